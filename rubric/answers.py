@@ -1,0 +1,199 @@
+"""What a judge may say to a criterion, and the place of each answer in 0..1."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Mapping
+from itertools import pairwise
+from operator import attrgetter, itemgetter
+from typing import Any
+
+from attrs import field, frozen
+
+from rubric.errors import DefinitionError
+from rubric.showing import Shown
+from rubric.validating import as_tuple, check_text, flag, number, refuse, string, text
+
+__all__ = ["Answer", "Choice", "Choices", "Levels", "ScoreRange", "Unit", "YesNo"]
+
+_LARGEST = 2**53
+
+
+class Answer:
+    """
+    The parent of everything that can stand as a criterion's `answer`.
+
+    A judge gives `YesNo`, `Unit`, `Levels` or `Choices`; it walks a `DecisionTree`; code decides a
+    `Check`; and a `Rubric` is graded as one criterion of another.
+    """
+
+    __slots__ = ()
+
+
+@frozen(repr=False)
+class YesNo(Answer, Shown):
+    """Yes (1) or no (0): the criterion holds or it does not."""
+
+
+@frozen(repr=False)
+class Unit(Answer, Shown):
+    """
+    A number in 0..1.
+
+    Args:
+        flag: Ask the judge also for its own pass flag; a false one fails the grade. This is what
+            decides where a rubric has no threshold (promptfoo's `llm-rubric`).
+    """
+
+    flag: bool = field(default=False, kw_only=True, validator=flag)
+
+
+@frozen(repr=False)
+class ScoreRange(Shown):
+    """The scores from *low* to *high* (whole numbers, both included), and what an answer there is like."""
+
+    _positional = ("low", "high", "text")
+
+    low: int
+    high: int
+    text: str = field(validator=text)
+
+    def __attrs_post_init__(self) -> None:
+        for name, value in (("low", self.low), ("high", self.high)):
+            if isinstance(value, bool) or not isinstance(value, int) or abs(value) > _LARGEST:
+                raise refuse(name, value, "a whole number")
+        if self.low > self.high:
+            raise DefinitionError("low", f"a range starts at {self.low} and ends below that, at {self.high}; swap them")
+
+    def __contains__(self, score: object) -> bool:
+        return isinstance(score, int) and self.low <= score <= self.high
+
+    def __str__(self) -> str:
+        return str(self.low) if self.low == self.high else f"{self.low}-{self.high}"
+
+
+def _as_ranges(value: Mapping[int, str] | Mapping[str, str] | Iterable[ScoreRange]) -> tuple[ScoreRange, ...]:
+    if isinstance(value, Mapping):
+        ranges = _from_mapping(value)
+    else:
+        ranges = sorted(as_tuple("ranges", value, ScoreRange, "ScoreRange"), key=attrgetter("low"))
+    for before, after in pairwise(ranges):
+        _check_neighbours(before, after)
+    if ranges and ranges[0].low == ranges[-1].high:
+        raise DefinitionError("ranges", f"a range from {ranges[0].low} to itself tells nothing; give at least two scores")
+    return tuple(ranges)
+
+
+def _from_mapping(levels: Mapping[Any, str]) -> list[ScoreRange]:
+    bounds = sorted(((*_read_key(key), text) for key, text in levels.items()), key=itemgetter(0))
+    ranges = []
+    for index, (low, high, text) in enumerate(bounds):
+        following = bounds[index + 1][0] if index + 1 < len(bounds) else low + 1
+        end = following - 1 if high is None else high
+        if end < low:
+            raise DefinitionError("ranges", f"two bands start at {low}; each score belongs to one")
+        check_text(f"ranges[{low}]", text)
+        ranges.append(ScoreRange(low, end, text))
+    return ranges
+
+
+_KEY = re.compile(r"(-?\d+)(?:\s*(?:-|\.\.|–)\s*(-?\d+))?", re.ASCII)
+
+
+def _read_key(key: object) -> tuple[int, int | None]:
+    """Read `5`, `"5"` or `"5-7"`: where a band starts and, where it is said, ends."""
+    if isinstance(key, str) and (match := _KEY.fullmatch(key.strip())) and len(key) < 40:
+        return int(match[1]), None if match[2] is None else int(match[2])
+    if isinstance(key, float) and key.is_integer():
+        key = int(key)
+    if isinstance(key, bool) or not isinstance(key, int):
+        raise refuse("ranges", key, 'a whole number, or a range such as "7-10", as the key of a level')
+    return key, None
+
+
+def _check_neighbours(before: ScoreRange, after: ScoreRange) -> None:
+    if after.low <= before.high:
+        raise DefinitionError("ranges", f"{before} and {after} overlap; each score belongs to one band")
+    if after.low > before.high + 1:
+        gap = ScoreRange(before.high + 1, after.low - 1, "gap")
+        raise DefinitionError("ranges", f"no band covers {gap}, between {before} and {after}; close the gap")
+
+
+@frozen(repr=False)
+class Levels(Answer, Shown):
+    """
+    A whole number on the criterion's own range, with bands that say what the numbers mean.
+
+    The score is (value - low) / (high - low): bands guide the judge, they do not quantise. Without
+    ranges, a number from 0 to 10. Ranges may be given as `ScoreRange`s, or as a mapping from the
+    first score of each band to its text: `{0: "no way in", 5: "with effort", 10: "at once"}`. The
+    first key is the lowest score and the last the highest; write a key as `"7-10"` to say where a band ends.
+    """
+
+    _positional = ("ranges",)
+
+    ranges: tuple[ScoreRange, ...] = field(default=(), converter=_as_ranges)
+
+    @property
+    def low(self) -> int:
+        """The lowest score there is."""
+        return self.ranges[0].low if self.ranges else 0
+
+    @property
+    def high(self) -> int:
+        """The highest score there is."""
+        return self.ranges[-1].high if self.ranges else 10
+
+    def band(self, value: int) -> str:
+        """Return the text of the band that holds *value*; empty without bands."""
+        return next((r.text for r in self.ranges if value in r), "")
+
+    def place(self, value: int) -> float:
+        """Return the place in 0..1 of *value*."""
+        return (value - self.low) / (self.high - self.low)
+
+
+@frozen(repr=False)
+class Choice(Shown):
+    """One option: the *label* that the judge gives back, its *score* in 0..1, and what it means."""
+
+    _positional = ("label", "score")
+
+    label: str = field(validator=text)
+    score: float = field(validator=number(0, 1))
+    text: str = field(default="", kw_only=True, validator=string)
+
+
+def fold(label: str) -> str:
+    """Return *label* as labels are compared: compatibility forms, case and outer white space do not matter."""
+    return unicodedata.normalize("NFKC", label).strip().casefold()
+
+
+def _as_choices(value: Mapping[str, float] | Iterable[Choice]) -> tuple[Choice, ...]:
+    if isinstance(value, Mapping):
+        choices = tuple(Choice(label, score) for label, score in value.items())
+    else:
+        choices = as_tuple("choices", value, Choice, "Choice")
+    if len(choices) < 2:  # noqa: PLR2004
+        raise DefinitionError("choices", f"expected at least two options, got {len(choices)}")
+    seen: set[str] = set()
+    for choice in choices:
+        if fold(choice.label) in seen:
+            raise DefinitionError("choices", f"the label {choice.label!r} stands twice (case does not matter)")
+        seen.add(fold(choice.label))
+    return choices
+
+
+@frozen(repr=False)
+class Choices(Answer, Shown):
+    """One of several named options, each with its own score: `Choices({"hostile": 0, "neutral": 0.6, "warm": 1})`."""
+
+    _positional = ("choices",)
+
+    choices: tuple[Choice, ...] = field(converter=_as_choices)
+
+    def get(self, label: str) -> Choice | None:
+        """Return the choice that *label* names; upper and lower case do not matter."""
+        wanted = fold(label)
+        return next((c for c in self.choices if fold(c.label) == wanted), None)

@@ -1,0 +1,178 @@
+"""One thing that is judged."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterable
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, Literal
+
+from attrs import Factory, field, frozen
+
+from rubric.answers import Answer, YesNo
+from rubric.errors import DefinitionError
+from rubric.mappings import FrozenMap
+from rubric.patterns import pattern
+from rubric.showing import Shown
+from rubric.validating import (
+    as_tuple,
+    flag,
+    identifier,
+    number,
+    one_of,
+    optional,
+    refuse,
+    string,
+    text,
+)
+
+if TYPE_CHECKING:
+    from attrs import Attribute
+
+    from rubric.candidates import Candidate
+
+__all__ = ["Abstention", "Anchor", "Criterion", "Polarity", "When"]
+
+Polarity = Literal["satisfy", "guard", "contradiction", "correctness"]
+Abstention = Literal["forbid", "exclude", "zero", "fail"]
+
+POLARITIES = ("satisfy", "guard", "contradiction", "correctness")
+ABSTENTIONS = ("forbid", "exclude", "zero", "fail")
+
+
+@frozen(repr=False)
+class Anchor(Shown):
+    """
+    A labelled example: a *response*, and the *score* in 0..1 that a person would give it.
+
+    Anchors calibrate the judge; one whose response is the graded text itself is left out of the prompt.
+    """
+
+    _positional = ("response", "score")
+
+    response: str = field(validator=text)
+    score: float = field(validator=number(0, 1))
+    reason: str = field(default="", kw_only=True, validator=string)
+
+
+@frozen(repr=False)
+class When(Shown):
+    """
+    The condition under which a criterion applies: exactly one of these, decided by code.
+
+    Args:
+        contains: A text that must occur in the candidate's output (case matters).
+        regex: A pattern (RE2 syntax) that must be found in it.
+        tool_called: A tool that the candidate's run must have called.
+        holds: A function from the `Candidate` to a bool. It cannot be written to a file.
+    """
+
+    contains: str | None = field(default=None, kw_only=True, validator=optional(text))
+    regex: str | None = field(default=None, kw_only=True, validator=optional(pattern))
+    tool_called: str | None = field(default=None, kw_only=True, validator=optional(text))
+    holds: Callable[[Candidate], bool] | None = field(default=None, kw_only=True)
+
+    def __attrs_post_init__(self) -> None:
+        given = [name for name in ("contains", "regex", "tool_called", "holds") if getattr(self, name) is not None]
+        if len(given) != 1:
+            found = " and ".join(given) or "nothing"
+            raise DefinitionError("when", f"expected one of contains, regex, tool_called, holds; got {found}")
+        if self.holds is not None and not callable(self.holds):
+            raise refuse("when", self.holds, "a function from a candidate to a bool")
+
+
+def slug(text: str, limit: int = 48) -> str:
+    """Return an id made of the words of *text*; the same text gives the same id, wherever it stands."""
+    words = re.sub(r"[^\w]+", "-", unicodedata.normalize("NFC", text).lower()).strip("-_")
+    if words and len(words) <= limit:
+        return words
+    digest = sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:6]
+    head = words[: limit - 7].rsplit("-", 1)[0] if words else "criterion"
+    return f"{head}-{digest}"
+
+
+def _own_slug(criterion: Criterion) -> str:
+    return slug(criterion.text) if isinstance(criterion.text, str) else ""
+
+
+def _as_id(value: str | None) -> str | None:
+    return unicodedata.normalize("NFC", value) if isinstance(value, str) else value
+
+
+def _as_when(value: When | Callable[[Candidate], bool] | None) -> When | None:
+    if value is None or isinstance(value, When):
+        return value
+    if not callable(value):
+        raise refuse("when", value, "When(contains=...), When(regex=...), When(tool_called=...) or a function")
+    return When(holds=value)
+
+
+def _as_anchors(value: Iterable[Anchor]) -> tuple[Anchor, ...]:
+    return as_tuple("anchors", value, Anchor, "Anchor")
+
+
+def _as_tags(value: Iterable[str]) -> tuple[str, ...]:
+    return as_tuple("tags", value, str, "texts")
+
+
+def _answer(_: Any, attribute: Attribute[Any], value: object) -> None:
+    if not isinstance(value, Answer):
+        allowed = "YesNo(), Unit(), Levels(...), Choices(...), a DecisionTree, a check or a Rubric"
+        raise refuse(attribute.name, value, allowed)
+
+
+def abstention(_: Any, attribute: Attribute[Any], value: object) -> None:
+    """Refuse all but the names of the policies, and numbers from 0 to 1 (partial credit)."""
+    if isinstance(value, str):
+        one_of(*ABSTENTIONS)(_, attribute, value)
+    else:
+        number(0, 1)(_, attribute, value)
+
+
+@frozen(repr=False)
+class Criterion(Shown):
+    """
+    One thing that is judged: a *text*, and what a judge may answer to it.
+
+    Args:
+        text: What is to be judged, in words. For a guard, what must not hold.
+        id: Unique in its rubric. Left out, it is made of the words of the text.
+        answer: `YesNo()`, `Unit()`, `Levels(...)`, `Choices(...)`; or a `DecisionTree` that is walked, a check
+            that code decides, a `Rubric` that is graded as one criterion of this one.
+        polarity: `satisfy`; `guard` (the text must not hold: the contribution is 1 - score, and found
+            present it fails the grade); `contradiction` (the text is a fact: passes unless the candidate conflicts with it,
+            silence is fine); `correctness` (the text is a fact that the candidate must positively support).
+        weight: How much it counts: finite and above 0.
+        required: A gate: below its gate value the grade fails, whatever the mean is.
+        min_score: This criterion's own gate value in (0, 1]; given, it gates with or without *required*.
+            Without it the rubric's threshold is the gate value.
+        when: The condition under which it applies; where it does not hold, there is no call, no score and no gate.
+        anchors: Labelled examples, for calibration.
+        evidence: Whether the judge must quote the candidate; None leaves that to the rubric.
+        abstain: What becomes of "cannot tell": `forbid` (no such answer), `exclude` (out of the mean, no gate), `zero` (a
+            contribution of 0), `fail` (that, and the grade fails), or a partial credit in 0..1; None leaves it to the rubric.
+        tags: Free labels.
+        metadata: Free data of the caller's; the judge never sees it.
+
+    Raises:
+        DefinitionError: A value that no criterion can have; the message names the field and the cure.
+    """
+
+    _positional = ("text",)
+
+    text: str = field(validator=text)
+    id: str = field(
+        default=Factory(_own_slug, takes_self=True), kw_only=True, converter=_as_id, validator=identifier
+    )
+    answer: Answer = field(factory=YesNo, kw_only=True, validator=_answer)
+    polarity: Polarity = field(default="satisfy", kw_only=True, validator=one_of(*POLARITIES))
+    weight: float = field(default=1, kw_only=True, validator=number(0, above=True))
+    required: bool = field(default=False, kw_only=True, validator=flag)
+    min_score: float | None = field(default=None, kw_only=True, validator=optional(number(0, 1, above=True)))
+    when: When | None = field(default=None, kw_only=True, converter=_as_when)
+    anchors: tuple[Anchor, ...] = field(default=(), kw_only=True, converter=_as_anchors)
+    evidence: bool | None = field(default=None, kw_only=True, validator=optional(flag))
+    abstain: Abstention | float | None = field(default=None, kw_only=True, validator=optional(abstention))
+    tags: tuple[str, ...] = field(default=(), kw_only=True, converter=_as_tags)
+    metadata: FrozenMap = field(factory=FrozenMap, kw_only=True, converter=FrozenMap)

@@ -1,0 +1,115 @@
+"""
+Every exception that the library raises on purpose.
+
+    RubricError
+    ├── DefinitionError (ValueError)   a value that no rubric, candidate or judge can have
+    ├── LoadError (ValueError)         a document with problems, each with its place in the file
+    ├── DumpError (ValueError)         a value that exists in code but cannot be written down
+    ├── NoJudgeError (LookupError)     no judge was given and the environment names none
+    ├── ModelError (RuntimeError)      a model that did not answer; raised by models, seen by drivers
+    └── UngradedError (RuntimeError)   something could not be judged; `.result` says what
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from attrs import frozen
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rubric.exchanges import Failure
+    from rubric.grades import Ungraded
+
+__all__ = [
+    "DefinitionError",
+    "DumpError",
+    "LoadError",
+    "ModelError",
+    "NoJudgeError",
+    "Problem",
+    "RubricError",
+    "UngradedError",
+]
+
+
+class RubricError(Exception):
+    """The parent of every error in this module."""
+
+
+class DefinitionError(RubricError, ValueError):
+    """
+    A value that was refused at construction.
+
+    The message names the field, what was found, what is allowed and the cure. *field* is kept so that
+    a loader can point at the line: `"weight"`, or a path such as `"criteria[2].id"`.
+    """
+
+    def __init__(self, field: str, message: str) -> None:
+        super().__init__(f"{field}: {message}" if field else message)
+        self.field = field
+        self.message = message
+
+    def __reduce__(self) -> tuple[type[DefinitionError], tuple[str, str]]:
+        return type(self), (self.field, self.message)
+
+
+@frozen
+class Problem:
+    """One thing that is wrong with a document, and where it stands (lines and columns count from 1)."""
+
+    source: str
+    line: int
+    column: int
+    path: str
+    message: str
+
+    def __str__(self) -> str:
+        where = f"{self.source}:{self.line}:{self.column}: "
+        return f"{where}{self.path}: {self.message}" if self.path else f"{where}{self.message}"
+
+
+class LoadError(RubricError, ValueError):
+    """A document that holds no rubric: `problems` lists all that is wrong, in the order of the file."""
+
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        super().__init__("\n".join(str(problem) for problem in problems))
+        self.problems = tuple(problems)
+
+    def __reduce__(self) -> tuple[type[LoadError], tuple[tuple[Problem, ...]]]:
+        return type(self), (self.problems,)
+
+
+class DumpError(RubricError, ValueError):
+    """A rubric that cannot be written down, such as one whose `when` is a Python function."""
+
+
+class NoJudgeError(RubricError, LookupError):
+    """No judge was given, and no API key in the environment names one."""
+
+
+class ModelError(RubricError, RuntimeError):
+    """A model that did not answer, with a typed `failure`. A model raises it; a driver retries or records it."""
+
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(str(failure))
+        self.failure = failure
+
+    def __reduce__(self) -> tuple[type[ModelError], tuple[Failure]]:
+        return type(self), (self.failure,)
+
+
+class UngradedError(RubricError, RuntimeError):
+    """
+    Raised by `grade` when something could not be judged.
+
+    `result` is the `Ungraded`: its bounds, its coverage and the typed failures.
+    """
+
+    def __init__(self, result: Ungraded) -> None:
+        super().__init__(result.explain())
+        self.result = result
+
+    def __reduce__(self) -> tuple[type[UngradedError], tuple[Ungraded]]:
+        return type(self), (self.result,)

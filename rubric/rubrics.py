@@ -1,0 +1,354 @@
+"""Criteria, or one free-form text, or one decision tree; and how they become a score and a verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Literal, Self, TypedDict, Unpack, cast
+
+from attrs import evolve, field, frozen
+
+from rubric.answers import Answer, Choice, Choices, Levels, ScoreRange, Unit, YesNo
+from rubric.checks import Check
+from rubric.criteria import Abstention, Anchor, Criterion, Polarity, When, abstention
+from rubric.errors import DefinitionError
+from rubric.scales import Scale, UnitScale
+from rubric.showing import Shown, shorten, table
+from rubric.trees import DecisionTree
+from rubric.validating import flag, number, one_of, optional, refuse, string, suggest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from attrs import Attribute
+
+    from rubric.candidates import Candidate
+
+__all__ = ["Aggregation", "CriterionOptions", "Degenerate", "Rubric"]
+
+Aggregation = Literal["weighted_average", "min"]
+Degenerate = Literal["fail", "judge", "error"]
+
+WHOLE = "overall"
+"""The id of the one criterion that a free-form rubric, or a rubric that is a tree, comes down to."""
+
+
+class CriterionOptions(TypedDict, total=False):
+    """What every verb that adds a criterion takes beside its text; see `Criterion`."""
+
+    id: str
+    weight: float
+    required: bool
+    polarity: Polarity
+    min_score: float | None
+    when: When | Callable[[Candidate], bool] | None
+    anchors: Iterable[Anchor]
+    evidence: bool | None
+    abstain: Abstention | float | None
+    tags: Iterable[str]
+    metadata: Mapping[str, Any]
+
+
+def _as_criteria(value: Iterable[Criterion | str]) -> tuple[Criterion, ...]:
+    if isinstance(value, str | Mapping | Criterion) or not isinstance(value, Iterable):
+        raise refuse("criteria", value, "a list of criteria (a Criterion, or its text)")
+    criteria = []
+    for index, item in enumerate(value):
+        if isinstance(item, str):
+            item = _criterion_at(index, item)  # noqa: PLW2901 - a text stands for its criterion
+        if not isinstance(item, Criterion):
+            raise refuse(f"criteria[{index}]", item, "a Criterion, or its text")
+        criteria.append(item)
+    return tuple(criteria)
+
+
+def _criterion_at(index: int, text: str) -> Criterion:
+    try:
+        return Criterion(text)
+    except DefinitionError as problem:
+        raise DefinitionError(f"criteria[{index}].{problem.field}", problem.message) from None
+
+
+def _unique(_: Any, attribute: Attribute[Any], value: tuple[Criterion, ...]) -> None:
+    first: dict[str, int] = {}
+    for index, criterion in enumerate(value):
+        if criterion.id in first:
+            message = f"the id {criterion.id!r} belongs to criteria[{first[criterion.id]}] already; give one of them another"
+            raise DefinitionError(f"{attribute.name}[{index}].id", message)
+        first[criterion.id] = index
+
+
+def _kind(expected: type, what: str) -> Callable[[Any, Attribute[Any], Any], None]:
+    def validate(_: Any, attribute: Attribute[Any], value: object) -> None:
+        if not isinstance(value, expected):
+            raise refuse(attribute.name, value, what)
+
+    return validate
+
+
+@frozen(repr=False)
+class Rubric(Answer, Shown):
+    """
+    What a candidate is graded against. Every method returns a new rubric; a rubric never changes.
+
+    At most one of *criteria*, *text* and *tree* is given. A rubric without any is a start for the verbs;
+    it cannot grade.
+
+    Args:
+        name: What it is called.
+        criteria: The criteria; a plain text stands for a yes/no criterion.
+        text: One free-form text for a single, holistic judgement in 0..1.
+        tree: One decision tree; the leaf that is reached is the score.
+        threshold: The score in 0..1 from which a grade passes. None: the judge's own pass flag decides, so every
+            criterion must have one (yes/no, a check, `Unit(flag=True)`, a nested rubric).
+        borderline: The score from which a failed grade is shown as borderline.
+        strict: Pass only if every contribution is 1.
+        aggregation: `weighted_average`, or `min` for the worst contribution.
+        evidence: Whether judges must quote the candidate; what a quote that is not found costs, `quoting` says.
+        abstain: What becomes of "cannot tell", see `Criterion`.
+        guidelines: Advice for the judge that holds for all criteria.
+        scale: How the score is shown to people.
+        prompt: A template of your own for the judge, see `rubric.prompts`.
+        negate: Turn the outcome over: the score is 1 - score, and pass is fail. A failure stays a failure.
+        degenerate: What an empty, punctuation-only or "master key" candidate (arXiv 2507.08794) gets:
+            `fail` (score 0, no call), `judge` (like any other), `error` (ungraded).
+
+    Raises:
+        DefinitionError: A value that no rubric can have; the message names the field and the cure.
+    """
+
+    _positional = ("name",)
+
+    name: str = field(default="", validator=string)
+    criteria: tuple[Criterion, ...] = field(default=(), kw_only=True, converter=_as_criteria, validator=_unique)
+    text: str = field(default="", kw_only=True, validator=string)
+    tree: DecisionTree | None = field(
+        default=None, kw_only=True, validator=optional(_kind(DecisionTree, "a DecisionTree"))
+    )
+    threshold: float | None = field(default=0.7, kw_only=True, validator=optional(number(0, 1)))
+    borderline: float | None = field(default=None, kw_only=True, validator=optional(number(0, 1)))
+    strict: bool = field(default=False, kw_only=True, validator=flag)
+    aggregation: Aggregation = field(
+        default="weighted_average", kw_only=True, validator=one_of("weighted_average", "min")
+    )
+    evidence: bool = field(default=False, kw_only=True, validator=flag)
+    abstain: Abstention | float = field(default="forbid", kw_only=True, validator=abstention)
+    guidelines: str = field(default="", kw_only=True, validator=string)
+    scale: Scale = field(
+        factory=UnitScale, kw_only=True, validator=_kind(Scale, "UnitScale(), Likert(1, 5), Boolean() or Letter()")
+    )
+    prompt: str | None = field(default=None, kw_only=True, validator=optional(string))
+    negate: bool = field(default=False, kw_only=True, validator=flag)
+    degenerate: Degenerate = field(default="fail", kw_only=True, validator=one_of("fail", "judge", "error"))
+
+    def __attrs_post_init__(self) -> None:
+        given = [name for name in ("criteria", "text", "tree") if getattr(self, name)]
+        if len(given) > 1:
+            raise DefinitionError(given[1], f"a rubric has {given[0]} or {given[1]}, not both; nest one in the other")
+        if self.text and not self.text.strip():
+            raise DefinitionError("text", "expected text, got white space")
+        if self.borderline is not None and self.threshold is not None and self.borderline > self.threshold:
+            raise DefinitionError("borderline", f"expected at most the threshold {self.threshold}, got {self.borderline}")
+        if self.tree is not None and self.aggregation != "weighted_average":
+            raise DefinitionError("aggregation", "a tree takes none: the leaf that is reached is the score")
+        if self.threshold is None:
+            self._check_flags()
+
+    def _check_flags(self) -> None:
+        if self.tree is not None:
+            raise DefinitionError("threshold", "a tree has no pass flag of the judge's; give a threshold from 0 to 1")
+        for index, criterion in enumerate(self.criteria):
+            if not isinstance(criterion.answer, YesNo | Check | Rubric) and criterion.answer != Unit(flag=True):
+                message = (
+                    f"criteria[{index}] {criterion.id!r} has no pass flag that could decide without a threshold; "
+                    "give a threshold from 0 to 1, or make its answer YesNo() or Unit(flag=True)"
+                )
+                raise DefinitionError("threshold", message)
+
+    # -- reading ---------------------------------------------------------------------------------
+
+    @property
+    def judged(self) -> tuple[Criterion, ...]:
+        """The criteria as the engine sees them: a free-form text and a tree come down to one."""
+        if self.text:
+            return (Criterion(self.text, id=WHOLE, answer=Unit(flag=self.threshold is None)),)
+        if self.tree is not None:
+            return (Criterion(self.tree.question, id=WHOLE, answer=self.tree, evidence=False),)
+        return self.criteria
+
+    def __getitem__(self, id: str) -> Criterion:
+        """Return the criterion called *id*."""
+        for criterion in self.judged:
+            if criterion.id == id:
+                return criterion
+        msg = f"no criterion {id!r} in {self!r}{suggest(id, [c.id for c in self.judged])}"
+        raise KeyError(msg)
+
+    # -- verbs: each returns a new rubric ----------------------------------------------------------
+
+    @classmethod
+    def of(cls, text: str, /, *, name: str = "", threshold: float | None = 0.7) -> Self:
+        """Return a rubric of one free-form *text*: a single, holistic judgement in 0..1."""
+        return cls(name, text=text, threshold=threshold)
+
+    @classmethod
+    def deciding(cls, tree: DecisionTree, /, *, name: str = "", threshold: float = 0.7) -> Self:
+        """Return a rubric that is one decision *tree*."""
+        return cls(name, tree=tree, threshold=threshold)
+
+    def requires(self, text: str, /, **options: Unpack[CriterionOptions]) -> Self:
+        """Return the rubric with a yes/no criterion that must hold: unmet, the grade fails."""
+        return self._with(text, YesNo(), cast("CriterionOptions", {"required": True, **options}))
+
+    def expects(self, text: str, /, **options: Unpack[CriterionOptions]) -> Self:
+        """Return the rubric with a yes/no criterion."""
+        return self._with(text, YesNo(), options)
+
+    def scores(self, text: str, /, **options: Unpack[CriterionOptions]) -> Self:
+        """Return the rubric with a criterion that the judge scores in 0..1."""
+        return self._with(text, Unit(), options)
+
+    def rates(
+        self,
+        text: str,
+        levels: Mapping[int, str] | Mapping[str, str] | Iterable[ScoreRange] | Levels = (),
+        /,
+        **options: Unpack[CriterionOptions],
+    ) -> Self:
+        """Return the rubric with a criterion rated in whole numbers; without *levels*, from 0 to 10."""
+        return self._with(text, levels if isinstance(levels, Levels) else Levels(levels), options)
+
+    def chooses(
+        self,
+        text: str,
+        choices: Mapping[str, float] | Iterable[Choice] | Choices,
+        /,
+        **options: Unpack[CriterionOptions],
+    ) -> Self:
+        """Return the rubric with a criterion answered by one of the named *choices*."""
+        return self._with(text, choices if isinstance(choices, Choices) else Choices(choices), options)
+
+    def forbids(self, text: str, /, **options: Unpack[CriterionOptions]) -> Self:
+        """Return the rubric with a guard: *text* says what must not hold; found present, the grade fails."""
+        return self._with(text, YesNo(), cast("CriterionOptions", {"polarity": "guard", **options}))
+
+    def checks(self, check: Check, /, text: str = "", **options: Unpack[CriterionOptions]) -> Self:
+        """Return the rubric with a *check* that code decides: no call."""
+        if not isinstance(check, Check):
+            raise refuse("check", check, "a check such as Contains('...')")
+        return self._with(text or str(check), check, options)
+
+    def decides(self, text: str, /, by: DecisionTree, **options: Unpack[CriterionOptions]) -> Self:
+        """Return the rubric with a criterion that a walk down the tree *by* scores."""
+        if not isinstance(by, DecisionTree):
+            raise refuse("by", by, "a DecisionTree: ask('...').yes(...).no(...)")
+        return self._with(text, by, options)
+
+    def includes(self, rubric: Rubric, /, text: str = "", **options: Unpack[CriterionOptions]) -> Self:
+        """Return the rubric with another *rubric* as one criterion."""
+        if not isinstance(rubric, Rubric):
+            raise refuse("rubric", rubric, "a Rubric")
+        return self._with(text or rubric.name or shorten(rubric.text, 80) or "included", rubric, options)
+
+    def passing_at(self, threshold: float | None, /) -> Self:
+        """Return the rubric with another *threshold*; None lets the judge's own pass flag decide."""
+        return evolve(self, threshold=threshold)
+
+    def borderline_at(self, score: float | None, /) -> Self:
+        """Return the rubric with *score* as the start of the borderline band."""
+        return evolve(self, borderline=score)
+
+    def strictly(self) -> Self:
+        """Return the rubric that passes only if every contribution is 1."""
+        return evolve(self, strict=True)
+
+    def by_worst(self) -> Self:
+        """Return the rubric whose score is its worst contribution."""
+        return evolve(self, aggregation="min")
+
+    def with_evidence(self) -> Self:
+        """Return the rubric whose judges must quote the candidate."""
+        return evolve(self, evidence=True)
+
+    def shown_as(self, scale: Scale, /) -> Self:
+        """Return the rubric whose scores are shown on *scale*."""
+        return evolve(self, scale=scale)
+
+    def abstaining(self, policy: Abstention | float, /) -> Self:
+        """Return the rubric whose judges may say "cannot tell", with *policy* for what becomes of it."""
+        return evolve(self, abstain=policy)
+
+    def guided_by(self, guidelines: str, /) -> Self:
+        """Return the rubric with *guidelines* that hold for all criteria."""
+        return evolve(self, guidelines=guidelines)
+
+    def adding(self, *criteria: Criterion | str) -> Self:
+        """Return the rubric with *criteria* at its end."""
+        return evolve(self, criteria=(*self.criteria, *_as_criteria(criteria)))
+
+    def without(self, *ids: str) -> Self:
+        """Return the rubric without the criteria called *ids*."""
+        for id_ in ids:
+            self._must_have(id_)
+        return evolve(self, criteria=[c for c in self.criteria if c.id not in ids])
+
+    def revising(self, id: str, /, **changes: Any) -> Self:
+        """Return the rubric with *changes* to the fields of the criterion called *id*."""
+        self._must_have(id)
+        return evolve(self, criteria=[_revised(c, changes) if c.id == id else c for c in self.criteria])
+
+    def _with(self, text: str, answer: Answer, options: CriterionOptions) -> Self:
+        return self.adding(Criterion(text, answer=answer, **cast("dict[str, Any]", options)))
+
+    def _must_have(self, id: str) -> None:
+        if id not in {c.id for c in self.criteria}:
+            raise DefinitionError("id", f"no criterion {id!r}{suggest(id, [c.id for c in self.criteria])}")
+
+    # -- showing -----------------------------------------------------------------------------------
+
+    def __str__(self) -> str:
+        what = f"{len(self.criteria)} criteria" if self.criteria else "one text" if self.text else "one tree"
+        what = what if self.judged else "nothing yet"
+        passing = "the judge decides" if self.threshold is None else f"pass at {self.threshold:g}"
+        return f"<Rubric {self.name!r}: {what}, {passing}>"
+
+    def _repr_markdown_(self) -> str:
+        head = f"**{self.name or 'rubric'}** ({str(self).partition(': ')[2].rstrip('>')})"
+        rows = [(c.id, shorten(c.text, 300), describe(c), f"{c.weight:g}") for c in self.judged]
+        return f"{head}\n\n{table(('id', 'criterion', 'answer', 'weight'), rows)}"
+
+
+def _revised(criterion: Criterion, changes: Mapping[str, Any]) -> Criterion:
+    try:
+        return evolve(criterion, **changes)
+    except TypeError:
+        known = [f.name for f in Criterion.__attrs_attrs__]  # type: ignore[attr-defined]  # set by attrs
+        unknown = next(name for name in changes if name not in known)
+        raise DefinitionError(unknown, f"a criterion has no such field{suggest(unknown, known)}") from None
+
+
+def describe(criterion: Criterion) -> str:
+    """Return in a few words how *criterion* is answered and what hangs on it."""
+    gates = [criterion.polarity] if criterion.polarity != "satisfy" else []
+    gates += ["required"] if criterion.required else []
+    gates += [f"at least {criterion.min_score:g}"] if criterion.min_score is not None else []
+    return ", ".join([_answer_words(criterion.answer), *gates])
+
+
+def _answer_words(answer: Answer) -> str:
+    match answer:
+        case YesNo():
+            return "yes or no"
+        case Unit():
+            return "0..1"
+        case Levels():
+            return f"{answer.low}..{answer.high}"
+        case Choices():
+            return " | ".join(c.label for c in answer.choices)
+        case DecisionTree():
+            return "tree"
+        case Rubric():
+            return f"rubric {answer.name!r}" if answer.name else "rubric"
+        case _:
+            return f"check: {answer}"
+
+
