@@ -9,8 +9,9 @@ from typing import Any
 from attrs import field, frozen
 
 from rubric.answers import Answer
-from rubric.mappings import FrozenMap
+from rubric.mappings import FrozenMap, thaw
 from rubric.patterns import pattern
+from rubric.schemas import check_schema
 from rubric.showing import Shown, shorten
 from rubric.validating import flag, refuse, text
 
@@ -88,7 +89,9 @@ class IsJSON(Check, Shown):
 def _as_schema(value: Mapping[str, Any]) -> FrozenMap:
     if not isinstance(value, Mapping):
         raise refuse("schema", value, "a JSON Schema (a mapping)")
-    return FrozenMap(value)
+    schema = FrozenMap(value)
+    check_schema("schema", thaw(schema))
+    return schema
 
 
 @frozen(repr=False)

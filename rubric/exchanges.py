@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from rubric.criteria import Criterion
     from rubric.judges import Judge
 
-__all__ = ["Ask", "Failure", "FailureKind", "Outgoing", "Reply", "Usage"]
+__all__ = ["Ask", "Failure", "FailureKind", "Outgoing", "Reply", "Role", "Usage"]
+
+Role = Literal["system", "user", "assistant"]
 
 FailureKind = Literal[
     "auth",  # the key is wrong or may not use the model: fatal for the judge
@@ -49,7 +51,7 @@ class Outgoing:
     can serve it. Joined without a separator, the parts are the text.
     """
 
-    role: Literal["system", "user", "assistant"]
+    role: Role
     parts: tuple[str, ...]
 
     @property
@@ -71,12 +73,14 @@ class Ask:
         nonce: What a sealed verdict must carry; empty for an unsealed one.
         abstainable: The ids of criteria that may be answered with "cannot tell".
         quoted: The ids of criteria that must be answered with evidence.
-        candidate: The graded text and what belongs to it, as it stands in the prompt, for reading the reply against.
+        candidate: The graded text, for reading the reply against.
+        run: What belongs to it (conversation, tool calls, file changes), as it stands in the prompt.
         max_tokens: The longest reply.
         vote: Which vote of a jury this is, from 0.
         repair: Which re-ask this is; 0 is the first ask.
         images: Addresses of images to attach.
         many: Whether the reply is a list of verdicts, one a criterion.
+        flagless: Whether a judge may leave out its own pass flag, since a threshold decides anyway.
     """
 
     judge: Judge
@@ -87,11 +91,13 @@ class Ask:
     abstainable: frozenset[str] = frozenset()
     quoted: frozenset[str] = frozenset()
     candidate: str = field(default="", repr=False)
+    run: str = field(default="", repr=False)
     max_tokens: int = 4096
     vote: int = 0
     repair: int = 0
     images: tuple[str, ...] = ()
     many: bool = False
+    flagless: bool = True
 
     def chat(self) -> list[dict[str, Any]]:
         """Return the messages in the form that chat APIs take, each content one text."""

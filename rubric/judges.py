@@ -69,6 +69,9 @@ def _params(_: Any, attribute: Attribute[Any], value: Mapping[str, Any]) -> None
             raise DefinitionError(f"{attribute.name}.{name}", f"this is set by {_OWNED[name]}")
 
 
+_WRITTEN_PRECISION = 0.005
+
+
 @frozen(repr=False)
 class Judge(Shown):
     """
@@ -167,8 +170,15 @@ class Jury(Shown):
 
 
 def passes_needed(consensus: float, votes: int) -> int:
-    """Return how many of *votes* must pass to meet *consensus*; a hundredth of a share is given (2 of 3 meets 0.67)."""
-    return max(1, math.ceil(consensus * votes - 0.01 * votes - 1e-9))
+    """
+    Return how many of *votes* must pass to meet *consensus*.
+
+    Counts are compared, not fractions: a consensus within half a hundredth of k of n means k, so 2 of 3 meets 0.67.
+    """
+    nearest = round(consensus * votes)
+    if nearest and abs(nearest / votes - consensus) <= _WRITTEN_PRECISION:
+        return nearest
+    return max(1, math.ceil(consensus * votes))
 
 
 def _check_quorum(quorum: int | None, size: int) -> None:

@@ -1,0 +1,144 @@
+"""
+Grade text against a rubric, with any LLM as the judge.
+
+Names are loaded on first use: `import rubric` itself costs next to nothing and touches neither network nor files.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rubric.answers import Choice, Choices, Levels, ScoreRange, Unit, YesNo
+    from rubric.candidates import Candidate, Message, ToolCall
+    from rubric.checks import Calls, Contains, Equals, FitsSchema, IsJSON, Matches, StartsWith
+    from rubric.criteria import Anchor, Criterion, When
+    from rubric.errors import (
+        DefinitionError,
+        DumpError,
+        LoadError,
+        ModelError,
+        NoJudgeError,
+        RubricError,
+        UngradedError,
+    )
+    from rubric.exchanges import Ask, Failure, Reply, Usage
+    from rubric.findings import Abstained, Evidence, NotApplicable, Scored, Unjudged
+    from rubric.formats import dump, dumps, load, loads, schema
+    from rubric.grades import Grade, Ungraded
+    from rubric.grading.flow import flow
+    from rubric.grading.planning import Plan
+    from rubric.judges import Judge, Jury, Model, Panel
+    from rubric.rubrics import Rubric
+    from rubric.scales import Boolean, Letter, Likert, UnitScale
+    from rubric.trees import DecisionTree, Leaf, ask
+    from rubric.verbs import agrade, grade, plan
+
+_HOMES = {
+    "answers": ("Choice", "Choices", "Levels", "ScoreRange", "Unit", "YesNo"),
+    "candidates": ("Candidate", "Message", "ToolCall"),
+    "checks": ("Calls", "Contains", "Equals", "FitsSchema", "IsJSON", "Matches", "StartsWith"),
+    "criteria": ("Anchor", "Criterion", "When"),
+    "errors": (
+        "DefinitionError",
+        "DumpError",
+        "LoadError",
+        "ModelError",
+        "NoJudgeError",
+        "RubricError",
+        "UngradedError",
+    ),
+    "exchanges": ("Ask", "Failure", "Reply", "Usage"),
+    "findings": ("Abstained", "Evidence", "NotApplicable", "Scored", "Unjudged"),
+    "formats": ("dump", "dumps", "load", "loads", "schema"),
+    "grades": ("Grade", "Ungraded"),
+    "grading.flow": ("flow",),
+    "grading.planning": ("Plan",),
+    "judges": ("Judge", "Jury", "Model", "Panel"),
+    "rubrics": ("Rubric",),
+    "scales": ("Boolean", "Letter", "Likert", "UnitScale"),
+    "trees": ("DecisionTree", "Leaf", "ask"),
+    "verbs": ("agrade", "grade", "plan"),
+}
+_HOME = {name: home for home, names in _HOMES.items() for name in names}
+
+__all__ = [
+    "Abstained",
+    "Anchor",
+    "Ask",
+    "Boolean",
+    "Calls",
+    "Candidate",
+    "Choice",
+    "Choices",
+    "Contains",
+    "Criterion",
+    "DecisionTree",
+    "DefinitionError",
+    "DumpError",
+    "Equals",
+    "Evidence",
+    "Failure",
+    "FitsSchema",
+    "Grade",
+    "IsJSON",
+    "Judge",
+    "Jury",
+    "Leaf",
+    "Letter",
+    "Levels",
+    "Likert",
+    "LoadError",
+    "Matches",
+    "Message",
+    "Model",
+    "ModelError",
+    "NoJudgeError",
+    "NotApplicable",
+    "Panel",
+    "Plan",
+    "Reply",
+    "Rubric",
+    "RubricError",
+    "ScoreRange",
+    "Scored",
+    "StartsWith",
+    "ToolCall",
+    "Ungraded",
+    "UngradedError",
+    "Unit",
+    "UnitScale",
+    "Unjudged",
+    "Usage",
+    "When",
+    "YesNo",
+    "agrade",
+    "ask",
+    "dump",
+    "dumps",
+    "flow",
+    "grade",
+    "load",
+    "loads",
+    "plan",
+    "schema",
+]
+
+
+def __getattr__(name: str) -> object:
+    if name == "__version__":
+        from importlib.metadata import version  # noqa: PLC0415 - reads a file
+
+        return version("rubric-grade")
+    if name not in _HOME:
+        msg = f"module 'rubric' has no attribute {name!r}"
+        raise AttributeError(msg)
+    from importlib import import_module  # noqa: PLC0415 - only names that are asked for are loaded
+
+    value = getattr(import_module(f"rubric.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,266 @@
+"""
+The result of grading: a `Grade`, complete by construction, or an `Ungraded` that says what is missing.
+
+Both keep the findings that they rest on, so both can be recomputed under another rule without a call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from attrs import evolve, frozen
+
+from rubric import displays
+from rubric.errors import DefinitionError
+from rubric.exchanges import Failure, Usage
+from rubric.findings import Finding, Scored, Step, Unjudged
+from rubric.grading.scoring import UNKNOWN, Extreme, Outcome, Verdict, outcome
+from rubric.grading.voting import Pooling, pool, size_of, tally
+from rubric.judges import Judge, Jury, Panel
+from rubric.mappings import FrozenMap
+from rubric.rubrics import Rubric
+from rubric.validating import suggest
+
+__all__ = ["Grade", "Ungraded", "conclude", "conclude_votes", "degenerate"]
+
+
+@frozen(repr=False)
+class Result:
+    """
+    What `Grade` and `Ungraded` have in common.
+
+    Args:
+        rubric: What was graded against.
+        judge: Who judged.
+        findings: One for each criterion, in the rubric's order.
+        outcome: What they come to.
+        usage: What the judging used, unreadable replies and failed attempts included.
+        votes: The results of the members, for a jury or a panel.
+        failures: What went wrong on the way, in order; also of calls that a later attempt made good.
+        warnings: What a person should know: invisible characters, parameters that were not sent, a pass with a score of 0.
+        degenerate: Why the candidate was answered without a call; empty if it was not.
+    """
+
+    rubric: Rubric
+    judge: Judge | Jury | Panel
+    findings: tuple[Finding, ...]
+    outcome: Outcome
+    usage: Usage = Usage()
+    votes: tuple[Grade | Ungraded, ...] = ()
+    failures: tuple[Failure, ...] = ()
+    warnings: tuple[str, ...] = ()
+    degenerate: str = ""
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """The lowest and the highest score that the findings allow; the same number twice for a `Grade`."""
+        return self.outcome.bounds
+
+    @property
+    def coverage(self) -> float:
+        """The share of the weight, in 0..1, that was judged."""
+        return self.outcome.coverage
+
+    @property
+    def contributions(self) -> FrozenMap:
+        """What each resolved criterion contributes, by id: its place in 0..1, with 1 as good."""
+        return self.outcome.contributions
+
+    @property
+    def path(self) -> tuple[Step, ...]:
+        """The walk, where the rubric is one tree."""
+        only = self.findings[0] if self.rubric.tree is not None and self.findings else None
+        return only.path if isinstance(only, Scored | Unjudged) else ()
+
+    def __getitem__(self, id: str) -> Finding:
+        """Return the finding of the criterion called *id*."""
+        for finding in self.findings:
+            if finding.id == id:
+                return finding
+        msg = f"no finding {id!r}{suggest(id, [f.id for f in self.findings])}"
+        raise KeyError(msg)
+
+    def rescore(
+        self, rubric: Rubric | None = None, *, judge: Jury | Panel | None = None, **rule: Any
+    ) -> Grade | Ungraded:
+        """
+        Return what the same findings come to under another rule: no calls.
+
+        Args:
+            rubric: A rubric with the same criteria (by id, in the same order), such as one with other weights.
+            judge: Another way to combine the same votes.
+            rule: Fields of the rubric to change: `threshold`, `aggregation`, `strict`, `abstain`, ...
+
+        Raises:
+            DefinitionError: The criteria are others, or the votes do not fit.
+        """
+        changed = _changed(rubric or self.rubric, rule)
+        if [c.id for c in changed.judged] != [f.id for f in self.findings]:
+            raise DefinitionError("rubric", "other criteria than those that were judged; grade the candidate again")
+        if not self.votes:
+            if judge is not None:
+                raise DefinitionError("judge", "one judge gave these findings; there are no votes to combine")
+            return _concluded(evolve(self, rubric=changed))
+        if judge is not None and size_of(judge) != size_of(self._rule()):
+            raise DefinitionError("judge", f"expected {size_of(self._rule())} votes, got a rule for {size_of(judge)}")
+        votes = tuple(vote.rescore(rubric, **rule) for vote in self.votes)
+        again = conclude_votes(changed, judge or self._rule(), votes)
+        return evolve(again, usage=self.usage, failures=self.failures, warnings=self.warnings)
+
+    def _rule(self) -> Jury | Panel:
+        assert not isinstance(self.judge, Judge)  # noqa: S101 - only juries and panels have votes
+        return self.judge
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result as plain JSON-able data."""
+        return displays.as_dict(self)
+
+    def _repr_markdown_(self) -> str:
+        return displays.as_table(self)
+
+
+@frozen(repr=False)
+class Grade(Result):
+    """A whole result: a score in 0..1, a verdict, and a finding for each criterion."""
+
+    @property
+    def score(self) -> float:
+        """The score, in 0..1."""
+        assert self.outcome.score is not None  # noqa: S101 - a Grade is only made of a whole outcome
+        return self.outcome.score
+
+    @property
+    def passed(self) -> bool:
+        """Whether the candidate passes."""
+        return self.outcome.worst.passed
+
+    @property
+    def verdict(self) -> Verdict:
+        """`pass`, `borderline` or `fail`."""
+        assert self.outcome.verdict is not None  # noqa: S101 - as above
+        return self.outcome.verdict
+
+    @property
+    def gates(self) -> tuple[str, ...]:
+        """The ids of the criteria that failed the grade whatever the mean is."""
+        return self.outcome.gates
+
+    @property
+    def vacuous(self) -> bool:
+        """Whether no criterion applied."""
+        return self.outcome.vacuous
+
+    @property
+    def shown(self) -> str:
+        """The score on the rubric's scale, for people."""
+        return self.rubric.scale.show(self.score, passed=self.passed)
+
+    def feedback(self) -> str:
+        """Return what to improve, in words for the candidate's author; empty if every contribution is 1."""
+        return displays.advice(self)
+
+    def __repr__(self) -> str:
+        return f"<Grade {self.score:.3f} {self.verdict}: {len(self.findings)} criteria, {self.usage}>"
+
+
+@frozen(repr=False)
+class Ungraded(Result):
+    """Not a result: something could not be judged. `failures` say what, `bounds` what it could have come to."""
+
+    @property
+    def passed(self) -> bool | None:
+        """True or False when what is missing cannot change the verdict, else None."""
+        return self.outcome.passed
+
+    def explain(self) -> str:
+        """Return in words what could not be judged, why, and what the score could have been."""
+        return displays.explanation(self)
+
+    def __repr__(self) -> str:
+        low, high = self.bounds
+        judged = f"{self.coverage:.0%} judged"
+        return f"<Ungraded {low:.3f}..{high:.3f}: {len(self.findings)} criteria, {judged}, {self.usage}>"
+
+
+# -- conclusions -----------------------------------------------------------------------------------------
+
+
+def conclude(
+    rubric: Rubric,
+    judge: Judge,
+    findings: Sequence[Finding],
+    *,
+    usage: Usage = Usage(),  # noqa: B008 - frozen
+    failures: Sequence[Failure] = (),
+    warnings: Sequence[str] = (),
+) -> Grade | Ungraded:
+    """Return what the *findings* of one judge come to."""
+    found = tuple(findings)
+    result = outcome(rubric, found)
+    made = Grade if result.score is not None else Ungraded
+    return made(rubric, judge, found, result, usage, (), tuple(failures), tuple(warnings))
+
+
+def conclude_votes(rubric: Rubric, rule: Jury | Panel, votes: Sequence[Grade | Ungraded]) -> Grade | Ungraded:
+    """Return what the *votes* of a jury or a panel come to; votes missing at the end were not cast."""
+    findings = pool(rubric, [vote.findings for vote in votes], Pooling.of(rule))
+    if isinstance(rule, Panel) and rule.level == "criterion":
+        came_to = outcome(rubric, findings)
+    else:
+        came_to = tally(rule, rubric, [vote.outcome for vote in votes])
+        came_to = evolve(came_to, contributions=outcome(rubric, findings).contributions)
+    failures = [failure for vote in votes for failure in vote.failures]
+    missing = size_of(rule) - len(votes)
+    if came_to.score is None and missing:
+        failures.append(Failure("not_cast", f"{missing} votes were not cast, and this rule needs them"))
+    made = Grade if came_to.score is not None else Ungraded
+    return made(
+        rubric,
+        rule,
+        findings,
+        came_to,
+        sum((vote.usage for vote in votes), Usage()),
+        tuple(votes),
+        tuple(failures),
+        tuple(dict.fromkeys(warning for vote in votes for warning in vote.warnings)),
+        votes[0].degenerate if votes else "",
+    )
+
+
+def degenerate(rubric: Rubric, judge: Judge | Jury | Panel, why: str) -> Grade | Ungraded:
+    """Return the result of a candidate that is answered without a call: it fails, or is an error, as the rubric says."""
+    if rubric.degenerate == "error":
+        failure = Failure("degenerate", f"the candidate {why}")
+        missing = tuple(Unjudged(c.id, failure) for c in rubric.judged)
+        return Ungraded(rubric, judge, missing, UNKNOWN, failures=(failure,), degenerate=why)
+    findings = tuple(Scored(c.id, float(c.polarity == "guard"), reason=f"the candidate {why}") for c in rubric.judged)
+    return Grade(rubric, judge, findings, _failed(rubric), degenerate=why)
+
+
+def _failed(rubric: Rubric) -> Outcome:
+    nothing = Extreme(0.0, passed=False)
+    return Outcome(nothing, nothing, 0.0, "fail", contributions=FrozenMap({c.id: 0.0 for c in rubric.judged}))
+
+
+def _concluded(result: Grade | Ungraded | Result) -> Grade | Ungraded:
+    """Return *result* with its outcome computed anew, as what it then is."""
+    if result.degenerate:
+        return degenerate(result.rubric, result.judge, result.degenerate)
+    assert isinstance(result.judge, Judge)  # noqa: S101 - the votes of others are concluded one by one
+    return conclude(
+        result.rubric,
+        result.judge,
+        result.findings,
+        usage=result.usage,
+        failures=result.failures,
+        warnings=result.warnings,
+    )
+
+
+def _changed(rubric: Rubric, rule: Mapping[str, Any]) -> Rubric:
+    known = [f.name for f in Rubric.__attrs_attrs__]  # type: ignore[attr-defined]  # set by attrs
+    for name in rule:
+        if name not in known:
+            raise DefinitionError(name, f"a rubric has no such field{suggest(name, known)}")
+    return evolve(rubric, **rule)

@@ -1,0 +1,276 @@
+"""
+Grading as a state machine without I/O.
+
+`flow(candidate, rubric, judge)` is a generator: it yields a batch of `Ask`s, is sent a batch of `Reply`s or
+`Failure`s in the same order, and returns a `Grade` or an `Ungraded`. Whatever carries the asks is a driver:
+
+    steps = flow(candidate, rubric, judge)
+    batch = next(steps)
+    while True:
+        try:
+            batch = steps.send(tuple(carry(ask) for ask in batch))
+        except StopIteration as end:
+            return end.value
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from attrs import evolve, field, frozen
+
+from rubric.answers import Unit
+from rubric.candidates import Candidate
+from rubric.checks import Check
+from rubric.criteria import Criterion
+from rubric.errors import DefinitionError
+from rubric.exchanges import Ask, Failure, Reply, Usage
+from rubric.findings import Abstained, Finding, NotApplicable, Scored, Step, Unjudged
+from rubric.grades import Grade, Ungraded, conclude, conclude_votes, degenerate
+from rubric.grading.asking import Brief, brief, compose
+from rubric.grading.batching import Steps, leading, together
+from rubric.grading.checking import applies, decide
+from rubric.grading.degenerates import why_degenerate
+from rubric.grading.reading import read
+from rubric.grading.scoring import EVEN, Extreme, Outcome, outcome
+from rubric.grading.voting import is_decided, size_of
+from rubric.judges import Judge, Jury, Panel
+from rubric.rubrics import Rubric
+from rubric.trees import DecisionTree, Leaf
+
+Result = Grade | Ungraded
+
+
+def flow(candidate: Candidate, rubric: Rubric, judge: Judge | Jury | Panel) -> Steps[Result]:
+    """
+    Grade *candidate* against *rubric*: yield what to ask, be sent what came back, return the result.
+
+    Raises:
+        DefinitionError: A rubric without criteria, or a prompt with an unknown slot: before the first ask.
+    """
+    if not rubric.judged:
+        raise DefinitionError("criteria", f"{rubric} has nothing to grade by; give it criteria, a text or a tree")
+    why = why_degenerate(candidate) if rubric.degenerate != "judge" else ""
+    if why:
+        return degenerate(rubric, judge, why)
+    return (yield from leading(_bench(Case(candidate, rubric, brief(candidate, rubric)), judge)))
+
+
+@frozen
+class Case:
+    """What stays the same for all judges of one candidate."""
+
+    candidate: Candidate
+    rubric: Rubric
+    brief: Brief
+
+
+def _bench(case: Case, judge: Judge | Jury | Panel, vote: int = 0) -> Steps[Result]:
+    match judge:
+        case Judge():
+            return (yield from _judge(case, judge, vote))
+        case Jury():
+            members = [_bench(case, judge.judge, vote * judge.size + n) for n in range(judge.size)]
+        case Panel():
+            members = [_bench(case, member, vote) for member in judge.judges]
+    votes = yield from _votes(case.rubric, judge, members)
+    return conclude_votes(case.rubric, judge, votes)
+
+
+def _votes(rubric: Rubric, rule: Jury | Panel, members: Sequence[Steps[Result]]) -> Steps[list[Result]]:
+    """Cast the votes; with an early stop, only as many at a time as could decide."""
+    pooled = isinstance(rule, Panel) and rule.level == "criterion"
+    if pooled or not rule.early_stop:
+        return (yield from together(members))
+    votes: list[Result] = []
+    while not is_decided(rule, rubric, [v.outcome for v in votes]):
+        ahead = fewest_votes(rule, rubric, [v.outcome for v in votes])
+        votes += yield from together(members[len(votes) : len(votes) + ahead])
+    for member in members[len(votes) :]:
+        member.close()
+    return votes
+
+
+def fewest_votes(rule: Jury | Panel, rubric: Rubric, cast: Sequence[Outcome] = ()) -> int:
+    """Return the fewest further votes that could decide: casting these together costs no call that is not needed."""
+    left = size_of(rule) - len(cast)
+    for further in range(1, left):
+        if any(is_decided(rule, rubric, [*cast, *[guess] * further]) for guess in _GUESSES):
+            return further
+    return left
+
+
+def _guess(score: float, *, gated: bool) -> Outcome:
+    extreme = Extreme(score, passed=score == 1, gated=gated)
+    return Outcome(extreme, extreme, score, "pass" if extreme.passed else "fail")
+
+
+_GUESSES = tuple(_guess(score, gated=gated) for score in (0.0, 1.0) for gated in (False, True))
+"""The votes that decide soonest: none of another kind could make fewer do."""
+
+
+# -- one judge -------------------------------------------------------------------------------------------
+
+
+@frozen
+class Log:
+    """What one judge's calls used, and what went wrong in them."""
+
+    got: list[Reply | Failure] = field(factory=list)
+    lost: list[Failure] = field(factory=list)
+
+    def usage(self) -> Usage:
+        """Return what all calls used."""
+        return sum((g.usage for g in self.got), Usage())
+
+    def failures(self) -> list[Failure]:
+        """Return what went wrong, unreadable replies included."""
+        return self.lost
+
+    def warnings(self) -> Iterator[str]:
+        """Yield what a person should know of the calls."""
+        for name in dict.fromkeys(n for g in self.got if isinstance(g, Reply) for n in g.unsent):
+            yield f"{name} was not sent: the model does not take it"
+
+
+def _judge(case: Case, judge: Judge, vote: int) -> Steps[Result]:
+    log = Log()
+    session = Session(case, judge, vote, log)
+    findings = yield from session.findings(case.rubric)
+    warnings = [*case.brief.warnings, *log.warnings(), *_contradictory(case.rubric, findings)]
+    return conclude(
+        case.rubric, judge, findings, usage=log.usage(), failures=log.failures(), warnings=warnings
+    )
+
+
+def _contradictory(rubric: Rubric, findings: Sequence[Finding]) -> Iterator[str]:
+    """A judge may pass what it gives 0, or fail what it gives 1; whoever reads the grade should know."""
+    for finding in findings:
+        if isinstance(finding, Scored) and finding.flag is not None and finding.score == float(not finding.flag):
+            said = "passed" if finding.flag else "failed"
+            yield f"contradictory: the judge {said} {finding.id!r} with a score of {finding.score:g}"
+
+
+@frozen
+class Session:
+    """One judge's work on one candidate: each method yields asks and returns findings."""
+
+    case: Case
+    judge: Judge
+    vote: int
+    log: Log
+
+    def findings(self, rubric: Rubric, guidelines: str = "") -> Steps[list[Finding]]:
+        """Judge the criteria of *rubric*: what code decides at once, the rest together."""
+        settled = {c.id: f for c in rubric.judged if (f := self._settled(c)) is not None}
+        open_ = [c for c in rubric.judged if c.id not in settled]
+        groups = grouped(open_, self.judge)
+        for found in (yield from together([self._group(rubric, group, guidelines) for group in groups])):
+            settled |= {finding.id: finding for finding in found}
+        return [settled[c.id] for c in rubric.judged]
+
+    def _settled(self, criterion: Criterion) -> Finding | None:
+        candidate = self.case.candidate
+        if not applies(criterion.when, candidate):
+            return NotApplicable(criterion.id, "its condition does not hold")
+        if isinstance(criterion.answer, Check):
+            holds, why = decide(criterion.answer, candidate)
+            return Scored(criterion.id, float(holds), holds, why)
+        return None
+
+    def _group(self, rubric: Rubric, group: Sequence[Criterion], guidelines: str) -> Steps[list[Finding]]:
+        first = group[0]
+        match first.answer:
+            case DecisionTree() as tree:
+                return [(yield from self._walk(rubric, first, tree, guidelines))]
+            case Rubric() as inner:
+                return [(yield from self._nested(first, inner))]
+            case _:
+                return (yield from self._asked(rubric, group, guidelines))
+
+    def _nested(self, criterion: Criterion, inner: Rubric) -> Steps[Finding]:
+        """Judge a nested rubric. If nothing in it applies, it does not apply itself."""
+        parts = yield from self.findings(inner, inner.guidelines)
+        if all(isinstance(part, NotApplicable) for part in parts):
+            return NotApplicable(criterion.id, "nothing in it applies")
+        came_to = outcome(inner, parts)
+        if came_to.score is None:
+            failure = next((p.failure for p in parts if isinstance(p, Unjudged)), None)
+            failure = failure or Failure("unreadable", "every judge abstained", criterion=criterion.id)
+            return Unjudged(criterion.id, failure, "", *came_to.bounds, parts=tuple(parts))
+        return Scored(criterion.id, came_to.score, reason=f"{came_to.verdict}", parts=tuple(parts))
+
+    def _walk(self, rubric: Rubric, criterion: Criterion, tree: DecisionTree, guidelines: str) -> Steps[Finding]:
+        """Walk down a tree: ask only what is reached."""
+        node: DecisionTree | Leaf = tree
+        path: list[Step] = []
+        while isinstance(node, DecisionTree):
+            (found,) = yield from self._asked(rubric, [as_question(criterion, node)], guidelines)
+            if not isinstance(found, Scored):
+                scores = [leaf.score for leaf in node.leaves()]
+                assert isinstance(found, Unjudged)  # noqa: S101 - a question without a score was not judged
+                return evolve(found, low=min(scores), high=max(scores), path=tuple(path))
+            path.append(Step(node.question, found.score >= EVEN, found.score, found.reason))
+            node = node.yes if found.score >= EVEN else node.no
+        return Scored(criterion.id, node.score, reason=node.reason or path[-1].reason, path=tuple(path))
+
+    def _asked(self, rubric: Rubric, group: Sequence[Criterion], guidelines: str) -> Steps[list[Finding]]:
+        """Ask about *group*; ask again, with the complaint, for what could not be read."""
+        found: dict[str, Finding] = {}
+        complaint, max_tokens = "", self.judge.max_tokens
+        for repair in range(self.judge.repairs + 1):
+            missing = [c for c in group if not _is_read(found.get(c.id))]
+            ask = compose(
+                self.case.brief,
+                rubric,
+                self.judge,
+                missing,
+                vote=self.vote,
+                repair=repair,
+                complaint=complaint,
+                max_tokens=max_tokens,
+                guidelines=guidelines,
+            )
+            found |= {f.id: f for f in (yield from self._exchange(ask))}
+            failures = [f.failure for f in found.values() if isinstance(f, Unjudged)]
+            if not any(failure.kind in _REPAIRED for failure in failures):
+                break
+            cut = any(failure.kind == "truncated" for failure in failures)
+            max_tokens, complaint = max_tokens * (1 + cut), failures[0].message
+        return [found[c.id] for c in group]
+
+    def _exchange(self, ask: Ask) -> Steps[tuple[Finding, ...]]:
+        (got,) = yield (ask,)
+        self.log.got.append(got)
+        findings = read(ask, got)
+        self.log.lost.extend(dict.fromkeys(f.failure for f in findings if isinstance(f, Unjudged)))
+        return findings
+
+
+def as_question(criterion: Criterion, node: DecisionTree) -> Criterion:
+    """Return the question at *node* as a criterion that the judge scores: how surely the answer is yes."""
+    return Criterion(node.question, id=criterion.id, answer=Unit(), evidence=False, abstain="forbid")
+
+
+_REPAIRED = frozenset({"unreadable", "truncated", "bad_response"})
+
+
+def _is_read(finding: Finding | None) -> bool:
+    return isinstance(finding, Scored | Abstained)
+
+
+def grouped(criteria: Sequence[Criterion], judge: Judge) -> list[list[Criterion]]:
+    """Return what is asked together: trees and nested rubrics alone, others as many a call as the judge takes."""
+    size = len(criteria) if judge.per_call == "all" else judge.per_call
+    groups: list[list[Criterion]] = []
+    filling: list[Criterion] | None = None
+    for criterion in criteria:
+        if isinstance(criterion.answer, DecisionTree | Rubric):
+            groups.append([criterion])
+        elif filling is None or len(filling) >= size:
+            groups.append(filling := [criterion])
+        else:
+            filling.append(criterion)
+    return groups
+
+

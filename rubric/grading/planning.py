@@ -1,0 +1,187 @@
+"""What grading would ask, how often at least and at most, before anything is sent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from attrs import field, frozen
+
+from rubric.candidates import Candidate
+from rubric.checks import Check
+from rubric.criteria import Criterion
+from rubric.exchanges import Ask
+from rubric.grading.asking import Brief, brief, compose
+from rubric.grading.checking import applies
+from rubric.grading.degenerates import why_degenerate
+from rubric.grading.flow import as_question, fewest_votes, grouped
+from rubric.judges import Judge, Jury, Panel
+from rubric.rubrics import Rubric
+from rubric.showing import cell, table
+from rubric.trees import DecisionTree
+
+__all__ = ["Plan", "plan_one"]
+
+Range = tuple[int, int]
+Count = Callable[[str, str], int]
+Price = Callable[[str], tuple[float, float] | None]
+
+
+@frozen(repr=False)
+class Plan:
+    """
+    What grading would take; nothing has been sent.
+
+    Args:
+        least: Calls if every tree ends and every jury stops as soon as it can.
+        most: Calls if none does. Re-asks of unreadable replies (at most `Judge.repairs` an ask) and retries of failed
+            calls come on top; `ceiling` counts the re-asks.
+        ceiling: Calls if every reply had to be asked for again as often as the judge allows.
+        prompt_tokens: At least and at most, for `least` and `most` calls.
+        cost: In US dollars, at least and at most (with the longest replies that the judges allow); None where a price is unknown.
+        asks: Every ask that may be made, in order, with the exact messages.
+        free: Criteria that need no call: by code, or because they do not apply.
+    """
+
+    least: int = 0
+    most: int = 0
+    ceiling: int = 0
+    prompt_tokens: Range = (0, 0)
+    cost: tuple[float, float] | None = (0.0, 0.0)
+    asks: tuple[Ask, ...] = field(default=(), repr=False)
+    free: tuple[str, ...] = ()
+
+    def __add__(self, other: Plan) -> Plan:
+        cost = None
+        if self.cost is not None and other.cost is not None:
+            cost = (self.cost[0] + other.cost[0], self.cost[1] + other.cost[1])
+        return Plan(
+            self.least + other.least,
+            self.most + other.most,
+            self.ceiling + other.ceiling,
+            (self.prompt_tokens[0] + other.prompt_tokens[0], self.prompt_tokens[1] + other.prompt_tokens[1]),
+            cost,
+            (*self.asks, *other.asks),
+            tuple(dict.fromkeys((*self.free, *other.free))),
+        )
+
+    def __repr__(self) -> str:
+        return f"<Plan: {_words(self.least, self.most)} calls, {_words(*self.prompt_tokens)} prompt tokens, {self._cost()}>"
+
+    def _cost(self) -> str:
+        if self.cost is None:
+            return "cost unknown"
+        low, high = self.cost
+        return f"${low:.4f}" if low == high else f"${low:.4f} to ${high:.4f}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the plan as plain JSON-able data, messages included."""
+        return {
+            "calls": {"least": self.least, "most": self.most, "ceiling": self.ceiling},
+            "prompt_tokens": list(self.prompt_tokens),
+            "cost": None if self.cost is None else list(self.cost),
+            "free": list(self.free),
+            "asks": [
+                {"judge": a.judge.name, "criteria": [c.id for c in a.criteria], "vote": a.vote, "messages": a.chat()}
+                for a in self.asks
+            ],
+        }
+
+    def _repr_markdown_(self) -> str:
+        rows = [(a.judge.name, ", ".join(c.id for c in a.criteria), f"{len(a.messages[-1].text)} characters") for a in self.asks]
+        return f"{cell(repr(self)[1:-1])}\n\n{table(('judge', 'criteria', 'prompt'), rows)}"
+
+
+def _words(low: int, high: int) -> str:
+    return str(low) if low == high else f"{low} to {high}"
+
+
+def plan_one(
+    candidate: Candidate, rubric: Rubric, judge: Judge | Jury | Panel, *, count: Count, price: Price
+) -> Plan:
+    """
+    Return what grading one *candidate* would take.
+
+    Args:
+        count: The number of tokens of a text, for a model.
+        price: The price of a token sent and of one that comes back, in US dollars; None if unknown.
+    """
+    if rubric.degenerate != "judge" and why_degenerate(candidate):
+        return Plan(free=tuple(c.id for c in rubric.judged))
+    about = brief(candidate, rubric)
+    return _of_bench(judge, lambda one: _Planner(candidate, about, one, count, price).of_rubric(rubric, ""))
+
+
+def _of_bench(judge: Judge | Jury | Panel, of_judge: Callable[[Judge], Plan]) -> Plan:
+    match judge:
+        case Judge():
+            return of_judge(judge)
+        case Jury():
+            members = [_of_bench(judge.judge, of_judge)] * judge.size
+        case Panel():
+            members = [_of_bench(member, of_judge) for member in judge.judges]
+    whole = sum(members, Plan())
+    if not judge.early_stop or (isinstance(judge, Panel) and judge.level == "criterion"):
+        return whole
+    few = sum(members[: fewest_votes(judge, Rubric.of("any"))], Plan())
+    return Plan(
+        few.least,
+        whole.most,
+        whole.ceiling,
+        (few.prompt_tokens[0], whole.prompt_tokens[1]),
+        None if few.cost is None or whole.cost is None else (few.cost[0], whole.cost[1]),
+        whole.asks,
+        whole.free,
+    )
+
+
+@frozen
+class _Planner:
+    candidate: Candidate
+    about: Brief
+    judge: Judge
+    count: Count
+    price: Price
+
+    def of_rubric(self, rubric: Rubric, guidelines: str) -> Plan:
+        judged = [c for c in rubric.judged if applies(c.when, self.candidate) and not isinstance(c.answer, Check)]
+        free = tuple(c.id for c in rubric.judged if c not in judged)
+        plans = [self._of_group(rubric, group, guidelines) for group in grouped(judged, self.judge)]
+        return sum(plans, Plan(free=free))
+
+    def _of_group(self, rubric: Rubric, group: Sequence[Criterion], guidelines: str) -> Plan:
+        match group[0].answer:
+            case DecisionTree() as tree:
+                return self._of_tree(rubric, group[0], tree, guidelines)
+            case Rubric() as inner:
+                return self.of_rubric(inner, inner.guidelines)
+            case _:
+                return self._of_ask(compose(self.about, rubric, self.judge, group, guidelines=guidelines))
+
+    def _of_tree(self, rubric: Rubric, criterion: Criterion, tree: DecisionTree, guidelines: str) -> Plan:
+        """A walk takes from the shortest to the longest branch; each node's ask is known beforehand."""
+        plans = [
+            self._of_ask(compose(self.about, rubric, self.judge, [as_question(criterion, node)], guidelines=guidelines))
+            for node in tree.nodes()
+        ]
+        tokens = sorted(plan.prompt_tokens[0] for plan in plans)
+        costs = [plan.cost for plan in plans if plan.cost is not None]
+        priced = len(costs) == len(plans)
+        return Plan(
+            tree.shortest,
+            tree.depth,
+            tree.depth * (1 + self.judge.repairs),
+            (sum(tokens[: tree.shortest]), sum(tokens[-tree.depth :])),
+            _extent(costs, tree.shortest, tree.depth) if priced else None,
+            tuple(ask for plan in plans for ask in plan.asks),
+        )
+
+    def _of_ask(self, ask: Ask) -> Plan:
+        tokens = self.count(ask.judge.name, "\n".join(m.text for m in ask.messages))
+        price = self.price(ask.judge.name)
+        cost = None if price is None else (tokens * price[0], tokens * price[0] + ask.max_tokens * price[1])
+        return Plan(1, 1, 1 + self.judge.repairs, (tokens, tokens), cost, (ask,))
+
+
+def _extent(costs: Sequence[tuple[float, float]], fewest: int, deepest: int) -> tuple[float, float]:
+    return sum(sorted(low for low, _ in costs)[:fewest]), sum(sorted(high for _, high in costs)[-deepest:])

@@ -1,0 +1,326 @@
+"""
+From a reply to findings. A reply is text from a stranger; what it does not clearly say, it does not say.
+
+| the reply | becomes |
+|---|---|
+| JSON, alone, in prose, in a fence, after `<think>...</think>` | read |
+| near-JSON: trailing commas, single quotes, Python literals, bare keys | repaired, then read like any other |
+| several objects | the last one with the keys that were asked for; sealed: only those with this ask's nonce |
+| a number as text, `"8/10"` for a range that ends at 10 | that number |
+| `pass`, `passed`, `satisfied`, `met`, `yes` and their opposites | yes or no |
+| `reasoning`, `explanation`, `rationale` | the reason |
+| null for the verdict | abstained, if the rubric allows that |
+| no object, no verdict, a verdict of the wrong kind | unreadable |
+| NaN, infinities, a score outside its range, a level that is not whole, a choice off the menu | unreadable |
+| a key that stands twice, or two verdicts that disagree | unreadable |
+| an object that stands word for word in the candidate (unsealed), or without the nonce (sealed) | not a verdict |
+| cut at the token limit, or within `<think>` | truncated |
+| a refusal | refusal |
+| no text | bad response |
+
+An unreadable reply is `Unjudged`, never a score.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from attrs import evolve
+
+from rubric.answers import Answer, Choices, Levels, Unit, YesNo, fold
+from rubric.criteria import Criterion
+from rubric.exchanges import Ask, Failure, FailureKind, Reply
+from rubric.findings import Abstained, Evidence, Finding, Scored, Unjudged
+from rubric.grading.objects import Ambiguous, find_objects
+from rubric.grading.quoting import quote
+from rubric.showing import shorten
+
+LONGEST_REPLY = 200_000
+
+_YES = frozenset({"true", "yes", "pass", "passed", "satisfied", "met", "y", "correct", "present"})
+_NO = frozenset(
+    {"false", "no", "fail", "failed", "unsatisfied", "not satisfied", "unmet", "not met", "n", "incorrect", "absent"}
+)
+_VERDICTS = ("verdict", "pass", "passed", "satisfied", "met", "answer", "criterion_status")
+_SCORES = ("score", "rating", "verdict")
+_CHOICES = ("choice", "verdict", "answer", "label", "category")
+_REASONS = ("reason", "reasoning", "explanation", "rationale", "justification")
+_QUOTES = ("evidence", "quote", "quotes", "span")
+_NUMBER = re.compile(r"-?\d+(?:\.\d+)?", re.ASCII)
+_OUT_OF = re.compile(r"(-?\d+(?:\.\d+)?)\s*/\s*(\d+)", re.ASCII)
+
+
+class Unreadable(Exception):  # noqa: N818 - it does not leave this module
+    """Why a reply, or one verdict in it, says nothing."""
+
+
+def read(ask: Ask, reply: Reply | Failure) -> tuple[Finding, ...]:
+    """Return a finding for each of the ask's criteria, in order. Nothing is raised for what a reply may hold."""
+    if isinstance(reply, Failure):
+        return _unjudged_all(ask, reply, "")
+    problem = _gate(reply)
+    if problem is not None:
+        return _unjudged_all(ask, evolve(problem, judge=ask.judge.name), reply.text or reply.refusal)
+    text = _after_thinking(reply.text or "")
+    if text is None:
+        return _unjudged_all(ask, _failure(ask, "truncated", "the reply ends while still thinking"), reply.text or "")
+    try:
+        return _read_many(ask, text) if ask.many else (_read_one(ask, text),)
+    except Unreadable as why:
+        return _unjudged_all(ask, _failure(ask, "unreadable", str(why)), text)
+
+
+def _gate(reply: Reply) -> Failure | None:
+    if reply.refusal or reply.finish in ("refusal", "content_filter"):
+        return Failure("refusal", shorten(reply.refusal) or "the model or a filter refused")
+    if reply.finish == "length":
+        return Failure("truncated", "the reply was cut at the token limit")
+    if not isinstance(reply.text, str) or not reply.text.strip():
+        return Failure("bad_response", "the reply has no text")
+    if len(reply.text) > LONGEST_REPLY:
+        return Failure("bad_response", f"the reply has {len(reply.text)} characters, {LONGEST_REPLY} is the limit")
+    return None
+
+
+_THINKING = re.compile(r"\s*<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
+
+
+def _after_thinking(text: str) -> str | None:
+    """Return *text* after the thinking that opens it; None if the thinking does not end."""
+    while match := _THINKING.match(text):
+        text = text[match.end() :]
+    return None if re.match(r"\s*<think(ing)?>", text, re.IGNORECASE) else text
+
+
+def _failure(ask: Ask, kind: FailureKind, message: str) -> Failure:
+    return Failure(kind, message, judge=ask.judge.name)
+
+
+def _unjudged_all(ask: Ask, failure: Failure, text: str) -> tuple[Finding, ...]:
+    return tuple(_unjudged(criterion, failure, text) for criterion in ask.criteria)
+
+
+def _unjudged(criterion: Criterion, failure: Failure, text: str) -> Unjudged:
+    low, high = reach(criterion.answer)
+    return Unjudged(criterion.id, evolve(failure, criterion=criterion.id), shorten(text), low, high)
+
+
+def reach(answer: Answer) -> tuple[float, float]:
+    """Return the lowest and the highest score that *answer* can come to."""
+    if isinstance(answer, Choices):
+        scores = [c.score for c in answer.choices]
+        return min(scores), max(scores)
+    return 0.0, 1.0
+
+
+# -- which object --------------------------------------------------------------------------------------
+
+
+def _objects(ask: Ask, text: str, wanted: Sequence[str]) -> list[Mapping[str, Any]]:
+    """Return the objects of *text* that may be the answer, in order."""
+
+    def accept(value: Mapping[str, Any], raw: str) -> bool:
+        if value.keys().isdisjoint(wanted):
+            return False
+        return value.get("nonce") == ask.nonce if ask.nonce else not _echoes(raw, ask)
+
+    try:
+        found = find_objects(text, accept)
+    except Ambiguous as why:
+        raise Unreadable(str(why)) from None
+    if not found:
+        mark = ' and the "nonce" of this request' if ask.nonce else ", other than one copied from the candidate"
+        raise Unreadable(f"it holds no JSON object with the keys that were asked for{mark}")
+    return [value for value, _ in found]
+
+
+def _echoes(raw: str, ask: Ask) -> bool:
+    squeezed = "".join(raw.split())
+    return any(squeezed in "".join(text.split()) for text in (ask.candidate, ask.run) if text)
+
+
+def _read_one(ask: Ask, text: str) -> Finding:
+    criterion = ask.criteria[0]
+    findings = [_finding(ask, criterion, o) for o in _objects(ask, text, _keys(criterion.answer))]
+    return _agreed(findings)
+
+
+def _agreed(findings: Sequence[Finding]) -> Finding:
+    """Return the last of *findings*, which must all say the same."""
+    if len({_said(f) for f in findings}) > 1:
+        raise Unreadable("it holds two verdicts that disagree")
+    return findings[-1]
+
+
+def _said(finding: Finding) -> object:
+    return (finding.score, finding.value, finding.flag) if isinstance(finding, Scored) else type(finding)
+
+
+def _read_many(ask: Ask, text: str) -> tuple[Finding, ...]:
+    lists = [o.get("verdicts", o.get("checks")) for o in _objects(ask, text, ("verdicts", "checks"))]
+    if not all(isinstance(entries, list) for entries in lists):
+        raise Unreadable('it holds no list of "verdicts"')
+    if any(entries != lists[0] for entries in lists):
+        raise Unreadable("it holds two lists of verdicts that disagree")
+    entries = [entry for entry in lists[-1] if isinstance(entry, Mapping)]
+    return tuple(_entry(ask, criterion, entries) for criterion in ask.criteria)
+
+
+def _entry(ask: Ask, criterion: Criterion, entries: Sequence[Mapping[str, Any]]) -> Finding:
+    """Return the finding of one criterion: one bad entry fails that criterion alone."""
+    mine = [entry for entry in entries if str(entry.get("id", "")).strip() == criterion.id]
+    try:
+        if len(mine) != 1:
+            raise Unreadable(f"it has {len(mine) or 'no'} verdicts for {criterion.id!r}")
+        return _finding(ask, criterion, mine[0])
+    except Unreadable as why:
+        return _unjudged(criterion, _failure(ask, "unreadable", str(why)), str(mine[:1] or ""))
+
+
+# -- what it says --------------------------------------------------------------------------------------
+
+
+def _keys(answer: Answer) -> Sequence[str]:
+    match answer:
+        case YesNo():
+            return (*_VERDICTS, "score")
+        case Choices():
+            return _CHOICES
+        case _:
+            return (*_SCORES, *_VERDICTS)
+
+
+def _finding(ask: Ask, criterion: Criterion, said: Mapping[str, Any]) -> Finding:
+    reason = _reason(said)
+    if _abstains(criterion.answer, said):
+        if criterion.id not in ask.abstainable:
+            raise Unreadable("its verdict is null, and the rubric does not allow to abstain")
+        return Abstained(criterion.id, reason)
+    evidence = _evidence(ask, said) if criterion.id in ask.quoted else ()
+    match criterion.answer:
+        case YesNo():
+            holds = _yes_no(said)
+            return Scored(criterion.id, float(holds), holds, reason, evidence)
+        case Levels() as levels:
+            level = _level(levels, said)
+            return Scored(criterion.id, levels.place(level), level, reason, evidence, level=levels.band(level))
+        case Choices() as choices:
+            choice = choices.get(_choice(choices, said))
+            assert choice is not None  # noqa: S101 - _choice gives a label of the menu
+            return Scored(criterion.id, choice.score, choice.label, reason, evidence)
+        case Unit() as unit:
+            score = _unit(said)
+            return Scored(criterion.id, score, score, reason, evidence, flag=_flag(ask, unit, said))
+        case _:
+            msg = f"{criterion.answer!r} is not answered by a judge"
+            raise TypeError(msg)
+
+
+def _abstains(answer: Answer, said: Mapping[str, Any]) -> bool:
+    given = [key for key in _keys(answer) if key in said]
+    return bool(given) and said[given[0]] is None
+
+
+def _reason(said: Mapping[str, Any]) -> str:
+    reason = next((said[key] for key in _REASONS if isinstance(said.get(key), str)), "")
+    return " ".join(str(reason).encode("utf-8", "replace").decode("utf-8").split())
+
+
+def _evidence(ask: Ask, said: Mapping[str, Any]) -> tuple[Evidence, ...]:
+    given = next((said[key] for key in _QUOTES if key in said), None)
+    words = [given] if isinstance(given, str) else given if isinstance(given, list) else []
+    return tuple(_span(ask, w) for w in words[:20] if isinstance(w, str) and w.strip())
+
+
+def _span(ask: Ask, words: str) -> Evidence:
+    return quote(words, ask.candidate) or quote(words, ask.run, "run") or Evidence(shorten(words))
+
+
+def _as_bool(value: Any) -> bool | None:
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, str):
+        word = fold(value).replace("_", " ")
+        return True if word in _YES else False if word in _NO else None
+    return None
+
+
+def _yes_no(said: Mapping[str, Any]) -> bool:
+    given = {key: said[key] for key in _VERDICTS if key in said}
+    verdicts = [_as_bool(value) for value in given.values()]
+    if not given and (score := _number(said.get("score"))) in (0, 1):
+        verdicts = [score == 1]
+    if not verdicts or None in verdicts:
+        raise Unreadable(f"expected a verdict of true or false, got {shorten(repr(given or said.get('score')), 80)}")
+    if len(set(verdicts)) > 1:
+        raise Unreadable(f"its verdicts disagree: {shorten(repr(given), 80)}")
+    return bool(verdicts[0])
+
+
+def _number(value: Any) -> float | None:
+    """Return *value* as a finite number, if it is one or is written as one."""
+    if isinstance(value, str) and len(value) < 40 and _NUMBER.fullmatch(value.strip()):
+        value = float(value)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        return float(value) if math.isfinite(value) else None
+    except OverflowError:
+        return None
+
+
+def _one_score(said: Mapping[str, Any]) -> Any:
+    given = [said[key] for key in _SCORES if key in said and _as_bool(said[key]) is None]
+    if any(value != given[0] for value in given):
+        raise Unreadable(f"its scores disagree: {shorten(repr(given), 80)}")
+    return given[0] if given else None
+
+
+def _unit(said: Mapping[str, Any]) -> float:
+    given = _one_score(said)
+    if given is None and (holds := _bare_verdict(said)) is not None:
+        return float(holds)
+    score = _number(given)
+    if score is None or not 0 <= score <= 1:
+        raise Unreadable(f"expected a score from 0 to 1, got {shorten(repr(given), 80)}")
+    return score
+
+
+def _bare_verdict(said: Mapping[str, Any]) -> bool | None:
+    """Return the yes or no of a reply that has no score: a plain yes is 1, a plain no is 0."""
+    verdicts = {_as_bool(said[key]) for key in (*_VERDICTS, "score") if key in said and not isinstance(said[key], float)}
+    return verdicts.pop() if len(verdicts) == 1 and "score" not in said else None
+
+
+def _level(levels: Levels, said: Mapping[str, Any]) -> int:
+    given = _one_score(said)
+    match = _OUT_OF.fullmatch(given.strip()) if isinstance(given, str) and len(given) < 40 else None
+    value = _number(match[1]) if match and int(match[2]) == levels.high else _number(given)
+    if value is None or not value.is_integer() or not levels.low <= value <= levels.high:
+        allowed = f"a whole number from {levels.low} to {levels.high}"
+        raise Unreadable(f"expected {allowed}, got {shorten(repr(given), 80)}")
+    return int(value)
+
+
+def _choice(choices: Choices, said: Mapping[str, Any]) -> str:
+    given = [said[key] for key in _CHOICES if key in said]
+    labels = {choice.label for value in given if isinstance(value, str) and (choice := choices.get(value))}
+    if len(labels) != 1 or not all(isinstance(v, str) and choices.get(v) for v in given):
+        menu = ", ".join(c.label for c in choices.choices)
+        raise Unreadable(f"expected one of {menu}, got {shorten(repr(given), 80)}")
+    return labels.pop()
+
+
+def _flag(ask: Ask, unit: Unit, said: Mapping[str, Any]) -> bool | None:
+    if not unit.flag:
+        return None
+    given = [said[key] for key in _VERDICTS if key in said]
+    flags = {_as_bool(value) for value in given}
+    if len(flags) == 1 and None not in flags:
+        return flags.pop()
+    if not flags and ask.flagless:
+        return None
+    raise Unreadable(f'expected "pass": true or false, got {shorten(repr(given), 80)}')

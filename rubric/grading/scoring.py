@@ -1,0 +1,271 @@
+"""
+From findings to a score, its bounds and a verdict: pure, exact, and the same for one judge, a jury and a panel.
+
+Everything works on *contributions*: a criterion's place in 0..1 with 1 as good, so a guard contributes 1 - score.
+What is not known yet is settled twice, at its worst and at its best; the two outcomes are the bounds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Literal
+
+from attrs import frozen
+
+from rubric.answers import Unit, YesNo
+from rubric.checks import Check
+from rubric.criteria import Criterion
+from rubric.findings import Abstained, Finding, NotApplicable, Scored, Unjudged
+from rubric.mappings import FrozenMap
+from rubric.rubrics import Rubric
+from rubric.trees import DecisionTree
+
+TOLERANCE = 1e-9
+"""How far below a threshold a score may lie and still meet it: 0.7999999999999999 meets 0.8."""
+
+EVEN = 0.5
+"""Where yes begins, for a score that stands for a yes or a no."""
+
+Verdict = Literal["pass", "borderline", "fail"]
+
+
+@frozen
+class Extreme:
+    """How a rubric comes out when all that is unknown turns out one way."""
+
+    score: float
+    passed: bool
+    gated: bool = False
+
+
+@frozen
+class Outcome:
+    """
+    What a rubric's findings come to.
+
+    Args:
+        worst: The outcome if everything unknown were against the candidate.
+        best: The outcome if everything unknown were for it.
+        score: The score in 0..1; None while something is unknown.
+        verdict: `pass`, `borderline` or `fail`; None while something is unknown.
+        gates: The ids of the criteria that failed the grade whatever the mean; of a negated rubric, before the negation.
+        contributions: What each resolved criterion contributes, by id.
+        coverage: The share of the weight that is resolved.
+        vacuous: Whether no criterion applied, so that there was nothing to fail.
+    """
+
+    worst: Extreme
+    best: Extreme
+    score: float | None
+    verdict: Verdict | None
+    gates: tuple[str, ...] = ()
+    contributions: FrozenMap = FrozenMap()
+    coverage: float = 1.0
+    vacuous: bool = False
+
+    @property
+    def passed(self) -> bool | None:
+        """True or False when both extremes agree, else None."""
+        return self.worst.passed if self.worst.passed == self.best.passed else None
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """The lowest and the highest score that is still possible."""
+        return self.worst.score, self.best.score
+
+
+UNKNOWN = Outcome(
+    worst=Extreme(0.0, passed=False, gated=True),
+    best=Extreme(1.0, passed=True),
+    score=None,
+    verdict=None,
+    coverage=0.0,
+)
+"""Of a vote that was not cast, or came to nothing."""
+
+
+@frozen
+class _Part:
+    """What one criterion comes to at one extreme."""
+
+    criterion: Criterion
+    contribution: float
+    holds: bool  # what the criterion says by itself, where no threshold decides
+    gated: bool
+    resolved: float = 1.0  # the share of it that is known
+
+
+def outcome(rubric: Rubric, findings: Sequence[Finding]) -> Outcome:
+    """Return what *findings*, one for each of `rubric.judged` in that order, come to under *rubric*."""
+    if all(isinstance(finding, NotApplicable) for finding in findings):
+        whole = Extreme(1.0, passed=True)
+        return Outcome(whole, whole, 1.0, "pass", vacuous=True)
+    inner = [_inner(c, f) for c, f in zip(rubric.judged, findings, strict=True)]
+    low = _parts(rubric, findings, inner, best=rubric.negate)
+    high = low if _coverage(low) == 1 else _parts(rubric, findings, inner, best=not rubric.negate)
+    worst, best = _extreme(rubric, low, best=False), _extreme(rubric, high, best=True)
+    coverage = _coverage(low)
+    known = coverage == 1
+    return Outcome(
+        worst,
+        best,
+        score=worst.score if known else None,
+        verdict=verdict_of(rubric, worst) if known else None,
+        gates=tuple(p.criterion.id for p in low if p.gated and p.resolved == 1),
+        contributions=FrozenMap({p.criterion.id: p.contribution for p in low if p.resolved == 1}),
+        coverage=coverage,
+    )
+
+
+def verdict_of(rubric: Rubric, extreme: Extreme) -> Verdict:
+    """Return the verdict in words; what fails a gate is never borderline."""
+    if extreme.passed:
+        return "pass"
+    if rubric.borderline is not None and not extreme.gated and extreme.score >= rubric.borderline - TOLERANCE:
+        return "borderline"
+    return "fail"
+
+
+def mean(values: Sequence[float], weights: Sequence[float]) -> float:
+    """Return the weighted mean, computed with fractions: exact until the last rounding, and in any order the same."""
+    total = sum(map(Fraction, weights), Fraction())
+    return float(sum((Fraction(w) * Fraction(v) for v, w in zip(values, weights, strict=True)), Fraction()) / total)
+
+
+def meets(rubric: Rubric, score: float) -> bool:
+    """Say whether *score*, before any negation, meets what the rubric asks of its mean."""
+    if rubric.strict:
+        return score >= 1 - TOLERANCE
+    return rubric.threshold is None or score >= rubric.threshold - TOLERANCE
+
+
+def substantiated(rubric: Rubric, criterion: Criterion, finding: Scored) -> bool:
+    """
+    Say whether *finding* has the evidence that it needs.
+
+    An absence has no span to show: a clean guard, a fact that nothing conflicts with, and an unmet criterion are exempt.
+    """
+    if not asks_evidence(rubric, criterion) or any(e.verified for e in finding.evidence):
+        return True
+    match criterion.polarity:
+        case "guard":
+            return finding.score < EVEN
+        case "contradiction":
+            return finding.score >= EVEN
+        case _:
+            return finding.score == 0
+
+
+def asks_evidence(rubric: Rubric, criterion: Criterion) -> bool:
+    """Say whether the judge must quote the candidate for *criterion*: trees, checks and nested rubrics have no quotes."""
+    if isinstance(criterion.answer, DecisionTree | Check | Rubric):
+        return False
+    return rubric.evidence if criterion.evidence is None else criterion.evidence
+
+
+def policy(rubric: Rubric, criterion: Criterion) -> str | float:
+    """Return what becomes of an abstention on *criterion*."""
+    return rubric.abstain if criterion.abstain is None else criterion.abstain
+
+
+def _inner(criterion: Criterion, finding: Finding) -> Outcome | None:
+    """Return what the findings of a nested rubric come to: once, for both extremes."""
+    if not isinstance(criterion.answer, Rubric) or not isinstance(finding, Scored | Unjudged):
+        return None
+    return outcome(criterion.answer, finding.parts) if finding.parts else UNKNOWN
+
+
+def _parts(
+    rubric: Rubric, findings: Sequence[Finding], inner: Sequence[Outcome | None], *, best: bool
+) -> list[_Part]:
+    triples = zip(rubric.judged, findings, inner, strict=True)
+    made = (_part(rubric, criterion, finding, nested, best=best) for criterion, finding, nested in triples)
+    return [part for part in made if part is not None]
+
+
+def _part(rubric: Rubric, criterion: Criterion, finding: Finding, nested: Outcome | None, *, best: bool) -> _Part | None:
+    if nested is not None:
+        return _nested(criterion, nested, best=best)
+    match finding:
+        case NotApplicable():
+            return None
+        case Abstained():
+            return _abstained(rubric, criterion, best=best)
+        case Scored() if not substantiated(rubric, criterion, finding):
+            return _Part(criterion, 0.0, holds=False, gated=True)
+        case Scored():
+            return _judged(rubric, criterion, finding.score, finding.flag, resolved=True)
+        case Unjudged():
+            raw = finding.high if best != (criterion.polarity == "guard") else finding.low
+            return _judged(rubric, criterion, raw, best, resolved=False)
+
+
+def _judged(rubric: Rubric, criterion: Criterion, score: float, flag: bool | None, *, resolved: bool) -> _Part:
+    contribution = 1 - score if criterion.polarity == "guard" else score
+    disowned = criterion.answer == Unit(flag=True) and flag is False
+    holds = not disowned if isinstance(criterion.answer, Unit) else contribution == 1
+    gated = disowned or _below_gate(rubric, criterion, contribution)
+    return _Part(criterion, contribution, holds=holds, gated=gated, resolved=float(resolved))
+
+
+def _below_gate(rubric: Rubric, criterion: Criterion, contribution: float) -> bool:
+    guard = criterion.polarity == "guard"
+    if not (criterion.required or guard or criterion.min_score is not None):
+        return False
+    default = EVEN if rubric.threshold is None else rubric.threshold
+    value = default if criterion.min_score is None else criterion.min_score
+    flat = contribution == 0 and (guard or isinstance(criterion.answer, YesNo | Check))
+    return flat or contribution < value - TOLERANCE
+
+
+def _nested(criterion: Criterion, inner: Outcome, *, best: bool) -> _Part:
+    guard = criterion.polarity == "guard"
+    extreme = inner.best if best != guard else inner.worst
+    contribution = 1 - extreme.score if guard else extreme.score
+    holds = extreme.passed != guard
+    too_low = criterion.min_score is not None and contribution < criterion.min_score - TOLERANCE
+    gated = too_low or ((criterion.required or guard) and not holds)
+    return _Part(criterion, contribution, holds=holds, gated=gated, resolved=inner.coverage)
+
+
+def _abstained(rubric: Rubric, criterion: Criterion, *, best: bool) -> _Part | None:
+    match policy(rubric, criterion):
+        case "exclude":
+            return None
+        case "forbid":
+            score = float(best != (criterion.polarity == "guard"))
+            return _judged(rubric, criterion, score, best, resolved=False)
+        case "fail":
+            return _Part(criterion, 0.0, holds=False, gated=True)
+        case "zero":
+            return _Part(criterion, 0.0, holds=False, gated=_below_gate(rubric, criterion, 0.0))
+        case credit:
+            part = float(credit)
+            return _Part(criterion, part, holds=part == 1, gated=_below_gate(rubric, criterion, part))
+
+
+def _extreme(rubric: Rubric, parts: Sequence[_Part], *, best: bool) -> Extreme:
+    if not parts:  # every judge abstained: nothing is known
+        return UNKNOWN.best if best else UNKNOWN.worst
+    contributions = [p.contribution for p in parts]
+    if rubric.aggregation == "min":
+        score = min(contributions)
+    else:
+        score = mean(contributions, [p.criterion.weight for p in parts])
+    gated = any(p.gated for p in parts)
+    passed = meets(rubric, score) and not gated
+    if rubric.strict:
+        passed = passed and all(c == 1 for c in contributions)
+    elif rubric.threshold is None:
+        passed = passed and all(p.holds for p in parts)
+    return Extreme(1 - score, passed=not passed, gated=gated) if rubric.negate else Extreme(score, passed, gated)
+
+
+def _coverage(parts: Sequence[_Part]) -> float:
+    """Return the resolved share of the weight: 1 only if all of it is, however little is missing."""
+    if not parts:
+        return 0.0
+    if all(p.resolved == 1 for p in parts):
+        return 1.0
+    return min(mean([p.resolved for p in parts], [p.criterion.weight for p in parts]), 1 - TOLERANCE)

@@ -1,0 +1,82 @@
+"""The three verbs: `grade`, `agrade` (the same, awaited) and `plan`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from rubric import loops
+from rubric.candidates import Candidate
+from rubric.drivers.running import run
+from rubric.errors import UngradedError
+from rubric.grades import Grade, Ungraded
+from rubric.grading.flow import flow
+from rubric.grading.planning import Plan, plan_one
+from rubric.judges import Function, Judge, Jury, Model, Panel, as_judge
+from rubric.models import count_tokens, default_judge, price
+from rubric.rubrics import Rubric
+
+__all__ = ["Judging", "agrade", "grade", "plan"]
+
+Judging = Judge | Jury | Panel | Model | Function | str | Iterable[Any]
+"""Whatever can stand for a judge: a judge, a jury, a panel, a model name, a function, or a list of these (a panel)."""
+
+
+def grade(candidate: Candidate | str, rubric: Rubric | str, judge: Judging | None = None) -> Grade:
+    """
+    Grade *candidate* against *rubric* and return a `Grade`, with one finding for each criterion.
+
+    It may be called anywhere: in scripts, in threads, and inside a running event loop (as in Jupyter), which then waits.
+
+    Args:
+        candidate: What is graded; a text is its output.
+        rubric: What it is graded against; a text is a free-form rubric.
+        judge: Who judges. A model name stands for a judge of that model, a list for a panel. Left out, the environment's
+            API keys name one.
+
+    Raises:
+        UngradedError: Something could not be judged; its `result` says what, and how the score could have come out.
+        DefinitionError: An argument that cannot be graded with.
+        NoJudgeError: No judge was given, and the environment names none.
+    """
+    return whole(loops.run(_result(candidate, rubric, judge)))
+
+
+async def agrade(candidate: Candidate | str, rubric: Rubric | str, judge: Judging | None = None) -> Grade:
+    """Grade *candidate* like `grade`, without holding up the event loop."""
+    return whole(await _result(candidate, rubric, judge))
+
+
+async def _result(
+    candidate: Candidate | str, rubric: Rubric | str, judge: Judging | None
+) -> Grade | Ungraded:
+    bench = default_judge() if judge is None else as_judge(judge)
+    return await run(flow(Candidate.of(candidate), _as_rubric(rubric), bench))
+
+
+def whole(result: Grade | Ungraded) -> Grade:
+    """Return *result* if it is a `Grade`; raise `UngradedError` if it is not."""
+    if isinstance(result, Ungraded):
+        raise UngradedError(result)
+    return result
+
+
+def _as_rubric(rubric: Rubric | str) -> Rubric:
+    return Rubric.of(rubric) if isinstance(rubric, str) else rubric
+
+
+def plan(
+    candidates: Candidate | str | Iterable[Candidate | str], rubric: Rubric | str, judge: Judging | None = None
+) -> Plan:
+    """
+    Return what grading would take: calls, tokens, cost, and the exact messages. Nothing is sent.
+
+    Args:
+        candidates: One candidate, or several.
+        rubric: As for `grade`.
+        judge: As for `grade`.
+    """
+    bench = default_judge() if judge is None else as_judge(judge)
+    several = [candidates] if isinstance(candidates, Candidate | str) else candidates
+    graded = _as_rubric(rubric)
+    return sum((plan_one(Candidate.of(c), graded, bench, count=count_tokens, price=price) for c in several), Plan())
