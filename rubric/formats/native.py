@@ -1,0 +1,135 @@
+"""The native format: `load`, `loads`, `dump`, `dumps`, and the JSON Schema that editors complete from."""
+
+from __future__ import annotations
+
+import json
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from ruamel.yaml.error import YAMLError
+
+from rubric.errors import DumpError, LoadError, Problem
+from rubric.formats.editing import edited
+from rubric.formats.files import read_text, write_text
+from rubric.formats.parsing import Language, parse
+from rubric.formats.problems import read_as
+from rubric.formats.unstructuring import as_data
+from rubric.formats.writing import to_json, to_yaml
+from rubric.rubrics import Rubric
+
+if TYPE_CHECKING:
+    from os import PathLike
+
+__all__ = ["dump", "dumps", "load", "loads", "schema"]
+
+_LANGUAGES: dict[str, Language] = {".yaml": "yaml", ".yml": "yaml", ".json": "json"}
+
+
+def load(path: str | PathLike[str], /, *, base: str | PathLike[str] | None = None) -> Rubric:
+    """
+    Return the rubric in the file at *path*.
+
+    Args:
+        path: Ends in `.yaml`, `.yml` or `.json`.
+        base: The folder that the file must be in, links followed; None: anywhere.
+
+    Raises:
+        LoadError: All that is wrong with the file, each problem with its line and column.
+    """
+    file = Path(path)
+    language = _LANGUAGES.get(file.suffix.lower())
+    if language is None:
+        raise LoadError([_unknown_suffix(file)])
+    return _load(read_text(file, None if base is None else Path(base)), str(file), language)
+
+
+def loads(text: str, /, *, source: str = "<string>") -> Rubric:
+    """
+    Return the rubric that *text* (YAML 1.2 or JSON) says.
+
+    Args:
+        text: The document.
+        source: What problems name as the file.
+
+    Raises:
+        LoadError: All that is wrong with the text, each problem with its line and column.
+    """
+    return _load(text, source, "yaml")
+
+
+def _load(text: str, source: str, language: Language) -> Rubric:
+    return read_as(Rubric, parse(text, source, language))
+
+
+def dumps(rubric: Rubric, /, *, format: Literal["yaml", "json"] = "yaml") -> str:
+    """
+    Return *rubric* as text: `loads(dumps(rubric)) == rubric`.
+
+    Raises:
+        DumpError: It holds what no file can say, such as a function as a `when`, or it is beyond the limits of files.
+    """
+    try:
+        data = as_data(rubric)
+        text = to_json(data) if format == "json" else to_yaml(data)
+    except RecursionError:
+        raise DumpError(_TOO_DEEP) from None
+    _check_same(rubric, text, format)
+    return text
+
+
+_TOO_DEEP = "this rubric nests too deep for a file; take the rubrics within it apart"
+
+
+def _check_same(rubric: Rubric, text: str, language: Language) -> None:
+    try:
+        again = _load(text, "<dump>", language)
+    except LoadError as error:
+        problem = error.problems[0]
+        msg = f"this rubric is more than a file can hold: {problem.path}: {problem.message}"
+        raise DumpError(msg) from None
+    if again != rubric:
+        changed = next((c.id for c, d in zip(rubric.criteria, again.criteria, strict=False) if c != d), rubric.name)
+        msg = f"{changed!r} holds what {language} cannot say, such as half surrogates that would join"
+        raise DumpError(msg)
+
+
+def dump(rubric: Rubric, path: str | PathLike[str], /) -> None:
+    """
+    Write *rubric* to the file at *path*.
+
+    A YAML file that exists is edited in place, and keeps its comments, its order and its quotes wherever nothing
+    changes. The file is replaced as a whole: nobody ever reads half of it.
+
+    Raises:
+        DumpError: It holds what no file can say, or *path* is no file of a known kind.
+    """
+    file = Path(path)
+    language = _LANGUAGES.get(file.suffix.lower())
+    if language is None:
+        raise DumpError(str(_unknown_suffix(file)))
+    text = _edited(file, rubric) if language == "yaml" and file.is_file() else None
+    write_text(file, dumps(rubric, format=language) if text is None else text)
+
+
+def _edited(file: Path, rubric: Rubric) -> str | None:
+    """Return the text of *file* changed to say *rubric*; None where it must be written anew."""
+    try:
+        text = read_text(file)
+        old = loads(text)
+        new_text = text if old == rubric else edited(text, as_data(old), as_data(rubric))
+        return new_text if loads(new_text) == rubric else None
+    except (LoadError, YAMLError, RecursionError):
+        return None
+
+
+def _unknown_suffix(file: Path) -> Problem:
+    message = f"the suffix {file.suffix!r} is unknown; name the file .yaml, .yml or .json"
+    return Problem(str(file), 1, 1, "", message)
+
+
+def schema() -> dict[str, Any]:
+    """Return the JSON Schema (draft 2020-12) of rubric files."""
+    text = files("rubric.formats").joinpath("rubric.schema.json").read_text("utf-8")
+    found: dict[str, Any] = json.loads(text)
+    return found

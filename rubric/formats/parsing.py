@@ -1,0 +1,59 @@
+"""From text to a document: YAML 1.2 or JSON, by what the text is."""
+
+from __future__ import annotations
+
+import json
+from typing import Literal
+
+from rubric.errors import LoadError
+from rubric.formats.documents import Document, Node
+from rubric.formats.growing import LARGEST, refused
+from rubric.formats.json_parsing import parse_json
+from rubric.formats.yaml_parsing import parse_yaml
+
+__all__ = ["Language", "parse"]
+
+Language = Literal["yaml", "json"]
+
+
+def parse(text: str, source: str, language: Language = "yaml") -> Document:
+    """
+    Return *text* as a document.
+
+    JSON within YAML is read as JSON, since the two part where a text is a pair of escaped surrogates.
+
+    Raises:
+        LoadError: It is no YAML (or JSON), it holds nothing, or it is beyond the limits.
+    """
+    if _size(text) > LARGEST:
+        raise too_large(source)
+    text = text.removeprefix("\ufeff")
+    parser = parse_json if language == "json" or _is_json(text) else parse_yaml
+    return Document(source, _filled(parser(text, source), source))
+
+
+def too_large(source: str) -> LoadError:
+    """Return the error for a file beyond the limit."""
+    return refused(source, (1, 1), f"a file has at most {LARGEST // 1024} KiB; split it")
+
+
+def _size(text: str) -> int:
+    return len(text) if len(text) > LARGEST else len(text.encode("utf-8", "surrogatepass"))
+
+
+def _is_json(text: str) -> bool:
+    if not text.lstrip().startswith("{"):
+        return False
+    try:
+        json.loads(text, parse_int=str, parse_float=str, parse_constant=str)
+    except RecursionError:
+        return True  # whatever it is, JSON is quicker in refusing it
+    except ValueError:
+        return False
+    return True
+
+
+def _filled(root: Node | None, source: str) -> Node:
+    if root is None:
+        raise refused(source, (1, 1), "there is nothing in it; a rubric has `criteria`, `text` or `tree`")
+    return root

@@ -1,0 +1,192 @@
+"""Hypothesis strategies for the nouns: any rubric that can be built and written to a file."""
+
+from __future__ import annotations
+
+import string
+from itertools import pairwise
+from typing import Any
+
+from hypothesis import strategies as st
+
+from rubric.answers import Answer, Choice, Choices, Levels, ScoreRange, Unit, YesNo, fold
+from rubric.checks import Calls, Contains, Equals, FitsSchema, IsJSON, Matches, StartsWith
+from rubric.criteria import ABSTENTIONS, POLARITIES, Anchor, Criterion, When
+from rubric.rubrics import Rubric
+from rubric.scales import Boolean, Letter, Likert, Scale, UnitScale
+from rubric.trees import DecisionTree, Leaf
+from rubric.validating import identifier
+
+AWKWARD = (
+    "no", "yes", "y", "on", "Off", "null", "Null", "~", "true", "FALSE", "1", "1.0", "-3", "+1", "017",
+    "0o17", "0x1F", "0b1", "1_000", "1e5", ".5", "-.inf", ".NaN", "NaN", "_", "-_", "._", "1:30:45",
+    "2024-01-01", "2024-01-01T10:00:00Z", "0..10", "7-10", "<<", "=", "-", "- a", "? a", "a: b", ": a", "a:",
+    "#", "a #b", "&a", "*a", "!a", "!!str a", "%YAML 1.1", "@a", "`a", "|", ">", "'", '"', "''", '"a"', "\\",
+    "\\n", "[", "]", "{", "}", ",", "a, b", "{a: b}", "---", "...", "--- a", " a", "a ", "\ta", "a\t", "a\tb",
+    "a\n", "\na", "a\nb", "a\n\nb\n", "a\n\n", " a\nb", "a\n b", "a \nb", "a\r\nb", "a\rb", "a\n\tb",
+    "a\n# b", "# a\nb", "- a\n- b", "---\na", "a\n...\nb", "a\x85b", "a\u2028b", "a\u2029b", "\ufeffa",
+    "a\ufeff", "a\x00b", "a\x07b", "a\x1bb", "a\x7fb", "a\x9bb", "\ud800a", "a\udfffb", "\U0001f600",
+    "e\u0301", "\u202ea", "\u200ba", "a\xa0b", "\xa0a", "a\u3000", "\ufffe", "\uffff", "\U0010ffff",
+    "criteria", "text", "is_json", "a" * 130, "a b " * 50,
+)  # fmt: skip
+"""Texts at which writers and readers of YAML have stumbled."""
+
+extreme_numbers = st.sampled_from([1e-300, 1e300, 5e-324, 10**300, 0.1, 1e16])
+numbers = st.one_of(st.integers(1, 10**6), st.floats(1e-9, 1e9), extreme_numbers)
+scores = st.one_of(st.sampled_from([0, 1, 0.0, 1.0, 0.5, 0.6]), st.floats(0, 1))
+
+
+def _unjoined(text: str) -> bool:
+    """Say that no two half surrogates in *text* would join in JSON."""
+    return not any("\ud800" <= a <= "\udbff" and "\udc00" <= b <= "\udfff" for a, b in pairwise(text))
+
+
+def any_texts(max_size: int = 30) -> st.SearchStrategy[str]:
+    """Return texts of all kinds, the empty one too: words, odd Unicode, and what looks like something else in YAML."""
+    odd = st.text(st.characters(), max_size=max_size).filter(_unjoined)
+    words = st.text(string.ascii_lowercase + " ,.'\n", max_size=max_size)
+    return st.one_of(words, st.sampled_from(AWKWARD), odd)
+
+
+def texts(max_size: int = 30) -> st.SearchStrategy[str]:
+    """Return texts with something in them."""
+    return any_texts(max_size).filter(str.strip)
+
+
+def _is_id(text: str) -> bool:
+    try:
+        identifier(None, Criterion.__attrs_attrs__.id, text)
+    except ValueError:
+        return False
+    return True
+
+
+ids = texts().filter(_is_id)
+plain_values: st.SearchStrategy[Any] = st.recursive(
+    st.one_of(st.none(), st.booleans(), st.integers(), st.floats(allow_nan=False, allow_infinity=False), any_texts()),
+    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(any_texts(), inner, max_size=3)),
+    max_leaves=6,
+)
+free_maps = st.dictionaries(any_texts(), plain_values, max_size=3)
+patterns = st.sampled_from(["a+", r"\d{4}-\d{2}", r"(?i)sorry|cannot", r"\p{L}", "'", '"\\n"', "no", "[a-z]: #", "\n"])
+
+
+@st.composite
+def levels(draw: st.DrawFn) -> Levels:
+    """Return levels: contiguous bands, anywhere on the number line; or a plain scale."""
+    lengths = draw(st.lists(st.integers(1, 5), max_size=5))
+    low = draw(st.one_of(st.sampled_from([0, 1, -5]), st.integers(-(2**52), 2**52)))
+    bands = []
+    for length in lengths:
+        bands.append(ScoreRange(low, low + length - 1, draw(texts())))
+        low += length
+    return Levels(ScoreRange(low, low + 7)) if sum(lengths) < 2 else Levels(bands)
+
+
+choice = st.builds(Choice, texts(), scores, text=st.one_of(st.just(""), any_texts()))
+choice_lists = st.lists(choice, min_size=2, max_size=4, unique_by=lambda c: fold(c.label)).map(Choices)
+
+leaves = st.builds(Leaf, scores, reason=st.one_of(st.just(""), any_texts()))
+trees: st.SearchStrategy[Any] = st.recursive(
+    leaves, lambda branch: st.builds(DecisionTree, texts(), yes=branch, no=branch), max_leaves=8
+).filter(lambda tree: isinstance(tree, DecisionTree))
+
+schemas = st.fixed_dictionaries(
+    {"type": st.sampled_from(["object", "string", ["object", "null"]])},
+    optional={
+        "title": any_texts(),
+        "const": plain_values,
+        "examples": st.lists(plain_values, max_size=2),
+        "properties": st.dictionaries(any_texts(), st.sampled_from([True, {"type": "integer"}]), max_size=2),
+    },
+)
+
+checks = st.one_of(
+    st.builds(Contains, texts(), ignore_case=st.booleans()),
+    st.builds(StartsWith, texts(), ignore_case=st.booleans()),
+    st.builds(Equals, texts(), ignore_case=st.booleans()),
+    st.builds(Matches, patterns),
+    st.just(IsJSON()),
+    st.builds(FitsSchema, schemas),
+    st.builds(Calls, texts(), arguments=free_maps),
+)
+
+anchors = st.builds(Anchor, texts(), scores, reason=any_texts())
+whens = st.one_of(
+    st.builds(When, contains=texts()), st.builds(When, regex=patterns), st.builds(When, tool_called=texts())
+)
+abstentions = st.one_of(st.sampled_from(ABSTENTIONS), scores)
+flat_answers: st.SearchStrategy[Answer] = st.one_of(
+    st.just(YesNo()), st.builds(Unit, flag=st.booleans()), levels(), choice_lists, trees, checks
+)
+
+
+@st.composite
+def criteria(draw: st.DrawFn, answers: st.SearchStrategy[Answer] = flat_answers) -> Criterion:
+    """Return a criterion; most of its fields are as by default, as people leave them."""
+    answer = draw(answers)
+    text = draw(st.one_of(texts(), st.just(_own_words(answer))))
+    options: dict[str, Any] = draw(
+        st.fixed_dictionaries(
+            {},
+            optional={
+                "id": ids,
+                "polarity": st.sampled_from(POLARITIES),
+                "weight": numbers,
+                "required": st.booleans(),
+                "min_score": st.one_of(st.none(), st.floats(0, 1, exclude_min=True)),
+                "when": whens,
+                "anchors": st.lists(anchors, max_size=2),
+                "evidence": st.sampled_from([None, True, False]),
+                "abstain": st.one_of(st.none(), abstentions),
+                "tags": st.lists(any_texts(), max_size=2),
+                "metadata": free_maps,
+            },
+        )
+    )
+    return Criterion(text, answer=answer, **options)
+
+
+def _own_words(answer: Answer) -> str:
+    return str(answer) if not isinstance(answer, YesNo | Rubric) else "Is it so?"
+
+
+scales: st.SearchStrategy[Scale] = st.one_of(
+    st.sampled_from([UnitScale(), Boolean(), Letter(), Likert(), Likert(0, 10)]),
+    st.tuples(st.floats(-1e6, 1e6), st.floats(1e-3, 1e6)).map(lambda pair: Likert(pair[0], pair[0] + pair[1])),
+)
+
+
+def _options(threshold: st.SearchStrategy[float | None]) -> st.SearchStrategy[dict[str, Any]]:
+    return st.fixed_dictionaries(
+        {},
+        optional={
+            "threshold": threshold,
+            "strict": st.booleans(),
+            "evidence": st.booleans(),
+            "abstain": abstentions,
+            "guidelines": any_texts(100),
+            "scale": scales,
+            "prompt": st.one_of(st.none(), any_texts()),
+            "negate": st.booleans(),
+            "degenerate": st.sampled_from(["fail", "judge", "error"]),
+        },
+    )
+
+
+@st.composite
+def rubrics(draw: st.DrawFn, *, depth: int = 1) -> Rubric:
+    """Return any rubric: criteria of every answer type, rubrics *depth* deep, one text, one tree, or nothing yet."""
+    kind = draw(st.sampled_from(["criteria", "criteria", "criteria", "text", "tree"]))
+    options = draw(_options(scores))
+    borderline = draw(st.one_of(st.none(), st.just(options.get("threshold", 0.7))))
+    name = draw(any_texts())
+    if kind == "text":
+        return Rubric(name, text=draw(texts()), borderline=borderline, **options)
+    if kind == "tree":
+        return Rubric(name, tree=draw(trees), borderline=borderline, **options)
+    nested = [rubrics(depth=depth - 1)] if depth else []
+    held = draw(st.lists(criteria(st.one_of(flat_answers, *nested)), max_size=4, unique_by=lambda c: c.id))
+    aggregation: Any = draw(st.sampled_from(["weighted_average", "min"]))
+    if all(isinstance(c.answer, YesNo) for c in held) and draw(st.booleans()):
+        return Rubric(name, criteria=held, aggregation=aggregation, **{**options, "threshold": None})
+    return Rubric(name, criteria=held, aggregation=aggregation, borderline=borderline, **options)

@@ -1,0 +1,275 @@
+"""A file that is wrong is told all that is wrong with it: where, what was found, what is allowed, the cure."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+
+import pytest
+
+from rubric.errors import LoadError
+from rubric.formats import loads
+
+
+def problems(text: str) -> list[str]:
+    """Return what is said of *text*, a line each."""
+    with pytest.raises(LoadError) as caught:
+        loads(text, source="support.yaml")
+    return str(caught.value).splitlines()
+
+
+def test_all_at_once_in_order() -> None:
+    """Every problem is told, in the order of the file."""
+    text = """\
+threshold: 2
+threshhold: 1
+criteria:
+  - text: Answers the question
+    wieght: 2
+    weight: -1
+  - {id: cites, text: Cites an article}
+  - id: no
+    text: false
+  - {id: cites, text: Cites another}
+"""
+    assert problems(text) == [
+        "support.yaml:1:12: threshold: expected a finite number from 0 to 1, got 2",
+        "support.yaml:2:1: threshhold: unknown key; did you mean 'threshold'?",
+        "support.yaml:5:5: criteria[0].wieght: unknown key; did you mean 'weight'?",
+        "support.yaml:6:13: criteria[0].weight: expected a finite number above 0, got -1",
+        'support.yaml:9:11: criteria[2].text: expected text, got the boolean False; quote it: "no"',
+        "support.yaml:10:10: criteria[3].id: the id 'cites' belongs to criteria[1] already; give one of them another",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("", "1:1: there is nothing in it; a rubric has `criteria`, `text` or `tree`"),
+        ("# only a comment", "1:1: there is nothing in it; a rubric has `criteria`, `text` or `tree`"),
+        ("- a", "1:1: expected a rubric (a mapping with criteria, text or tree), got a list"),
+        ("just words", "1:1: expected a rubric (a mapping with criteria, text or tree), got 'just words'"),
+        ("rubric: a", "1:1: a rubric has criteria, text or tree, and here is none; write one"),
+        ("text: a\ncriteria: [b]", "2:1: criteria: a rubric has text or criteria, not both; nest one in the other"),
+        ("criteria:", "1:10: criteria: expected a list of criteria, got nothing"),
+        ("criteria: a", "1:11: criteria: expected a list of criteria, got 'a'"),
+        ("text: 5", '1:7: text: expected text, got 5; quote it: "5"'),
+        ("text: ''", "1:7: text: expected text, got an empty one; write what is to be judged"),
+        ("text: a\nrubric: 5", '2:9: rubric: expected text, got 5; quote it: "5"'),
+        (
+            "text: a\nthreshold: '0.5'",
+            "2:12: threshold: expected a finite number from 0 to 1, got '0.5'; take the quotes off",
+        ),
+        ("text: a\nthreshold: .nan", "2:12: threshold: expected a finite number, got .nan; quote it if it is text"),
+        ("text: a\nthreshold: 1e999", "2:12: threshold: expected a finite number, got 1e999; quote it if it is text"),
+        ("text: a\nborderline: 0.9", "2:13: borderline: expected at most the threshold 0.7, got 0.9"),
+        ("text: a\nstrict: 'true'", "2:9: strict: expected True or False, got 'true'; take the quotes off"),
+        ("text: a\naggregation: mean", "2:14: aggregation: unknown value 'mean'; allowed: weighted_average, min"),
+        (
+            "text: a\nscale: likert",
+            "2:8: scale: expected unit, boolean, letter or {likert: {min: 1, max: 5}}, got 'likert'",
+        ),
+        (
+            "text: a\nscale: {likert: {min: 5, max: 1}}",
+            "2:31: scale.likert.max: a Likert scale runs upwards, not from 5 to 1",
+        ),
+        ("text: a\ntext: b", "2:1: text: the key 'text' stands in line 1 already; keep one of them"),
+        ("text: &a b", "1:7: text: anchors (&a) are not read; take it out, and write out what repeats it"),
+        ("text: *a", "1:7: text: aliases (*a) are not read; write it out"),
+        ("text: a\n<<: {rubric: b}", "2:1: merge keys (<<) are not read; write out what they stand for"),
+        ("text: !!str a", "1:7: text: tags (tag:yaml.org,2002:str) are not read; take it out"),
+        ("text: !mine a", "1:7: text: tags (!mine) are not read; take it out"),
+        ("text: a\n--- \ntext: b", "2:1: a second document starts here; a file holds one"),
+        ("%YAML 1.1\n---\ntext: a", "2:1: %YAML 1.1 is not read, only YAML 1.2; take the line out"),
+        ("%TAG ! tag:a,2000:\n---\ntext: a", "2:1: %TAG is not read; take the line out"),
+        (
+            "text: 2024-01-01",
+            '1:7: text: expected text, a number or a boolean, got the date 2024-01-01; quote it: "2024-01-01"',
+        ),
+        ("text: a\n? [1]\n: b", "2:3: a key is a text or a number, not a list or a mapping"),
+        ("text: a\x07", "1:8: the character '\\x07' cannot stand in YAML; escape it in double quotes"),
+        ("text: a\u2028b", "1:8: the character '\\u2028' cannot stand in YAML; escape it in double quotes"),
+        ("text: ._", "1:7: text: '._' looks like a number and is none; quote it: \"._\""),
+    ],
+)
+def test_rubric_problems(text: str, problem: str) -> None:
+    """Each mistake in a rubric is told once, at its place."""
+    assert problems(text) == [f"support.yaml:{problem}"]
+
+
+@pytest.mark.parametrize(
+    ("criterion", "problem"),
+    [
+        ("5", "12: criteria[0]: expected a criterion (its text, or a mapping), got 5"),
+        ("''", "12: criteria[0]: expected text, got an empty one; write what is to be judged"),
+        ("{id: a}", "12: criteria[0]: the key 'text' is missing; add it"),
+        ("{text: a, weight: 0}", "30: criteria[0].weight: expected a finite number above 0, got 0"),
+        ("{text: a, weight: heavy}", "30: criteria[0].weight: expected a finite number above 0, got 'heavy'"),
+        ("{text: a, weight: true}", "30: criteria[0].weight: expected a finite number above 0, got True"),
+        ("{text: a, min_score: 0}", "33: criteria[0].min_score: expected a finite number above 0 to 1, got 0"),
+        ("{text: a, polarity: guarded}", "32: criteria[0].polarity: unknown value 'guarded'; did you mean 'guard'?"),
+        ("{text: a, levels: {0: a, 1: b}, answer: unit}", None),
+        (
+            "{text: a, when: {}}",
+            "28: criteria[0].when: expected a mapping with one of contains, regex, tool_called, got nothing",
+        ),
+        (
+            "{text: a, when: {holds: f}}",
+            "29: criteria[0].when.holds: unknown key; allowed: contains, regex, tool_called",
+        ),
+        ("{text: a, tags: [1]}", "29: criteria[0].tags[0]: expected texts, got 1"),
+        ("{text: a, anchors: [{response: b}]}", "32: criteria[0].anchors[0]: the key 'score' is missing; add it"),
+        (
+            "{text: a, anchors: [{response: b, score: 7}]}",
+            "53: criteria[0].anchors[0].score: expected a finite number from 0 to 1, got 7",
+        ),
+        (
+            "{text: a, metadata: {b: {1: c}}}",
+            '37: criteria[0].metadata.b[1]: expected text as a key, got 1; quote it: "1"',
+        ),
+        (
+            "{text: a, answer: maybe}",
+            "30: criteria[0].answer: expected yes_no, unit or {unit: {flag: true}}, got 'maybe'",
+        ),
+        (
+            "{text: a, levels: {}}",
+            "30: criteria[0].levels: expected levels, got none; write 0..10 for a scale without texts",
+        ),
+        (
+            "{text: a, levels: {1: b, '1': c}}",
+            "30: criteria[0].levels: two bands start at 1; each score belongs to one",
+        ),
+        (
+            "{text: a, levels: {1: b, 2: c, 1.0: d}}",
+            "43: criteria[0].levels[1.0]: the key 1.0 stands in line 1 already; keep one of them",
+        ),
+        ("{text: a, levels: {1: b, 2: 3}}", '40: criteria[0].levels[2]: expected text, got 3; quote it: "3"'),
+        (
+            "{text: a, levels: [{score_range: [0], text: b}]}",
+            "45: criteria[0].levels[0].score_range: expected the lowest and the highest score, got a list",
+        ),
+        ("{text: a, choices: {b: 0, c: 2}}", "41: criteria[0].choices.c: expected a finite number from 0 to 1, got 2"),
+        (
+            "{text: a, choices: {b: 0, B: 1}}",
+            "31: criteria[0].choices: the label 'B' stands twice (case does not matter)",
+        ),
+        (
+            "{text: a, choices: {1: 0, b: 1}}",
+            '32: criteria[0].choices[1]: expected text as a key, got 1; quote it: "1"',
+        ),
+        ("{text: a, tree: {ask: b, yes: 1}}", "28: criteria[0].tree: the key 'no' is missing; add it"),
+        (
+            "{text: a, tree: {ask: b, yes: 1, no: {ask: c, yes: 3, no: 0}}}",
+            "63: criteria[0].tree.no.yes: expected a finite number from 0 to 1, got 3",
+        ),
+        (
+            "{text: a, tree: {ask: b, true: 2, false: 0}}",
+            "43: criteria[0].tree.yes: expected a finite number from 0 to 1, got 2",
+        ),
+        ("{text: a, check: {contain: b}}", "30: criteria[0].check.contain: no such check; did you mean 'contains'?"),
+        ("{text: a, check: {matches: (}}", None),
+        ("{text: a, check: {contains: 5}}", '40: criteria[0].check.contains: expected text, got 5; quote it: "5"'),
+        ("{text: a, check: is_yaml}", None),
+        (
+            "{text: a, rubric: {criteria: [{text: b, weight: -1}]}}",
+            "60: criteria[0].rubric.criteria[0].weight: expected a finite number above 0, got -1",
+        ),
+    ],
+)
+def test_criterion_problems(criterion: str, problem: str | None) -> None:
+    """Each mistake in a criterion is told once, at its place."""
+    found = problems(f"criteria: [{criterion}]")
+    assert len(found) == 1
+    if problem is not None:
+        assert found == [f"support.yaml:1:{problem}"]
+
+
+def test_problems_carry_their_places() -> None:
+    """A program can read the places, too."""
+    with pytest.raises(LoadError) as caught:
+        loads("text: a\n\nthreshold: 2")
+    (problem,) = caught.value.problems
+    assert (problem.line, problem.column, problem.path) == (3, 12, "threshold")
+
+
+def test_places_in_json() -> None:
+    """A problem in JSON has its line and its column, too."""
+    assert problems('{\n\t"text": "a",\n\t"threshold": 2\n}') == [
+        "support.yaml:3:15: threshold: expected a finite number from 0 to 1, got 2"
+    ]
+
+
+def test_json_has_no_nan() -> None:
+    """What Python's JSON takes for a number and JSON does not is refused at its place."""
+    assert problems('{"text": "a", "threshold": NaN}') == [
+        "support.yaml:1:28: threshold: expected a finite number, got NaN"
+    ]
+
+
+def test_errors_are_bounded() -> None:
+    """However much is wrong, the error stays readable."""
+    found = problems("text: a\n" + "".join(f"k{number}: 1\n" for number in range(3_000)))
+    assert len(found) == 101
+    assert found[-1] == "support.yaml:102:1: and 2900 more problems from here on"
+
+
+def test_long_values_are_cut() -> None:
+    """A message shows the beginning of what was found, not all of it."""
+    (found,) = problems(f"text: a\nthreshold: {'x' * 100_000}")
+    assert len(found) < 500
+
+
+def test_value_of_a_flaw_is_told_once() -> None:
+    """What cannot be read is told as that, and not again as something of the wrong kind."""
+    assert len(problems("criteria: [{text: a, weight: .inf, tags: !!set {a}}]")) == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("[" * 900, "1:129: lists and mappings nest more than 128 deep; make it flatter"),
+        (
+            '{"text": ' + "[" * 5_000 + "]" * 5_000 + "}",
+            "1:1: lists and mappings nest more than 128 deep; make it flatter",
+        ),
+        (
+            "criteria:\n" + "- {text: a}\n" * 6_000,
+            "5001:4: a document has at most 20000 parts (texts, lists, mappings); split the file",
+        ),
+        (
+            "text: " + "a" * 200_001,
+            "1:7: a text has at most 200000 characters, this one 200001; shorten it",
+        ),
+        ("# " + "a" * 600_000, "1:1: a file has at most 512 KiB; split it"),
+        (
+            "text: a\nthreshold: " + "9" * 401,
+            "2:12: threshold: expected a number of at most 400 digits, got 401; quote it if it is text",
+        ),
+        ('text: "\\UFFFFFFFF"', "1:1: this is not YAML: Python int too large to convert to C int"),
+    ],
+)
+def test_limits(text: str, problem: str) -> None:
+    """What is beyond a limit is refused with the limit, at the place where it is passed."""
+    assert problems(text) == [f"support.yaml:{problem}"]
+
+
+@pytest.mark.parametrize("check", ["{}", "{contains: a, equals: b}"])
+def test_one_check_a_criterion(check: str) -> None:
+    """A criterion has one check, not none and not two."""
+    assert "check" in problems(f"criteria: [{{text: a, check: {check}}}]")[0]
+
+
+def test_deep_in_the_stack() -> None:
+    """A document for which the stack is too short is refused, too."""
+    text = "criteria: [{text: a, tree: " + "{ask: a, no: 0, yes: " * 60 + "1" + "}" * 60 + "}]"
+
+    def call(depth: int) -> None:
+        if depth:
+            call(depth - 1)
+        else:
+            loads(text)
+
+    loads(text)
+    for left in (120, 200, 300):
+        with pytest.raises(LoadError, match="deep"):
+            call(sys.getrecursionlimit() - len(inspect.stack(0)) - left)
