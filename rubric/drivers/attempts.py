@@ -1,0 +1,119 @@
+"""
+The one loop that tries again.
+
+| kind                                                          | attempts         |
+|---------------------------------------------------------------|------------------|
+| rate_limited, overloaded, timeout, transport                  | 1 + judge.retries |
+| bad_response                                                  | 2 at most        |
+| auth, quota, refusal, context_window, bad_request, exception  | 1                |
+
+Between two attempts it waits a random part of 0.5, 1, 2 ... 20 seconds (full jitter), or as long as the server asks
+for if that is longer. A server that asks for more than two minutes ends it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random as randomness
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from attrs import evolve
+
+from rubric.errors import ModelError
+from rubric.exchanges import RETRIED, Failure, Reply, Usage
+from rubric.models.redacting import describe
+
+if TYPE_CHECKING:
+    from rubric.exchanges import Ask
+    from rubric.judges import Model
+
+__all__ = ["attempt"]
+
+_BASE_SECONDS = 0.5
+_LONGEST_BACKOFF = 20.0
+_DOUBLINGS = 10  # by then it is the longest anyway
+_LONGEST_WAIT = 120.0
+_BAD_RESPONSES = 2
+_UNBILLED = frozenset({"auth", "quota", "rate_limited", "overloaded", "context_window", "bad_request"})
+
+Sleep = Callable[[float], Awaitable[Any]]
+
+
+async def attempt(
+    model: Model,
+    ask: Ask,
+    *,
+    sleep: Sleep = asyncio.sleep,
+    random: Callable[[], float] = randomness.random,
+) -> Reply | Failure:
+    """
+    Ask *model*, again where that may help, and return its reply or the last failure, with the usage of all attempts.
+
+    Each attempt ends within the judge's timeout. A request that was turned away with an error status costs nothing;
+    one whose fate is unknown counts as unmetered. Nothing is raised but cancellations and interrupts.
+
+    Args:
+        sleep: Awaited between attempts, with the seconds.
+        random: Returns a number from 0 to 1, for the jitter.
+    """
+    spent, failures = Usage(), list[Failure]()
+    while True:
+        outcome = await _once(model, ask)
+        if isinstance(outcome, Reply):
+            return evolve(outcome, usage=spent + outcome.usage)
+        spent += _usage(outcome)
+        failures.append(outcome)
+        if not _goes_on(failures, ask.judge.retries):
+            return _located(outcome, ask, spent)
+        backoff = random() * min(_LONGEST_BACKOFF, _BASE_SECONDS * 2.0 ** min(len(failures) - 1, _DOUBLINGS))
+        await sleep(max(outcome.retry_after or 0.0, backoff))
+
+
+def _goes_on(failures: Sequence[Failure], retries: int) -> bool:
+    """Say whether another attempt follows on *failures*."""
+    last = failures[-1]
+    if len(failures) > retries or last.kind not in RETRIED or (last.retry_after or 0) > _LONGEST_WAIT:
+        return False
+    return sum(failure.kind == "bad_response" for failure in failures) < _BAD_RESPONSES
+
+
+async def _prepare(model: Model) -> None:
+    """Let a model that has a `ready` get ready, outside of any deadline."""
+    ready = getattr(model, "ready", None)
+    if ready is not None:
+        await ready()
+
+
+async def _once(model: Model, ask: Ask) -> Reply | Failure:
+    try:
+        await _prepare(model)
+        async with asyncio.timeout(ask.judge.timeout):
+            reply: object = await model.answer(ask)
+    except ModelError as error:
+        return error.failure
+    except TimeoutError:
+        return Failure("timeout", f"no whole answer within {ask.judge.timeout:g} seconds", in_doubt=True)
+    except Exception as error:  # noqa: BLE001 - a model of the user's own may raise anything
+        return Failure("exception", describe(error))
+    if isinstance(reply, Reply):
+        return reply
+    return Failure("exception", f"the model returned {type(reply).__name__}, expected a Reply")
+
+
+def _usage(failure: Failure) -> Usage:
+    """Return what a failed attempt used: as the model says, else by its kind."""
+    if failure.usage.calls:
+        return failure.usage
+    if failure.kind in _UNBILLED and not failure.in_doubt:
+        return Usage(calls=1, cost=0.0)
+    return Usage(calls=1, cost=None, unmetered=1)
+
+
+def _located(failure: Failure, ask: Ask, spent: Usage) -> Failure:
+    message = failure.message
+    if failure.kind in RETRIED and (failure.retry_after or 0) > _LONGEST_WAIT:
+        message = f"{message}; the server asks to wait {failure.retry_after:g} seconds, {_LONGEST_WAIT:g} are the most"
+    criterion = failure.criterion or (ask.criteria[0].id if len(ask.criteria) == 1 else "")
+    judge = failure.judge or ask.judge.name
+    return evolve(failure, message=message, judge=judge, criterion=criterion, usage=spent)

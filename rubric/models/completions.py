@@ -1,0 +1,64 @@
+"""From a chat completion, in the shape that LiteLLM gives to all vendors', to a reply."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rubric.errors import ModelError
+from rubric.exchanges import Failure, Reply, Usage
+
+__all__ = ["reply_from"]
+
+
+def reply_from(response: Any, unsent: tuple[str, ...] = ()) -> Reply:
+    """
+    Return the reply that *response* holds.
+
+    A refusal, in the model's own words or by a filter, ends as `refusal`; a text that was cut, as `length`.
+
+    Args:
+        unsent: The parameters that were left out of the request.
+
+    Raises:
+        ModelError: It holds none; the failure keeps the usage.
+    """
+    usage = _usage(response)
+    if not response.choices:
+        raise ModelError(Failure("bad_response", "the reply has no choices", usage=usage))
+    choice = response.choices[0]
+    text, refusal, finish = _clean(choice.message.content), _refusal(choice.message), _finish(choice)
+    model = str(response.model or "")
+    if refusal or finish == "content_filter":
+        return Reply(text, "refusal", refusal or "stopped by a content filter", usage, model, unsent)
+    if finish != "length" and not (text or "").strip():
+        raise ModelError(Failure("bad_response", f"the reply is empty (finish: {finish})", usage=usage))
+    return Reply(text, finish, "", usage, model, unsent)
+
+
+def _clean(content: Any) -> str | None:
+    """Return *content* as text that can be encoded: a lone surrogate becomes the replacement character."""
+    if not isinstance(content, str):
+        return None
+    return content.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def _refusal(message: Any) -> str:
+    # Where it stands depends on the version of LiteLLM.
+    fields = getattr(message, "provider_specific_fields", None) or {}
+    return _clean(fields.get("refusal") or getattr(message, "refusal", None)) or ""
+
+
+def _finish(choice: Any) -> str:
+    """Return why the reply ended, in the vendor's own word where LiteLLM has turned an unknown one into `stop`."""
+    mapped = choice.finish_reason or "stop"
+    native = (getattr(choice, "provider_specific_fields", None) or {}).get("native_finish_reason")
+    return str(native) if native and mapped == "stop" else str(mapped)
+
+
+def _usage(response: Any) -> Usage:
+    said = getattr(response, "usage", None)
+    sent, back = (getattr(said, name, 0) or 0 for name in ("prompt_tokens", "completion_tokens"))
+    if not sent and not back:
+        return Usage(calls=1, cost=None, unmetered=1)
+    cached = getattr(getattr(said, "prompt_tokens_details", None), "cached_tokens", 0) or 0
+    return Usage(1, sent, cached, back, response._hidden_params.get("response_cost"))  # noqa: SLF001 - where the cost is

@@ -1,0 +1,85 @@
+"""A judge of one's own: a function, sync or async, from chat messages to the text of the reply."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import json
+from collections.abc import Awaitable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from typing import TYPE_CHECKING, Any
+
+from rubric.errors import ModelError
+from rubric.exchanges import Failure, Reply, Usage
+from rubric.models.redacting import describe
+
+if TYPE_CHECKING:
+    from rubric.exchanges import Ask
+    from rubric.judges import Function
+
+__all__ = ["FunctionModel"]
+
+_Outcome = tuple[Any, BaseException | None]
+
+
+class FunctionModel:
+    """
+    Answers with what *function* returns.
+
+    A sync function is called in one thread of its own, one call after another, in the order of the asks; it need not
+    be thread-safe, and it may be a script. An async one is awaited where the asks come from, several at once.
+    """
+
+    def __init__(self, function: Function, /) -> None:
+        self._function = function
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="rubric-judge")
+        called = function if inspect.isroutine(function) else getattr(function, "__call__", function)  # noqa: B004
+        self._is_async = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(called)
+
+    async def answer(self, ask: Ask, /) -> Reply:
+        """
+        Return the reply to *ask*; a mapping is taken as JSON.
+
+        Raises:
+            ModelError: The function raised, or returned neither text nor a mapping.
+        """
+        said, error = await (self._on_the_loop(ask) if self._is_async else self._in_the_thread(ask))
+        if isinstance(error, Exception):
+            raise ModelError(Failure("exception", describe(error))) from error
+        if error is not None:
+            raise error
+        return Reply(_as_text(said), usage=Usage(calls=1, cost=None, unmetered=1))
+
+    # What a function raises is carried as a value: a StopIteration, which a script that has run out raises, can go
+    # neither through a future nor out of a coroutine.
+
+    async def _on_the_loop(self, ask: Ask) -> _Outcome:
+        return await _awaited(self._function(ask.chat()))
+
+    async def _in_the_thread(self, ask: Ask) -> _Outcome:
+        loop = asyncio.get_running_loop()
+        said, error = await loop.run_in_executor(self._thread, copy_context().run, self._outcome, ask)
+        return await _awaited(said) if isinstance(said, Awaitable) else (said, error)
+
+    def _outcome(self, ask: Ask) -> _Outcome:
+        try:
+            return self._function(ask.chat()), None
+        except BaseException as error:  # noqa: BLE001
+            return None, error
+
+
+async def _awaited(said: Any) -> _Outcome:
+    try:
+        return await said, None
+    except Exception as error:  # noqa: BLE001
+        return None, error
+
+
+def _as_text(said: Any) -> str:
+    if isinstance(said, str):
+        return said
+    if isinstance(said, Mapping):
+        return json.dumps(dict(said), ensure_ascii=False, default=str)
+    message = f"the function returned {type(said).__name__}; expected the text of a reply, or a mapping for JSON"
+    raise ModelError(Failure("bad_response", message, usage=Usage(calls=1, cost=None, unmetered=1)))

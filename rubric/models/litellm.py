@@ -1,0 +1,241 @@
+"""
+Any model of any vendor, through LiteLLM: the only module that names it.
+
+LiteLLM is imported on the first call, with its fetches, its `.env` loading and its chatter switched off. All calls run
+on the background loop of `rubric.loops`, since its clients outlive the loops of callers. Its retries are off.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import logging
+import os
+import sys
+import warnings
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING, Any
+
+from rubric import loops
+from rubric.errors import ModelError
+from rubric.exchanges import Failure, Reply
+from rubric.mappings import thaw
+from rubric.models.classifying import failure_of
+from rubric.models.completions import reply_from
+from rubric.models.contents import chat
+from rubric.models.credentials import borrowed
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rubric.exchanges import Ask
+    from rubric.judges import Judge
+
+__all__ = ["LiteLLMModel", "library", "vendor_of"]
+
+_SWITCHES = {
+    "LITELLM_LOCAL_MODEL_COST_MAP": "True",
+    "LITELLM_LOCAL_ANTHROPIC_BETA_HEADERS": "True",
+    "LITELLM_MODE": "PRODUCTION",
+}
+
+_SECRETS = ("api_key", "azure_ad_token", "aws_secret_access_key", "aws_session_token", "vertex_credentials")
+_HOSTS_OF_CLAUDE = frozenset({"bedrock", "bedrock_converse", "vertex_ai", "azure_ai"})
+_UNSENDABLE = ("UnsupportedParamsError",)
+
+_WARNINGS = (
+    # pydantic, of LiteLLM's classes, some of which are built on their first use
+    ".*conflict with protected namespace",
+    ".*attribute on the instance is deprecated",
+    ".*`ReadOnly` qualifier",
+    # pydantic, of replies that are no chat completions
+    "Pydantic serializer warnings",
+    # a deadline that ended a call before it had begun
+    "coroutine '[^']*completion[^']*' was never awaited",
+)
+_hushed: Any = None
+_orphans: list[Any] = []
+
+
+class LiteLLMModel:
+    """
+    Answers with the model that the judge names, in one attempt.
+
+    A refusal is a `Reply` with `finish="refusal"`, so that its usage is kept; `length` is one that was cut. A parameter
+    that the model does not take is left out and named in `Reply.unsent`. Everything else raises `ModelError`.
+    """
+
+    async def ready(self) -> None:
+        """Import LiteLLM, which takes seconds, so that no deadline has to count them."""
+        if not _import.cache_info().currsize:
+            await asyncio.to_thread(_import)
+
+    async def answer(self, ask: Ask, /) -> Reply:
+        """
+        Return the reply to *ask*.
+
+        Raises:
+            ModelError: With the typed failure; its message has no secrets in it.
+        """
+        await self.ready()
+        return await loops.on_background(_answer(ask))
+
+
+def library() -> Any:
+    """Return LiteLLM, imported on the first call, and kept quiet."""
+    litellm = _import()
+    _hush()
+    return litellm
+
+
+@cache
+def _import() -> Any:
+    ours = "litellm" not in sys.modules
+    for name, value in _SWITCHES.items():
+        os.environ.setdefault(name, value)
+    import litellm  # noqa: PLC0415 - seconds, and half of the standard library
+
+    litellm.suppress_debug_info = True
+    if ours and "LITELLM_LOG" not in os.environ:
+        logging.getLogger("LiteLLM").setLevel(logging.CRITICAL)
+    loops.before_close(_close_clients)
+    loops.before_close(_stop_logging)
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=_forget_clients)
+    return litellm
+
+
+def _hush() -> None:
+    """
+    Ignore the warnings that LiteLLM causes.
+
+    Looked at on each call: where warnings are errors, as in many test suites, they would come back as failed calls, and
+    whoever restores the filters (`warnings.catch_warnings`, pytest after each test) takes ours away.
+    """
+    global _hushed  # noqa: PLW0603 - like the filters
+    if _hushed not in warnings.filters:
+        for message in _WARNINGS:
+            warnings.filterwarnings("ignore", message)
+        _hushed = warnings.filters[0]
+
+
+async def _stop_logging() -> None:
+    from litellm.litellm_core_utils.logging_worker import GLOBAL_LOGGING_WORKER  # noqa: PLC0415
+
+    await GLOBAL_LOGGING_WORKER.flush()
+    await GLOBAL_LOGGING_WORKER.stop()
+
+
+async def _close_clients() -> None:
+    litellm = library()
+    await litellm.close_litellm_async_clients()
+    cache = litellm.in_memory_llm_clients_cache
+    for client in [*cache.cache_dict.values()]:  # older releases leave out OpenAI's
+        if inspect.iscoroutinefunction(close := getattr(client, "close", None)):
+            await close()
+    cache.flush_cache()
+
+
+def _forget_clients() -> None:
+    """Drop the parent's clients in a forked child; closing them would take their connections from its loop."""
+    cache = library().in_memory_llm_clients_cache
+    _orphans.extend(cache.cache_dict.values())
+    cache.flush_cache()
+
+
+@lru_cache(maxsize=256)
+def vendor_of(model: str) -> tuple[str, str]:
+    """Return the vendor's own name of *model* and LiteLLM's name of the vendor; an unknown one is empty."""
+    try:
+        name, provider, *_ = library().get_llm_provider(model)
+    except Exception:  # noqa: BLE001 - it raises what the request would raise, and better there
+        return model, ""
+    return name, provider
+
+
+async def _answer(ask: Ask) -> Reply:
+    params = ask.judge.params
+    extra = borrowed(vendor_of(ask.judge.name)[1], params)
+    try:
+        wanted, unsent = _sendable(ask.judge)
+        _skip_unwanted_logging()
+        async with asyncio.timeout(ask.judge.timeout):
+            response = await library().acompletion(**_request(ask), **wanted, **extra)
+    except TimeoutError:
+        message = f"no whole answer within {ask.judge.timeout:g} seconds"
+        raise ModelError(Failure("timeout", message, in_doubt=True)) from None
+    except Exception as error:  # noqa: BLE001 - whatever it was, it becomes a typed failure
+        secrets = [*extra.values(), *(str(params[name]) for name in _SECRETS if name in params)]
+        raise ModelError(failure_of(error, secrets)) from None  # the cause may hold keys
+    return reply_from(response, unsent)
+
+
+def _skip_unwanted_logging() -> None:
+    """Spare each call LiteLLM's own log records, unless the user has registered a callback for them."""
+    litellm = library()
+    if litellm.callbacks or litellm.success_callback or litellm.failure_callback:
+        return
+    try:
+        from litellm._internal_context import is_internal_call  # noqa: PLC0415
+    except ImportError:  # an older LiteLLM logs always
+        return
+    is_internal_call.set(True)
+
+
+def _request(ask: Ask) -> dict[str, Any]:
+    model = ask.judge.name
+    request = {
+        "model": model,
+        "messages": chat(ask, cache_control=_wants_cache_control(model)),
+        "max_tokens": ask.max_tokens,
+        "timeout": ask.judge.timeout,
+        "max_retries": 0,
+    }
+    if ask.schema and _takes_schema(model):
+        schema = {"name": "verdict", "strict": True, "schema": thaw(ask.schema)}
+        request["response_format"] = {"type": "json_schema", "json_schema": schema}
+    return request
+
+
+@lru_cache(maxsize=256)
+def _takes_schema(model: str) -> bool:
+    name, provider = vendor_of(model)
+    supports = library().supports_response_schema(model=name, custom_llm_provider=provider or None)
+    return bool(supports) and "response_format" in _supported(model)
+
+
+@lru_cache(maxsize=256)
+def _wants_cache_control(model: str) -> bool:
+    name, provider = vendor_of(model)
+    if provider != "anthropic" and not (provider in _HOSTS_OF_CLAUDE and "claude" in name):
+        return False
+    return bool(library().utils.supports_prompt_caching(model=name, custom_llm_provider=provider))
+
+
+@lru_cache(maxsize=256)
+def _supported(model: str) -> frozenset[str]:
+    name, provider = vendor_of(model)
+    return frozenset(library().get_supported_openai_params(model=name, custom_llm_provider=provider or None) or ())
+
+
+@lru_cache(maxsize=256)
+def _sendable(judge: Judge) -> tuple[Mapping[str, Any], tuple[str, ...]]:
+    """Return the parameters of *judge* that its model takes, and the names of those that it does not."""
+    given = {"temperature": judge.temperature, "seed": judge.seed, **thaw(judge.params)}
+    wanted = {name: value for name, value in given.items() if value is not None}
+    effort = {name: wanted[name] for name in ("reasoning_effort", "thinking") if name in wanted}
+    unsent = tuple(name for name, value in wanted.items() if not _takes(judge.name, {**effort, name: value}, name))
+    return {name: value for name, value in wanted.items() if name not in unsent}, unsent
+
+
+def _takes(model: str, params: dict[str, Any], name: str) -> bool:
+    if name not in library().utils.DEFAULT_CHAT_COMPLETION_PARAM_VALUES:
+        return True  # not one of OpenAI's: the vendor's own, or LiteLLM's
+    if name not in _supported(model):
+        return False
+    bare, provider = vendor_of(model)
+    try:
+        library().utils.get_optional_params(model=bare, custom_llm_provider=provider, **params)
+    except Exception as error:  # noqa: BLE001 - other troubles belong to the request itself
+        return type(error).__name__ not in _UNSENDABLE
+    return True

@@ -1,0 +1,110 @@
+"""
+A judge without a model: it counts words. For first steps and for tests of plumbing; it knows nothing of meaning.
+
+The score of a criterion is the share of its content words that occur in the candidate, and yes is half of them or
+more. That holds for every polarity: a guard is "found" when its words occur, and a fact is "not contradicted" always,
+since words alone contradict nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+from rubric.answers import Choices, Levels, YesNo
+from rubric.exchanges import Reply, Usage
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from rubric.criteria import Criterion
+    from rubric.exchanges import Ask
+
+__all__ = ["OFFLINE", "OfflineModel"]
+
+OFFLINE = "offline"
+"""The name by which this judge is asked for."""
+
+_HALF = 0.5
+_WORD = re.compile(r"[^\W_]+")
+_SENTENCE = re.compile(r"[^.!?\n]*[.!?\n]*")
+_SUFFIXES = ("ations", "ation", "ings", "ing", "edly", "ied", "ies", "ed", "es", "ly", "s", "e")
+_SHORTEST_STEM = 3
+_STOP_WORDS = frozenset(
+    re.findall(
+        r"\w+",
+        """
+    a about all an and answer any are as at be been being but by can candidate could did do does each every for from
+    had has have how if in into is it its may might must no nor not of on one only or output over reply response shall
+    should so some such text than that the their them then there these they this those to too under up was were what
+    when where which while who whom whose will with would you your
+    """,
+    )
+)
+
+
+class OfflineModel:
+    """Answers any ask at once, at no cost, and the same every time."""
+
+    async def answer(self, ask: Ask, /) -> Reply:
+        """Return the JSON that the ask's schema describes."""
+        verdicts = [_verdict(criterion, ask) for criterion in ask.criteria]
+        body: dict[str, Any] = {"nonce": ask.nonce, **({"verdicts": verdicts} if ask.many else verdicts[0])}
+        return Reply(json.dumps(_fitted(body, ask.schema), ensure_ascii=False), usage=Usage(calls=1, cost=0.0))
+
+
+def _verdict(criterion: Criterion, ask: Ask) -> dict[str, Any]:
+    wanted, there = _stems(criterion.text), _stems(ask.candidate)
+    found = wanted & there
+    share = len(found) / len(wanted) if wanted else 0.0
+    if criterion.polarity == "contradiction":
+        share = 1.0
+    value = _value(criterion, share)
+    span = _best_sentence(ask.candidate, wanted)
+    return {
+        "id": criterion.id,
+        "reason": f"{len(found)} of {len(wanted)} words of the criterion occur in the candidate.",
+        "evidence": [span] if span and criterion.id in ask.quoted else [],
+        "verdict": value,
+        "score": value,
+        "choice": value,
+        "pass": share >= _HALF,
+    }
+
+
+def _value(criterion: Criterion, share: float) -> bool | float | str:
+    match criterion.answer:
+        case YesNo():
+            return share >= _HALF
+        case Levels(low=low, high=high):
+            return low + round(share * (high - low))
+        case Choices(choices=choices):
+            return min(choices, key=lambda choice: abs(choice.score - share)).label
+        case _:
+            return round(share, 4)
+
+
+def _fitted(body: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Return *body* in the order of *schema*, with the keys that it asks for and no others."""
+    properties = schema.get("properties") or {key: {} for key in body}
+    return {key: _fitted_value(body[key], shape) for key, shape in properties.items() if key in body}
+
+
+def _fitted_value(value: Any, shape: Mapping[str, Any]) -> Any:
+    return [_fitted(item, shape["items"]) for item in value] if "properties" in shape.get("items", {}) else value
+
+
+def _stems(text: str) -> set[str]:
+    words = (word.lower() for word in _WORD.findall(text))
+    return {_stem(word) for word in words if word not in _STOP_WORDS}
+
+
+def _stem(word: str) -> str:
+    ending = next((s for s in _SUFFIXES if word.endswith(s) and len(word) - len(s) >= _SHORTEST_STEM), "")
+    return word[: len(word) - len(ending)]
+
+
+def _best_sentence(text: str, wanted: set[str]) -> str:
+    sentences: Iterable[str] = (sentence.strip() for sentence in _SENTENCE.findall(text))
+    return max(sentences, key=lambda sentence: len(_stems(sentence) & wanted), default="")

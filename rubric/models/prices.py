@@ -1,0 +1,48 @@
+"""What tokens cost and how many a text has, as far as can be known without asking anybody: for plans and budgets."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from rubric.models.litellm import library, vendor_of
+from rubric.models.offline import OFFLINE
+
+if TYPE_CHECKING:
+    from rubric.judges import Judge
+
+__all__ = ["count_tokens", "price"]
+
+_OWN_TOKENISER = ("openai", "azure")
+_CHARACTERS_A_TOKEN = 4
+
+
+def price(judge: Judge, /) -> tuple[float, float] | None:
+    """Return what *judge* takes for a token sent and one that comes back, in US dollars; None if that is unknown."""
+    if judge.model == OFFLINE:
+        return 0.0, 0.0
+    return _listed(judge.model) if isinstance(judge.model, str) else None
+
+
+@lru_cache(maxsize=256)
+def _listed(model: str) -> tuple[float, float] | None:
+    name, provider = vendor_of(model)
+    try:
+        info = library().get_model_info(name, custom_llm_provider=provider or None)
+    except Exception:  # noqa: BLE001 - an unlisted model; the class of the error moves between versions
+        return None
+    sent, back = info.get("input_cost_per_token"), info.get("output_cost_per_token")
+    return None if sent is None or back is None else (float(sent), float(back))
+
+
+def count_tokens(judge: Judge, text: str, /) -> int:
+    """
+    Return about how many tokens *text* has for *judge*: exact for OpenAI's models, near for others.
+
+    Only tokenisers that come with LiteLLM are used; some that it would choose by name are downloads.
+    """
+    if judge.model == OFFLINE or not isinstance(judge.model, str):
+        return -(-len(text) // _CHARACTERS_A_TOKEN)
+    name, provider = vendor_of(judge.model)
+    tokeniser = name if provider in _OWN_TOKENISER else "gpt-4o"
+    return int(library().token_counter(model=tokeniser, text=text))

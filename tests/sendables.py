@@ -1,0 +1,55 @@
+"""Asks, built by hand, for tests of models and of what carries asks to them."""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+from rubric.criteria import Criterion
+from rubric.exchanges import Ask, Outgoing
+from rubric.judges import Judge
+from rubric.mappings import FrozenMap
+
+if TYPE_CHECKING:
+    from tests.servers import Endpoint
+
+RECENT = tuple(int(part) for part in version("litellm").split(".")[:2]) >= (1, 106)
+"""Whether LiteLLM is as new as what these tests were written for; an older one knows fewer models."""
+
+KEY = "sk-test-0123456789abcdef"
+NONCE = "abcdefgh"
+
+
+def schema_of(**properties: Any) -> FrozenMap:
+    """Return the strict schema of an object with *properties*."""
+    return FrozenMap(
+        {"type": "object", "properties": properties, "required": [*properties], "additionalProperties": False}
+    )
+
+
+VERDICT = schema_of(nonce={"type": "string"}, reason={"type": "string"}, verdict={"type": "boolean"})
+
+
+def ask_of(judge: Judge, *criteria: Criterion, shared: str = "shared", **changes: Any) -> Ask:
+    """Return an ask of *judge* about *criteria*, "Is polite" if there are none."""
+    tail = f'Criterion. Answer with {{"nonce": "{NONCE}", "reason": ..., "verdict": ...}}'
+    given: dict[str, Any] = {
+        "messages": (Outgoing("system", ("You judge.",)), Outgoing("user", (shared, tail))),
+        "schema": VERDICT,
+        "criteria": criteria or (Criterion("Is polite"),),
+        "nonce": NONCE,
+        "max_tokens": 100,
+    }
+    return Ask(judge, **(given | changes))
+
+
+def openai_ask(endpoint: Endpoint, model: str = "openai/gpt-4o-mini", **judge: Any) -> Ask:
+    """Return an ask that goes to *endpoint* in OpenAI's dialect."""
+    params = {"api_base": endpoint.openai, "api_key": KEY, **judge.pop("params", {})}
+    return ask_of(Judge(model, params=params, **judge))
+
+
+def anthropic_ask(endpoint: Endpoint, model: str = "anthropic/claude-sonnet-4-5", **judge: Any) -> Ask:
+    """Return an ask that goes to *endpoint* in Anthropic's dialect."""
+    params = {"api_base": endpoint.anthropic, "api_key": KEY, **judge.pop("params", {})}
+    return ask_of(Judge(model, params=params, **judge))

@@ -1,0 +1,405 @@
+"""
+A local HTTP server that speaks two chat protocols, and misbehaves on request.
+
+It answers OpenAI's `/v1/chat/completions` and Anthropic's `/v1/messages`. How it behaves is part of the
+address: `server.at("429", "ok")` is an endpoint whose first request gets a 429 and every later one a good reply.
+
+    with Server() as server:
+        endpoint = server.at("reset", "ok")
+        ...                                   # point a client at endpoint.openai or endpoint.anthropic
+        assert len(endpoint.requests) == 2
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import socket
+import struct
+import threading
+from contextlib import suppress
+from itertools import count, takewhile
+from typing import TYPE_CHECKING, Any, Self
+
+from attrs import define, field, frozen
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from types import TracebackType
+
+    Respond = Callable[[dict[str, Any]], str]
+
+BLOCK = 512
+"""Characters of a prompt that a prefix cache keeps together: 128 tokens."""
+
+LEAST = 8
+"""Blocks that a prefix must have before any of it is cached: 1,024 tokens."""
+
+
+@frozen
+class Status:
+    """An answer with an error status, and what its error object says."""
+
+    status: int
+    code: str = "error"
+    message: str = "the server made this up"
+    headers: tuple[tuple[str, str], ...] = ()
+
+
+STATUSES = {
+    "429": Status(429, "rate_limit_exceeded", "Rate limit reached"),
+    "429-after": Status(429, "rate_limit_exceeded", "Rate limit reached", (("Retry-After", "0.05"),)),
+    "429-after-date": Status(
+        429, "rate_limit_exceeded", "Rate limit reached", (("Retry-After", "Fri, 31 Dec 1999 23:59:59 GMT"),)
+    ),
+    "429-after-long": Status(429, "rate_limit_exceeded", "Rate limit reached", (("Retry-After", "3600"),)),
+    "quota": Status(429, "insufficient_quota", "You exceeded your current quota, please check your plan and billing"),
+    "400": Status(400, "invalid_value", "Invalid value"),
+    "422": Status(422, "unprocessable", "Unprocessable"),
+    "context": Status(
+        400, "context_length_exceeded", "This model's maximum context length is 8192 tokens, you sent 9000 tokens"
+    ),
+    "policy": Status(400, "content_policy_violation", "Rejected as a result of our safety system"),
+    "401": Status(401, "invalid_api_key", "Incorrect API key provided: sk-test-0123456789abcdef0123456789"),
+    "403": Status(403, "forbidden", "Your project has no access to this model"),
+    "404": Status(404, "model_not_found", "The model does not exist"),
+    "408": Status(408, "timeout", "Request timed out"),
+    "409": Status(409, "conflict", "A lock could not be acquired"),
+    "413": Status(413, "too_large", "Request too large"),
+    "500": Status(500, "server_error", "The server had an error"),
+    "502": Status(502, "bad_gateway", "Bad gateway"),
+    "503": Status(503, "overloaded", "Service unavailable"),
+    "504": Status(504, "gateway_timeout", "Gateway timeout"),
+    "529": Status(529, "overloaded_error", "Overloaded"),
+}
+"""Behaviours that answer with an error status, in either dialect."""
+
+
+def _encoded(body: object) -> bytes:
+    return json.dumps(body).encode()
+
+
+def _choice(body: dict[str, Any], **changes: Any) -> bytes:
+    body["choices"][0].update(changes)
+    return _encoded(body)
+
+
+def _message(body: dict[str, Any], **changes: Any) -> bytes:
+    body["choices"][0]["message"].update(changes)
+    return _encoded(body)
+
+
+def _cut(body: dict[str, Any]) -> bytes:
+    text = body["choices"][0]["message"]["content"]
+    body["choices"][0]["message"]["content"] = text[: len(text) // 2]
+    return _choice(body, finish_reason="length")
+
+
+def _thinking(body: dict[str, Any]) -> bytes:
+    text = body["choices"][0]["message"]["content"]
+    return _message(body, content=f"<think>It might be wrong: {{}}</think>{text}")
+
+
+def _without_usage(body: dict[str, Any]) -> bytes:
+    del body["usage"]
+    return _encoded(body)
+
+
+BODIES: dict[str, Callable[[dict[str, Any]], bytes]] = {
+    "ok": _encoded,
+    "truncated": lambda body: _encoded(body)[:-40],
+    "empty-body": lambda _: b"",
+    "html": lambda _: b"<html><body>Welcome to the hotel's wireless network</body></html>",
+    "invalid-utf-8": lambda body: _encoded(body).replace(b'"assistant"', b'"\xff\xfe"'),
+    "{}": lambda _: b"{}",
+    "choices-null": lambda body: _encoded(body | {"choices": None}),
+    "choices-empty": lambda body: _encoded(body | {"choices": []}),
+    "error-in-200": lambda _: _encoded({"error": {"message": "upstream is busy", "code": 503, "type": "server_error"}}),
+    "content-null": lambda body: _message(body, content=None),
+    "content-empty": lambda body: _message(body, content=""),
+    "content-list": lambda body: _message(body, content=[{"type": "text", "text": "yes"}]),
+    "content-number": lambda body: _message(body, content=7),
+    "surrogate": lambda body: _message(body, content="\ud800 and a pair: \U0001f600"),
+    "think": _thinking,
+    "refusal": lambda body: _message(body, content=None, refusal="I cannot help with that."),
+    "length": _cut,
+    "content-filter": lambda body: _choice(body, finish_reason="content_filter"),
+    "finish-empty": lambda body: _choice(body, finish_reason=""),
+    "finish-weird": lambda body: _choice(body, finish_reason="weird"),
+    "finish-null": lambda body: _choice(body, finish_reason=None),
+    "no-usage": _without_usage,
+    "usage-null": lambda body: _encoded(body | {"usage": None}),
+}
+"""Behaviours that answer with a 200 and this body, in OpenAI's dialect."""
+
+
+def _stopped(body: dict[str, Any], **changes: Any) -> bytes:
+    return _encoded(body | changes)
+
+
+ANTHROPIC_BODIES: dict[str, Callable[[dict[str, Any]], bytes]] = {
+    name: BODIES[name] for name in ("ok", "truncated", "empty-body", "html", "{}", "no-usage")
+} | {
+    "content-empty": lambda body: _stopped(body, content=[]),
+    "content-null": lambda body: _stopped(body, content=None),
+    "refusal": lambda body: _stopped(body, stop_reason="refusal", content=[]),
+    "length": lambda body: _stopped(body, stop_reason="max_tokens"),
+    "finish-weird": lambda body: _stopped(body, stop_reason="weird"),
+}
+"""Behaviours that answer with a 200 and this body, in Anthropic's dialect."""
+
+WIRES = ("length-too-long", "reset", "reset-mid-body", "close", "hang", "trickle")
+"""Behaviours of the connection itself, the same in either dialect."""
+
+BEHAVIOURS = (*STATUSES, *BODIES, *WIRES)
+
+
+@frozen
+class Request:
+    """One request as it came in."""
+
+    path: str
+    headers: dict[str, str]
+    body: dict[str, Any]
+
+
+@define
+class Endpoint:
+    """A base address that behaves in a given way, and what was sent to it."""
+
+    root: str
+    behaviours: tuple[str, ...]
+    requests: list[Request] = field(factory=list)
+    asked: threading.Event = field(factory=threading.Event)
+    closed: threading.Event = field(factory=threading.Event)
+
+    @property
+    def openai(self) -> str:
+        """The base address for clients of OpenAI's protocol."""
+        return f"{self.root}/v1"
+
+    @property
+    def anthropic(self) -> str:
+        """The base address for clients of Anthropic's protocol."""
+        return self.root
+
+    def _receive(self, request: Request) -> str:
+        self.requests.append(request)
+        self.asked.set()
+        return self.behaviours[min(len(self.requests), len(self.behaviours)) - 1]
+
+
+def prompt_of(body: dict[str, Any]) -> str:
+    """Return all text of a request's prompt, in order, as a prefix cache sees it."""
+    messages = [{"content": body.get("system") or ""}, *body.get("messages", [])]
+    return "\n".join(_text(message["content"]) for message in messages)
+
+
+def _text(content: str | Iterable[dict[str, Any]]) -> str:
+    return content if isinstance(content, str) else "".join(part.get("text", "") for part in content)
+
+
+@define
+class Prefixes:
+    """What a provider's prefix cache would serve: only beginnings of prompts whose replies are complete."""
+
+    _known: set[str] = field(factory=set)
+
+    def cached_tokens(self, prompt: str) -> int:
+        """Return how many tokens of *prompt* a cache would serve now."""
+        hits = sum(1 for _ in takewhile(self._known.__contains__, self._blocks(prompt)))
+        return hits * BLOCK // 4 if hits >= LEAST else 0
+
+    def remember(self, prompt: str) -> None:
+        """Take *prompt* into the cache: its reply has been sent."""
+        self._known.update(self._blocks(prompt))
+
+    @staticmethod
+    def _blocks(prompt: str) -> list[str]:
+        return [prompt[:end] for end in range(BLOCK, len(prompt) + 1, BLOCK)]
+
+
+_NONCE = re.compile(r'"nonce": "([^"]+)"')
+
+
+def nonce_of(body: dict[str, Any]) -> str:
+    """Return the nonce that the last message of a request asks for; empty without one."""
+    found = _NONCE.findall(_text(body["messages"][-1]["content"]))
+    return found[-1] if found else ""
+
+
+def say_yes(body: dict[str, Any]) -> str:
+    """Answer yes, with the nonce that was asked for."""
+    nonce = nonce_of(body)
+    return json.dumps({**({"nonce": nonce} if nonce else {}), "reason": "It does.", "verdict": True})
+
+
+class Server:
+    """The server, in a thread of its own; leave the `with` block and it is gone."""
+
+    def __init__(self, *, respond: Respond = say_yes) -> None:
+        self.respond = respond
+        self.prefixes = Prefixes()
+        self._endpoints: dict[str, Endpoint] = {}
+        self._numbers = count(1)
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def at(self, *behaviours: str) -> Endpoint:
+        """Return a new endpoint: its first request gets the first behaviour, the last one is for all that follow."""
+        assert set(behaviours) <= set(BEHAVIOURS), behaviours
+        number = str(next(self._numbers))
+        endpoint = Endpoint(f"http://127.0.0.1:{self.port}/{number}", behaviours)
+        self._endpoints[number] = endpoint
+        return endpoint
+
+    def __enter__(self) -> Self:
+        started = threading.Event()
+        self._thread = threading.Thread(target=lambda: asyncio.run(self._main(started)), daemon=True)
+        self._thread.start()
+        assert started.wait(10)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._loop.call_soon_threadsafe(self._stop.set)
+        self._thread.join(10)
+
+    async def _main(self, started: threading.Event) -> None:
+        self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
+        listening = await asyncio.start_server(self._connected, "127.0.0.1", 0, backlog=1024, limit=1 << 24)
+        self.port = listening.sockets[0].getsockname()[1]
+        started.set()
+        await self._stop.wait()
+        listening.close()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        with suppress(ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
+            while request := await _read(reader):
+                await self._serve(request, reader, writer)
+        writer.close()
+
+    async def _serve(self, request: Request, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        endpoint = self._endpoints[request.path.split("/")[1]]
+        behaviour = endpoint._receive(request)
+        dialect = _anthropic if request.path.endswith("/messages") else _openai
+        if behaviour in STATUSES:
+            await _send_status(writer, STATUSES[behaviour])
+        elif behaviour in WIRES:
+            await _misbehave(behaviour, endpoint, reader, writer)
+        else:
+            await self._reply(dialect, behaviour, request, writer)
+
+    async def _reply(
+        self, dialect: Callable[..., bytes], behaviour: str, request: Request, writer: asyncio.StreamWriter
+    ) -> None:
+        prompt = prompt_of(request.body)
+        text = self.respond(request.body)
+        body = dialect(behaviour, request.body, prompt, text, self.prefixes.cached_tokens(prompt))
+        await _send(writer, 200, body)
+        self.prefixes.remember(prompt)
+
+
+def _openai(behaviour: str, request: dict[str, Any], prompt: str, text: str, cached: int) -> bytes:
+    message = {"role": "assistant", "content": text, "refusal": None}
+    usage = {
+        "prompt_tokens": len(prompt) // 4,
+        "completion_tokens": len(text) // 4,
+        "total_tokens": (len(prompt) + len(text)) // 4,
+        "prompt_tokens_details": {"cached_tokens": cached},
+    }
+    body = {
+        "id": "chatcmpl-1",
+        "object": "chat.completion",
+        "created": 1,
+        "model": request.get("model"),
+        "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
+        "usage": usage,
+    }
+    return BODIES[behaviour](body)
+
+
+def _anthropic(behaviour: str, request: dict[str, Any], prompt: str, text: str, cached: int) -> bytes:
+    body = {
+        "id": "msg_1",
+        "type": "message",
+        "role": "assistant",
+        "model": request.get("model"),
+        "content": [{"type": "text", "text": text}],
+        "stop_reason": "end_turn",
+        "stop_sequence": None,
+        "usage": {
+            "input_tokens": len(prompt) // 4 - cached,
+            "cache_read_input_tokens": cached,
+            "cache_creation_input_tokens": 0,
+            "output_tokens": len(text) // 4,
+        },
+    }
+    return ANTHROPIC_BODIES[behaviour](body)
+
+
+async def _read(reader: asyncio.StreamReader) -> Request | None:
+    head = await reader.readuntil(b"\r\n\r\n")
+    first, *lines = head.decode("latin-1").strip().split("\r\n")
+    headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
+    body = await reader.readexactly(int(headers.get("content-length", 0)))
+    return Request(first.split(" ")[1], headers, json.loads(body or b"{}"))
+
+
+def _head(status: int, length: int, headers: Iterable[tuple[str, str]] = ()) -> bytes:
+    lines = [f"HTTP/1.1 {status} Said", "Content-Type: application/json", f"Content-Length: {length}"]
+    return "\r\n".join([*lines, *(f"{k}: {v}" for k, v in headers), "", ""]).encode()
+
+
+async def _send(
+    writer: asyncio.StreamWriter, status: int, body: bytes, headers: Iterable[tuple[str, str]] = ()
+) -> None:
+    writer.write(_head(status, len(body), headers) + body)
+    await writer.drain()
+
+
+async def _send_status(writer: asyncio.StreamWriter, said: Status) -> None:
+    error = {"message": said.message, "type": said.code, "param": None, "code": said.code}
+    await _send(writer, said.status, _encoded({"type": "error", "error": error}), said.headers)
+
+
+async def _misbehave(
+    behaviour: str, endpoint: Endpoint, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+) -> None:
+    if behaviour == "hang":
+        await reader.read()
+        endpoint.closed.set()
+    elif behaviour == "trickle":
+        await _trickle(endpoint, writer)
+    elif behaviour != "close":
+        if behaviour != "reset":
+            writer.write(_head(200, 1000) + b'{"choices": [')
+            await writer.drain()
+        if behaviour.startswith("reset"):
+            _reset_on_close(writer)
+    raise ConnectionError
+
+
+async def _trickle(endpoint: Endpoint, writer: asyncio.StreamWriter) -> None:
+    """Send the head, then a byte now and then, until the client has had enough."""
+    try:
+        writer.write(_head(200, 1000))
+        for _ in range(1000):
+            writer.write(b" ")
+            await writer.drain()
+            await asyncio.sleep(0.02)
+    finally:
+        endpoint.closed.set()
+
+
+def _reset_on_close(writer: asyncio.StreamWriter) -> None:
+    connection = writer.get_extra_info("socket")
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))

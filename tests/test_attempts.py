@@ -1,0 +1,215 @@
+"""The loop that tries again: when, how often, how long it waits, and what it adds up."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, get_args
+
+import pytest
+from attrs import field, frozen
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rubric.criteria import Criterion
+from rubric.drivers.attempts import attempt
+from rubric.errors import ModelError
+from rubric.exchanges import RETRIED, Failure, FailureKind, Reply, Usage
+from rubric.judges import Judge
+from rubric.models import LiteLLMModel
+from tests.sendables import ask_of, openai_ask
+from tests.servers import Server
+
+if TYPE_CHECKING:
+    from rubric.exchanges import Ask
+
+KINDS: tuple[FailureKind, ...] = get_args(FailureKind)
+GOOD = Reply("yes", usage=Usage(1, 10, 0, 5, 0.25))
+
+
+@frozen
+class Script:
+    """A model that answers and fails as it is told, the last line for ever, and counts the asks."""
+
+    lines: tuple[Reply | Failure | BaseException, ...]
+    asks: list[Ask] = field(factory=list)
+
+    async def answer(self, ask: Ask, /) -> Reply:
+        line = self.lines[min(len(self.asks), len(self.lines) - 1)]
+        self.asks.append(ask)
+        if isinstance(line, Failure):
+            raise ModelError(line)
+        if isinstance(line, BaseException):
+            raise line
+        return line
+
+
+def run(
+    *lines: Reply | Failure | BaseException, retries: int = 2, jitter: float = 1.0
+) -> tuple[Reply | Failure, list[float], int]:
+    """Return the outcome, the waits and the number of asks."""
+    waits: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        waits.append(seconds)
+
+    model = Script(lines)
+    ask = ask_of(Judge(model, retries=retries))
+    outcome = asyncio.run(attempt(model, ask, sleep=sleep, random=lambda: jitter))
+    return outcome, waits, len(model.asks)
+
+
+def failed(*lines: Reply | Failure | BaseException, **options: float) -> Failure:
+    """Return the failure that a script ends in."""
+    outcome, _, _ = run(*lines, **options)  # type: ignore[arg-type]  # retries is a whole number
+    assert isinstance(outcome, Failure)
+    return outcome
+
+
+def test_a_good_reply_at_once() -> None:
+    """A reply comes back as it is, after one ask and no wait."""
+    assert run(GOOD) == (GOOD, [], 1)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_which_kinds_are_tried_again(kind: FailureKind) -> None:
+    """Kinds that another attempt may cure get all attempts, a bad response two, the others one."""
+    outcome, _, asks = run(Failure(kind, ""), retries=4)
+    expected = 2 if kind == "bad_response" else 5 if kind in RETRIED else 1
+    assert (getattr(outcome, "kind", ""), asks) == (kind, expected)
+
+
+def test_a_cure() -> None:
+    """A reply after failures in passing is a reply, with the usage of all attempts."""
+    outcome, _, asks = run(Failure("rate_limited", ""), Failure("overloaded", ""), GOOD)
+    assert (outcome.usage, asks) == (Usage(3, 10, 0, 5, 0.25), 3)
+
+
+def test_bad_responses_are_counted_among_others() -> None:
+    """The second bad response ends it, whatever came between."""
+    bad, busy = Failure("bad_response", ""), Failure("overloaded", "")
+    assert run(bad, busy, bad, GOOD, retries=9)[2] == 3
+
+
+def test_the_waits_double_up_to_a_limit() -> None:
+    """Without a wish of the server the waits grow from half a second to twenty seconds."""
+    waits = run(Failure("overloaded", ""), retries=8)[1]
+    assert waits == [0.5, 1, 2, 4, 8, 16, 20, 20]
+
+
+def test_the_jitter_is_full() -> None:
+    """A wait is a random part of the whole, down to nothing."""
+    assert run(Failure("overloaded", ""), jitter=0.0)[1] == [0, 0]
+
+
+def test_a_longer_wish_of_the_server_is_honoured() -> None:
+    """Where the server asks for a longer wait, that is kept; where for a shorter one, the backoff is."""
+    assert run(Failure("rate_limited", "", retry_after=7), Failure("rate_limited", "", retry_after=0.1))[1] == [7, 1]
+
+
+def test_a_wish_beyond_two_minutes_ends_it() -> None:
+    """A server that asks for more than two minutes is not waited for, and the failure says so."""
+    outcome, waits, asks = run(Failure("rate_limited", "busy", retry_after=121))
+    assert (waits, asks, "121 seconds" in str(outcome)) == ([], 1, True)
+
+
+def test_the_failure_says_who_and_what() -> None:
+    """The failure names the judge and the criterion."""
+    failure = failed(Failure("auth", "no"))
+    assert (failure.judge, failure.criterion) == ("Script", "is-polite")
+
+
+def test_a_failure_about_several_criteria_names_none() -> None:
+    """A call that judges several criteria fails for all of them."""
+    model = Script((Failure("auth", "no"),))
+    ask = ask_of(Judge(model), Criterion("a"), Criterion("b"), many=True)
+    failure = asyncio.run(attempt(model, ask))
+    assert isinstance(failure, Failure)
+    assert failure.criterion == ""
+
+
+@pytest.mark.parametrize(
+    ("failure", "usage"),
+    [
+        (Failure("auth", ""), Usage(1, cost=0.0)),
+        (Failure("rate_limited", ""), Usage(3, cost=0.0)),
+        (Failure("timeout", "", in_doubt=True), Usage(3, cost=None, unmetered=3)),
+        (Failure("bad_response", ""), Usage(2, cost=None, unmetered=2)),
+        (Failure("bad_response", "", usage=Usage(1, 10, 0, 0, 0.5)), Usage(2, 20, 0, 0, 1.0)),
+        (Failure("exception", ""), Usage(1, cost=None, unmetered=1)),
+    ],
+)
+def test_what_failures_used(failure: Failure, usage: Usage) -> None:
+    """Turned away costs nothing; an unknown fate is unmetered; what the model reports is taken as it is."""
+    assert failed(failure).usage == usage
+
+
+@given(st.lists(st.sampled_from(KINDS), max_size=6), st.integers(0, 5))
+def test_every_attempt_is_counted(kinds: list[FailureKind], retries: int) -> None:
+    """However it goes, the usage counts each ask, and there are no more than were granted."""
+    outcome, waits, asks = run(*(Failure(kind, "") for kind in kinds), GOOD, retries=retries)
+    assert outcome.usage.calls == asks == len(waits) + 1 <= 1 + retries
+
+
+def test_an_unexpected_exception_is_a_failure() -> None:
+    """What a model raises that it should not is a failure with type and text, without secrets."""
+    failure = failed(ZeroDivisionError("by sk-0123456789abc"))
+    assert (failure.kind, failure.message) == ("exception", "ZeroDivisionError: by [secret]")
+
+
+def test_something_else_than_a_reply_is_a_failure() -> None:
+    """A model that returns no `Reply` has failed."""
+    failure = failed("yes")  # type: ignore[arg-type]  # that is the point
+    assert (failure.kind, "returned str" in failure.message) == ("exception", True)
+
+
+@pytest.mark.parametrize("stop", [KeyboardInterrupt, SystemExit, asyncio.CancelledError])
+def test_interrupts_pass(stop: type[BaseException]) -> None:
+    """Interrupts, exits and cancellations end the attempts."""
+    with pytest.raises(stop):
+        run(stop())
+
+
+class Hanging:
+    """A model that never answers."""
+
+    async def answer(self, ask: Ask, /) -> Reply:
+        await asyncio.Event().wait()
+        return GOOD
+
+
+def test_any_model_ends() -> None:
+    """A model that does not end is ended at the judge's timeout, and its fate is in doubt."""
+    ask = ask_of(Judge(Hanging(), timeout=0.01, retries=0))
+    failure = asyncio.run(attempt(Hanging(), ask))
+    assert isinstance(failure, Failure)
+    assert (failure.kind, failure.in_doubt, failure.usage.unmetered) == ("timeout", True, 1)
+
+
+class Slow:
+    """A model that takes longer to get ready than it has for an answer."""
+
+    async def ready(self) -> None:
+        await asyncio.sleep(0.1)
+
+    async def answer(self, ask: Ask, /) -> Reply:
+        return GOOD
+
+
+def test_getting_ready_has_no_deadline() -> None:
+    """The time that a model takes to get ready is not the attempt's."""
+    assert asyncio.run(attempt(Slow(), ask_of(Judge(Slow(), timeout=0.05)))) == GOOD
+
+
+def test_against_a_server() -> None:
+    """Against a server that recovers, the waits are what it asks for and the requests are what is counted."""
+    waits: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        waits.append(seconds)
+
+    with Server() as server:
+        endpoint = server.at("429-after", "reset", "ok")
+        ask = openai_ask(endpoint, timeout=30)
+        reply = asyncio.run(attempt(LiteLLMModel(), ask, sleep=sleep, random=lambda: 0.0))
+    assert isinstance(reply, Reply)
+    assert (waits, reply.usage.calls, reply.usage.unmetered, len(endpoint.requests)) == ([0.05, 0.0], 3, 1, 3)

@@ -1,0 +1,113 @@
+"""The judge that the environment names, and the keys that LiteLLM would not find."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rubric.drivers.attempts import attempt
+from rubric.errors import NoJudgeError
+from rubric.exchanges import Reply
+from rubric.judges import Judge
+from rubric.models import LiteLLMModel, default_judge, price
+from rubric.models.credentials import VENDORS, borrowed
+from rubric.models.litellm import vendor_of
+from tests.sendables import RECENT, ask_of
+from tests.servers import Server
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+DEPLOYMENT = {"AZURE_DEPLOYMENT_NAME": "mine"}
+
+
+@pytest.mark.parametrize(
+    ("variable", "model"),
+    [
+        ("OPENAI_API_KEY", "openai/gpt-5.6"),
+        ("ANTHROPIC_API_KEY", "anthropic/claude-sonnet-5-5"),
+        ("GEMINI_API_KEY", "gemini/gemini-3.8-flash"),
+        ("GOOGLE_API_KEY", "gemini/gemini-3.8-flash"),
+        ("PALM_API_KEY", "gemini/gemini-3.8-flash"),
+        ("GOOGLE_APPLICATION_CREDENTIALS", "vertex_ai/gemini-3.8-flash"),
+        ("VERTEX_PROJECT_ID", "vertex_ai/gemini-3.8-flash"),
+        ("VERTEXAI_PROJECT", "vertex_ai/gemini-3.8-flash"),
+        ("MISTRAL_API_KEY", "mistral/mistral-large-latest"),
+        ("GITHUB_TOKEN", "github/gpt-4.1"),
+        ("AZURE_API_KEY", "azure/mine"),
+        ("AZURE_OPENAI_API_KEY", "azure/mine"),
+    ],
+)
+def test_one_variable_is_enough(variable: str, model: str) -> None:
+    """Each variable names its vendor's model; Azure needs a deployment too."""
+    assert default_judge({variable: "secret-value", **DEPLOYMENT}) == Judge(model)
+
+
+@given(st.lists(st.sampled_from(VENDORS), min_size=1, unique=True))
+def test_the_order_of_vendors(vendors: Sequence[object]) -> None:
+    """Of several vendors with a key the first in the table judges, whatever the order of the variables."""
+    first = next(vendor for vendor in VENDORS if vendor in vendors)
+    environ = {vendor.keys[0]: "secret" for vendor in VENDORS if vendor in vendors} | DEPLOYMENT
+    assert default_judge(environ).name == first.model_in(environ)
+
+
+@pytest.mark.parametrize("environ", [{}, {"OPENAI_API_KEY": ""}, {"AZURE_API_KEY": "secret"}, DEPLOYMENT])
+def test_no_judge(environ: dict[str, str]) -> None:
+    """Without a key the error names the variables, and the judge that needs none."""
+    with pytest.raises(NoJudgeError) as caught:
+        default_judge(environ)
+    message = str(caught.value)
+    assert all(key in message for vendor in VENDORS for key in (*vendor.keys, *vendor.deployments))
+    assert 'judge="offline"' in message
+
+
+def test_the_key_is_not_in_the_judge() -> None:
+    """A judge from the environment does not hold the key."""
+    assert "secret-value" not in repr(default_judge({"GITHUB_TOKEN": "secret-value"}))
+
+
+@pytest.mark.skipif(not RECENT, reason="an older LiteLLM does not know the models")
+@pytest.mark.parametrize("vendor", [vendor for vendor in VENDORS if not vendor.deployments], ids=str)
+def test_the_models_are_known(vendor: object) -> None:
+    """LiteLLM places each model with its vendor and knows what it costs."""
+    model, provider = vendor.model, vendor.provider  # type: ignore[attr-defined]
+    assert vendor_of(model)[1] == provider
+    assert price(model) is not None
+
+
+@pytest.mark.parametrize(
+    ("provider", "environ", "expected"),
+    [
+        ("gemini", {"PALM_API_KEY": "k"}, {"api_key": "k"}),
+        ("gemini", {"GEMINI_API_KEY": "own", "PALM_API_KEY": "k"}, {}),
+        ("github", {"GITHUB_TOKEN": "k"}, {"api_key": "k"}),
+        ("vertex_ai", {"VERTEX_PROJECT_ID": "p"}, {"vertex_project": "p"}),
+        ("azure", {"AZURE_OPENAI_API_KEY": "k", "AZURE_OPENAI_ENDPOINT": "e"}, {"api_key": "k", "api_base": "e"}),
+        ("openai", {"OPENAI_API_KEY": "k"}, {}),
+        ("", {"GITHUB_TOKEN": "k"}, {}),
+    ],
+)
+def test_what_is_borrowed(provider: str, environ: dict[str, str], expected: dict[str, str]) -> None:
+    """Only what LiteLLM would not find by itself is handed to it."""
+    assert borrowed(provider, {}, environ) == expected
+
+
+@pytest.mark.parametrize("given", ["api_key", "api_base", "base_url"])
+def test_nothing_is_borrowed_for_a_strangers_address(given: str) -> None:
+    """A judge with a key or an address of its own gets no ambient key."""
+    assert borrowed("github", {given: "x"}, {"GITHUB_TOKEN": "k"}) == {}
+
+
+def test_a_borrowed_key_reaches_the_vendor(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A key under a name that LiteLLM does not read is sent with the request."""
+    with Server() as server:
+        endpoint = server.at("ok")
+        monkeypatch.setenv("GITHUB_TOKEN", "ghp_borrowed0123")
+        monkeypatch.setenv("GITHUB_API_BASE", endpoint.openai)
+        reply = asyncio.run(attempt(LiteLLMModel(), ask_of(Judge("github/gpt-4.1", timeout=30, retries=0))))
+    assert isinstance(reply, Reply), reply
+    assert endpoint.requests[0].headers["authorization"] == "Bearer ghp_borrowed0123"

@@ -1,0 +1,86 @@
+"""From what stands in a judge to the model that answers."""
+
+from __future__ import annotations
+
+import gc
+import sys
+from typing import Any
+
+import pytest
+
+from rubric.exchanges import Ask, Reply
+from rubric.judges import Judge
+from rubric.models import FunctionModel, LiteLLMModel, OfflineModel, model_of, resolving
+from tests.test_models_processes import in_child
+
+
+class Own:
+    """A model of one's own."""
+
+    async def answer(self, ask: Ask, /) -> Reply:
+        return Reply("")
+
+
+class Judges:
+    """An object whose method judges."""
+
+    def judge(self, messages: list[dict[str, Any]]) -> str:
+        return ""
+
+
+@pytest.mark.parametrize(("name", "kind"), [("offline", OfflineModel), ("openai/gpt-5.6", LiteLLMModel)])
+def test_names(name: str, kind: type) -> None:
+    """The name `offline` is the judge without a model; every other name is LiteLLM's."""
+    assert type(model_of(Judge(name))) is kind
+
+
+def test_a_model_is_itself() -> None:
+    """A model of one's own answers for itself."""
+    own = Own()
+    assert model_of(Judge(own)) is own
+
+
+def test_a_function_always_gets_the_same_model() -> None:
+    """Two judges with the same function share its thread, also where the function is a method."""
+    judges = Judges()
+    one, other = model_of(Judge(judges.judge)), model_of(Judge(judges.judge, seed=1))
+    assert isinstance(one, FunctionModel)
+    assert one is other
+
+
+def test_methods_of_different_objects_are_different() -> None:
+    """The same method of two objects is two judges."""
+    assert model_of(Judge(Judges().judge)) is not model_of(Judge(Judges().judge))
+
+
+def test_the_memory_is_bounded() -> None:
+    """A thousand functions that come and go are not all kept."""
+    for _ in range(1_000):
+        model_of(Judge(lambda messages: ""))
+    gc.collect()
+    assert len(resolving._functions) <= 256
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no fork")
+def test_functions_work_after_a_fork() -> None:
+    """A function that was called before a fork is called after it too, in the child."""
+    script = """
+import warnings
+warnings.simplefilter("ignore")
+from rubric.judges import Judge
+from rubric.models import model_of
+from tests.sendables import ask_of
+
+def hello(messages):
+    return "hello"
+
+def call():
+    return asyncio.run(model_of(Judge(hello)).answer(ask_of(Judge(hello)))).text
+
+call()
+child = os.fork()
+assert call() == "hello"
+if child:
+    assert os.waitpid(child, 0)[1] == 0
+"""
+    assert in_child(script) == (0, "", "")
