@@ -20,6 +20,11 @@ __all__ = ["Answer", "Choice", "Choices", "Levels", "ScoreRange", "Unit", "YesNo
 _LARGEST = 2**53
 
 
+def _one_or_all(given: tuple[Any, ...], kind: type) -> Any:
+    """Return what was *given* as one collection, or one by one."""
+    return given[0] if len(given) == 1 and not isinstance(given[0], kind) else given
+
+
 class Answer:
     """
     The parent of everything that can stand as a criterion's `answer`.
@@ -51,20 +56,25 @@ class Unit(Answer, Shown):
 
 @frozen(repr=False)
 class ScoreRange(Shown):
-    """The scores from *low* to *high* (whole numbers, both included), and what an answer there is like."""
+    """
+    The scores from *low* to *high* (whole numbers, both included), and what an answer there is like.
+
+    The text may be left out where there is one range only: `ScoreRange(1, 5)` is a plain scale.
+    """
 
     _positional = ("low", "high", "text")
 
     low: int
     high: int
-    text: str = field(validator=text)
+    text: str = field(default="", validator=string)
 
     def __attrs_post_init__(self) -> None:
         for name, value in (("low", self.low), ("high", self.high)):
             if isinstance(value, bool) or not isinstance(value, int) or abs(value) > _LARGEST:
                 raise refuse(name, value, "a whole number")
         if self.low > self.high:
-            raise DefinitionError("low", f"a range starts at {self.low} and ends below that, at {self.high}; swap them")
+            message = f"a range starts at {self.low} and ends below that, at {self.high}; swap them"
+            raise DefinitionError("low", message)
 
     def __contains__(self, score: object) -> bool:
         return isinstance(score, int) and self.low <= score <= self.high
@@ -73,37 +83,49 @@ class ScoreRange(Shown):
         return str(self.low) if self.low == self.high else f"{self.low}-{self.high}"
 
 
-def _as_ranges(value: Mapping[int, str] | Mapping[str, str] | Iterable[ScoreRange]) -> tuple[ScoreRange, ...]:
+Bands = Mapping[int, str] | Mapping[str, str] | Iterable[ScoreRange]
+"""What levels may be given as, beside one `ScoreRange` after the other."""
+
+_PLAIN = (0, 10)
+
+
+def _as_ranges(value: Bands) -> tuple[ScoreRange, ...]:
     if isinstance(value, Mapping):
         ranges = _from_mapping(value)
     else:
         ranges = sorted(as_tuple("ranges", value, ScoreRange, "ScoreRange"), key=attrgetter("low"))
     for before, after in pairwise(ranges):
         _check_neighbours(before, after)
+    if len(ranges) == 1 and not ranges[0].text and (ranges[0].low, ranges[0].high) == _PLAIN:
+        return ()
+    if len(ranges) > 1:
+        for index, band in enumerate(ranges):
+            check_text(f"ranges[{index}].text", band.text)
     if ranges and ranges[0].low == ranges[-1].high:
-        raise DefinitionError("ranges", f"a range from {ranges[0].low} to itself tells nothing; give at least two scores")
+        low = ranges[0].low
+        raise DefinitionError("ranges", f"a range from {low} to itself tells nothing; give at least two scores")
     return tuple(ranges)
 
 
 def _from_mapping(levels: Mapping[Any, str]) -> list[ScoreRange]:
     bounds = sorted(((*_read_key(key), text) for key, text in levels.items()), key=itemgetter(0))
     ranges = []
-    for index, (low, high, text) in enumerate(bounds):
+    for index, (low, high, words) in enumerate(bounds):
         following = bounds[index + 1][0] if index + 1 < len(bounds) else low + 1
         end = following - 1 if high is None else high
         if end < low:
             raise DefinitionError("ranges", f"two bands start at {low}; each score belongs to one")
-        check_text(f"ranges[{low}]", text)
-        ranges.append(ScoreRange(low, end, text))
+        check_text(f"ranges[{low}]", words)
+        ranges.append(ScoreRange(low, end, words))
     return ranges
 
 
-_KEY = re.compile(r"(-?\d+)(?:\s*(?:-|\.\.|–)\s*(-?\d+))?", re.ASCII)
+_KEY = re.compile(r"(-?\d{1,16})(?:\s*(?:-|\.\.|–)\s*(-?\d{1,16}))?", re.ASCII)
 
 
 def _read_key(key: object) -> tuple[int, int | None]:
     """Read `5`, `"5"` or `"5-7"`: where a band starts and, where it is said, ends."""
-    if isinstance(key, str) and (match := _KEY.fullmatch(key.strip())) and len(key) < 40:
+    if isinstance(key, str) and (match := _KEY.fullmatch(key.strip())):
         return int(match[1]), None if match[2] is None else int(match[2])
     if isinstance(key, float) and key.is_integer():
         key = int(key)
@@ -120,30 +142,33 @@ def _check_neighbours(before: ScoreRange, after: ScoreRange) -> None:
         raise DefinitionError("ranges", f"no band covers {gap}, between {before} and {after}; close the gap")
 
 
-@frozen(repr=False)
+@frozen(repr=False, init=False)
 class Levels(Answer, Shown):
     """
     A whole number on the criterion's own range, with bands that say what the numbers mean.
 
-    The score is (value - low) / (high - low): bands guide the judge, they do not quantise. Without
-    ranges, a number from 0 to 10. Ranges may be given as `ScoreRange`s, or as a mapping from the
-    first score of each band to its text: `{0: "no way in", 5: "with effort", 10: "at once"}`. The
-    first key is the lowest score and the last the highest; write a key as `"7-10"` to say where a band ends.
+    The score is (value - low) / (high - low): bands guide the judge, they do not quantise. `Levels()` is a number
+    from 0 to 10, `Levels(ScoreRange(1, 5))` one from 1 to 5. Bands are given one by one or as a list, or as a mapping
+    from the first score of each to its text: `{0: "no way in", 5: "with effort", 10: "at once"}`. There the first
+    key is the lowest score and the last the highest; write a key as `"7-10"` to say where a band ends.
     """
 
     _positional = ("ranges",)
 
     ranges: tuple[ScoreRange, ...] = field(default=(), converter=_as_ranges)
 
+    def __init__(self, *ranges: ScoreRange | Bands) -> None:
+        self.__attrs_init__(_one_or_all(ranges, ScoreRange))
+
     @property
     def low(self) -> int:
         """The lowest score there is."""
-        return self.ranges[0].low if self.ranges else 0
+        return self.ranges[0].low if self.ranges else _PLAIN[0]
 
     @property
     def high(self) -> int:
         """The highest score there is."""
-        return self.ranges[-1].high if self.ranges else 10
+        return self.ranges[-1].high if self.ranges else _PLAIN[1]
 
     def band(self, value: int) -> str:
         """Return the text of the band that holds *value*; empty without bands."""
@@ -170,7 +195,11 @@ def fold(label: str) -> str:
     return unicodedata.normalize("NFKC", label).strip().casefold()
 
 
-def _as_choices(value: Mapping[str, float] | Iterable[Choice]) -> tuple[Choice, ...]:
+Menu = Mapping[str, float] | Iterable[Choice]
+"""What choices may be given as, beside one `Choice` after the other."""
+
+
+def _as_choices(value: Menu) -> tuple[Choice, ...]:
     if isinstance(value, Mapping):
         choices = tuple(Choice(label, score) for label, score in value.items())
     else:
@@ -185,13 +214,16 @@ def _as_choices(value: Mapping[str, float] | Iterable[Choice]) -> tuple[Choice, 
     return choices
 
 
-@frozen(repr=False)
+@frozen(repr=False, init=False)
 class Choices(Answer, Shown):
     """One of several named options, each with its own score: `Choices({"hostile": 0, "neutral": 0.6, "warm": 1})`."""
 
     _positional = ("choices",)
 
     choices: tuple[Choice, ...] = field(converter=_as_choices)
+
+    def __init__(self, *choices: Choice | Menu) -> None:
+        self.__attrs_init__(_one_or_all(choices, Choice))
 
     def get(self, label: str) -> Choice | None:
         """Return the choice that *label* names; upper and lower case do not matter."""

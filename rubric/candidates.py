@@ -10,13 +10,17 @@ from attrs import field, frozen
 from rubric.errors import DefinitionError
 from rubric.mappings import FrozenMap
 from rubric.showing import Shown
-from rubric.validating import as_tuple, string, text
+from rubric.validating import as_map, as_tuple, string, text
 
 __all__ = ["Candidate", "Message", "ToolCall"]
 
 
 def _as_value(value: Any) -> Any:
     return FrozenMap({"value": value})["value"]
+
+
+def _as_arguments(value: Mapping[str, Any]) -> FrozenMap:
+    return as_map("arguments", value)
 
 
 @frozen(repr=False)
@@ -26,7 +30,7 @@ class ToolCall(Shown):
     _positional = ("name",)
 
     name: str = field(validator=text)
-    arguments: FrozenMap = field(factory=FrozenMap, kw_only=True, converter=FrozenMap)
+    arguments: FrozenMap = field(factory=FrozenMap, kw_only=True, converter=_as_arguments)
     result: Any = field(default=None, kw_only=True, converter=_as_value)
 
 
@@ -40,14 +44,26 @@ class Message(Shown):
     content: str = field(validator=string)
 
 
+def _made(kind: type, field: str, values: Any) -> Any:
+    """Return *values* with each mapping in it made into a *kind*."""
+    if isinstance(values, str | Mapping) or not isinstance(values, Iterable):
+        return values
+    return [_built(kind, f"{field}[{index}]", value) for index, value in enumerate(values)]
+
+
+def _built(kind: type, where: str, value: Any) -> Any:
+    try:
+        return kind(**value) if isinstance(value, Mapping) else value
+    except TypeError as problem:
+        raise DefinitionError(where, f"{kind.__name__}: {problem}") from None
+
+
 def _as_calls(value: Iterable[ToolCall | Mapping[str, Any]]) -> tuple[ToolCall, ...]:
-    calls = (ToolCall(**v) if isinstance(v, Mapping) else v for v in value) if not isinstance(value, str) else value
-    return as_tuple("tool_calls", calls, ToolCall, "ToolCall")
+    return as_tuple("tool_calls", _made(ToolCall, "tool_calls", value), ToolCall, "ToolCall")
 
 
 def _as_messages(value: Iterable[Message | Mapping[str, Any]]) -> tuple[Message, ...]:
-    messages = (Message(**v) if isinstance(v, Mapping) else v for v in value) if not isinstance(value, str) else value
-    return as_tuple("messages", messages, Message, "Message")
+    return as_tuple("messages", _made(Message, "messages", value), Message, "Message")
 
 
 def _as_images(value: Iterable[str]) -> tuple[str, ...]:
@@ -56,6 +72,10 @@ def _as_images(value: Iterable[str]) -> tuple[str, ...]:
         if not image.startswith(("data:image/", "https://")):
             raise DefinitionError(f"images[{index}]", "expected a data:image/... or https://... address")
     return images
+
+
+def _as_variables(value: Mapping[str, Any]) -> FrozenMap:
+    return as_map("variables", value)
 
 
 @frozen(repr=False)
@@ -84,12 +104,14 @@ class Candidate(Shown):
     tool_calls: tuple[ToolCall, ...] = field(default=(), kw_only=True, converter=_as_calls)
     file_changes: str = field(default="", kw_only=True, validator=string)
     context: str = field(default="", kw_only=True, validator=string)
-    variables: FrozenMap = field(factory=FrozenMap, kw_only=True, converter=FrozenMap)
+    variables: FrozenMap = field(factory=FrozenMap, kw_only=True, converter=_as_variables)
     images: tuple[str, ...] = field(default=(), kw_only=True, converter=_as_images)
 
     @classmethod
     def of(cls, value: Candidate | str, /) -> Candidate:
         """Return *value* as a candidate; a text is its output."""
-        if isinstance(value, cls | str):
-            return value if isinstance(value, cls) else cls(value)
+        if isinstance(value, Candidate):
+            return value
+        if isinstance(value, str):
+            return cls(value)
         raise DefinitionError("candidate", f"expected a text or a Candidate, got {type(value).__name__}")

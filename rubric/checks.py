@@ -13,7 +13,7 @@ from rubric.mappings import FrozenMap, thaw
 from rubric.patterns import pattern
 from rubric.schemas import check_schema
 from rubric.showing import Shown, shorten
-from rubric.validating import flag, refuse, text
+from rubric.validating import as_map, flag, refuse, text
 
 __all__ = ["Calls", "Check", "Contains", "Equals", "FitsSchema", "IsJSON", "Matches", "StartsWith"]
 
@@ -106,6 +106,10 @@ class FitsSchema(Check, Shown):
         return f"fits the schema {shorten(str(self.schema.get('title') or self.schema), 60)}"
 
 
+def _as_arguments(value: Mapping[str, Any]) -> FrozenMap:
+    return as_map("arguments", value)
+
+
 @frozen(repr=False)
 class Calls(Check, Shown):
     """The candidate's run called the tool *name*, with at least the given *arguments*."""
@@ -113,7 +117,7 @@ class Calls(Check, Shown):
     _positional = ("name",)
 
     name: str = field(validator=text)
-    arguments: FrozenMap = field(factory=FrozenMap, kw_only=True, converter=FrozenMap)
+    arguments: FrozenMap = field(factory=FrozenMap, kw_only=True, converter=_as_arguments)
 
     def __str__(self) -> str:
         with_ = f" with {shorten(json.dumps(str(self.arguments)), 60)}" if self.arguments else ""

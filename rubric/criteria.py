@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -16,6 +16,7 @@ from rubric.mappings import FrozenMap
 from rubric.patterns import pattern
 from rubric.showing import Shown
 from rubric.validating import (
+    as_map,
     as_tuple,
     flag,
     identifier,
@@ -87,13 +88,13 @@ def slug(text: str, limit: int = 48) -> str:
     words = re.sub(r"[^\w]+", "-", unicodedata.normalize("NFC", text).lower()).strip("-_")
     if words and len(words) <= limit:
         return words
-    digest = sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:6]
-    head = words[: limit - 7].rsplit("-", 1)[0] if words else "criterion"
+    digest = sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:10]
+    head = words[: limit - 11].rsplit("-", 1)[0] if words else "criterion"
     return f"{head}-{digest}"
 
 
 def _own_slug(criterion: Criterion) -> str:
-    return slug(criterion.text) if isinstance(criterion.text, str) else ""
+    return slug(str(criterion.text))
 
 
 def _as_id(value: str | None) -> str | None:
@@ -114,6 +115,10 @@ def _as_anchors(value: Iterable[Anchor]) -> tuple[Anchor, ...]:
 
 def _as_tags(value: Iterable[str]) -> tuple[str, ...]:
     return as_tuple("tags", value, str, "texts")
+
+
+def _as_metadata(value: Mapping[str, Any]) -> FrozenMap:
+    return as_map("metadata", value)
 
 
 def _answer(_: Any, attribute: Attribute[Any], value: object) -> None:
@@ -141,17 +146,18 @@ class Criterion(Shown):
         answer: `YesNo()`, `Unit()`, `Levels(...)`, `Choices(...)`; or a `DecisionTree` that is walked, a check
             that code decides, a `Rubric` that is graded as one criterion of this one.
         polarity: `satisfy`; `guard` (the text must not hold: the contribution is 1 - score, and found
-            present it fails the grade); `contradiction` (the text is a fact: passes unless the candidate conflicts with it,
-            silence is fine); `correctness` (the text is a fact that the candidate must positively support).
+            present it fails the grade); `contradiction` (the text is a fact: passes unless the candidate
+            conflicts with it, silence is fine); `correctness` (the candidate must positively support the fact).
         weight: How much it counts: finite and above 0.
         required: A gate: below its gate value the grade fails, whatever the mean is.
         min_score: This criterion's own gate value in (0, 1]; given, it gates with or without *required*.
             Without it the rubric's threshold is the gate value.
-        when: The condition under which it applies; where it does not hold, there is no call, no score and no gate.
+        when: The condition under which it applies; where it does not hold: no call, no score, no gate.
         anchors: Labelled examples, for calibration.
         evidence: Whether the judge must quote the candidate; None leaves that to the rubric.
-        abstain: What becomes of "cannot tell": `forbid` (no such answer), `exclude` (out of the mean, no gate), `zero` (a
-            contribution of 0), `fail` (that, and the grade fails), or a partial credit in 0..1; None leaves it to the rubric.
+        abstain: What becomes of "cannot tell": `forbid` (no such answer), `exclude` (out of the mean, no gate),
+            `zero` (a contribution of 0), `fail` (that, and the grade fails), or a partial credit in 0..1;
+            None leaves it to the rubric.
         tags: Free labels.
         metadata: Free data of the caller's; the judge never sees it.
 
@@ -175,4 +181,4 @@ class Criterion(Shown):
     evidence: bool | None = field(default=None, kw_only=True, validator=optional(flag))
     abstain: Abstention | float | None = field(default=None, kw_only=True, validator=optional(abstention))
     tags: tuple[str, ...] = field(default=(), kw_only=True, converter=_as_tags)
-    metadata: FrozenMap = field(factory=FrozenMap, kw_only=True, converter=FrozenMap)
+    metadata: FrozenMap = field(factory=FrozenMap, kw_only=True, converter=_as_metadata)

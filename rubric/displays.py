@@ -20,7 +20,7 @@ _MOST = 10
 
 def as_table(result: Result) -> str:
     """Return *result* as Markdown: the verdict, a row a criterion, the votes, the walk down a tree, the warnings."""
-    parts = [f"**{verdict(result)}** · {headline(result)}", table(_HEAD, rows(result))]
+    parts = [f"**{verdict(result)}** · {cell(headline(result))}", table(_HEAD, rows(result))]
     if result.votes:
         members = [(_name(v.judge), verdict(v), headline(v)) for v in result.votes]
         parts.append(table(("vote", "verdict", "result"), members))

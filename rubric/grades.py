@@ -14,9 +14,9 @@ from attrs import evolve, frozen
 from rubric import displays
 from rubric.errors import DefinitionError
 from rubric.exchanges import Failure, Usage
-from rubric.findings import Finding, Scored, Step, Unjudged
-from rubric.grading.scoring import UNKNOWN, Extreme, Outcome, Verdict, outcome
-from rubric.grading.voting import Pooling, pool, size_of, tally
+from rubric.findings import Finding, NotApplicable, Scored, Step, Unjudged
+from rubric.grading.scoring import Extreme, Outcome, Verdict, outcome, unknown
+from rubric.grading.voting import Pooling, members_of, pool, size_of, tally
 from rubric.judges import Judge, Jury, Panel
 from rubric.mappings import FrozenMap
 from rubric.rubrics import Rubric
@@ -38,7 +38,8 @@ class Result:
         usage: What the judging used, unreadable replies and failed attempts included.
         votes: The results of the members, for a jury or a panel.
         failures: What went wrong on the way, in order; also of calls that a later attempt made good.
-        warnings: What a person should know: invisible characters, parameters that were not sent, a pass with a score of 0.
+        warnings: What a person should know: invisible characters, parameters that were not sent, a pass that
+            contradicts its score.
         degenerate: Why the candidate was answered without a call; empty if it was not.
     """
 
@@ -73,6 +74,10 @@ class Result:
         only = self.findings[0] if self.rubric.tree is not None and self.findings else None
         return only.path if isinstance(only, Scored | Unjudged) else ()
 
+    def __contains__(self, id: object) -> bool:
+        """Say whether there is a finding of a criterion called *id*."""
+        return any(finding.id == id for finding in self.findings)
+
     def __getitem__(self, id: str) -> Finding:
         """Return the finding of the criterion called *id*."""
         for finding in self.findings:
@@ -89,7 +94,7 @@ class Result:
 
         Args:
             rubric: A rubric with the same criteria (by id, in the same order), such as one with other weights.
-            judge: Another way to combine the same votes.
+            judge: Another way to combine the same votes; its members that are juries or panels combine theirs.
             rule: Fields of the rubric to change: `threshold`, `aggregation`, `strict`, `abstain`, ...
 
         Raises:
@@ -98,19 +103,18 @@ class Result:
         changed = _changed(rubric or self.rubric, rule)
         if [c.id for c in changed.judged] != [f.id for f in self.findings]:
             raise DefinitionError("rubric", "other criteria than those that were judged; grade the candidate again")
-        if not self.votes:
-            if judge is not None:
-                raise DefinitionError("judge", "one judge gave these findings; there are no votes to combine")
-            return _concluded(evolve(self, rubric=changed))
-        if judge is not None and size_of(judge) != size_of(self._rule()):
-            raise DefinitionError("judge", f"expected {size_of(self._rule())} votes, got a rule for {size_of(judge)}")
-        votes = tuple(vote.rescore(rubric, **rule) for vote in self.votes)
-        again = conclude_votes(changed, judge or self._rule(), votes)
-        return evolve(again, usage=self.usage, failures=self.failures, warnings=self.warnings)
-
-    def _rule(self) -> Jury | Panel:
-        assert not isinstance(self.judge, Judge)  # noqa: S101 - only juries and panels have votes
-        return self.judge
+        if isinstance(self.judge, Judge) and judge is not None:
+            raise DefinitionError("judge", "one judge gave these findings; there are no votes to combine")
+        if self.degenerate:
+            return degenerate(changed, judge or self.judge, self.degenerate)
+        if isinstance(self.judge, Judge):
+            return _concluded(self, changed, self.judge)
+        by = self.judge if judge is None else judge
+        if size_of(by) != size_of(self.judge):
+            raise DefinitionError("judge", f"expected {size_of(self.judge)} votes, got a rule for {size_of(by)}")
+        pairs = zip(self.votes, members_of(by), strict=False)  # an early stop leaves out the last votes
+        votes = [vote.rescore(rubric, judge=_rule_of(member, judge), **rule) for vote, member in pairs]
+        return evolve(conclude_votes(changed, by, votes), usage=self.usage, warnings=self.warnings)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain JSON-able data."""
@@ -191,7 +195,7 @@ def conclude(
     judge: Judge,
     findings: Sequence[Finding],
     *,
-    usage: Usage = Usage(),  # noqa: B008 - frozen
+    usage: Usage = Usage(),
     failures: Sequence[Failure] = (),
     warnings: Sequence[str] = (),
 ) -> Grade | Ungraded:
@@ -204,16 +208,19 @@ def conclude(
 
 def conclude_votes(rubric: Rubric, rule: Jury | Panel, votes: Sequence[Grade | Ungraded]) -> Grade | Ungraded:
     """Return what the *votes* of a jury or a panel come to; votes missing at the end were not cast."""
-    findings = pool(rubric, [vote.findings for vote in votes], Pooling.of(rule))
-    if isinstance(rule, Panel) and rule.level == "criterion":
-        came_to = outcome(rubric, findings)
-    else:
-        came_to = tally(rule, rubric, [vote.outcome for vote in votes])
-        came_to = evolve(came_to, contributions=outcome(rubric, findings).contributions)
     failures = [failure for vote in votes for failure in vote.failures]
     missing = size_of(rule) - len(votes)
+    not_cast = Failure("not_cast", f"{missing} votes were not cast, and this rule needs them")
+    given = [vote.findings for vote in votes]
+    if isinstance(rule, Panel) and rule.level == "criterion":
+        findings = pool(rubric, given + [_uncast(given[0], not_cast)] * missing, Pooling.of(rule))
+        came_to = outcome(rubric, findings)
+    else:
+        findings = pool(rubric, given, Pooling.of(rule))
+        came_to = tally(rule, rubric, [vote.outcome for vote in votes])
+        came_to = evolve(came_to, contributions=outcome(rubric, findings).contributions)
     if came_to.score is None and missing:
-        failures.append(Failure("not_cast", f"{missing} votes were not cast, and this rule needs them"))
+        failures.append(not_cast)
     made = Grade if came_to.score is not None else Ungraded
     return made(
         rubric,
@@ -228,12 +235,17 @@ def conclude_votes(rubric: Rubric, rule: Jury | Panel, votes: Sequence[Grade | U
     )
 
 
+def _uncast(findings: Sequence[Finding], why: Failure) -> tuple[Finding, ...]:
+    """Return what is known of a vote that was not cast, beside one that found *findings*: what does not apply."""
+    return tuple(f if isinstance(f, NotApplicable) else Unjudged(f.id, why) for f in findings)
+
+
 def degenerate(rubric: Rubric, judge: Judge | Jury | Panel, why: str) -> Grade | Ungraded:
-    """Return the result of a candidate that is answered without a call: it fails, or is an error, as the rubric says."""
+    """Return the result of a candidate that is answered without a call: a fail, or an error, as the rubric says."""
     if rubric.degenerate == "error":
         failure = Failure("degenerate", f"the candidate {why}")
         missing = tuple(Unjudged(c.id, failure) for c in rubric.judged)
-        return Ungraded(rubric, judge, missing, UNKNOWN, failures=(failure,), degenerate=why)
+        return Ungraded(rubric, judge, missing, unknown(rubric), failures=(failure,), degenerate=why)
     findings = tuple(Scored(c.id, float(c.polarity == "guard"), reason=f"the candidate {why}") for c in rubric.judged)
     return Grade(rubric, judge, findings, _failed(rubric), degenerate=why)
 
@@ -243,23 +255,20 @@ def _failed(rubric: Rubric) -> Outcome:
     return Outcome(nothing, nothing, 0.0, "fail", contributions=FrozenMap({c.id: 0.0 for c in rubric.judged}))
 
 
-def _concluded(result: Grade | Ungraded | Result) -> Grade | Ungraded:
-    """Return *result* with its outcome computed anew, as what it then is."""
-    if result.degenerate:
-        return degenerate(result.rubric, result.judge, result.degenerate)
-    assert isinstance(result.judge, Judge)  # noqa: S101 - the votes of others are concluded one by one
+def _concluded(result: Result, rubric: Rubric, judge: Judge) -> Grade | Ungraded:
+    """Return *result* with its outcome computed anew under *rubric*, as what it then is."""
     return conclude(
-        result.rubric,
-        result.judge,
-        result.findings,
-        usage=result.usage,
-        failures=result.failures,
-        warnings=result.warnings,
+        rubric, judge, result.findings, usage=result.usage, failures=result.failures, warnings=result.warnings
     )
 
 
+def _rule_of(member: Judge | Jury | Panel, given: Jury | Panel | None) -> Jury | Panel | None:
+    """Return how the votes of *member* are to be combined, where another rule is *given*."""
+    return None if given is None or isinstance(member, Judge) else member
+
+
 def _changed(rubric: Rubric, rule: Mapping[str, Any]) -> Rubric:
-    known = [f.name for f in Rubric.__attrs_attrs__]  # type: ignore[attr-defined]  # set by attrs
+    known = [f.name for f in Rubric.__attrs_attrs__]
     for name in rule:
         if name not in known:
             raise DefinitionError(name, f"a rubric has no such field{suggest(name, known)}")

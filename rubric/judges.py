@@ -11,7 +11,7 @@ from attrs import field, frozen
 from rubric.errors import DefinitionError
 from rubric.mappings import FrozenMap
 from rubric.showing import Shown, cell, table
-from rubric.validating import count, flag, number, one_of, optional, refuse, string
+from rubric.validating import as_map, count, flag, number, one_of, optional, refuse, string
 
 if TYPE_CHECKING:
     from attrs import Attribute
@@ -63,6 +63,10 @@ def _per_call(_: Any, attribute: Attribute[Any], value: object) -> None:
         count(1)(_, attribute, value)
 
 
+def _as_params(value: Mapping[str, Any]) -> FrozenMap:
+    return as_map("params", value)
+
+
 def _params(_: Any, attribute: Attribute[Any], value: Mapping[str, Any]) -> None:
     for name in value:
         if name in _OWNED:
@@ -84,7 +88,8 @@ class Judge(Shown):
         max_tokens: The longest reply, thinking included; a reply that is cut there is asked again with twice as many.
         seed: For vendors that take one.
         timeout: Seconds for one attempt, from sending to the last byte.
-        retries: How many further attempts a call gets that failed in passing (rate limit, overload, timeout, broken connection).
+        retries: How many further attempts a call gets that failed in passing: rate limit, overload, timeout,
+            broken connection.
         per_call: How many criteria one call judges: 1, a number, or `"all"`. Trees are always walked alone.
         prompt: A template of your own; it goes before the rubric's.
         repairs: How many times an unreadable reply is asked again, with the complaint.
@@ -111,7 +116,7 @@ class Judge(Shown):
     reasoning: Literal["before", "after", "none"] = field(
         default="before", kw_only=True, validator=one_of("before", "after", "none")
     )
-    params: FrozenMap = field(factory=FrozenMap, kw_only=True, converter=FrozenMap, validator=_params)
+    params: FrozenMap = field(factory=FrozenMap, kw_only=True, converter=_as_params, validator=_params)
 
     @property
     def name(self) -> str:
@@ -173,7 +178,7 @@ def passes_needed(consensus: float, votes: int) -> int:
     """
     Return how many of *votes* must pass to meet *consensus*.
 
-    Counts are compared, not fractions: a consensus within half a hundredth of k of n means k, so 2 of 3 meets 0.67.
+    Counts are compared: a consensus within half a hundredth of k of n means k, so 2 of 3 meets 0.67.
     """
     nearest = round(consensus * votes)
     if nearest and abs(nearest / votes - consensus) <= _WRITTEN_PRECISION:
@@ -196,7 +201,11 @@ def _as_judges(value: Iterable[Bench | str | Function | Model]) -> tuple[Judge |
 
 
 def _as_weights(value: Iterable[float] | None) -> tuple[float, ...] | None:
-    return None if value is None else tuple(value)
+    if value is None:
+        return None
+    if isinstance(value, str | Mapping) or not isinstance(value, Iterable):
+        raise refuse("weights", value, "a list of numbers, one a judge")
+    return tuple(value)
 
 
 @frozen(repr=False)
@@ -211,7 +220,8 @@ class Panel(Shown):
         tie_break: What an even split of a majority is: `fail` or `pass`.
         quorum: How many members must have come to a grade; None means all.
         weights: One positive number a member; None counts all alike.
-        level: `rubric` pools verdicts; `criterion` pools the members' findings criterion by criterion, then scores once.
+        level: `rubric` pools verdicts; `criterion` pools the members' findings one by one, then scores once.
+        early_stop: Stop when the members that are left cannot change the verdict.
     """
 
     _positional = ("judges",)
@@ -239,8 +249,9 @@ class Panel(Shown):
                 raise refuse("weights", weight, "positive finite numbers")
 
     def _repr_markdown_(self) -> str:
-        rows = [(i + 1, repr(j), f"{(self.weights or (1,) * len(self.judges))[i]:g}") for i, j in enumerate(self.judges)]
-        return f"panel, {self.aggregate}\n\n{table(('', 'judge', 'weight'), rows)}"
+        weights = self.weights or (1,) * len(self.judges)
+        rows = [(repr(judge), f"{weight:g}") for judge, weight in zip(self.judges, weights, strict=True)]
+        return f"panel, {self.aggregate}\n\n{table(('judge', 'weight'), rows)}"
 
 
 Bench = Judge | Jury | Panel

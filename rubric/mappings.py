@@ -37,12 +37,12 @@ class FrozenMap(Mapping[str, Any]):
 
 
 def freeze(value: Any) -> Any:
-    """Return *value* with mappings as `FrozenMap` and lists as tuples, all the way down."""
+    """Return *value* with mappings as `FrozenMap`, lists as tuples and sets as frozen ones, all the way down."""
     if isinstance(value, Mapping):
         return FrozenMap(value)
     if isinstance(value, list | tuple):
         return tuple(freeze(item) for item in value)
-    return value
+    return frozenset(value) if isinstance(value, set) else value
 
 
 def thaw(value: Any) -> Any:

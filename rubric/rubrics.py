@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypedDict, Unpack, cast
 
 from attrs import evolve, field, frozen
 
-from rubric.answers import Answer, Choice, Choices, Levels, ScoreRange, Unit, YesNo
+from rubric.answers import Answer, Bands, Choices, Levels, Menu, ScoreRange, Unit, YesNo
 from rubric.checks import Check
 from rubric.criteria import Abstention, Anchor, Criterion, Polarity, When, abstention
 from rubric.errors import DefinitionError
 from rubric.scales import Scale, UnitScale
-from rubric.showing import Shown, shorten, table
+from rubric.showing import Shown, cell, shorten, table
 from rubric.trees import DecisionTree
 from rubric.validating import flag, number, one_of, optional, refuse, string, suggest
 
@@ -72,7 +72,8 @@ def _unique(_: Any, attribute: Attribute[Any], value: tuple[Criterion, ...]) -> 
     first: dict[str, int] = {}
     for index, criterion in enumerate(value):
         if criterion.id in first:
-            message = f"the id {criterion.id!r} belongs to criteria[{first[criterion.id]}] already; give one of them another"
+            taken = f"criteria[{first[criterion.id]}]"
+            message = f"the id {criterion.id!r} belongs to {taken} already; give one of them another"
             raise DefinitionError(f"{attribute.name}[{index}].id", message)
         first[criterion.id] = index
 
@@ -103,11 +104,13 @@ class Rubric(Answer, Shown):
         borderline: The score from which a failed grade is shown as borderline.
         strict: Pass only if every contribution is 1.
         aggregation: `weighted_average`, or `min` for the worst contribution.
-        evidence: Whether judges must quote the candidate; what a quote that is not found costs, `quoting` says.
+        evidence: Whether judges must quote the candidate. A verdict whose quote is missing, or is not found in the
+            candidate, scores 0 and fails the grade; an absence has nothing to quote and is exempt.
         abstain: What becomes of "cannot tell", see `Criterion`.
         guidelines: Advice for the judge that holds for all criteria.
         scale: How the score is shown to people.
-        prompt: A template of your own for the judge, see `rubric.prompts`.
+        prompt: A template of your own for the judge: text, or a JSON list of messages, with slots such as
+            `{{ candidate }}`, `{{ criterion }}` and `{{ reply }}`.
         negate: Turn the outcome over: the score is 1 - score, and pass is fail. A failure stays a failure.
         degenerate: What an empty, punctuation-only or "master key" candidate (arXiv 2507.08794) gets:
             `fail` (score 0, no call), `judge` (like any other), `error` (ungraded).
@@ -147,7 +150,8 @@ class Rubric(Answer, Shown):
         if self.text and not self.text.strip():
             raise DefinitionError("text", "expected text, got white space")
         if self.borderline is not None and self.threshold is not None and self.borderline > self.threshold:
-            raise DefinitionError("borderline", f"expected at most the threshold {self.threshold}, got {self.borderline}")
+            message = f"expected at most the threshold {self.threshold}, got {self.borderline}"
+            raise DefinitionError("borderline", message)
         if self.tree is not None and self.aggregation != "weighted_average":
             raise DefinitionError("aggregation", "a tree takes none: the leaf that is reached is the score")
         if self.threshold is None:
@@ -174,6 +178,10 @@ class Rubric(Answer, Shown):
         if self.tree is not None:
             return (Criterion(self.tree.question, id=WHOLE, answer=self.tree, evidence=False),)
         return self.criteria
+
+    def __contains__(self, id: object) -> bool:
+        """Say whether there is a criterion called *id*."""
+        return any(criterion.id == id for criterion in self.judged)
 
     def __getitem__(self, id: str) -> Criterion:
         """Return the criterion called *id*."""
@@ -210,17 +218,17 @@ class Rubric(Answer, Shown):
     def rates(
         self,
         text: str,
-        levels: Mapping[int, str] | Mapping[str, str] | Iterable[ScoreRange] | Levels = (),
+        levels: Bands | ScoreRange | Levels = (),
         /,
         **options: Unpack[CriterionOptions],
     ) -> Self:
-        """Return the rubric with a criterion rated in whole numbers; without *levels*, from 0 to 10."""
+        """Return the rubric with a criterion rated in whole numbers: on *levels*, a `ScoreRange`, or from 0 to 10."""
         return self._with(text, levels if isinstance(levels, Levels) else Levels(levels), options)
 
     def chooses(
         self,
         text: str,
-        choices: Mapping[str, float] | Iterable[Choice] | Choices,
+        choices: Menu | Choices,
         /,
         **options: Unpack[CriterionOptions],
     ) -> Self:
@@ -306,13 +314,15 @@ class Rubric(Answer, Shown):
     # -- showing -----------------------------------------------------------------------------------
 
     def __str__(self) -> str:
+        return f"<Rubric {self.name!r}: {self._summary()}>"
+
+    def _summary(self) -> str:
         what = f"{len(self.criteria)} criteria" if self.criteria else "one text" if self.text else "one tree"
         what = what if self.judged else "nothing yet"
-        passing = "the judge decides" if self.threshold is None else f"pass at {self.threshold:g}"
-        return f"<Rubric {self.name!r}: {what}, {passing}>"
+        return f"{what}, {'the judge decides' if self.threshold is None else f'pass at {self.threshold:g}'}"
 
     def _repr_markdown_(self) -> str:
-        head = f"**{self.name or 'rubric'}** ({str(self).partition(': ')[2].rstrip('>')})"
+        head = f"**{cell(self.name) or 'rubric'}** ({self._summary()})"
         rows = [(c.id, shorten(c.text, 300), describe(c), f"{c.weight:g}") for c in self.judged]
         return f"{head}\n\n{table(('id', 'criterion', 'answer', 'weight'), rows)}"
 
@@ -321,14 +331,14 @@ def _revised(criterion: Criterion, changes: Mapping[str, Any]) -> Criterion:
     try:
         return evolve(criterion, **changes)
     except TypeError:
-        known = [f.name for f in Criterion.__attrs_attrs__]  # type: ignore[attr-defined]  # set by attrs
+        known = [f.name for f in Criterion.__attrs_attrs__]
         unknown = next(name for name in changes if name not in known)
         raise DefinitionError(unknown, f"a criterion has no such field{suggest(unknown, known)}") from None
 
 
 def describe(criterion: Criterion) -> str:
     """Return in a few words how *criterion* is answered and what hangs on it."""
-    gates = [criterion.polarity] if criterion.polarity != "satisfy" else []
+    gates: list[str] = [criterion.polarity] if criterion.polarity != "satisfy" else []
     gates += ["required"] if criterion.required else []
     gates += [f"at least {criterion.min_score:g}"] if criterion.min_score is not None else []
     return ", ".join([_answer_words(criterion.answer), *gates])

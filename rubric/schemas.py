@@ -1,78 +1,220 @@
-"""JSON Schemas from rubric files: checked when they are built, never fetched from anywhere, their patterns linear in time."""
+"""
+JSON Schemas from rubric files: checked when built, never fetched from anywhere, and bounded in what they cost.
+
+A few keywords are our own: patterns are searched by RE2, items are compared in linear time, and references are counted.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import json
+from collections.abc import Callable, Iterator, Mapping
+from contextvars import ContextVar
 from functools import cache
 from typing import Any
+
+from attrs import define
 
 from rubric.errors import DefinitionError
 from rubric.patterns import check_pattern, matches
 from rubric.showing import shorten
 
+_MOST_STEPS = 1_000_000
+_STEPS_OF_A_REFERENCE = 50
+"""Keywords that one check may look at; a schema of a few lines can double its references thirty times."""
+
+_DEEPEST_CHECK = 100
+"""Keywords within keywords. Python's own limit is no bound: where it strikes, compiled code may not survive it."""
+
+_DEEPEST_SCHEMA = 40
+
+Keyword = Callable[[Any, Any, Any, Mapping[str, Any]], Iterator[Any]]
+"""From a validator, the keyword's value, what is checked and the schema, to the errors: as jsonschema has it."""
+
+
+class _TooMuchError(Exception):
+    """A check that took too many steps, or went too deep."""
+
+
+@define
+class _Work:
+    """What one check has done so far."""
+
+    steps: int = 0
+    depth: int = 0
+
+    def add(self, steps: int) -> None:
+        """Count *steps*, one level down."""
+        self.steps += steps
+        self.depth += 1
+        if self.steps > _MOST_STEPS or self.depth > _DEEPEST_CHECK:
+            raise _TooMuchError
+
 
 def check_schema(field: str, schema: Mapping[str, Any]) -> None:
-    """Refuse what is no JSON Schema, and patterns that RE2 does not take."""
+    """Refuse what is no JSON Schema, patterns that RE2 does not take, and references that lead outside or nowhere."""
     from jsonschema.exceptions import SchemaError  # noqa: PLC0415 - heavy, and few rubrics need it
 
+    parts = list(_parts(field, schema))
     try:
-        _validator(schema).check_schema(schema)
+        _kind(schema).check_schema(schema, format_checker=None)  # a format checker would refuse RE2's own patterns
     except SchemaError as problem:
         message = f"not a JSON Schema at {problem.json_path}: {shorten(problem.message)}"
         raise DefinitionError(field, message) from None
-    for pattern in _patterns(schema):
+    except (AttributeError, ArithmeticError, RecursionError, TypeError, ValueError) as problem:  # beyond jsonschema
+        raise DefinitionError(field, f"not a JSON Schema: {shorten(str(problem))}") from None
+    for part in parts:
+        _check_patterns(field, part)
+    if any("unevaluatedProperties" in part for part in parts) and any("patternProperties" in part for part in parts):
+        raise DefinitionError(field, "unevaluatedProperties and patternProperties are not taken together")
+    _check_references(field, schema, parts)
+
+
+def _check_references(field: str, schema: Mapping[str, Any], parts: list[Mapping[str, Any]]) -> None:
+    """Refuse references that lead outside, nowhere, in a circle or to thousands of others, by following each."""
+    starts = [schema]
+    if sum("$id" in part for part in parts) < 2:  # noqa: PLR2004 - further ones change what references are relative to
+        references = dict.fromkeys(part["$ref"] for part in parts if isinstance(part.get("$ref"), str))
+        starts += [{"$ref": reference} for reference in references]
+    if any(_misfit(field, schema, None, start) is None for start in starts):
+        raise DefinitionError(field, "the schema refers to itself, or to other parts of itself, without an end")
+
+
+def _parts(field: str, schema: Any, levels: int = _DEEPEST_SCHEMA) -> Iterator[Mapping[str, Any]]:
+    """Yield every mapping in *schema*, itself too; refuse what is nested too deeply to be walked."""
+    if not levels:
+        raise DefinitionError(field, f"a schema is nested at most {_DEEPEST_SCHEMA} deep, this one more")
+    if isinstance(schema, Mapping):
+        yield schema
+    for inner in schema.values() if isinstance(schema, Mapping) else schema if isinstance(schema, list | tuple) else ():
+        yield from _parts(field, inner, levels - 1)
+
+
+def _check_patterns(field: str, part: Mapping[str, Any]) -> None:
+    patterns = [part["pattern"]] if isinstance(part.get("pattern"), str) else []
+    named = part.get("patternProperties")
+    for pattern in [*patterns, *(named if isinstance(named, Mapping) else ())]:
         check_pattern(field, pattern)
 
 
 def misfit(schema: Mapping[str, Any], value: Any) -> str:
     """Return where and why *value* does not fit *schema*; an empty text if it fits."""
+    found = _misfit("schema", schema, value)
+    return "$: it is nested too deeply, or is too much, to be checked" if found is None else found
+
+
+def _misfit(field: str, schema: Mapping[str, Any], value: Any, start: Mapping[str, Any] | None = None) -> str | None:
+    """Return what `misfit` does, or None for what no bounded check can tell; *start*: where in *schema* to begin."""
     from referencing import Registry  # noqa: PLC0415 - comes with jsonschema
     from referencing.exceptions import Unresolvable  # noqa: PLC0415
 
-    validator = _validator(schema)(schema, registry=Registry())
+    validator = _bounded(_kind(schema))(_without_dialects(schema), registry=Registry())
+    work = _WORK.set(_Work())
     try:
-        error = next(iter(validator.iter_errors(value)), None)
+        begun = validator if start is None else validator.evolve(schema=_without_dialects(start))
+        error = next(begun.iter_errors(value), None)
     except Unresolvable as problem:
-        raise DefinitionError("schema", f"{problem.ref!r} is outside the schema; nothing is fetched") from None
+        message = f"{problem.ref!r} is outside the schema, or nowhere in it; nothing is fetched"
+        raise DefinitionError(field, message) from None
+    except (_TooMuchError, RecursionError, ArithmeticError):
+        return None
+    finally:
+        _WORK.reset(work)
     return "" if error is None else shorten(f"{error.json_path}: {error.message}")
 
 
-def _validator(schema: Mapping[str, Any]) -> Any:
+def _kind(schema: Mapping[str, Any]) -> Any:
     from jsonschema.validators import Draft202012Validator, validator_for  # noqa: PLC0415
 
-    return _linear(validator_for(schema, default=Draft202012Validator))
+    return validator_for(schema, default=Draft202012Validator)
+
+
+def _without_dialects(schema: Any) -> Any:
+    """Return *schema* without `$schema`: on meeting one, jsonschema would go back to its own keywords."""
+    if isinstance(schema, Mapping):
+        return {k: _without_dialects(v) for k, v in schema.items() if k != "$schema" or not isinstance(v, str)}
+    return [_without_dialects(inner) for inner in schema] if isinstance(schema, list | tuple) else schema
+
+
+# -- keywords of our own -------------------------------------------------------------------------------
+
+_WORK: ContextVar[_Work] = ContextVar("what the check that is under way has done")
 
 
 @cache
-def _linear(kind: Any) -> Any:
-    """Return the validator class *kind* with its regular expressions searched by RE2."""
+def _bounded(kind: Any) -> Any:
+    """Return the validator class *kind* with our own keywords."""
     from jsonschema.validators import extend  # noqa: PLC0415
 
-    return extend(kind, {"pattern": _pattern, "patternProperties": _pattern_properties})
+    own = {
+        "pattern": _pattern,
+        "patternProperties": _pattern_properties,
+        "additionalProperties": _additional_properties,
+        "uniqueItems": _unique_items,
+    }
+    keywords = {name: own.get(name, keyword) for name, keyword in kind.VALIDATORS.items()}
+    counted = {name: _counted(name, keyword) for name, keyword in keywords.items()}
+    return extend(kind, counted)  # type: ignore[no-untyped-call]  # its types are not said
 
 
-def _pattern(validator: Any, pattern: str, instance: Any, _: Any) -> Iterator[Any]:
+def _counted(name: str, keyword: Any) -> Keyword:
+    steps = _STEPS_OF_A_REFERENCE if "Ref" in name or name in ("$ref", "extends") else 1
+
+    def counted(validator: Any, value: Any, instance: Any, schema: Mapping[str, Any]) -> Iterator[Any]:
+        work = _WORK.get()
+        try:
+            work.add(steps)
+            yield from keyword(validator, value, instance, schema) or ()
+        finally:
+            work.depth -= 1
+
+    return counted
+
+
+def _error(message: str) -> Any:
     from jsonschema.exceptions import ValidationError  # noqa: PLC0415
 
+    return ValidationError(message)
+
+
+def _pattern(validator: Any, pattern: str, instance: Any, _: Mapping[str, Any]) -> Iterator[Any]:
     if validator.is_type(instance, "string") and not matches(pattern, instance):
-        yield ValidationError(f"{shorten(instance, 80)!r} does not match {pattern!r}")
+        yield _error(f"{shorten(instance, 80)!r} does not match {pattern!r}")
 
 
-def _pattern_properties(validator: Any, properties: Mapping[str, Any], instance: Any, _: Any) -> Iterator[Any]:
-    if validator.is_type(instance, "object"):
-        for pattern, schema in properties.items():
-            for name in filter(lambda name: matches(pattern, name), list(instance)):  # noqa: B023 - used at once
-                yield from validator.descend(instance[name], schema, path=name, schema_path=pattern)
+def _pattern_properties(
+    validator: Any, properties: Mapping[str, Any], instance: Any, _: Mapping[str, Any]
+) -> Iterator[Any]:
+    if not validator.is_type(instance, "object"):
+        return
+    for pattern, schema in properties.items():
+        for name in [name for name in instance if matches(pattern, name)]:
+            yield from validator.descend(instance[name], schema, path=name, schema_path=pattern)
 
 
-def _patterns(schema: Any) -> Iterator[str]:
-    if isinstance(schema, Mapping):
-        if isinstance(schema.get("pattern"), str):
-            yield schema["pattern"]
-        if isinstance(schema.get("patternProperties"), Mapping):
-            yield from schema["patternProperties"]
-        for inner in schema.values():
-            yield from _patterns(inner)
-    elif isinstance(schema, list | tuple):
-        for inner in schema:
-            yield from _patterns(inner)
+def _additional_properties(validator: Any, extra: Any, instance: Any, schema: Mapping[str, Any]) -> Iterator[Any]:
+    if extra is True or not validator.is_type(instance, "object"):
+        return
+    patterns = schema.get("patternProperties", {})
+    for name in [name for name in instance if name not in schema.get("properties", {})]:
+        if any(matches(pattern, name) for pattern in patterns):
+            continue
+        if extra is False:
+            yield _error(f"{shorten(name, 80)!r} is not among the properties that are allowed")
+        else:
+            yield from validator.descend(instance[name], extra, path=name)
+
+
+def _unique_items(validator: Any, wanted: Any, instance: Any, _: Mapping[str, Any]) -> Iterator[Any]:
+    if wanted and validator.is_type(instance, "array"):
+        seen = {json.dumps(_normal(item), sort_keys=True) for item in instance}
+        if len(seen) < len(instance):
+            yield _error("two of the items are equal")
+
+
+def _normal(value: Any) -> Any:
+    """Return *value* with 1.0 as 1, since JSON Schema takes them for equal."""
+    if isinstance(value, dict):
+        return {key: _normal(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_normal(item) for item in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value

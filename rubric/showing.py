@@ -24,7 +24,8 @@ class Shown:
 
     def __repr__(self) -> str:
         fields = {f.alias or f.name: getattr(self, f.name) for f in shown_fields(self)}
-        bare = [repr(thaw_shown(getattr(self, name))) for name in self._positional]
+        last = max((n for n, name in enumerate(self._positional, 1) if name in fields), default=0)
+        bare = [repr(thaw_shown(getattr(self, name))) for name in self._positional[:last]]
         named = [f"{k}={thaw_shown(v)!r}" for k, v in fields.items() if k not in self._positional]
         return f"{type(self).__name__}({', '.join(bare + named)})"
 

@@ -1,14 +1,16 @@
-"""Validators for the fields of nouns: each raises a `DefinitionError` that names the field, what was found and the cure."""
+"""Validators for the fields of nouns: each raises a `DefinitionError` with the field, what was found, the cure."""
 
 from __future__ import annotations
 
 import math
 import unicodedata
-from collections.abc import Mapping, Set
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from rubric.errors import DefinitionError
+from rubric.mappings import FrozenMap
 from rubric.showing import shorten
 
 if TYPE_CHECKING:
@@ -128,9 +130,16 @@ def identifier(_: Any, attribute: Attribute[Any], value: object) -> None:
         )
 
 
+def as_map(field: str, value: object) -> FrozenMap:
+    """Return *value*, a mapping, as one that does not change; all else is refused."""
+    if not isinstance(value, Mapping):
+        raise refuse(field, value, "a mapping")
+    return FrozenMap(value)
+
+
 def as_tuple(field: str, value: object, kind: type[T], what: str) -> tuple[T, ...]:
     """Return *value*, an iterable of *kind*, as a tuple; a lone text, a mapping or a set is refused."""
-    if isinstance(value, str | bytes | Mapping | Set) or not hasattr(value, "__iter__"):
+    if isinstance(value, str | bytes | Mapping | AbstractSet) or not hasattr(value, "__iter__"):
         raise refuse(field, value, f"a list of {what}")
     items = tuple(value)
     for index, item in enumerate(items):

@@ -15,6 +15,7 @@ from rubric.grading.planning import Plan, plan_one
 from rubric.judges import Function, Judge, Jury, Model, Panel, as_judge
 from rubric.models import count_tokens, default_judge, price
 from rubric.rubrics import Rubric
+from rubric.validating import refuse
 
 __all__ = ["Judging", "agrade", "grade", "plan"]
 
@@ -26,13 +27,13 @@ def grade(candidate: Candidate | str, rubric: Rubric | str, judge: Judging | Non
     """
     Grade *candidate* against *rubric* and return a `Grade`, with one finding for each criterion.
 
-    It may be called anywhere: in scripts, in threads, and inside a running event loop (as in Jupyter), which then waits.
+    It may be called anywhere: in scripts, in threads, and inside a running event loop (as in Jupyter).
 
     Args:
         candidate: What is graded; a text is its output.
         rubric: What it is graded against; a text is a free-form rubric.
-        judge: Who judges. A model name stands for a judge of that model, a list for a panel. Left out, the environment's
-            API keys name one.
+        judge: Who judges. A model name stands for a judge of that model, a list for a panel. Left out, the
+            environment's API keys name one.
 
     Raises:
         UngradedError: Something could not be judged; its `result` says what, and how the score could have come out.
@@ -62,7 +63,11 @@ def whole(result: Grade | Ungraded) -> Grade:
 
 
 def _as_rubric(rubric: Rubric | str) -> Rubric:
-    return Rubric.of(rubric) if isinstance(rubric, str) else rubric
+    if isinstance(rubric, str):
+        return Rubric.of(rubric)
+    if not isinstance(rubric, Rubric):
+        raise refuse("rubric", rubric, "a Rubric, or the text of a free-form one")
+    return rubric
 
 
 def plan(
@@ -79,4 +84,4 @@ def plan(
     bench = default_judge() if judge is None else as_judge(judge)
     several = [candidates] if isinstance(candidates, Candidate | str) else candidates
     graded = _as_rubric(rubric)
-    return sum((plan_one(Candidate.of(c), graded, bench, count=count_tokens, price=price) for c in several), Plan())
+    return Plan.total(plan_one(Candidate.of(c), graded, bench, count=count_tokens, price=price) for c in several)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from base64 import b32encode
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from hashlib import sha256
 from typing import Any
 
@@ -48,18 +48,20 @@ class Brief:
 def brief(candidate: Candidate, rubric: Rubric) -> Brief:
     """Return what all asks about *candidate* under *rubric* share."""
     shown = {title: visible(text) for title, text in _sections(candidate).items() if text or title == "candidate"}
+    named = {name: visible(str(value)) for name, value in candidate.variables.items()}
     texts = {title: text for title, (text, _) in shown.items()}
-    mark = _mark(texts)
+    variables = {name: text for name, (text, _) in named.items()}
+    mark = _mark(texts, variables)
     blocks = [f"{title}, {mark}:\n{text}\n{mark}" for title, text in texts.items()]
     return Brief(
         system=_system(rubric.guidelines),
         shared=f"The mark is {mark}.\n\n" + "\n\n".join(blocks) + "\n\n",
         sections=FrozenMap(texts),
-        variables=FrozenMap({name: str(value) for name, value in candidate.variables.items()}),
+        variables=FrozenMap(variables),
         output=candidate.output,
         run="\n\n".join(texts[title] for title in ("conversation", "tool calls", "file changes") if title in texts),
         images=candidate.images,
-        warnings=tuple(dict.fromkeys(w for _, warnings in shown.values() for w in warnings)),
+        warnings=tuple(dict.fromkeys(w for _, ws in (*shown.values(), *named.values()) for w in ws)),
     )
 
 
@@ -85,10 +87,13 @@ def _call_line(name: str, arguments: Any, result: Any) -> str:
 
 
 def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, sort_keys=True, default=str)
+    try:
+        return json.dumps(value, ensure_ascii=False, sort_keys=True, default=str)
+    except (TypeError, ValueError, RecursionError):  # keys that are no text, or that cannot be sorted
+        return str(value)
 
 
-def _mark(texts: dict[str, str]) -> str:
+def _mark(*texts: dict[str, str]) -> str:
     """Return a mark that occurs in none of *texts*, the same for the same texts."""
     whole, attempt = _json(texts), 0
     while (mark := _digest(f"{attempt}:{whole}")) in whole:
@@ -119,22 +124,16 @@ def compose(
     Args:
         about: The shared part.
         rubric: The rubric that the criteria belong to; it may be nested in another.
-        complaint: Why the last answer could not be used, for a re-ask.
+        complaint: Why the last answer could not be used, for a re-ask; what the judge said in it is left out.
         guidelines: Of a nested rubric; those of the outermost stand in the shared part.
     """
-    template = judge.prompt or rubric.prompt
-    sealed = judge.is_sealed(own_prompt=rubric.prompt is not None)
-    form = Form.of(rubric, judge, criteria, sealed=sealed)
-    body = _body(rubric, about, criteria, form, complaint, guidelines)
-    nonce = _digest("\0".join((judge.name, template or about.system, about.shared, body))) if sealed else ""
-    reply = form.words(nonce)
-    if template is None:
-        messages = (Outgoing("system", (about.system,)), Outgoing("user", (about.shared, f"{body}\n\n{reply}")))
-    else:
-        messages = _own_messages(template, about, rubric, body, reply, sealed=sealed)
+    form = Form.of(rubric, judge, criteria, sealed=judge.is_sealed(own_prompt=rubric.prompt is not None))
+    body = _body(rubric, about, criteria, form, complaint=complaint, guidelines=guidelines)
+    said = partial(_messages, judge.prompt or rubric.prompt, about, rubric, body, sealed=form.sealed)
+    nonce = _nonce(judge, repair, about.images, said(form.words(""))) if form.sealed else ""
     return Ask(
         judge=judge,
-        messages=messages,
+        messages=said(form.words(nonce)),
         schema=form.schema(),
         criteria=tuple(criteria),
         nonce=nonce,
@@ -151,10 +150,23 @@ def compose(
     )
 
 
+def _nonce(judge: Judge, repair: int, images: Sequence[str], messages: Sequence[Outgoing]) -> str:
+    """Return the nonce of an ask: it depends on all that a stranger may have written, pictures and variables too."""
+    return _digest(_json([judge.name, repair, images, [(m.role, m.text) for m in messages]]))
+
+
+def _messages(
+    template: str | None, about: Brief, rubric: Rubric, body: str, reply: str, *, sealed: bool
+) -> tuple[Outgoing, ...]:
+    if template is None:
+        return (Outgoing("system", (about.system,)), Outgoing("user", (about.shared, f"{body}\n\n{reply}")))
+    return _own_messages(template, about, rubric, body, reply, sealed=sealed)
+
+
 def _own_messages(
     template: str, about: Brief, rubric: Rubric, body: str, reply: str, *, sealed: bool
 ) -> tuple[Outgoing, ...]:
-    """Return the messages of the user's own template; a sealed one that has no place for the reply form gets it at its end."""
+    """Return the messages of the user's own template; if sealed, the reply form stands at the end at the latest."""
     slots = {
         "candidate": about.shared.rstrip(),
         "output": about.sections["candidate"],
@@ -179,7 +191,7 @@ def _own_messages(
 
 
 def _body(
-    rubric: Rubric, about: Brief, criteria: Sequence[Criterion], form: Form, complaint: str, guidelines: str
+    rubric: Rubric, about: Brief, criteria: Sequence[Criterion], form: Form, *, complaint: str, guidelines: str
 ) -> str:
     parts = [f"Guidelines for this part:\n{guidelines.strip()}"] if guidelines.strip() else []
     for criterion in criteria:
@@ -187,13 +199,15 @@ def _body(
         lines = [title, criterion.text.strip(), *_advice(rubric, criterion, about.output, form)]
         parts.append("\n".join(line for line in lines if line))
     if complaint:
-        parts.append(rendering.fill(rendering.text("repair"), {"complaint": complaint}))
+        ours = complaint.partition(", got ")[0]  # what follows is a judge's, and may be the candidate's words
+        parts.append(rendering.fill(rendering.text("repair"), {"complaint": ours}))
     return "\n\n".join(parts)
 
 
 def _advice(rubric: Rubric, criterion: Criterion, output: str, form: Form) -> list[str]:
     advice = [_levels(criterion.answer), _options(criterion.answer), _anchors(criterion, output)]
-    advice.append(rendering.text(criterion.polarity))
+    if criterion.polarity != "satisfy" or not isinstance(criterion.answer, Choices):
+        advice.append(rendering.text(criterion.polarity))
     if asks_evidence(rubric, criterion):
         advice.append(rendering.text("evidence"))
     if policy(rubric, criterion) != "forbid":
@@ -206,7 +220,7 @@ def _advice(rubric: Rubric, criterion: Criterion, output: str, form: Form) -> li
 def _levels(answer: object) -> str:
     if not isinstance(answer, Levels) or not answer.ranges:
         return ""
-    return "\n".join(f"- {r}: {r.text}" for r in answer.ranges)
+    return "\n".join(f"- {r}: {r.text}" for r in answer.ranges if r.text)
 
 
 def _options(answer: object) -> str:
@@ -258,7 +272,7 @@ def _value_words(answer: object) -> str:
 
 @frozen
 class Form:
-    """The form of a reply: its keys, in order. It depends on types alone, so its schema is the same from call to call."""
+    """The form of a reply: its keys, in order. It depends on types alone, so its schema stays the same."""
 
     key: str
     words_of_value: str
@@ -313,14 +327,20 @@ class Form:
 
     def schema(self) -> FrozenMap:
         """Return the JSON Schema of the reply, in the form that vendors call strict: every key required, no other."""
-        return _schema(tuple(self.keys()), self.key, self.type, self.nullable, self.sealed, self.many)
+        kind = {"nullable": self.nullable, "sealed": self.sealed, "many": self.many}
+        return _schema(tuple(self.keys()), self.key, self.type, **kind)
 
 
-_KEYS = {YesNo: ("verdict", "boolean"), Unit: ("score", "number"), Levels: ("score", "integer"), Choices: ("choice", "string")}
+_KEYS = {
+    YesNo: ("verdict", "boolean"),
+    Unit: ("score", "number"),
+    Levels: ("score", "integer"),
+    Choices: ("choice", "string"),
+}
 
 
 @lru_cache(maxsize=256)
-def _schema(keys: tuple[str, ...], key: str, kind: str, nullable: bool, sealed: bool, many: bool) -> FrozenMap:  # noqa: FBT001, PLR0913
+def _schema(keys: tuple[str, ...], key: str, kind: str, *, nullable: bool, sealed: bool, many: bool) -> FrozenMap:
     types = ["boolean", "number", "string"] if kind == "any" else [kind]
     types = [*types, "null"] if nullable else types
     known: dict[str, Any] = {

@@ -81,4 +81,4 @@ def _prefix(ask: Ask) -> tuple[object, ...] | None:
         return None
     shared = (*ask.messages[:-1], ask.messages[-1].parts[0])
     long = sum(len(m.text) for m in ask.messages[:-1]) + len(ask.messages[-1].parts[0]) >= LONG_PREFIX
-    return (ask.judge, shared) if long else None
+    return (ask.judge.name, shared) if long else None

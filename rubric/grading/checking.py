@@ -44,7 +44,8 @@ def decide(check: Check, candidate: Candidate) -> tuple[bool, str]:
         case FitsSchema():
             return _fits(thaw(check.schema), candidate.output)
         case Calls():
-            holds = any(call.name == check.name and _covers(call.arguments, check.arguments) for call in candidate.tool_calls)
+            mine = [call for call in candidate.tool_calls if call.name == check.name]
+            holds = any(_covers(call.arguments, check.arguments) for call in mine)
         case _:
             msg = f"{type(check).__name__} is no check that this library knows"
             raise TypeError(msg)
@@ -61,10 +62,16 @@ def _covers(given: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
 
 def _is_json(text: str) -> tuple[bool, str]:
     try:
-        json.loads(text, parse_constant=_no_constant)
-    except (ValueError, RecursionError) as problem:
+        _parse(text)
+    except RecursionError:
+        return False, "is not JSON: it is nested too deeply to be read"
+    except ValueError as problem:
         return False, f"is not JSON: {shorten(str(problem), 120)}"
     return True, "is JSON"
+
+
+def _parse(text: str) -> Any:
+    return json.loads(text, parse_constant=_no_constant, parse_int=_integer)
 
 
 def _no_constant(name: str) -> Any:
@@ -72,9 +79,17 @@ def _no_constant(name: str) -> Any:
     raise ValueError(msg)
 
 
+def _integer(digits: str) -> int | float:
+    """Read numbers of thousands of digits as floats: Python takes its time for them, and then refuses them."""
+    return int(digits) if len(digits) < _MOST_DIGITS else float(digits)
+
+
+_MOST_DIGITS = 1_000
+
+
 def _fits(schema: Any, text: str) -> tuple[bool, str]:
     holds, why = _is_json(text)
     if not holds:
         return False, why
-    problem = misfit(schema, json.loads(text))
+    problem = misfit(schema, _parse(text))
     return not problem, f"does not fit the schema at {problem}" if problem else "fits the schema"

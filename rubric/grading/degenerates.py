@@ -1,74 +1,68 @@
-"""Candidates that no judge should see: empty ones, and the "master keys" that make judges say yes (arXiv 2507.08794)."""
+"""Candidates that no judge should see: empty ones, and "master keys" that make judges say yes (arXiv 2507.08794)."""
 
 from __future__ import annotations
 
 import unicodedata
+from itertools import islice
 
 from rubric.candidates import Candidate
 
-MASTER_KEYS = frozenset(
-    {
-        "answer",
-        "final answer",
-        "here is the answer",
-        "here is the solution",
-        "let me solve this problem step by step",
-        "let us solve this problem step by step",
-        "lets solve this problem step by step",
-        "lets solve this step by step",
-        "lets think step by step",
-        "reasoning",
-        "solution",
-        "the answer is",
-        "thought process",
-        "thinking process",
-        "denkprozess",
-        "lass uns dieses problem schritt fur schritt losen",
-        "losung",
-        "processus de reflexion",
-        "resolvons ce probleme etape par etape",
-        "solution finale",
-        "proceso de pensamiento",
-        "resolvamos este problema paso a paso",
-        "solucion",
-        "processo di pensiero",
-        "risolviamo questo problema passo dopo passo",
-        "soluzione",
-        "かいせつ",
-        "解",
-        "解説",
-        "解答",
-        "思考过程",
-        "让我们一步一步地解决这个问题",
-        "让我们逐步解决这个问题",
-    }
-)
-"""Openers without content, folded as `_folded` folds them."""
+_OPENERS = (
+    # English
+    "answer", "final answer", "here is my answer", "here is the answer", "here is the solution", "here's my solution",
+    "let me solve this problem step by step", "let me think", "let me think step by step", "let's solve this",
+    "let's solve this problem step by step", "let's solve this step by step", "let's think step by step",
+    "let us solve this problem step by step", "reasoning", "solution", "the answer is", "the final answer is",
+    "the solution is", "thinking process", "thought process",
+    # German, French, Spanish, Italian, Portuguese
+    "denkprozess", "die antwort lautet", "lass uns dieses problem schritt für schritt lösen", "lösung",
+    "processus de réflexion", "résolvons ce problème étape par étape", "réponse", "solution finale",
+    "proceso de pensamiento", "resolvamos este problema paso a paso", "respuesta", "solución",
+    "processo di pensiero", "risolviamo questo problema passo dopo passo", "risposta", "soluzione",
+    "processo de pensamento", "resposta", "solução", "vamos resolver este problema passo a passo",
+    # Russian, Japanese, Chinese, Korean, Hindi, Arabic
+    "давайте решим эту задачу шаг за шагом", "решение", "ход мыслей",
+    "かいせつ", "解", "解説", "解答", "ステップバイステップで考えましょう",
+    "思考过程", "答案", "让我们一步一步地解决这个问题", "让我们逐步解决这个问题",
+    "풀이", "해설", "समाधान", "الحل",
+)  # fmt: skip
+
+_LONGEST_OPENER = 100
+"""Letters; whatever has more of them says something."""
+
+_BLANKS = "\u115f\u1160\u2800\u3164\uffa0"
+"""Letters and a symbol, by their category, of which nothing is to be seen."""
 
 
 def why_degenerate(candidate: Candidate) -> str:
     """Return why *candidate* says nothing, such as "is empty"; an empty text if it says something."""
     if candidate.tool_calls or candidate.file_changes or candidate.images:
         return ""
-    if len(candidate.output) > 500:  # noqa: PLR2004 - the longest key is far shorter; this spares folding whole books
-        return "" if any(c.isalnum() for c in candidate.output) else _without_letters(candidate.output)
-    words = _folded(candidate.output)
+    words = _letters(candidate.output)
     if not words:
         return _without_letters(candidate.output)
-    if words in MASTER_KEYS:
-        return "is an opener without content (a master key)"
-    return ""
+    return "is an opener without content (a master key)" if words in MASTER_KEYS else ""
+
+
+def _letters(text: str) -> str:
+    """Return the first letters and digits of *text*: no case, accents, spaces, punctuation or invisible characters."""
+    plain = unicodedata.normalize("NFKD", text).casefold()
+    return "".join(islice((c for c in plain if c.isalnum() and c not in _BLANKS), _LONGEST_OPENER))
+
+
+MASTER_KEYS = frozenset(map(_letters, _OPENERS))
+"""Openers without content, as `_letters` leaves them."""
 
 
 def _without_letters(text: str) -> str:
-    """Symbols such as emoji can be an answer; punctuation and white space cannot."""
-    if any(unicodedata.category(c)[0] == "S" for c in text):
+    """Symbols such as emoji and + can be an answer; punctuation and white space cannot."""
+    seen = [c for c in text if c not in _BLANKS]
+    if any(_is_symbol(c) for c in seen):
         return ""
-    return "has only punctuation" if any(unicodedata.category(c)[0] == "P" for c in text) else "is empty"
+    return "has only punctuation" if any(unicodedata.category(c)[0] in "PS" for c in seen) else "is empty"
 
 
-def _folded(text: str) -> str:
-    """Return the letters and digits of *text*: no case, accents, punctuation or invisible characters."""
-    plain = unicodedata.normalize("NFKD", text).casefold()
-    kept = [c if c.isalnum() else " " if unicodedata.category(c)[0] in "ZC" and c.isspace() else "" for c in plain]
-    return " ".join("".join(kept).split())
+def _is_symbol(char: str) -> bool:
+    """Emoji count by their place too: a Python does not know those that are younger than itself."""
+    drawn = unicodedata.category(char) in ("So", "Sm", "Sc") or "\U0001f000" <= char <= "\U0001faff"
+    return drawn and char not in "|~"

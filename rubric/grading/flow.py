@@ -15,6 +15,7 @@ Grading as a state machine without I/O.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 
 from attrs import evolve, field, frozen
@@ -48,12 +49,19 @@ def flow(candidate: Candidate, rubric: Rubric, judge: Judge | Jury | Panel) -> S
     Raises:
         DefinitionError: A rubric without criteria, or a prompt with an unknown slot: before the first ask.
     """
-    if not rubric.judged:
-        raise DefinitionError("criteria", f"{rubric} has nothing to grade by; give it criteria, a text or a tree")
+    _refuse_empty(rubric)
     why = why_degenerate(candidate) if rubric.degenerate != "judge" else ""
     if why:
         return degenerate(rubric, judge, why)
     return (yield from leading(_bench(Case(candidate, rubric, brief(candidate, rubric)), judge)))
+
+
+def _refuse_empty(rubric: Rubric) -> None:
+    if not rubric.judged:
+        raise DefinitionError("criteria", f"{rubric} has nothing to grade by; give it criteria, a text or a tree")
+    for criterion in rubric.judged:
+        if isinstance(criterion.answer, Rubric):
+            _refuse_empty(criterion.answer)
 
 
 @frozen
@@ -93,19 +101,25 @@ def _votes(rubric: Rubric, rule: Jury | Panel, members: Sequence[Steps[Result]])
 
 def fewest_votes(rule: Jury | Panel, rubric: Rubric, cast: Sequence[Outcome] = ()) -> int:
     """Return the fewest further votes that could decide: casting these together costs no call that is not needed."""
+
+    def could_decide(further: int) -> bool:
+        return any(is_decided(rule, rubric, [*cast, *[guess] * further]) for guess in _GUESSES)
+
     left = size_of(rule) - len(cast)
-    for further in range(1, left):
-        if any(is_decided(rule, rubric, [*cast, *[guess] * further]) for guess in _GUESSES):
-            return further
-    return left
+    return 1 + bisect_left(range(1, left), x=True, key=could_decide)
 
 
-def _guess(score: float, *, gated: bool) -> Outcome:
-    extreme = Extreme(score, passed=score == 1, gated=gated)
-    return Outcome(extreme, extreme, score, "pass" if extreme.passed else "fail")
+def _guess(score: float, *, passed: bool, gated: bool) -> Outcome:
+    extreme = Extreme(score, passed=passed, gated=gated)
+    return Outcome(extreme, extreme, score, "pass" if passed else "fail")
 
 
-_GUESSES = tuple(_guess(score, gated=gated) for score in (0.0, 1.0) for gated in (False, True))
+_GUESSES = tuple(
+    _guess(score, passed=passed, gated=gated)
+    for score in (0.0, 1.0)
+    for passed in (False, True)
+    for gated in (False, True)
+)
 """The votes that decide soonest: none of another kind could make fewer do."""
 
 
@@ -137,13 +151,13 @@ def _judge(case: Case, judge: Judge, vote: int) -> Steps[Result]:
     log = Log()
     session = Session(case, judge, vote, log)
     findings = yield from session.findings(case.rubric)
-    warnings = [*case.brief.warnings, *log.warnings(), *_contradictory(case.rubric, findings)]
+    warnings = [*case.brief.warnings, *log.warnings(), *_contradictory(findings)]
     return conclude(
         case.rubric, judge, findings, usage=log.usage(), failures=log.failures(), warnings=warnings
     )
 
 
-def _contradictory(rubric: Rubric, findings: Sequence[Finding]) -> Iterator[str]:
+def _contradictory(findings: Sequence[Finding]) -> Iterator[str]:
     """A judge may pass what it gives 0, or fail what it gives 1; whoever reads the grade should know."""
     for finding in findings:
         if isinstance(finding, Scored) and finding.flag is not None and finding.score == float(not finding.flag):
@@ -260,17 +274,21 @@ def _is_read(finding: Finding | None) -> bool:
 
 
 def grouped(criteria: Sequence[Criterion], judge: Judge) -> list[list[Criterion]]:
-    """Return what is asked together: trees and nested rubrics alone, others as many a call as the judge takes."""
+    """
+    Return what is asked together: trees and nested rubrics alone, others as many a call as the judge takes.
+
+    Criteria that ask for the judge's own pass flag are kept apart: a flag beside a yes or no could contradict it.
+    """
     size = len(criteria) if judge.per_call == "all" else judge.per_call
     groups: list[list[Criterion]] = []
-    filling: list[Criterion] | None = None
+    filling: dict[bool, list[Criterion]] = {}
     for criterion in criteria:
+        flagged = criterion.answer == Unit(flag=True)
         if isinstance(criterion.answer, DecisionTree | Rubric):
             groups.append([criterion])
-        elif filling is None or len(filling) >= size:
-            groups.append(filling := [criterion])
+        elif len(filling.get(flagged, ())) in (0, size):
+            groups.append([criterion])
+            filling[flagged] = groups[-1]
         else:
-            filling.append(criterion)
+            filling[flagged].append(criterion)
     return groups
-
-

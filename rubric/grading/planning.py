@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeVar
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from rubric.candidates import Candidate
 from rubric.checks import Check
@@ -23,8 +23,9 @@ from rubric.trees import DecisionTree
 __all__ = ["Plan", "plan_one"]
 
 Range = tuple[int, int]
-Count = Callable[[str, str], int]
-Price = Callable[[str], tuple[float, float] | None]
+Number = TypeVar("Number", int, float)
+Count = Callable[[Judge, str], int]
+Price = Callable[[Judge], tuple[float, float] | None]
 
 
 @frozen(repr=False)
@@ -38,7 +39,8 @@ class Plan:
             calls come on top; `ceiling` counts the re-asks.
         ceiling: Calls if every reply had to be asked for again as often as the judge allows.
         prompt_tokens: At least and at most, for `least` and `most` calls.
-        cost: In US dollars, at least and at most (with the longest replies that the judges allow); None where a price is unknown.
+        cost: In US dollars, at least and at most (with the longest replies that the judges allow);
+            None where a price is unknown.
         asks: Every ask that may be made, in order, with the exact messages.
         free: Criteria that need no call: by code, or because they do not apply.
     """
@@ -51,22 +53,24 @@ class Plan:
     asks: tuple[Ask, ...] = field(default=(), repr=False)
     free: tuple[str, ...] = ()
 
-    def __add__(self, other: Plan) -> Plan:
-        cost = None
-        if self.cost is not None and other.cost is not None:
-            cost = (self.cost[0] + other.cost[0], self.cost[1] + other.cost[1])
-        return Plan(
-            self.least + other.least,
-            self.most + other.most,
-            self.ceiling + other.ceiling,
-            (self.prompt_tokens[0] + other.prompt_tokens[0], self.prompt_tokens[1] + other.prompt_tokens[1]),
-            cost,
-            (*self.asks, *other.asks),
-            tuple(dict.fromkeys((*self.free, *other.free))),
+    @classmethod
+    def total(cls, plans: Iterable[Plan]) -> Plan:
+        """Return what all *plans* take together."""
+        every = list(plans)
+        costs = [plan.cost for plan in every if plan.cost is not None]
+        return cls(
+            sum(plan.least for plan in every),
+            sum(plan.most for plan in every),
+            sum(plan.ceiling for plan in every),
+            _sums([plan.prompt_tokens for plan in every]),
+            _sums(costs) if len(costs) == len(every) else None,
+            tuple(ask for plan in every for ask in plan.asks),
+            tuple(dict.fromkeys(id_ for plan in every for id_ in plan.free)),
         )
 
     def __repr__(self) -> str:
-        return f"<Plan: {_words(self.least, self.most)} calls, {_words(*self.prompt_tokens)} prompt tokens, {self._cost()}>"
+        tokens = _words(*self.prompt_tokens)
+        return f"<Plan: {_words(self.least, self.most)} calls, {tokens} prompt tokens, {self._cost()}>"
 
     def _cost(self) -> str:
         if self.cost is None:
@@ -88,8 +92,12 @@ class Plan:
         }
 
     def _repr_markdown_(self) -> str:
-        rows = [(a.judge.name, ", ".join(c.id for c in a.criteria), f"{len(a.messages[-1].text)} characters") for a in self.asks]
-        return f"{cell(repr(self)[1:-1])}\n\n{table(('judge', 'criteria', 'prompt'), rows)}"
+        rows = [(a.judge.name, ", ".join(c.id for c in a.criteria), len(a.messages[-1].text)) for a in self.asks]
+        return f"{cell(repr(self)[1:-1])}\n\n{table(('judge', 'criteria', 'characters'), rows)}"
+
+
+def _sums(ranges: Sequence[tuple[Number, Number]]) -> tuple[Number, Number]:
+    return sum(low for low, _ in ranges), sum(high for _, high in ranges)
 
 
 def _words(low: int, high: int) -> str:
@@ -103,27 +111,37 @@ def plan_one(
     Return what grading one *candidate* would take.
 
     Args:
-        count: The number of tokens of a text, for a model.
-        price: The price of a token sent and of one that comes back, in US dollars; None if unknown.
+        count: The number of tokens of a text, for a judge.
+        price: What a judge takes for a token sent and for one that comes back, in US dollars; None if unknown.
     """
     if rubric.degenerate != "judge" and why_degenerate(candidate):
         return Plan(free=tuple(c.id for c in rubric.judged))
     about = brief(candidate, rubric)
-    return _of_bench(judge, lambda one: _Planner(candidate, about, one, count, price).of_rubric(rubric, ""))
+    made: dict[int, Plan] = {}  # a jury's votes differ in nothing but their number
+
+    def of_judge(one: Judge) -> Plan:
+        if id(one) not in made:
+            made[id(one)] = _Planner(candidate, about, one, count, price).of_rubric(rubric, "")
+        return made[id(one)]
+
+    return _of_bench(rubric, judge, of_judge)
 
 
-def _of_bench(judge: Judge | Jury | Panel, of_judge: Callable[[Judge], Plan]) -> Plan:
+def _of_bench(
+    rubric: Rubric, judge: Judge | Jury | Panel, of_judge: Callable[[Judge], Plan], vote: int = 0
+) -> Plan:
     match judge:
         case Judge():
-            return of_judge(judge)
+            plan = of_judge(judge)
+            return evolve(plan, asks=tuple(evolve(ask, vote=vote) for ask in plan.asks))
         case Jury():
-            members = [_of_bench(judge.judge, of_judge)] * judge.size
+            members = [_of_bench(rubric, judge.judge, of_judge, vote * judge.size + n) for n in range(judge.size)]
         case Panel():
-            members = [_of_bench(member, of_judge) for member in judge.judges]
-    whole = sum(members, Plan())
+            members = [_of_bench(rubric, member, of_judge, vote) for member in judge.judges]
+    whole = Plan.total(members)
     if not judge.early_stop or (isinstance(judge, Panel) and judge.level == "criterion"):
         return whole
-    few = sum(members[: fewest_votes(judge, Rubric.of("any"))], Plan())
+    few = Plan.total(members[: fewest_votes(judge, rubric)])
     return Plan(
         few.least,
         whole.most,
@@ -145,9 +163,10 @@ class _Planner:
 
     def of_rubric(self, rubric: Rubric, guidelines: str) -> Plan:
         judged = [c for c in rubric.judged if applies(c.when, self.candidate) and not isinstance(c.answer, Check)]
-        free = tuple(c.id for c in rubric.judged if c not in judged)
+        asked = {c.id for c in judged}
+        free = tuple(c.id for c in rubric.judged if c.id not in asked)
         plans = [self._of_group(rubric, group, guidelines) for group in grouped(judged, self.judge)]
-        return sum(plans, Plan(free=free))
+        return Plan.total([Plan(free=free), *plans])
 
     def _of_group(self, rubric: Rubric, group: Sequence[Criterion], guidelines: str) -> Plan:
         match group[0].answer:
@@ -177,8 +196,8 @@ class _Planner:
         )
 
     def _of_ask(self, ask: Ask) -> Plan:
-        tokens = self.count(ask.judge.name, "\n".join(m.text for m in ask.messages))
-        price = self.price(ask.judge.name)
+        tokens = self.count(ask.judge, "\n".join(m.text for m in ask.messages))
+        price = self.price(ask.judge)
         cost = None if price is None else (tokens * price[0], tokens * price[0] + ask.max_tokens * price[1])
         return Plan(1, 1, 1 + self.judge.repairs, (tokens, tokens), cost, (ask,))
 

@@ -5,7 +5,9 @@ From a reply to findings. A reply is text from a stranger; what it does not clea
 |---|---|
 | JSON, alone, in prose, in a fence, after `<think>...</think>` | read |
 | near-JSON: trailing commas, single quotes, Python literals, bare keys | repaired, then read like any other |
+| near-JSON in which a value would have to be guessed, such as `80%` | unreadable |
 | several objects | the last one with the keys that were asked for; sealed: only those with this ask's nonce |
+| an object within another, or after one that does not end | not a verdict |
 | a number as text, `"8/10"` for a range that ends at 10 | that number |
 | `pass`, `passed`, `satisfied`, `met`, `yes` and their opposites | yes or no |
 | `reasoning`, `explanation`, `rationale` | the reason |
@@ -34,11 +36,13 @@ from rubric.answers import Answer, Choices, Levels, Unit, YesNo, fold
 from rubric.criteria import Criterion
 from rubric.exchanges import Ask, Failure, FailureKind, Reply
 from rubric.findings import Abstained, Evidence, Finding, Scored, Unjudged
-from rubric.grading.objects import Ambiguous, find_objects
-from rubric.grading.quoting import quote
+from rubric.grading.objects import Ambiguous, find_objects, object_spans
+from rubric.grading.quoting import quote, stands_in
 from rubric.showing import shorten
 
 LONGEST_REPLY = 200_000
+_LONGEST_NUMBER = 40
+_MOST_QUOTES = 20
 
 _YES = frozenset({"true", "yes", "pass", "passed", "satisfied", "met", "y", "correct", "present"})
 _NO = frozenset(
@@ -63,10 +67,11 @@ def read(ask: Ask, reply: Reply | Failure) -> tuple[Finding, ...]:
         return _unjudged_all(ask, reply, "")
     problem = _gate(reply)
     if problem is not None:
-        return _unjudged_all(ask, evolve(problem, judge=ask.judge.name), reply.text or reply.refusal)
-    text = _after_thinking(reply.text or "")
+        return _unjudged_all(ask, evolve(problem, judge=ask.judge.name), str(reply.text or reply.refusal))
+    said = _encodable(reply.text or "")
+    text = _after_thinking(said)
     if text is None:
-        return _unjudged_all(ask, _failure(ask, "truncated", "the reply ends while still thinking"), reply.text or "")
+        return _unjudged_all(ask, _failure(ask, "truncated", "the reply ends while still thinking"), said)
     try:
         return _read_many(ask, text) if ask.many else (_read_one(ask, text),)
     except Unreadable as why:
@@ -75,7 +80,7 @@ def read(ask: Ask, reply: Reply | Failure) -> tuple[Finding, ...]:
 
 def _gate(reply: Reply) -> Failure | None:
     if reply.refusal or reply.finish in ("refusal", "content_filter"):
-        return Failure("refusal", shorten(reply.refusal) or "the model or a filter refused")
+        return Failure("refusal", shorten(_encodable(reply.refusal)) or "the model or a filter refused")
     if reply.finish == "length":
         return Failure("truncated", "the reply was cut at the token limit")
     if not isinstance(reply.text, str) or not reply.text.strip():
@@ -85,14 +90,28 @@ def _gate(reply: Reply) -> Failure | None:
     return None
 
 
-_THINKING = re.compile(r"\s*<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
+def _encodable(text: str) -> str:
+    """Return *text* without half surrogates, which no file and no terminal takes."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+_THINKING = re.compile(r"<(/?)think(?:ing)?>", re.IGNORECASE)
 
 
 def _after_thinking(text: str) -> str | None:
-    """Return *text* after the thinking that opens it; None if the thinking does not end."""
-    while match := _THINKING.match(text):
-        text = text[match.end() :]
-    return None if re.match(r"\s*<think(ing)?>", text, re.IGNORECASE) else text
+    """Return what follows the last thinking in *text*, tags in JSON apart; None if that thinking does not end."""
+    tags = list(_THINKING.finditer(text))
+    spans = iter(object_spans(text)) if tags else iter(())
+    start, end = next(spans, (len(text), len(text)))
+    last = None
+    for tag in tags:
+        while end <= tag.start():
+            start, end = next(spans, (len(text), len(text) + 1))
+        if tag.start() < start:
+            last = tag
+    if last is None:
+        return text
+    return text[last.end() :] if last[1] else None
 
 
 def _failure(ask: Ask, kind: FailureKind, message: str) -> Failure:
@@ -125,7 +144,7 @@ def _objects(ask: Ask, text: str, wanted: Sequence[str]) -> list[Mapping[str, An
     def accept(value: Mapping[str, Any], raw: str) -> bool:
         if value.keys().isdisjoint(wanted):
             return False
-        return value.get("nonce") == ask.nonce if ask.nonce else not _echoes(raw, ask)
+        return value.get("nonce") == ask.nonce if ask.nonce else not _is_echo(raw, ask)
 
     try:
         found = find_objects(text, accept)
@@ -137,9 +156,8 @@ def _objects(ask: Ask, text: str, wanted: Sequence[str]) -> list[Mapping[str, An
     return [value for value, _ in found]
 
 
-def _echoes(raw: str, ask: Ask) -> bool:
-    squeezed = "".join(raw.split())
-    return any(squeezed in "".join(text.split()) for text in (ask.candidate, ask.run) if text)
+def _is_echo(raw: str, ask: Ask) -> bool:
+    return any(stands_in(raw, text) for text in (ask.candidate, ask.run) if text)
 
 
 def _read_one(ask: Ask, text: str) -> Finding:
@@ -172,12 +190,13 @@ def _read_many(ask: Ask, text: str) -> tuple[Finding, ...]:
 def _entry(ask: Ask, criterion: Criterion, entries: Sequence[Mapping[str, Any]]) -> Finding:
     """Return the finding of one criterion: one bad entry fails that criterion alone."""
     mine = [entry for entry in entries if str(entry.get("id", "")).strip() == criterion.id]
+    if len(mine) != 1:
+        why = f"expected one verdict for {criterion.id!r}, got {len(mine) or 'none'}"
+        return _unjudged(criterion, _failure(ask, "unreadable", why), "")
     try:
-        if len(mine) != 1:
-            raise Unreadable(f"it has {len(mine) or 'no'} verdicts for {criterion.id!r}")
         return _finding(ask, criterion, mine[0])
-    except Unreadable as why:
-        return _unjudged(criterion, _failure(ask, "unreadable", str(why)), str(mine[:1] or ""))
+    except Unreadable as problem:
+        return _unjudged(criterion, _failure(ask, "unreadable", str(problem)), _encodable(str(mine[0])))
 
 
 # -- what it says --------------------------------------------------------------------------------------
@@ -220,19 +239,21 @@ def _finding(ask: Ask, criterion: Criterion, said: Mapping[str, Any]) -> Finding
 
 
 def _abstains(answer: Answer, said: Mapping[str, Any]) -> bool:
-    given = [key for key in _keys(answer) if key in said]
-    return bool(given) and said[given[0]] is None
+    """Say whether the verdict is null: all of it, since one null beside a verdict disagrees with it."""
+    keys = _SCORES if isinstance(answer, Unit | Levels) else _keys(answer)
+    given = [said[key] for key in keys if key in said]
+    return bool(given) and all(value is None for value in given)
 
 
 def _reason(said: Mapping[str, Any]) -> str:
     reason = next((said[key] for key in _REASONS if isinstance(said.get(key), str)), "")
-    return " ".join(str(reason).encode("utf-8", "replace").decode("utf-8").split())
+    return " ".join(_encodable(str(reason)).split())
 
 
 def _evidence(ask: Ask, said: Mapping[str, Any]) -> tuple[Evidence, ...]:
     given = next((said[key] for key in _QUOTES if key in said), None)
     words = [given] if isinstance(given, str) else given if isinstance(given, list) else []
-    return tuple(_span(ask, w) for w in words[:20] if isinstance(w, str) and w.strip())
+    return tuple(_span(ask, _encodable(w)) for w in words[:_MOST_QUOTES] if isinstance(w, str) and w.strip())
 
 
 def _span(ask: Ask, words: str) -> Evidence:
@@ -249,20 +270,25 @@ def _as_bool(value: Any) -> bool | None:
 
 
 def _yes_no(said: Mapping[str, Any]) -> bool:
-    given = {key: said[key] for key in _VERDICTS if key in said}
-    verdicts = [_as_bool(value) for value in given.values()]
-    if not given and (score := _number(said.get("score"))) in (0, 1):
-        verdicts = [score == 1]
+    given = [said[key] for key in _VERDICTS if key in said]
+    verdicts = [_as_bool(value) for value in given]
+    if (score := _number(said.get("score"))) in (0, 1):
+        verdicts.append(score == 1)
     if not verdicts or None in verdicts:
-        raise Unreadable(f"expected a verdict of true or false, got {shorten(repr(given or said.get('score')), 80)}")
+        raise _unexpected("a verdict of true or false", given or said.get("score"))
     if len(set(verdicts)) > 1:
-        raise Unreadable(f"its verdicts disagree: {shorten(repr(given), 80)}")
+        raise _unexpected("one verdict", [*given, *([said["score"]] if "score" in said else [])])
     return bool(verdicts[0])
+
+
+def _unexpected(allowed: str, found: object) -> Unreadable:
+    """Return the complaint; what follows "got" is the judge's, and is not repeated to a judge."""
+    return Unreadable(f"expected {allowed}, got {shorten(repr(found), 80)}")
 
 
 def _number(value: Any) -> float | None:
     """Return *value* as a finite number, if it is one or is written as one."""
-    if isinstance(value, str) and len(value) < 40 and _NUMBER.fullmatch(value.strip()):
+    if isinstance(value, str) and len(value) < _LONGEST_NUMBER and _NUMBER.fullmatch(value.strip()):
         value = float(value)
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
@@ -275,7 +301,7 @@ def _number(value: Any) -> float | None:
 def _one_score(said: Mapping[str, Any]) -> Any:
     given = [said[key] for key in _SCORES if key in said and _as_bool(said[key]) is None]
     if any(value != given[0] for value in given):
-        raise Unreadable(f"its scores disagree: {shorten(repr(given), 80)}")
+        raise _unexpected("one score", given)
     return given[0] if given else None
 
 
@@ -285,23 +311,22 @@ def _unit(said: Mapping[str, Any]) -> float:
         return float(holds)
     score = _number(given)
     if score is None or not 0 <= score <= 1:
-        raise Unreadable(f"expected a score from 0 to 1, got {shorten(repr(given), 80)}")
+        raise _unexpected("a score from 0 to 1", given)
     return score
 
 
 def _bare_verdict(said: Mapping[str, Any]) -> bool | None:
     """Return the yes or no of a reply that has no score: a plain yes is 1, a plain no is 0."""
-    verdicts = {_as_bool(said[key]) for key in (*_VERDICTS, "score") if key in said and not isinstance(said[key], float)}
+    verdicts = {_as_bool(said[key]) for key in _VERDICTS if key in said}
     return verdicts.pop() if len(verdicts) == 1 and "score" not in said else None
 
 
 def _level(levels: Levels, said: Mapping[str, Any]) -> int:
     given = _one_score(said)
-    match = _OUT_OF.fullmatch(given.strip()) if isinstance(given, str) and len(given) < 40 else None
+    match = _OUT_OF.fullmatch(given.strip()) if isinstance(given, str) and len(given) < _LONGEST_NUMBER else None
     value = _number(match[1]) if match and int(match[2]) == levels.high else _number(given)
     if value is None or not value.is_integer() or not levels.low <= value <= levels.high:
-        allowed = f"a whole number from {levels.low} to {levels.high}"
-        raise Unreadable(f"expected {allowed}, got {shorten(repr(given), 80)}")
+        raise _unexpected(f"a whole number from {levels.low} to {levels.high}", given)
     return int(value)
 
 
@@ -310,17 +335,17 @@ def _choice(choices: Choices, said: Mapping[str, Any]) -> str:
     labels = {choice.label for value in given if isinstance(value, str) and (choice := choices.get(value))}
     if len(labels) != 1 or not all(isinstance(v, str) and choices.get(v) for v in given):
         menu = ", ".join(c.label for c in choices.choices)
-        raise Unreadable(f"expected one of {menu}, got {shorten(repr(given), 80)}")
+        raise _unexpected(f"one of {menu}", given)
     return labels.pop()
 
 
 def _flag(ask: Ask, unit: Unit, said: Mapping[str, Any]) -> bool | None:
     if not unit.flag:
         return None
-    given = [said[key] for key in _VERDICTS if key in said]
+    given = [said[key] for key in _VERDICTS if key in said and _number(said[key]) is None]
     flags = {_as_bool(value) for value in given}
     if len(flags) == 1 and None not in flags:
         return flags.pop()
     if not flags and ask.flagless:
         return None
-    raise Unreadable(f'expected "pass": true or false, got {shorten(repr(given), 80)}')
+    raise _unexpected('"pass": true or false', given)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Literal
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from rubric.answers import Unit, YesNo
 from rubric.checks import Check
@@ -49,7 +49,7 @@ class Outcome:
         best: The outcome if everything unknown were for it.
         score: The score in 0..1; None while something is unknown.
         verdict: `pass`, `borderline` or `fail`; None while something is unknown.
-        gates: The ids of the criteria that failed the grade whatever the mean; of a negated rubric, before the negation.
+        gates: The ids of the criteria that failed the grade whatever the mean is; before any negation.
         contributions: What each resolved criterion contributes, by id.
         coverage: The share of the weight that is resolved.
         vacuous: Whether no criterion applied, so that there was nothing to fail.
@@ -75,14 +75,11 @@ class Outcome:
         return self.worst.score, self.best.score
 
 
-UNKNOWN = Outcome(
-    worst=Extreme(0.0, passed=False, gated=True),
-    best=Extreme(1.0, passed=True),
-    score=None,
-    verdict=None,
-    coverage=0.0,
-)
-"""Of a vote that was not cast, or came to nothing."""
+def unknown(rubric: Rubric) -> Outcome:
+    """Return the outcome of a vote that was not cast, or came to nothing. Negation turns gates over like the rest."""
+    worst = Extreme(0.0, passed=False, gated=not rubric.negate)
+    best = Extreme(1.0, passed=True, gated=rubric.negate)
+    return Outcome(worst, best, None, None, coverage=0.0)
 
 
 @frozen
@@ -119,18 +116,26 @@ def outcome(rubric: Rubric, findings: Sequence[Finding]) -> Outcome:
 
 
 def verdict_of(rubric: Rubric, extreme: Extreme) -> Verdict:
-    """Return the verdict in words; what fails a gate is never borderline."""
+    """Return the verdict in words; what fails a gate is never borderline. To a negated rubric a gate is welcome."""
     if extreme.passed:
         return "pass"
-    if rubric.borderline is not None and not extreme.gated and extreme.score >= rubric.borderline - TOLERANCE:
+    gated = extreme.gated and not rubric.negate
+    if rubric.borderline is not None and not gated and extreme.score >= rubric.borderline - TOLERANCE:
         return "borderline"
     return "fail"
 
 
 def mean(values: Sequence[float], weights: Sequence[float]) -> float:
-    """Return the weighted mean, computed with fractions: exact until the last rounding, and in any order the same."""
-    total = sum(map(Fraction, weights), Fraction())
-    return float(sum((Fraction(w) * Fraction(v) for v, w in zip(values, weights, strict=True)), Fraction()) / total)
+    """Return the weighted mean, in whole numbers: exact until the last rounding, and in any order the same."""
+    ratios = [(v.as_integer_ratio(), w.as_integer_ratio()) for v, w in zip(values, weights, strict=True)]
+    part = _exact_sum([(v * w, below_v * below_w) for (v, below_v), (w, below_w) in ratios])
+    return float(part / _exact_sum([weight for _, weight in ratios]))
+
+
+def _exact_sum(ratios: Sequence[tuple[int, int]]) -> Fraction:
+    """Return the sum of *ratios* whose denominators are powers of two, as those of all floats are."""
+    common = max(below for _, below in ratios)
+    return Fraction(sum(above * (common // below) for above, below in ratios), common)
 
 
 def meets(rubric: Rubric, score: float) -> bool:
@@ -144,7 +149,7 @@ def substantiated(rubric: Rubric, criterion: Criterion, finding: Scored) -> bool
     """
     Say whether *finding* has the evidence that it needs.
 
-    An absence has no span to show: a clean guard, a fact that nothing conflicts with, and an unmet criterion are exempt.
+    An absence has no span to show: a clean guard, a fact without a conflict, an unmet criterion are exempt.
     """
     if not asks_evidence(rubric, criterion) or any(e.verified for e in finding.evidence):
         return True
@@ -158,10 +163,17 @@ def substantiated(rubric: Rubric, criterion: Criterion, finding: Scored) -> bool
 
 
 def asks_evidence(rubric: Rubric, criterion: Criterion) -> bool:
-    """Say whether the judge must quote the candidate for *criterion*: trees, checks and nested rubrics have no quotes."""
-    if isinstance(criterion.answer, DecisionTree | Check | Rubric):
-        return False
-    return rubric.evidence if criterion.evidence is None else criterion.evidence
+    """Say whether the judge must quote the candidate for *criterion*: trees, checks, nested rubrics have no quotes."""
+    return _is_asked(criterion) and (rubric.evidence if criterion.evidence is None else criterion.evidence)
+
+
+def abstainable(rubric: Rubric, criterion: Criterion) -> bool:
+    """Say whether the judge may answer *criterion* with "cannot tell"."""
+    return _is_asked(criterion) and policy(rubric, criterion) != "forbid"
+
+
+def _is_asked(criterion: Criterion) -> bool:
+    return not isinstance(criterion.answer, DecisionTree | Check | Rubric)
 
 
 def policy(rubric: Rubric, criterion: Criterion) -> str | float:
@@ -173,7 +185,7 @@ def _inner(criterion: Criterion, finding: Finding) -> Outcome | None:
     """Return what the findings of a nested rubric come to: once, for both extremes."""
     if not isinstance(criterion.answer, Rubric) or not isinstance(finding, Scored | Unjudged):
         return None
-    return outcome(criterion.answer, finding.parts) if finding.parts else UNKNOWN
+    return outcome(criterion.answer, finding.parts) if finding.parts else unknown(criterion.answer)
 
 
 def _parts(
@@ -184,7 +196,9 @@ def _parts(
     return [part for part in made if part is not None]
 
 
-def _part(rubric: Rubric, criterion: Criterion, finding: Finding, nested: Outcome | None, *, best: bool) -> _Part | None:
+def _part(
+    rubric: Rubric, criterion: Criterion, finding: Finding, nested: Outcome | None, *, best: bool
+) -> _Part | None:
     if nested is not None:
         return _nested(criterion, nested, best=best)
     match finding:
@@ -195,18 +209,33 @@ def _part(rubric: Rubric, criterion: Criterion, finding: Finding, nested: Outcom
         case Scored() if not substantiated(rubric, criterion, finding):
             return _Part(criterion, 0.0, holds=False, gated=True)
         case Scored():
-            return _judged(rubric, criterion, finding.score, finding.flag, resolved=True)
+            return _judged(rubric, criterion, finding.score, flag=finding.flag, resolved=True)
         case Unjudged():
-            raw = finding.high if best != (criterion.polarity == "guard") else finding.low
-            return _judged(rubric, criterion, raw, best, resolved=False)
+            return _open(rubric, criterion, finding.low, finding.high, best=best)
 
 
-def _judged(rubric: Rubric, criterion: Criterion, score: float, flag: bool | None, *, resolved: bool) -> _Part:
+def _judged(rubric: Rubric, criterion: Criterion, score: float, *, flag: bool | None, resolved: bool) -> _Part:
     contribution = 1 - score if criterion.polarity == "guard" else score
     disowned = criterion.answer == Unit(flag=True) and flag is False
     holds = not disowned if isinstance(criterion.answer, Unit) else contribution == 1
-    gated = disowned or _below_gate(rubric, criterion, contribution)
+    most_say_no = isinstance(criterion.answer, YesNo | Check) and contribution < EVEN
+    gated = disowned or _below_gate(rubric, criterion, 0.0 if most_say_no else contribution)
     return _Part(criterion, contribution, holds=holds, gated=gated, resolved=float(resolved))
+
+
+def _open(rubric: Rubric, criterion: Criterion, low: float, high: float, *, best: bool) -> _Part:
+    """
+    Settle a criterion whose verdict is missing, and may lie anywhere from *low* to *high*.
+
+    A judge may still abstain where it is allowed to, or fail to quote: then any contribution is possible, and a gate.
+    """
+    quoted = asks_evidence(rubric, criterion)
+    if quoted or abstainable(rubric, criterion):
+        low, high = 0.0, 1.0
+    raw = high if best != (criterion.polarity == "guard") else low
+    part = _judged(rubric, criterion, raw, flag=best, resolved=False)
+    dreaded = quoted or (abstainable(rubric, criterion) and policy(rubric, criterion) == "fail")
+    return evolve(part, gated=part.gated or (dreaded and not best))
 
 
 def _below_gate(rubric: Rubric, criterion: Criterion, contribution: float) -> bool:
@@ -234,8 +263,7 @@ def _abstained(rubric: Rubric, criterion: Criterion, *, best: bool) -> _Part | N
         case "exclude":
             return None
         case "forbid":
-            score = float(best != (criterion.polarity == "guard"))
-            return _judged(rubric, criterion, score, best, resolved=False)
+            return _open(rubric, criterion, 0.0, 1.0, best=best)
         case "fail":
             return _Part(criterion, 0.0, holds=False, gated=True)
         case "zero":
@@ -247,7 +275,7 @@ def _abstained(rubric: Rubric, criterion: Criterion, *, best: bool) -> _Part | N
 
 def _extreme(rubric: Rubric, parts: Sequence[_Part], *, best: bool) -> Extreme:
     if not parts:  # every judge abstained: nothing is known
-        return UNKNOWN.best if best else UNKNOWN.worst
+        return unknown(rubric).best if best else unknown(rubric).worst
     contributions = [p.contribution for p in parts]
     if rubric.aggregation == "min":
         score = min(contributions)

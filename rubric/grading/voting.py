@@ -7,6 +7,7 @@ A vote that came to nothing, or was not cast, is settled twice like any other un
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fractions import Fraction
 from statistics import fmean
 from typing import assert_never
 
@@ -17,7 +18,6 @@ from rubric.findings import Abstained, Finding, NotApplicable, Scored, Unjudged
 from rubric.grading.scoring import (
     EVEN,
     TOLERANCE,
-    UNKNOWN,
     Extreme,
     Outcome,
     asks_evidence,
@@ -25,9 +25,10 @@ from rubric.grading.scoring import (
     meets,
     outcome,
     substantiated,
+    unknown,
     verdict_of,
 )
-from rubric.judges import Jury, Panel, passes_needed
+from rubric.judges import Judge, Jury, Panel, passes_needed
 from rubric.rubrics import Rubric
 from rubric.trees import DecisionTree
 
@@ -35,6 +36,11 @@ from rubric.trees import DecisionTree
 def size_of(rule: Jury | Panel) -> int:
     """Return how many votes *rule* has."""
     return rule.size if isinstance(rule, Jury) else len(rule.judges)
+
+
+def members_of(rule: Jury | Panel) -> Sequence[Judge | Jury | Panel]:
+    """Return who casts the votes of *rule*, in order."""
+    return (rule.judge,) * rule.size if isinstance(rule, Jury) else rule.judges
 
 
 def tally(rule: Jury | Panel, rubric: Rubric, votes: Sequence[Outcome]) -> Outcome:
@@ -45,15 +51,16 @@ def tally(rule: Jury | Panel, rubric: Rubric, votes: Sequence[Outcome]) -> Outco
     the missing votes cannot change stands without them.
     """
     cast = list(votes)
+    if cast and all(vote.vacuous for vote in cast):
+        return cast[0]
     dead = [v for v in cast if v.score is None]
     if dead and rule.quorum is not None and len(cast) - len(dead) >= rule.quorum:
         kept = [i for i, vote in enumerate(cast) if vote.score is not None]
         rule, cast = _only(rule, kept, len(cast)), [cast[i] for i in kept]
         dead = []
-    whole = cast + [UNKNOWN] * (size_of(rule) - len(cast))
+    whole = cast + [unknown(rubric)] * (size_of(rule) - len(cast))
     worst, best = _combined(rule, rubric, whole, best=False), _combined(rule, rubric, whole, best=True)
-    decided = not dead and bool(cast) and worst.passed == best.passed
-    if not decided:
+    if dead or not cast or not _agree(rubric, worst, best):
         return Outcome(worst, best, None, None, coverage=_coverage(cast, size_of(rule)))
     score = mean([v.score for v in cast if v.score is not None], _weights(rule)[: len(cast)])
     settled = Extreme(score, worst.passed, gated=_gated(rule, cast))
@@ -64,17 +71,24 @@ def tally(rule: Jury | Panel, rubric: Rubric, votes: Sequence[Outcome]) -> Outco
         score,
         verdict_of(rubric, settled),
         gates=tuple(dict.fromkeys(gate for vote in cast for gate in vote.gates)) if counts else (),
-        vacuous=all(vote.vacuous for vote in cast),
     )
 
 
 def is_decided(rule: Jury | Panel, rubric: Rubric, votes: Sequence[Outcome]) -> bool:
-    """Say whether the votes that are left cannot change the verdict any more."""
+    """Say whether there are no votes left, or none that could change the verdict."""
+    if len(votes) == size_of(rule):
+        return True
     if not votes or not rule.early_stop:
-        return len(votes) >= size_of(rule)
+        return False
     if rule.quorum is not None and sum(v.score is not None for v in votes) < rule.quorum:
         return False
-    return tally(rule, rubric, votes).passed is not None
+    came_to = tally(rule, rubric, votes)
+    return _agree(rubric, came_to.worst, came_to.best)
+
+
+def _agree(rubric: Rubric, worst: Extreme, best: Extreme) -> bool:
+    """Say whether all that is unknown leaves the verdict as it is: whether a fail is borderline is part of it."""
+    return verdict_of(rubric, worst) == verdict_of(rubric, best)
 
 
 def _only(rule: Jury | Panel, kept: Sequence[int], cast: int) -> Jury | Panel:
@@ -148,11 +162,11 @@ def median(values: Sequence[float], weights: Sequence[float]) -> float:
 
 def medians(values: Sequence[float], weights: Sequence[float]) -> tuple[float, float]:
     """Return the lower and the upper weighted median; they differ where half of the weight lies on each side."""
-    ordered = sorted(zip(values, weights, strict=True))
-    half, seen = sum(weights) / 2, 0.0
+    ordered = sorted(zip(values, map(Fraction, weights), strict=True))
+    half, seen = sum((weight for _, weight in ordered), Fraction()) / 2, Fraction()
     for index, (value, weight) in enumerate(ordered):
         seen += weight
-        if abs(seen - half) <= TOLERANCE * half and index + 1 < len(ordered):
+        if abs(seen - half) <= Fraction(TOLERANCE) * half and index + 1 < len(ordered):
             return value, ordered[index + 1][0]
         if seen > half:
             return value, value
@@ -191,11 +205,11 @@ def pool(rubric: Rubric, votes: Sequence[Sequence[Finding]], how: Pooling) -> tu
 
 def _pooled(rubric: Rubric, criterion: Criterion, votes: Sequence[Finding], how: Pooling) -> Finding:
     """Failed votes come first: they are no verdict. Then what does not apply, then abstentions, which have no score."""
-    weights = how.weights or (1,) * len(votes)
+    weights = (how.weights or (1,) * len(votes))[: len(votes)]
     dead = [v for v in votes if isinstance(v, Unjudged)]
     needed = len(votes) if how.quorum is None else how.quorum
     if dead and len(votes) - len(dead) < needed:
-        return _pooled_dead(criterion, votes, weights, dead[0])
+        return _pooled_dead(criterion, votes, weights, how, dead[0])
     scored = [(v, w) for v, w in zip(votes, weights, strict=True) if isinstance(v, Scored)]
     if not scored:
         absent = next((v for v in votes if isinstance(v, Abstained)), None)
@@ -234,7 +248,7 @@ def _pooled_scores(
 
 
 def _middle(raw: Sequence[float], weights: Sequence[float], how: Pooling, *, guard: bool) -> float:
-    """Return the pooled score. A majority is the median that leans as the tie break says: for yes and no, the majority."""
+    """Return the pooled score. A majority is the median that leans as the tie break says."""
     match how.aggregate:
         case "median":
             return median(raw, weights)
@@ -246,11 +260,11 @@ def _middle(raw: Sequence[float], weights: Sequence[float], how: Pooling, *, gua
 
 
 def _pooled_dead(
-    criterion: Criterion, votes: Sequence[Finding], weights: Sequence[float], dead: Unjudged
+    criterion: Criterion, votes: Sequence[Finding], weights: Sequence[float], how: Pooling, dead: Unjudged
 ) -> Unjudged:
+    guard = criterion.polarity == "guard"
     known = [(v.score, v.score) if isinstance(v, Scored) else (0.0, 1.0) for v in votes]
     lows = [v.low if isinstance(v, Unjudged) else low for v, (low, _) in zip(votes, known, strict=True)]
     highs = [v.high if isinstance(v, Unjudged) else high for v, (_, high) in zip(votes, known, strict=True)]
-    return Unjudged(
-        criterion.id, dead.failure, dead.text, mean(lows, weights), mean(highs, weights), votes=tuple(votes)
-    )
+    low, high = (_middle(extremes, weights, how, guard=guard) for extremes in (lows, highs))
+    return Unjudged(criterion.id, dead.failure, dead.text, low, high, votes=tuple(votes))

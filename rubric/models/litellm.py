@@ -1,5 +1,5 @@
 """
-Any model of any vendor, through LiteLLM: the only module that names it.
+Any model of any vendor, through LiteLLM: all that names it is here and in `clients`.
 
 LiteLLM is imported on the first call, with its fetches, its `.env` loading and its chatter switched off. All calls run
 on the background loop of `rubric.loops`, since its clients outlive the loops of callers. Its retries are off.
@@ -21,6 +21,7 @@ from rubric.errors import ModelError
 from rubric.exchanges import Failure, Reply
 from rubric.mappings import thaw
 from rubric.models.classifying import failure_of
+from rubric.models.clients import client_for
 from rubric.models.completions import reply_from
 from rubric.models.contents import chat
 from rubric.models.credentials import borrowed
@@ -155,12 +156,13 @@ def vendor_of(model: str) -> tuple[str, str]:
 
 async def _answer(ask: Ask) -> Reply:
     params = ask.judge.params
-    extra = borrowed(vendor_of(ask.judge.name)[1], params)
+    provider = vendor_of(ask.judge.name)[1]
+    extra = borrowed(provider, params)
     try:
         wanted, unsent = _sendable(ask.judge)
         _skip_unwanted_logging()
         async with asyncio.timeout(ask.judge.timeout):
-            response = await library().acompletion(**_request(ask), **wanted, **extra)
+            response = await library().acompletion(**_request(ask), **wanted, **extra, **client_for(library(), provider))
     except TimeoutError:
         message = f"no whole answer within {ask.judge.timeout:g} seconds"
         raise ModelError(Failure("timeout", message, in_doubt=True)) from None

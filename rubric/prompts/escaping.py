@@ -1,4 +1,11 @@
-"""What a stranger's text may hide: invisible characters are shown escaped, and flagged."""
+"""
+What a stranger's text may hide: invisible characters are shown escaped, and flagged.
+
+Not flagged is what people write: joiners and variation selectors within emoji, the flags of England, Scotland and Wales
+(the only tag sequences in use), joiners in scripts that are spelt with them, and zero-width spaces in scripts that are
+written without spaces. Direction marks are flagged in every script: they change what people see, and not what a judge
+reads.
+"""
 
 from __future__ import annotations
 
@@ -6,26 +13,44 @@ import re
 import unicodedata
 from collections import Counter
 
-_JOINER = "\u200d"
-_VARIATION = "\ufe0f"
-_PLAIN = {"\n", "\r", "\t"}
-_SPECIAL = re.compile(r"<\|[a-z_]{2,40}\|>|\[/?INST\]|<</?SYS>>|</?s>", re.IGNORECASE)
-_SUSPECT = re.compile("[^\\t\\n\\r\\x20-\\x7e\\xa0-\\xac\\xae-\\u02ff]")
-"""What may have to be escaped: everything but printable ASCII and Latin letters, so that most texts are passed at once."""
+_FLAGS = "|".join(
+    "🏴" + name.translate({ord(c): 0xE0000 + ord(c) for c in name}) for name in ("gbeng", "gbsct", "gbwls")
+)
+_COMMON = "\\t\\n\\r\\x20-\\x7e\\xa0-\\xac\\xae-\\u02ff\\u0410-\\u044f\\u3041-\\u30ff\\u4e00-\\u9fff\\uac00-\\ud7a3"
+_SUSPECT = re.compile(f"(?:{_FLAGS})\U000e007f|[^{_COMMON}]")
+"""What may have to be escaped. It leaves out what most texts are made of, so that those are passed at once."""
+
+_TOKEN = re.compile(
+    r"<[|\uff5c][\w▁]{2,40}[|\uff5c]>|<(?:start|end)_of_turn>|\[/?INST\]|<</?SYS>>|</?s>|<[be]os>", re.IGNORECASE
+)
+
+_BLANKS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0")
+"""Letters and marks, by their category, of which nothing is to be seen."""
+
+_DRAWN = frozenset("\u0600\u0601\u0602\u0603\u0604\u0605\u06dd\u070f\u0890\u0891\u08e2")
+"""Signs of Arabic and Syriac that count as format characters, and are drawn."""
+
+_NEVER = re.compile("[\ufdd0-\ufdef\ufff0-\uffff\U000e0000-\U0010ffff]")
+"""Points without a character that will never have one; on others a newer Unicode may have put this year's emoji."""
+
+_ZWSP, _ZWNJ, _ZWJ = "\u200b", "\u200c", "\u200d"
+_TEXT_STYLE, _EMOJI_STYLE = "\ufe0e", "\ufe0f"
+_VIRAMA = 9
+"""The combining class of the signs that silence a vowel; a joiner after one says how to draw it."""
 
 
 def visible(text: str) -> tuple[str, tuple[str, ...]]:
     """
     Return *text* with its invisible characters as `\\u{...}`, and a warning for each kind of thing that was found.
 
-    Escaped are tags, zero-width and bidi controls, control characters, private use, lone surrogates and variation
-    selectors; not what belongs to an emoji sequence, or joins the letters of a script that is written with joiners.
+    Escaped are tags, zero-width characters and direction marks, control characters, private use, half surrogates,
+    blank letters and variation selectors, each where it does not belong.
     """
     found: Counter[str] = Counter()
 
     def escape(match: re.Match[str]) -> str:
         char = match[0]
-        if not _is_hidden(char, text, match.start()):
+        if len(char) > 1 or not _is_hidden(char, text, match.start()):
             return char
         found[f"U+{ord(char):04X}"] += 1
         return f"\\u{{{ord(char):x}}}"
@@ -35,48 +60,69 @@ def visible(text: str) -> tuple[str, tuple[str, ...]]:
     if found:
         names = ", ".join(f"{count} × {name}" for name, count in found.most_common(5))
         warnings.append(f"the candidate has invisible characters, shown to the judge as escapes: {names}")
-    if match := _SPECIAL.search(text):
+    if match := _TOKEN.search(text):
         warnings.append(f"the candidate has a chat-template token: {match[0]}")
     return shown, tuple(warnings)
 
 
 def _is_hidden(char: str, text: str, at: int) -> bool:
-    category = unicodedata.category(char)
-    if char in _PLAIN:
+    before, after = text[at - 1 : at], text[at + 1 : at + 2]
+    match unicodedata.category(char):
+        case "Cc" | "Co" | "Cs":
+            return True
+        case "Cn":
+            return _NEVER.match(char) is not None
+        case "Cf":
+            return char not in _DRAWN and not _belongs(char, text, at)
+        case "Mn" if "\ufe00" <= char <= _EMOJI_STYLE or "\U000e0100" <= char <= "\U000e01ef":
+            return not (char in (_TEXT_STYLE, _EMOJI_STYLE) and _takes_style(before, after))
+        case _:
+            return char in _BLANKS
+
+
+def _belongs(char: str, text: str, at: int) -> bool:
+    """Say whether the format character at *at* stands where emoji and scripts need one."""
+    before, after = text[at - 1 : at], text[at + 1 : at + 2]
+    if char == _ZWSP:
+        return _is_unspaced(before) and _is_unspaced(after)
+    if char not in (_ZWNJ, _ZWJ) or not before:
         return False
-    if category in ("Cc", "Co", "Cs", "Cn"):
+    if unicodedata.combining(before) == _VIRAMA or (char == _ZWJ and _is_arabic(before)):
         return True
-    if _is_selector(char):
-        return not (char in "\ufe0e\ufe0f" and at > 0 and _is_pictorial(text[at - 1]))
-    if category != "Cf":
-        return False
-    if char in ("\u200c", _JOINER):
-        return not _joins(text, at)
-    return True
+    if char == _ZWJ and _is_pictorial(after):
+        return _is_pictorial(text[at - 2 : at - 1] if before == _EMOJI_STYLE else before)
+    return _is_letter(before) and _is_letter(after) and (_is_joined(before) or _is_joined(after))
 
 
-def _is_selector(char: str) -> bool:
-    return "\ufe00" <= char <= "\ufe0f" or "\U000e0100" <= char <= "\U000e01ef"
+def _takes_style(before: str, after: str) -> bool:
+    if before and before in "0123456789#*":
+        return after == "\u20e3"  # a keycap
+    return _is_pictorial(before)
 
 
 def _is_pictorial(char: str) -> bool:
-    return unicodedata.category(char) in ("So", "Sk", "Po", "Sm") or char.isdigit() or char in "#*\u200d"
-
-
-def _joins(text: str, at: int) -> bool:
-    """Say whether the joiner at *at* stands where scripts and emoji need one: between two such characters."""
-    before = text[at - 1] if at else ""
-    if before == _VARIATION and at > 1:
-        before = text[at - 2]
-    after = text[at + 1] if at + 1 < len(text) else ""
-    if not before or not after:
+    if not char or char < "\xa9":
         return False
-    if _is_pictorial(before) and _is_pictorial(after):
-        return True
-    return _needs_joiners(before) and _needs_joiners(after)
+    return (
+        "\U0001f000" <= char <= "\U0001faff"
+        or char in "\u203c\u2049\u2139\u3030\u303d"
+        or unicodedata.category(char) in ("So", "Sm")
+    )
 
 
-def _needs_joiners(char: str) -> bool:
+def _is_letter(char: str) -> bool:
+    return bool(char) and unicodedata.category(char)[0] in "LMN" and char not in _BLANKS
+
+
+def _is_joined(char: str) -> bool:
     """Arabic, Syriac, Indic and their neighbours are written with joiners; Latin, Greek, Cyrillic and Han are not."""
-    point = ord(char)
-    return 0x0600 <= point <= 0x1AFF or 0xA800 <= point <= 0xABFF or 0xFB50 <= point <= 0xFDFF or 0xFE70 <= point <= 0xFEFC
+    return "\u0600" <= char <= "\u1aff" or "\ua800" <= char <= "\uabff" or "\ufb50" <= char <= "\ufefc"
+
+
+def _is_arabic(char: str) -> bool:
+    return "\u0600" <= char <= "\u08ff" and _is_letter(char)
+
+
+def _is_unspaced(char: str) -> bool:
+    """Say whether *char* is of a script without spaces: Thai, Lao, Burmese, Khmer."""
+    return "\u0e00" <= char <= "\u0eff" or "\u1000" <= char <= "\u109f" or "\u1780" <= char <= "\u17ff"

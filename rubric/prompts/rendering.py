@@ -1,7 +1,7 @@
 """
 Prompt text is data: Markdown files beside this module, and one substitution of declared slots.
 
-A slot is `{{ name }}`. Values are put in once and never looked at again, so nothing in a candidate can act as a template.
+A slot is `{{ name }}`. Values are put in once and never looked at again: no candidate can act as a template.
 """
 
 from __future__ import annotations
@@ -11,10 +11,11 @@ import re
 from collections.abc import Mapping
 from functools import lru_cache
 from importlib.resources import files
-from typing import get_args
+from typing import Any, cast, get_args
 
 from rubric.errors import DefinitionError
 from rubric.exchanges import Outgoing, Role
+from rubric.showing import shorten
 from rubric.validating import suggest
 
 _SLOT = re.compile(r"\{\{\s*([^\W\d]\w*(?:\.\w+)*)\s*\}\}")
@@ -60,13 +61,16 @@ def _as_messages(template: str) -> list[tuple[Role, str]] | None:
         return None
     try:
         parsed = json.loads(template)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
-    messages: list[tuple[Role, str]] = []
-    for index, message in enumerate(parsed):
-        role, content = (message.get("role"), message.get("content")) if isinstance(message, dict) else (None, None)
-        if role not in get_args(Role) or not isinstance(content, str):
-            allowed = "{'role': 'system' | 'user' | 'assistant', 'content': text}"
-            raise DefinitionError(f"prompt[{index}]", f"expected {allowed}, got {message!r:.200}")
-        messages.append((role, content))
-    return messages
+    if not parsed:
+        raise DefinitionError("prompt", "expected at least one message, got an empty list")
+    return [_as_message(index, message) for index, message in enumerate(parsed)]
+
+
+def _as_message(index: int, message: Any) -> tuple[Role, str]:
+    role, content = (message.get("role"), message.get("content")) if isinstance(message, dict) else (None, None)
+    if role not in get_args(Role) or not isinstance(content, str):
+        allowed = "{'role': 'system' | 'user' | 'assistant', 'content': text}"
+        raise DefinitionError(f"prompt[{index}]", f"expected {allowed}, got {shorten(repr(message))}")
+    return cast("Role", role), content

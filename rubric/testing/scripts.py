@@ -11,8 +11,13 @@ from attrs import field, frozen
 
 from rubric.errors import ModelError
 from rubric.exchanges import Ask, Failure, Reply, Usage
+from rubric.validating import as_tuple
 
 __all__ = ["Says", "ScriptedModel", "reply_to"]
+
+
+def _as_quotes(value: Iterable[str]) -> tuple[str, ...]:
+    return as_tuple("evidence", value, str, "texts")
 
 
 @frozen
@@ -28,7 +33,7 @@ class Says:
 
     value: bool | float | str | None
     reason: str = "as scripted"
-    evidence: tuple[str, ...] = field(default=(), converter=tuple)
+    evidence: tuple[str, ...] = field(default=(), converter=_as_quotes)
     flag: bool | None = None
 
 

@@ -1,0 +1,35 @@
+"""A synchronous driver of the grading flow, for tests: it carries each ask to the scripted model of its judge."""
+
+from __future__ import annotations
+
+from rubric import Candidate, Grade, Judge, Jury, ModelError, Panel, Rubric, Ungraded, flow
+from rubric.exchanges import Ask, Failure, Reply
+from rubric.testing import ScriptedModel
+
+REPLY = "The 2.3.0 release added per-tenant rate limits."
+"""What is graded, where the test does not care."""
+
+
+def carry(ask: Ask) -> Reply | Failure:
+    """Return what the model of *ask* answers; a scripted model never waits, so it needs no event loop."""
+    assert isinstance(ask.judge.model, ScriptedModel)
+    try:
+        ask.judge.model.answer(ask).send(None)
+    except ModelError as problem:
+        return problem.failure
+    except StopIteration as end:
+        reply: Reply = end.value
+        return reply
+    raise AssertionError
+
+
+def drive(rubric: Rubric, judge: Judge | Jury | Panel, candidate: Candidate | str = REPLY) -> Grade | Ungraded:
+    """Return what *candidate* comes to."""
+    steps = flow(Candidate.of(candidate), rubric, judge)
+    try:
+        batch = next(steps)
+        while True:
+            batch = steps.send(tuple(carry(ask) for ask in batch))
+    except StopIteration as end:
+        result: Grade | Ungraded = end.value
+        return result
