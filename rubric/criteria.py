@@ -168,9 +168,7 @@ class Criterion(Shown):
     _positional = ("text",)
 
     text: str = field(validator=text)
-    id: str = field(
-        default=Factory(_own_slug, takes_self=True), kw_only=True, converter=_as_id, validator=identifier
-    )
+    id: str = field(default=Factory(_own_slug, takes_self=True), kw_only=True, converter=_as_id, validator=identifier)
     answer: Answer = field(factory=YesNo, kw_only=True, validator=_answer)
     polarity: Polarity = field(default="satisfy", kw_only=True, validator=one_of(*POLARITIES))
     weight: float = field(default=1, kw_only=True, validator=number(0, above=True))

@@ -265,5 +265,3 @@ def as_judge(value: Bench | str | Function | Model | Iterable[Any], /) -> Judge 
     if isinstance(value, list | tuple):
         return Panel(value)
     return Judge(cast("str | Function | Model", value))
-
-

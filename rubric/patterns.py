@@ -64,6 +64,7 @@ def _compiled(pattern: str | bytes) -> Any:
     options.log_errors = False
     if isinstance(pattern, bytes):
         options.encoding = re2.Options.Encoding.LATIN1
+    options.never_capture = True  # groups would cost a slower engine, and nobody reads them
     options.max_mem = 8 << 20
     try:
         return re2.compile(pattern, options)

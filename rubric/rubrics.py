@@ -360,5 +360,3 @@ def _answer_words(answer: Answer) -> str:
             return f"rubric {answer.name!r}" if answer.name else "rubric"
         case _:
             return f"check: {answer}"
-
-

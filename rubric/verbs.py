@@ -48,9 +48,7 @@ async def agrade(candidate: Candidate | str, rubric: Rubric | str, judge: Judgin
     return whole(await _result(candidate, rubric, judge))
 
 
-async def _result(
-    candidate: Candidate | str, rubric: Rubric | str, judge: Judging | None
-) -> Grade | Ungraded:
+async def _result(candidate: Candidate | str, rubric: Rubric | str, judge: Judging | None) -> Grade | Ungraded:
     bench = default_judge() if judge is None else as_judge(judge)
     return await run(flow(Candidate.of(candidate), _as_rubric(rubric), bench))
 

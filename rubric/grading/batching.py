@@ -35,9 +35,7 @@ def together(members: Sequence[Steps[T]]) -> Steps[list[T]]:
     return [results[index] for index in range(len(members))]
 
 
-def _advance(
-    member: Steps[T], index: int, got: Got | None, results: dict[int, T], pending: dict[int, Batch]
-) -> None:
+def _advance(member: Steps[T], index: int, got: Got | None, results: dict[int, T], pending: dict[int, Batch]) -> None:
     try:
         pending[index] = next(member) if got is None else member.send(got)
     except StopIteration as end:

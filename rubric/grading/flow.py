@@ -152,9 +152,7 @@ def _judge(case: Case, judge: Judge, vote: int) -> Steps[Result]:
     session = Session(case, judge, vote, log)
     findings = yield from session.findings(case.rubric)
     warnings = [*case.brief.warnings, *log.warnings(), *_contradictory(findings)]
-    return conclude(
-        case.rubric, judge, findings, usage=log.usage(), failures=log.failures(), warnings=warnings
-    )
+    return conclude(case.rubric, judge, findings, usage=log.usage(), failures=log.failures(), warnings=warnings)
 
 
 def _contradictory(findings: Sequence[Finding]) -> Iterator[str]:

@@ -104,9 +104,7 @@ def _words(low: int, high: int) -> str:
     return str(low) if low == high else f"{low} to {high}"
 
 
-def plan_one(
-    candidate: Candidate, rubric: Rubric, judge: Judge | Jury | Panel, *, count: Count, price: Price
-) -> Plan:
+def plan_one(candidate: Candidate, rubric: Rubric, judge: Judge | Jury | Panel, *, count: Count, price: Price) -> Plan:
     """
     Return what grading one *candidate* would take.
 
@@ -127,9 +125,7 @@ def plan_one(
     return _of_bench(rubric, judge, of_judge)
 
 
-def _of_bench(
-    rubric: Rubric, judge: Judge | Jury | Panel, of_judge: Callable[[Judge], Plan], vote: int = 0
-) -> Plan:
+def _of_bench(rubric: Rubric, judge: Judge | Jury | Panel, of_judge: Callable[[Judge], Plan], vote: int = 0) -> Plan:
     match judge:
         case Judge():
             plan = of_judge(judge)

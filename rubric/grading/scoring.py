@@ -188,9 +188,7 @@ def _inner(criterion: Criterion, finding: Finding) -> Outcome | None:
     return outcome(criterion.answer, finding.parts) if finding.parts else unknown(criterion.answer)
 
 
-def _parts(
-    rubric: Rubric, findings: Sequence[Finding], inner: Sequence[Outcome | None], *, best: bool
-) -> list[_Part]:
+def _parts(rubric: Rubric, findings: Sequence[Finding], inner: Sequence[Outcome | None], *, best: bool) -> list[_Part]:
     triples = zip(rubric.judged, findings, inner, strict=True)
     made = (_part(rubric, criterion, finding, nested, best=best) for criterion, finding, nested in triples)
     return [part for part in made if part is not None]

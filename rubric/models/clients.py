@@ -17,7 +17,7 @@ _NAME = "rubric-sends-once"
 
 
 def client_for(litellm: Any, provider: str) -> dict[str, Any]:
-    """Return the argument that gives *provider* a client that sends once; nothing for vendors with clients of others."""
+    """Return the argument that gives *provider* a client that sends once; nothing where clients are of another kind."""
     if provider not in _TAKERS:
         return {}
     kept = litellm.in_memory_llm_clients_cache  # whoever closes LiteLLM's clients, or forgets them, does so with ours

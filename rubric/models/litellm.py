@@ -162,7 +162,9 @@ async def _answer(ask: Ask) -> Reply:
         wanted, unsent = _sendable(ask.judge)
         _skip_unwanted_logging()
         async with asyncio.timeout(ask.judge.timeout):
-            response = await library().acompletion(**_request(ask), **wanted, **extra, **client_for(library(), provider))
+            response = await library().acompletion(
+                **_request(ask), **wanted, **extra, **client_for(library(), provider)
+            )
     except TimeoutError:
         message = f"no whole answer within {ask.judge.timeout:g} seconds"
         raise ModelError(Failure("timeout", message, in_doubt=True)) from None
