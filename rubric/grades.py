@@ -15,8 +15,9 @@ from rubric import displays
 from rubric.errors import DefinitionError
 from rubric.exchanges import Failure, Usage
 from rubric.findings import Finding, NotApplicable, Scored, Step, Unjudged
+from rubric.grading.pooling import Pooling, pool
 from rubric.grading.scoring import Extreme, Outcome, Verdict, outcome, unknown
-from rubric.grading.voting import Pooling, members_of, pool, size_of, tally
+from rubric.grading.voting import members_of, size_of, tally
 from rubric.judges import Judge, Jury, Panel
 from rubric.mappings import FrozenMap
 from rubric.rubrics import Rubric

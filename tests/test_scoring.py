@@ -26,7 +26,8 @@ from rubric import (
     ask,
 )
 from rubric.findings import Finding
-from rubric.grading.scoring import Outcome, mean, outcome
+from rubric.grading.averaging import mean
+from rubric.grading.scoring import Outcome, outcome
 
 from .findings import GONE, INVENTED, QUOTED, Known, at_stage, cases
 

@@ -8,7 +8,6 @@ What is not known yet is settled twice, at its worst and at its best; the two ou
 from __future__ import annotations
 
 from collections.abc import Sequence
-from fractions import Fraction
 from typing import Literal
 
 from attrs import evolve, frozen
@@ -17,12 +16,10 @@ from rubric.answers import Unit, YesNo
 from rubric.checks import Check
 from rubric.criteria import Criterion
 from rubric.findings import Abstained, Finding, NotApplicable, Scored, Unjudged
+from rubric.grading.averaging import TOLERANCE, mean
 from rubric.mappings import FrozenMap
 from rubric.rubrics import Rubric
 from rubric.trees import DecisionTree
-
-TOLERANCE = 1e-9
-"""How far below a threshold a score may lie and still meet it: 0.7999999999999999 meets 0.8."""
 
 EVEN = 0.5
 """Where yes begins, for a score that stands for a yes or a no."""
@@ -123,19 +120,6 @@ def verdict_of(rubric: Rubric, extreme: Extreme) -> Verdict:
     if rubric.borderline is not None and not gated and extreme.score >= rubric.borderline - TOLERANCE:
         return "borderline"
     return "fail"
-
-
-def mean(values: Sequence[float], weights: Sequence[float]) -> float:
-    """Return the weighted mean, in whole numbers: exact until the last rounding, and in any order the same."""
-    ratios = [(v.as_integer_ratio(), w.as_integer_ratio()) for v, w in zip(values, weights, strict=True)]
-    part = _exact_sum([(v * w, below_v * below_w) for (v, below_v), (w, below_w) in ratios])
-    return float(part / _exact_sum([weight for _, weight in ratios]))
-
-
-def _exact_sum(ratios: Sequence[tuple[int, int]]) -> Fraction:
-    """Return the sum of *ratios* whose denominators are powers of two, as those of all floats are."""
-    common = max(below for _, below in ratios)
-    return Fraction(sum(above * (common // below) for above, below in ratios), common)
 
 
 def meets(rubric: Rubric, score: float) -> bool:
