@@ -196,7 +196,7 @@ def improvised(seed: object, *, failing: float = 0, unreadable: float = 0) -> Ca
 
 
 def _chance(*parts: object) -> random.Random:
-    return random.Random(repr(parts))  # noqa: S311 - no secret hangs on it
+    return random.Random(repr(parts))
 
 
 def _said(ask: Ask, criterion: Criterion, chance: random.Random) -> Says:

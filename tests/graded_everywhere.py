@@ -8,7 +8,6 @@ from concurrent.futures import ThreadPoolExecutor
 from math import isclose
 
 from rubric import Grade, Judge, Jury, Panel, agrade, grade
-
 from tests.everything import CALLS, CANDIDATE, EVERYTHING, SCORE
 
 

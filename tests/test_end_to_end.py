@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from rubric import Candidate, Criterion, Grade, Judge, Rubric, Unit, grade, plan
 
+from rubric import Candidate, Criterion, Grade, Judge, Rubric, Unit, grade, plan
 from tests.everything import CALLS, CANDIDATE, EVERYTHING, QUOTE, VERDICTS
 from tests.judging import Judging
 from tests.servers import Endpoint, Server, prompt_of

@@ -1,0 +1,55 @@
+"""How Sphinx builds these pages."""
+
+from __future__ import annotations
+
+from importlib.metadata import version as version_of
+from typing import TYPE_CHECKING
+
+import rubric
+from rubric.grading import reading
+
+if TYPE_CHECKING:
+    from docutils.nodes import Element, reference
+    from sphinx.addnodes import pending_xref
+    from sphinx.application import Sphinx
+    from sphinx.environment import BuildEnvironment
+
+project = "rubric"
+author = "The rubric authors"
+copyright = "2026, the rubric authors"
+release = version = version_of("rubric-grade")
+
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+myst_enable_extensions = ["deflist", "substitution"]
+myst_substitutions = {"reply_table": reading.__doc__}
+myst_heading_anchors = 3
+exclude_patterns = ["_build", "examples"]
+
+html_theme = "furo"
+html_title = f"rubric {release}"
+
+default_role = "code"
+autodoc_member_order = "bysource"
+autodoc_typehints = "signature"
+autodoc_default_options = {"members": True}
+autodoc_typehints_format = "short"
+python_use_unqualified_type_names = True
+napoleon_google_docstring = True
+napoleon_numpy_docstring = False
+
+# Public names must resolve; what annotations name besides (other packages, inner modules) has no page here.
+nitpick_ignore_regex = [(r"py:.*", r"(?!rubric\.\w+$).*")]
+
+
+def to_public_name(app: Sphinx, env: BuildEnvironment, node: pending_xref, content: Element) -> reference | None:
+    """Let a reference to the module that defines a name lead to the public name."""
+    name = node.get("reftarget", "").rpartition(".")[2]
+    if name not in rubric.__all__:
+        return None
+    domain = env.get_domain("py")
+    return domain.resolve_xref(env, node["refdoc"], app.builder, "obj", f"rubric.{name}", node, content)
+
+
+def setup(app: Sphinx) -> None:
+    """Called by Sphinx."""
+    app.connect("missing-reference", to_public_name)

@@ -1,0 +1,119 @@
+"""What can be done with a checkout: `nox -l` lists it, `nox` alone does all that a change must pass."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+import nox
+
+nox.needs_version = ">=2026.4"
+nox.options.default_venv_backend = "venv"
+nox.options.reuse_venv = "yes"
+
+PYPROJECT = nox.project.load_toml("pyproject.toml")
+PYTHONS = nox.project.python_versions(PYPROJECT)
+
+
+def install(session: nox.Session, *groups: str) -> None:
+    """Install the checkout in place, and what *groups* need."""
+    session.install("--quiet", "-e", ".", *nox.project.dependency_groups(PYPROJECT, *groups))
+
+
+def run_lint(session: nox.Session) -> None:
+    """Run ruff and import-linter."""
+    session.run("ruff", "check", ".")
+    session.run("ruff", "format", "--check", ".")
+    session.run("lint-imports", "--no-logo")
+
+
+def run_typing(session: nox.Session) -> None:
+    """Run both type checkers."""
+    session.run("mypy")
+    session.run("pyright")
+
+
+def run_docs(session: nox.Session) -> None:
+    """Build the documentation, with a warning as an error."""
+    session.run("sphinx-build", "-qnWT", "--keep-going", "-b", "html", "docs", "docs/_build/html")
+
+
+def run_tests(session: nox.Session, *options: str) -> None:
+    """Run the tests, every example of the documentation and the notebooks, on two cores."""
+    session.run("pytest", "-n", "2", *options)
+
+
+@nox.session
+def check(session: nox.Session) -> None:
+    """Do all that a change must pass, in one environment: lint, typing, docs, tests."""
+    install(session, "lint", "typing", "docs", "test")
+    run_lint(session)
+    run_typing(session)
+    run_docs(session)
+    run_tests(session)
+
+
+@nox.session(python=PYTHONS, default=False)
+def tests(session: nox.Session) -> None:
+    """Run the tests, every example of the documentation and the notebooks."""
+    install(session, "test")
+    run_tests(session, *session.posargs)
+
+
+@nox.session(default=False)
+def lint(session: nox.Session) -> None:
+    """Check style, and that imports point down."""
+    install(session, "lint")
+    run_lint(session)
+
+
+@nox.session(default=False)
+def typing(session: nox.Session) -> None:
+    """Check the types, with mypy and with pyright."""
+    install(session, "typing")
+    run_typing(session)
+
+
+@nox.session(default=False)
+def docs(session: nox.Session) -> None:
+    """Build the documentation into docs/_build/html."""
+    install(session, "docs")
+    run_docs(session)
+
+
+@nox.session(default=False)
+def notebooks(session: nox.Session) -> None:
+    """Execute the notebooks, and keep in them what they print."""
+    install(session, "notebooks")
+    session.run(
+        "jupyter",
+        "execute",
+        "--inplace",
+        "--NotebookClient.record_timing=False",
+        *[str(path) for path in Path("notebooks").glob("*.ipynb")],
+    )
+
+
+@nox.session(default=False)
+def properties(session: nox.Session) -> None:
+    """Look for counterexamples for longer, and elsewhere each time."""
+    install(session, "test")
+    session.run("pytest", "-n", "2", "--hypothesis-profile=long", *session.posargs)
+
+
+@nox.session(default=False)
+def minimums(session: nox.Session) -> None:
+    """Run the tests with the oldest dependencies that pyproject.toml allows."""
+    oldest = [re.sub(r">=([^,]+).*", r"==\1", line) for line in PYPROJECT["project"]["dependencies"]]
+    session.install("--quiet", "-e", ".", *oldest, *nox.project.dependency_groups(PYPROJECT, "test"))
+    run_tests(session, *session.posargs)
+
+
+@nox.session(default=False)
+def build(session: nox.Session) -> None:
+    """Build the wheel and the source distribution into dist/, and check what the index would say."""
+    shutil.rmtree("dist", ignore_errors=True)
+    session.install("--quiet", "build", "twine")
+    session.run("python", "-m", "build")
+    session.run("twine", "check", "--strict", *[str(path) for path in Path("dist").iterdir()])

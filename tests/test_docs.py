@@ -1,0 +1,107 @@
+"""Every example of the documentation is run: Python, rubric files, commands with what they print, and docstrings."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from doctest import ELLIPSIS, NORMALIZE_WHITESPACE, OutputChecker
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sybil import Document, Example, Sybil
+from sybil.document import PythonDocStringDocument
+from sybil.parsers.myst import CodeBlockParser, PythonCodeBlockParser
+from sybil.parsers.rest import DocTestParser
+
+from rubric.formats import loads
+from rubric.models.credentials import VENDORS, Vendor
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+MODULES = sorted((ROOT / "rubric").rglob("*.py"))
+DOCTEST = ELLIPSIS | NORMALIZE_WHITESPACE
+
+
+def load_rubric(example: Example) -> None:
+    """Load a rubric file that a page shows."""
+    loads(example.parsed, source=f"{example.path}:{example.line}")
+
+
+def run_commands(example: Example) -> str | None:
+    """Run the lines that begin with a dollar sign, and compare what follows each with what it prints."""
+    for block in example.parsed.removeprefix("$ ").split("\n$ "):
+        command, _, expected = block.partition("\n")
+        printed = output_of(command)
+        if not OutputChecker().check_output(expected.strip(), printed.strip(), DOCTEST):
+            return f"{command}\nexpected:\n{expected}\nprinted:\n{printed}"
+    return None
+
+
+def output_of(command: str) -> str:
+    """Return all that *command* prints, with this interpreter as `python`."""
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    done = subprocess.run(
+        ["bash", "-c", command],
+        cwd=ROOT,
+        env={**os.environ, "PATH": path},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        stdin=subprocess.DEVNULL,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    return done.stdout
+
+
+PAGE = Sybil(
+    parsers=[
+        PythonCodeBlockParser(doctest_optionflags=DOCTEST),
+        CodeBlockParser(language="yaml", evaluator=load_rubric),
+        CodeBlockParser(language="console", evaluator=run_commands),
+    ]
+)
+DOCSTRINGS = Sybil(parsers=[DocTestParser(DOCTEST)], document_types={".py": PythonDocStringDocument})
+
+
+def run(document: Document) -> int:
+    """Run the examples of *document* in order, in one namespace; return how many there are."""
+    examples = list(document.examples())
+    for example in examples:
+        example.evaluate()
+    return len(examples)
+
+
+def name(path: Any) -> str:
+    """Return how a file is called in the report."""
+    return str(path.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("path", PAGES, ids=name)
+def test_every_example_of_a_page_does_what_the_page_says(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Code runs, prints what the page shows; rubric files load; commands print what stands below them."""
+    monkeypatch.chdir(ROOT)
+    run(PAGE.parse(path))
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name)
+def test_every_example_of_a_docstring_is_true(path: Path) -> None:
+    """What a docstring shows after `>>>` is what Python prints."""
+    run(DOCSTRINGS.parse(path))
+
+
+@pytest.mark.parametrize("vendor", VENDORS, ids=lambda vendor: vendor.provider)
+def test_the_page_on_judges_lists_the_keys_that_name_one(vendor: Vendor) -> None:
+    """Each vendor has a row, in the order in which they are looked at, with its variables and its model."""
+    page = (ROOT / "docs" / "how-to" / "choose_judges.md").read_text()
+    rows = [line for line in page.splitlines() if line.endswith("` |") and "_" in line]
+    row = rows[VENDORS.index(vendor)]
+    assert all(f"`{name}`" in row for name in (*vendor.keys, *vendor.deployments, vendor.model))
+
+
+def test_the_examples_are_found() -> None:
+    """The README has examples of each kind, so an empty run of this module would be noticed."""
+    parsed = PAGE.parse(ROOT / "README.md")
+    assert len(list(parsed.examples())) >= 3
