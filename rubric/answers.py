@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Iterable, Mapping
 from itertools import pairwise
 from operator import attrgetter, itemgetter
-from typing import Any
+from typing import Any, cast
 
 from attrs import field, frozen
 
@@ -158,7 +158,7 @@ class Levels(Answer, Shown):
     ranges: tuple[ScoreRange, ...] = field(default=(), converter=_as_ranges)
 
     def __init__(self, *ranges: ScoreRange | Bands) -> None:
-        self.__attrs_init__(_one_or_all(ranges, ScoreRange))
+        self.__attrs_init__(_one_or_all(ranges, ScoreRange))  # pyright: ignore[reportAttributeAccessIssue] - attrs makes it
 
     @property
     def low(self) -> int:
@@ -201,7 +201,7 @@ Menu = Mapping[str, float] | Iterable[Choice]
 
 def _as_choices(value: Menu) -> tuple[Choice, ...]:
     if isinstance(value, Mapping):
-        choices = tuple(Choice(label, score) for label, score in value.items())
+        choices = tuple(Choice(label, score) for label, score in cast("Mapping[str, float]", value).items())
     else:
         choices = as_tuple("choices", value, Choice, "Choice")
     if len(choices) < 2:  # noqa: PLR2004
@@ -223,7 +223,7 @@ class Choices(Answer, Shown):
     choices: tuple[Choice, ...] = field(converter=_as_choices)
 
     def __init__(self, *choices: Choice | Menu) -> None:
-        self.__attrs_init__(_one_or_all(choices, Choice))
+        self.__attrs_init__(_one_or_all(choices, Choice))  # pyright: ignore[reportAttributeAccessIssue] - attrs makes it
 
     def get(self, label: str) -> Choice | None:
         """Return the choice that *label* names; upper and lower case do not matter."""

@@ -97,7 +97,7 @@ def _own_slug(criterion: Criterion) -> str:
     return slug(str(criterion.text))
 
 
-def _as_id(value: str | None) -> str | None:
+def _as_id(value: str) -> str:
     return unicodedata.normalize("NFC", value) if isinstance(value, str) else value
 
 

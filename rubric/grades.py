@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from attrs import evolve, frozen
+from attrs import evolve, fields, frozen
 
 from rubric import displays
 from rubric.errors import DefinitionError
@@ -269,7 +269,7 @@ def _rule_of(member: Judge | Jury | Panel, given: Jury | Panel | None) -> Jury |
 
 
 def _changed(rubric: Rubric, rule: Mapping[str, Any]) -> Rubric:
-    known = [f.name for f in Rubric.__attrs_attrs__]
+    known = [f.name for f in fields(Rubric)]
     for name in rule:
         if name not in known:
             raise DefinitionError(name, f"a rubric has no such field{suggest(name, known)}")

@@ -165,7 +165,8 @@ async def on_background(coroutine: Coroutine[Any, Any, T]) -> T:
     except asyncio.CancelledError:
         job.cancel()
         await asyncio.wait([waiting])
-        waiting.cancelled() or waiting.exception()  # asked for, so that nobody logs that it was not
+        if not waiting.cancelled():
+            waiting.exception()  # asked for, so that nobody logs that it was not
         raise
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, Self, TypedDict, Unpack, cast
 
-from attrs import evolve, field, frozen
+from attrs import evolve, field, fields, frozen
 
 from rubric.answers import Answer, Bands, Choices, Levels, Menu, ScoreRange, Unit, YesNo
 from rubric.checks import Check
@@ -331,7 +331,7 @@ def _revised(criterion: Criterion, changes: Mapping[str, Any]) -> Criterion:
     try:
         return evolve(criterion, **changes)
     except TypeError:
-        known = [f.name for f in Criterion.__attrs_attrs__]
+        known = [f.name for f in fields(Criterion)]
         unknown = next(name for name in changes if name not in known)
         raise DefinitionError(unknown, f"a criterion has no such field{suggest(unknown, known)}") from None
 

@@ -102,11 +102,11 @@ class Question(Shown):
 
     def yes(self, branch: DecisionTree | Leaf | float, /, reason: str = "") -> HalfAnswered:
         """Return the question with its yes branch; *reason* goes with a bare score."""
-        return HalfAnswered(self.question, yes=_branch("yes", branch, reason))
+        return HalfAnswered(self.question, if_yes=_branch("yes", branch, reason))
 
     def no(self, branch: DecisionTree | Leaf | float, /, reason: str = "") -> HalfAnswered:
         """Return the question with its no branch; *reason* goes with a bare score."""
-        return HalfAnswered(self.question, no=_branch("no", branch, reason))
+        return HalfAnswered(self.question, if_no=_branch("no", branch, reason))
 
 
 @frozen(repr=False)
@@ -116,16 +116,16 @@ class HalfAnswered(Shown):
     _positional = ("question",)
 
     question: str
-    _yes: DecisionTree | Leaf | None = field(default=None, kw_only=True)
-    _no: DecisionTree | Leaf | None = field(default=None, kw_only=True)
+    if_yes: DecisionTree | Leaf | None = field(default=None, kw_only=True)
+    if_no: DecisionTree | Leaf | None = field(default=None, kw_only=True)
 
     def yes(self, branch: DecisionTree | Leaf | float, /, reason: str = "") -> DecisionTree:
         """Return the tree, with *branch* for a yes."""
-        return self._whole("yes", self._yes, DecisionTree, yes=_branch("yes", branch, reason), no=self._no)
+        return self._whole("yes", self.if_yes, DecisionTree, yes=_branch("yes", branch, reason), no=self.if_no)
 
     def no(self, branch: DecisionTree | Leaf | float, /, reason: str = "") -> DecisionTree:
         """Return the tree, with *branch* for a no."""
-        return self._whole("no", self._no, DecisionTree, yes=self._yes, no=_branch("no", branch, reason))
+        return self._whole("no", self.if_no, DecisionTree, yes=self.if_yes, no=_branch("no", branch, reason))
 
     def _whole(
         self,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -14,7 +14,7 @@ from rubric.mappings import FrozenMap
 from rubric.showing import shorten
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
 
     from attrs import Attribute
 
@@ -139,7 +139,7 @@ def as_map(field: str, value: object) -> FrozenMap:
 
 def as_tuple(field: str, value: object, kind: type[T], what: str) -> tuple[T, ...]:
     """Return *value*, an iterable of *kind*, as a tuple; a lone text, a mapping or a set is refused."""
-    if isinstance(value, str | bytes | Mapping | AbstractSet) or not hasattr(value, "__iter__"):
+    if isinstance(value, str | bytes | Mapping | AbstractSet) or not isinstance(value, Iterable):
         raise refuse(field, value, f"a list of {what}")
     items = tuple(value)
     for index, item in enumerate(items):

@@ -55,7 +55,7 @@ class Gathering:
         """Raise what was gathered, if anything was."""
         if self.wrong:
             message = f"while reading {self.what.__name__}"
-            raise IterableValidationError(message, self.wrong, self.what)
+            raise IterableValidationError(message, self.wrong, self.what)  # pyright: ignore[reportCallIssue] - an untyped __new__
 
 
 def reader_of(cls: type[T], renamed: Mapping[str, str] | None = None, **reads: Read | None) -> Callable[[Any], T]:
@@ -69,7 +69,7 @@ def reader_of(cls: type[T], renamed: Mapping[str, str] | None = None, **reads: R
         reads: For each field that is not plain data, what makes it of plain data; None for a field that no file gives.
     """
     fields: list[Any] = [f for f in attrs.fields(cast("Any", cls)) if reads.get(f.name, _same)]
-    KEYS[cls] = {f.name: (renamed or {}).get(f.name, f.name) for f in fields}
+    KEYS[cls] = {f.name: str((renamed or {}).get(f.name, f.name)) for f in fields}
     overrides: dict[str, Any] = {
         f.name: override(rename=KEYS[cls][f.name], struct_hook=_checked(f, reads.get(f.name) or _same)) for f in fields
     }

@@ -65,11 +65,11 @@ class _Emitter(Emitter):
 class _Representer(RoundTripRepresenter):
     """Writes nothing as `null`, since a key without a value looks like a slip."""
 
-    def represent_none(self, _: None) -> Any:
+    def represent_nothing(self, _: None) -> Any:
         return self.represent_scalar("tag:yaml.org,2002:null", "null")
 
 
-_Representer.add_representer(type(None), _Representer.represent_none)
+_Representer.add_representer(type(None), _Representer.represent_nothing)
 
 
 def print_yaml(yaml: YAML, data: Any) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 from attrs import evolve, field, frozen
 
@@ -23,7 +23,6 @@ from rubric.trees import DecisionTree
 __all__ = ["Plan", "plan_one"]
 
 Range = tuple[int, int]
-Number = TypeVar("Number", int, float)
 Count = Callable[[Judge, str], int]
 Price = Callable[[Judge], tuple[float, float] | None]
 
@@ -62,8 +61,8 @@ class Plan:
             sum(plan.least for plan in every),
             sum(plan.most for plan in every),
             sum(plan.ceiling for plan in every),
-            _sums([plan.prompt_tokens for plan in every]),
-            _sums(costs) if len(costs) == len(every) else None,
+            (sum(plan.prompt_tokens[0] for plan in every), sum(plan.prompt_tokens[1] for plan in every)),
+            (sum(low for low, _ in costs), sum(high for _, high in costs)) if len(costs) == len(every) else None,
             tuple(ask for plan in every for ask in plan.asks),
             tuple(dict.fromkeys(id_ for plan in every for id_ in plan.free)),
         )
@@ -94,10 +93,6 @@ class Plan:
     def _repr_markdown_(self) -> str:
         rows = [(a.judge.name, ", ".join(c.id for c in a.criteria), len(a.messages[-1].text)) for a in self.asks]
         return f"{cell(repr(self)[1:-1])}\n\n{table(('judge', 'criteria', 'characters'), rows)}"
-
-
-def _sums(ranges: Sequence[tuple[Number, Number]]) -> tuple[Number, Number]:
-    return sum(low for low, _ in ranges), sum(high for _, high in ranges)
 
 
 def _words(low: int, high: int) -> str:

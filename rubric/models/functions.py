@@ -59,7 +59,8 @@ class FunctionModel:
 
     async def _in_the_thread(self, ask: Ask) -> _Outcome:
         loop = asyncio.get_running_loop()
-        said, error = await loop.run_in_executor(self._thread, copy_context().run, self._outcome, ask)
+        context = copy_context()
+        said, error = await loop.run_in_executor(self._thread, lambda: context.run(self._outcome, ask))
         return await _awaited(said) if isinstance(said, Awaitable) else (said, error)
 
     def _outcome(self, ask: Ask) -> _Outcome:

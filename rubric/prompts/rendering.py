@@ -24,7 +24,7 @@ _SLOT = re.compile(r"\{\{\s*([^\W\d]\w*(?:\.\w+)*)\s*\}\}")
 @lru_cache
 def text(name: str) -> str:
     """Return the prompt file *name*, without the line break at its end."""
-    return files(__package__).joinpath(f"{name}.md").read_text(encoding="utf-8").rstrip("\n")
+    return files("rubric.prompts").joinpath(f"{name}.md").read_text(encoding="utf-8").rstrip("\n")
 
 
 def fill(template: str, slots: Mapping[str, str]) -> str:

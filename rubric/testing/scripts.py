@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, cast
 
 from attrs import field, frozen
 
@@ -77,7 +77,7 @@ def _sayer(script: Iterable[Line] | Mapping[str, Line] | Callable[[Ask], Line]) 
     if callable(script):
         return script
     if isinstance(script, Mapping):
-        by_id = dict(script)
+        by_id = dict(cast("Mapping[str, Line]", script))
         return lambda ask: _lines(ask, by_id)
     lines = deque(script)
     return lambda _: lines.popleft() if lines else Failure("exception", "the script has run out")
