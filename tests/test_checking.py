@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from itertools import count
+from itertools import combinations
 from typing import Any
 
 import pytest
