@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 import attrs
@@ -68,3 +69,8 @@ def shorten(text: str, limit: int = 200) -> str:
     """Return *text* on one line, cut to *limit* characters."""
     line = " ".join(text.split())
     return line if len(line) <= limit else f"{line[: limit - 1]}…"
+
+
+def as_json(value: Any) -> str:
+    """Return *value* as JSON on one line, with its keys in order; what JSON does not know as text."""
+    return json.dumps(value, ensure_ascii=False, sort_keys=True, default=str)

@@ -7,25 +7,26 @@ The order is what makes a judge a criterion affordable: the instructions, then a
 
 from __future__ import annotations
 
-import json
 from base64 import b32encode
 from collections.abc import Sequence
-from functools import lru_cache, partial
+from functools import partial
 from hashlib import sha256
 from typing import Any
 
 from attrs import frozen
 
-from rubric.answers import Choices, Levels, Unit, YesNo
 from rubric.candidates import Candidate
-from rubric.criteria import Anchor, Criterion
+from rubric.criteria import Criterion
 from rubric.exchanges import Ask, Outgoing
-from rubric.grading.scoring import EVEN, asks_evidence, policy
+from rubric.grading.forms import Form
+from rubric.grading.scoring import asks_evidence, policy
+from rubric.grading.wording import body
 from rubric.judges import Judge
 from rubric.mappings import FrozenMap, thaw
 from rubric.prompts import rendering
 from rubric.prompts.escaping import visible
 from rubric.rubrics import Rubric
+from rubric.showing import as_json
 
 _MARK_LENGTH = 16
 """Base-32 digits, 80 bits: whoever writes the candidate would have to find a text that contains its own hash."""
@@ -82,20 +83,13 @@ def _sections(candidate: Candidate) -> dict[str, str]:
 
 
 def _call_line(name: str, arguments: Any, result: Any) -> str:
-    said = "" if result is None else f" -> {result if isinstance(result, str) else _json(result)}"
-    return f"- {name}({_json(arguments) if arguments else ''}){said}"
-
-
-def _json(value: Any) -> str:
-    try:
-        return json.dumps(value, ensure_ascii=False, sort_keys=True, default=str)
-    except (TypeError, ValueError, RecursionError):  # keys that are no text, or that cannot be sorted
-        return str(value)
+    said = "" if result is None else f" -> {result if isinstance(result, str) else as_json(result)}"
+    return f"- {name}({as_json(arguments) if arguments else ''}){said}"
 
 
 def _mark(*texts: dict[str, str]) -> str:
     """Return a mark that occurs in none of *texts*, the same for the same texts."""
-    whole, attempt = _json(texts), 0
+    whole, attempt = as_json(texts), 0
     while (mark := _digest(f"{attempt}:{whole}")) in whole:
         attempt += 1
     return mark
@@ -128,8 +122,8 @@ def compose(
         guidelines: Of a nested rubric; those of the outermost stand in the shared part.
     """
     form = Form.of(rubric, judge, criteria, sealed=judge.is_sealed(own_prompt=rubric.prompt is not None))
-    body = _body(rubric, about, criteria, form, complaint=complaint, guidelines=guidelines)
-    said = partial(_messages, judge.prompt or rubric.prompt, about, rubric, body, sealed=form.sealed)
+    tail = body(rubric, criteria, form, output=about.output, complaint=complaint, guidelines=guidelines)
+    said = partial(_messages, judge.prompt or rubric.prompt, about, rubric, tail, sealed=form.sealed)
     nonce = _nonce(judge, repair, about.images, said(form.words(""))) if form.sealed else ""
     return Ask(
         judge=judge,
@@ -152,19 +146,19 @@ def compose(
 
 def _nonce(judge: Judge, repair: int, images: Sequence[str], messages: Sequence[Outgoing]) -> str:
     """Return the nonce of an ask: it depends on all that a stranger may have written, pictures and variables too."""
-    return _digest(_json([judge.name, repair, images, [(m.role, m.text) for m in messages]]))
+    return _digest(as_json([judge.name, repair, images, [(m.role, m.text) for m in messages]]))
 
 
 def _messages(
-    template: str | None, about: Brief, rubric: Rubric, body: str, reply: str, *, sealed: bool
+    template: str | None, about: Brief, rubric: Rubric, tail: str, reply: str, *, sealed: bool
 ) -> tuple[Outgoing, ...]:
     if template is None:
-        return (Outgoing("system", (about.system,)), Outgoing("user", (about.shared, f"{body}\n\n{reply}")))
-    return _own_messages(template, about, rubric, body, reply, sealed=sealed)
+        return (Outgoing("system", (about.system,)), Outgoing("user", (about.shared, f"{tail}\n\n{reply}")))
+    return _own_messages(template, about, rubric, tail, reply, sealed=sealed)
 
 
 def _own_messages(
-    template: str, about: Brief, rubric: Rubric, body: str, reply: str, *, sealed: bool
+    template: str, about: Brief, rubric: Rubric, tail: str, reply: str, *, sealed: bool
 ) -> tuple[Outgoing, ...]:
     """Return the messages of the user's own template; if sealed, the reply form stands at the end at the latest."""
     slots = {
@@ -177,183 +171,11 @@ def _own_messages(
         "tool_calls": about.sections.get("tool calls", ""),
         "file_changes": about.sections.get("file changes", ""),
         "guidelines": rubric.guidelines,
-        "criterion": body,
-        "rubric": body,
+        "criterion": tail,
+        "rubric": tail,
         "reply": reply,
     }
     messages = rendering.fill_chat(template, {**about.variables, **slots})
     if sealed and reply not in messages[-1].text:
         messages = (*messages[:-1], Outgoing(messages[-1].role, (*messages[-1].parts, f"\n\n{reply}")))
     return messages
-
-
-# -- the criterion -----------------------------------------------------------------------------------------
-
-
-def _body(
-    rubric: Rubric, about: Brief, criteria: Sequence[Criterion], form: Form, *, complaint: str, guidelines: str
-) -> str:
-    parts = [f"Guidelines for this part:\n{guidelines.strip()}"] if guidelines.strip() else []
-    for criterion in criteria:
-        title = f'Criterion "{criterion.id}":' if form.many else "Criterion:"
-        lines = [title, criterion.text.strip(), *_advice(rubric, criterion, about.output, form)]
-        parts.append("\n".join(line for line in lines if line))
-    if complaint:
-        ours = complaint.partition(", got ")[0]  # what follows is a judge's, and may be the candidate's words
-        parts.append(rendering.fill(rendering.text("repair"), {"complaint": ours}))
-    return "\n\n".join(parts)
-
-
-def _advice(rubric: Rubric, criterion: Criterion, output: str, form: Form) -> list[str]:
-    advice = [_levels(criterion.answer), _options(criterion.answer), _anchors(criterion, output)]
-    if criterion.polarity != "satisfy" or not isinstance(criterion.answer, Choices):
-        advice.append(rendering.text(criterion.polarity))
-    if asks_evidence(rubric, criterion):
-        advice.append(rendering.text("evidence"))
-    if policy(rubric, criterion) != "forbid":
-        advice.append(rendering.fill(rendering.text("abstain"), {"key": form.key}))
-    if form.many:
-        advice.append(f'"verdict" is {_value_words(criterion.answer)}.')
-    return advice
-
-
-def _levels(answer: object) -> str:
-    if not isinstance(answer, Levels) or not answer.ranges:
-        return ""
-    return "\n".join(f"- {r}: {r.text}" for r in answer.ranges if r.text)
-
-
-def _options(answer: object) -> str:
-    if not isinstance(answer, Choices) or not any(c.text for c in answer.choices):
-        return ""
-    return "\n".join(f"- {c.label}: {c.text}" for c in answer.choices if c.text)
-
-
-def _anchors(criterion: Criterion, output: str) -> str:
-    """Return the calibration examples, without the graded text itself: it would carry its own verdict."""
-    graded = " ".join(output.split()).casefold()
-    kept = [a for a in criterion.anchors if " ".join(a.response.split()).casefold() != graded]
-    if not kept:
-        return ""
-    return "\n".join(["Calibration examples:", *(_anchor(criterion, a) for a in kept)])
-
-
-def _anchor(criterion: Criterion, anchor: Anchor) -> str:
-    why = f" ({anchor.reason})" if anchor.reason else ""
-    return f"Response: {_json(anchor.response)} -> {_anchor_value(criterion, anchor.score)}{why}"
-
-
-def _anchor_value(criterion: Criterion, score: float) -> str:
-    match criterion.answer:
-        case YesNo():
-            return "yes" if score >= EVEN else "no"
-        case Levels(low=low, high=high):
-            return f"score {round(low + score * (high - low))}"
-        case Choices(choices=choices):
-            return min(choices, key=lambda c: abs(c.score - score)).label
-        case _:
-            return f"score {score:.2f}"
-
-
-def _value_words(answer: object) -> str:
-    match answer:
-        case YesNo():
-            return "true or false"
-        case Levels(low=low, high=high):
-            return f"a whole number from {low} to {high}"
-        case Choices(choices=choices):
-            return "one of " + ", ".join(_json(c.label) for c in choices)
-        case _:
-            return "a number from 0 to 1"
-
-
-# -- the reply ---------------------------------------------------------------------------------------------
-
-
-@frozen
-class Form:
-    """The form of a reply: its keys, in order. It depends on types alone, so its schema stays the same."""
-
-    key: str
-    words_of_value: str
-    type: str
-    sealed: bool
-    quoted: bool
-    nullable: bool
-    flagged: bool
-    many: bool
-    reasoning: str
-
-    @classmethod
-    def of(cls, rubric: Rubric, judge: Judge, criteria: Sequence[Criterion], *, sealed: bool) -> Form:
-        """Return the form of the reply that *judge* is to give to *criteria*."""
-        many = len(criteria) > 1
-        answer = criteria[0].answer
-        key, kind = ("verdict", "any") if many else _KEYS[type(answer)]
-        return cls(
-            key=key,
-            words_of_value=_value_words(answer),
-            type=kind,
-            sealed=sealed,
-            quoted=any(asks_evidence(rubric, c) for c in criteria),
-            nullable=any(policy(rubric, c) != "forbid" for c in criteria),
-            flagged=any(c.answer == Unit(flag=True) for c in criteria),
-            many=many,
-            reasoning=judge.reasoning,
-        )
-
-    def keys(self) -> list[str]:
-        """Return the keys of one verdict, in the order in which the judge is to write them."""
-        reason = ["reason"] if self.reasoning != "none" else []
-        value = [*(["evidence"] if self.quoted else []), self.key, *(["pass"] if self.flagged else [])]
-        body = [*value, *reason] if self.reasoning == "after" else [*reason, *value]
-        return [*(["id"] if self.many else []), *body]
-
-    def words(self, nonce: str) -> str:
-        """Return the reply form in words, with the *nonce* to copy."""
-        value = "<as each criterion says>" if self.many else f"<{self.words_of_value}>"
-        hints = {
-            "id": '"<id of the criterion>"',
-            "reason": '"<one or two sentences>"',
-            "evidence": '["<exact words>", ...]',
-            self.key: value,
-            "pass": "<true if it passes all in all, else false>",
-        }
-        verdict = ", ".join(f'"{key}": {hints[key]}' for key in self.keys())
-        head = f'"nonce": "{nonce}", ' if nonce else ""
-        inner = f'"verdicts": [{{{verdict}}}, ...]' if self.many else verdict
-        each = " One verdict for each criterion." if self.many else ""
-        return f"Answer with one JSON object: {{{head}{inner}}}{each}"
-
-    def schema(self) -> FrozenMap:
-        """Return the JSON Schema of the reply, in the form that vendors call strict: every key required, no other."""
-        kind = {"nullable": self.nullable, "sealed": self.sealed, "many": self.many}
-        return _schema(tuple(self.keys()), self.key, self.type, **kind)
-
-
-_KEYS = {
-    YesNo: ("verdict", "boolean"),
-    Unit: ("score", "number"),
-    Levels: ("score", "integer"),
-    Choices: ("choice", "string"),
-}
-
-
-@lru_cache(maxsize=256)
-def _schema(keys: tuple[str, ...], key: str, kind: str, *, nullable: bool, sealed: bool, many: bool) -> FrozenMap:
-    types = ["boolean", "number", "string"] if kind == "any" else [kind]
-    types = [*types, "null"] if nullable else types
-    known: dict[str, Any] = {
-        "id": {"type": "string"},
-        "reason": {"type": "string"},
-        "evidence": {"type": "array", "items": {"type": "string"}},
-        "pass": {"type": "boolean"},
-        key: {"type": types if len(types) > 1 else types[0]},
-    }
-    verdict = _strict({name: known[name] for name in keys})
-    properties = {"verdicts": {"type": "array", "items": verdict}} if many else verdict["properties"]
-    return FrozenMap(_strict({"nonce": {"type": "string"}, **properties} if sealed else properties))
-
-
-def _strict(properties: dict[str, Any]) -> dict[str, Any]:
-    return {"type": "object", "properties": properties, "required": [*properties], "additionalProperties": False}
