@@ -73,4 +73,7 @@ def shorten(text: str, limit: int = 200) -> str:
 
 def as_json(value: Any) -> str:
     """Return *value* as JSON on one line, with its keys in order; what JSON does not know as text."""
-    return json.dumps(value, ensure_ascii=False, sort_keys=True, default=str)
+    try:
+        return json.dumps(value, ensure_ascii=False, sort_keys=True, default=str)
+    except (TypeError, ValueError, RecursionError):  # keys that are no text, or that cannot be sorted
+        return str(value)
