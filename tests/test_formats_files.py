@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from rubric.errors import DumpError, LoadError
 from rubric.formats import dump, dumps, load, loads
 from rubric.rubrics import Rubric
-from tests.strategies import rubrics
+from rubric.testing.strategies import rubrics
 
 EVERYTHING = Path(__file__).parent / "files" / "everything.yaml"
 RUBRIC = Rubric("x", criteria=["a", "b"])

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from rubric.errors import LoadError
 from rubric.formats import dumps, load, loads
 from rubric.rubrics import Rubric
-from tests.strategies import any_texts, rubrics
+from rubric.testing.strategies import any_texts, rubrics
 
 EVERYTHING = Path(__file__).parent / "files" / "everything.yaml"
 YAML = EVERYTHING.read_text("utf-8")

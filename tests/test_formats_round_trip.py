@@ -15,8 +15,8 @@ from rubric.criteria import Criterion, When
 from rubric.errors import DumpError
 from rubric.formats import dumps, load, loads
 from rubric.rubrics import Rubric
+from rubric.testing.strategies import any_texts, rubrics
 from rubric.trees import DecisionTree, Leaf, ask
-from tests.strategies import any_texts, rubrics
 
 EVERYTHING = Path(__file__).parent / "files" / "everything.yaml"
 EXAMPLE = """\

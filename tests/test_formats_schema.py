@@ -14,7 +14,7 @@ from ruamel.yaml import YAML
 from rubric.errors import LoadError
 from rubric.formats import dumps, loads, schema
 from rubric.rubrics import Rubric
-from tests.strategies import rubrics
+from rubric.testing.strategies import rubrics
 
 VALIDATOR = Draft202012Validator(schema())
 EVERYTHING = Path(__file__).parent / "files" / "everything.yaml"

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from rubric import Contains, Grade, Judge, Jury, Panel, Rubric, ask
 from rubric.showing import cell, shorten, table
 from rubric.testing import Says, ScriptedModel
+from rubric.testing.strategies import any_texts, rubrics, texts
 
 from .drive import drive
-from .strategies import any_texts, rubrics, texts
 
 _BAR = re.compile(r"(?<!\\)(?:\\\\)*\|")
 

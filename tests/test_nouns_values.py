@@ -61,8 +61,7 @@ from rubric import (
 )
 from rubric.criteria import slug
 from rubric.mappings import FrozenMap, freeze, thaw
-
-from . import strategies
+from rubric.testing import strategies
 
 NAMES: dict[str, Any] = {}
 for module in (answers, candidates, checks, criteria, exchanges, findings, judges, mappings, rubrics, scales, trees):

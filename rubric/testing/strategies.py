@@ -1,4 +1,4 @@
-"""Hypothesis strategies for the nouns: any rubric that can be built and written to a file."""
+"""Hypothesis strategies: any rubric that can be built and written to a file. They need Hypothesis."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import string
 from itertools import pairwise
 from typing import Any
 
+from attrs import fields
 from hypothesis import strategies as st
 
 from rubric.answers import Answer, Choice, Choices, Levels, ScoreRange, Unit, YesNo, fold
@@ -15,6 +16,8 @@ from rubric.rubrics import Rubric
 from rubric.scales import Boolean, Letter, Likert, Scale, UnitScale
 from rubric.trees import DecisionTree, Leaf
 from rubric.validating import identifier
+
+__all__ = ["criteria", "rubrics"]
 
 AWKWARD = (
     "no", "yes", "y", "on", "Off", "null", "Null", "~", "true", "FALSE", "1", "1.0", "-3", "+1", "017",
@@ -54,7 +57,7 @@ def texts(max_size: int = 30) -> st.SearchStrategy[str]:
 
 def _is_id(text: str) -> bool:
     try:
-        identifier(None, Criterion.__attrs_attrs__.id, text)
+        identifier(None, fields(Criterion).id, text)
     except ValueError:
         return False
     return True
@@ -79,7 +82,7 @@ def levels(draw: st.DrawFn) -> Levels:
     for length in lengths:
         bands.append(ScoreRange(low, low + length - 1, draw(texts())))
         low += length
-    return Levels(ScoreRange(low, low + 7)) if sum(lengths) < 2 else Levels(bands)
+    return Levels(bands) if sum(lengths) > 1 else Levels(ScoreRange(low, low + 7))
 
 
 choice = st.builds(Choice, texts(), scores, text=st.one_of(st.just(""), any_texts()))
