@@ -69,10 +69,16 @@ def explanation(result: Ungraded) -> str:
     """Return what could not be judged, why, and what the score could have been."""
     low, high = result.bounds
     missing = [f for f in result.findings if isinstance(f, Unjudged)]
-    failures = [evolve(f.failure, criterion=f.failure.criterion or f.id) for f in missing] or result.failures
+    lines = [_what_failed(f) for f in missing] or [str(failure) for failure in result.failures]
     head = f"not graded: the score could be {low:.3f} to {high:.3f} ({result.coverage:.0%} of the weight was judged)"
-    rest = [f"  and {len(failures) - _MOST} more"] if len(failures) > _MOST else []
-    return "\n".join([head, *(f"  {failure}" for failure in failures[:_MOST]), *rest])
+    rest = [f"  and {len(lines) - _MOST} more"] if len(lines) > _MOST else []
+    return "\n".join([head, *(f"  {line}" for line in lines[:_MOST]), *rest])
+
+
+def _what_failed(finding: Unjudged) -> str:
+    """Return the failure in words, with the beginning of what came back."""
+    failure = evolve(finding.failure, criterion=finding.failure.criterion or finding.id)
+    return f"{failure}; it said: {shorten(finding.text, 120)!r}" if finding.text else str(failure)
 
 
 def as_dict(result: Result) -> dict[str, Any]:

@@ -86,6 +86,9 @@ def _kind(expected: type, what: str) -> Callable[[Any, Attribute[Any], Any], Non
     return validate
 
 
+_TREE = "a DecisionTree: ask('...').yes(...).no(...)"
+
+
 @frozen(repr=False)
 class Rubric(Answer, Shown):
     """
@@ -125,7 +128,9 @@ class Rubric(Answer, Shown):
     criteria: tuple[Criterion, ...] = field(default=(), kw_only=True, converter=_as_criteria, validator=_unique)
     text: str = field(default="", kw_only=True, validator=string)
     tree: DecisionTree | None = field(
-        default=None, kw_only=True, validator=optional(_kind(DecisionTree, "a DecisionTree"))
+        default=None,
+        kw_only=True,
+        validator=optional(_kind(DecisionTree, "a DecisionTree: ask('...').yes(...).no(...)")),
     )
     threshold: float | None = field(default=0.7, kw_only=True, validator=optional(number(0, 1)))
     borderline: float | None = field(default=None, kw_only=True, validator=optional(number(0, 1)))
@@ -248,7 +253,7 @@ class Rubric(Answer, Shown):
     def decides(self, text: str, /, by: DecisionTree, **options: Unpack[CriterionOptions]) -> Self:
         """Return the rubric with a criterion that a walk down the tree *by* scores."""
         if not isinstance(by, DecisionTree):
-            raise refuse("by", by, "a DecisionTree: ask('...').yes(...).no(...)")
+            raise refuse("by", by, _TREE)
         return self._with(text, by, options)
 
     def includes(self, rubric: Rubric, /, text: str = "", **options: Unpack[CriterionOptions]) -> Self:
@@ -302,9 +307,11 @@ class Rubric(Answer, Shown):
     def revising(self, id: str, /, **changes: Any) -> Self:
         """Return the rubric with *changes* to the fields of the criterion called *id*."""
         self._must_have(id)
-        return evolve(self, criteria=[_revised(c, changes) if c.id == id else c for c in self.criteria])
+        _check_fields(changes)
+        return evolve(self, criteria=[evolve(c, **changes) if c.id == id else c for c in self.criteria])
 
     def _with(self, text: str, answer: Answer, options: CriterionOptions) -> Self:
+        _check_fields(options)
         return self.adding(Criterion(text, answer=answer, **cast("dict[str, Any]", options)))
 
     def _must_have(self, id: str) -> None:
@@ -327,13 +334,11 @@ class Rubric(Answer, Shown):
         return f"{head}\n\n{table(('id', 'criterion', 'answer', 'weight'), rows)}"
 
 
-def _revised(criterion: Criterion, changes: Mapping[str, Any]) -> Criterion:
-    try:
-        return evolve(criterion, **changes)
-    except TypeError:
-        known = [f.name for f in fields(Criterion)]
-        unknown = next(name for name in changes if name not in known)
-        raise DefinitionError(unknown, f"a criterion has no such field{suggest(unknown, known)}") from None
+def _check_fields(given: Mapping[str, Any]) -> None:
+    known = [f.name for f in fields(Criterion)]
+    for name in given:
+        if name not in known:
+            raise DefinitionError(name, f"a criterion has no such field{suggest(name, known)}")
 
 
 def describe(criterion: Criterion) -> str:
