@@ -127,11 +127,7 @@ class Rubric(Answer, Shown):
     name: str = field(default="", validator=string)
     criteria: tuple[Criterion, ...] = field(default=(), kw_only=True, converter=_as_criteria, validator=_unique)
     text: str = field(default="", kw_only=True, validator=string)
-    tree: DecisionTree | None = field(
-        default=None,
-        kw_only=True,
-        validator=optional(_kind(DecisionTree, "a DecisionTree: ask('...').yes(...).no(...)")),
-    )
+    tree: DecisionTree | None = field(default=None, kw_only=True, validator=optional(_kind(DecisionTree, _TREE)))
     threshold: float | None = field(default=0.7, kw_only=True, validator=optional(number(0, 1)))
     borderline: float | None = field(default=None, kw_only=True, validator=optional(number(0, 1)))
     strict: bool = field(default=False, kw_only=True, validator=flag)
