@@ -125,19 +125,23 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> object:
-    if name == "__version__":
-        from importlib.metadata import version  # noqa: PLC0415 - reads a file
+if TYPE_CHECKING:
+    __version__: str
+else:  # a type checker that saw this would take any name for one of ours
 
-        return version("rubric-grade")
-    if name not in _HOME:
-        msg = f"module 'rubric' has no attribute {name!r}"
-        raise AttributeError(msg)
-    from importlib import import_module  # noqa: PLC0415 - only names that are asked for are loaded
+    def __getattr__(name: str) -> object:
+        if name == "__version__":
+            from importlib.metadata import version  # noqa: PLC0415 - reads a file
 
-    value = getattr(import_module(f"rubric.{_HOME[name]}"), name)
-    globals()[name] = value
-    return value
+            return version("rubric-grade")
+        if name not in _HOME:
+            msg = f"module 'rubric' has no attribute {name!r}"
+            raise AttributeError(msg)
+        from importlib import import_module  # noqa: PLC0415 - only names that are asked for are loaded
+
+        value = getattr(import_module(f"rubric.{_HOME[name]}"), name)
+        globals()[name] = value
+        return value
 
 
 def __dir__() -> list[str]:

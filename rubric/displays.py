@@ -70,6 +70,7 @@ def explanation(result: Ungraded) -> str:
     low, high = result.bounds
     missing = [f for f in result.findings if isinstance(f, Unjudged)]
     lines = [_what_failed(f) for f in missing] or [str(failure) for failure in result.failures]
+    lines = lines or ["of every criterion that applies, the judge said that it cannot tell"]
     head = f"not graded: the score could be {low:.3f} to {high:.3f} ({result.coverage:.0%} of the weight was judged)"
     rest = [f"  and {len(lines) - _MOST} more"] if len(lines) > _MOST else []
     return "\n".join([head, *(f"  {line}" for line in lines[:_MOST]), *rest])

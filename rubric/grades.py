@@ -12,6 +12,8 @@ from typing import Any
 from attrs import evolve, fields, frozen
 
 from rubric import displays
+from rubric.answers import Unit
+from rubric.criteria import Criterion
 from rubric.errors import DefinitionError
 from rubric.exchanges import Failure, Usage
 from rubric.findings import Finding, NotApplicable, Scored, Step, Unjudged
@@ -102,7 +104,7 @@ class Result:
             DefinitionError: The criteria are others, or the votes do not fit.
         """
         changed = _changed(rubric or self.rubric, rule)
-        if [c.id for c in changed.judged] != [f.id for f in self.findings]:
+        if not _asks_the_same(self.rubric, changed):
             raise DefinitionError("rubric", "other criteria than those that were judged; grade the candidate again")
         if isinstance(self.judge, Judge) and judge is not None:
             raise DefinitionError("judge", "one judge gave these findings; there are no votes to combine")
@@ -266,6 +268,20 @@ def _concluded(result: Result, rubric: Rubric, judge: Judge) -> Grade | Ungraded
 def _rule_of(member: Judge | Jury | Panel, given: Jury | Panel | None) -> Jury | Panel | None:
     """Return how the votes of *member* are to be combined, where another rule is *given*."""
     return None if given is None or isinstance(member, Judge) else member
+
+
+def _asks_the_same(old: Rubric, new: Rubric) -> bool:
+    """Say whether findings under *old* answer what *new* asks: the same questions, whatever they count."""
+    pairs = zip(old.judged, new.judged, strict=False)
+    return len(old.judged) == len(new.judged) and all(_is_same_question(a, b) for a, b in pairs)
+
+
+def _is_same_question(old: Criterion, new: Criterion) -> bool:
+    if (old.id, old.text, old.polarity) != (new.id, new.text, new.polarity):
+        return False
+    if isinstance(old.answer, Rubric) and isinstance(new.answer, Rubric):
+        return _asks_the_same(old.answer, new.answer)
+    return new.answer == old.answer or (old.answer == Unit(flag=True) and new.answer == Unit())
 
 
 def _changed(rubric: Rubric, rule: Mapping[str, Any]) -> Rubric:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, Protocol, cast, runtime_checkable
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from rubric.errors import DefinitionError
 from rubric.mappings import FrozenMap
@@ -74,6 +75,7 @@ def _params(_: Any, attribute: Attribute[Any], value: Mapping[str, Any]) -> None
 
 
 _WRITTEN_PRECISION = 0.005
+_SECRET = re.compile("key|token|secret|password|credential|headers", re.IGNORECASE)
 
 
 @frozen(repr=False)
@@ -117,6 +119,11 @@ class Judge(Shown):
         default="before", kw_only=True, validator=one_of("before", "after", "none")
     )
     params: FrozenMap = field(factory=FrozenMap, kw_only=True, converter=_as_params, validator=_params)
+
+    def __repr__(self) -> str:
+        """Return what one would type, without the secrets."""
+        shown = {name: "***" if _SECRET.search(name) else value for name, value in self.params.items()}
+        return Shown.__repr__(evolve(self, params=shown))
 
     @property
     def name(self) -> str:

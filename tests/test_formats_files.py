@@ -227,9 +227,17 @@ def test_indentation_stays(tmp_path: Path) -> None:
     assert after == before.replace("2", "3")
 
 
-def test_broken_file_is_replaced(tmp_path: Path) -> None:
-    """A file that holds no rubric is written anew."""
-    assert edited("criteria: [", RUBRIC, tmp_path) == dumps(RUBRIC)
+@pytest.mark.parametrize("other", ["criteria: [", "# docker compose\nservices: {}\n"])
+def test_what_is_no_rubric_is_not_written_over(other: str, tmp_path: Path) -> None:
+    """A file that holds something else, or a rubric with a slip, stays as it is."""
+    with pytest.raises(DumpError, match="is no rubric file"):
+        edited(other, RUBRIC, tmp_path)
+    assert [path.read_text() for path in tmp_path.iterdir()] == [other]
+
+
+def test_an_empty_file_is_written(tmp_path: Path) -> None:
+    """There is nothing in it to lose."""
+    assert edited("\n", RUBRIC, tmp_path) == dumps(RUBRIC)
 
 
 @settings(max_examples=max(50, settings().max_examples // 4))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import pickle
+import time
 from typing import Any
 
 import pytest
@@ -26,8 +27,10 @@ from rubric import (
     Scored,
     Ungraded,
     UngradedError,
+    Unit,
     UnitScale,
     Unjudged,
+    grade,
 )
 from rubric.errors import ModelError
 from rubric.findings import Finding
@@ -289,3 +292,39 @@ def test_a_rule_for_another_number_of_votes_is_refused() -> None:
     result = drive(TWO, Jury(Judge(ScriptedModel(lambda _: True)), 2))
     with pytest.raises(DefinitionError, match="expected 2 votes, got a rule for 3"):
         result.rescore(judge=Jury("offline", 3))
+
+
+@pytest.mark.parametrize("changes", [{"text": "Is rude"}, {"polarity": "contradiction"}, {"answer": Unit()}])
+def test_findings_are_not_applied_to_another_question(changes: dict[str, Any]) -> None:
+    """A criterion that keeps its id but asks something else has not been judged."""
+    rubric = Rubric().expects("Is polite")
+    result = grade("Good day!", rubric, Judge(ScriptedModel({"is-polite": True})))
+    with pytest.raises(DefinitionError, match="grade the candidate again"):
+        result.rescore(rubric.revising("is-polite", id="is-polite", **changes))
+
+
+def test_waiting_for_a_turn_is_not_part_of_an_attempt() -> None:
+    """A function that takes its time is called once for each criterion, however many wait."""
+
+    def slow(_: object) -> str:
+        time.sleep(0.2)
+        return '{"verdict": true}'
+
+    rubric = Rubric().adding(*[f"criterion {n}" for n in range(6)])
+    result = grade("Good day!", rubric, Judge(slow, timeout=0.8, retries=0))
+    assert (result.passed, result.usage.calls) == (True, 6)
+
+
+def test_a_judge_does_not_show_its_key() -> None:
+    """What stands in a repr ends up in notebooks and logs."""
+    judge = Judge("openai/gpt-5.6", params={"api_key": "sk-secret", "reasoning_effort": "low"})
+    assert "sk-secret" not in repr(judge)
+    assert "low" in repr(judge)
+
+
+def test_evidence_that_is_no_quote_is_asked_for_again() -> None:
+    """It is an unreadable reply, not a verdict without evidence."""
+    rubric = Rubric().expects("Is polite", evidence=True)
+    replies: list[Line] = [{"verdict": True, "evidence": 5}, {"verdict": True, "evidence": ["Good day"]}]
+    result = grade("Good day!", rubric, Judge(ScriptedModel(replies)))
+    assert (result.score, result.usage.calls) == (1.0, 2)

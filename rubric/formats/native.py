@@ -102,7 +102,7 @@ def dump(rubric: Rubric, path: str | PathLike[str], /) -> None:
     changes. The file is replaced as a whole: nobody ever reads half of it.
 
     Raises:
-        DumpError: It holds what no file can say, or *path* is no file of a known kind.
+        DumpError: It holds what no file can say, or *path* is a YAML file that holds something else than a rubric.
     """
     file = Path(path)
     language = _LANGUAGES.get(file.suffix.lower())
@@ -114,13 +114,22 @@ def dump(rubric: Rubric, path: str | PathLike[str], /) -> None:
 
 def _edited(file: Path, rubric: Rubric) -> str | None:
     """Return the text of *file* changed to say *rubric*; None where it must be written anew."""
+    text, old = _existing(file)
     try:
-        text = read_text(file)
-        old = loads(text)
         new_text = text if old == rubric else edited(text, as_data(old), as_data(rubric))
         return new_text if loads(new_text) == rubric else None
     except (LoadError, YAMLError, RecursionError):
         return None
+
+
+def _existing(file: Path) -> tuple[str, Rubric]:
+    """Return what stands in *file*. What is no rubric is somebody's work, and is not written over."""
+    try:
+        text = read_text(file)
+        return text, loads(text) if text.strip() else Rubric()
+    except LoadError as error:
+        msg = f"{file} exists and is no rubric file; mend it or remove it first ({error.problems[0]})"
+        raise DumpError(msg) from None
 
 
 def _unknown_suffix(file: Path) -> Problem:

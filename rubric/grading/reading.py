@@ -252,7 +252,9 @@ def _reason(said: Mapping[str, Any]) -> str:
 
 def _evidence(ask: Ask, said: Mapping[str, Any]) -> tuple[Evidence, ...]:
     given = next((said[key] for key in _QUOTES if key in said), None)
-    words = [given] if isinstance(given, str) else given if isinstance(given, list) else []
+    if not isinstance(given, str | list | None):
+        raise _unexpected("a list of quotes as evidence", given)
+    words = [given] if isinstance(given, str) else given or []
     return tuple(_span(ask, _encodable(w)) for w in words[:_MOST_QUOTES] if isinstance(w, str) and w.strip())
 
 

@@ -37,6 +37,11 @@ class FunctionModel:
         called = function if inspect.isroutine(function) else getattr(function, "__call__", function)  # noqa: B004
         self._is_async = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(called)
 
+    @property
+    def is_serial(self) -> bool:
+        """Whether calls wait for one another; the waiting is not part of an attempt."""
+        return not self._is_async
+
     async def answer(self, ask: Ask, /) -> Reply:
         """
         Return the reply to *ask*; a mapping is taken as JSON.
