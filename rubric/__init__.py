@@ -11,7 +11,21 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rubric.answers import Choice, Choices, Levels, ScoreRange, Unit, YesNo
     from rubric.candidates import Candidate, Message, ToolCall
-    from rubric.checks import Calls, Contains, Equals, FitsSchema, IsJSON, Matches, StartsWith
+    from rubric.checks import (
+        Calls,
+        Contains,
+        ContainsAll,
+        ContainsAny,
+        EndsWith,
+        Equals,
+        FitsSchema,
+        Holds,
+        IsJSON,
+        Matches,
+        Script,
+        StartsWith,
+        Unsupported,
+    )
     from rubric.criteria import Anchor, Criterion, When
     from rubric.errors import (
         DefinitionError,
@@ -37,7 +51,21 @@ if TYPE_CHECKING:
 _HOMES = {
     "answers": ("Choice", "Choices", "Levels", "ScoreRange", "Unit", "YesNo"),
     "candidates": ("Candidate", "Message", "ToolCall"),
-    "checks": ("Calls", "Contains", "Equals", "FitsSchema", "IsJSON", "Matches", "StartsWith"),
+    "checks": (
+        "Calls",
+        "Contains",
+        "ContainsAll",
+        "ContainsAny",
+        "EndsWith",
+        "Equals",
+        "FitsSchema",
+        "Holds",
+        "IsJSON",
+        "Matches",
+        "Script",
+        "StartsWith",
+        "Unsupported",
+    ),
     "criteria": ("Anchor", "Criterion", "When"),
     "errors": (
         "DefinitionError",
@@ -72,15 +100,19 @@ __all__ = [
     "Choice",
     "Choices",
     "Contains",
+    "ContainsAll",
+    "ContainsAny",
     "Criterion",
     "DecisionTree",
     "DefinitionError",
     "DumpError",
+    "EndsWith",
     "Equals",
     "Evidence",
     "Failure",
     "FitsSchema",
     "Grade",
+    "Holds",
     "IsJSON",
     "Judge",
     "Jury",
@@ -102,6 +134,7 @@ __all__ = [
     "RubricError",
     "ScoreRange",
     "Scored",
+    "Script",
     "StartsWith",
     "ToolCall",
     "Ungraded",
@@ -109,6 +142,7 @@ __all__ = [
     "Unit",
     "UnitScale",
     "Unjudged",
+    "Unsupported",
     "Usage",
     "When",
     "YesNo",

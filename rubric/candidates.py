@@ -58,11 +58,11 @@ def _built(kind: type, where: str, value: Any) -> Any:
         raise DefinitionError(where, f"{kind.__name__}: {problem}") from None
 
 
-def _as_calls(value: Iterable[ToolCall | Mapping[str, Any]]) -> tuple[ToolCall, ...]:
+def as_calls(value: Iterable[ToolCall | Mapping[str, Any]]) -> tuple[ToolCall, ...]:
     return as_tuple("tool_calls", _made(ToolCall, "tool_calls", value), ToolCall, "ToolCall")
 
 
-def _as_messages(value: Iterable[Message | Mapping[str, Any]]) -> tuple[Message, ...]:
+def as_messages(value: Iterable[Message | Mapping[str, Any]]) -> tuple[Message, ...]:
     return as_tuple("messages", _made(Message, "messages", value), Message, "Message")
 
 
@@ -100,8 +100,8 @@ class Candidate(Shown):
     output: str = field(validator=string)
     input: str = field(default="", kw_only=True, validator=string)
     reference: str = field(default="", kw_only=True, validator=string)
-    messages: tuple[Message, ...] = field(default=(), kw_only=True, converter=_as_messages)
-    tool_calls: tuple[ToolCall, ...] = field(default=(), kw_only=True, converter=_as_calls)
+    messages: tuple[Message, ...] = field(default=(), kw_only=True, converter=as_messages)
+    tool_calls: tuple[ToolCall, ...] = field(default=(), kw_only=True, converter=as_calls)
     file_changes: str = field(default="", kw_only=True, validator=string)
     context: str = field(default="", kw_only=True, validator=string)
     variables: FrozenMap = field(factory=FrozenMap, kw_only=True, converter=_as_variables)

@@ -148,7 +148,8 @@ class Criterion(Shown):
         polarity: `satisfy`; `guard` (the text must not hold: the contribution is 1 - score, and found
             present it fails the grade); `contradiction` (the text is a fact: passes unless the candidate
             conflicts with it, silence is fine); `correctness` (the candidate must positively support the fact).
-        weight: How much it counts: finite and above 0.
+        weight: How much it counts: finite and at least 0. With 0 it is judged and shown, and counts for nothing but its
+            gate.
         required: A gate: below its gate value the grade fails, whatever the mean is.
         min_score: This criterion's own gate value in (0, 1]; given, it gates with or without *required*.
             Without it the rubric's threshold is the gate value.
@@ -171,7 +172,7 @@ class Criterion(Shown):
     id: str = field(default=Factory(_own_slug, takes_self=True), kw_only=True, converter=_as_id, validator=identifier)
     answer: Answer = field(factory=YesNo, kw_only=True, validator=_answer)
     polarity: Polarity = field(default="satisfy", kw_only=True, validator=one_of(*POLARITIES))
-    weight: float = field(default=1, kw_only=True, validator=number(0, above=True))
+    weight: float = field(default=1, kw_only=True, validator=number(0))
     required: bool = field(default=False, kw_only=True, validator=flag)
     min_score: float | None = field(default=None, kw_only=True, validator=optional(number(0, 1, above=True)))
     when: When | None = field(default=None, kw_only=True, converter=_as_when)

@@ -35,6 +35,7 @@ FailureKind = Literal[
     "unreadable",  # text that holds no verdict
     "exception",  # a function of the user's raised
     "degenerate",  # the candidate is empty or a known master key, and the rubric says that this is an error
+    "unsupported",  # a grader that this library does not have, or may not run
     "not_cast",  # a vote that an early stop left out
 ]
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from rubric.candidates import Candidate
 
-__all__ = ["Aggregation", "CriterionOptions", "Degenerate", "Rubric"]
+__all__ = ["Aggregation", "CriterionOptions", "Degenerate", "Rubric", "check_weights"]
 
 Aggregation = Literal["weighted_average", "min"]
 Degenerate = Literal["fail", "judge", "error"]
@@ -117,6 +117,7 @@ class Rubric(Answer, Shown):
         negate: Turn the outcome over: the score is 1 - score, and pass is fail. A failure stays a failure.
         degenerate: What an empty, punctuation-only or "master key" candidate (arXiv 2507.08794) gets:
             `fail` (score 0, no call), `judge` (like any other), `error` (ungraded).
+        binding: Where the rubric is nested in another: a gate that fails in it fails the other one too.
 
     Raises:
         DefinitionError: A value that no rubric can have; the message names the field and the cure.
@@ -143,6 +144,7 @@ class Rubric(Answer, Shown):
     prompt: str | None = field(default=None, kw_only=True, validator=optional(string))
     negate: bool = field(default=False, kw_only=True, validator=flag)
     degenerate: Degenerate = field(default="fail", kw_only=True, validator=one_of("fail", "judge", "error"))
+    binding: bool = field(default=False, kw_only=True, validator=flag)
 
     def __attrs_post_init__(self) -> None:
         given = [name for name in ("criteria", "text", "tree") if getattr(self, name)]
@@ -328,6 +330,22 @@ class Rubric(Answer, Shown):
         head = f"**{cell(self.name) or 'rubric'}** ({self._summary()})"
         rows = [(c.id, shorten(c.text, 300), describe(c), f"{c.weight:g}") for c in self.judged]
         return f"{head}\n\n{table(('id', 'criterion', 'answer', 'weight'), rows)}"
+
+
+def check_weights(rubric: Rubric) -> None:
+    """
+    Refuse a rubric, or one nested in it, in which nothing counts.
+
+    A rubric may pass through such a state while it is built; it cannot grade in it.
+    """
+    if rubric.criteria and not any(criterion.weight for criterion in rubric.criteria):
+        raise DefinitionError("criteria", "their weights sum to 0; at least one must count, so give it a weight")
+    for index, criterion in enumerate(rubric.criteria):
+        if isinstance(criterion.answer, Rubric):
+            try:
+                check_weights(criterion.answer)
+            except DefinitionError as problem:
+                raise DefinitionError(f"criteria[{index}].{problem.field}", problem.message) from None
 
 
 def _check_fields(given: Mapping[str, Any]) -> None:

@@ -14,10 +14,29 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from rubric.candidates import Candidate
-from rubric.checks import Calls, Check, Contains, Equals, FitsSchema, IsJSON, Matches, StartsWith
-from rubric.criteria import When
-from rubric.errors import DefinitionError
-from rubric.grading.checking import applies, decide
+from rubric.checks import (
+    Calls,
+    Check,
+    Contains,
+    ContainsAll,
+    ContainsAny,
+    Decided,
+    EndsWith,
+    Equals,
+    FitsSchema,
+    Holds,
+    IsJSON,
+    Matches,
+    Script,
+    StartsWith,
+    Unsupported,
+)
+from rubric.criteria import Criterion, When
+from rubric.errors import DefinitionError, DumpError
+from rubric.findings import Scored, Unjudged
+from rubric.formats import dumps
+from rubric.grading.checking import applies, decide, settle
+from rubric.rubrics import Rubric
 from rubric.schemas import misfit
 
 RUN = Candidate(
@@ -37,6 +56,9 @@ DECIDED: list[tuple[Check, Candidate | str, bool]] = [
     (Contains("straße", ignore_case=True), "STRASSE", True), (Contains("a.c"), "abc", False), (Contains("x"), "", False),
     (StartsWith("Dear"), "Dear X", True), (StartsWith("Dear"), "dear X", False), (StartsWith("dear", ignore_case=True), "DEAR X", True),
     (StartsWith("Dear"), "O Dear", False),
+    (EndsWith("yours"), "I am yours", True), (EndsWith("yours"), "yours, X", False), (EndsWith("YOURS", ignore_case=True), "yours", True),
+    (ContainsAny(["cat", "dog"]), "a dog", True), (ContainsAny(["cat", "dog"]), "a Dog", False),
+    (ContainsAll(["cat", "dog"]), "cat, dog", True), (ContainsAll(["cat", "dog"]), "cat", False), (ContainsAll(["CAT"], ignore_case=True), "cat", True),
     (Equals("yes"), " yes\n", True), (Equals("yes"), "yes.", False), (Equals("yes"), "Yes", False), (Equals("yes", ignore_case=True), "YES", True),
     (Matches(r"\d{3}"), "id 123", True), (Matches(r"^\d{3}$"), "id 123", False), (Matches("(?i)sorry"), "SORRY", True), (Matches(r"\p{L}+"), "é", True),
     (IsJSON(), "{}", True), (IsJSON(), " [1, 2]\n", True), (IsJSON(), '"text"', True), (IsJSON(), "null", True), (IsJSON(), "1e999", True),
@@ -184,3 +206,70 @@ for address in ("http://127.0.0.1:9/x.json", "https://json-schema.invalid/y", "f
 """
     run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False)
     assert (run.returncode, run.stdout, run.stderr) == (0, "", "")
+
+
+@pytest.mark.parametrize(
+    ("said", "score", "reason"),
+    [
+        (True, 1.0, "f: yes"),
+        (False, 0.0, "f: no"),
+        (0.25, 0.25, "f: 0.25"),
+        ((1, "long enough"), 1.0, "long enough"),
+    ],
+)
+def test_a_function_of_ones_own_decides(said: Any, score: float, reason: str) -> None:
+    """It says yes or no, or a score, and may give its reason."""
+
+    def f(candidate: Candidate) -> Any:
+        return said
+
+    found = settle(Criterion("x"), Holds(f), Candidate("y"))
+    assert isinstance(found, Scored)
+    assert (found.score, found.reason) == (score, reason)
+
+
+@pytest.mark.parametrize("said", [None, "yes", 2, -0.1, float("nan"), (1, 2), (1, "a", "b"), ZeroDivisionError])
+def test_a_function_that_says_nothing_of_use_is_not_a_verdict(said: Any) -> None:
+    """What it raises or returns otherwise leaves the criterion unjudged."""
+
+    def f(candidate: Candidate) -> Any:
+        return 1 / 0 if said is ZeroDivisionError else said
+
+    found = settle(Criterion("x"), Holds(f), Candidate("y"))
+    assert isinstance(found, Unjudged)
+    assert found.failure.kind == "exception"
+
+
+@pytest.mark.parametrize("check", [Unsupported("rouge-n"), Script(["./check.py"])])
+def test_what_cannot_be_run_is_not_a_verdict(check: Check) -> None:
+    """A grader that is not there, and a script that may not run, leave the criterion unjudged."""
+    found = settle(Criterion("x"), check, Candidate("y"))
+    assert isinstance(found, Unjudged)
+    assert found.failure.kind == "unsupported"
+    assert str(check).split()[-1] in found.failure.message
+
+
+def test_what_was_decided_elsewhere_is_taken_as_it_is() -> None:
+    """Its score and its reason are the finding's."""
+    assert settle(Criterion("x"), Decided(0.4, reason="so"), Candidate("y")) == Scored(Criterion("x").id, 0.4, 0.4, "so")
+
+
+@pytest.mark.parametrize("check", [Holds(lambda candidate: True), Decided(1)])
+def test_code_does_not_go_into_a_file(check: Check) -> None:
+    """A function, and what was decided in a run, cannot be written down, and the error names the criterion."""
+    with pytest.raises(DumpError, match="criterion 'mine'"):
+        dumps(Rubric(criteria=[Criterion("x", id="mine", answer=check)]))
+
+
+@pytest.mark.parametrize("texts", [[], "cat", [""], [1]])
+def test_texts_to_look_for_are_texts(texts: Any) -> None:
+    """None of them is empty, and there is at least one."""
+    with pytest.raises(DefinitionError, match=r"^texts"):
+        ContainsAny(texts)
+
+
+@pytest.mark.parametrize("command", [[], "./check.py", [" "]])
+def test_a_script_has_a_command(command: Any) -> None:
+    """It is a program and its arguments, not a line for a shell."""
+    with pytest.raises(DefinitionError, match=r"^command"):
+        Script(command)

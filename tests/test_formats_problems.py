@@ -36,7 +36,7 @@ criteria:
         "support.yaml:1:12: threshold: expected a finite number from 0 to 1, got 2",
         "support.yaml:2:1: threshhold: unknown key; did you mean 'threshold'?",
         "support.yaml:5:5: criteria[0].wieght: unknown key; did you mean 'weight'?",
-        "support.yaml:6:13: criteria[0].weight: expected a finite number above 0, got -1",
+        "support.yaml:6:13: criteria[0].weight: expected a finite number from 0, got -1",
         'support.yaml:9:11: criteria[2].text: expected text, got the boolean False; quote it: "no"',
         "support.yaml:10:10: criteria[3].id: the id 'cites' belongs to criteria[1] already; give one of them another",
     ]
@@ -103,9 +103,9 @@ def test_rubric_problems(text: str, problem: str) -> None:
         ("5", "12: criteria[0]: expected a criterion (its text, or a mapping), got 5"),
         ("''", "12: criteria[0]: expected text, got an empty one; write what is to be judged"),
         ("{id: a}", "12: criteria[0]: the key 'text' is missing; add it"),
-        ("{text: a, weight: 0}", "30: criteria[0].weight: expected a finite number above 0, got 0"),
-        ("{text: a, weight: heavy}", "30: criteria[0].weight: expected a finite number above 0, got 'heavy'"),
-        ("{text: a, weight: true}", "30: criteria[0].weight: expected a finite number above 0, got True"),
+        ("{text: a, weight: -0.5}", "30: criteria[0].weight: expected a finite number from 0, got -0.5"),
+        ("{text: a, weight: heavy}", "30: criteria[0].weight: expected a finite number from 0, got 'heavy'"),
+        ("{text: a, weight: true}", "30: criteria[0].weight: expected a finite number from 0, got True"),
         ("{text: a, min_score: 0}", "33: criteria[0].min_score: expected a finite number above 0 to 1, got 0"),
         ("{text: a, polarity: guarded}", "32: criteria[0].polarity: unknown value 'guarded'; did you mean 'guard'?"),
         ("{text: a, levels: {0: a, 1: b}, answer: unit}", None),
@@ -172,7 +172,7 @@ def test_rubric_problems(text: str, problem: str) -> None:
         ("{text: a, check: is_yaml}", None),
         (
             "{text: a, rubric: {criteria: [{text: b, weight: -1}]}}",
-            "60: criteria[0].rubric.criteria[0].weight: expected a finite number above 0, got -1",
+            "60: criteria[0].rubric.criteria[0].weight: expected a finite number from 0, got -1",
         ),
     ],
 )

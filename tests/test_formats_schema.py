@@ -56,7 +56,7 @@ def test_everything_fits() -> None:
         {"criteria": [""]},
         {"criteria": [{"id": "a"}]},
         {"criteria": [{"text": "a", "wieght": 1}]},
-        {"criteria": [{"text": "a", "weight": 0}]},
+        {"criteria": [{"text": "a", "weight": -1}]},
         {"criteria": [{"text": "a", "min_score": 0}]},
         {"criteria": [{"text": "a", "polarity": "bad"}]},
         {"criteria": [{"text": "a", "answer": "unit", "levels": "0..10"}]},

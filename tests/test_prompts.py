@@ -112,14 +112,14 @@ def test_every_slot_has_its_value() -> None:
     ]  # fmt: skip
 
 
-def test_the_candidate_slot_is_fenced_and_the_criterion_has_two_names() -> None:
-    """`candidate` holds all the fenced material, `criterion` and `rubric` are the same, `reply` is the form."""
+def test_the_candidate_slot_is_fenced_and_the_criterion_comes_with_advice_or_bare() -> None:
+    """`candidate` holds all the fenced material, `criterion` how to judge, `rubric` what to judge, `reply` is the form."""
     ((_, text),) = texts_of("{{candidate}}\n##\n{{ criterion }}\n##\n{{ rubric }}\n##\n{{  reply  }}")
     material, criterion, rubric, reply = text.split("\n##\n")
     assert material.startswith("The mark is ")
     assert material.count(material[12:28]) == 15
-    assert criterion == rubric
-    assert "Returns are possible" in criterion
+    assert rubric == "Returns are possible for 30 days."
+    assert criterion.startswith(f"Criterion:\n{rubric}\nThis is a fact.")
     assert reply.startswith("Answer with one JSON object")
 
 

@@ -24,7 +24,9 @@ from rubric import (
     Unjudged,
     YesNo,
     ask,
+    grade,
 )
+from rubric.errors import DefinitionError
 from rubric.findings import Finding
 from rubric.grading.averaging import mean
 from rubric.grading.scoring import Outcome, outcome
@@ -487,3 +489,62 @@ def test_negation_is_undone_by_negation(case: Case) -> None:
 def test_an_unjudged_criterion_reaches_as_far_as_its_answers(answer: Any, low: float, high: float) -> None:
     """The bounds are those of the answers there are."""
     assert one(Criterion("a", answer=answer), Unjudged("a", GONE, "", low, high)).bounds == (low, high)
+
+
+# -- what counts for nothing, and what binds ---------------------------------------------------------------
+
+WATCHED = Rubric().scores("a").scores("b", weight=0)
+
+
+def test_what_weighs_nothing_is_shown_and_not_counted() -> None:
+    """The mean, the worst, the bounds and the strict rule leave it out."""
+    assert outcome(WATCHED, units(1.0, 0.0)).score == 1
+    assert outcome(WATCHED.by_worst(), units(1.0, 0.0)).score == 1
+    assert outcome(WATCHED.strictly(), units(1.0, 0.0)).passed is not None
+    assert outcome(WATCHED, units(1.0, 0.25)).contributions["b"] == 0.25
+
+
+def test_what_weighs_nothing_still_gates() -> None:
+    """A requirement is one whatever it weighs."""
+    assert outcome(WATCHED.revising("b", required=True), units(1.0, 0.0)).gates == ("b",)
+
+
+def test_what_weighs_nothing_and_is_missing_is_still_missing() -> None:
+    """The result is not whole, though its bounds agree."""
+    found = outcome(WATCHED, (Scored("a", 1.0), Unjudged("b", GONE)))
+    assert (found.score, found.bounds) == (None, (1.0, 1.0))
+    assert found.coverage < 1
+
+
+def test_what_counts_does_not_apply_and_what_does_not_count_does() -> None:
+    """There is nothing to fail but gates."""
+    assert outcome(WATCHED, (NotApplicable("a"), Scored("b", 0.0))).score == 1
+    assert outcome(WATCHED.revising("b", required=True), (NotApplicable("a"), Scored("b", 0.0))).passed is False
+
+
+def test_an_abstention_of_all_that_counts_says_nothing() -> None:
+    """What weighs nothing does not stand in for it."""
+    found = outcome(WATCHED.abstaining("exclude"), (Abstained("a"), Scored("b", 1.0)))
+    assert (found.score, found.bounds) == (None, (0.0, 1.0))
+
+
+def test_a_rubric_in_which_nothing_counts_cannot_grade() -> None:
+    """It may be built on, criterion by criterion; graded with, it is refused, and the error names the place."""
+    start = Rubric().expects("a", weight=0)
+    with pytest.raises(DefinitionError, match=r"^criteria: their weights sum to 0"):
+        grade("x", start, "offline")
+    with pytest.raises(DefinitionError, match=r"^criteria\[0\]\.criteria: their weights sum to 0"):
+        grade("x", Rubric().includes(start), "offline")
+    assert grade("x", start.expects("b"), "offline").coverage == 1
+
+
+INNER = Rubric("inner").scores("a", required=True).scores("b", weight=9)
+OUTER_PARTS = (Scored("inner", 0.9, parts=(Scored("a", 0.0), Scored("b", 1.0))),)
+
+
+def test_a_gate_inside_a_binding_rubric_fails_the_outer_one() -> None:
+    """Without `binding`, or negated, only the score counts outside."""
+    assert outcome(Rubric().includes(INNER), OUTER_PARTS).passed is True
+    assert outcome(Rubric().includes(evolve(INNER, binding=True)), OUTER_PARTS).gates == ("inner",)
+    negated = evolve(INNER, binding=True, negate=True)
+    assert outcome(Rubric(threshold=0.1).includes(negated), OUTER_PARTS).gates == ()

@@ -208,7 +208,7 @@ _REFUSALS = {
     "tree_incomplete": "^tree: expected a DecisionTree",
     "tree_root_must_ask": "^tree: expected a DecisionTree",
     "unknown_aggregation": "^aggregation: unknown value 'median'",
-    "weights_sum_zero": "^weight: expected a finite number above 0",
+    "weights_sum_zero": "^criteria: their weights sum to 0",
 }
 
 

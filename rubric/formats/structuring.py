@@ -7,7 +7,21 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from rubric.answers import Answer, Choice, Choices, Levels, ScoreRange, Unit, YesNo
-from rubric.checks import Calls, Check, Contains, Equals, FitsSchema, IsJSON, Matches, StartsWith
+from rubric.checks import (
+    Calls,
+    Check,
+    Contains,
+    ContainsAll,
+    ContainsAny,
+    EndsWith,
+    Equals,
+    FitsSchema,
+    IsJSON,
+    Matches,
+    Script,
+    StartsWith,
+    Unsupported,
+)
 from rubric.criteria import Anchor, Criterion, When
 from rubric.errors import DefinitionError
 from rubric.formats.converters import (
@@ -22,7 +36,7 @@ from rubric.formats.converters import (
     wanted,
 )
 from rubric.mappings import FrozenMap
-from rubric.rubrics import Rubric
+from rubric.rubrics import Rubric, check_weights
 from rubric.scales import Boolean, Letter, Likert, Scale, UnitScale
 from rubric.showing import shorten
 from rubric.trees import DecisionTree, Leaf
@@ -275,7 +289,7 @@ def read_scale(data: Any) -> Scale:
 
 
 def read_rubric(data: Any) -> Rubric:
-    """Return a rubric: a mapping with one of `criteria`, `text` and `tree`."""
+    """Return a rubric: a mapping with one of `criteria`, `text` and `tree`; something in it counts."""
     given = as_dict(data, "a rubric (a mapping with criteria, text or tree)")
     gathering = Gathering(Rubric)
     kinds = [key for key in given if key in KINDS]
@@ -286,6 +300,7 @@ def read_rubric(data: Any) -> Rubric:
             raise WrongKeyError("", f"a rubric has {kinds[0]} or {key}, not both; nest one in the other")
     with gathering.at():
         rubric = _read_rubric({key: value for key, value in given.items() if key not in kinds[1:]})
+        check_weights(rubric)
     gathering.finish()
     return rubric
 
@@ -327,10 +342,15 @@ _read_rubric = reader_of(
 CHECKS: dict[Any, Callable[[Any], Check]] = {
     "contains": _bare_or(reader_of(Contains), "text"),
     "starts_with": _bare_or(reader_of(StartsWith), "text"),
+    "ends_with": _bare_or(reader_of(EndsWith), "text"),
+    "contains_any": _bare_or(reader_of(ContainsAny), "texts"),
+    "contains_all": _bare_or(reader_of(ContainsAll), "texts"),
     "equals": _bare_or(reader_of(Equals), "text"),
     "matches": _bare_or(reader_of(Matches), "pattern"),
     "fits_schema": _read_schema,
     "calls": _bare_or(reader_of(Calls, arguments=read_free), "name"),
+    "script": _bare_or(reader_of(Script, config=read_free), "command"),
+    "unsupported": _bare_or(reader_of(Unsupported), "type"),
 }
 ANSWERS: dict[Any, Callable[[Any], Answer]] = {
     "answer": read_named_answer,

@@ -9,7 +9,21 @@ from typing import Any
 from attrs import evolve
 
 from rubric.answers import Answer, Choices, Levels, Unit, YesNo
-from rubric.checks import Calls, Check, Contains, Equals, FitsSchema, IsJSON, Matches, StartsWith
+from rubric.checks import (
+    Calls,
+    Check,
+    Contains,
+    ContainsAll,
+    ContainsAny,
+    EndsWith,
+    Equals,
+    FitsSchema,
+    IsJSON,
+    Matches,
+    Script,
+    StartsWith,
+    Unsupported,
+)
 from rubric.criteria import Anchor, Criterion, When
 from rubric.errors import DumpError
 from rubric.formats.converters import KEYS
@@ -181,10 +195,15 @@ _WRITERS: dict[type, Callable[[Any], Any]] = {
     Leaf: _leaf,
     Contains: _check("contains"),
     StartsWith: _check("starts_with"),
+    EndsWith: _check("ends_with"),
+    ContainsAny: _check("contains_any"),
+    ContainsAll: _check("contains_all"),
     Equals: _check("equals"),
     Matches: _check("matches"),
     FitsSchema: lambda check: {"fits_schema": free(check.schema)},
     Calls: _check("calls"),
+    Script: _check("script"),
+    Unsupported: _check("unsupported"),
     IsJSON: lambda _: "is_json",
     Rubric: _rubric,
     Criterion: _criterion,

@@ -123,7 +123,8 @@ def compose(
     """
     form = Form.of(rubric, judge, criteria, sealed=judge.is_sealed(own_prompt=rubric.prompt is not None))
     tail = body(rubric, criteria, form, output=about.output, complaint=complaint, guidelines=guidelines)
-    said = partial(_messages, judge.prompt or rubric.prompt, about, rubric, tail, sealed=form.sealed)
+    asked = Asked(tail, _plainly(criteria), rubric.guidelines)
+    said = partial(_messages, judge.prompt or rubric.prompt, about, asked, sealed=form.sealed)
     nonce = _nonce(judge, repair, about.images, said(form.words(""))) if form.sealed else ""
     return Ask(
         judge=judge,
@@ -144,22 +145,33 @@ def compose(
     )
 
 
+@frozen
+class Asked:
+    """What differs from ask to ask: the criteria with all that helps to judge them, and in the author's words alone."""
+
+    tail: str
+    texts: str
+    guidelines: str
+
+
+def _plainly(criteria: Sequence[Criterion]) -> str:
+    if len(criteria) == 1:
+        return criteria[0].text.strip()
+    return "\n".join(f"{criterion.id}: {criterion.text.strip()}" for criterion in criteria)
+
+
 def _nonce(judge: Judge, repair: int, images: Sequence[str], messages: Sequence[Outgoing]) -> str:
     """Return the nonce of an ask: it depends on all that a stranger may have written, pictures and variables too."""
     return _digest(as_json([judge.name, repair, images, [(m.role, m.text) for m in messages]]))
 
 
-def _messages(
-    template: str | None, about: Brief, rubric: Rubric, tail: str, reply: str, *, sealed: bool
-) -> tuple[Outgoing, ...]:
+def _messages(template: str | None, about: Brief, asked: Asked, reply: str, *, sealed: bool) -> tuple[Outgoing, ...]:
     if template is None:
-        return (Outgoing("system", (about.system,)), Outgoing("user", (about.shared, f"{tail}\n\n{reply}")))
-    return _own_messages(template, about, rubric, tail, reply, sealed=sealed)
+        return (Outgoing("system", (about.system,)), Outgoing("user", (about.shared, f"{asked.tail}\n\n{reply}")))
+    return _own_messages(template, about, asked, reply, sealed=sealed)
 
 
-def _own_messages(
-    template: str, about: Brief, rubric: Rubric, tail: str, reply: str, *, sealed: bool
-) -> tuple[Outgoing, ...]:
+def _own_messages(template: str, about: Brief, asked: Asked, reply: str, *, sealed: bool) -> tuple[Outgoing, ...]:
     """Return the messages of the user's own template; if sealed, the reply form stands at the end at the latest."""
     slots = {
         "candidate": about.shared.rstrip(),
@@ -170,9 +182,9 @@ def _own_messages(
         "conversation": about.sections.get("conversation", ""),
         "tool_calls": about.sections.get("tool calls", ""),
         "file_changes": about.sections.get("file changes", ""),
-        "guidelines": rubric.guidelines,
-        "criterion": tail,
-        "rubric": tail,
+        "guidelines": asked.guidelines,
+        "criterion": asked.tail,
+        "rubric": asked.texts,
         "reply": reply,
     }
     messages = rendering.fill_chat(template, {**about.variables, **slots})

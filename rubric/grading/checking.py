@@ -7,8 +7,26 @@ from collections.abc import Mapping
 from typing import Any
 
 from rubric.candidates import Candidate
-from rubric.checks import Calls, Check, Contains, Equals, FitsSchema, IsJSON, Matches, StartsWith
-from rubric.criteria import When
+from rubric.checks import (
+    Calls,
+    Check,
+    Contains,
+    ContainsAll,
+    ContainsAny,
+    Decided,
+    EndsWith,
+    Equals,
+    FitsSchema,
+    Holds,
+    IsJSON,
+    Matches,
+    Script,
+    StartsWith,
+    Unsupported,
+)
+from rubric.criteria import Criterion, When
+from rubric.exchanges import Failure, FailureKind
+from rubric.findings import Finding, Scored, Unjudged
 from rubric.mappings import thaw
 from rubric.patterns import matches
 from rubric.schemas import misfit
@@ -28,15 +46,42 @@ def applies(when: When | None, candidate: Candidate) -> bool:
     return bool(when.holds and when.holds(candidate))
 
 
+def settle(criterion: Criterion, check: Check, candidate: Candidate) -> Finding:
+    """Return what code finds of *criterion*, whose answer is *check*; what it cannot decide is unjudged."""
+    match check:
+        case Decided():
+            return Scored(criterion.id, check.score, check.score, check.reason)
+        case Holds():
+            return _consult(criterion, check, candidate)
+        case Unsupported():
+            return _undecided(criterion, "unsupported", f"{check.type}: this library has no such grader")
+        case Script():
+            return _undecided(criterion, "unsupported", f"{check} runs only in a suite's run with allow_scripts=True")
+        case _:
+            holds, why = decide(check, candidate)
+            return Scored(criterion.id, float(holds), holds, why)
+
+
+def _undecided(criterion: Criterion, kind: FailureKind, why: str) -> Unjudged:
+    return Unjudged(criterion.id, Failure(kind, shorten(why), criterion=criterion.id))
+
+
+def _consult(criterion: Criterion, check: Holds, candidate: Candidate) -> Finding:
+    try:
+        said: object = check.function(candidate)
+    except Exception as error:  # noqa: BLE001 - a function of the user's own may raise anything
+        return _undecided(criterion, "exception", f"{check} raised {type(error).__name__}: {error}")
+    score, why = said if isinstance(said, tuple) and len(said) == 2 else (said, "")  # noqa: PLR2004
+    if not isinstance(score, bool | int | float) or not 0 <= score <= 1 or not isinstance(why, str):
+        allowed = "a bool, a score from 0 to 1, or a pair of one with a reason"
+        return _undecided(criterion, "exception", f"{check} returned {said!r}, expected {allowed}")
+    reason = why or f"{check}: {('yes' if score else 'no') if isinstance(score, bool) else f'{score:g}'}"
+    return Scored(criterion.id, float(score), score, reason)
+
+
 def decide(check: Check, candidate: Candidate) -> tuple[bool, str]:
     """Return whether *candidate* passes *check*, and why or why not."""
     match check:
-        case Contains():
-            holds = _fold(check.text, check.ignore_case) in _fold(candidate.output, check.ignore_case)
-        case StartsWith():
-            holds = _fold(candidate.output, check.ignore_case).startswith(_fold(check.text, check.ignore_case))
-        case Equals():
-            holds = _fold(candidate.output, check.ignore_case).strip() == _fold(check.text, check.ignore_case).strip()
         case Matches():
             holds = matches(check.pattern, candidate.output)
         case IsJSON():
@@ -47,13 +92,30 @@ def decide(check: Check, candidate: Candidate) -> tuple[bool, str]:
             mine = [call for call in candidate.tool_calls if call.name == check.name]
             holds = any(_covers(call.arguments, check.arguments) for call in mine)
         case _:
-            msg = f"{type(check).__name__} is no check that this library knows"
-            raise TypeError(msg)
+            holds = _reads(check, candidate.output)
     return holds, f"{check}: {'yes' if holds else 'no'}"
 
 
-def _fold(text: str, ignore_case: bool) -> str:  # noqa: FBT001
-    return text.casefold() if ignore_case else text
+def _reads(check: Check, output: str) -> bool:
+    """Return whether *output* has the text of *check* where it should be."""
+    fold = str.casefold if getattr(check, "ignore_case", False) else str
+    found = fold(output)
+    match check:
+        case Contains():
+            return fold(check.text) in found
+        case ContainsAny():
+            return any(fold(text) in found for text in check.texts)
+        case ContainsAll():
+            return all(fold(text) in found for text in check.texts)
+        case StartsWith():
+            return found.startswith(fold(check.text))
+        case EndsWith():
+            return found.endswith(fold(check.text))
+        case Equals():
+            return found.strip() == fold(check.text).strip()
+        case _:
+            msg = f"{type(check).__name__} is no check that this library knows"
+            raise TypeError(msg)
 
 
 def _covers(given: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:

@@ -30,13 +30,13 @@ from rubric.findings import Abstained, Finding, NotApplicable, Scored, Step, Unj
 from rubric.grades import Grade, Ungraded, conclude, conclude_votes, degenerate
 from rubric.grading.asking import Brief, brief, compose
 from rubric.grading.batching import Steps, leading, together
-from rubric.grading.checking import applies, decide
+from rubric.grading.checking import applies, settle
 from rubric.grading.degenerates import why_degenerate
 from rubric.grading.reading import read
 from rubric.grading.scoring import EVEN, Extreme, Outcome, outcome
 from rubric.grading.voting import is_decided, size_of
 from rubric.judges import Judge, Jury, Panel
-from rubric.rubrics import Rubric
+from rubric.rubrics import Rubric, check_weights
 from rubric.trees import DecisionTree, Leaf
 
 Result = Grade | Ungraded
@@ -50,6 +50,7 @@ def flow(candidate: Candidate, rubric: Rubric, judge: Judge | Jury | Panel) -> S
         DefinitionError: A rubric without criteria, or a prompt with an unknown slot: before the first ask.
     """
     _refuse_empty(rubric)
+    check_weights(rubric)
     why = why_degenerate(candidate) if rubric.degenerate != "judge" else ""
     if why:
         return degenerate(rubric, judge, why)
@@ -186,8 +187,7 @@ class Session:
         if not applies(criterion.when, candidate):
             return NotApplicable(criterion.id, "its condition does not hold")
         if isinstance(criterion.answer, Check):
-            holds, why = decide(criterion.answer, candidate)
-            return Scored(criterion.id, float(holds), holds, why)
+            return settle(criterion, criterion.answer, candidate)
         return None
 
     def _group(self, rubric: Rubric, group: Sequence[Criterion], guidelines: str) -> Steps[list[Finding]]:

@@ -175,7 +175,10 @@ def _inner(criterion: Criterion, finding: Finding) -> Outcome | None:
 def _parts(rubric: Rubric, findings: Sequence[Finding], inner: Sequence[Outcome | None], *, best: bool) -> list[_Part]:
     triples = zip(rubric.judged, findings, inner, strict=True)
     made = (_part(rubric, criterion, finding, nested, best=best) for criterion, finding, nested in triples)
-    return [part for part in made if part is not None]
+    parts = [part for part in made if part is not None]
+    pairs = zip(rubric.judged, findings, strict=True)
+    lost = any(c.weight and isinstance(f, Abstained) for c, f in pairs) and not any(p.criterion.weight for p in parts)
+    return [] if lost else parts
 
 
 def _part(
@@ -236,8 +239,13 @@ def _nested(criterion: Criterion, inner: Outcome, *, best: bool) -> _Part:
     contribution = 1 - extreme.score if guard else extreme.score
     holds = extreme.passed != guard
     too_low = criterion.min_score is not None and contribution < criterion.min_score - TOLERANCE
-    gated = too_low or ((criterion.required or guard) and not holds)
+    gated = too_low or ((criterion.required or guard) and not holds) or (_binds(criterion) and extreme.gated)
     return _Part(criterion, contribution, holds=holds, gated=gated, resolved=inner.coverage)
+
+
+def _binds(criterion: Criterion) -> bool:
+    inner = criterion.answer
+    return isinstance(inner, Rubric) and inner.binding and not inner.negate
 
 
 def _abstained(rubric: Rubric, criterion: Criterion, *, best: bool) -> _Part | None:
@@ -258,17 +266,20 @@ def _abstained(rubric: Rubric, criterion: Criterion, *, best: bool) -> _Part | N
 def _extreme(rubric: Rubric, parts: Sequence[_Part], *, best: bool) -> Extreme:
     if not parts:  # every judge abstained: nothing is known
         return unknown(rubric).best if best else unknown(rubric).worst
-    contributions = [p.contribution for p in parts]
-    if rubric.aggregation == "min":
+    counted = [p for p in parts if p.criterion.weight]
+    contributions = [p.contribution for p in counted]
+    if not counted:  # what counts does not apply
+        score = 1.0
+    elif rubric.aggregation == "min":
         score = min(contributions)
     else:
-        score = mean(contributions, [p.criterion.weight for p in parts])
+        score = mean(contributions, [p.criterion.weight for p in counted])
     gated = any(p.gated for p in parts)
     passed = meets(rubric, score) and not gated
     if rubric.strict:
         passed = passed and all(c == 1 for c in contributions)
     elif rubric.threshold is None:
-        passed = passed and all(p.holds for p in parts)
+        passed = passed and all(p.holds for p in counted)
     return Extreme(1 - score, passed=not passed, gated=gated) if rubric.negate else Extreme(score, passed, gated)
 
 
@@ -278,4 +289,6 @@ def _coverage(parts: Sequence[_Part]) -> float:
         return 0.0
     if all(p.resolved == 1 for p in parts):
         return 1.0
-    return min(mean([p.resolved for p in parts], [p.criterion.weight for p in parts]), 1 - TOLERANCE)
+    counted = [p for p in parts if p.criterion.weight]
+    share = mean([p.resolved for p in counted], [p.criterion.weight for p in counted]) if counted else 1.0
+    return min(share, 1 - TOLERANCE)

@@ -6,11 +6,24 @@ import string
 from itertools import pairwise
 from typing import Any
 
-from attrs import fields
+from attrs import evolve, fields
 from hypothesis import strategies as st
 
 from rubric.answers import Answer, Choice, Choices, Levels, ScoreRange, Unit, YesNo, fold
-from rubric.checks import Calls, Contains, Equals, FitsSchema, IsJSON, Matches, StartsWith
+from rubric.checks import (
+    Calls,
+    Contains,
+    ContainsAll,
+    ContainsAny,
+    EndsWith,
+    Equals,
+    FitsSchema,
+    IsJSON,
+    Matches,
+    Script,
+    StartsWith,
+    Unsupported,
+)
 from rubric.criteria import ABSTENTIONS, POLARITIES, Anchor, Criterion, When
 from rubric.rubrics import Rubric
 from rubric.scales import Boolean, Letter, Likert, Scale, UnitScale
@@ -106,11 +119,16 @@ schemas = st.fixed_dictionaries(
 checks = st.one_of(
     st.builds(Contains, texts(), ignore_case=st.booleans()),
     st.builds(StartsWith, texts(), ignore_case=st.booleans()),
+    st.builds(EndsWith, texts(), ignore_case=st.booleans()),
+    st.builds(ContainsAny, st.lists(texts(), min_size=1, max_size=3), ignore_case=st.booleans()),
+    st.builds(ContainsAll, st.lists(texts(), min_size=1, max_size=3), ignore_case=st.booleans()),
     st.builds(Equals, texts(), ignore_case=st.booleans()),
     st.builds(Matches, patterns),
     st.just(IsJSON()),
     st.builds(FitsSchema, schemas),
     st.builds(Calls, texts(), arguments=free_maps),
+    st.builds(Script, st.lists(texts(), min_size=1, max_size=3), config=free_maps),
+    st.builds(Unsupported, texts()),
 )
 
 anchors = st.builds(Anchor, texts(), scores, reason=any_texts())
@@ -134,7 +152,7 @@ def criteria(draw: st.DrawFn, answers: st.SearchStrategy[Answer] = flat_answers)
             optional={
                 "id": ids,
                 "polarity": st.sampled_from(POLARITIES),
-                "weight": numbers,
+                "weight": st.one_of(numbers, st.just(0)),
                 "required": st.booleans(),
                 "min_score": st.one_of(st.none(), st.floats(0, 1, exclude_min=True)),
                 "when": whens,
@@ -172,6 +190,7 @@ def _options(threshold: st.SearchStrategy[float | None]) -> st.SearchStrategy[di
             "prompt": st.one_of(st.none(), any_texts()),
             "negate": st.booleans(),
             "degenerate": st.sampled_from(["fail", "judge", "error"]),
+            "binding": st.booleans(),
         },
     )
 
@@ -189,6 +208,8 @@ def rubrics(draw: st.DrawFn, *, depth: int = 1) -> Rubric:
         return Rubric(name, tree=draw(trees), borderline=borderline, **options)
     nested = [rubrics(depth=depth - 1)] if depth else []
     held = draw(st.lists(criteria(st.one_of(flat_answers, *nested)), max_size=4, unique_by=lambda c: c.id))
+    if not any(c.weight for c in held):  # what grades nothing is not written down
+        held = [evolve(c, weight=1) for c in held]
     aggregation: Any = draw(st.sampled_from(["weighted_average", "min"]))
     if all(isinstance(c.answer, YesNo) for c in held) and draw(st.booleans()):
         return Rubric(name, criteria=held, aggregation=aggregation, **{**options, "threshold": None})

@@ -1,0 +1,62 @@
+"""What is noted while a document of another system is read: errors and warnings, each with its place in the file."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from attrs import define, field
+
+from rubric.errors import DefinitionError, LoadError, Problem
+from rubric.formats.documents import Document, Node, Path, find, plain, show_path
+from rubric.showing import shorten
+from rubric.suites.cases import Place
+
+__all__ = ["Notes"]
+
+LONGEST = 400
+"""Characters of one message."""
+
+
+@define
+class Notes:
+    """
+    Collects what is wrong (`error`) and what cannot be carried over (`warn`) while *document* is read.
+
+    A path is a tuple of keys and indices from the root, such as `("tests", 0, "assert", 2, "type")`.
+    """
+
+    document: Document
+    errors: list[Problem] = field(factory=list)
+    warnings: list[Problem] = field(factory=list)
+
+    def data(self) -> Any:
+        """Return the document as plain data; flaws of its nodes are noted as errors."""
+        return plain(self.document.root, self._flaw)
+
+    def _flaw(self, node: Node, path: Path, message: str) -> None:
+        self.errors.append(self._problem(node, path, message))
+
+    def error(self, path: Path, message: str | DefinitionError, *, key: bool = False) -> None:
+        """Note that what stands at *path* is wrong; with *key*, point at the key that names it."""
+        self.errors.append(self._at(path, str(message), key=key))
+
+    def warn(self, path: Path, message: str, *, key: bool = False) -> None:
+        """Note that what stands at *path* is read otherwise than it says, or not at all."""
+        self.warnings.append(self._at(path, message, key=key))
+
+    def place(self, path: Path) -> Place:
+        """Return where *path* stands."""
+        node, _ = find(self.document.root, path)
+        return Place(self.document.source, node.line, node.column)
+
+    def finish(self) -> None:
+        """Raise what was noted as wrong, all of it, in the order of the file."""
+        if self.errors:
+            raise LoadError(sorted(self.errors, key=lambda problem: (problem.line, problem.column)))
+
+    def _at(self, path: Path, message: str, *, key: bool) -> Problem:
+        node, known = find(self.document.root, path, key=key)
+        return self._problem(node, known, message)
+
+    def _problem(self, node: Node, path: Path, message: str) -> Problem:
+        return Problem(self.document.source, *node.place, show_path(path), shorten(message, LONGEST))

@@ -1,0 +1,139 @@
+"""A case: one candidate, or where it comes from, and the rubric that it is graded against."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from attrs import evolve, field, frozen
+
+from rubric.candidates import Candidate, Message, ToolCall, as_calls, as_messages
+from rubric.errors import DefinitionError
+from rubric.judges import Bench, Judge, as_judge
+from rubric.mappings import FrozenMap
+from rubric.rubrics import Rubric, check_weights
+from rubric.showing import Shown
+from rubric.validating import as_map, as_tuple, identifier, optional, refuse, string
+
+__all__ = ["Case", "Place"]
+
+
+@frozen
+class Place:
+    """Where something was written: a file, and a line and a column from 1."""
+
+    source: str
+    line: int = 1
+    column: int = 1
+
+    def __str__(self) -> str:
+        return f"{self.source}:{self.line}:{self.column}"
+
+
+def _as_rubric(value: Rubric | str) -> Rubric:
+    if isinstance(value, str):
+        return Rubric.of(value)
+    if not isinstance(value, Rubric):
+        raise refuse("rubric", value, "a Rubric, or the text of a free-form one")
+    return value
+
+
+def _as_bench(value: Any) -> Bench | None:
+    return None if value is None else as_judge(value)
+
+
+def _as_judges(value: Mapping[str, Any]) -> FrozenMap:
+    return FrozenMap({name: as_judge(judge) for name, judge in as_map("judges", value).items()})
+
+
+def _as_variables(value: Mapping[str, Any]) -> FrozenMap:
+    return as_map("variables", value)
+
+
+def _as_cell(value: Mapping[str, Any]) -> FrozenMap:
+    return as_map("cell", value)
+
+
+def _as_metadata(value: Mapping[str, Any]) -> FrozenMap:
+    return as_map("metadata", value)
+
+
+def _as_tags(value: Iterable[str]) -> tuple[str, ...]:
+    return as_tuple("tags", value, str, "texts")
+
+
+@frozen(repr=False)
+class Case(Shown):
+    """
+    One row of a suite.
+
+    Args:
+        id: Unique in its suite.
+        rubric: What the candidate is graded against; a text is a free-form rubric.
+        input: What the candidate answers. A live target is asked this, or *messages*.
+        output: A fixed response. None: a live target makes the candidate when the suite runs.
+        reference: A reference answer, for the judge.
+        messages: The conversation before the output; a live target goes on from it.
+        tool_calls: Of a fixed response.
+        file_changes: Of a fixed response, as a unified diff.
+        context: Material that the answer should rest on.
+        variables: Named texts for prompts.
+        judge: Who judges this case, instead of the suite's judge.
+        judges: Who judges single criteria of the rubric, by id, instead of that.
+        server: The name of the MCP server that an agent works with.
+        cell: The coordinates in a matrix, such as `{"model": ..., "prompt": ...}`.
+        tags: Free labels.
+        metadata: Free data of the caller's; the judge never sees it.
+        place: Where it was written, for reports.
+    """
+
+    _positional = ("id", "rubric")
+
+    id: str = field(validator=identifier)
+    rubric: Rubric = field(converter=_as_rubric)
+    input: str = field(default="", kw_only=True, validator=string)
+    output: str | None = field(default=None, kw_only=True, validator=optional(string))
+    reference: str = field(default="", kw_only=True, validator=string)
+    messages: tuple[Message, ...] = field(default=(), kw_only=True, converter=as_messages)
+    tool_calls: tuple[ToolCall, ...] = field(default=(), kw_only=True, converter=as_calls)
+    file_changes: str = field(default="", kw_only=True, validator=string)
+    context: str = field(default="", kw_only=True, validator=string)
+    variables: FrozenMap = field(factory=FrozenMap, kw_only=True, converter=_as_variables)
+    judge: Bench | None = field(default=None, kw_only=True, converter=_as_bench)
+    judges: FrozenMap = field(factory=FrozenMap, kw_only=True, converter=_as_judges)
+    server: str = field(default="", kw_only=True, validator=string)
+    cell: FrozenMap = field(factory=FrozenMap, kw_only=True, converter=_as_cell)
+    tags: tuple[str, ...] = field(default=(), kw_only=True, converter=_as_tags)
+    metadata: FrozenMap = field(factory=FrozenMap, kw_only=True, converter=_as_metadata)
+    place: Place | None = field(default=None, kw_only=True, eq=False, repr=False)
+
+    def __attrs_post_init__(self) -> None:
+        check_weights(self.rubric)
+        for name, judge in self.judges.items():
+            if name not in self.rubric:
+                raise DefinitionError("judges", f"no criterion {name!r} in the rubric of the case {self.id!r}")
+            if not isinstance(judge, Judge):
+                raise DefinitionError("judges", f"expected one judge for {name!r}, got {type(judge).__name__}")
+        self.responding(self.output or "")  # refuses what no candidate can have
+
+    def responding(self, output: str, **fields: Any) -> Candidate:
+        """Return the candidate that answers this case with *output*; *fields* of the candidate replace the case's."""
+        known = {
+            "input": self.input,
+            "reference": self.reference,
+            "messages": self.messages,
+            "tool_calls": self.tool_calls,
+            "file_changes": self.file_changes,
+            "context": self.context,
+            "variables": self.variables,
+        }
+        return Candidate(output, **{**known, **fields})
+
+    @property
+    def candidate(self) -> Candidate | None:
+        """The fixed candidate; None where a live target is to make it."""
+        return None if self.output is None else self.responding(self.output)
+
+    def answered(self, output: str) -> Case:
+        """Return the case with *output* as its fixed response."""
+        return evolve(self, output=output)
