@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         Unsupported,
     )
     from rubric.criteria import Anchor, Criterion, When
+    from rubric.drafting import agenerate, generate
     from rubric.errors import (
         DefinitionError,
         DumpError,
@@ -39,12 +40,23 @@ if TYPE_CHECKING:
     from rubric.exchanges import Ask, Failure, Reply, Usage
     from rubric.findings import Abstained, Evidence, NotApplicable, Scored, Unjudged
     from rubric.formats import dump, dumps, load, loads, schema
+    from rubric.formats.suites import Converted, convert, dump_suite, dumps_suite, load_suite, loads_suite
     from rubric.grades import Grade, Ungraded
     from rubric.grading.flow import flow
     from rubric.grading.planning import Plan
     from rubric.judges import Judge, Jury, Model, Panel
     from rubric.rubrics import Rubric
     from rubric.scales import Boolean, Letter, Likert, UnitScale
+    from rubric.suites.agents import AgentTarget
+    from rubric.suites.cases import Case
+    from rubric.suites.chats import ModelTarget
+    from rubric.suites.comparing import Comparison
+    from rubric.suites.planning import SuitePlan
+    from rubric.suites.reports import Report
+    from rubric.suites.rows import Row
+    from rubric.suites.servers import HTTPServer, StdioServer
+    from rubric.suites.suites import Suite
+    from rubric.suites.targets import DeferError, Response, Target
     from rubric.trees import DecisionTree, Leaf, ask
     from rubric.verbs import agrade, grade, plan
 
@@ -67,6 +79,7 @@ _HOMES = {
         "Unsupported",
     ),
     "criteria": ("Anchor", "Criterion", "When"),
+    "drafting": ("agenerate", "generate"),
     "errors": (
         "DefinitionError",
         "DumpError",
@@ -79,12 +92,23 @@ _HOMES = {
     "exchanges": ("Ask", "Failure", "Reply", "Usage"),
     "findings": ("Abstained", "Evidence", "NotApplicable", "Scored", "Unjudged"),
     "formats": ("dump", "dumps", "load", "loads", "schema"),
+    "formats.suites": ("Converted", "convert", "dump_suite", "dumps_suite", "load_suite", "loads_suite"),
     "grades": ("Grade", "Ungraded"),
     "grading.flow": ("flow",),
     "grading.planning": ("Plan",),
     "judges": ("Judge", "Jury", "Model", "Panel"),
     "rubrics": ("Rubric",),
     "scales": ("Boolean", "Letter", "Likert", "UnitScale"),
+    "suites.agents": ("AgentTarget",),
+    "suites.cases": ("Case",),
+    "suites.chats": ("ModelTarget",),
+    "suites.comparing": ("Comparison",),
+    "suites.planning": ("SuitePlan",),
+    "suites.reports": ("Report",),
+    "suites.rows": ("Row",),
+    "suites.servers": ("HTTPServer", "StdioServer"),
+    "suites.suites": ("Suite",),
+    "suites.targets": ("DeferError", "Response", "Target"),
     "trees": ("DecisionTree", "Leaf", "ask"),
     "verbs": ("agrade", "grade", "plan"),
 }
@@ -92,18 +116,23 @@ _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
     "Abstained",
+    "AgentTarget",
     "Anchor",
     "Ask",
     "Boolean",
     "Calls",
     "Candidate",
+    "Case",
     "Choice",
     "Choices",
+    "Comparison",
     "Contains",
     "ContainsAll",
     "ContainsAny",
+    "Converted",
     "Criterion",
     "DecisionTree",
+    "DeferError",
     "DefinitionError",
     "DumpError",
     "EndsWith",
@@ -112,6 +141,7 @@ __all__ = [
     "Failure",
     "FitsSchema",
     "Grade",
+    "HTTPServer",
     "Holds",
     "IsJSON",
     "Judge",
@@ -125,17 +155,25 @@ __all__ = [
     "Message",
     "Model",
     "ModelError",
+    "ModelTarget",
     "NoJudgeError",
     "NotApplicable",
     "Panel",
     "Plan",
     "Reply",
+    "Report",
+    "Response",
+    "Row",
     "Rubric",
     "RubricError",
     "ScoreRange",
     "Scored",
     "Script",
     "StartsWith",
+    "StdioServer",
+    "Suite",
+    "SuitePlan",
+    "Target",
     "ToolCall",
     "Ungraded",
     "UngradedError",
@@ -146,14 +184,21 @@ __all__ = [
     "Usage",
     "When",
     "YesNo",
+    "agenerate",
     "agrade",
     "ask",
+    "convert",
     "dump",
+    "dump_suite",
     "dumps",
+    "dumps_suite",
     "flow",
+    "generate",
     "grade",
     "load",
+    "load_suite",
     "loads",
+    "loads_suite",
     "plan",
     "schema",
 ]

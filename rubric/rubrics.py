@@ -208,7 +208,7 @@ class Rubric(Answer, Shown):
 
     def requires(self, text: str, /, **options: Unpack[CriterionOptions]) -> Self:
         """Return the rubric with a yes/no criterion that must hold: unmet, the grade fails."""
-        return self._with(text, YesNo(), cast("CriterionOptions", {"required": True, **options}))
+        return self._with(text, YesNo(), _meaning(options, required=True))
 
     def expects(self, text: str, /, **options: Unpack[CriterionOptions]) -> Self:
         """Return the rubric with a yes/no criterion."""
@@ -240,7 +240,7 @@ class Rubric(Answer, Shown):
 
     def forbids(self, text: str, /, **options: Unpack[CriterionOptions]) -> Self:
         """Return the rubric with a guard: *text* says what must not hold; found present, the grade fails."""
-        return self._with(text, YesNo(), cast("CriterionOptions", {"polarity": "guard", **options}))
+        return self._with(text, YesNo(), _meaning(options, polarity="guard"))
 
     def checks(self, check: Check, /, text: str = "", **options: Unpack[CriterionOptions]) -> Self:
         """Return the rubric with a *check* that code decides: no call."""
@@ -330,6 +330,15 @@ class Rubric(Answer, Shown):
         head = f"**{cell(self.name) or 'rubric'}** ({self._summary()})"
         rows = [(c.id, shorten(c.text, 300), describe(c), f"{c.weight:g}") for c in self.judged]
         return f"{head}\n\n{table(('id', 'criterion', 'answer', 'weight'), rows)}"
+
+
+def _meaning(options: CriterionOptions, **meant: Any) -> CriterionOptions:
+    """Return *options* with what the verb itself means; an option that takes it back is refused."""
+    for name, value in meant.items():
+        given = options.get(name, value)
+        if given != value:
+            raise DefinitionError(name, f"this verb means {value!r}, got {given!r}; use another verb, such as expects")
+    return cast("CriterionOptions", {**options, **meant})
 
 
 def check_weights(rubric: Rubric) -> None:

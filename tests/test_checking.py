@@ -35,7 +35,7 @@ from rubric.criteria import Criterion, When
 from rubric.errors import DefinitionError, DumpError
 from rubric.findings import Scored, Unjudged
 from rubric.formats import dumps
-from rubric.grading.checking import applies, decide, settle
+from rubric.grading.checking import applies, decide, settle, settled
 from rubric.rubrics import Rubric
 from rubric.schemas import misfit
 
@@ -273,3 +273,19 @@ def test_a_script_has_a_command(command: Any) -> None:
     """It is a program and its arguments, not a line for a shell."""
     with pytest.raises(DefinitionError, match=r"^command"):
         Script(command)
+
+
+@pytest.mark.parametrize("said", ["raises", "async"])
+def test_a_condition_that_is_no_use_is_not_a_verdict(said: str) -> None:
+    """One that raises, or is async, leaves its criterion unjudged; it neither applies nor does not."""
+
+    def raising(candidate: Candidate) -> bool:
+        raise KeyError(candidate.output)
+
+    async def waiting(candidate: Candidate) -> bool:
+        return False
+
+    condition: Any = raising if said == "raises" else waiting
+    found = settled(Criterion("x", when=condition), Candidate("y"))
+    assert isinstance(found, Unjudged)
+    assert found.failure.kind == "exception"

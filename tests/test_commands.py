@@ -215,3 +215,165 @@ def test_a_terminal_without_the_characters_gets_escapes() -> None:
     env = {"PYTHONIOENCODING": "ascii", "PATH": ""}
     done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+# -- suites ------------------------------------------------------------------------------------------------
+
+SUITE = """\
+suite: replies
+cases:
+  - {id: polite, input: Hi, output: Hello and good morning, rubric: [Says good morning]}
+  - {id: rude, input: Hi, output: What, rubric: [Says good morning]}
+"""
+
+
+@pytest.fixture
+def suite(tmp_path: Path) -> str:
+    """Return the name of a file with a suite of two cases, one of which fails."""
+    file = tmp_path / "replies.yaml"
+    file.write_text(SUITE)
+    return str(file)
+
+
+def test_a_suite_is_graded_case_by_case(suite: str) -> None:
+    """The summary counts, and one case that fails is a failure."""
+    result = run("grade", suite, "-j", "offline")
+    assert (result.exit_code, result.stderr) == (1, "")
+    assert "polite" in result.stdout
+    assert "rude" in result.stdout
+
+
+def test_a_threshold_is_that_of_every_case(suite: str) -> None:
+    """From 0 all pass."""
+    assert run("grade", suite, "-j", "offline", "--threshold", "0").exit_code == 0
+
+
+@pytest.mark.parametrize("reporter", ["pretty", "json", "junit", "md", "html", "sarif", "gitlab", "ndjson", "tap"])
+def test_every_reporter_can_be_asked_for(suite: str, reporter: str) -> None:
+    """The report goes to standard output as the reporter writes it."""
+    result = run("grade", suite, "-j", "offline", "--reporter", reporter)
+    assert (result.exit_code, result.stderr) == (1, "")
+    assert "rude" in result.stdout
+
+
+def test_a_report_goes_into_a_file_and_is_a_baseline_for_the_next(suite: str, tmp_path: Path) -> None:
+    """Nothing got worse; then something does, and the exit code says so."""
+    report = tmp_path / "out" / "report.json"
+    assert run("grade", suite, "-j", "offline", "--out", str(report)).exit_code == 1
+    same = run("grade", suite, "-j", "offline", "-t", "0", "--baseline", str(report), "--largest-drop", "0")
+    assert same.exit_code == 0
+    Path(suite).write_text(SUITE.replace("Hello and good morning", "What"))
+    worse = run("grade", suite, "-j", "offline", "-t", "0", "--baseline", str(report), "--largest-drop", "0.1")
+    assert worse.exit_code == 1
+
+
+def test_several_suites_are_one_report(suite: str, tmp_path: Path) -> None:
+    """Each id is led by its file."""
+    second = tmp_path / "more.yaml"
+    second.write_text(SUITE)
+    result = run("grade", suite, str(second), "-j", "offline", "--format", "json")
+    ids = [row["id"] for row in json.loads(result.stdout)["rows"]]
+    assert ids == ["replies: polite", "replies: rude", "more: polite", "more: rude"]
+
+
+@pytest.mark.parametrize(("counts_as", "code"), [("error", 2), ("fail", 1), ("pass", 0)])
+def test_a_case_without_a_response_waits(tmp_path: Path, counts_as: str, code: int) -> None:
+    """What that counts as is the caller's to say; the default is an error."""
+    file = tmp_path / "s.yaml"
+    file.write_text("suite: x\ncases: [{id: a, input: Hi, rubric: [Is polite]}]\n")
+    result = run("grade", str(file), "-j", "offline", "--deferred", counts_as)
+    assert result.exit_code == code
+    assert "deferred" in result.stdout
+
+
+def test_a_rubric_alone_wants_a_candidate_or_somebody_who_answers() -> None:
+    """The message says which."""
+    result = run("grade", RUBRIC, "-j", "offline")
+    assert result.exit_code == 2
+    assert "--target" in result.stderr
+
+
+def test_a_server_wants_a_target(suite: str) -> None:
+    """And a name."""
+    assert "--target" in run("grade", suite, "--server", "a=b").stderr
+    assert "NAME=COMMAND" in run("grade", suite, "--target", "m", "--server", "b").stderr
+
+
+def test_a_suite_is_planned(suite: str) -> None:
+    """Two cases of one criterion are two calls."""
+    planned = json.loads(run("plan", suite, "-j", "offline", "--format", "json").stdout)
+    assert planned["calls"]["most"] == 2
+    assert "polite" in run("plan", suite, "-j", "offline").stdout
+
+
+def test_scripts_need_leave(tmp_path: Path) -> None:
+    """Without it nothing runs and the case is ungraded; with it the program decides."""
+    witness = tmp_path / "witness"
+    program = f"import json,sys,pathlib; pathlib.Path({str(witness)!r}).touch(); print(json.dumps({{'score': 1}}))"
+    script = json.dumps([sys.executable, "-c", program])
+    file = tmp_path / "s.yaml"
+    file.write_text(f"suite: x\ncases: [{{id: a, output: Hi, rubric: [{{check: {{script: {script}}}}}]}}]\n")
+    assert run("grade", str(file), "-j", "offline").exit_code == 2
+    assert not witness.exists()
+    assert run("grade", str(file), "-j", "offline", "--allow-scripts").exit_code == 0
+    assert witness.exists()
+
+
+def test_a_folder_is_summed_up(suite: str, tmp_path: Path) -> None:
+    """Files, cases, rubrics, warnings and problems, format by format."""
+    (tmp_path / "rubric.yaml").write_text("criteria: [Is polite]\n")
+    (tmp_path / "broken.yaml").write_text("evals: [{name: 5}]\n")
+    result = run("validate", str(tmp_path), "--summary")
+    assert result.exit_code == 2
+    rows = [line.split() for line in result.stdout.splitlines()]
+    assert ["native", "1", "1", "2", "2", "2", "0", "0"] in rows
+    assert ["rubric", "1", "1", "0", "1", "1", "0", "0"] in rows
+    assert any(row[:3] == ["refused", "1", "0"] for row in rows)
+
+
+def test_a_suite_is_converted(suite: str, tmp_path: Path) -> None:
+    """To standard output or to a file; what cannot be carried is told."""
+    out = tmp_path / "promptfoo.yaml"
+    assert run("convert", suite, "--to", "native").stdout.startswith("suite: replies\n")
+    result = run("convert", suite, "--to", "promptfoo", "--out", str(out))
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert "llm-rubric" in out.read_text()
+
+
+def test_the_schema_of_suites_is_printed_too() -> None:
+    """For editors."""
+    assert "cases" in json.loads(run("schema", "suite").stdout)["properties"]
+
+
+def test_the_environment_is_shown_by_name_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A variable that was not declared is an error that names it, and never its value."""
+    monkeypatch.setenv("HOUSE", "Is polite")
+    file = tmp_path / "s.yaml"
+    file.write_text("prompts: [a]\ntests: [{vars: {q: x}, assert: [{type: llm-rubric, value: '{{ env.HOUSE }}'}]}]\n")
+    refused = run("validate", str(file))
+    assert refused.exit_code == 2
+    assert "HOUSE" in refused.stderr
+    assert "polite" not in refused.stderr
+    assert run("validate", str(file), "--env", "HOUSE").exit_code == 0
+
+
+# -- output that cannot be written -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("where", ["closed pipe", "full disk"])
+def test_output_that_cannot_be_written_exits_with_2(where: str, tmp_path: Path) -> None:
+    """And says so; it is never taken for a verdict."""
+    if where == "full disk" and not Path("/dev/full").exists():
+        pytest.skip("this system has no /dev/full")
+    script = f"{sys.executable} -m rubric grade {RUBRIC} {REPLY} --judge offline --format json"
+    end = "| (exec 0<&-; sleep 0.1)" if where == "closed pipe" else "> /dev/full"
+    shell = f"({script} 2> {tmp_path}/err; echo $? > {tmp_path}/code) {end}"
+    subprocess.run(["bash", "-c", shell], cwd=ROOT, check=False, capture_output=True)
+    assert (tmp_path / "code").read_text().strip() == "2"
+    assert "cannot be written" in (tmp_path / "err").read_text()
+    assert "Traceback" not in (tmp_path / "err").read_text()
+
+
+def test_no_judge_is_told_in_terms_of_the_command_line() -> None:
+    """As options, not as arguments in code."""
+    assert "--judge offline" in run("grade", RUBRIC, REPLY).stderr

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from doctest import ELLIPSIS, NORMALIZE_WHITESPACE, OutputChecker
@@ -16,6 +17,7 @@ from sybil.parsers.myst import CodeBlockParser, PythonCodeBlockParser
 from sybil.parsers.rest import DocTestParser
 
 from rubric.formats import loads
+from rubric.formats.suites import loads_suite
 from rubric.models.credentials import VENDORS, Vendor
 
 ROOT = Path(__file__).parent.parent
@@ -24,9 +26,13 @@ MODULES = sorted((ROOT / "rubric").rglob("*.py"))
 DOCTEST = ELLIPSIS | NORMALIZE_WHITESPACE
 
 
-def load_rubric(example: Example) -> None:
-    """Load a rubric file that a page shows."""
-    loads(example.parsed, source=f"{example.path}:{example.line}")
+def load_file(example: Example) -> None:
+    """Load a file that a page shows: a rubric, or a suite in any format."""
+    source = f"{example.path}:{example.line}"
+    if re.match(r"(rubric|threshold|criteria|text|tree):", example.parsed):
+        loads(example.parsed, source=source)
+    else:
+        loads_suite(example.parsed, source=source)
 
 
 def run_commands(example: Example) -> str | None:
@@ -59,7 +65,7 @@ def output_of(command: str) -> str:
 PAGE = Sybil(
     parsers=[
         PythonCodeBlockParser(doctest_optionflags=DOCTEST),
-        CodeBlockParser(language="yaml", evaluator=load_rubric),
+        CodeBlockParser(language="yaml", evaluator=load_file),
         CodeBlockParser(language="console", evaluator=run_commands),
     ]
 )

@@ -181,3 +181,24 @@ def test_interrupts_pass(stop: type[BaseException]) -> None:
 
     with pytest.raises(stop):
         answer(judge)
+
+
+def test_a_call_that_hangs_does_not_hold_up_the_next() -> None:
+    """The next one gets a thread of its own, and the end of the process waits for neither."""
+    let_go = threading.Event()
+
+    def judge(messages: Messages) -> str:
+        if "0" in messages[-1]["content"]:
+            let_go.wait()
+        return "hello"
+
+    async def two() -> str:
+        model = FunctionModel(judge)
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.05):
+                await model.answer(numbered(0))
+        return (await model.answer(numbered(1))).text or ""
+
+    assert asyncio.run(two()) == "hello"
+    let_go.set()
+    assert all(thread.daemon for thread in threading.enumerate() if thread.name == "rubric-judge")

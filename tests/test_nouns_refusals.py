@@ -239,3 +239,12 @@ def test_a_refusal_can_be_pickled() -> None:
     """It crosses process borders with its field."""
     error = pickle.loads(pickle.dumps(DefinitionError("weight", "no")))  # noqa: S301 - our own
     assert (error.field, error.message, str(error)) == ("weight", "no", "weight: no")
+
+
+def test_a_verb_cannot_be_taken_back() -> None:
+    """What it means is not an option."""
+    with pytest.raises(DefinitionError, match=r"^required: this verb means True, got False"):
+        Rubric().requires("x", required=False)
+    with pytest.raises(DefinitionError, match=r"^polarity: this verb means 'guard', got 'satisfy'"):
+        Rubric().forbids("x", polarity="satisfy")
+    assert Rubric().requires("x", required=True) == Rubric().requires("x")

@@ -16,7 +16,7 @@ from __future__ import annotations
 import asyncio
 import random as randomness
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from attrs import evolve
 
@@ -28,7 +28,9 @@ if TYPE_CHECKING:
     from rubric.exchanges import Ask
     from rubric.judges import Model
 
-__all__ = ["attempt"]
+__all__ = ["attempt", "persist"]
+
+T = TypeVar("T")
 
 _BASE_SECONDS = 0.5
 _LONGEST_BACKOFF = 20.0
@@ -57,15 +59,37 @@ async def attempt(
         sleep: Awaited between attempts, with the seconds.
         random: Returns a number from 0 to 1, for the jitter.
     """
+    outcome, spent = await persist(lambda: _once(model, ask), ask.judge.retries, sleep=sleep, random=random)
+    if isinstance(outcome, Reply):
+        return evolve(outcome, usage=spent + outcome.usage)
+    return _located(outcome, ask, spent)
+
+
+async def persist(
+    once: Callable[[], Awaitable[T | Failure]],
+    retries: int,
+    *,
+    sleep: Sleep = asyncio.sleep,
+    random: Callable[[], float] = randomness.random,
+) -> tuple[T | Failure, Usage]:
+    """
+    Await *once*, again where that may help, and return what came last, with the usage of the attempts that failed.
+
+    Args:
+        once: One attempt; it returns its failure, and raises none.
+        retries: How many further attempts there may be.
+        sleep: Awaited between attempts, with the seconds.
+        random: Returns a number from 0 to 1, for the jitter.
+    """
     spent, failures = Usage(), list[Failure]()
     while True:
-        outcome = await _once(model, ask)
-        if isinstance(outcome, Reply):
-            return evolve(outcome, usage=spent + outcome.usage)
+        outcome = await once()
+        if not isinstance(outcome, Failure):
+            return outcome, spent
         spent += _usage(outcome)
         failures.append(outcome)
-        if not _goes_on(failures, ask.judge.retries):
-            return _located(outcome, ask, spent)
+        if not _goes_on(failures, retries):
+            return _explained(outcome), spent
         backoff = random() * min(_LONGEST_BACKOFF, _BASE_SECONDS * 2.0 ** min(len(failures) - 1, _DOUBLINGS))
         await sleep(max(outcome.retry_after or 0.0, backoff))
 
@@ -110,10 +134,14 @@ def _usage(failure: Failure) -> Usage:
     return Usage(calls=1, cost=None, unmetered=1)
 
 
+def _explained(failure: Failure) -> Failure:
+    if failure.kind not in RETRIED or (failure.retry_after or 0) <= _LONGEST_WAIT:
+        return failure
+    wait = f"the server asks to wait {failure.retry_after:g} seconds, {_LONGEST_WAIT:g} are the most"
+    return evolve(failure, message=f"{failure.message}; {wait}")
+
+
 def _located(failure: Failure, ask: Ask, spent: Usage) -> Failure:
-    message = failure.message
-    if failure.kind in RETRIED and (failure.retry_after or 0) > _LONGEST_WAIT:
-        message = f"{message}; the server asks to wait {failure.retry_after:g} seconds, {_LONGEST_WAIT:g} are the most"
     criterion = failure.criterion or (ask.criteria[0].id if len(ask.criteria) == 1 else "")
     judge = failure.judge or ask.judge.name
-    return evolve(failure, message=message, judge=judge, criterion=criterion, usage=spent)
+    return evolve(failure, judge=judge, criterion=criterion, usage=spent)

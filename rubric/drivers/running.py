@@ -20,13 +20,13 @@ CONCURRENCY = 32
 """How many asks of one grade are under way at once."""
 
 
-async def run(steps: Steps[T], *, concurrency: int = CONCURRENCY) -> T:
+async def run(steps: Steps[T], *, concurrency: int = CONCURRENCY, room: Room | None = None) -> T:
     """
     Return what *steps* come to, with each ask answered by the model of its judge.
 
-    Cancelled, it cancels the asks that are under way and waits for them.
+    Cancelled, it cancels the asks that are under way and waits for them. Steps that run side by side share a *room*.
     """
-    room = Room(asyncio.Semaphore(concurrency))
+    room = room or Room(asyncio.Semaphore(concurrency))
     try:
         batch = next(steps)
         while True:

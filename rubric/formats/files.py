@@ -9,13 +9,13 @@ from contextlib import suppress
 from pathlib import Path
 
 from rubric.errors import DumpError, LoadError
-from rubric.formats.growing import LARGEST, refused
+from rubric.formats.growing import FOR_RUBRICS, Limits, refused
 from rubric.formats.parsing import too_large
 
 __all__ = ["read_text", "write_text"]
 
 
-def read_text(path: Path, base: Path | None = None) -> str:
+def read_text(path: Path, base: Path | None = None, limits: Limits = FOR_RUBRICS) -> str:
     """
     Return the text of the file at *path*, which must be within *base* where that is given.
 
@@ -25,7 +25,7 @@ def read_text(path: Path, base: Path | None = None) -> str:
     """
     source = str(path)
     try:
-        return _decode(_read(_within(path, base), source), source)
+        return _decode(_read(_within(path, base), source, limits), source)
     except LoadError:
         raise
     except (OSError, ValueError, RuntimeError) as problem:  # a loop of links was a RuntimeError until 3.13
@@ -43,15 +43,15 @@ def _within(path: Path, base: Path | None) -> Path:
 _FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0)
 
 
-def _read(path: Path, source: str) -> bytes:
+def _read(path: Path, source: str, limits: Limits) -> bytes:
     handle = os.open(path, _FLAGS)
     if not stat.S_ISREG(os.fstat(handle).st_mode):
         os.close(handle)
         raise refused(source, (1, 1), "this is no file (but a folder, a pipe or a device); name a file")
     with os.fdopen(handle, "rb") as file:
-        data = file.read(LARGEST + 4)
-    if len(data.removeprefix(b"\xef\xbb\xbf")) > LARGEST:
-        raise too_large(source)
+        data = file.read(limits.largest + 4)
+    if len(data.removeprefix(b"\xef\xbb\xbf")) > limits.largest:
+        raise too_large(source, limits)
     return data
 
 

@@ -6,7 +6,7 @@ import json
 import re
 
 from rubric.formats.documents import Listing, Mapping, Node, Scalar
-from rubric.formats.growing import DEEPEST, Growing, refused
+from rubric.formats.growing import DEEPEST, FOR_RUBRICS, Growing, Limits, refused
 from rubric.formats.scalars import read_scalar
 
 __all__ = ["parse_json"]
@@ -15,11 +15,11 @@ _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\]]|[^\s{}\[\],:"]+|\n')
 _CONSTANTS = ("NaN", "Infinity", "-Infinity")
 
 
-def parse_json(text: str, source: str) -> Node | None:
-    """Return the root node of *text*, or raise the `LoadError` that says where it is no JSON."""
-    _check(text, source)
-    growing = Growing(source)
-    line, start = 1, 0
+def parse_json(text: str, source: str, limits: Limits = FOR_RUBRICS, line: int = 1) -> Node | None:
+    """Return the root node of *text*, which starts at *line*; a `LoadError` says where it is no JSON."""
+    _check(text, source, line)
+    growing = Growing(source, limits)
+    start = 0
     for token in _TOKEN.finditer(text):
         if token[0] == "\n":
             line, start = line + 1, token.end()
@@ -28,13 +28,13 @@ def parse_json(text: str, source: str) -> Node | None:
     return growing.root
 
 
-def _check(text: str, source: str) -> None:
+def _check(text: str, source: str, line: int) -> None:
     try:
         json.loads(text, parse_int=str, parse_float=str, parse_constant=str)
     except json.JSONDecodeError as problem:
-        raise refused(source, (problem.lineno, problem.colno), f"this is not JSON: {problem.msg}") from None
+        raise refused(source, (line + problem.lineno - 1, problem.colno), f"this is not JSON: {problem.msg}") from None
     except RecursionError:
-        raise refused(source, (1, 1), f"lists and mappings nest more than {DEEPEST} deep; make it flatter") from None
+        raise refused(source, (line, 1), f"lists and mappings nest more than {DEEPEST} deep; make it flatter") from None
 
 
 def _take(growing: Growing, token: str, line: int, column: int) -> None:

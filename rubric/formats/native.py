@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["dump", "dumps", "load", "loads", "schema"]
 
-_LANGUAGES: dict[str, Language] = {".yaml": "yaml", ".yml": "yaml", ".json": "json"}
+LANGUAGES: dict[str, Language] = {".yaml": "yaml", ".yml": "yaml", ".json": "json"}
 
 
 def load(path: str | PathLike[str], /, *, base: str | PathLike[str] | None = None) -> Rubric:
@@ -38,9 +38,9 @@ def load(path: str | PathLike[str], /, *, base: str | PathLike[str] | None = Non
         LoadError: All that is wrong with the file, each problem with its line and column.
     """
     file = Path(path)
-    language = _LANGUAGES.get(file.suffix.lower())
+    language = LANGUAGES.get(file.suffix.lower())
     if language is None:
-        raise LoadError([_unknown_suffix(file)])
+        raise LoadError([unknown_suffix(file)])
     return _load(read_text(file, None if base is None else Path(base)), str(file), language)
 
 
@@ -105,9 +105,9 @@ def dump(rubric: Rubric, path: str | PathLike[str], /) -> None:
         DumpError: It holds what no file can say, or *path* is a YAML file that holds something else than a rubric.
     """
     file = Path(path)
-    language = _LANGUAGES.get(file.suffix.lower())
+    language = LANGUAGES.get(file.suffix.lower())
     if language is None:
-        raise DumpError(str(_unknown_suffix(file)))
+        raise DumpError(str(unknown_suffix(file)))
     text = _edited(file, rubric) if language == "yaml" and file.is_file() else None
     write_text(file, dumps(rubric, format=language) if text is None else text)
 
@@ -132,7 +132,7 @@ def _existing(file: Path) -> tuple[str, Rubric]:
         raise DumpError(msg) from None
 
 
-def _unknown_suffix(file: Path) -> Problem:
+def unknown_suffix(file: Path) -> Problem:
     message = f"the suffix {file.suffix!r} is unknown; name the file .yaml, .yml or .json"
     return Problem(str(file), 1, 1, "", message)
 

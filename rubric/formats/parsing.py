@@ -7,7 +7,7 @@ from typing import Literal
 
 from rubric.errors import LoadError
 from rubric.formats.documents import Document, Node
-from rubric.formats.growing import LARGEST, refused
+from rubric.formats.growing import FOR_RUBRICS, Limits, refused
 from rubric.formats.json_parsing import parse_json
 from rubric.formats.yaml_parsing import parse_yaml
 
@@ -16,7 +16,7 @@ __all__ = ["Language", "parse"]
 Language = Literal["yaml", "json"]
 
 
-def parse(text: str, source: str, language: Language = "yaml") -> Document:
+def parse(text: str, source: str, language: Language = "yaml", limits: Limits = FOR_RUBRICS) -> Document:
     """
     Return *text* as a document.
 
@@ -25,20 +25,20 @@ def parse(text: str, source: str, language: Language = "yaml") -> Document:
     Raises:
         LoadError: It is no YAML (or JSON), it holds nothing, or it is beyond the limits.
     """
-    if _size(text) > LARGEST:
-        raise too_large(source)
+    if _size(text, limits.largest) > limits.largest:
+        raise too_large(source, limits)
     text = text.removeprefix("\ufeff")
     parser = parse_json if language == "json" or _is_json(text) else parse_yaml
-    return Document(source, _filled(parser(text, source), source))
+    return Document(source, _filled(parser(text, source, limits), source))
 
 
-def too_large(source: str) -> LoadError:
+def too_large(source: str, limits: Limits) -> LoadError:
     """Return the error for a file beyond the limit."""
-    return refused(source, (1, 1), f"a file has at most {LARGEST // 1024} KiB; split it")
+    return refused(source, (1, 1), f"a file has at most {limits.largest // 1024} KiB; split it")
 
 
-def _size(text: str) -> int:
-    return len(text) if len(text) > LARGEST else len(text.encode("utf-8", "surrogatepass"))
+def _size(text: str, largest: int) -> int:
+    return len(text) if len(text) > largest else len(text.encode("utf-8", "surrogatepass"))
 
 
 def _is_json(text: str) -> bool:

@@ -11,7 +11,10 @@ from ruamel.yaml.resolver import Resolver
 
 from rubric.showing import shorten
 
-__all__ = ["is_text", "read_scalar"]
+__all__ = ["MERGING", "is_text", "read_scalar"]
+
+MERGING = "merge keys (<<) are not read; write out what they stand for"
+"""The flaw of a merge key, where they are not read."""
 
 LONGEST_NUMBER = 400
 """Characters. The largest finite float has 309 digits before its point."""
@@ -43,7 +46,7 @@ def read_scalar(scalar: str) -> tuple[Any, str]:
         case "timestamp":
             return scalar, f'expected text, a number or a boolean, got the date {scalar}; quote it: "{scalar}"'
         case "merge":
-            return scalar, "merge keys (<<) are not read; write out what they stand for"
+            return scalar, MERGING
         case _:
             return scalar, ""
 

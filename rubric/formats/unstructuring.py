@@ -33,7 +33,7 @@ from rubric.scales import Boolean, Letter, Likert, UnitScale
 from rubric.showing import shorten, shown_fields
 from rubric.trees import DecisionTree, Leaf
 
-__all__ = ["as_data"]
+__all__ = ["WRITERS", "as_data", "fields_of", "free", "write"]
 
 Data = dict[str, Any]
 
@@ -49,25 +49,27 @@ def as_data(rubric: Rubric) -> Data:
     Raises:
         DumpError: It holds what no file can say; the message names the criterion.
     """
-    data: Data = _write(rubric)
+    data: Data = write(rubric)
     return data
 
 
-def _write(value: Any) -> Any:
-    if type(value) in _WRITERS:
-        return _WRITERS[type(value)](value)
+def write(value: Any) -> Any:
+    if type(value) in WRITERS:
+        return WRITERS[type(value)](value)
     if isinstance(value, tuple):
-        return [_write(item) for item in value]
+        return [write(item) for item in value]
+    if isinstance(value, Mapping):
+        return {_free_key(key): write(item) for key, item in value.items()}
     return free(value)
 
 
-def _fields(value: Any, first: tuple[str, ...] = (), last: tuple[str, ...] = ()) -> Data:
+def fields_of(value: Any, first: tuple[str, ...] = (), last: tuple[str, ...] = ()) -> Data:
     """Return the fields of *value* that differ from their defaults, under their keys in files."""
     found = {f.name: getattr(value, f.name) for f in shown_fields(value)}
     names = [name for name in first if name in found]
     names += [name for name in found if name not in (*first, *last)]
     names += [name for name in last if name in found]
-    return {KEYS[type(value)][name]: _write(found[name]) for name in names}
+    return {KEYS[type(value)][name]: write(found[name]) for name in names}
 
 
 # -- free data ------------------------------------------------------------------------------------
@@ -105,8 +107,8 @@ def _free_key(key: object) -> str:
 def _answer(answer: Answer) -> Data:
     """Return the key and the value that give *answer*."""
     for kind, key in _ANSWER_KEYS.items():
-        if isinstance(answer, kind) and type(answer) in _WRITERS:
-            return {key: _write(answer)}
+        if isinstance(answer, kind) and type(answer) in WRITERS:
+            return {key: write(answer)}
     msg = f"its answer is of a class of your own, {type(answer).__name__}; files know only those of the library"
     raise DumpError(msg)
 
@@ -127,17 +129,17 @@ def _levels(levels: Levels) -> Any:
 
 def _choices(choices: Choices) -> Any:
     if any(choice.text for choice in choices.choices):
-        return [_fields(choice) for choice in choices.choices]
+        return [fields_of(choice) for choice in choices.choices]
     return {str(choice.label): free(choice.score) for choice in choices.choices}
 
 
 def _leaf(leaf: Leaf) -> Any:
-    return _fields(leaf) if leaf.reason else free(leaf.score)
+    return fields_of(leaf) if leaf.reason else free(leaf.score)
 
 
 def _check(name: str) -> Callable[[Check], Data]:
     def write(check: Check) -> Data:
-        fields = _fields(check)
+        fields = fields_of(check)
         return {name: fields if len(fields) > 1 else next(iter(fields.values()))}
 
     return write
@@ -148,14 +150,14 @@ def _check(name: str) -> Callable[[Check], Data]:
 
 def _when(when: When) -> Data:
     if when.holds is None:
-        return _fields(when)
+        return fields_of(when)
     msg = "its `when` is a Python function; use contains, regex or tool_called"
     raise DumpError(msg)
 
 
 def _criterion(criterion: Criterion) -> Data | str:
     try:
-        data = _fields(evolve(criterion, answer=YesNo()), first=_CRITERION)
+        data = fields_of(evolve(criterion, answer=YesNo()), first=_CRITERION)
         answer = {} if criterion.answer == YesNo() else _answer(criterion.answer)
     except DumpError as problem:
         raise _named(criterion, problem) from None
@@ -179,7 +181,7 @@ def _named(criterion: Criterion, problem: DumpError) -> DumpError:
 
 
 def _rubric(rubric: Rubric) -> Data:
-    data = _fields(rubric, first=_RUBRIC, last=_LAST)
+    data = fields_of(rubric, first=_RUBRIC, last=_LAST)
     return data if any(key in data for key in _LAST) else {**data, "criteria": []}
 
 
@@ -187,11 +189,11 @@ def _likert(likert: Likert) -> Data:
     return {"likert": {"min": free(likert.low), "max": free(likert.high)}}
 
 
-_WRITERS: dict[type, Callable[[Any], Any]] = {
+WRITERS: dict[type, Callable[[Any], Any]] = {
     Unit: _unit,
     Levels: _levels,
     Choices: _choices,
-    DecisionTree: _fields,
+    DecisionTree: fields_of,
     Leaf: _leaf,
     Contains: _check("contains"),
     StartsWith: _check("starts_with"),
@@ -207,7 +209,7 @@ _WRITERS: dict[type, Callable[[Any], Any]] = {
     IsJSON: lambda _: "is_json",
     Rubric: _rubric,
     Criterion: _criterion,
-    Anchor: _fields,
+    Anchor: fields_of,
     When: _when,
     UnitScale: lambda _: "unit",
     Boolean: lambda _: "boolean",

@@ -1,8 +1,9 @@
 """
 YAML 1.2 as a document, built from the events of ruamel's pure parser.
 
-Nothing recursive stands between the text and the nodes, nothing is constructed, and an alias is refused where
-it stands: deep nesting, alias bombs and merge bombs have nothing to work on.
+Nothing recursive stands between the text and the nodes, and nothing is constructed. In rubric files an alias is
+refused where it stands; in suites, whose authors use them, what it repeats counts towards the limits each time. So deep
+nesting, alias bombs and merge bombs have nothing to work on.
 """
 
 from __future__ import annotations
@@ -24,22 +25,22 @@ from ruamel.yaml.events import (
 
 from rubric.errors import LoadError
 from rubric.formats.documents import Listing, Mapping, Node, Scalar
-from rubric.formats.growing import Growing, refused
-from rubric.formats.scalars import read_scalar
+from rubric.formats.growing import FOR_RUBRICS, Growing, Limits, refused
+from rubric.formats.scalars import MERGING, read_scalar
 from rubric.showing import shorten
 
 __all__ = ["parse_yaml"]
 
 
-def parse_yaml(text: str, source: str) -> Node | None:
+def parse_yaml(text: str, source: str, limits: Limits = FOR_RUBRICS) -> Node | None:
     """Return the root node of *text*, None where it is empty; a `LoadError` says where it is no YAML."""
     _check_characters(text, source)
-    growing = Growing(source)
+    growing, named = Growing(source, limits), dict[str, Node]()
     place = (1, 1)
     try:
         for event in YAML(typ="safe", pure=True).parse(text):
             place = _place(event.start_mark)
-            _take(growing, event, place)
+            _take(growing, event, place, named)
     except LoadError:
         raise
     except MarkedYAMLError as problem:
@@ -62,20 +63,68 @@ def _check_characters(text: str, source: str) -> None:
         raise refused(source, place, f"the character {found[0]!r} cannot stand in YAML; escape it in double quotes")
 
 
-def _take(growing: Growing, event: Any, place: tuple[int, int]) -> None:
+def _take(growing: Growing, event: Any, place: tuple[int, int], named: dict[str, Node]) -> None:
     match event:
         case DocumentStartEvent():
             _check_start(growing, event, place)
-        case MappingStartEvent():
-            growing.add(Mapping(*place, flaw=_flaw(event)))
-        case SequenceStartEvent():
-            growing.add(Listing(*place, flaw=_flaw(event)))
-        case ScalarEvent():
-            growing.add(_scalar(event, place))
         case AliasEvent():
-            growing.add(Scalar(*place, value=None, flaw=f"aliases (*{_name(event)}) are not read; write it out"))
+            _repeat(growing, event, place, named)
+        case NodeEvent():
+            node = _node(event, place, aliases=growing.limits.aliases)
+            if event.anchor is not None and not node.flaw:
+                named[str(event.anchor)] = node
+            growing.add(node)
         case CollectionEndEvent():
-            growing.close()
+            node = growing.close()
+            if growing.limits.aliases and isinstance(node, Mapping):
+                _merge(growing, node)
+
+
+def _node(event: Any, place: tuple[int, int], *, aliases: bool) -> Node:
+    flaw = _flaw(event, aliases=aliases)
+    match event:
+        case MappingStartEvent():
+            return Mapping(*place, flaw=flaw)
+        case SequenceStartEvent():
+            return Listing(*place, flaw=flaw)
+        case _:
+            return _scalar(event, place, flaw)
+
+
+def _repeat(growing: Growing, event: AliasEvent, place: tuple[int, int], named: dict[str, Node]) -> None:
+    alias = _name(event)
+    if not growing.limits.aliases:
+        flaw = f"aliases (*{alias}) are not read; write it out"
+    elif str(event.anchor) not in named:
+        flaw = f"no anchor &{alias} stands above this alias; write it out"
+    elif growing.repeat(named[str(event.anchor)]):
+        return
+    else:
+        flaw = f"the alias *{alias} stands within what it repeats; write it out"
+    growing.add(Scalar(*place, value=None, flaw=flaw))
+
+
+def _merge(growing: Growing, node: Mapping) -> None:
+    """Put in place of each merge key (<<) what it merges, as far as *node* has no such key itself."""
+    pairs = list(node.pairs())
+    merging = [value for key, value in pairs if _is_merge(key, value)]
+    if not merging:
+        return
+    node.parts[:] = [part for key, value in pairs if not _is_merge(key, value) for part in (key, value)]
+    own = {key.value for key, _ in pairs if isinstance(key, Scalar)}
+    for source in (source for value in merging for source in _sources(value)):
+        for name, value in source.pairs():
+            if isinstance(name, Scalar) and name.value not in own:
+                own.add(name.value)
+                growing.adopt(node, name, value)
+
+
+def _is_merge(key: Node, value: Node) -> bool:
+    return key.flaw == MERGING and all(isinstance(source, Mapping) for source in _sources(value))
+
+
+def _sources(value: Node) -> list[Any]:
+    return value.parts if isinstance(value, Listing) else [value]
 
 
 def _check_start(growing: Growing, event: DocumentStartEvent, place: tuple[int, int]) -> None:
@@ -88,8 +137,8 @@ def _check_start(growing: Growing, event: DocumentStartEvent, place: tuple[int, 
         raise refused(growing.source, place, "%TAG is not read; take the line out")
 
 
-def _scalar(event: ScalarEvent, place: tuple[int, int]) -> Scalar:
-    if flaw := _flaw(event):
+def _scalar(event: ScalarEvent, place: tuple[int, int], flaw: str) -> Scalar:
+    if flaw:
         return Scalar(*place, value=None, flaw=flaw)
     if event.style is not None or not event.implicit[0]:
         return Scalar(*place, value=event.value)
@@ -97,8 +146,8 @@ def _scalar(event: ScalarEvent, place: tuple[int, int]) -> Scalar:
     return Scalar(*place, value=value, flaw=flaw)
 
 
-def _flaw(event: NodeEvent) -> str:
-    if event.anchor is not None:
+def _flaw(event: NodeEvent, *, aliases: bool) -> str:
+    if event.anchor is not None and not aliases:
         return f"anchors (&{_name(event)}) are not read; take it out, and write out what repeats it"
     tag = getattr(event, "tag", None)
     return f"tags ({shorten(str(tag), 60)}) are not read; take it out" if tag is not None else ""
@@ -113,4 +162,10 @@ def _place(mark: Any) -> tuple[int, int]:
 
 
 def _words(problem: MarkedYAMLError) -> str:
-    return shorten(", ".join(str(part) for part in (problem.context, problem.problem) if part))
+    said = shorten(", ".join(str(part) for part in (problem.context, problem.problem) if part))
+    return f"{said}; {_QUOTE_IT}" if any(sign in said for sign in _UNQUOTED) else said
+
+
+_UNQUOTED = ("mapping values are not allowed", "but found '<scalar>'")
+"""What the parser says where a text that has a colon and quotes of its own stands without quotes around all of it."""
+_QUOTE_IT = "if this is in a text with a colon or quotes in it, quote all of it: 'asks: \"why?\" at once'"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from inspect import isawaitable
 from typing import Any
 
 from rubric.candidates import Candidate
@@ -26,7 +27,7 @@ from rubric.checks import (
 )
 from rubric.criteria import Criterion, When
 from rubric.exchanges import Failure, FailureKind
-from rubric.findings import Finding, Scored, Unjudged
+from rubric.findings import Finding, NotApplicable, Scored, Unjudged
 from rubric.mappings import thaw
 from rubric.patterns import matches
 from rubric.schemas import misfit
@@ -43,7 +44,23 @@ def applies(when: When | None, candidate: Candidate) -> bool:
         return matches(when.regex, candidate.output)
     if when.tool_called is not None:
         return any(call.name == when.tool_called for call in candidate.tool_calls)
-    return bool(when.holds and when.holds(candidate))
+    assert when.holds is not None  # noqa: S101 - a condition is one of the four
+    said = when.holds(candidate)
+    if isawaitable(said):
+        getattr(said, "close", bool)()  # or it would complain that nobody awaited it
+        msg = f"the condition {getattr(when.holds, '__name__', when.holds)!r} is async; give one that returns a bool"
+        raise TypeError(msg)
+    return bool(said)
+
+
+def settled(criterion: Criterion, candidate: Candidate) -> Finding | None:
+    """Return what code finds of *criterion* by itself; None where a judge is to be asked."""
+    try:
+        if not applies(criterion.when, candidate):
+            return NotApplicable(criterion.id, "its condition does not hold")
+    except Exception as error:  # noqa: BLE001 - a condition of the user's own may raise anything
+        return _undecided(criterion, "exception", f"its condition raised {type(error).__name__}: {error}")
+    return settle(criterion, criterion.answer, candidate) if isinstance(criterion.answer, Check) else None
 
 
 def settle(criterion: Criterion, check: Check, candidate: Candidate) -> Finding:

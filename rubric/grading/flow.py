@@ -22,7 +22,6 @@ from attrs import evolve, field, frozen
 
 from rubric.answers import Unit
 from rubric.candidates import Candidate
-from rubric.checks import Check
 from rubric.criteria import Criterion
 from rubric.errors import DefinitionError
 from rubric.exchanges import Ask, Failure, Reply, Usage
@@ -30,7 +29,7 @@ from rubric.findings import Abstained, Finding, NotApplicable, Scored, Step, Unj
 from rubric.grades import Grade, Ungraded, conclude, conclude_votes, degenerate
 from rubric.grading.asking import Brief, brief, compose
 from rubric.grading.batching import Steps, leading, together
-from rubric.grading.checking import applies, settle
+from rubric.grading.checking import settled
 from rubric.grading.degenerates import why_degenerate
 from rubric.grading.reading import read
 from rubric.grading.scoring import EVEN, Extreme, Outcome, outcome
@@ -175,20 +174,12 @@ class Session:
 
     def findings(self, rubric: Rubric, guidelines: str = "") -> Steps[list[Finding]]:
         """Judge the criteria of *rubric*: what code decides at once, the rest together."""
-        settled = {c.id: f for c in rubric.judged if (f := self._settled(c)) is not None}
-        open_ = [c for c in rubric.judged if c.id not in settled]
+        found = {c.id: f for c in rubric.judged if (f := settled(c, self.case.candidate)) is not None}
+        open_ = [c for c in rubric.judged if c.id not in found]
         groups = grouped(open_, self.judge)
-        for found in (yield from together([self._group(rubric, group, guidelines) for group in groups])):
-            settled |= {finding.id: finding for finding in found}
-        return [settled[c.id] for c in rubric.judged]
-
-    def _settled(self, criterion: Criterion) -> Finding | None:
-        candidate = self.case.candidate
-        if not applies(criterion.when, candidate):
-            return NotApplicable(criterion.id, "its condition does not hold")
-        if isinstance(criterion.answer, Check):
-            return settle(criterion, criterion.answer, candidate)
-        return None
+        for judged in (yield from together([self._group(rubric, group, guidelines) for group in groups])):
+            found |= {finding.id: finding for finding in judged}
+        return [found[c.id] for c in rubric.judged]
 
     def _group(self, rubric: Rubric, group: Sequence[Criterion], guidelines: str) -> Steps[list[Finding]]:
         first = group[0]

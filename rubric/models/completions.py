@@ -1,4 +1,4 @@
-"""From a chat completion, in the shape that LiteLLM gives to all vendors', to a reply."""
+"""From a chat completion, in the shape that LiteLLM gives to all vendors', to a reply, or to what it holds."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 from rubric.errors import ModelError
 from rubric.exchanges import Failure, Reply, Usage
 
-__all__ = ["reply_from"]
+__all__ = ["choice_of", "clean", "finish_of", "refusal_of", "reply_from", "usage_of"]
 
 
 def reply_from(response: Any, unsent: tuple[str, ...] = ()) -> Reply:
@@ -22,11 +22,8 @@ def reply_from(response: Any, unsent: tuple[str, ...] = ()) -> Reply:
     Raises:
         ModelError: It holds none; the failure keeps the usage.
     """
-    usage = _usage(response)
-    if not response.choices:
-        raise ModelError(Failure("bad_response", "the reply has no choices", usage=usage))
-    choice = response.choices[0]
-    text, refusal, finish = _clean(choice.message.content), _refusal(choice.message), _finish(choice)
+    usage, choice = usage_of(response), choice_of(response)
+    text, refusal, finish = clean(choice.message.content), refusal_of(choice.message), finish_of(choice)
     model = str(response.model or "")
     if refusal or finish == "content_filter":
         return Reply(text, "refusal", refusal or "stopped by a content filter", usage, model, unsent)
@@ -35,27 +32,36 @@ def reply_from(response: Any, unsent: tuple[str, ...] = ()) -> Reply:
     return Reply(text, finish, "", usage, model, unsent)
 
 
-def _clean(content: Any) -> str | None:
+def choice_of(response: Any) -> Any:
+    """Return the first choice of *response*; raise `ModelError` if it has none."""
+    if not response.choices:
+        raise ModelError(Failure("bad_response", "the reply has no choices", usage=usage_of(response)))
+    return response.choices[0]
+
+
+def clean(content: Any) -> str | None:
     """Return *content* as text that can be encoded: a lone surrogate becomes the replacement character."""
     if not isinstance(content, str):
         return None
     return content.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-def _refusal(message: Any) -> str:
+def refusal_of(message: Any) -> str:
+    """Return what the model said instead of answering; empty if it did not refuse."""
     # Where it stands depends on the version of LiteLLM.
     fields = getattr(message, "provider_specific_fields", None) or {}
-    return _clean(fields.get("refusal") or getattr(message, "refusal", None)) or ""
+    return clean(fields.get("refusal") or getattr(message, "refusal", None)) or ""
 
 
-def _finish(choice: Any) -> str:
+def finish_of(choice: Any) -> str:
     """Return why the reply ended, in the vendor's own word where LiteLLM has turned an unknown one into `stop`."""
     mapped = choice.finish_reason or "stop"
     native = (getattr(choice, "provider_specific_fields", None) or {}).get("native_finish_reason")
     return str(native) if native and mapped == "stop" else str(mapped)
 
 
-def _usage(response: Any) -> Usage:
+def usage_of(response: Any) -> Usage:
+    """Return what *response* says that it used; unmetered if it says nothing."""
     said = getattr(response, "usage", None)
     sent, back = (getattr(said, name, 0) or 0 for name in ("prompt_tokens", "completion_tokens"))
     if not sent and not back:

@@ -6,13 +6,13 @@ import asyncio
 import inspect
 import json
 from collections.abc import Awaitable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from typing import TYPE_CHECKING, Any
 
 from rubric.errors import ModelError
 from rubric.exchanges import Failure, Reply, Usage
 from rubric.models.redacting import describe
+from rubric.models.threads import SerialThread
 
 if TYPE_CHECKING:
     from rubric.exchanges import Ask
@@ -33,7 +33,7 @@ class FunctionModel:
 
     def __init__(self, function: Function, /) -> None:
         self._function = function
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="rubric-judge")
+        self._thread = SerialThread("rubric-judge")
         called = function if inspect.isroutine(function) else getattr(function, "__call__", function)  # noqa: B004
         self._is_async = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(called)
 
@@ -63,9 +63,14 @@ class FunctionModel:
         return await _awaited(self._function(ask.chat()))
 
     async def _in_the_thread(self, ask: Ask) -> _Outcome:
-        loop = asyncio.get_running_loop()
         context = copy_context()
-        said, error = await loop.run_in_executor(self._thread, lambda: context.run(self._outcome, ask))
+        future = self._thread.submit(lambda: context.run(self._outcome, ask))
+        try:
+            said, error = await asyncio.wrap_future(future)
+        except asyncio.CancelledError:
+            if future.running():  # it hangs: the next call gets a thread that does not
+                self._thread = SerialThread("rubric-judge")
+            raise
         return await _awaited(said) if isinstance(said, Awaitable) else (said, error)
 
     def _outcome(self, ask: Ask) -> _Outcome:

@@ -27,12 +27,12 @@ from rubric.models.contents import chat
 from rubric.models.credentials import borrowed
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from rubric.exchanges import Ask
     from rubric.judges import Judge
 
-__all__ = ["LiteLLMModel", "library", "vendor_of"]
+__all__ = ["LiteLLMModel", "complete", "library", "vendor_of"]
 
 _SWITCHES = {
     "LITELLM_LOCAL_MODEL_COST_MAP": "True",
@@ -155,23 +155,37 @@ def vendor_of(model: str) -> tuple[str, str]:
 
 
 async def _answer(ask: Ask) -> Reply:
-    params = ask.judge.params
-    provider = vendor_of(ask.judge.name)[1]
+    response, unsent = await complete(ask.judge, lambda: _request(ask))
+    return reply_from(response, unsent)
+
+
+async def complete(judge: Judge, request: Callable[[], Mapping[str, Any]]) -> tuple[Any, tuple[str, ...]]:
+    """
+    Send what *request* returns, with the parameters of *judge*, to its model: once, and on the background loop alone.
+
+    Returns:
+        The completion, and the names of parameters that the model does not take and that were left out.
+
+    Raises:
+        ModelError: With the typed failure; its message has no secrets in it.
+    """
+    params = judge.params
+    provider = vendor_of(judge.name)[1]
     extra = borrowed(provider, params)
     try:
-        wanted, unsent = _sendable(ask.judge)
+        wanted, unsent = _sendable(judge)
         _skip_unwanted_logging()
-        async with asyncio.timeout(ask.judge.timeout):
+        async with asyncio.timeout(judge.timeout):
             response = await library().acompletion(
-                **_request(ask), **wanted, **extra, **client_for(library(), provider)
+                **request(), **wanted, **extra, **client_for(library(), provider), timeout=judge.timeout, max_retries=0
             )
     except TimeoutError:
-        message = f"no whole answer within {ask.judge.timeout:g} seconds"
+        message = f"no whole answer within {judge.timeout:g} seconds"
         raise ModelError(Failure("timeout", message, in_doubt=True)) from None
     except Exception as error:  # noqa: BLE001 - whatever it was, it becomes a typed failure
         secrets = [*extra.values(), *(str(params[name]) for name in _SECRETS if name in params)]
         raise ModelError(failure_of(error, secrets)) from None  # the cause may hold keys
-    return reply_from(response, unsent)
+    return response, unsent
 
 
 def _skip_unwanted_logging() -> None:
@@ -192,8 +206,6 @@ def _request(ask: Ask) -> dict[str, Any]:
         "model": model,
         "messages": chat(ask, cache_control=_wants_cache_control(model)),
         "max_tokens": ask.max_tokens,
-        "timeout": ask.judge.timeout,
-        "max_retries": 0,
     }
     if ask.schema and _takes_schema(model):
         schema = {"name": "verdict", "strict": True, "schema": thaw(ask.schema)}

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rubric.showing import shorten
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-__all__ = ["describe", "redact"]
+__all__ = ["describe", "hide", "redact"]
 
 MASK = "[secret]"
 _SHORTEST = 8
@@ -39,6 +39,11 @@ def redact(text: str, secrets: Iterable[str] = (), environ: Mapping[str, str] = 
     for value in sorted(known, key=len, reverse=True):
         text = text.replace(value, MASK)
     return _SHAPES.sub(MASK, text)
+
+
+def hide(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return *settings* with `***` for the values of those whose names tell that they are secret; headers are."""
+    return {name: "***" if _SECRET_NAME.search(name) or "headers" in name else it for name, it in settings.items()}
 
 
 def describe(error: BaseException) -> str:

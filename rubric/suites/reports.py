@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Literal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
 
 from attrs import field, frozen
 
@@ -12,7 +13,10 @@ from rubric.suites.rows import Row, Status
 from rubric.validating import one_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
+    from os import PathLike
+
+    from rubric.suites.comparing import Comparison
 
 __all__ = ["Deferred", "Report"]
 
@@ -84,3 +88,92 @@ class Report:
     def __repr__(self) -> str:
         counts = ", ".join(f"{count} {status}" for status, count in self.counts.items() if count)
         return f"<Report {self.suite!r}: {counts or 'no cases'}, {self.usage}>"
+
+    def _repr_markdown_(self) -> str:
+        return self.render("md")
+
+    # -- reporters: each is imported when it is first used -------------------------------------------------
+
+    def render(self, reporter: str = "pretty") -> str:
+        """
+        Return the report as text.
+
+        Args:
+            reporter: `pretty`, `json`, `ndjson`, `junit`, `tap`, `md`, `html`, `sarif` or `gitlab`.
+
+        Raises:
+            DefinitionError: There is no such reporter.
+        """
+        from rubric.suites import reporters  # noqa: PLC0415 - reporters import reports
+
+        return reporters.reporter(reporter).render(self)
+
+    def write(self, path: str | PathLike[str], reporter: str | None = None) -> Path:
+        """
+        Write the report to the file *path*, in UTF-8, and return its path.
+
+        Args:
+            path: The file; folders that are missing are made.
+            reporter: As for `render`; None lets the ending of *path* decide.
+
+        Raises:
+            DefinitionError: There is no such reporter, or the ending stands for none.
+            OSError: The file cannot be written.
+        """
+        from rubric.suites import reporters  # noqa: PLC0415 - as above
+
+        chosen = reporters.reporter_for(path) if reporter is None else reporters.reporter(reporter)
+        text, file = chosen.render(self), Path(path)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8", newline="\n")
+        return file
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the report as plain JSON-able data, under a versioned schema; `Row.result` is left out."""
+        from rubric.suites.reporters import records  # noqa: PLC0415 - as above
+
+        return records.to_dict(self)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Report:
+        """
+        Return the report of which `to_dict` made *data*.
+
+        Raises:
+            DefinitionError: Data of another kind; the message lists what is wrong.
+        """
+        from rubric.suites.reporters import records  # noqa: PLC0415 - as above
+
+        return records.from_dict(data)
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> Report:
+        """
+        Return the report that was written to *path* by the reporter `json`.
+
+        Raises:
+            DefinitionError: The file holds none; the message lists what is wrong.
+            OSError: The file cannot be read.
+        """
+        from rubric.suites.reporters import records  # noqa: PLC0415 - as above
+
+        return records.loads(Path(path).read_bytes(), str(path))
+
+    # -- baselines -----------------------------------------------------------------------------------------
+
+    def against(self, baseline: Report | str | PathLike[str], *, largest_drop: float | None = None) -> Comparison:
+        """
+        Return this report beside a *baseline*: what became better or worse, and whether it is no worse than allowed.
+
+        Args:
+            baseline: An earlier report, or the file that holds it.
+            largest_drop: How far the score of a case, and the mean of the cases, may fall, in 0..1. None sets no limit;
+                a case that passed and no longer does is a step back either way.
+
+        Raises:
+            DefinitionError: The file holds no report.
+        """
+        from rubric.suites.comparing import compare  # noqa: PLC0415 - as above
+
+        earlier = baseline if isinstance(baseline, Report) else Report.load(baseline)
+        return compare(self, earlier, largest_drop=largest_drop)

@@ -18,6 +18,12 @@ if TYPE_CHECKING:
 
     from attrs import Attribute
 
+    from rubric.suites.callables import Targeting
+    from rubric.suites.planning import SuitePlan
+    from rubric.suites.reports import Deferred, Report
+    from rubric.suites.running import OnRow
+    from rubric.verbs import Judging
+
 __all__ = ["Suite"]
 
 
@@ -83,3 +89,85 @@ class Suite:
     def only(self, *ids: str) -> Suite:
         """Return the suite with the cases called *ids* alone."""
         return evolve(self, cases=[self[id_] for id_ in ids])
+
+    def run(
+        self,
+        judge: Judging | None = None,
+        *,
+        target: Targeting | None = None,
+        deferred: Deferred = "error",
+        allow_scripts: bool = False,
+        concurrency: int = 8,
+        max_cost: float | None = None,
+        on_row: OnRow | None = None,
+    ) -> Report:
+        """
+        Grade every case and return the report: a row a case, in order.
+
+        Like `grade`, it may be called anywhere, also inside a running event loop. A case that cannot be judged does not
+        stop the others: its row is `ungraded`; or `deferred`, if there is no candidate to judge or nobody to judge it.
+
+        Args:
+            judge: Who judges, instead of all judges that the suite names; only in a matrix over judges, each cell keeps
+                its own. Left out: the case's judge, the suite's, or the one that the environment has a key for.
+            target: What makes the candidates of cases without a fixed response: a function (sync or async) from the
+                `Case` to a text or a `Candidate`, the name of a model, or a `Target`.
+            deferred: What a deferred case counts as in the report: `pass`, `fail` or `error`.
+            allow_scripts: Whether the programs that the suite names as graders are run. They run with your rights.
+            concurrency: How many cases are under way at once.
+            max_cost: US dollars for the judges. A case whose planned cost does not fit into what is left is ungraded.
+            on_row: Is called with each row as soon as its case is through.
+
+        Raises:
+            DefinitionError: An argument that no run can have, such as a budget for a judge without a known price.
+        """
+        from rubric import loops  # noqa: PLC0415 - a suite that is only loaded needs none of this
+
+        return loops.run(
+            self.arun(
+                judge,
+                target=target,
+                deferred=deferred,
+                allow_scripts=allow_scripts,
+                concurrency=concurrency,
+                max_cost=max_cost,
+                on_row=on_row,
+            )
+        )
+
+    async def arun(
+        self,
+        judge: Judging | None = None,
+        *,
+        target: Targeting | None = None,
+        deferred: Deferred = "error",
+        allow_scripts: bool = False,
+        concurrency: int = 8,
+        max_cost: float | None = None,
+        on_row: OnRow | None = None,
+    ) -> Report:
+        """Grade every case like `run`, without holding up the event loop."""
+        from rubric.suites.running import run_suite  # noqa: PLC0415 - as in run
+
+        return await run_suite(
+            self,
+            judge,
+            target=target,
+            deferred=deferred,
+            allow_scripts=allow_scripts,
+            concurrency=concurrency,
+            max_cost=max_cost,
+            on_row=on_row,
+        )
+
+    def plan(self, judge: Judging | None = None, *, target: Targeting | None = None) -> SuitePlan:
+        """
+        Return what `run` would take: where each candidate comes from, who judges, calls, tokens, cost. Nothing is sent.
+
+        Args:
+            judge: As for `run`.
+            target: As for `run`. What it has yet to make is planned as a response of about 2,000 characters.
+        """
+        from rubric.suites.planning import plan_suite  # noqa: PLC0415 - as in run
+
+        return plan_suite(self, None if judge is None else as_judge(judge), target=target)

@@ -26,10 +26,12 @@ class Response:
     Args:
         candidate: What is to be graded.
         usage: Of all requests that the target sent for it; it is part of what the case costs.
+        warnings: What a person should know of how it was made; they belong into the row of the case.
     """
 
     candidate: Candidate
     usage: Usage = field(factory=Usage)
+    warnings: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, made: Candidate | Response, /) -> Response:

@@ -1,0 +1,64 @@
+"""The options that several commands share."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import click
+
+from rubric.formats.recognising import FORMATS
+
+__all__ = ["FORMAT", "FROM", "GRADING", "TEXT", "declared", "judge_of", "options"]
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def options(*given: Callable[[Command], Command]) -> Callable[[Command], Command]:
+    """Return one decorator that adds the options *given*."""
+
+    def decorate(command: Command) -> Command:
+        for option in reversed(given):
+            command = option(command)
+        return command
+
+    return decorate
+
+
+TEXT = click.File(encoding="utf-8")
+FORMAT = click.option(
+    "--format", "form", type=click.Choice(["table", "json"]), default="table", help="For people, or for machines."
+)
+FROM = options(
+    click.option("--from", "source", type=click.Choice(FORMATS), help="The format, where the keys do not say."),
+    click.option("--env", "names", multiple=True, metavar="NAME", help="A variable that {{ env.NAME }} may show."),
+)
+GRADING = options(
+    click.option("--judge", "-j", "judges", multiple=True, metavar="MODEL", help="Who judges; several are a panel."),
+    click.option("--threshold", "-t", type=float, help="Pass from this score in 0..1 instead of the rubric's."),
+    click.option("--input", "question", type=TEXT, metavar="FILE", help="What the candidate answers."),
+    click.option("--reference", type=TEXT, metavar="FILE", help="A reference answer."),
+    click.option("--target", metavar="MODEL", help="Who answers the cases that have no response."),
+    click.option(
+        "--server",
+        "servers",
+        multiple=True,
+        metavar="NAME=COMMAND",
+        help="An MCP server for the target to work with: a command, or the address of one.",
+    ),
+    FROM,
+    FORMAT,
+)
+
+
+def declared(names: Sequence[str]) -> dict[str, str]:
+    """Return the variables called *names*, as far as the environment has them."""
+    return {name: os.environ[name] for name in names if name in os.environ}
+
+
+def judge_of(models: Sequence[str]) -> str | list[str] | None:
+    """Return what *models* name: None leaves it to the environment, several are a panel."""
+    if len(models) > 1:
+        return [*models]
+    return models[0] if models else None

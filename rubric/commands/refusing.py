@@ -1,0 +1,71 @@
+"""How a command ends when it cannot go on: one message on standard error, and the exit code 2."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import IO, Any
+
+import click
+
+from rubric.errors import NoJudgeError, RubricError
+from rubric.prompts.escaping import visible
+
+__all__ = ["Commands", "Refusal"]
+
+REFUSED = 2
+INTERRUPTED = 130
+
+
+class Refusal(click.ClickException):
+    """What the commands cannot go on with: told on standard error, as one block, with the exit code 2."""
+
+    exit_code = REFUSED
+
+    def show(self, file: IO[Any] | None = None) -> None:
+        """Print the message, without anything that could steer a terminal."""
+        click.echo(visible(self.message)[0], file=file, err=True)
+
+
+class Commands(click.Group):
+    """Commands whose `RubricError`s are refusals, not tracebacks, and so is output that cannot be written."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command."""
+        try:
+            result = super().invoke(ctx)
+            sys.stdout.flush()
+        except NoJudgeError as problem:
+            raise Refusal(_as_option(str(problem))) from problem
+        except RubricError as problem:
+            raise Refusal(str(problem)) from problem
+        except OSError as problem:
+            _give_up_output()
+            raise Refusal(f"the output cannot be written: {problem.strerror or problem}") from problem
+        except SystemExit:
+            _flush()
+            raise
+        except KeyboardInterrupt:
+            ctx.exit(INTERRUPTED)
+        return result
+
+
+def _flush() -> None:
+    try:
+        sys.stdout.flush()
+    except OSError as problem:
+        _give_up_output()
+        raise Refusal(f"the output cannot be written: {problem.strerror or problem}") from problem
+
+
+def _give_up_output() -> None:
+    """Let whatever is still to be written go nowhere, so that the interpreter's last flush does not fail again."""
+    if sys.stdout is sys.__stdout__:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _as_option(message: str) -> str:
+    """Return *message*, which speaks of arguments in code, in terms of the command line."""
+    return message.replace("such as judge='openai/gpt-5.6'", "such as --judge openai/gpt-5.6").replace(
+        'say judge="offline"', "say --judge offline"
+    )

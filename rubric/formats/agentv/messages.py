@@ -1,0 +1,128 @@
+"""Chats: from `input` and `expected_output`, texts or lists of messages, to texts and `Message`s."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from rubric.candidates import Message, ToolCall
+from rubric.errors import DefinitionError
+from rubric.formats.agentv.scopes import Scope, as_text
+from rubric.formats.documents import Path
+from rubric.formats.including import read_text_at
+from rubric.mappings import thaw
+from rubric.showing import shorten
+
+__all__ = ["Asked", "read_asked", "read_calls", "read_text"]
+
+Asked = tuple[str, tuple[Message, ...]]
+"""What a case asks: one text, or the messages of a chat."""
+
+_CALLS = "a list of tool calls, such as {tool: search, input: {...}}"
+
+
+def read_asked(values: list[tuple[Any, Path]], scope: Scope) -> Asked:
+    """Return what *values*, each a text or a list of messages, ask together: a lone user's message is a text."""
+    messages = [message for value, path in values for message in _messages(value, scope, path)]
+    if len(messages) == 1 and messages[0].role == "user":
+        return messages[0].content, ()
+    return "", tuple(messages)
+
+
+def _messages(value: Any, scope: Scope, path: Path) -> Iterator[Message]:
+    match value:
+        case None:
+            return
+        case str():
+            yield Message("user", scope.fill(value, path))
+        case list() if value and all(isinstance(part, Mapping) and "role" in part for part in value):
+            for index, part in enumerate(value):
+                if message := _message(part, scope, (*path, index)):
+                    yield message
+        case list() | Mapping():
+            yield Message("user", read_text(value, scope, path))
+        case _:
+            yield Message("user", scope.text(value, path))
+
+
+def _message(part: Mapping[Any, Any], scope: Scope, path: Path) -> Message | None:
+    try:
+        return Message(part["role"], read_text(part.get("content"), scope, (*path, "content")))
+    except DefinitionError as problem:
+        scope.error((*path, problem.field), problem)
+        return None
+
+
+def read_text(value: Any, scope: Scope, path: Path) -> str:
+    """Return *value*, a text, a list of messages or of blocks, or plain data, as one text."""
+    match value:
+        case None:
+            return ""
+        case str():
+            return scope.fill(value, path)
+        case list() if value and all(isinstance(part, Mapping) and "content" in part for part in value):
+            parts = (read_text(part["content"], scope, (*path, i, "content")) for i, part in enumerate(value))
+            return "\n\n".join(parts)
+        case list() if value and all(isinstance(part, Mapping) and "type" in part for part in value):
+            return "\n\n".join(_block(part, scope, (*path, index)) for index, part in enumerate(value))
+        case _:
+            return as_text(scope.filled(value, path))
+
+
+def _block(part: Mapping[Any, Any], scope: Scope, path: Path) -> str:
+    value = next((part[key] for key in ("value", "text", "path") if key in part), "")
+    if part["type"] in ("text", "input_text"):
+        return scope.text(value, path)
+    if part["type"] == "file" and isinstance(value, str):
+        return _file(scope.fill(value, path), scope, path)
+    scope.once(path, f"content of the type {shorten(repr(part['type']), 40)} is not shown to the judge")
+    return f"[{part['type']}]"
+
+
+def _file(name: str, scope: Scope, path: Path) -> str:
+    """Return the text of an attached file where it is there and may be read, else its name."""
+    folder = scope.loading.folder
+    relative = name.removeprefix("file://")
+    if folder is not None and not relative.startswith("/") and (folder / relative).is_file():
+        text = read_text_at(relative, scope.loading, scope.notes, path)
+        if text is not None:
+            return f"{relative}:\n{text}"
+    else:
+        scope.once(path, f"the file {shorten(name, 100)} is not there: the judge is shown its name alone")
+    return f"[file: {name}]"
+
+
+def read_calls(value: Any, scope: Scope, path: Path) -> list[ToolCall]:
+    """Return the tool calls of a fixed response."""
+    if value is None:
+        return []
+    if not isinstance(value, list):
+        scope.error(path, f"expected {_CALLS}, got {shorten(repr(value))}")
+        return []
+    return [call for index, part in enumerate(value) if (call := _call(part, scope, (*path, index)))]
+
+
+def _call(part: Any, scope: Scope, path: Path) -> ToolCall | None:
+    if not isinstance(part, Mapping):
+        scope.error(path, f"expected {_CALLS}, got {shorten(repr(part))}")
+        return None
+    name = next((part[key] for key in ("tool", "name") if key in part), None)
+    arguments: Any = next((part[key] for key in ("input", "arguments", "args") if part.get(key) is not None), {})
+    result = next((part[key] for key in ("output", "result") if part.get(key) is not None), None)
+    try:
+        return ToolCall(name, arguments=arguments, result=result)  # type: ignore[arg-type]
+    except DefinitionError as problem:
+        scope.error(path, problem)
+        return None
+
+
+def write_asked(input: str, messages: tuple[Message, ...]) -> Any:
+    """Return what a case asks as AgentV writes it: a text, or a list of messages."""
+    chat = [{"role": message.role, "content": message.content} for message in messages]
+    return [*chat, {"role": "user", "content": input}] if chat and input else chat or input
+
+
+def write_calls(calls: tuple[ToolCall, ...]) -> list[dict[str, Any]]:
+    """Return the tool calls of a fixed response as plain data."""
+    rows = ({"tool": c.name, "input": thaw(c.arguments), "output": thaw(c.result)} for c in calls)
+    return [{key: value for key, value in row.items() if value not in (None, {})} for row in rows]

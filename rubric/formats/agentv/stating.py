@@ -1,0 +1,279 @@
+"""Rubrics as AgentV states them: the graders of a test, and their items."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from attrs import evolve, field, fields, frozen
+
+from rubric.answers import Answer, Levels, Unit, YesNo
+from rubric.checks import Check, Unsupported
+from rubric.criteria import Criterion
+from rubric.formats.agentv.checking import state_check
+from rubric.formats.agentv.grouping import Grader, binds, renamed
+from rubric.formats.agentv.quoting import quoted
+from rubric.formats.agentv.ranges import HIGHEST
+from rubric.formats.agentv.scopes import THRESHOLD
+from rubric.formats.agentv.templates import state_prompt
+from rubric.rubrics import Rubric
+
+__all__ = ["Losses", "state_rubric"]
+
+KIND = "llm-rubric"
+_OPERATORS = ("correctness", "contradiction")
+_HELD = ("name", "criteria", "text", "tree", "threshold", "prompt", "negate", "binding")
+_OF_CRITERIA = ("when", "anchors", "evidence", "abstain", "tags", "metadata")
+
+
+@frozen
+class Losses:
+    """Collects, in *said*, what the case called *case* has that a file cannot hold."""
+
+    case: str
+    said: list[str] = field(factory=list)
+
+    def add(self, name: str, why: str) -> None:
+        """Note that the field *name* is lost, and *why*."""
+        self.said.append(f"case {self.case!r}: {name}: {why}")
+
+
+@frozen
+class Stating:
+    """What the graders of a case are stated with."""
+
+    threshold: float
+    losses: Losses
+
+
+def state_rubric(rubric: Rubric, judges: Mapping[str, Any], losses: Losses) -> list[Any]:
+    """Return the graders that *rubric*, of a case, comes down to; *judges* are provider ids by criterion."""
+    stating = Stating(THRESHOLD if rubric.threshold is None else rubric.threshold, losses)
+    if rubric.threshold is None:
+        losses.add("rubric.threshold", f"AgentV asks for a score; {THRESHOLD} is written for the judge's own flag")
+    if _is_judged(rubric) and not rubric.negate:
+        return _alone(rubric, stating)
+    _note_fields(evolve(rubric, binding=False), losses, "rubric")
+    for name in ("name", "prompt", "negate", "binding", "text", "tree"):
+        if getattr(rubric, name) != getattr(Rubric(), name):
+            losses.add(f"rubric.{name}", "a test with several graders has none of its own")
+    return _graders(rubric.criteria, judges, stating)
+
+
+def _is_judged(rubric: Rubric) -> bool:
+    """Say whether *rubric* is one grader that a judge answers: items, or one judgement."""
+    answers = [criterion.answer for criterion in rubric.judged]
+    return all(isinstance(a, YesNo | Levels) for a in answers) or (len(answers) == 1 and isinstance(answers[0], Unit))
+
+
+def _alone(rubric: Rubric, stating: Stating) -> list[Any]:
+    texts = [_as_text(c, n) for n, c in enumerate(rubric.criteria, 1)]
+    _note_fields(rubric, stating.losses, "rubric")
+    if not rubric.judged:
+        stating.losses.add("rubric", "there is nothing in it to grade by")
+        return []
+    if rubric.binding:
+        stating.losses.add("rubric.binding", "it says nothing for the rubric of a case")
+    if rubric.name == KIND and rubric.prompt is None and all(text is not None for text in texts):
+        return texts
+    return [_judged(rubric, rubric.name or KIND, None, stating)]
+
+
+def _as_text(criterion: Criterion, number: int) -> str | None:
+    """Return the text that stands for the criterion at position *number*; None where it says more than that."""
+    plain = Criterion(criterion.text, id=f"rubric-{number}", required=True)
+    return quoted(criterion.text) if criterion == plain else None
+
+
+# -- graders ---------------------------------------------------------------------------------------------
+
+
+def _graders(criteria: Sequence[Criterion], judges: Mapping[str, Any], stating: Stating) -> list[Any]:
+    stated = []
+    for criterion, name in zip(criteria, _names(criteria), strict=True):
+        row = _grader(criterion, name, stating)
+        if row is not None:
+            provider = judges.get(criterion.id)
+            stated.append({**row, "provider": provider} if provider else row)
+    return stated
+
+
+def _names(criteria: Sequence[Criterion]) -> list[str]:
+    """Return what the graders are called: as they call themselves, where reading them makes the same ids of that."""
+    own = [_own_name(criterion) for criterion in criteria]
+    ids = [grader.name for grader in renamed([Grader(name, YesNo(), ()) for name in own])]
+    if ids == [criterion.id for criterion in criteria]:
+        return own
+    return [criterion.id for criterion in criteria]
+
+
+def _own_name(criterion: Criterion) -> str:
+    answer = criterion.answer
+    if isinstance(answer, Check):
+        stated = state_check(answer)
+        return str(stated["type"]) if stated else criterion.id
+    return (answer.name if isinstance(answer, Rubric) else "") or criterion.id
+
+
+def _grader(criterion: Criterion, name: str, stating: Stating) -> dict[str, Any] | None:
+    """Return one criterion of a case's rubric as a grader; None, with the loss noted, where AgentV has none like it."""
+    losses, answer = stating.losses, criterion.answer
+    if name != _called(name):
+        losses.add(f"{name}.id", f"it is read as {_called(name)!r}")
+    row = _stated(criterion, name, stating)
+    if row is None:
+        losses.add(criterion.id, _why(answer))
+        return None
+    text = criterion.id if isinstance(answer, Rubric) else str(answer)
+    if criterion.text != text:
+        losses.add(f"{criterion.id}.text", "AgentV's graders have names, and no texts")
+    if criterion.polarity != "satisfy":
+        losses.add(f"{criterion.id}.polarity", "AgentV's graders have none; items do")
+    _note_criterion(criterion, losses)
+    if criterion.weight != 1:
+        row["weight"] = criterion.weight
+    return row | _gate(criterion, row, stating)
+
+
+def _why(answer: Answer) -> str:
+    if isinstance(answer, Unsupported):
+        return f"what the grader {answer.type!r} says is not kept; it is left out"
+    return f"AgentV has no grader like {type(answer).__name__}; it is left out"
+
+
+def _gate(criterion: Criterion, row: Mapping[str, Any], stating: Stating) -> dict[str, Any]:
+    if criterion.min_score is None:
+        if criterion.required and isinstance(criterion.answer, Rubric):
+            stating.losses.add(f"{criterion.id}.required", "it gates at the case's threshold, not at its rubric's own")
+        return {"required": True} if criterion.required else {}
+    judged = "value" in row and row["type"] == KIND
+    if judged and row.get("min_score", stating.threshold) != criterion.min_score:
+        stating.losses.add(f"{criterion.id}.min_score", "AgentV has one value for a grader's own pass and its gate")
+    plain = judged and criterion.min_score == stating.threshold and "min_score" not in row
+    return {"required": True} if plain else {"required": True, "min_score": criterion.min_score}
+
+
+def _stated(criterion: Criterion, name: str, stating: Stating) -> dict[str, Any] | None:
+    answer = criterion.answer
+    if isinstance(answer, Check):
+        return _named(state_check(answer), name)
+    if not isinstance(answer, Rubric):
+        return None
+    if _is_turned(answer):
+        inner = answer.criteria[0].answer
+        row = _named(state_check(inner), name) if isinstance(inner, Check) else None
+        return None if row is None else {**row, "negate": True}
+    if _is_judged(answer):
+        _note_fields(answer, stating.losses, criterion.id)
+        row = _judged(answer, name, criterion.id, stating)
+    elif answer.criteria and all(isinstance(c.answer, Rubric | Check) for c in answer.criteria):
+        _note_fields(answer, stating.losses, criterion.id)
+        row = _set(answer, name, stating)
+    else:
+        return None
+    return {**row, "negate": True} if answer.negate else row
+
+
+def _is_turned(rubric: Rubric) -> bool:
+    """Say whether *rubric* is no more than one check, turned over."""
+    answers = [criterion.answer for criterion in rubric.criteria]
+    if not rubric.negate or len(answers) != 1 or not isinstance(answers[0], Check):
+        return False
+    return rubric == Rubric(threshold=None, criteria=[Criterion(str(answers[0]), answer=answers[0])], negate=True)
+
+
+def _named(row: dict[str, Any] | None, name: str) -> dict[str, Any] | None:
+    return row if row is None or row["type"] == name else {"metric": quoted(name), **row}
+
+
+def _set(rubric: Rubric, name: str, stating: Stating) -> dict[str, Any]:
+    row: dict[str, Any] = {} if name == "assert-set" else {"metric": quoted(name)}
+    row["type"] = "assert-set"
+    if rubric.name != _called(name):
+        stating.losses.add(f"{name}.name", f"the rubric {rubric.name!r} is called {_called(name)!r}")
+    if rubric.threshold is not None:
+        row["threshold"] = rubric.threshold
+    if rubric.prompt is not None:
+        stating.losses.add(f"{name}.prompt", "a set has none of its own")
+    if rubric.binding != binds(rubric.criteria):
+        stating.losses.add(f"{name}.binding", "a gate in a grader always fails the case")
+    return {**row, "assert": _graders(rubric.criteria, {}, stating)}
+
+
+def _judged(rubric: Rubric, name: str, within: str | None, stating: Stating) -> dict[str, Any]:
+    """Return a rubric of items, or of one judgement; *within* is its id among several graders, None for one alone."""
+    (first, *others) = rubric.judged
+    single = isinstance(first.answer, Unit) and not others
+    called = _called(first.id if single else name)
+    if called != rubric.name:
+        stating.losses.add(f"{name}.name", f"the rubric {rubric.name!r} is called {called!r}")
+    row: dict[str, Any] = {"type": KIND} if called == KIND else {"metric": quoted(called), "type": KIND}
+    if rubric.prompt is not None and (prompt := state_prompt(rubric.prompt)) is not None:
+        row["prompt"] = prompt
+    elif rubric.prompt is not None:
+        stating.losses.add(f"{name}.prompt", "it shows what AgentV's prompts do not")
+    if single:
+        return row | _judgement(rubric, first, stating)
+    items = [_item(criterion, stating) for criterion in rubric.criteria]
+    row["value"] = [item for item in items if item is not None]
+    if within is not None and rubric.threshold not in (stating.threshold, None, 0):
+        row["min_score"] = rubric.threshold
+    if within is not None and rubric.binding != binds(rubric.criteria):
+        stating.losses.add(f"{name}.binding", "a gate in a grader always fails the case")
+    return row
+
+
+def _called(name: str) -> str:
+    """Return *name* as it is read: white space between words is one space."""
+    return " ".join(name.split()) or KIND
+
+
+def _judgement(rubric: Rubric, criterion: Criterion, stating: Stating) -> dict[str, Any]:
+    plain = evolve(criterion, text="plain", id="plain", min_score=None) == Criterion("plain", answer=Unit(flag=True))
+    if rubric.text or not plain or rubric.threshold not in (stating.threshold, None):
+        stating.losses.add(criterion.id, "AgentV's judge has a pass flag beside its score, one threshold and no more")
+    gate = {} if criterion.min_score is None else {"min_score": criterion.min_score}
+    return {"value": quoted(criterion.text), **gate}
+
+
+# -- items -----------------------------------------------------------------------------------------------
+
+
+def _item(criterion: Criterion, stating: Stating) -> dict[str, Any] | None:
+    answer, losses = criterion.answer, stating.losses
+    row: dict[str, Any] = {
+        "id": quoted(criterion.id),
+        "outcome": quoted(criterion.text),
+        "required": criterion.required,
+    }
+    if criterion.weight != 1:
+        row["weight"] = criterion.weight
+    if criterion.min_score is not None:
+        row["min_score"] = criterion.min_score
+    if criterion.polarity in _OPERATORS:
+        row["operator"] = criterion.polarity
+    elif criterion.polarity != "satisfy":
+        losses.add(criterion.id, "AgentV has no guards, whose text must not hold; it is left out")
+        return None
+    if isinstance(answer, Levels):
+        if not answer.ranges or (answer.low, answer.high) != (0, HIGHEST):
+            losses.add(criterion.id, f"AgentV's bands run from 0 to {HIGHEST}, with a text each; it is left out")
+            return None
+        row["score_ranges"] = {band.low: quoted(band.text) for band in answer.ranges}
+    _note_criterion(criterion, losses)
+    return row
+
+
+def _note_criterion(criterion: Criterion, losses: Losses) -> None:
+    plain = Criterion("plain")
+    for name in _OF_CRITERIA:
+        if getattr(criterion, name) != getattr(plain, name):
+            losses.add(f"{criterion.id}.{name}", "AgentV's criteria have no such field")
+
+
+def _note_fields(rubric: Rubric, losses: Losses, where: str) -> None:
+    plain = Rubric()
+    for attribute in fields(Rubric):
+        name = attribute.name
+        if name not in _HELD and getattr(rubric, name) != getattr(plain, name):
+            losses.add(f"{where}.{name}", "AgentV's rubrics have no such field")

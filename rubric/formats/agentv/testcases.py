@@ -1,0 +1,279 @@
+"""One test, as AgentV calls it: from its fields to a `Case`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from attrs import evolve, frozen
+
+from rubric.checks import Unsupported
+from rubric.errors import DefinitionError
+from rubric.formats.agentv.defaults import Defaults, entries_of
+from rubric.formats.agentv.entries import Task
+from rubric.formats.agentv.graders import read_graders
+from rubric.formats.agentv.grouping import Grader, grouped, renamed
+from rubric.formats.agentv.judging import read_judge
+from rubric.formats.agentv.messages import Asked, read_asked, read_calls, read_text
+from rubric.formats.agentv.prompting import Template
+from rubric.formats.agentv.scopes import THRESHOLD, Scope, as_text
+from rubric.formats.agentv.templates import read_prompt
+from rubric.formats.documents import Path
+from rubric.judges import Judge
+from rubric.rubrics import Rubric
+from rubric.showing import shorten
+from rubric.suites.cases import Case
+from rubric.validating import suggest
+
+__all__ = ["Test", "read_case"]
+
+BORDERLINE = 0.6
+"""Where the borderline band of generation 1 begins."""
+
+_CRITERIA = ("criteria", "expected_outcome", "outcome")
+_INPUTS = ("input", "input_messages", "prompt")
+_REFERENCES = ("expected_output", "expected_messages", "reference_answer")
+_OUTPUTS = ("output", "answer", "actual_output")
+_KEPT = ("conversation_id", "dataset", "suite", "description", "name")
+_UNUSED = frozenset(
+    {"environment", "workspace", "providers", "provider", "target", "targets", "trials", "repeat", "extensions",
+     "hooks", "preprocessors", "depends_on", "window_size", "mode", "aggregation", "on_turn_failure", "run",
+     "evaluate_options", "note"}
+)  # fmt: skip
+_KNOWN = frozenset(
+    {"id", "vars", "assert", "assertions", "graders", "evaluators", "rubrics", "execution", "options", "threshold",
+     "metadata", "tags", "tool_calls", "file_changes", "turns", "input_files", "assert_scoring_function",
+     *_CRITERIA, *_INPUTS, *_REFERENCES, *_OUTPUTS, *_KEPT}
+)  # fmt: skip
+_EXECUTION = frozenset({"assert", "assertions", "graders", "evaluators", "skip_defaults", "threshold"})
+
+
+@frozen
+class Test:
+    """The fields of one test, where they stand, and its number in the suite, from 1."""
+
+    __test__ = False
+
+    fields: Mapping[Any, Any]
+    scope: Scope
+    path: Path
+    number: int
+
+    def first(self, keys: tuple[str, ...]) -> tuple[Any, Path]:
+        """Return the first of *keys* that is given, with its path; None where none is."""
+        key = next((key for key in keys if self.fields.get(key) is not None), keys[0])
+        return self.fields.get(key), (*self.path, key)
+
+    def under(self, key: str) -> Mapping[Any, Any]:
+        """Return what stands under *key*, a mapping; an empty one, with an error noted, for all else."""
+        value = self.fields.get(key)
+        if value is None or isinstance(value, Mapping):
+            return value or {}
+        self.scope.error((*self.path, key), f"expected a mapping, got {shorten(repr(value))}")
+        return {}
+
+
+def read_case(test: Test, defaults: Defaults, template: Template | None, *, several: bool) -> Case | None:
+    """
+    Return *test* as a case; None, with errors noted, where it is none.
+
+    Args:
+        test: What is read.
+        defaults: What it shares with the others.
+        template: How its variables become what is asked.
+        several: Whether there are other templates, so that the case says which one it is.
+    """
+    variables = {**defaults.variables, **test.under("vars")}
+    test = evolve(test, scope=test.scope.seeing({str(k): v for k, v in variables.items()}, (*test.path, "vars")))
+    _check_keys(test)
+    task = _task(test, defaults)
+    graders, asked = _graders(test, defaults, task), _asked(test, defaults, template)
+    label = template.label if template is not None and several else ""
+    try:
+        return _built(test, task, graders, judge=_judge(test), asked=asked, label=label)
+    except DefinitionError as problem:
+        test.scope.error(test.path, problem)
+        return None
+
+
+def _built(test: Test, task: Task, graders: list[Grader], *, judge: Judge | None, asked: Asked, label: str) -> Case:
+    scope = test.scope
+    rubric = grouped(graders, task)
+    alone = len(graders) == 1 and graders[0].plain
+    output, there = test.first(_OUTPUTS)
+    id_ = _id(test)
+    return Case(
+        f"{id_} [{label}]" if label else id_,
+        rubric,
+        input=asked[0],
+        messages=asked[1],
+        output=None if output is None else read_text(output, scope, there),
+        reference=_reference(test),
+        context="" if alone and _says(rubric, task.criteria) else task.criteria,
+        tool_calls=read_calls(test.fields.get("tool_calls"), scope, (*test.path, "tool_calls")),
+        file_changes=_text(test, "file_changes"),
+        variables=_variables(test, graders),
+        judge=graders[0].judge or judge if alone else judge,
+        judges={} if alone else {g.name: g.judge for g in renamed(graders) if g.judge is not None},
+        cell={"prompt": label} if label else {},
+        tags=_tags(test),
+        metadata=_metadata(test),
+        place=scope.notes.place(test.path),
+    )
+
+
+def _says(rubric: Rubric, text: str) -> bool:
+    return any(criterion.text == text for criterion in rubric.criteria)
+
+
+def _check_keys(test: Test) -> None:
+    for key in test.fields:
+        if key in _UNUSED:
+            test.scope.once((*test.path, key), f"`{key}` of a test is not used: it is about how answers are made")
+        elif key not in _KNOWN:
+            hint = suggest(str(key), _KNOWN)
+            test.scope.warn((*test.path, key), f"a test has no such field; it is not used{hint}", key=True)
+    for key in test.under("execution"):
+        if key not in _EXECUTION:
+            test.scope.once((*test.path, "execution", key), f"`execution.{key}` of a test is not used")
+
+
+def _id(test: Test) -> str:
+    value = test.fields.get("id", test.fields.get("name"))
+    if value is None:
+        return f"test-{test.number}"
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    return test.scope.text(value, (*test.path, "id")).strip() or f"test-{test.number}"
+
+
+def _task(test: Test, defaults: Defaults) -> Task:
+    value, path = test.first(_CRITERIA)
+    return Task(
+        threshold=_threshold(test, defaults),
+        criteria=read_text(value.strip() if isinstance(value, str) else value, test.scope, path),
+        borderline=BORDERLINE if test.scope.generation == "agentv-1" else None,
+    )
+
+
+def _threshold(test: Test, defaults: Defaults) -> float:
+    """Return where the case passes: as the test says, or the default test, or the file, or AgentV."""
+    places: list[tuple[Mapping[Any, Any], Scope, Path]] = [(test.fields, test.scope, test.path)]
+    if defaults.test_scope is not None:
+        places.append((defaults.test, defaults.test_scope, defaults.test_path))
+    for part, scope, path in [*places, (defaults.suite, defaults.scope, ())]:
+        execution = part.get("execution")
+        nested = execution if isinstance(execution, Mapping) else {}
+        for found, where in ((part, path), (nested, (*path, "execution"))):
+            if found.get("threshold") is not None:
+                value = scope.number(found["threshold"], (*where, "threshold"), high=1)
+                return THRESHOLD if value is None else value
+    return THRESHOLD
+
+
+def _graders(test: Test, defaults: Defaults, task: Task) -> list[Grader]:
+    """Return the test's graders, then those of the file; without any, one judgement by the test's criteria."""
+    scope = test.scope
+    entries = [(value, scope, (*test.path, *path)) for value, path in entries_of(test.fields)]
+    if test.under("execution").get("skip_defaults") is not True:
+        entries += defaults.graders(scope.variables)
+    graders = [grader for value, where, path in entries for grader in read_graders(value, where, path, task)]
+    graders = [_with_default_prompt(grader, defaults) for grader in graders]
+    if not graders and not scope.notes.errors:
+        graders = [_by_criteria(test, task)]
+    return [*graders, *_unsupported(test, defaults)] or [Grader("nothing", Unsupported("no grader"), test.path)]
+
+
+def _by_criteria(test: Test, task: Task) -> Grader:
+    if task.criteria:
+        made = read_graders([{"type": "llm-rubric", "value": task.criteria}], test.scope, test.path, task)
+        return made[0]
+    test.scope.warn(test.path, "there is nothing to grade by: no grader and no criteria; the case is ungraded")
+    return Grader("nothing", Unsupported("no grader"), test.path)
+
+
+def _with_default_prompt(grader: Grader, defaults: Defaults) -> Grader:
+    """Return *grader* with the prompt that the file gives to all judges, unless it has its own."""
+    value = defaults.options.get("rubric_prompt")
+    if value is None or defaults.test_scope is None or not isinstance(grader.answer, Rubric) or grader.answer.prompt:
+        return grader
+    path = (*defaults.test_path, "options", "rubric_prompt")
+    prompt = read_prompt(value, defaults.test_scope, path)
+    if prompt.template is None:
+        return grader
+    return evolve(grader, answer=_prompted(grader.answer, prompt.template), variables=prompt.variables)
+
+
+def _prompted(rubric: Rubric, template: str) -> Rubric:
+    if not any(isinstance(c.answer, Rubric) for c in rubric.criteria):
+        return evolve(rubric, prompt=rubric.prompt or template)
+    inner = [
+        evolve(c, answer=_prompted(c.answer, template)) if isinstance(c.answer, Rubric) else c for c in rubric.criteria
+    ]
+    return evolve(rubric, criteria=inner)
+
+
+def _unsupported(test: Test, defaults: Defaults) -> Iterator[Grader]:
+    """Yield what would have to be done before the graders are right, and is not: the case is ungraded."""
+    if test.fields.get("turns") is not None:
+        test.scope.warn((*test.path, "turns"), "turns that are graded one by one are not supported", key=True)
+        yield Grader("turns", Unsupported("turns that are graded one by one"), test.path)
+    if any(options.get("transform") is not None for options in (defaults.options, test.under("options"))):
+        test.scope.once((*test.path, "options"), "a `transform` of the answer is not supported: cases are ungraded")
+        yield Grader("transform", Unsupported("a transform of the answer"), test.path)
+
+
+def _judge(test: Test) -> Judge | None:
+    return read_judge(test.under("options"), test.scope, (*test.path, "options"))
+
+
+def _asked(test: Test, defaults: Defaults, template: Template | None) -> Asked:
+    value, path = test.first(_INPUTS)
+    scope = test.scope
+    if template is not None and "input" not in test.fields:
+        value, path = template.asks(scope), (*test.path, "vars")
+    elif value is None:
+        value, path = scope.variables.get("input"), (*test.path, "vars", "input")
+    skipped = test.under("execution").get("skip_defaults") is True
+    parts = [(defaults.suite.get(key), ("input",)) for key in ("input", "input_messages") if not skipped]
+    files = [test.fields.get("input_files"), None if skipped else defaults.suite.get("input_files")]
+    blocks = [{"type": "file", "value": name} for names in files for name in (names or [])]
+    if blocks and isinstance(value, str):
+        value = [*blocks, {"type": "text", "value": value}]
+    return read_asked([*parts, (value, path)], scope)
+
+
+def _reference(test: Test) -> str:
+    value, path = test.first(_REFERENCES)
+    if value is None:
+        value, path = test.scope.variables.get("expected_output"), (*test.path, "vars", "expected_output")
+    return read_text(value, test.scope, path)
+
+
+def _text(test: Test, key: str) -> str:
+    value = test.fields.get(key)
+    return "" if value is None else test.scope.text(value, (*test.path, key))
+
+
+def _variables(test: Test, graders: list[Grader]) -> dict[str, str]:
+    """Return the named texts that prompts may show: the test's variables, but for what is asked and expected."""
+    own = {k: as_text(v) for k, v in test.scope.variables.items() if k not in ("input", "expected_output")}
+    metadata = {"vars.metadata": as_text(_metadata(test)), "vars.metadata_json": as_text(_metadata(test))}
+    shown = {name: metadata.get(name, text) for grader in graders for name, text in grader.variables.items()}
+    return {**own, **shown}
+
+
+def _metadata(test: Test) -> dict[str, Any]:
+    kept = {key: test.fields[key] for key in _KEPT if key in test.fields}
+    if "id" not in test.fields:
+        kept.pop("name", None)
+    return {**kept, **{str(key): value for key, value in test.under("metadata").items()}}
+
+
+def _tags(test: Test) -> list[str]:
+    value = test.fields.get("tags") or []
+    if isinstance(value, Mapping):
+        value = [f"{name}: {as_text(said)}" for name, said in value.items()]
+    if isinstance(value, str):
+        value = [value]
+    return [test.scope.text(tag, (*test.path, "tags", index)) for index, tag in enumerate(value)]

@@ -1,0 +1,207 @@
+"""
+The filters that templates may use: plain functions of plain data.
+
+They do what users of Nunjucks expect, and what could grow without bounds says beforehand how large it will be.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import math
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+from urllib.parse import quote
+
+from jinja2.runtime import Undefined
+
+from rubric.errors import DefinitionError
+
+__all__ = ["FILTERS", "LARGEST", "as_text", "dump"]
+
+LARGEST = 1_000_000
+"""Characters of any text that a template makes."""
+_DEEPEST_INDENT = 8
+
+
+def too_large() -> DefinitionError:
+    """Return the error for a text that grows beyond `LARGEST`."""
+    return DefinitionError("", f"the template makes more than {LARGEST} characters; make it shorter")
+
+
+def as_text(value: Any) -> str:
+    """Return how *value* shows itself: nothing as an empty text, lists and mappings as JSON, 1.0 as 1."""
+    match value:
+        case str():
+            return value
+        case None:
+            return ""
+        case bool():
+            return "true" if value else "false"
+        case float() if value.is_integer():
+            return str(int(value))
+        case dict() | list() | tuple():
+            return dump(value)
+        case int() | float() | Undefined():
+            return str(value)
+        case _:  # what belongs to Jinja, such as the loop itself
+            return ""
+
+
+def dump(value: Any, indent: Any = None) -> str:
+    """Return *value* as JSON: on one line, or with *indent* spaces a level (at most 8)."""
+    spaces = None if indent is None else min(max(_int(indent), 0), _DEEPEST_INDENT)
+    separators = (",", ":") if spaces is None else (",", ": ")
+    encoder = json.JSONEncoder(ensure_ascii=False, indent=spaces, separators=separators, default=as_text)
+    parts, size = [], 0
+    for part in encoder.iterencode(None if isinstance(value, Undefined) else value):
+        size += len(part)
+        if size > LARGEST:
+            raise too_large()
+        parts.append(part)
+    return "".join(parts)
+
+
+def _default(value: Any, fallback: Any = "", boolean: Any = False) -> Any:  # noqa: FBT002
+    missing = isinstance(value, Undefined) or (boolean and not value)
+    return fallback if missing else value
+
+
+def _length(value: Any) -> int:
+    return len(value) if isinstance(value, str | list | tuple | Mapping) else 0
+
+
+def _first(value: Any) -> Any:
+    return next(iter(_items(value)), None)
+
+
+def _last(value: Any) -> Any:
+    return next(reversed(_items(value)), None)
+
+
+def _items(value: Any) -> list[Any]:
+    """Return *value* as a list: the letters of a text, the keys of a mapping, nothing for nothing."""
+    if value is None or isinstance(value, Undefined):
+        return []
+    if isinstance(value, str | list | tuple | Mapping):
+        return list(value)
+    raise DefinitionError("", f"the template expects a list, got {type(value).__name__}")
+
+
+def _join(value: Any, separator: Any = "") -> str:
+    parts, between = [as_text(part) for part in _items(value)], as_text(separator)
+    if sum(map(len, parts)) + len(between) * len(parts) > LARGEST:
+        raise too_large()
+    return between.join(parts)
+
+
+def _replace(value: Any, old: Any, new: Any, count: Any = -1) -> str:
+    text, found, fresh, most = as_text(value), as_text(old), as_text(new), _int(count)
+    times = len(text) + 1 if not found else text.count(found)
+    if len(text) + (times if most < 0 else min(times, most)) * len(fresh) > LARGEST:
+        raise too_large()
+    return text.replace(found, fresh, most)
+
+
+def _int(value: Any, default: Any = 0) -> Any:
+    try:
+        return int(float(value)) if isinstance(value, str) else int(value)
+    except (TypeError, ValueError, OverflowError):
+        return default
+
+
+def _float(value: Any, default: Any = 0.0) -> Any:
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError):
+        return default
+
+
+def _round(value: Any, digits: Any = 0, method: Any = "common") -> Any:
+    places = min(max(_int(digits), -15), 15)
+    number, scale = float(value), 10.0**places
+    way: Callable[[float], float] = {"ceil": math.ceil, "floor": math.floor}.get(as_text(method), _half_up)
+    return way(number * scale) / scale
+
+
+def _half_up(value: float) -> float:
+    return math.floor(value + 0.5)
+
+
+def _truncate(value: Any, length: Any = 255, killwords: Any = False, end: Any = "...") -> str:  # noqa: FBT002
+    text, most = as_text(value), max(_int(length), 0)
+    if len(text) <= most:
+        return text
+    cut = text[:most]
+    return (cut if killwords else (cut.rsplit(" ", 1)[0] if " " in cut else cut)) + as_text(end)
+
+
+def _indent(value: Any, width: Any = 4, first: Any = False) -> str:  # noqa: FBT002
+    spaces = " " * min(max(_int(width), 0), 80)
+    return (spaces if first else "") + _replace(value, "\n", f"\n{spaces}")
+
+
+def _sort(value: Any, reverse: Any = False, case_sensitive: Any = False) -> list[Any]:  # noqa: FBT002
+    def key(item: Any) -> Any:
+        return item.lower() if isinstance(item, str) and not case_sensitive else item
+
+    return sorted(_items(value), key=key, reverse=bool(reverse))
+
+
+def _reverse(value: Any) -> Any:
+    return value[::-1] if isinstance(value, str) else _items(value)[::-1]
+
+
+def _striptags(value: Any) -> str:
+    return " ".join(re.sub("<[^<>]*>", "", as_text(value)).split())
+
+
+def _of_text(change: Callable[[str], Any]) -> Callable[[Any], Any]:
+    """Return *change* for whatever shows itself as text."""
+    return lambda value: change(as_text(value))
+
+
+def _trim(value: Any, letters: Any = None) -> str:
+    return as_text(value).strip(None if letters is None else as_text(letters))
+
+
+_escape = _of_text(html.escape)
+
+FILTERS: dict[str, Callable[..., Any]] = {
+    "abs": abs,
+    "capitalize": _of_text(str.capitalize),
+    "count": _length,
+    "d": _default,
+    "default": _default,
+    "dump": dump,
+    "e": _escape,
+    "escape": _escape,
+    "first": _first,
+    "float": _float,
+    "forceescape": _escape,
+    "indent": _indent,
+    "int": _int,
+    "join": _join,
+    "last": _last,
+    "length": _length,
+    "list": _items,
+    "lower": _of_text(str.lower),
+    "nl2br": _of_text(lambda text: text.replace("\n", "<br />\n")),
+    "replace": _replace,
+    "reverse": _reverse,
+    "round": _round,
+    "safe": lambda value: value,
+    "sort": _sort,
+    "string": as_text,
+    "striptags": _striptags,
+    "sum": lambda value: sum(_items(value)),
+    "title": _of_text(str.title),
+    "tojson": dump,
+    "trim": _trim,
+    "truncate": _truncate,
+    "upper": _of_text(str.upper),
+    "urlencode": _of_text(lambda text: quote(text, safe="")),
+    "wordcount": _of_text(lambda text: len(text.split())),
+}
+"""Every filter, by name. `safe` changes nothing, since nothing is escaped unless `escape` says so."""

@@ -1,0 +1,1 @@
+"""Rubrics of other Python libraries and of benchmarks: autorubric, HealthBench, PaperBench."""

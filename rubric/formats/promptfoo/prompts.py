@@ -1,0 +1,183 @@
+"""The prompts of a configuration, and what each asks with the variables of a test."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from pathlib import PurePosixPath
+from typing import Any
+
+from attrs import frozen
+
+from rubric.candidates import Message
+from rubric.errors import DefinitionError, LoadError
+from rubric.formats.documents import plain
+from rubric.formats.including import expand_at, is_reference, read_document_at, read_text_at
+from rubric.formats.parsing import parse
+from rubric.formats.promptfoo.parts import Part, as_text, compact
+from rubric.formats.promptfoo.rubric_prompts import as_json_list
+from rubric.formats.references import is_code
+from rubric.showing import shorten
+
+__all__ = ["Asked", "Prompt", "ask", "is_chat", "prompts_of"]
+
+_PROMPT_FILE = re.compile(r"[^\s{}]+\.(?:txt|json|jsonl|ya?ml|md|j2|csv|[cm]?[jt]s|py)(?::\w+)?")
+_YAML_CHAT = re.compile(r"\s*-\s+role:")
+_SEPARATOR = re.compile(r"^---[ \t]*$", re.MULTILINE)
+_KNOWN_KEYS = frozenset({"id", "raw", "label", "display", "template"})
+_FATES = {
+    "config": "the configuration of a prompt is not used",
+    "function": "a prompt that a function makes is not read; the input of its cases is empty",
+}
+
+
+@frozen
+class Prompt:
+    """A prompt: its *template*, empty where code would make it; and what it is called."""
+
+    template: str
+    label: str
+    part: Part
+
+
+@frozen
+class Asked:
+    """What a target is asked: a text, or the messages of a chat."""
+
+    input: str = ""
+    messages: tuple[Message, ...] = ()
+
+
+def prompts_of(part: Part | None) -> list[Prompt]:
+    """Return the prompts that the configuration lists, in order; what cannot be read is noted."""
+    if part is None:
+        return []
+    if isinstance(part.value, str):
+        found = _of_text(part, "")
+    elif isinstance(part.value, dict):
+        found = [p for name, label in part.items() for p in _of_text(label.holding(name), as_text(label.value))]
+    else:
+        found = [prompt for item in part.listed("prompts") for prompt in _of_item(item)]
+    return [Prompt(p.template, p.label or f"prompt-{n}", p.part) for n, p in enumerate(found, 1)]
+
+
+def _of_item(part: Part) -> list[Prompt]:
+    if isinstance(part.value, str):
+        return _of_text(part, "")
+    if not part.mapping("a prompt: a text, or a mapping with raw and label"):
+        return []
+    part.unknown_keys(_KNOWN_KEYS, frozenset(), _FATES)
+    label = as_text(part.value.get("label") or part.value.get("display"))
+    raw = part.find("raw") or part.find("template")
+    if raw is not None:
+        text = raw.text("the text of a prompt")
+        return [] if text is None else [Prompt(text, label or as_text(part.value.get("id")), raw)]
+    source = part.find("id")
+    if source is None or source.text("the file of a prompt") is None:
+        if source is None and not part.has("function"):
+            part.error("a prompt has a text; write it as `raw`")
+        return [Prompt("", label, part)]
+    return _of_text(source, label)
+
+
+def _of_text(part: Part, label: str) -> list[Prompt]:
+    """Return the prompts of a text: itself, or those in the files that it names."""
+    text = part.value
+    if not is_reference(text) and not _PROMPT_FILE.fullmatch(text):
+        return [Prompt(text, label, part)]
+    name = text.removeprefix("file://")
+    if is_code(name):
+        part.warn(f"{shorten(name, 80)} is code, which is not run; the input of its cases is empty")
+        return [Prompt("", label or name, part)]
+    references = expand_at(text, part.loading, part.notes, part.path)
+    return [prompt for reference in references for prompt in _of_file(part.holding(reference), label)]
+
+
+def _of_file(part: Part, label: str) -> list[Prompt]:
+    name = PurePosixPath(part.value.removeprefix("file://"))
+    label = label or name.name
+    if name.suffix in (".yaml", ".yml", ".csv", ".jsonl"):
+        return _of_document(part, name, label)
+    text = read_text_at(part.value, part.loading, part.notes, part.path)
+    if text is None:
+        return []
+    pieces = [piece.strip() for piece in _SEPARATOR.split(text)] if name.suffix == ".txt" else [text]
+    kept = [piece for piece in pieces if piece]
+    return [Prompt(piece, _numbered(label, n, len(kept)), part) for n, piece in enumerate(kept, 1)]
+
+
+def _of_document(part: Part, name: PurePosixPath, label: str) -> list[Prompt]:
+    found = read_document_at(part.value, part.loading, part.notes, part.path)
+    if found is None:
+        return []
+    whole = Part.of(*found)
+    if name.suffix in (".yaml", ".yml"):
+        return [Prompt(compact(whole.value) if isinstance(whole.value, list) else as_text(whole.value), label, whole)]
+    rows = whole.listed("prompts")
+    return [_of_row(row, _numbered(label, n, len(rows))) for n, row in enumerate(rows, 1)]
+
+
+def _of_row(row: Part, label: str) -> Prompt:
+    if row.has("prompt"):
+        return Prompt(as_text(row.value["prompt"]), as_text(row.value.get("label")) or label, row.at("prompt"))
+    return Prompt(as_text(row.value), label, row)
+
+
+def _numbered(label: str, number: int, count: int) -> str:
+    return label if count == 1 else f"{label} {number}"
+
+
+def ask(prompt: Prompt, variables: Mapping[str, Any], prefix: str = "", suffix: str = "") -> Asked:
+    """Return what *prompt* asks with *variables*; a template that is none is noted, and asks nothing."""
+    try:
+        messages = as_json_list(prompt.template) or _as_yaml_list(prompt.template)
+        if messages is not None:
+            return _asked(prompt, _each_text(prompt.part, messages, variables))
+        text = prompt.part.filled(f"{prefix}{prompt.template}{suffix}", variables)
+    except DefinitionError as problem:
+        prompt.part.error(problem)
+        return Asked()
+    chat = as_json_list(text)
+    return Asked(text) if chat is None else _asked(prompt, chat, text)
+
+
+def _as_yaml_list(text: str) -> list[Any] | None:
+    """Return the messages of a text that is a YAML list of them; None for any other text."""
+    if not _YAML_CHAT.match(text):
+        return None
+    try:
+        found = plain(parse(text, "prompt").root, lambda *_: None)
+    except LoadError:
+        return None
+    return found if isinstance(found, list) and all(isinstance(message, dict) for message in found) else None
+
+
+def _each_text(part: Part, value: Any, variables: Mapping[str, Any]) -> Any:
+    """Fill each text by itself, so that no value can break the JSON that it stands in."""
+    if isinstance(value, dict):
+        return {key: _each_text(part, inner, variables) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_each_text(part, inner, variables) for inner in value]
+    return part.filled(value, variables) if isinstance(value, str) else value
+
+
+def _asked(prompt: Prompt, chat: list[Any], text: str = "") -> Asked:
+    """Return *chat* as messages; what is no chat is a text like any other."""
+    if not is_chat(chat):
+        return Asked(text or json.dumps(chat, ensure_ascii=False))
+    return Asked(messages=tuple(Message(m["role"], _content(prompt, m["content"])) for m in chat))
+
+
+def is_chat(found: list[Any]) -> bool:
+    """Say whether a JSON list is the messages of a chat."""
+    return all(isinstance(m, dict) and isinstance(m.get("role"), str) and "content" in m for m in found)
+
+
+def _content(prompt: Prompt, content: Any) -> str:
+    if not isinstance(content, list):
+        return as_text(content)
+    texts = [piece for piece in content if isinstance(piece, dict) and isinstance(piece.get("text"), str)]
+    if len(texts) < len(content):
+        prompt.part.warn("the pictures and sounds of a prompt are not carried over, only its texts")
+    return "\n".join(piece["text"] for piece in texts)

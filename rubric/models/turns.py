@@ -1,0 +1,132 @@
+"""One turn of a model in a chat: what it said, and which tools it wants called."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from attrs import evolve, field, frozen
+
+from rubric.errors import ModelError
+from rubric.exchanges import Failure, Usage
+from rubric.models.completions import choice_of, clean, finish_of, refusal_of, usage_of
+
+__all__ = ["ToolRequest", "Turn", "turn_from"]
+
+_CUT = Failure("truncated", "cut at max_tokens")
+_NOTHING = Failure("bad_response", "the reply is empty: neither text nor a request for tools")
+
+
+@frozen
+class ToolRequest:
+    """
+    A call that the model wants.
+
+    Args:
+        id: What the result must carry.
+        name: Of the function, as it was offered, or as the model made it up.
+        arguments: JSON text, as the model wrote it: it may be broken.
+    """
+
+    id: str
+    name: str
+    arguments: str = ""
+
+    def parsed(self) -> dict[str, Any]:
+        """
+        Return the arguments; none at all are an empty object.
+
+        Raises:
+            ValueError: They are no JSON object, or hold text that cannot be sent.
+        """
+        try:
+            value = json.loads(self.arguments) if self.arguments.strip() else {}
+            json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
+        except RecursionError:
+            raise ValueError("nested too deeply") from None
+        if not isinstance(value, dict):
+            raise ValueError(f"expected a JSON object, got {type(value).__name__}")  # noqa: TRY004 - one error for all
+        return value
+
+
+@frozen
+class Turn:
+    """
+    What came of one request in a chat.
+
+    Args:
+        text: What the model said; may be empty beside tool calls.
+        tool_calls: What it wants called, in order; empty in a final reply.
+        finish: Why it ended: `stop`, `tool_calls`, `length`, `refusal`, or the vendor's own word.
+        usage: Of this request, and of failed attempts before it.
+        unsent: Parameters that the model does not take, and that were left out.
+        message: The same as a chat message, to be sent back with the tools' results.
+    """
+
+    text: str = ""
+    tool_calls: tuple[ToolRequest, ...] = ()
+    finish: str = "stop"
+    usage: Usage = field(factory=Usage)
+    unsent: tuple[str, ...] = ()
+    message: dict[str, Any] = field(factory=dict, repr=False, eq=False)
+
+
+def turn_from(response: Any, unsent: tuple[str, ...] = ()) -> Turn:
+    """
+    Return the turn that *response*, a completion as LiteLLM gives it, holds.
+
+    What a model says when it refuses is its text. A request for tools that was cut off is none.
+
+    Raises:
+        ModelError: There is nothing in it, a content filter stopped it, or it was cut off inside a request for tools.
+    """
+    usage, choice = usage_of(response), choice_of(response)
+    finish, refusal = finish_of(choice), refusal_of(choice.message)
+    text = clean(choice.message.content) or refusal
+    calls = _calls(choice.message)
+    if finish == "length" and calls:
+        raise ModelError(evolve(_CUT, usage=usage))
+    if finish == "content_filter":
+        raise ModelError(Failure("refusal", "stopped by a content filter", usage=usage))
+    if not text.strip() and not calls:
+        raise ModelError(evolve(_NOTHING if finish != "length" else _CUT, usage=usage))
+    return Turn(text, calls, "refusal" if refusal else finish, usage, unsent, _message(choice.message, text, calls))
+
+
+def _calls(message: Any) -> tuple[ToolRequest, ...]:
+    wanted = getattr(message, "tool_calls", None) or ()
+    return tuple(
+        ToolRequest(
+            str(call.id or f"call_{number}"), clean(call.function.name) or "", clean(call.function.arguments) or ""
+        )
+        for number, call in enumerate(wanted, 1)
+    )
+
+
+def _message(message: Any, text: str, calls: tuple[ToolRequest, ...]) -> dict[str, Any]:
+    """Return the assistant's message as it is sent back: with what vendors want to see again, and nothing else."""
+    said: dict[str, Any] = {"role": "assistant", "content": text or None}
+    if calls:
+        said["tool_calls"] = [
+            _sent_back(call, original) for call, original in zip(calls, message.tool_calls, strict=True)
+        ]
+    if blocks := getattr(message, "thinking_blocks", None):  # Anthropic's, without which it takes no tool results
+        said["thinking_blocks"] = blocks
+    return said
+
+
+def _sent_back(call: ToolRequest, original: Any) -> dict[str, Any]:
+    # LiteLLM parses them for vendors that take objects, and some vendors parse them too: broken ones go as none.
+    try:
+        call.parsed()
+        arguments = call.arguments if call.arguments.strip() else "{}"
+    except ValueError:
+        arguments = "{}"
+    sent: dict[str, Any] = {
+        "id": call.id,
+        "type": "function",
+        "function": {"name": call.name, "arguments": arguments},
+    }
+    if signed := getattr(original, "provider_specific_fields", None):  # Gemini's signatures of its thoughts
+        sent["provider_specific_fields"] = signed
+    return sent

@@ -1,0 +1,104 @@
+"""
+JUnit XML, as CI systems read it.
+
+There is no standard; this is the common core: failures for what failed, errors for what is ungraded, and for what was
+deferred what the report says it counts as. Score and criteria stand in each case's properties and output.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from xml.etree import ElementTree as ET
+
+from rubric.suites.reporters.excerpts import cut, figure, line, quotes, shown, walk
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rubric.suites.reports import Report
+    from rubric.suites.rows import Entry, Row
+
+__all__ = ["render"]
+
+LONGEST = 20_000
+"""Characters of a candidate, or of a reason, that are shown."""
+
+_DEFERRED = {"pass": "skipped", "fail": "failure", "error": "error"}
+
+
+def render(report: Report) -> str:
+    """Return *report* as XML. Characters that XML cannot hold are shown as escapes."""
+    outcomes = [outcome(report, row) for row in report]
+    counts = {f"{name}s": str(outcomes.count(name)) for name in ("failure", "error")}
+    head = {"name": line(report.suite) or "rubric", "tests": str(len(report)), **counts, "time": _time(report)}
+    root = ET.Element("testsuites", head)
+    suite = ET.SubElement(root, "testsuite", {**head, "skipped": str(outcomes.count("skipped"))})
+    _properties(suite, dict(_of_run(report)))
+    suite.extend(_case(report, row) for row in report)
+    ET.indent(root)
+    return f"<?xml version='1.0' encoding='utf-8'?>\n{ET.tostring(root, encoding='unicode')}\n"
+
+
+def outcome(report: Report, row: Row) -> str:
+    """Return the name of the element that tells how *row* came out; empty for a pass."""
+    names = {"passed": "", "failed": "failure", "ungraded": "error", "deferred": _DEFERRED[report.deferred]}
+    return names[row.status]
+
+
+def _time(report: Report) -> str:
+    return f"{max(report.duration, 0):.3f}"
+
+
+def _of_run(report: Report) -> Iterator[tuple[str, str]]:
+    usage = report.usage
+    yield "rubric.version", report.version
+    yield "rubric.calls", str(usage.calls)
+    yield "rubric.prompt_tokens", str(usage.prompt_tokens)
+    yield "rubric.completion_tokens", str(usage.completion_tokens)
+    yield "rubric.cost_usd", "" if usage.cost is None else f"{usage.cost:.6f}"
+    for number, warning in enumerate(report.warnings, 1):
+        yield f"rubric.warning.{number}", line(warning)
+
+
+def _case(report: Report, row: Row) -> ET.Element:
+    name = {"name": line(row.id), "classname": line(row.rubric or report.suite) or "rubric"}
+    place = {"file": shown(row.place.source), "line": str(max(row.place.line, 1))} if row.place else {}
+    case = ET.Element("testcase", name | place)
+    _properties(case, dict(_of_case(row)))
+    if kind := outcome(report, row):
+        result = ET.SubElement(case, kind, {"message": line(row.reason) or row.status, "type": row.status})
+        result.text = _text(row)
+    ET.SubElement(case, "system-out").text = shown(cut(row.output, LONGEST))
+    return case
+
+
+def _properties(parent: ET.Element, values: dict[str, str]) -> None:
+    holder = ET.SubElement(parent, "properties")
+    for name, value in values.items():
+        if value:
+            ET.SubElement(holder, "property", {"name": shown(name), "value": shown(value)})
+
+
+def _of_case(row: Row) -> Iterator[tuple[str, str]]:
+    yield "status", row.status
+    yield "score", "" if row.score is None else f"{row.score:.6g}"
+    yield "threshold", "" if row.threshold is None else f"{row.threshold:.6g}"
+    yield "verdict", row.verdict
+    yield "shown", row.shown
+    yield "judge", row.judge
+    yield "tags", ", ".join(row.tags)
+    for key, value in row.cell.items():
+        yield f"cell.{line(key)}", line(str(value))
+
+
+def _text(row: Row) -> str:
+    """Return why a case did not pass: the whole reason, and a line for each criterion."""
+    lines = [shown(cut(row.reason, LONGEST)), *(_line(entry) for entry in row.entries)]
+    lines += [f"path: {walk(row.path)}"] if row.path else []
+    return "\n".join(lines)
+
+
+def _line(entry: Entry) -> str:
+    gate = ", gate failed" if entry.gated else ""
+    words = [f"{line(entry.id)}: {figure(entry)}{gate}", line(entry.reason), quotes(entry.evidence)]
+    return " · ".join(word for word in words if word)

@@ -1,0 +1,107 @@
+"""
+A report in Markdown, for job summaries and for comments: a table of the cases, and more on each that did not pass.
+
+Strangers' text is escaped so that it stays text: no markup, no link, and nobody is called by an `@`.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from rubric.showing import cell
+from rubric.suites.reporters.excerpts import cut, figure, line, quotes, shown, walk
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from rubric.suites.reports import Report
+    from rubric.suites.rows import Entry, Row, Status
+
+__all__ = ["plain", "render"]
+
+LONGEST = 4_000
+"""Characters of a candidate that are shown."""
+
+_MARKS: dict[Status, str] = {"passed": "✅", "failed": "❌", "ungraded": "⚠️", "deferred": "⏸️"}
+
+
+def render(report: Report) -> str:
+    """Return *report* as Markdown."""
+    parts = [f"## {plain(report.suite) or 'rubric'}: {_outcome(report)}", _totals(report)]
+    if len(report):
+        parts.append(_table(("case", "result", "score", "why"), [_cells(row) for row in report]))
+    parts += [f"> **warning:** {plain(warning)}" for warning in report.warnings]
+    parts += [part for row in report if row.status != "passed" for part in _section(row)]
+    return "\n\n".join(parts) + "\n"
+
+
+_CALLS = re.compile(r"@(?=\w)|#(?=\d)")
+_LINKS = re.compile(r"(?i)(?<=[a-z])://|\bwww\.|\bmailto:")
+
+
+def plain(text: str, limit: int = 300) -> str:
+    """Return *text* on one line, as Markdown that shows just that."""
+    quiet = _CALLS.sub(lambda m: f"{m[0]}<!-- -->", cell(line(text, limit)))
+    return _LINKS.sub(lambda m: m[0].replace(":", "&#58;").replace(".", "&#46;"), quiet)
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return a table; its cells are Markdown already."""
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+
+
+def _outcome(report: Report) -> str:
+    counts = [f"{count} {status}" for status, count in report.counts.items() if count]
+    return ", ".join(counts) or "no cases"
+
+
+def _totals(report: Report) -> str:
+    totals = f"{_MARKS['passed' if report.passed else 'failed']} {cell(report.usage)}, {report.duration:.1f} s"
+    return f"{totals}, deferred cases count as {report.deferred}" if report.counts["deferred"] else totals
+
+
+def _cells(row: Row) -> tuple[str, str, str, str]:
+    why = "" if row.status == "passed" else row.reason or walk(row.path)
+    return plain(row.id, 120), f"{_MARKS[row.status]} {row.status}", plain(_score(row)), plain(why, 160)
+
+
+def _score(row: Row) -> str:
+    if row.score is None:
+        return f"{row.bounds[0]:.2f} to {row.bounds[1]:.2f}" if row.status == "ungraded" else ""
+    needs = "" if row.threshold is None else f", needs {row.threshold:.2f}"
+    return f"{row.shown or f'{row.score:.2f}'}{needs if row.status == 'failed' else ''}"
+
+
+def _section(row: Row) -> Iterator[str]:
+    yield f"### {_MARKS[row.status]} {plain(row.id, 120)}: {row.status} {plain(_score(row))}".rstrip()
+    if row.reason:
+        yield f"**Why:** {plain(row.reason, 1000)}"
+    if row.entries:
+        rows = [_entry(entry) for entry in row.entries]
+        yield _table(("criterion", "result", "reason", "evidence"), rows)
+    if row.path:
+        yield f"**Path:** {plain(walk(row.path), 1000)}"
+    if row.votes:
+        yield _table(("judge", "score", "verdict"), [_vote(v.judge, v.score, v.verdict) for v in row.votes])
+    yield from (f"**warning:** {plain(warning)}" for warning in row.warnings)
+    if row.output:
+        yield _folded("candidate", row.output)
+
+
+def _entry(entry: Entry) -> tuple[str, str, str, str]:
+    result = f"{figure(entry)}{', gate failed' if entry.gated else ''}"
+    return plain(entry.id, 80), result, plain(entry.reason), plain(quotes(entry.evidence))
+
+
+def _vote(judge: str, score: float | None, verdict: str) -> tuple[str, str, str]:
+    return plain(judge, 80), "no score" if score is None else f"{score:.2f}", plain(verdict)
+
+
+def _folded(title: str, text: str) -> str:
+    """Return *text* word for word in a fence that it cannot close, folded away."""
+    inside = shown(cut(text, LONGEST))
+    longest = max((len(run) for run in re.findall("`+", inside)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"<details><summary>{title}</summary>\n\n{fence}text\n{inside}\n{fence}\n\n</details>"

@@ -1,0 +1,28 @@
+"""Newline-delimited JSON: a line for each case, and a summary as the last line; for logs and for `jq`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rubric.suites.reporters.records import SCHEMA, row_dict, summary, written
+
+if TYPE_CHECKING:
+    from rubric.suites.reports import Report
+
+__all__ = ["render"]
+
+
+def render(report: Report) -> str:
+    """Return *report* as lines, each an object whose `type` is `row` or `summary`; nothing in it is cut."""
+    rows = [{"type": "row", **row_dict(row)} for row in report]
+    last = {
+        "type": "summary",
+        "schema": SCHEMA,
+        "suite": report.suite,
+        **summary(report),
+        "deferred": report.deferred,
+        "warnings": list(report.warnings),
+        "version": report.version,
+        "duration": report.duration,
+    }
+    return "".join(f"{written(line)}\n" for line in [*rows, last])

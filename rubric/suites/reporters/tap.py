@@ -1,0 +1,93 @@
+"""
+TAP, the Test Anything Protocol: version 14, which readers of version 13 understand too.
+
+What may not stand in a description (a number sign starts a directive) is shown as a letter that looks like it; the
+diagnostics hold the id as it is.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from rubric.suites.reporters.excerpts import cut, line
+from rubric.suites.reporters.records import written
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rubric.suites.reports import Report
+    from rubric.suites.rows import Entry, Row
+
+__all__ = ["render"]
+
+LONGEST = 2_000
+"""Characters of a text in the diagnostics."""
+
+
+def render(report: Report) -> str:
+    """Return *report* as TAP: what failed, is ungraded or (unless it counts as a pass) deferred is `not ok`."""
+    plan = f"1..{len(report)}" if len(report) else "1..0 # SKIP no cases"
+    lines = ["TAP version 14", plan]
+    for number, row in enumerate(report, 1):
+        lines.append(_result(report, number, row))
+        lines += _block(_diagnostics(row)) if row.status != "passed" else []
+    lines += [f"# {line(warning)}" for warning in report.warnings]
+    return "\n".join([*lines, f"# {_totals(report)}"]) + "\n"
+
+
+def _result(report: Report, number: int, row: Row) -> str:
+    description = line(row.id, 200).replace("#", "＃").replace("\\", "＼")  # noqa: RUF001 - stand-ins
+    if row.status == "deferred" and report.deferred == "pass":
+        return f"ok {number} - {description} # SKIP deferred"
+    return f"{'ok' if row.status == 'passed' else 'not ok'} {number} - {description}"
+
+
+def _diagnostics(row: Row) -> dict[str, Any]:
+    """Return what a person or a program should know of a case that did not pass."""
+    data: dict[str, Any] = {
+        "id": cut(row.id, LONGEST),
+        "status": row.status,
+        "message": cut(row.reason, LONGEST),
+        "score": row.score,
+        "threshold": row.threshold,
+        "gates": [cut(gate, LONGEST) for gate in row.gates],
+        "criteria": [_criterion(entry) for entry in row.entries],
+        "at": cut(str(row.place), LONGEST) if row.place else None,
+    }
+    return {key: value for key, value in data.items() if value not in (None, "", [])}
+
+
+def _criterion(entry: Entry) -> dict[str, Any]:
+    data = {"id": cut(entry.id, LONGEST), "status": entry.status, "contribution": entry.contribution}
+    return {**data, "reason": cut(entry.reason, LONGEST)}
+
+
+def _block(data: dict[str, Any]) -> Iterator[str]:
+    """Yield *data* as a YAML block: JSON values, which are YAML too."""
+    yield "  ---"
+    for key, value in data.items():
+        if isinstance(value, list):
+            yield f"  {key}:"
+            yield from (f"    - {_ascii(written(item))}" for item in value)
+        else:
+            yield f"  {key}: {_ascii(written(value))}"
+    yield "  ..."
+
+
+_ASTRAL = re.compile("[^\x20-\x7e]")
+
+
+def _ascii(json: str) -> str:
+    """Return *json* with escapes that YAML reads as one character each; JSON's own pairs would be two."""
+    return _ASTRAL.sub(_escape, json)
+
+
+def _escape(match: re.Match[str]) -> str:
+    point = ord(match[0])
+    return f"\\u{point:04x}" if point <= 0xFFFF else f"\\U{point:08x}"  # noqa: PLR2004 - four digits' worth
+
+
+def _totals(report: Report) -> str:
+    counts = ", ".join(f"{count} {status}" for status, count in report.counts.items())
+    return f"{counts}; {report.usage}"

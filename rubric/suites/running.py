@@ -1,0 +1,208 @@
+"""Runs a suite: makes the candidates that are not there yet, has each case judged, and reports a row a case."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+from importlib.metadata import version
+from typing import Any
+
+from attrs import evolve, frozen
+
+from rubric.candidates import Candidate
+from rubric.drivers.running import CONCURRENCY, Room
+from rubric.errors import DefinitionError, ModelError
+from rubric.exchanges import Failure
+from rubric.judges import Bench, as_judge
+from rubric.models.redacting import describe
+from rubric.suites.benches import Assigned, assign, judges_of
+from rubric.suites.budgets import Budget, check_prices
+from rubric.suites.callables import Targeting, as_target
+from rubric.suites.cases import Case
+from rubric.suites.deciding import Settled, can_be_judged, restored, settled
+from rubric.suites.masking import clean
+from rubric.suites.merging import graded, side_by_side
+from rubric.suites.planning import plan_case, why_deferred
+from rubric.suites.recording import deferred_row, row_of, ungraded
+from rubric.suites.reports import Deferred, Report
+from rubric.suites.rows import Row
+from rubric.suites.suites import Suite
+from rubric.suites.targets import DeferError, Response, Target
+from rubric.validating import check_number, refuse
+
+__all__ = ["OnRow", "run_suite"]
+
+OnRow = Callable[[Row], object]
+"""Is called with each row as soon as its case is through, on the loop of the run."""
+
+
+async def run_suite(
+    suite: Suite,
+    judge: Any = None,
+    *,
+    target: Targeting | None = None,
+    deferred: Deferred = "error",
+    allow_scripts: bool = False,
+    concurrency: int = 8,
+    max_cost: float | None = None,
+    on_row: OnRow | None = None,
+) -> Report:
+    """
+    Run *suite* and return the report, with its rows in the order of the cases; see `Suite.run`.
+
+    Cancelled, it cancels the cases that are under way and waits for them.
+    """
+    report = Report(clean(suite.name), deferred=deferred, version=version("rubric-grade"))
+    if isinstance(concurrency, bool) or not isinstance(concurrency, int) or concurrency < 1:
+        raise refuse("concurrency", concurrency, "a whole number of at least 1")
+    began = time.monotonic()
+    if max_cost is not None:
+        check_number("max_cost", max_cost, 0, float("inf"))
+    run = Run(
+        suite,
+        None if judge is None else as_judge(judge),
+        None if target is None else as_target(target),
+        allow_scripts,
+        Room(asyncio.Semaphore(max(CONCURRENCY, concurrency))),
+        Budget(max_cost),
+    )
+    rows = await run.rows(await asyncio.to_thread(run.prospects), concurrency, on_row)
+    warnings = tuple(clean(str(problem)) for problem in suite.warnings)
+    return evolve(report, rows=rows, warnings=warnings, duration=time.monotonic() - began)
+
+
+@frozen
+class Prospect:
+    """
+    What is known of a *case* before it starts.
+
+    Args:
+        assigned: Who judges it.
+        deferred: Why it is deferred; empty if it is not.
+        worst: The most that judging it is planned to cost; None if a price is unknown, 0 where there is no budget.
+        failure: Why it cannot be graded, if that is known already.
+    """
+
+    case: Case
+    assigned: Assigned
+    deferred: str = ""
+    worst: float | None = 0.0
+    failure: Failure | None = None
+
+
+@frozen
+class Run:
+    """One run of a *suite*, with the *judge* and the *target* that the caller has given."""
+
+    suite: Suite
+    judge: Bench | None
+    target: Target | None
+    allow_scripts: bool
+    room: Room
+    budget: Budget
+
+    def prospects(self) -> list[Prospect]:
+        """
+        Return what is known of each case beforehand. It may load LiteLLM, so it belongs into a thread.
+
+        Raises:
+            DefinitionError: There is a budget, and a judge without a known price.
+        """
+        found = [self._prospect(case) for case in self.suite.cases]
+        for prospect in found:
+            if prospect.worst is None:
+                benches = [bench for bench, _ in prospect.assigned.groups(prospect.case.rubric)]
+                check_prices(judge for bench in benches for judge in judges_of(bench))
+        return found
+
+    def _prospect(self, case: Case) -> Prospect:
+        assigned = assign(case, self.judge, self.suite.judge)
+        try:
+            deferred = why_deferred(case, assigned, has_target=self.target is not None)
+            worst = 0.0 if deferred else self._worst(case, assigned, case.candidate)
+        except Exception as error:  # noqa: BLE001 - a condition of the user's own may raise anything
+            return Prospect(case, assigned, failure=_failure_of(error))
+        return Prospect(case, assigned, deferred, worst)
+
+    def _worst(self, case: Case, assigned: Assigned, candidate: Candidate | None) -> float | None:
+        if self.budget.cap is None:
+            return 0.0
+        cost = plan_case(case, assigned, candidate).cost
+        return None if cost is None else cost[1]
+
+    async def rows(self, prospects: Sequence[Prospect], concurrency: int, on_row: OnRow | None) -> tuple[Row, ...]:
+        """Return a row a case, in order; so many cases at once as *concurrency* says."""
+        done: dict[int, Row] = {}
+        waiting = iter(enumerate(prospects))
+
+        async def work() -> None:
+            for index, prospect in waiting:
+                done[index] = await self.row(prospect)
+                if on_row is not None:
+                    on_row(done[index])
+
+        await side_by_side(work() for _ in range(min(concurrency, len(prospects))))
+        return tuple(done[index] for index in range(len(done)))
+
+    async def row(self, prospect: Prospect) -> Row:
+        """Return what becomes of a case; nothing is raised but cancellations and interrupts."""
+        case = prospect.case
+        try:
+            response = await self._response(prospect)
+        except DeferError as reason:
+            return deferred_row(case, str(reason))
+        except Exception as error:  # noqa: BLE001 - a target of the user's own may raise anything
+            failure = _failure_of(error)
+            self.budget.spent += failure.usage.cost or 0.0
+            return row_of(case, ungraded(case, failure))
+        try:
+            row = await self._judged(prospect, response.candidate)
+        except Exception as error:  # noqa: BLE001 - as may a condition
+            row = row_of(case, ungraded(case, _failure_of(error)), response.candidate)
+        warnings = (*(clean(warning) for warning in response.warnings), *row.warnings)
+        return evolve(row, usage=response.usage + row.usage, warnings=warnings)
+
+    async def _response(self, prospect: Prospect) -> Response:
+        """Return what is to be judged, if there is somebody to judge it and money to pay for it."""
+        if prospect.failure is not None:
+            raise ModelError(prospect.failure)
+        if prospect.deferred:
+            raise DeferError(prospect.deferred)
+        case = prospect.case
+        if case.candidate is not None:
+            return Response(case.candidate)
+        if not can_be_judged(case.rubric, allow_scripts=self.allow_scripts):
+            raise ModelError(Failure("unsupported", _HOPELESS))
+        self.budget.refuse_beyond(prospect.worst or 0.0)
+        assert self.target is not None  # noqa: S101 - else the case is deferred
+        response = Response.of(await self.target.respond(case))
+        self.budget.spent += response.usage.cost or 0.0
+        if isinstance(response.candidate, Candidate):
+            return response
+        message = f"{self.target!r} returned {type(response.candidate).__name__}, expected a Candidate"
+        raise TypeError(message)
+
+    async def _judged(self, prospect: Prospect, candidate: Candidate) -> Row:
+        case, assigned = prospect.case, prospect.assigned
+        worst = prospect.worst
+        if case.candidate is None and self.budget.cap is not None:  # now that it is known
+            worst = await asyncio.to_thread(self._worst, case, assigned, candidate)
+        async with self.budget.holding(worst or 0.0) as bill:
+            found = await settled(case, candidate) if self.allow_scripts else Settled(case.rubric)
+            result = restored(await graded(candidate, found.rubric, assigned, self.room), case.rubric)
+            usage = result.usage + found.usage
+            bill.cost = bill.cost if usage.cost is None else usage.cost
+        return evolve(row_of(case, result, candidate, judge=assigned.name(case.rubric)), usage=usage)
+
+
+_HOPELESS = (
+    "nothing in the rubric can be judged (graders that this library does not have, or scripts that are not allowed), "
+    "so the target was not asked"
+)
+
+
+def _failure_of(error: Exception) -> Failure:
+    if isinstance(error, ModelError):
+        return error.failure
+    return Failure("bad_request" if isinstance(error, DefinitionError) else "exception", describe(error))

@@ -1,0 +1,624 @@
+"""AgentV files of the three generations: what each field becomes, and what is refused, with its place."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from textwrap import dedent
+from typing import Any
+
+import pytest
+
+from rubric import (
+    Candidate,
+    Contains,
+    Criterion,
+    Grade,
+    Judge,
+    Levels,
+    Message,
+    Rubric,
+    ScoreRange,
+    ToolCall,
+    Unit,
+    YesNo,
+)
+from rubric.checks import Holds, Script, Unsupported
+from rubric.drivers.running import run
+from rubric.errors import LoadError
+from rubric.exchanges import Ask, Reply
+from rubric.formats.agentv import read
+from rubric.formats.agentv.generations import generation_of
+from rubric.formats.agentv.templates import REPLY
+from rubric.formats.loading import Loading
+from rubric.grading.flow import flow
+from rubric.suites.suites import Suite
+from tests.agentv import loads, notes_of, rubric_of, written
+
+BANDS = {0: "wrong", 5: "half right", 10: "right"}
+
+
+def _load(path: Path, **options: Any) -> Suite:
+    notes = notes_of(path.read_text(encoding="utf-8"), path.name)
+    suite = read(notes, Loading(folder=path.parent, base=path.parent, **options))
+    notes.finish()
+    return suite
+
+
+def _problem(text: str, **options: Any) -> str:
+    with pytest.raises(LoadError) as caught:
+        loads(dedent(text), **options)
+    return str(caught.value)
+
+
+# -- generations -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("data", "generation"),
+    [
+        ({"evalcases": []}, "agentv-1"),
+        ({"eval_cases": []}, "agentv-1"),
+        ({"rubrics": ["a"]}, "agentv-1"),
+        ({"tests": [{"assertions": ["a"]}]}, "agentv-1.5"),
+        ({"tests": [{"criteria": "a"}], "execution": {"target": "x"}}, "agentv-1.5"),
+        ({"tests": [{"assert": ["a"]}]}, "agentv-2"),
+        ({"tests": [{"criteria": "a"}], "prompts": ["{{ input }}"]}, "agentv-2"),
+        ({"tests": []}, "agentv-2"),
+        ([{"type": "llm_judge"}], "agentv-1"),
+        ([{"type": "llm-rubric", "value": "x"}], "agentv-2"),
+    ],
+)
+def test_a_generation_is_told_by_its_keys(data: Any, generation: str) -> None:
+    """The names of the cases and of the graders say which generation a file is of."""
+    assert generation_of(data) == generation
+
+
+@pytest.mark.parametrize(
+    ("key", "item", "required"),
+    [
+        ("assert", {"type": "llm-rubric", "value": [{"id": "a", "outcome": "x"}]}, True),
+        ("assertions", {"type": "rubrics", "criteria": [{"id": "a", "outcome": "x"}]}, False),
+        ("rubrics", {"id": "a", "expected_outcome": "x"}, False),
+    ],
+)
+def test_required_is_as_the_page_of_the_generation_says(key: str, item: Any, required: bool) -> None:
+    """An item that does not say so is a gate in generation 2, and none before; the caller can decide otherwise."""
+    assert rubric_of(item, key=key).criteria[0].required is required
+    assert rubric_of(item, key=key, required=not required).criteria[0].required is not required
+
+
+@pytest.mark.parametrize("key", ["assert", "assertions", "rubrics"])
+def test_plain_texts_are_required_criteria(key: str) -> None:
+    """Each text is a yes/no criterion that gates, called by its position, in every generation."""
+    rubric = rubric_of("Is polite", "Is short", key=key)
+    assert rubric.criteria == tuple(
+        Criterion(text, id=f"rubric-{number}", required=True)
+        for number, text in enumerate(["Is polite", "Is short"], 1)
+    )
+
+
+def test_generation_1_has_a_borderline_band() -> None:
+    """From 0.6 a case of generation 1 that fails is borderline, and passes from 0.8."""
+    (case,) = loads({"evalcases": [{"id": "a", "input": "Q", "rubrics": ["x"]}]})
+    assert (case.rubric.threshold, case.rubric.borderline) == (0.8, 0.6)
+
+
+# -- items -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "ranges",
+    [
+        BANDS,
+        {"0": "wrong", "5": "half right", "10": "right"},
+        [
+            {"score_range": [5, 9], "outcome": "half right"},
+            {"score_range": [10, 10], "outcome": "right"},
+            {"score_range": [0, 4], "outcome": "wrong"},
+        ],
+    ],
+    ids=["map", "text keys", "list"],
+)
+def test_score_ranges_are_bands_from_0_to_10(ranges: Any) -> None:
+    """Lower bounds and explicit spans, in any order, are the same levels."""
+    levels = Levels(ScoreRange(0, 4, "wrong"), ScoreRange(5, 9, "half right"), ScoreRange(10, 10, "right"))
+    item = {"id": "a", "outcome": "Is right", "score_ranges": ranges}
+    rubric = rubric_of({"type": "llm-rubric", "value": [item]})
+    assert rubric.criteria == (Criterion("Is right", id="a", answer=levels),)
+
+
+def test_bands_beside_a_text_make_it_one_analytic_criterion() -> None:
+    """`score_ranges` of the grader itself turn its text into an item with bands."""
+    rubric = rubric_of({"type": "llm-rubric", "value": "Is right", "score_ranges": BANDS, "min_score": 0.6})
+    (criterion,) = rubric.criteria
+    assert (criterion.id, criterion.text, criterion.min_score) == ("rubric-1", "Is right", 0.6)
+    assert isinstance(criterion.answer, Levels)
+
+
+@pytest.mark.parametrize(
+    ("fields", "gate"),
+    [
+        ({"required_min_score": 7}, 0.7),
+        ({"min_score": 0.7}, 0.7),
+        ({"min_score": 0.7, "required_min_score": 7}, 0.7),
+        ({"required_min_score": 0}, None),
+    ],
+)
+def test_a_gate_in_tenths_and_one_in_0_to_1_are_the_same(fields: dict[str, Any], gate: float | None) -> None:
+    """`required_min_score` counts from 0 to 10, `min_score` from 0 to 1."""
+    rubric = rubric_of({"id": "a", "expected_outcome": "x", "score_ranges": BANDS, **fields}, key="rubrics")
+    assert rubric.criteria[0].min_score == gate
+
+
+@pytest.mark.parametrize(("key", "gate"), [("assert", None), ("assertions", 1.0)])
+def test_a_required_level_gates_at_10_in_generation_1_5_alone(key: str, gate: float | None) -> None:
+    """Elsewhere the rubric's threshold is its gate."""
+    item = {"id": "a", "outcome": "x", "required": True, "score_ranges": BANDS}
+    entry = {"type": "rubrics", "criteria": [item]} if key == "assertions" else {"type": "llm-rubric", "value": [item]}
+    criterion = rubric_of(entry, key=key).criteria[0]
+    assert (criterion.required, criterion.min_score) == (True, gate)
+
+
+def test_an_operator_is_a_polarity() -> None:
+    """Contradiction and correctness are ways to judge the text, and never turn a score over."""
+    items = [{"id": o, "outcome": "x", "operator": o} for o in ("correctness", "contradiction")]
+    rubric = rubric_of({"type": "llm-rubric", "value": items})
+    assert [criterion.polarity for criterion in rubric.criteria] == ["correctness", "contradiction"]
+
+
+ITEM_ERRORS = {
+    "weight": ("-1", "expected a number from 0"),
+    "min_score": ("0", "expected a number above 0 to 1"),
+    "required": ("maybe", "expected true or false"),
+    "required_min_score": ("7", "write `min_score`"),
+    "outcome": ("no", "expected text"),
+    "score_ranges": ("{0: wrong, 5: 7}", "has no text"),
+}
+
+
+@pytest.mark.parametrize("name", ITEM_ERRORS)
+def test_a_wrong_field_of_an_item_is_an_error_at_its_place(name: str) -> None:
+    """The problem names the line, the path and the cure."""
+    value, words = ITEM_ERRORS[name]
+    value = "false" if name == "outcome" else value
+    item = {"outcome": "x"} | {name: None}
+    lines = [f"          {key}: {value if key == name else said}" for key, said in item.items()]
+    text = "tests:\n  - id: a\n    assert:\n      - type: llm-rubric\n        value:\n        - id: one\n" + "\n".join(
+        lines
+    )
+    with pytest.raises(LoadError) as caught:
+        loads(text)
+    (problem,) = caught.value.problems[:1]
+    assert words in problem.message
+    assert problem.line == 7 + [*item].index(name)
+    assert problem.path.startswith("tests[0].assert[0].value[0]")
+
+
+def test_an_id_that_stands_twice_is_an_error() -> None:
+    """AgentV lets the last one win; here both have to be told apart."""
+    items = [{"id": "a", "outcome": "x"}, {"id": "a", "outcome": "y"}]
+    assert "belongs to another item" in _problem(
+        json.dumps({"tests": [{"assert": [{"type": "llm-rubric", "value": items}]}]})
+    )
+
+
+# -- graders ---------------------------------------------------------------------------------------------
+
+
+def test_a_free_text_is_one_judgement_with_the_judges_own_flag() -> None:
+    """One grader is the case's rubric itself."""
+    rubric = rubric_of({"type": "llm-rubric", "metric": "tone", "value": "Is warm", "min_score": 0.9})
+    criterion = Criterion("Is warm", id="tone", answer=Unit(flag=True), min_score=0.9)
+    assert rubric == Rubric("tone", criteria=[criterion], threshold=0.8)
+
+
+def test_free_data_is_judged_as_json() -> None:
+    """A value that is no list of items is shown to the judge as it is."""
+    rubric = rubric_of({"type": "llm-rubric", "value": {"tone": "warm", "length": 3}})
+    assert json.loads(rubric.criteria[0].text) == {"tone": "warm", "length": 3}
+
+
+def test_several_graders_are_criteria_with_their_weights() -> None:
+    """Texts together are one grader that weighs as many; a gate in it fails the case."""
+    rubric = rubric_of(
+        "A", {"type": "contains", "value": "x", "required": True}, "B", {"type": "llm-rubric", "value": "C"}
+    )
+    assert [c.id for c in rubric.criteria] == ["llm-rubric", "contains", "llm-rubric-2"]
+    assert [c.weight for c in rubric.criteria] == [2, 1, 1]
+    assert [getattr(c.answer, "binding", None) for c in rubric.criteria] == [True, None, False]
+    assert rubric.criteria[1] == Criterion("contains 'x'", id="contains", answer=Contains("x"), required=True)
+
+
+@pytest.mark.parametrize(
+    ("key", "fields", "gate"),
+    [
+        ("assert", {"required": True}, 0.8),
+        ("assert", {"required": True, "min_score": 0.6}, 0.6),
+        ("assertions", {"required": 0.6}, 0.6),
+        ("assert", {}, None),
+    ],
+)
+def test_a_required_grader_is_a_gate_of_the_case(key: str, fields: dict[str, Any], gate: float | None) -> None:
+    """At its own value, else at the case's threshold."""
+    value = "criteria" if key == "assertions" else "value"
+    entry = {"type": "llm-rubric", value: [{"id": "a", "outcome": "x"}], **fields}
+    rubric = rubric_of(entry, {"type": "contains", "value": "x"}, key=key)
+    assert rubric.criteria[0].min_score == gate
+
+
+def test_a_set_is_a_rubric_of_its_graders() -> None:
+    """Without a threshold all must pass; with one the mean decides."""
+    inner = [{"type": "contains", "value": "x", "weight": 2}, {"type": "llm-rubric", "value": "Is warm"}]
+    every, mean = (
+        {"type": "assert-set", "metric": m, "assert": inner, **t} for m, t in [("a", {}), ("b", {"threshold": 0.5})]
+    )
+    rubric = rubric_of(every, mean)
+    thresholds = [c.answer.threshold for c in rubric.criteria if isinstance(c.answer, Rubric)]
+    assert thresholds == [None, 0.5]
+    (first, _) = rubric.criteria
+    assert isinstance(first.answer, Rubric)
+    assert [c.weight for c in first.answer.criteria] == [2, 1]
+
+
+@pytest.mark.parametrize("negation", [{"type": "not-contains"}, {"type": "contains", "negate": True}])
+def test_a_negated_check_is_turned_over(negation: dict[str, Any]) -> None:
+    """`not-` and `negate` are the same."""
+    rubric = rubric_of({**negation, "value": "x"})
+    (criterion,) = rubric.criteria
+    assert isinstance(criterion.answer, Rubric)
+    assert criterion.answer.negate
+    assert criterion.answer.criteria[0].answer == Contains("x")
+
+
+def test_a_script_is_a_program_that_a_run_may_allow() -> None:
+    """Its command, its folder and what it is handed are kept; nothing is run."""
+    entry = {
+        "type": "script",
+        "metric": "s",
+        "command": "python check.py --fast",
+        "cwd": "..",
+        "config": {"a": 1},
+        "max": 3,
+    }
+    script = rubric_of(entry, {"type": "contains", "value": "x"}).criteria[0].answer
+    assert script == Script(["python", "check.py", "--fast"], folder="..", config={"a": 1, "max": 3})
+
+
+def test_a_python_assertion_is_a_function_that_the_caller_gives() -> None:
+    """A file names it; it cannot bring one."""
+
+    def is_short(candidate: Any) -> bool:
+        return len(candidate.output) < 10
+
+    rubric = rubric_of({"type": "python", "value": "is_short"}, functions={"is_short": is_short})
+    assert rubric.criteria[0].answer == Holds(is_short)
+
+
+@pytest.mark.parametrize("kind", ["trajectory:tool-used", "execution-metrics", "rouge-n", "agent-rubric", "min-words"])
+def test_a_grader_that_is_not_here_leaves_the_case_ungraded(kind: str) -> None:
+    """It stands in the rubric, undecided, and the file's warnings name it."""
+    suite = loads({"tests": [{"id": "a", "input": "Q", "assert": ["x", {"type": kind, "value": "y"}]}]})
+    assert suite["a"].rubric.criteria[1].answer == Unsupported(kind)
+    assert any(kind in warning.message and warning.path for warning in suite.warnings)
+
+
+@pytest.mark.parametrize("kind", ["rubrics", "rubric", "llm-grader", "llm_judge", "g-eval", "composite", "select-best"])
+def test_what_generation_2_took_out_is_an_error_with_the_cure(kind: str) -> None:
+    """The problem names what to write instead."""
+    assert "write `type: " in _problem(json.dumps({"tests": [{"assert": [{"type": kind, "value": "x"}]}]}))
+
+
+@pytest.mark.parametrize(
+    ("rule", "supported"),
+    [({"type": "weighted_average", "weights": {"a": 3}}, True), ({"type": "code_judge", "path": "x"}, False)],
+)
+def test_a_composite_with_a_mean_is_a_set(rule: dict[str, Any], supported: bool) -> None:
+    """Its aggregator's weights are those of the graders; a program that aggregates is not supported."""
+    inner = [{"name": name, "type": "llm_judge", "prompt": f"Is {name}"} for name in ("a", "b")]
+    entry = {"name": "panel", "type": "composite", "evaluators": inner, "aggregator": rule}
+    (case,) = loads({"evalcases": [{"id": "t", "input": "Q", "execution": {"evaluators": [entry]}}]})
+    answer = case.rubric.criteria[0].answer
+    assert isinstance(answer, Rubric) is supported
+    if isinstance(answer, Rubric):
+        assert [(c.id, c.weight) for c in answer.criteria] == [("a", 3), ("b", 1)]
+
+
+def test_providers_are_judges() -> None:
+    """An id of a vendor's model is a judge; a name that only AgentV knows is a warning."""
+    entries = [
+        {"type": "llm-rubric", "metric": n, "value": "x", "provider": p}
+        for n, p in [("a", "openai:gpt-5"), ("b", "my grader")]
+    ]
+    suite = loads({"tests": [{"id": "t", "input": "Q", "assert": entries}]})
+    assert dict(suite["t"].judges) == {"a": Judge("openai/gpt-5")}
+    assert any("my grader" in warning.message for warning in suite.warnings)
+
+
+# -- prompts ---------------------------------------------------------------------------------------------
+
+
+def test_a_prompt_with_variables_replaces_the_whole_prompt() -> None:
+    """AgentV's variables become our slots; a name that is none is left as it stands, and told."""
+    entry = {
+        "type": "llm-rubric",
+        "value": "Is warm",
+        "prompt": "{{ output }} vs {{ expected_output }}: {{criteria}} {{ odd }}",
+    }
+    suite = loads({"tests": [{"id": "t", "input": "Q", "assert": [entry]}]})
+    (case,) = suite
+    assert case.rubric.prompt == "{{ output }} vs {{ reference }}: {{ rubric }} {{ vars.odd }}" + REPLY
+    assert case.variables["vars.odd"] == "{{ odd }}"
+    assert any("{{ odd }}" in warning.message for warning in suite.warnings)
+
+
+def test_a_prompt_may_be_a_list_of_messages() -> None:
+    """Each message keeps its role; the form of the reply stands at the end of the last."""
+    chat = [{"role": "system", "content": "Judge"}, {"role": "user", "content": "{{ output }}"}]
+    rubric = rubric_of({"type": "llm-rubric", "value": "Is warm", "prompt": chat})
+    assert json.loads(rubric.prompt or "") == [chat[0], {"role": "user", "content": "{{ output }}" + REPLY}]
+
+
+def test_a_plain_prompt_is_what_is_judged() -> None:
+    """Without a variable it replaces the criteria alone."""
+    rubric = rubric_of({"type": "llm-rubric", "prompt": "Is it warm?"})
+    assert (rubric.criteria[0].text, rubric.prompt) == ("Is it warm?", None)
+
+
+def test_a_prompt_file_must_show_the_answer(tmp_path: Path) -> None:
+    """A template without the answer could not judge it."""
+    written(tmp_path / "good.md", "Judge {{ output }}")
+    written(tmp_path / "bad.md", "Judge it")
+    text = "tests: [{{id: a, input: Q, assert: [{{type: llm-rubric, value: x, prompt: 'file://{}'}}]}}]"
+    suite = _load(written(tmp_path / "good.yaml", text.format("good.md")))
+    assert suite["a"].rubric.prompt == "Judge {{ output }}" + REPLY
+    with pytest.raises(LoadError, match=r"put \{\{ output \}\}"):
+        _load(written(tmp_path / "bad.yaml", text.format("bad.md")))
+
+
+# -- cases -----------------------------------------------------------------------------------------------
+
+
+def test_a_case_has_what_belongs_to_its_answer() -> None:
+    """Messages, reference, criteria, a fixed response with its calls, tags and free data."""
+    (case,) = loads(
+        dedent("""
+        tests:
+          - id: full
+            criteria: Answers well
+            input: [{role: system, content: Be brief}, {role: user, content: [{type: text, value: Hi}]}]
+            expected_output: [{role: assistant, content: {answer: 4}}]
+            output: "4"
+            tool_calls: [{tool: calc, input: {a: 2}, output: "4"}]
+            file_changes: +x
+            tags: [math]
+            metadata: {row: 1}
+            assert: [Is right]
+        """)
+    )
+    assert case.messages == (Message("system", "Be brief"), Message("user", "Hi"))
+    assert (case.reference, case.output, case.context) == ('{"answer": 4}', "4", "Answers well")
+    assert case.tool_calls == (ToolCall("calc", arguments={"a": 2}, result="4"),)
+    assert (case.file_changes, case.tags, dict(case.metadata)) == ("+x", ("math",), {"row": 1})
+    assert (case.place.line, case.place.column) == (3, 5) if case.place else False
+
+
+def test_variables_are_put_into_prompts_and_criteria() -> None:
+    """`vars` of the default test and of the test, which wins, show one another; unknown names stay."""
+    suite = loads(
+        dedent("""
+        prompts: ["Tell {{ who }} of {{ topic }}"]
+        default_test: {vars: {who: engineers, topic: nothing}}
+        tests:
+          - id: a
+            vars: {topic: "{{ vars.month }} notes", month: July, expected_output: "{{ topic }}"}
+            assert: ["Says {{ topic }} to {{ vars.who }}, not {{ odd }}"]
+        """)
+    )
+    (case,) = suite
+    assert case.input == "Tell engineers of July notes"
+    assert case.reference == "July notes"
+    assert case.rubric.criteria[0].text == "Says July notes to engineers, not {{ odd }}"
+
+
+def test_several_prompts_make_a_case_each() -> None:
+    """The cell of the matrix says which prompt it is."""
+    prompts = [{"label": "long", "prompt": "Explain {{ x }}"}, {"id": "short", "prompt": "{{ x }}?"}]
+    suite = loads({"prompts": prompts, "tests": [{"id": "a", "vars": {"x": "Y"}, "assert": ["Good"]}]})
+    assert [(c.id, c.input, dict(c.cell)) for c in suite] == [
+        ("a [long]", "Explain Y", {"prompt": "long"}),
+        ("a [short]", "Y?", {"prompt": "short"}),
+    ]
+
+
+def test_a_test_without_graders_is_judged_by_its_criteria() -> None:
+    """In every generation; without criteria either the case is ungraded, and that is told."""
+    suite = loads({"tests": [{"id": "a", "criteria": "Is right", "input": "Q"}, {"id": "b", "input": "Q"}]})
+    assert suite["a"].rubric.criteria[0].text == "Is right"
+    assert suite["b"].rubric.criteria[0].answer == Unsupported("no grader")
+    assert any("nothing to grade by" in warning.message for warning in suite.warnings)
+
+
+def test_shared_graders_come_after_a_tests_own_unless_it_skips_them() -> None:
+    """Graders of the file and of the default test hold for every test but those with `skip_defaults`."""
+    tests = [
+        {"id": "a", "input": "Q", "assert": ["own"]},
+        {"id": "b", "input": "Q", "assert": ["own"], "execution": {"skip_defaults": True}},
+    ]
+    suite = loads(
+        {"assert": [{"type": "contains", "value": "x"}], "default_test": {"assert": ["shared"]}, "tests": tests}
+    )
+    assert [c.id for c in suite["a"].rubric.criteria] == ["llm-rubric", "contains", "llm-rubric-2"]
+    assert [c.id for c in suite["b"].rubric.criteria] == ["rubric-1"]
+
+
+@pytest.mark.parametrize(
+    ("whole", "test", "threshold"),
+    [
+        ({}, {}, 0.8),
+        ({"threshold": 0.5}, {}, 0.5),
+        ({"threshold": 0.5, "default_test": {"threshold": 0.6}}, {}, 0.6),
+        ({"execution": {"threshold": 0.7}}, {"threshold": 0.9}, 0.9),
+    ],
+)
+def test_the_nearest_threshold_counts(whole: Any, test: Any, threshold: float) -> None:
+    """A test's, then the default test's, then the file's, then AgentV's 0.8."""
+    (case,) = loads({**whole, "tests": [{"id": "a", "input": "Q", "assert": ["x"], **test}]})
+    assert case.rubric.threshold == threshold
+
+
+def test_tests_may_stand_in_other_files(tmp_path: Path) -> None:
+    """YAML, JSON lines and CSV, by name and by pattern; problems name the file that they are in."""
+    written(tmp_path / "cases" / "a.yaml", "- {id: a, input: Q, assert: [Good]}\n")
+    written(tmp_path / "cases" / "b.jsonl", '{"id": "b", "input": "Q", "assert": ["Good"]}\n')
+    written(tmp_path / "rows.csv", "id,input,__expected\nc,Q,contains: yes\n")
+    text = "tests:\n  - file://cases/*.yaml\n  - file://cases/b.jsonl\n  - file://rows.csv\n  - {id: d, input: Q, assert: [x]}\n"
+    suite = _load(written(tmp_path / "suite.yaml", text))
+    assert [case.id for case in suite] == ["a", "b", "c", "d"]
+    assert suite["c"].rubric.criteria[0].answer == Contains("yes")
+    assert suite["a"].place is not None
+    assert suite["a"].place.source.endswith("a.yaml")
+
+
+def test_the_default_test_may_be_a_reference_of_the_project(tmp_path: Path) -> None:
+    """`ref://` names stand in .agentv/config.yaml, and may show where the repository is."""
+    written(
+        tmp_path / ".agentv" / "config.yaml", "refs: {shared: 'file://{{ env.AGENTV_REPO_ROOT }}/.agentv/test.yaml'}\n"
+    )
+    written(tmp_path / ".agentv" / "test.yaml", "options: {rubric_prompt: 'file://judge.txt'}\n")
+    written(tmp_path / ".agentv" / "judge.txt", "Judge {{ output }} by {{ criteria }}")
+    suite = _load(
+        written(tmp_path / "suite.yaml", "default_test: ref://shared\ntests: [{id: a, input: Q, assert: [Good]}]\n")
+    )
+    assert suite["a"].rubric.prompt == "Judge {{ output }} by {{ rubric }}" + REPLY
+
+
+def test_graders_alone_make_one_case() -> None:
+    """A fragment of the documentation, without tests, can be graded with all the same; that is told."""
+    suite = loads({"assert": ["Is polite"]})
+    assert [case.id for case in suite] == ["test-1"]
+    assert any("there are no `tests`" in warning.message for warning in suite.warnings)
+
+
+def test_all_problems_are_told_at_once() -> None:
+    """In the order of the file, and what could be read is read all the same."""
+    text = dedent("""
+        tests:
+          - id: a
+            assert: [{type: llm-rubric, value: x, weight: -1}]
+          - id: a
+            assert: [{value: x}]
+          - 7
+        """)
+    notes = notes_of(text)
+    suite = read(notes, Loading())
+    with pytest.raises(LoadError) as caught:
+        notes.finish()
+    assert [problem.line for problem in caught.value.problems] == [4, 5, 6, 7]
+    assert [case.id for case in suite] == ["a"]
+
+
+def test_what_holds_for_every_test_is_told_once() -> None:
+    """A problem in a shared grader is one problem, however many tests there are."""
+    tests = [{"id": id_, "input": "Q", "assert": ["x"]} for id_ in "abc"]
+    notes = notes_of(json.dumps({"assert": [{"type": "g-eval"}, {"type": "rouge-n"}], "tests": tests}))
+    read(notes, Loading())
+    assert len(notes.errors) == 1
+    assert len(notes.warnings) == 1
+
+
+@pytest.mark.parametrize("key", ["assert", "assertions"])
+def test_what_is_not_used_is_told(key: str) -> None:
+    """Keys that are about making answers, and keys that nobody knows, are warnings with their place."""
+    suite = loads(
+        {"wrokspace": 1, "providers": ["x"], "tests": [{"id": "a", "input": "Q", "turns": [], key: ["x"], "odd": 1}]}
+    )
+    told = {warning.path for warning in suite.warnings}
+    assert {"wrokspace", "providers", "tests[0].turns", "tests[0].odd"} <= told
+    assert any(isinstance(c.answer, Unsupported) for c in suite["a"].rubric.criteria)
+
+
+# -- graded ----------------------------------------------------------------------------------------------
+
+
+class _Yes:
+    async def answer(self, ask: Ask) -> Reply:
+        (criterion,) = ask.criteria
+        return Reply(json.dumps({"verdict": "not" not in criterion.text, "reason": "r"}))
+
+
+def test_a_failed_gate_in_one_of_several_graders_fails_the_case() -> None:
+    """The mean stays what it is, and the required criterion that failed fails the whole case."""
+    items = [{"id": "a", "outcome": "good", "weight": 9}, {"id": "b", "outcome": "not good"}]
+    rubric = rubric_of({"type": "llm-rubric", "value": items}, {"type": "contains", "value": "x"})
+    result = asyncio.run(run(flow(Candidate("an x answer"), rubric, Judge(_Yes(), per_call=1))))
+    assert isinstance(result, Grade)
+    assert result.score == pytest.approx(0.95)
+    assert not result.passed
+    assert result.gates == ("llm-rubric",)
+
+
+def test_an_item_is_yes_or_no_unless_it_has_bands() -> None:
+    """Each item of a list is answered in its own way."""
+    items = [{"id": "a", "outcome": "x"}, {"id": "b", "outcome": "y", "score_ranges": BANDS}]
+    rubric = rubric_of({"type": "llm-rubric", "value": items})
+    assert [type(c.answer) for c in rubric.criteria] == [YesNo, Levels]
+
+
+WHOLE: dict[str, Any] = {
+    "threshold": 0.7,
+    "prompts": ["{{ x }}"],
+    "default_test": {"vars": {"x": "y"}, "options": {"provider": "openai:gpt-5", "rubric_prompt": "{{ output }}"}},
+    "tests": [
+        {
+            "id": "a",
+            "criteria": "Good",
+            "vars": {"x": "z"},
+            "tool_calls": [{"tool": "t", "input": {"a": 1}}],
+            "assert": [
+                "Text",
+                {"type": "llm-rubric", "value": [{"id": "i", "outcome": "x", "score_ranges": BANDS, "min_score": 0.5}]},
+                {"type": "assert-set", "threshold": 0.5, "assert": [{"type": "regex", "value": "a", "flags": "i"}]},
+                {"type": "script", "command": ["x"], "cwd": ".", "config": {"a": 1}, "required": True, "weight": 2},
+            ],
+        }
+    ],
+}
+JUNK: list[Any] = [
+    None,
+    7,
+    -1,
+    0.5,
+    "x",
+    "",
+    [],
+    {},
+    True,
+    [1],
+    {"a": 1},
+    "file://x",
+    "{{ x }}",
+    "{% if %}",
+    [{}],
+    "ref://q",
+]
+
+
+def _paths(data: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    pairs = data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ()
+    return [path, *(inner for key, part in pairs for inner in _paths(part, (*path, key)))]
+
+
+@pytest.mark.parametrize("path", _paths(WHOLE)[1:], ids=lambda path: ".".join(map(str, path)))
+def test_nothing_that_a_field_may_hold_breaks_the_reader(path: tuple[Any, ...]) -> None:
+    """Whatever stands where, it is read, warned of, or an error with a place."""
+    for junk in JUNK:
+        data = json.loads(json.dumps(WHOLE))
+        part = data
+        for key in path[:-1]:
+            part = part[str(key) if isinstance(part, dict) else key]
+        part[str(path[-1]) if isinstance(part, dict) else path[-1]] = junk
+        notes = notes_of(json.dumps(data))
+        read(notes, Loading())
+        assert all(problem.line and problem.message for problem in [*notes.errors, *notes.warnings])

@@ -1,0 +1,179 @@
+"""AgentV files that are written: what they hold comes back as it was, and what they cannot hold is told."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from rubric import Contains, Criterion, IsJSON, Judge, Levels, Message, Rubric, Unit, YesNo
+from rubric.checks import ContainsAll, Equals, Matches, Script
+from rubric.formats.agentv import write
+from rubric.suites.cases import Case
+from rubric.suites.suites import Suite
+from rubric.testing.strategies import ids, rubrics, texts
+from tests.agentv import loads
+
+
+def _again(suite: Suite) -> Suite:
+    data, _ = write(suite)
+    return loads(data, "agentv-2")
+
+
+names = st.from_regex(r"[a-z][a-z0-9_-]{0,8}", fullmatch=True).filter(lambda name: name != "llm-rubric")
+written = texts().filter(lambda text: "endraw" not in text)
+weights = st.sampled_from([0.5, 1, 2, 3.5])
+gates = st.one_of(st.none(), st.sampled_from([0.25, 0.5, 1.0]))
+
+
+@st.composite
+def bands(draw: st.DrawFn) -> Levels:
+    """Return bands from 0 to 10."""
+    lows = sorted(draw(st.sets(st.integers(1, 10), max_size=4)) | {0})
+    return Levels({f"{low}-{high - 1}": draw(written) for low, high in zip(lows, [*lows[1:], 11], strict=True)})
+
+
+items = st.builds(
+    Criterion,
+    written,
+    id=names,
+    answer=st.one_of(st.just(YesNo()), bands()),
+    weight=weights,
+    required=st.booleans(),
+    min_score=gates,
+    polarity=st.sampled_from(["satisfy", "correctness", "contradiction"]),
+)
+lists_of_items = st.lists(items, min_size=1, max_size=3, unique_by=lambda c: c.id)
+
+
+@st.composite
+def judged(draw: st.DrawFn, *, threshold: float, binding: bool) -> Rubric:
+    """Return what one judge answers: items, or one judgement."""
+    name = draw(names)
+    if draw(st.booleans()):
+        criterion = Criterion(draw(written), id=name, answer=Unit(flag=True), min_score=draw(gates))
+        return Rubric(name, criteria=[criterion], threshold=threshold)
+    held = draw(lists_of_items)
+    gated = any(c.required or c.min_score is not None for c in held)
+    return Rubric(name, criteria=held, threshold=threshold, binding=binding and gated)
+
+
+checks = st.one_of(
+    st.builds(Contains, written, ignore_case=st.booleans()),
+    st.builds(ContainsAll, st.lists(written, min_size=1, max_size=2), ignore_case=st.booleans()),
+    st.builds(Equals, written),
+    st.just(Matches("[a-z]+")),
+    st.just(IsJSON()),
+    st.builds(Script, st.lists(written, min_size=1, max_size=2)),
+)
+
+
+@st.composite
+def graders(draw: st.DrawFn, threshold: float, depth: int = 1) -> Criterion:
+    """Return one of several graders of a case."""
+    weight = draw(weights)
+    if draw(st.booleans()):
+        check = draw(checks)
+        return Criterion(str(check), id=draw(names), answer=check, weight=weight, required=draw(st.booleans()))
+    if depth and draw(st.booleans()):
+        inner = draw(st.lists(graders(threshold, depth - 1), min_size=1, max_size=2, unique_by=lambda c: c.id))
+        bound = any(c.answer.binding if isinstance(c.answer, Rubric) else c.required for c in inner)
+        rule = draw(st.sampled_from([None, 0.5]))
+        rubric = Rubric(draw(names), criteria=inner, threshold=rule, binding=bound)
+    else:
+        rubric = draw(judged(threshold=threshold, binding=True))
+    return Criterion(rubric.name, id=rubric.name, answer=rubric, weight=weight)
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> Case:
+    """Return a case as AgentV can hold it."""
+    threshold = draw(st.sampled_from([0.8, 0.5, 1.0]))
+    if draw(st.booleans()):
+        rubric = draw(judged(threshold=threshold, binding=False))
+    else:
+        several = draw(st.lists(graders(threshold), min_size=2, max_size=3, unique_by=lambda c: c.id))
+        rubric = Rubric(criteria=several, threshold=threshold)
+    chat = [Message("system", draw(written)), Message("user", draw(written))]
+    asked: dict[str, Any] = draw(st.sampled_from([{"input": draw(written)}, {"messages": chat}]))
+    return Case(
+        draw(ids.filter(lambda text: "endraw" not in text)),
+        rubric,
+        **asked,
+        reference=draw(st.one_of(st.just(""), written)),
+        context=draw(st.one_of(st.just(""), written.map("A good answer: {}".format))),
+        variables=draw(st.dictionaries(names, written, max_size=2)),
+        judge=draw(st.sampled_from([None, Judge("openai/gpt-5"), Judge("anthropic/claude-opus-4-5", temperature=0.5)])),
+        tags=draw(st.lists(written, max_size=2)),
+        metadata=draw(st.dictionaries(names, st.integers(0, 9), max_size=2)),
+    )
+
+
+suites = st.builds(
+    Suite, names, st.lists(cases(), min_size=1, max_size=2, unique_by=lambda case: case.id), format=st.just("agentv-2")
+)
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@given(suites)
+def test_what_agentv_can_hold_comes_back_as_it_was(suite: Suite) -> None:
+    """A suite of AgentV's own kind is written without loss, and read again is equal."""
+    _, dropped = write(suite)
+    assert dropped == []
+    assert _again(suite) == suite
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@given(rubrics())
+def test_whatever_is_lost_is_told(rubric: Rubric) -> None:
+    """Any rubric is written; where it does not come back as it was, at least one sentence says what is lost."""
+    suite = Suite("any", [Case("one", rubric, input="What?")], format="agentv-2")
+    _, dropped = write(suite)
+    assert dropped or _again(suite) == suite
+    assert all(sentence.startswith("case 'one': ") for sentence in dropped)
+
+
+def test_plain_texts_are_written_as_plain_texts() -> None:
+    """Criteria that say no more than a text are the list of texts that one would write by hand."""
+    held = [Criterion(text, id=f"rubric-{n}", required=True) for n, text in enumerate(["Is polite", "Is short"], 1)]
+    rubric = Rubric("llm-rubric", criteria=held, threshold=0.8)
+    data, dropped = write(Suite("plain", [Case("a", rubric, input="Hi")]))
+    assert data == {"name": "plain", "tests": [{"id": "a", "input": "Hi", "assert": ["Is polite", "Is short"]}]}
+    assert dropped == []
+
+
+def test_a_text_that_looks_like_a_template_is_marked_as_raw() -> None:
+    """Braces in a text are no variables of AgentV's, and come back as braces."""
+    rubric = Rubric("braces", criteria=[Criterion("Shows {{ name }} as it is", id="a")], threshold=0.8)
+    suite = Suite("s", [Case("c", rubric, input="{% if x %}")], format="agentv-2")
+    assert _again(suite) == suite
+
+
+@pytest.mark.parametrize(
+    ("case", "name"),
+    [
+        (Case("c", Rubric("r").expects("Good"), output="The answer"), "output"),
+        (Case("c", Rubric("r").expects("Good"), server="shop"), "server"),
+        (Case("c", Rubric("r").forbids("Bad").expects("Good")), "bad"),
+        (Case("c", Rubric("r").chooses("Which?", {"a": 0, "b": 1})), "which"),
+        (Case("c", Rubric("r").expects("Good").by_worst()), "rubric.aggregation"),
+        (Case("c", Rubric("r").expects("Good"), judge=Judge(lambda _: "")), "judge"),
+    ],
+    ids=["output", "server", "guard", "choices", "worst", "function"],
+)
+def test_a_loss_names_the_case_and_the_field(case: Case, name: str) -> None:
+    """What AgentV cannot hold is one sentence, with the case and the field."""
+    _, dropped = write(Suite("s", [case]))
+    assert any(f"case 'c': {name}" in sentence for sentence in dropped), dropped
+
+
+def test_the_judge_of_a_suite_is_the_default_of_its_tests() -> None:
+    """The suite's judge is the provider of `default_test`."""
+    suite = Suite(
+        "s", [Case("c", Rubric("r", threshold=0.8).expects("Good"))], judge=Judge("openai/gpt-5"), format="agentv-2"
+    )
+    data, _ = write(suite)
+    assert data["default_test"] == {"options": {"provider": "openai:gpt-5"}}
+    assert _again(suite).judge == suite.judge

@@ -1,0 +1,295 @@
+"""Suites as files: the native format, recognising the others, and what an alias may cost."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from attrs import evolve
+from hypothesis import given
+from jsonschema import Draft202012Validator
+
+from rubric import Criterion, Judge, Jury, Panel, Rubric
+from rubric.errors import DefinitionError, DumpError, LoadError
+from rubric.formats.recognising import FORMATS, recognise
+from rubric.formats.suites import convert, dump_suite, dumps_suite, load_suite, loads_suite, suite_schema
+from rubric.suites.cases import Case
+from rubric.suites.suites import Suite
+from rubric.testing.suites import suites
+
+VALIDATOR = Draft202012Validator(suite_schema())
+
+EXAMPLE = """\
+suite: support replies
+judge: {model: openai/gpt-5-mini, per_call: all}
+rubrics:
+  polite:
+    criteria: [Is polite, {text: Leaks a card number, polarity: guard}]
+rubric: Answers the question
+cases:
+  - {id: greeting, input: Hi, output: Hello!, rubric: {ref: polite}}
+  - {input: Where is my order?, output: It left on Friday.}
+  - {id: short, input: Hi, rubric: [Is brief], judge: {jury: {judge: offline, size: 5}}}
+"""
+
+
+def problems(text: str, format_: str | None = None) -> list[str]:
+    """Return what is wrong with the suite that *text* says."""
+    with pytest.raises(LoadError) as caught:
+        loads_suite(text, format_, source="s.yaml")
+    return [str(problem) for problem in caught.value.problems]
+
+
+def test_a_native_suite_says_what_it_says() -> None:
+    """Rubrics by name, one for cases that have none, bare lists of criteria, and judges of all kinds."""
+    suite = loads_suite(EXAMPLE)
+    polite = Rubric().expects("Is polite").forbids("Leaks a card number")
+    assert suite == Suite(
+        "support replies",
+        [
+            Case("greeting", polite, input="Hi", output="Hello!"),
+            Case("case-2", "Answers the question", input="Where is my order?", output="It left on Friday."),
+            Case("short", Rubric().expects("Is brief"), input="Hi", judge=Jury("offline", 5)),
+        ],
+        judge=Judge("openai/gpt-5-mini", per_call="all"),
+    )
+    assert VALIDATOR.is_valid(_plain(EXAMPLE))
+
+
+def _plain(text: str) -> Any:
+    from ruamel.yaml import YAML
+
+    return YAML(typ="safe", pure=True).load(text)
+
+
+def test_a_case_knows_its_place() -> None:
+    """Reports point at the line where it was written."""
+    places = [case.place for case in loads_suite(EXAMPLE, source="s.yaml")]
+    assert [str(place) for place in places] == ["s.yaml:8:5", "s.yaml:9:5", "s.yaml:10:5"]
+
+
+@given(suites())
+def test_any_suite_reads_back_as_itself(suite: Suite) -> None:
+    """In YAML and in JSON, and an editor that knows the schema finds nothing wrong."""
+    assert loads_suite(dumps_suite(suite)) == suite
+    assert loads_suite(dumps_suite(suite, language="json")) == suite
+    assert VALIDATOR.is_valid(convert(suite).data)
+
+
+def test_all_that_is_wrong_is_told_with_its_place() -> None:
+    """Keys, rubrics, references and judges, in the order of the file."""
+    text = """\
+suite: x
+judgee: 1
+rubrics: {p: {criterias: [a]}}
+judge: {model: x, params: {api_base: http://stranger}}
+cases:
+  - {id: a, input: 5, rubric: {ref: polite}}
+  - {id: b, rubric: {criteria: [{text: a, weigth: 1}]}, judge: {jury: {judge: x, size: 0}}}
+  - {id: a, rubric: a}
+"""
+    assert [problem.partition(": ")[2] for problem in problems(text)] == [
+        "judgee: unknown key; did you mean 'judge'?",
+        "rubrics.p: a rubric has criteria, text or tree, and here is none; write one",
+        "rubrics.p.criterias: unknown key; did you mean 'criteria'?",
+        "judge.params: a file sets no parameters of the vendor's; give them in code: Judge(params=...)",
+        'cases[0].input: expected text, got 5; quote it: "5"',
+        "cases[0].rubric: a rubric has criteria, text or tree, and here is none; write one",
+        "cases[0].rubric.ref: unknown key; allowed: " + ", ".join(_RUBRIC_KEYS),
+        "cases[0].rubric.ref: no rubric 'polite' under `rubrics`; allowed: p",
+        "cases[1].rubric.criteria[0].weigth: unknown key; did you mean 'weight'?",
+        "cases[1].judge.jury.size: expected a whole number of at least 1, got 0",
+    ]
+
+
+_RUBRIC_KEYS = [*suite_schema()["$defs"]["rubric"]["properties"]]
+
+
+@pytest.mark.parametrize(
+    ("judge", "problem"),
+    [
+        ("5", "expected a model's name, or a mapping with model, jury or panel, got 5"),
+        ("{modle: x}", "unknown key; did you mean 'model'?"),
+        ("{jury: {judge: x}, panel: {judges: [x]}}", "expected a judge, a jury or a panel, got jury and panel"),
+        ("{panel: {judges: []}}", "a panel has at least one judge"),
+        ("{panel: {judges: [x, null]}}", "expected a model's name, got nothing"),
+        ("{jury: {judge: x, consensus: 2}}", "expected a finite number above 0 to 1, got 2"),
+        ("{model: x, api_key: k}", "unknown key"),
+        ("{model: x, headers: {a: b}}", "unknown key"),
+    ],
+)
+def test_a_judge_in_a_file_is_checked(judge: str, problem: str) -> None:
+    """It names a model and how it is asked, and never an address, a key or a header."""
+    assert any(problem in told for told in problems(f"suite: x\njudge: {judge}\ncases: [{{rubric: a}}]"))
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        {"cases": 5},
+        {"cases": [{"rubric": "a", "input": 5}]},
+        {"cases": [{"rubric": {"criteria": [{"text": "a", "weight": -1}]}}]},
+        {"cases": [{"rubric": "a", "judge": {"model": 5}}]},
+        {"cases": [{"rubric": "a", "judge": {"jury": {"size": 3}}}]},
+        {"cases": [{"rubric": "a"}], "jugde": "x"},
+    ],
+)
+def test_what_the_loader_refuses_an_editor_marks(document: Any) -> None:
+    """The schema of suites is about as strict as the loader."""
+    assert not VALIDATOR.is_valid(document)
+    with pytest.raises(LoadError):
+        loads_suite(str(document).replace("'", '"'), "native")
+
+
+def test_a_list_of_judges_is_a_panel() -> None:
+    """As in code."""
+    suite = loads_suite("suite: x\njudge: [a, {model: b, temperature: 0}]\ncases: []")
+    assert suite.judge == Panel(["a", Judge("b", temperature=0)])
+
+
+@pytest.mark.parametrize("judge", [Judge(lambda messages: ""), Judge("x", params={"api_base": "http://localhost"})])
+def test_a_judge_with_code_or_an_address_is_not_written(judge: Judge) -> None:
+    """A function cannot be, and parameters could send a key to a stranger."""
+    with pytest.raises(DumpError):
+        dumps_suite(Suite("x", judge=judge))
+
+
+def test_a_rubric_by_itself_is_a_suite_of_one_case(tmp_path: Path) -> None:
+    """It is called like the file, and its candidate is to come from a target."""
+    file = tmp_path / "polite.yaml"
+    file.write_text("criteria: [Is polite]\n")
+    (case,) = load_suite(file)
+    assert (case.id, case.output, case.rubric) == ("polite", None, Rubric().expects("Is polite"))
+
+
+def test_a_suite_is_written_as_a_whole(tmp_path: Path) -> None:
+    """And reads back, in either language; another suffix is refused."""
+    suite = loads_suite(EXAMPLE)
+    for name in ("suite.yaml", "suite.json"):
+        dump_suite(suite, tmp_path / name)
+        assert load_suite(tmp_path / name) == suite
+    with pytest.raises(DumpError, match="suffix"):
+        dump_suite(suite, tmp_path / "suite.txt")
+    with pytest.raises(LoadError, match="suffix"):
+        load_suite(tmp_path / "suite.txt") if (tmp_path / "suite.txt").write_text("x") else None
+
+
+def test_a_file_outside_of_its_base_is_refused(tmp_path: Path) -> None:
+    """Links are followed first."""
+    (tmp_path / "in").mkdir()
+    (tmp_path / "suite.yaml").write_text(EXAMPLE)
+    (tmp_path / "in" / "link.yaml").symlink_to(tmp_path / "suite.yaml")
+    with pytest.raises(LoadError, match="outside"):
+        load_suite(tmp_path / "in" / "link.yaml", base=tmp_path / "in")
+
+
+@pytest.mark.parametrize(
+    ("text", "format_"),
+    [
+        ("suite: x\ncases: []", "native"),
+        ("criteria: [a]", "native"),
+        ("evals: [{name: a, rubric: x}]", "mcptest"),
+        ("rubrics: {a: {criteria: []}}", "mcptest"),
+        ("evalcases: [{id: a, rubrics: [x]}]", "agentv-1"),
+        ("rubrics: [x]", "agentv-1"),
+        ("tests: [{id: a, assertions: [{type: rubrics, criteria: [x]}]}]", "agentv-1.5"),
+        ("tests: [{id: a, execution: {evaluators: [{type: llm-grader}]}}]", "agentv-1.5"),
+        ("tests: [{id: a, input: q, assert: [x]}]", "agentv-2"),
+        ("prompts: [a]\ntests: [{vars: {q: x}, assert: [is polite]}]", "agentv-2"),
+        ("default_test: {options: {}}\ntests: []", "agentv-2"),
+        ("prompts: [a]\ntests: [{vars: {q: x}, assert: [{type: llm-rubric, value: x}]}]", "promptfoo"),
+        ("defaultTest: {assert: []}\ntests: []", "promptfoo"),
+        ("assert: [{type: llm-rubric, value: x}]", "promptfoo"),
+        ("[{requirement: a, weight: 1}]", "autorubric"),
+        ("sections: [{criteria: [{requirement: a, weight: 1}]}]", "autorubric"),
+        ("rubrics: [{criterion: a, points: 5, tags: []}]", "healthbench"),
+        ("[{prompt: [], rubrics: [{criterion: a, points: -5}]}]", "healthbench"),
+        ("rubric: {sections: []}", "autorubric"),
+        ("paper: a\ntree: {sub_tasks: []}", "paperbench"),
+        ("id: a\nrequirements: b\nweight: 1\nsub_tasks: []", "paperbench"),
+        ("hello: world", ""),
+        ("[1, 2]", ""),
+    ],
+)
+def test_a_format_is_recognised_by_its_keys(text: str, format_: str) -> None:
+    """And where none is, it says so."""
+    assert recognise(_plain(text)).format == format_
+
+
+def test_a_file_of_no_known_format_says_why() -> None:
+    """And what could be named."""
+    (problem,) = problems("hello: world\n")
+    assert problem == (
+        f"s.yaml:1:1: this is no suite of a known format: its keys are hello; name one with format=: {', '.join(FORMATS)}"
+    )
+
+
+def test_an_unknown_format_is_refused() -> None:
+    """With what was meant."""
+    with pytest.raises(DefinitionError, match="did you mean 'promptfoo'"):
+        loads_suite("a: 1", "promptfo")
+    with pytest.raises(DefinitionError, match="cannot write 'agentv-1'"):
+        convert(Suite(), "agentv-1")
+
+
+def test_a_suite_of_lines_has_a_case_a_line(tmp_path: Path) -> None:
+    """A JSONL file is the tests of a suite, and each knows its line."""
+    file = tmp_path / "tests.jsonl"
+    file.write_text('{"id": "a", "input": "q", "assert": ["x"]}\n\n{"id": "b", "input": "q", "assert": ["y"]}\n')
+    suite = load_suite(file)
+    assert [(case.id, case.place.line if case.place else 0) for case in suite] == [("a", 1), ("b", 3)]
+
+
+# -- anchors, aliases, merge keys --------------------------------------------------------------------------
+
+SHARED = """\
+suite: x
+metadata: {house: &house {criteria: [Is polite]}, base: &base {input: Hi, rubric: *house}}
+cases:
+  - {id: a, rubric: *house}
+  - {<<: *base, id: b, input: Ho}
+  - {id: c, <<: [*base, {context: C}]}
+"""
+
+
+def test_a_suite_may_repeat_itself() -> None:
+    """Anchors, aliases and merge keys are read; a key of its own wins over a merged one."""
+    polite = Rubric().expects("Is polite")
+    assert [evolve(case, place=None) for case in loads_suite(SHARED)] == [
+        Case("a", polite),
+        Case("b", polite, input="Ho"),
+        Case("c", polite, input="Hi", context="C"),
+    ]
+
+
+_BOMB = "suite: x\na0: &a0 [1, 1]\n" + "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 12))
+_MERGES = "a0: &a0 {x: 1}\n" + "".join(
+    f"a{n}: &a{n} {{<<: *a{n - 1}, p{n}: *a{n - 1}, q{n}: *a{n - 1}}}\n" for n in range(1, 60)
+)
+_DEEP = "a0: &a0 [1]\n" + "".join(f"a{n}: &a{n} [[[[*a{n - 1}]]]]\n" for n in range(1, 90))
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        (_BOMB, "has at most"),
+        (_MERGES, "has at most"),
+        (_DEEP, "nest more than"),
+        ("suite: &a {b: *a}", "stands within what it repeats"),
+        ("suite: *b", "no anchor &b stands above"),
+        ("suite: x\ncases: [{<<: 5}]", "merge keys"),
+        ("suite: !!python/object:os.system x", "tags"),
+    ],
+    ids=["bomb", "merges", "deep", "itself", "unknown", "no mapping", "tag"],
+)
+def test_what_repeats_counts_each_time(text: str, problem: str) -> None:
+    """Alias bombs, merge bombs and circles end at the limits."""
+    assert any(problem in told for told in problems(text, "native"))
+
+
+def test_converting_to_the_native_format_names_what_the_file_did_not_say_to_us() -> None:
+    """What its loader warned of is lost in what is written too."""
+    suite = Suite("x", [Case("a", Rubric(criteria=[Criterion("y")]))])
+    assert convert(suite).dropped == ()
+    assert str(convert(suite)) == dumps_suite(suite)

@@ -1,0 +1,102 @@
+"""Deterministic assertions as checks, and the shorthand for assertions in tables."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from rubric.checks import Contains, ContainsAll, ContainsAny, Equals, FitsSchema, IsJSON, Matches, StartsWith
+from rubric.criteria import Criterion
+from rubric.errors import DefinitionError
+from rubric.formats.assertions import check_of, is_known
+from rubric.formats.promptfoo.shorthand import assertion_of
+from rubric.judges import Judge
+from rubric.rubrics import Rubric
+from rubric.verbs import grade
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "check"),
+    [
+        ("contains", "a", Contains("a")),
+        ("contains", 3.0, Contains("3")),
+        ("icontains", 2.5, Contains("2.5", ignore_case=True)),
+        ("contains-any", 'a, "b, c"', ContainsAny(["a", "b, c"])),
+        ("icontains-all", ["a", 1], ContainsAll(["a", "1"], ignore_case=True)),
+        ("equals", "a", Equals("a")),
+        ("equals", {"a": 1}, FitsSchema({"const": {"a": 1}})),
+        ("regex", "a+", Matches("a+")),
+        ("starts-with", "a", StartsWith("a")),
+        ("is-json", None, IsJSON()),
+        ("is-json", '{"type": "array"}', FitsSchema({"type": "array"})),
+    ],
+)
+def test_a_deterministic_assertion_is_a_check(kind: str, value: Any, check: object) -> None:
+    """Types that code decides become checks; numbers stand for their text, one text with commas for several."""
+    assert check_of(kind, value) == check
+    assert is_known(f"not-{kind}")
+
+
+def test_a_type_that_is_not_known_is_no_check() -> None:
+    """The caller decides what becomes of it."""
+    assert check_of("similar", "a") is None
+    assert not is_known("similar")
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [
+        ("contains", True),
+        ("contains", ""),
+        ("contains", None),
+        ("contains-any", []),
+        ("contains-any", {"a": 1}),
+        ("regex", "(?=a)"),
+        ("is-json", 7),
+        ("is-json", "{"),
+        ("is-json", {"type": "nothing"}),
+    ],
+)
+def test_a_value_that_a_type_cannot_have_is_refused(kind: str, value: Any) -> None:
+    """What is wrong is said as a definition error."""
+    with pytest.raises(DefinitionError):
+        check_of(kind, value)
+
+
+@pytest.mark.parametrize(
+    ("output", "schema", "holds"),
+    [
+        ('see {"a": 1}.', None, True),
+        ("[1] and {", None, True),
+        ("see {a: 1}", None, False),
+        ('[1] then {"a": 1}', {"type": "object"}, True),
+        ("[1]", {"type": "object"}, False),
+        ("{" * 5000, None, False),
+        ("[" * 5000, None, False),
+    ],
+)
+def test_json_may_stand_anywhere_in_an_output(output: str, schema: Any, holds: bool) -> None:
+    """`contains-json` finds a list or a mapping in prose, and gives up on what only begins like many."""
+    check = check_of("contains-json", schema)
+    assert check is not None
+    rubric = Rubric(criteria=[Criterion("x", answer=check)], threshold=None)
+    assert grade(output, rubric, Judge("offline")).passed == holds
+
+
+@pytest.mark.parametrize(
+    ("text", "assertion"),
+    [
+        ("grade: is polite ", {"type": "llm-rubric", "value": " is polite "}),
+        ("not-llm-rubric: is rude", {"type": "not-llm-rubric", "value": "is rude"}),
+        ("contains-any: a, b", {"type": "contains-any", "value": ["a", "b"]}),
+        ("similar(0.8): hi", {"type": "similar", "value": "hi", "threshold": 0.8}),
+        ("is-json", {"type": "is-json"}),
+        ("fn: output.length", {"type": "javascript", "value": " output.length"}),
+        ("file://check.py:f", {"type": "python", "value": "file://check.py:f"}),
+        ("Hello: world", {"type": "equals", "value": "Hello: world"}),
+    ],
+)
+def test_a_text_stands_for_an_assertion(text: str, assertion: dict[str, Any]) -> None:
+    """The type before the colon, or else the text that the output equals."""
+    assert assertion_of(text) == assertion

@@ -1,0 +1,192 @@
+"""A suite as a promptfoo configuration: it reads back as the suite, and what is dropped is told."""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rubric.candidates import ToolCall
+from rubric.checks import Contains, Holds
+from rubric.errors import LoadError
+from rubric.formats.documents import Document
+from rubric.formats.json_parsing import parse_json
+from rubric.formats.loading import Loading
+from rubric.formats.notes import Notes
+from rubric.formats.promptfoo import read, write
+from rubric.judges import Judge, Jury
+from rubric.rubrics import Rubric
+from rubric.suites.cases import Case
+from rubric.suites.suites import Suite
+from rubric.testing.strategies import any_texts, rubrics, texts
+
+
+def loads(config: Any, **loading: Any) -> Suite:
+    """Return the suite of a configuration that is given as data."""
+    root = parse_json(json.dumps(config), "promptfooconfig.json")
+    assert root is not None
+    notes = Notes(Document("promptfooconfig.json", root))
+    suite = read(notes, Loading(**loading))
+    notes.finish()
+    return suite
+
+
+# -- what promptfoo can hold ---------------------------------------------------------------------------------
+
+words = texts(12).filter(
+    lambda text: "{" not in text and "endraw" not in text and not text.strip().lower().startswith("file://")
+)
+scores = st.floats(0, 1).map(lambda value: round(value, 3))
+names = st.sampled_from(["topic", "question", "input", "n"])
+
+judged = st.fixed_dictionaries(
+    {"type": st.sampled_from(["llm-rubric", "not-llm-rubric"]), "value": words},
+    optional={
+        "threshold": scores,
+        "weight": st.sampled_from([1, 2, 0.5]),
+        "metric": st.sampled_from(["tone", "accuracy"]),
+        "provider": st.sampled_from(
+            ["openai:gpt-5", {"id": "anthropic:messages:claude-x", "config": {"temperature": 0.5}}]
+        ),
+        "rubricPrompt": st.sampled_from(
+            [
+                "Grade {{output}} by {{rubric}}",
+                [{"role": "user", "content": "{{ topic }} {{output}} {{input}} {% raw %}{{ n }}{% endraw %}"}],
+            ]
+        ),
+    },
+)
+decided = st.one_of(
+    st.builds(
+        lambda t, v: {"type": t, "value": v},
+        st.sampled_from(["contains", "icontains", "equals", "starts-with", "not-contains"]),
+        words,
+    ),
+    st.builds(
+        lambda t, v: {"type": t, "value": v},
+        st.sampled_from(["contains-any", "icontains-all"]),
+        st.lists(words, min_size=1, max_size=3),
+    ),
+    st.sampled_from(
+        [
+            {"type": "is-json"},
+            {"type": "not-is-json"},
+            {"type": "contains-json"},
+            {"type": "is-json", "value": {"type": "object"}},
+            {"type": "regex", "value": "a+"},
+            {"type": "similar"},
+            {"type": "equals", "value": {"a": 1}},
+        ]
+    ),
+)
+single = st.one_of(judged, decided)
+sets = st.fixed_dictionaries(
+    {
+        "type": st.just("assert-set"),
+        "assert": st.lists(
+            st.one_of(judged.map(lambda a: {k: v for k, v in a.items() if k != "provider"}), decided),
+            min_size=1,
+            max_size=3,
+        ),
+    },
+    optional={"threshold": scores, "weight": st.sampled_from([1, 3])},
+)
+tests = st.fixed_dictionaries(
+    {"assert": st.lists(st.one_of(single, single, sets), min_size=1, max_size=4)},
+    optional={
+        "description": words,
+        "vars": st.dictionaries(names, words, max_size=3),
+        "threshold": scores,
+        "providerOutput": any_texts(20),
+        "metadata": st.dictionaries(st.sampled_from("ab"), st.integers(0, 3), max_size=2),
+        "options": st.fixed_dictionaries({}, optional={"provider": st.just("openai:gpt-5-mini")}),
+    },
+)
+configs = st.fixed_dictionaries(
+    {"tests": st.lists(tests, min_size=1, max_size=3)},
+    optional={
+        "description": words,
+        "prompts": st.sampled_from(
+            [["About {{topic}}"], ["{{question}}"], ['[{"role": "user", "content": "{{question}}"}]']]
+        ),
+    },
+)
+
+
+@settings(deadline=None, max_examples=60)
+@given(configs)
+def test_what_promptfoo_holds_reads_back_as_it_was(config: dict[str, Any]) -> None:
+    """A suite that came from promptfoo is written so that it reads back as the same suite."""
+    suite = loads(config)
+    written, dropped = write(suite)
+    assert dropped == []
+    assert loads(written) == suite
+
+
+@settings(deadline=None, max_examples=40)
+@given(rubrics())
+def test_whatever_is_dropped_is_told_with_its_case(rubric: Rubric) -> None:
+    """Any rubric is written, or said to be dropped; what is written loads."""
+    if not rubric.judged:
+        return
+    suite = Suite("any", [Case("only", rubric)])
+    written, dropped = write(suite)
+    assert all(sentence.startswith("The case 'only': ") for sentence in dropped)
+    if written["tests"]:
+        loads(written)
+    else:
+        assert dropped
+
+
+def test_what_promptfoo_lacks_is_told_for_each_case() -> None:
+    """Juries, functions, gates, reference answers and tool calls are dropped, a sentence each."""
+    rubric = (
+        Rubric("r", threshold=0.7).requires("Is polite").checks(Holds(bool), id="fn").checks(Contains("a"), id="named")
+    )
+    case = Case(
+        "c", rubric, judge=Jury("openai/gpt-5", 3), reference="ref", tool_calls=[ToolCall("search")], input="Hi"
+    )
+    written, dropped = write(Suite("s", [case], judge=Judge("openai/gpt-5", temperature=0.1, timeout=5)))
+    (test,) = written["tests"]
+    assert written["defaultTest"]["options"]["provider"]["config"] == {"temperature": 0.1}
+    assert test["vars"] == {"case_input": "Hi"}
+    assert [a["type"] for a in test["assert"]] == ["llm-rubric", "contains"]
+    said = "\n".join(dropped)
+    for what in ("required", "'fn'", "Jury", "reference", "tool_calls", "timeout"):
+        assert what in said
+
+
+@pytest.mark.parametrize(
+    "text", ["{{ a }}", "{% raw %}", "{# a #} b", "file://x.txt", "a\n{{b}}\n", "{% endraw %} {{ a }}"]
+)
+def test_texts_that_look_like_templates_stay_texts(text: str) -> None:
+    """A rubric's text is shown as it is, whatever it looks like."""
+    suite = Suite("s", [Case("c", Rubric.of(text, threshold=None)), Case("d", Rubric.of("x", threshold=None))])
+    written, dropped = write(suite)
+    assert dropped == []
+    assert loads(written).cases[0].rubric.text == text
+
+
+spoilt: st.SearchStrategy[Any] = st.sampled_from(
+    [None, True, 0, -1, "", " ", "x", "file://../x", "{{", "{% raw %}", [], {}, [1], {"a": 1}, [[]], "[{}]"]
+)
+
+
+@settings(deadline=None, max_examples=60)
+@given(configs, st.data())
+def test_a_spoilt_configuration_is_read_or_refused(config: dict[str, Any], data: st.DataObject) -> None:
+    """Whatever stands in a place, the file loads or is refused as a file."""
+    place: Any = config
+    while True:
+        keys = list(place) if isinstance(place, dict) else list(range(len(place)))
+        key = data.draw(st.sampled_from(keys))
+        if not place[key] or not isinstance(place[key], dict | list) or data.draw(st.integers(0, 3)) == 0:
+            break
+        place = place[key]
+    place[key] = data.draw(spoilt)
+    with suppress(LoadError):
+        loads(config)

@@ -1,0 +1,146 @@
+"""The reporters for people: text at a terminal, and Markdown."""
+
+from __future__ import annotations
+
+import io
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+from attrs import evolve
+from hypothesis import given, settings
+from markdown_it import MarkdownIt
+
+from rubric.suites.reporters import markdown, pretty
+from rubric.suites.reports import Report
+from tests.reports import DEFERRED, FAILED, NASTY, PASSED, REPORT, UNGRADED, reports
+
+if TYPE_CHECKING:
+    from markdown_it.token import Token
+
+HEADS = re.compile(r"^[✓✗?-] (passed|failed|ungraded|deferred)", re.MULTILINE)
+
+
+class Terminal(io.StringIO):
+    """A file that says that it is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+# -- at a terminal ---------------------------------------------------------------------------------------
+
+
+@given(reports)
+@settings(max_examples=25)
+def test_any_report_is_text_with_a_line_for_each_case(report: Report) -> None:
+    """Nothing in it is taken for markup, and nothing steers a terminal."""
+    text = report.render()
+    assert [match[1] for match in HEADS.finditer(text)] == [row.status for row in report]
+    assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]", text)
+    text.encode()
+
+
+def test_a_line_shows_the_score_on_its_scale_and_the_lines_beneath_what_went_wrong() -> None:
+    """Gates, criteria that fell short, quotes that are false, votes, and what could not be judged."""
+    text = Report("s", (FAILED,)).render()
+    assert "✗ failed    3.5/5     late\n" in text
+    for words in ("gates that failed: refund", "scored 0.62, needs 0.80", "0.00  refund  gate failed", "“x” (not found)",
+                  "0.50  style", "abstained  year", "one: 0.70 fail", "two: no score ungraded"):  # fmt: skip
+        assert words in text
+    assert "answers" not in text
+
+
+def test_what_is_ungraded_shows_its_bounds_and_what_is_deferred_its_reason() -> None:
+    """Neither is shown as a score of 0."""
+    text = Report("s", (UNGRADED, DEFERRED)).render()
+    assert "? ungraded  0.20..0.90  limited\n    429\n      unjudged  b\n          rate_limited: 429\n" in text
+    assert "- deferred            serverless\n    there is no server\n" in text
+    assert "deferred cases count as error" in text
+
+
+def test_the_summary_counts_cases_calls_tokens_and_cost() -> None:
+    """The last line is what people look for."""
+    assert (
+        "1 passed, 1 failed, 1 ungraded, 1 deferred, 14 calls, 12400 + 2210 tokens, $0.0187, 2.5 s\n" in REPORT.render()
+    )
+
+
+def test_there_is_colour_on_a_terminal_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A log file has none."""
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    assert "\x1b" not in REPORT.render()
+    monkeypatch.delenv("FORCE_COLOR")
+    terminal, file = Terminal(), io.StringIO()
+    pretty.show(REPORT, terminal)
+    pretty.show(REPORT, file)
+    assert "\x1b[" in terminal.getvalue()
+    assert file.getvalue() == REPORT.render()
+
+
+# -- Markdown --------------------------------------------------------------------------------------------
+
+
+def tokens(text: str) -> list[Token]:
+    """Return what a Markdown parser finds, in line and in blocks."""
+    found = MarkdownIt("commonmark").enable("table").parse(text)
+    return [token for block in found for token in (block, *(block.children or ()))]
+
+
+@given(reports)
+@settings(max_examples=25)
+def test_any_report_is_markdown_with_a_row_for_each_case_and_a_section_for_each_that_did_not_pass(
+    report: Report,
+) -> None:
+    """No text leaves its cell, and none becomes a link, an image or HTML of its own."""
+    found = tokens(report.render("md"))
+    kinds = [token.type for token in found]
+    sections = [row for row in report if row.status != "passed"]
+    assert [token.tag for token in found if token.type == "heading_open"] == ["h2"] + ["h3"] * len(sections)
+    first = found[: kinds.index("table_close")] if len(report) else []
+    assert sum(token.type == "tr_open" for token in first) == (len(report) + 1 if len(report) else 0)
+    assert sum(token.type == "fence" for token in found) == sum(bool(row.output) for row in sections)
+    assert not {"link_open", "image", "code_inline", "em_open", "bullet_list_open", "ordered_list_open"} & set(kinds)
+    html = {token.content.strip() for token in found if token.type in ("html_inline", "html_block")}
+    assert html <= {"<!-- -->", "<details><summary>candidate</summary>", "</details>"}
+
+
+@pytest.mark.parametrize("text", NASTY)
+def test_a_candidate_cannot_leave_its_fence(text: str) -> None:
+    """However many backticks it has."""
+    row = evolve(FAILED, output=f"````\n{text}\n`````\n</details>")
+    (fence,) = [token for token in tokens(Report("s", (row,)).render("md")) if token.type == "fence"]
+    assert "</details>" in fence.content
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("@team", "@<!-- -->team"),
+        ("fixes #12", "fixes #<!-- -->12"),
+        ("https://x.example", "https&#58;//x.example"),
+        ("www.x.example", "www&#46;x.example"),
+        ("<b>", "&lt;b&gt;"),
+        ("a|b", "a\\|b"),
+    ],
+)
+def test_nobody_is_called_and_nothing_is_linked(text: str, shown: str) -> None:
+    """A comment on a merge request notifies no one that a candidate names."""
+    assert markdown.plain(text) == shown
+
+
+def test_the_markdown_holds_the_table_the_reasons_and_the_votes() -> None:
+    """Who reads the job summary sees why."""
+    text = REPORT.render("md")
+    for words in ("## support: 1 passed, 1 failed, 1 ungraded, 1 deferred", "| late | ❌ failed | 3.5/5, needs 0.80 |",
+                  "| limited | ⚠️ ungraded | 0.20 to 0.90 |", "| refund | 0.00, gate failed | It promises it all. |",
+                  "| two | no score | ungraded |", "> **warning:** a.yaml:3:1: x"):  # fmt: skip
+        assert words in text
+
+
+def test_a_report_shows_itself_in_a_notebook() -> None:
+    """As Markdown."""
+    assert REPORT._repr_markdown_() == REPORT.render("md")
+    assert "✅ passed" in Report("s", (PASSED,))._repr_markdown_()

@@ -1,0 +1,439 @@
+"""Every recorded case of AgentV's: the same file and the same replies come to the same score and verdict."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from attrs import define
+
+from rubric import Criterion, Grade, Judge, Levels, Rubric, Ungraded, YesNo
+from rubric.checks import Unsupported
+from rubric.drivers.running import run
+from rubric.errors import LoadError, ModelError
+from rubric.exchanges import Ask, Failure, Reply
+from rubric.grading.flow import flow
+from tests.agentv import graders_of, loads
+
+CASES = Path(__file__).parents[2] / "shared" / "upstream_cases.json"
+THRESHOLD = 0.8
+GENERATIONS = ("agentv-1", "agentv-1.5", "agentv-2")
+
+pytestmark = pytest.mark.skipif(not CASES.is_file(), reason="the recorded cases are not beside this checkout")
+
+
+def _cases() -> list[dict[str, Any]]:
+    recorded = json.loads(CASES.read_text(encoding="utf-8")) if CASES.is_file() else []
+    return [case for case in recorded if case["format"] in GENERATIONS]
+
+
+def _expected(case: dict[str, Any]) -> dict[str, Any]:
+    expected: dict[str, Any] = case["expected"]
+    return expected
+
+
+def _items(case: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the items as AgentV parsed them, with the `required` that the file has and generation 2 drops."""
+    raw = {item["id"]: item for item in _walk(case["rubric"]) if "id" in item}
+    parsed = [item for grader in _expected(case).get("parsed") or [] for item in grader.get("rubrics", [])]
+    kept = ("required", "min_score")
+    return [{**{k: raw.get(i["id"], {})[k] for k in kept if k in raw.get(i["id"], {})}, **i} for i in parsed]
+
+
+def _walk(part: Any) -> Iterator[dict[str, Any]]:
+    if isinstance(part, dict):
+        yield part
+    for inner in part.values() if isinstance(part, dict) else part if isinstance(part, list) else ():
+        yield from _walk(inner)
+
+
+# -- what we do otherwise, on purpose --------------------------------------------------------------------
+
+
+def _says_text_for_a_value(case: dict[str, Any]) -> bool:
+    said = json.dumps(case["judge_replies"]).replace("\\", "")
+    return any(f'"{key}": "{value}' in said or f'"{key}":"{value}' in said for key, value in _AS_TEXT)
+
+
+_AS_TEXT = [("satisfied", v) for v in ("true", "false")] + [("score", d) for d in "0123456789"]
+
+
+def _leaves_reasoning_out(case: dict[str, Any]) -> bool:
+    replies = [reply for reply in case["judge_replies"] if isinstance(reply, dict) and "checks" in reply]
+    return any(
+        "overall_reasoning" not in reply or any("reasoning" not in check for check in reply["checks"])
+        for reply in replies
+    )
+
+
+def _repeats_an_id(case: dict[str, Any]) -> bool:
+    replies = [reply for reply in case["judge_replies"] if isinstance(reply, dict) and "checks" in reply]
+    return any(len({c.get("id") for c in reply["checks"]}) < len(reply["checks"]) for reply in replies)
+
+
+def _is_near_json(case: dict[str, Any]) -> bool:
+    """Say whether a reply is a text with an object in it that is no strict JSON from its first brace to its last."""
+    return any(isinstance(reply, str) and not _is_json(reply) for reply in case["judge_replies"])
+
+
+def _is_json(reply: str) -> bool:
+    try:
+        json.loads(reply[reply.find("{") : reply.rfind("}") + 1])
+    except ValueError:
+        return False
+    return True
+
+
+def _asks_too_much_of_a_grader(case: dict[str, Any]) -> bool:
+    scores = [part["min_score"] for part in _walk(case["rubric"]) if "type" in part and "min_score" in part]
+    return any(not isinstance(score, int | float) or not 0 < score <= 1 for score in scores)
+
+
+def _has_two_objects(case: dict[str, Any]) -> bool:
+    decoder = json.JSONDecoder()
+    for reply in case["judge_replies"]:
+        if isinstance(reply, str) and "{" in reply:
+            try:
+                _, end = decoder.raw_decode(reply, reply.index("{"))
+            except ValueError:
+                continue
+            if "{" in reply[end:]:
+                return True
+    return False
+
+
+def _leaves_a_criterion_out(case: dict[str, Any]) -> bool:
+    parsed = [grader for grader in _expected(case).get("parsed") or [] if "rubrics" in grader]
+    replies = [reply for reply in case["judge_replies"] if isinstance(reply, dict) and "checks" in reply]
+    pairs = zip(parsed, replies, strict=False)
+    return any({i["id"] for i in g["rubrics"]} - {c.get("id") for c in r["checks"]} for g, r in pairs)
+
+
+def _fails_a_required_grader(case: dict[str, Any]) -> bool:
+    return any(grader.get("required") for grader in _expected(case).get("parsed") or [])
+
+
+def _mixes_modes(case: dict[str, Any]) -> bool:
+    return any(
+        len({"score_ranges" in item for item in grader["rubrics"]}) > 1
+        for grader in _expected(case).get("parsed") or []
+        if "rubrics" in grader
+    )
+
+
+def _is_judge_failure(case: dict[str, Any]) -> bool:
+    return _expected(case).get("verdict") == "skip" or _expected(case).get("error") == "judge_parse_failure"
+
+
+def _has_a_gate_on_a_checklist_item(case: dict[str, Any]) -> bool:
+    return any("min_score" in item and "score_ranges" not in item for item in _items(case))
+
+
+def _gates_a_level(case: dict[str, Any]) -> bool:
+    return any(item.get("required") and "score_ranges" in item for item in _items(case))
+
+
+def _has_one_id_twice(case: dict[str, Any]) -> bool:
+    items = [grader.get("rubrics", []) for grader in _expected(case).get("parsed") or []]
+    return any(len({item["id"] for item in part}) < len(part) for part in items)
+
+
+def _has_a_negative_weight(case: dict[str, Any]) -> bool:
+    return any(item["weight"] < 0 for item in _items(case))
+
+
+def _gives_texts_to_a_rubric_evaluator(case: dict[str, Any]) -> bool:
+    lists = [entry.get("rubrics", []) for entry in case["rubric"].get("evaluators", [])]
+    return any(isinstance(item, str) for items in lists for item in items)
+
+
+Rule = tuple[Callable[[dict[str, Any]], bool], str, str]
+"""A predicate on a recorded case; what ours comes to; why."""
+
+DEVIATIONS: dict[str, Rule] = {
+    "numbers and booleans as text": (
+        _says_text_for_a_value,
+        "read",
+        "A judge that writes true or 0.8 in quotes has said what it means; AgentV asks again, or skips the grader.",
+    ),
+    "several objects in a reply": (
+        _has_two_objects,
+        "ungraded",
+        "Two verdicts that disagree are an unreadable reply. AgentV fails to parse it, too, and scores 0.",
+    ),
+    "near-JSON": (
+        _is_near_json,
+        "either",
+        "Trailing commas, single quotes and bare words are repaired where nothing has to be guessed; else unreadable.",
+    ),
+    "a reply without its reasoning": (
+        _leaves_reasoning_out,
+        "either",
+        "A verdict counts without its reason; AgentV's generation 2 wants both, and falls back to another score.",
+    ),
+    "an id that the judge repeats": (
+        _repeats_an_id,
+        "either",
+        "Verdicts that disagree are unreadable; AgentV counts a repeated one twice.",
+    ),
+    "a min_score that no score can meet": (
+        _asks_too_much_of_a_grader,
+        "refused",
+        "A grader's min_score outside of (0, 1] is an error; AgentV ignores it in silence.",
+    ),
+    "an omitted criterion": (
+        _leaves_a_criterion_out,
+        "ungraded",
+        "A criterion that the judge left out is asked for again and then unjudged; AgentV drops it from the mean.",
+    ),
+    "a failed judge": (
+        _is_judge_failure,
+        "ungraded",
+        "A judge that failed is never a verdict; AgentV skips the grader, and scores 0 if none is left.",
+    ),
+    "an id that stands twice": (_has_one_id_twice, "refused", "AgentV lets the last definition win."),
+    "a negative weight": (_has_a_negative_weight, "refused", "AgentV checks the weights of graders only."),
+    "texts in a rubric evaluator": (
+        _gives_texts_to_a_rubric_evaluator,
+        "read",
+        "The page on the rubric evaluator shows texts as items; AgentV's code of that time skips them.",
+    ),
+    "criteria of both kinds": (
+        _mixes_modes,
+        "own mode",
+        "Each criterion is answered in its own way; AgentV has all scored 0 to 10 as soon as one has bands.",
+    ),
+    "min_score on a checklist item": (
+        _has_a_gate_on_a_checklist_item,
+        "gates",
+        "A gate that is written down gates; AgentV stores it and ignores it.",
+    ),
+    "required on an item with bands": (
+        _gates_a_level,
+        "gates",
+        "It gates at its min_score, else at the threshold (generation 1.5: at 10 of 10); generation 2 ignores it.",
+    ),
+    "a required grader": (
+        _fails_a_required_grader,
+        "score is reported",
+        "It fails the case, and the score stays the mean; AgentV reports 0.",
+    ),
+}
+"""Where we part from AgentV on purpose, by name: which cases, how ours come out, and why."""
+
+
+def _outcomes(case: dict[str, Any]) -> set[str]:
+    return {how for applies, how, _ in DEVIATIONS.values() if applies(case)}
+
+
+# -- the adapter -----------------------------------------------------------------------------------------
+
+
+@define
+class Recorded:
+    """A judge that says what was recorded, one reply after the other; the last one again when they run out."""
+
+    replies: list[Any]
+    asked: int = 0
+
+    async def answer(self, ask: Ask) -> Reply:
+        """Return the next reply, in the form that was asked for."""
+        said = self.replies[min(self.asked, len(self.replies) - 1)]
+        self.asked += 1
+        if isinstance(said, dict) and "__error" in said:
+            raise ModelError(Failure("transport", str(said["__error"])))
+        return Reply(said if isinstance(said, str) and not _is_checks(said) else _translated(said, ask))
+
+
+def _is_checks(text: str) -> bool:
+    try:
+        return "checks" in json.loads(text)
+    except ValueError:
+        return False
+
+
+def _translated(said: Any, ask: Ask) -> str:
+    """Return a reply in our form: `verdicts` for `checks`, or the one entry that is asked for."""
+    data = json.loads(said) if isinstance(said, str) else said
+    if "checks" not in data:
+        return json.dumps(data)
+    if len(ask.criteria) > 1:
+        asked = {c.id: c for c in ask.criteria}
+        return json.dumps({"verdicts": [_by_mode(e, asked.get(e.get("id"))) for e in data["checks"]]})
+    (criterion,) = ask.criteria
+    entry: dict[str, Any] = next((e for e in data["checks"] if e.get("id") == criterion.id), {})
+    return json.dumps(_by_mode(entry, criterion))
+
+
+def _by_mode(entry: dict[str, Any], criterion: Criterion | None) -> dict[str, Any]:
+    """Return an entry for the criterion's own kind: a yes/no item that AgentV scored 0 to 10 is met from 7."""
+    if criterion is not None and not isinstance(criterion.answer, Levels) and "satisfied" not in entry:
+        return {**entry, "satisfied": entry["score"] >= 7} if "score" in entry else entry
+    return entry
+
+
+def _file(case: dict[str, Any]) -> dict[str, Any]:
+    """Return a file of the case's generation around what was recorded."""
+    part = case["rubric"]
+    if case["format"] == "agentv-1":
+        test: dict[str, Any] = {"id": "t1", "input": "Q", "expected_outcome": "Answers well"}
+        test |= {"execution": {"evaluators": part["evaluators"]}} if "evaluators" in part else part
+        return {"evalcases": [test]}
+    return {"tests": [{"id": "t1", "input": "Q", **part}]}
+
+
+def _graded(case: dict[str, Any]) -> tuple[Grade | Ungraded, Recorded, Rubric]:
+    suite = loads(_file(case), required=True)
+    assert suite.format == case["format"]
+    (loaded,) = suite
+    recorded = Recorded(case["judge_replies"] or [{}])
+    judge = Judge(recorded, per_call="all", repairs=3, retries=2, timeout=5)
+    steps = flow(loaded.responding(case["candidate"]), loaded.rubric, judge)
+    return asyncio.run(run(steps, concurrency=1)), recorded, loaded.rubric
+
+
+ERRORS: dict[str, tuple[str, ...]] = {
+    "ranges_overlap": ("overlap",),
+    "ranges_shorthand_start": ("start at 0",),
+    "ranges_coverage": ("leave out the scores",),
+    "ranges_incomplete": ("leave out the scores",),
+    "ranges_bounds": ("0 to 10",),
+    "ranges_integer": ("whole numbers",),
+    "ranges_min_gt_max": ("lower end",),
+    "range_not_pair": ("list of two numbers",),
+    "range_outcome": ("needs an `outcome`",),
+    "ranges_not_array_or_map": ("expected a map", "list of {score_range"),
+    "min_score_out_of_range": ("expected a number above 0 to 1",),
+    "required_min_score_invalid": ("whole number", "from 0 to 10"),
+    "removed_field": ("removed", "any more"),
+    "unsupported_type": ("unsupported",),
+    "weight_invalid": ("expected a number from 0",),
+}
+"""Kinds of AgentV's errors, and what one of ours must say for each."""
+
+
+def _says(kind: str, message: str) -> bool:
+    known = next((words for name, words in ERRORS.items() if kind.startswith(name)), ())
+    return not known or any(word in message for word in known)
+
+
+@pytest.mark.parametrize("case", [c for c in _cases() if _expected(c)["error"] not in (None, "judge_parse_failure")],
+                         ids=lambda case: case["id"])  # fmt: skip
+def test_what_agentv_refuses_is_refused(case: dict[str, Any]) -> None:
+    """A file that AgentV refuses has an error with its place, and of the same kind."""
+    with pytest.raises(LoadError) as caught:
+        loads(_file(case))
+    assert any(_says(_expected(case)["error"], p.message) for p in caught.value.problems), str(caught.value)
+    assert all(p.line and p.column and p.path for p in caught.value.problems)
+
+
+@pytest.mark.parametrize("case", [c for c in _cases() if _expected(c)["error"] in (None, "judge_parse_failure")],
+                         ids=lambda case: case["id"])  # fmt: skip
+def test_a_recorded_case_comes_out_alike(case: dict[str, Any]) -> None:
+    """Score, verdict, items and calls are AgentV's, but for what `DEVIATIONS` names."""
+    outcomes = _outcomes(case)
+    if "refused" in outcomes:
+        with pytest.raises(LoadError):
+            loads(_file(case))
+        return
+    result, recorded, rubric = _graded(case)
+    if _expected(case).get("no_grader"):
+        assert "read" in outcomes or _is_default(rubric)
+    elif "either" in outcomes:
+        assert isinstance(result, Ungraded) or result.score > 0 or _says_no(case)
+    elif "read" in outcomes:
+        assert isinstance(result, Grade)
+    elif "ungraded" in outcomes:
+        assert isinstance(result, Ungraded)
+    else:
+        assert isinstance(result, Grade), result
+        _compare(case, result, outcomes)
+        assert recorded.asked == _expected(case)["judge_calls"]
+    _compare_items(case, rubric)
+
+
+def _is_default(rubric: Rubric) -> bool:
+    """A test whose only grader holds nothing is judged by its criteria, if it has any, or by nobody."""
+    return [criterion.text for criterion in rubric.criteria] in (["Answers well"], [str(Unsupported("no grader"))])
+
+
+def _says_no(case: dict[str, Any]) -> bool:
+    """Say whether some reply has a no, or a 0, in it, which a score of 0 must come from."""
+    said = json.dumps(case["judge_replies"]).casefold()
+    return "false" in said or any(f"score{quote}: {zero}" in said for quote in ('"', '\\"') for zero in ("0", "0.0"))
+
+
+def _compare(case: dict[str, Any], result: Grade, outcomes: set[str]) -> None:
+    expected = _expected(case)
+    if "own mode" not in outcomes and "score is reported" not in outcomes:
+        assert result.score == pytest.approx(expected["case_score"], abs=1e-9)
+    if "own mode" in outcomes:
+        return
+    assert result.passed == _passes(case)
+    if case["format"] == "agentv-1" and not result.gates and "float_artifact" not in expected:
+        assert result.verdict == expected["verdict"]
+    if "criteria_passed" in expected and len(expected["criteria_passed"]) == len(result.findings):
+        _compare_criteria(expected["criteria_passed"], result)
+
+
+def _passes(case: dict[str, Any]) -> bool:
+    """
+    Return whether ours must pass.
+
+    As AgentV's case does, and its grader (whose gates AgentV loses when it computes the case anew), and where a gate
+    that AgentV knows of but does not apply holds. 0.8 that a float made 0.7999... meets 0.8.
+    """
+    expected = _expected(case)
+    if "case fail" in case.get("proposed", ""):
+        return False
+    if any("rubrics" in grader for grader in expected.get("parsed") or []):
+        return expected["case_score"] >= THRESHOLD - 1e-9 and not _is_gated(case)
+    return bool(expected["case_verdict"] == "pass" and expected["verdict"] != "fail")
+
+
+def _is_gated(case: dict[str, Any]) -> bool:
+    replies = [json.loads(r) if isinstance(r, str) else r for r in case["judge_replies"]]
+    said = {check["id"]: check for reply in replies for check in reply.get("checks", [])}
+    return any(_fails(item, said[item["id"]], case["format"]) for item in _items(case) if item["id"] in said)
+
+
+def _fails(item: dict[str, Any], check: dict[str, Any], generation: str) -> bool:
+    """Say whether an item's gate fails: at its own value, else at 10 of 10 in generation 1.5, else at the threshold."""
+    value = check["score"] / 10 if "score" in check else float(check["satisfied"])
+    default = 1.0 if generation == "agentv-1.5" else THRESHOLD
+    gate = item.get("min_score") or item.get("required_min_score", 0) / 10 or (default if item.get("required") else 0)
+    return bool(value < gate - 1e-9)
+
+
+def _compare_criteria(passed: list[bool], result: Grade) -> None:
+    """A level counts as passed from 7, in AgentV's report, where no gate fails it."""
+    for criterion, met in zip(result.rubric.judged, passed, strict=True):
+        least = 0.7 if isinstance(criterion.answer, Levels) else 1
+        if isinstance(criterion.answer, YesNo | Levels):
+            ours = result.contributions[criterion.id] >= least - 1e-9 and criterion.id not in result.gates
+            assert ours == met, criterion.id
+
+
+def _compare_items(case: dict[str, Any], rubric: Rubric) -> None:
+    graders = [grader for grader in graders_of(rubric) if isinstance(grader, Rubric)]
+    for ours, theirs in zip(graders, _expected(case).get("parsed") or [], strict=False):
+        items = theirs.get("rubrics")
+        if items is None:
+            continue
+        assert [c.id for c in ours.criteria] == [item["id"] for item in items]
+        assert [c.weight for c in ours.criteria] == [item["weight"] for item in items]
+        required = {item["id"]: item.get("required", False) for item in _items(case)}
+        assert {c.id: c.required for c in ours.criteria}.items() <= required.items()
+        assert [isinstance(c.answer, Levels) for c in ours.criteria] == ["score_ranges" in item for item in items]
+
+
+@pytest.mark.parametrize("name", DEVIATIONS)
+def test_a_deviation_has_a_known_outcome_and_a_reason(name: str) -> None:
+    """Whoever parts from AgentV says how, and why."""
+    _, how, why = DEVIATIONS[name]
+    assert how in ("read", "either", "ungraded", "refused", "own mode", "gates", "score is reported")
+    assert why.endswith(".")

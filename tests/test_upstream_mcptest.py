@@ -1,0 +1,217 @@
+"""mcptest's files and distilled cases, read from files as mcptest has them, and graded."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from attrs import evolve
+
+from rubric import Grade, Judge, Jury, LoadError, NotApplicable, Panel, Scored, Ungraded, plan
+from rubric.formats.loading import Loading
+from rubric.formats.mcptest import read, write
+from rubric.formats.notes import Notes
+from rubric.formats.parsing import parse
+from rubric.formats.writing import to_yaml
+from rubric.judges import Bench
+from rubric.rubrics import WHOLE
+from rubric.suites.cases import Case
+from rubric.suites.suites import Suite
+from rubric.testing import Says, ScriptedModel
+
+from .drive import drive
+
+_SHARED = Path(__file__).parents[2] / "shared"
+_FILE = _SHARED / "upstream_cases.json"
+_CORPUS = _SHARED / "corpus" / "mcptest"
+
+
+def loaded(text: str) -> tuple[Suite, Notes]:
+    """Return the suite of *text*, and the notes; a `LoadError` if something is wrong."""
+    notes = Notes(parse(text, "evals.yml"))
+    suite = read(notes, Loading())
+    notes.finish()
+    return suite, notes
+
+
+# -- the corpus --------------------------------------------------------------------------------------------
+
+
+def _files() -> list[Any]:
+    if not _CORPUS.is_dir():
+        return [pytest.param(None, marks=pytest.mark.skip("the corpus is not beside this checkout"))]
+    return [pytest.param(path, id=path.name) for path in sorted(_CORPUS.glob("*.y*ml"))]
+
+
+@pytest.mark.parametrize("path", _files())
+def test_a_file_of_the_corpus_loads_and_names_what_it_leaves_out(path: Path) -> None:
+    """Every file has a case, and each block that is not about rubrics a warning of its own."""
+    suite, notes = loaded(path.read_text("utf-8"))
+    blocks = {*notes.data()} - {"evals", "rubrics"}
+    assert len(suite) >= 1
+    assert {problem.path for problem in notes.warnings} == blocks
+
+
+@pytest.mark.parametrize("path", _files())
+def test_a_file_of_the_corpus_survives_being_written_and_read_again(path: Path) -> None:
+    """The cases of evals are the same; only a matcher's own call of a tool has no place in an eval."""
+    suite, _ = loaded(path.read_text("utf-8"))
+    data, dropped = write(suite)
+    again, _ = loaded(to_yaml(data))
+    assert again.cases == tuple(evolve(case, metadata={}) for case in suite)
+    assert len(dropped) == sum(bool(case.metadata) for case in suite)
+
+
+# -- the distilled cases -----------------------------------------------------------------------------------
+
+_SAID = {
+    "criteria_and_tree": "criteria or tree, not both",
+    "duplicate_name": "belongs to .* already",
+    "empty_panel": "at least one judge",
+    "invalid_consensus": "consensus: expected a finite number above 0 to 1",
+    "invalid_likert": "runs upwards",
+    "invalid_when": "expected one of contains and regex",
+    "missing_description": "the key 'description' is missing",
+    "no_criteria_or_tree": "nothing to grade by",
+    "panel_and_jury": "not both",
+    "ref_override_not_allowed": "only threshold and strict may stand beside ref",
+    "tree_incomplete": "the branch '(yes|no)' is missing",
+    "tree_root_must_ask": "a tree starts with a question",
+    "unknown_aggregation": "aggregation: unknown value",
+    "unknown_preset": "there is no preset",
+    "unknown_ref": "there is no rubric",
+    "unknown_scale": "scale: expected unit",
+    "weights_sum_zero": "their weights sum to 0",
+}
+"""For each kind of error in the cases, what our problem says; a kind that is not here must be an error all the same."""
+
+_AT_GRADING = {"judge_score_out_of_range": "expected a score from 0 to 1"}
+
+
+def _distilled() -> list[dict[str, Any]]:
+    if not _FILE.is_file():
+        return []
+    return [case for case in json.loads(_FILE.read_text("utf-8")) if case["format"] == "mcptest"]
+
+
+def _expected(case: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = case.get("proposed") or case["expected"]
+    return found
+
+
+def _chosen(kind: str) -> list[Any]:
+    cases = [case for case in _distilled() if _kind(case) == kind]
+    if not cases:
+        return [pytest.param({}, marks=pytest.mark.skip("the distilled cases are not beside this checkout"))]
+    return [pytest.param(case, id=case["id"]) for case in cases]
+
+
+def _kind(case: dict[str, Any]) -> str:
+    expected = _expected(case)
+    error = expected.get("error")
+    if error:
+        return "ungraded" if error in _AT_GRADING else "refused"
+    return next((key for key in ("cells", "projected_calls") if key in expected), "graded")
+
+
+def _text(case: dict[str, Any]) -> str:
+    """Return the file that a case is about: its keys of an eval, and the named rubrics beside them."""
+    keys = dict(case["rubric"])
+    shared = {"rubrics": keys.pop("rubrics")} if "rubrics" in keys else {}
+    eval_ = {"name": case["id"], "prompt": "What changed?", "response": case["candidate"], **keys}
+    return to_yaml({**shared, "evals": [eval_]})
+
+
+def _suite(case: dict[str, Any]) -> Suite:
+    return loaded(_text(case))[0]
+
+
+def _bench(bench: Bench | None, models: list[ScriptedModel]) -> Bench:
+    """Return *bench* with scripts in the place of its models, and *models* filled with them."""
+    match bench:
+        case Panel():
+            return evolve(bench, judges=[Judge(model, repairs=0) for model in models])
+        case Jury():
+            return evolve(bench, judge=Judge(models[0], repairs=0))
+        case _:
+            return Judge(models[0], repairs=0)
+
+
+def _models(case: dict[str, Any], bench: Bench | None) -> list[ScriptedModel]:
+    """Return a script for each judge: the replies of a panel are listed one member after the other."""
+    said = [Says(r["score"], r["reason"], (r["evidence"],) if "evidence" in r else ()) for r in case["judge_replies"]]
+    members = len(bench.judges) if isinstance(bench, Panel) else 1
+    each = len(said) // members
+    return [ScriptedModel(said[n * each : (n + 1) * each]) for n in range(members)]
+
+
+def _graded(case: dict[str, Any]) -> tuple[Grade | Ungraded, list[ScriptedModel]]:
+    only: Case = _suite(case).cases[0]
+    models = _models(case, only.judge)
+    assert only.candidate is not None
+    return drive(only.rubric, _bench(only.judge, models), only.candidate), models
+
+
+@pytest.mark.parametrize("case", _chosen("graded"))
+def test_a_distilled_case_comes_to_its_figures(case: dict[str, Any]) -> None:
+    """Score and verdict; where they are told, also gates, walk, display, prompt and calls."""
+    (result, models), expected = _graded(case), _expected(case)
+    assert isinstance(result, Grade)
+    assert result.score == pytest.approx(expected["score"])
+    assert result.passed is expected["pass"]
+    _check_details(result, models, expected)
+
+
+def _check_details(result: Grade, models: list[ScriptedModel], expected: dict[str, Any]) -> None:
+    calls = sum(len(model.asks) for model in models)
+    assert calls == expected.get("judge_calls", calls)
+    assert list(result.gates) == expected.get("failed_gates", list(result.gates))
+    walk = ["yes" if step.yes else "no" for step in result.path]
+    assert walk == expected.get("path", walk)
+    assert result.shown == expected.get("display", result.shown)
+    assert all(isinstance(result[name], NotApplicable) for name in expected.get("skipped", ()))
+    assert all(line in models[0].asks[0].messages[-1].text for line in expected.get("prompt_contains", ()))
+    if "reason" in expected:
+        finding = result[WHOLE]
+        assert isinstance(finding, Scored)
+        assert finding.reason == expected["reason"]
+
+
+@pytest.mark.parametrize("case", _chosen("refused"))
+def test_a_distilled_error_is_a_problem_with_a_place(case: dict[str, Any]) -> None:
+    """It is told when the file is loaded, at a line of the rubric or the judge."""
+    with pytest.raises(LoadError) as caught:
+        _suite(case)
+    problems = caught.value.problems
+    assert any(re.search(_SAID.get(_expected(case)["error"], ""), str(problem)) for problem in problems)
+    assert all(problem.line > 1 for problem in problems)
+
+
+@pytest.mark.parametrize("case", _chosen("ungraded"))
+def test_a_distilled_error_of_the_judge_is_no_grade(case: dict[str, Any]) -> None:
+    """The file loads; the reply cannot be read, and there is no score."""
+    result, _ = _graded(case)
+    assert isinstance(result, Ungraded)
+    assert re.search(_AT_GRADING[_expected(case)["error"]], result.explain())
+
+
+@pytest.mark.parametrize("case", _chosen("cells"))
+def test_a_distilled_matrix_has_its_cells(case: dict[str, Any]) -> None:
+    """A case for each, with a name and coordinates of its own, and the same rubric."""
+    suite = _suite(case)
+    assert len(suite) == len({case.cell for case in suite}) == _expected(case)["cells"]
+    assert len({case.rubric for case in suite}) == 1
+
+
+@pytest.mark.parametrize("case", _chosen("projected_calls"))
+def test_a_distilled_plan_counts_its_calls(case: dict[str, Any]) -> None:
+    """Nothing is sent: the calls are criteria times votes."""
+    only = _suite(case).cases[0]
+    assert only.judge is not None
+    models = [ScriptedModel([])]
+    planned = plan(str(only.output), only.rubric, _bench(only.judge, models))
+    assert (planned.least, planned.most) == (_expected(case)["projected_calls"],) * 2
+    assert not models[0].asks
