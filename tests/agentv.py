@@ -11,7 +11,7 @@ from rubric.checks import Check
 from rubric.formats.agentv.reading import read
 from rubric.formats.documents import Document, Listing
 from rubric.formats.growing import FOR_SUITES
-from rubric.formats.loading import Loading
+from rubric.formats.includes.loading import Loading
 from rubric.formats.notes import Notes
 from rubric.formats.parsing import parse
 from rubric.suites.suites import Suite

@@ -13,7 +13,7 @@ from rubric import Criterion, Levels, Rubric
 from rubric.checks import Unsupported
 from rubric.errors import LoadError, Problem
 from rubric.formats.agentv.reading import read
-from rubric.formats.loading import Loading
+from rubric.formats.includes.loading import Loading
 from rubric.formats.notes import Notes
 from rubric.suites.cases import Case
 from rubric.suites.suites import Suite

@@ -31,7 +31,7 @@ from rubric.exchanges import Ask, Reply
 from rubric.formats.agentv import read
 from rubric.formats.agentv.generations import generation_of
 from rubric.formats.agentv.templates import REPLY
-from rubric.formats.loading import Loading
+from rubric.formats.includes.loading import Loading
 from rubric.grading.flow import flow
 from rubric.suites.suites import Suite
 from tests.agentv import loads, notes_of, rubric_of, written

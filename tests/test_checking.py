@@ -251,7 +251,9 @@ def test_what_cannot_be_run_is_not_a_verdict(check: Check) -> None:
 
 def test_what_was_decided_elsewhere_is_taken_as_it_is() -> None:
     """Its score and its reason are the finding's."""
-    assert settle(Criterion("x"), Decided(0.4, reason="so"), Candidate("y")) == Scored(Criterion("x").id, 0.4, 0.4, "so")
+    assert settle(Criterion("x"), Decided(0.4, reason="so"), Candidate("y")) == Scored(
+        Criterion("x").id, 0.4, 0.4, "so"
+    )
 
 
 @pytest.mark.parametrize("check", [Holds(lambda candidate: True), Decided(1)])

@@ -11,7 +11,7 @@ import pytest
 
 from rubric.errors import LoadError
 from rubric.formats.documents import Document
-from rubric.formats.including import (
+from rubric.formats.includes.including import (
     DEEPEST,
     expand_at,
     is_reference,
@@ -19,11 +19,11 @@ from rubric.formats.including import (
     read_rows_at,
     read_text_at,
 )
-from rubric.formats.loading import Loading
+from rubric.formats.includes.loading import Loading
+from rubric.formats.includes.tabulating import TABLES, parse_table
 from rubric.formats.notes import Notes
 from rubric.formats.parsing import parse
 from rubric.formats.suites import load_suite
-from rubric.formats.tabulating import TABLES, parse_table
 
 CANARY = "canary-7f3a"
 AT = ("tests", 0)

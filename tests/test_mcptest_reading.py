@@ -26,7 +26,7 @@ from rubric import (
     grade,
 )
 from rubric.checks import Unsupported
-from rubric.formats.loading import Loading
+from rubric.formats.includes.loading import Loading
 from rubric.formats.mcptest import DEVIATIONS, PRESETS, preset, read
 from rubric.formats.notes import Notes
 from rubric.formats.parsing import parse

@@ -22,7 +22,7 @@ from rubric import (
     Unit,
     When,
 )
-from rubric.formats.loading import Loading
+from rubric.formats.includes.loading import Loading
 from rubric.formats.mcptest import read, write
 from rubric.formats.notes import Notes
 from rubric.formats.parsing import parse

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from rubric import Choice, Choices, Criterion, Grade, Judge, LoadError, Message, Rubric
-from rubric.formats.loading import Loading
+from rubric.formats.includes.loading import Loading
 from rubric.formats.notes import Notes
 from rubric.formats.parsing import parse
 from rubric.formats.peers import autorubric, healthbench, paperbench

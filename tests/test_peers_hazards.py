@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rubric.formats import mcptest
-from rubric.formats.loading import Loading
+from rubric.formats.includes.loading import Loading
 from rubric.formats.notes import Notes
 from rubric.formats.parsing import parse
 from rubric.formats.peers import autorubric, healthbench, paperbench

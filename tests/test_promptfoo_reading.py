@@ -11,7 +11,7 @@ from rubric.answers import Unit
 from rubric.candidates import Candidate
 from rubric.checks import Contains, Decided, Equals, Holds, IsJSON, Unsupported
 from rubric.errors import LoadError
-from rubric.formats.loading import Loading
+from rubric.formats.includes.loading import Loading
 from rubric.formats.notes import Notes
 from rubric.formats.parsing import parse
 from rubric.formats.promptfoo import read

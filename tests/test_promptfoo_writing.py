@@ -14,8 +14,8 @@ from rubric.candidates import ToolCall
 from rubric.checks import Contains, Holds
 from rubric.errors import LoadError
 from rubric.formats.documents import Document
+from rubric.formats.includes.loading import Loading
 from rubric.formats.json_parsing import parse_json
-from rubric.formats.loading import Loading
 from rubric.formats.notes import Notes
 from rubric.formats.promptfoo import read, write
 from rubric.judges import Judge, Jury

@@ -13,11 +13,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rubric.errors import DefinitionError
-from rubric.formats.filters import FILTERS, LARGEST
-from rubric.formats.loading import Loading
+from rubric.formats.includes.loading import Loading
 from rubric.formats.notes import Notes
 from rubric.formats.parsing import parse
-from rubric.formats.templating import is_template, names_in, render, show_environment
+from rubric.formats.templates import is_template, names_in, render, show_environment
+from rubric.formats.templates.filters import FILTERS, LARGEST
 from rubric.mappings import FrozenMap
 
 CANARY = "canary-51c0"

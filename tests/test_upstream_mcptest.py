@@ -11,7 +11,7 @@ import pytest
 from attrs import evolve
 
 from rubric import Grade, Judge, Jury, LoadError, NotApplicable, Panel, Scored, Ungraded, plan
-from rubric.formats.loading import Loading
+from rubric.formats.includes.loading import Loading
 from rubric.formats.mcptest import read, write
 from rubric.formats.notes import Notes
 from rubric.formats.parsing import parse

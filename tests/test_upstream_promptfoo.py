@@ -13,7 +13,7 @@ from attrs import frozen
 
 from rubric.errors import LoadError, UngradedError
 from rubric.exchanges import Ask, Failure, Reply
-from rubric.formats.loading import Loading
+from rubric.formats.includes.loading import Loading
 from rubric.formats.notes import Notes
 from rubric.formats.parsing import parse
 from rubric.formats.promptfoo import read

@@ -17,8 +17,8 @@ from rubric.formats.documents import Document, Listing, Node, Scalar, plain
 from rubric.formats.documents import Mapping as MappingNode
 from rubric.formats.files import read_text, write_text
 from rubric.formats.growing import FOR_SUITES, refused
+from rubric.formats.includes.loading import Loading
 from rubric.formats.json_parsing import parse_json
-from rubric.formats.loading import Loading
 from rubric.formats.native import LANGUAGES, schema, unknown_suffix
 from rubric.formats.notes import Notes
 from rubric.formats.parsing import Language, parse

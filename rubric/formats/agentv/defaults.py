@@ -13,7 +13,7 @@ from rubric.formats.agentv.generations import GRADERS
 from rubric.formats.agentv.judging import read_judge
 from rubric.formats.agentv.scopes import Scope
 from rubric.formats.documents import Path
-from rubric.formats.including import is_reference, read_document_at
+from rubric.formats.includes.including import is_reference, read_document_at
 from rubric.judges import Judge
 from rubric.showing import shorten
 from rubric.validating import suggest

@@ -21,7 +21,7 @@ from rubric.formats.agentv.grouping import Grader, binds
 from rubric.formats.agentv.items import are_items, is_item, read_items
 from rubric.formats.agentv.templates import Prompt, read_prompt
 from rubric.formats.documents import Path
-from rubric.formats.including import is_reference, read_text_at
+from rubric.formats.includes.including import is_reference, read_text_at
 from rubric.rubrics import Rubric
 
 __all__ = ["FREE", "ITEMS", "read_judged", "rubric_of"]

@@ -9,7 +9,7 @@ from rubric.candidates import Message, ToolCall
 from rubric.errors import DefinitionError
 from rubric.formats.agentv.scopes import Scope, as_text
 from rubric.formats.documents import Path
-from rubric.formats.including import read_text_at
+from rubric.formats.includes.including import read_text_at
 from rubric.mappings import thaw
 from rubric.showing import shorten
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from rubric.formats.including import is_reference
-from rubric.formats.templating import is_template
+from rubric.formats.includes.including import is_reference
+from rubric.formats.templates import is_template
 
 __all__ = ["quoted", "unquoted"]
 

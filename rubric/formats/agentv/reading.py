@@ -20,8 +20,8 @@ from rubric.formats.agentv.scopes import Scope
 from rubric.formats.agentv.testcases import Test, read_case
 from rubric.formats.agentv.writing import KEPT
 from rubric.formats.documents import Path
-from rubric.formats.including import expand_at, read_document_at
-from rubric.formats.loading import Loading
+from rubric.formats.includes.including import expand_at, read_document_at
+from rubric.formats.includes.loading import Loading
 from rubric.formats.notes import Notes
 from rubric.showing import shorten
 from rubric.suites.cases import Case

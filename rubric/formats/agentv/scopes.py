@@ -12,9 +12,9 @@ from rubric.errors import DefinitionError
 from rubric.formats.agentv.generations import Generation
 from rubric.formats.agentv.quoting import unquoted
 from rubric.formats.documents import Path, Unreadable
-from rubric.formats.loading import Loading
+from rubric.formats.includes.loading import Loading
 from rubric.formats.notes import Notes
-from rubric.formats.templating import render, show_environment
+from rubric.formats.templates import render, show_environment
 from rubric.showing import as_json, shorten
 
 __all__ = ["Scope", "as_text"]

@@ -16,7 +16,7 @@ from attrs import frozen
 
 from rubric.formats.agentv.scopes import Scope
 from rubric.formats.documents import Path
-from rubric.formats.including import is_reference, read_text_at
+from rubric.formats.includes.including import is_reference, read_text_at
 from rubric.showing import shorten
 
 __all__ = ["REPLY", "SLOTS", "Prompt", "read_prompt", "state_prompt"]

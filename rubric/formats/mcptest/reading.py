@@ -28,7 +28,7 @@ from rubric.validating import suggest
 
 if TYPE_CHECKING:
     from rubric.formats.documents import Path
-    from rubric.formats.loading import Loading
+    from rubric.formats.includes.loading import Loading
     from rubric.formats.notes import Notes
 
 __all__ = ["FIELDS", "read"]

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from rubric.formats.documents import Path
-    from rubric.formats.loading import Loading
+    from rubric.formats.includes.loading import Loading
     from rubric.formats.notes import Notes
 
 __all__ = ["read"]

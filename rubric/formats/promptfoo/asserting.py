@@ -26,9 +26,9 @@ from rubric.checks import (
 )
 from rubric.criteria import Criterion, slug
 from rubric.formats.assertions import ContainsJSON
-from rubric.formats.including import is_reference
+from rubric.formats.includes.including import is_reference
 from rubric.formats.promptfoo.shorthand import KNOWN
-from rubric.formats.templating import is_template
+from rubric.formats.templates import is_template
 from rubric.mappings import FrozenMap, thaw
 from rubric.rubrics import Rubric
 

@@ -12,10 +12,10 @@ from attrs import evolve, field, frozen
 
 from rubric.errors import DefinitionError, Problem
 from rubric.formats.documents import Path
-from rubric.formats.including import is_reference, read_document_at
-from rubric.formats.loading import Loading
+from rubric.formats.includes.including import is_reference, read_document_at
+from rubric.formats.includes.loading import Loading
 from rubric.formats.notes import Notes
-from rubric.formats.templating import is_template, render, show_environment
+from rubric.formats.templates import is_template, render, show_environment
 from rubric.showing import shorten
 from rubric.suites.cases import Place
 from rubric.validating import suggest

@@ -13,11 +13,11 @@ from attrs import frozen
 from rubric.candidates import Message
 from rubric.errors import DefinitionError, LoadError
 from rubric.formats.documents import plain
-from rubric.formats.including import expand_at, is_reference, read_document_at, read_text_at
+from rubric.formats.includes.including import expand_at, is_reference, read_document_at, read_text_at
+from rubric.formats.includes.references import is_code
 from rubric.formats.parsing import parse
 from rubric.formats.promptfoo.parts import Part, as_text, compact
 from rubric.formats.promptfoo.rubric_prompts import as_json_list
-from rubric.formats.references import is_code
 from rubric.showing import shorten
 
 __all__ = ["Asked", "Prompt", "ask", "is_chat", "prompts_of"]

@@ -14,7 +14,7 @@ from typing import Any
 from attrs import evolve
 
 from rubric.errors import DefinitionError
-from rubric.formats.loading import Loading
+from rubric.formats.includes.loading import Loading
 from rubric.formats.notes import Notes
 from rubric.formats.promptfoo.assertions import Graded, graded
 from rubric.formats.promptfoo.columns import Cell, cells_for, cells_of, providers_of

@@ -16,10 +16,10 @@ from attrs import field, frozen
 
 from rubric.errors import DefinitionError
 from rubric.exchanges import Role
-from rubric.formats.including import is_reference, read_text_at
+from rubric.formats.includes.including import is_reference, read_text_at
+from rubric.formats.includes.references import is_code
 from rubric.formats.promptfoo.parts import Part, as_text
-from rubric.formats.references import is_code
-from rubric.formats.templating import is_template, names_in, render
+from rubric.formats.templates import is_template, names_in, render
 from rubric.showing import shorten
 
 __all__ = ["Slots", "UnsupportedPromptError", "template_of", "without_comments"]

@@ -6,10 +6,10 @@ from typing import Any
 
 from attrs import evolve, field, frozen
 
-from rubric.formats.including import expand_at, is_reference, read_document_at
+from rubric.formats.includes.including import expand_at, is_reference, read_document_at
+from rubric.formats.includes.references import is_code
 from rubric.formats.promptfoo.parts import Part, as_text
 from rubric.formats.promptfoo.rows import row_of
-from rubric.formats.references import is_code
 from rubric.showing import shorten
 
 __all__ = ["Test", "scenarios_of", "test_of", "tests_of"]

@@ -8,10 +8,10 @@ from typing import Any
 from attrs import frozen
 
 from rubric.errors import DefinitionError
-from rubric.formats.including import is_reference, read_text_at
+from rubric.formats.includes.including import is_reference, read_text_at
+from rubric.formats.includes.references import is_code
 from rubric.formats.promptfoo.parts import Part
 from rubric.formats.promptfoo.rubric_prompts import Slots, UnsupportedPromptError
-from rubric.formats.references import is_code
 
 __all__ = ["Context", "content_of", "rendered"]
 

@@ -8,9 +8,9 @@ from itertools import islice, product
 from pathlib import PurePosixPath
 from typing import Any
 
-from rubric.formats.including import expand_at, is_reference, read_text_at
+from rubric.formats.includes.including import expand_at, is_reference, read_text_at
+from rubric.formats.includes.references import is_code
 from rubric.formats.promptfoo.parts import Part, as_text
-from rubric.formats.references import is_code
 
 __all__ = ["OWN", "as_texts", "combinations", "nested", "scripted"]
 

@@ -8,7 +8,7 @@ from typing import Any
 from attrs import fields
 
 from rubric.errors import DefinitionError
-from rubric.formats.including import is_reference
+from rubric.formats.includes.including import is_reference
 from rubric.formats.promptfoo.asserting import assertions_of
 from rubric.formats.promptfoo.parts import as_text, compact
 from rubric.formats.promptfoo.prompts import is_chat

@@ -12,7 +12,7 @@ from jinja2 import nodes
 from jinja2.runtime import Undefined
 
 from rubric.errors import DefinitionError
-from rubric.formats.filters import FILTERS
+from rubric.formats.templates.filters import FILTERS
 from rubric.validating import suggest
 
 __all__ = ["TESTS", "check", "names"]

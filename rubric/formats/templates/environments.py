@@ -15,10 +15,10 @@ from jinja2 import TemplateError
 
 from rubric.errors import DefinitionError
 from rubric.formats.documents import Path
-from rubric.formats.loading import Loading
+from rubric.formats.includes.loading import Loading
 from rubric.formats.notes import Notes
-from rubric.formats.rendering import is_template, names_in, render
-from rubric.formats.sandboxing import Sandbox
+from rubric.formats.templates.rendering import is_template, names_in, render
+from rubric.formats.templates.sandboxing import Sandbox
 from rubric.showing import shorten
 
 __all__ = ["show_environment"]

@@ -15,7 +15,7 @@ from pathlib import Path
 from attrs import define, frozen
 
 from rubric.errors import DefinitionError
-from rubric.formats.loading import Loading
+from rubric.formats.includes.loading import Loading
 from rubric.showing import shorten
 
 __all__ = ["Located", "bare", "expand", "is_code", "is_pattern", "locate", "quoted"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rubric.formats.environments import show_environment
-from rubric.formats.rendering import is_template, names_in, render
+from rubric.formats.templates.environments import show_environment
+from rubric.formats.templates.rendering import is_template, names_in, render
 
 __all__ = ["is_template", "names_in", "render", "show_environment"]

@@ -16,12 +16,12 @@ from rubric.formats.documents import Document, Listing
 from rubric.formats.documents import Path as Steps
 from rubric.formats.files import read_text
 from rubric.formats.growing import FOR_SUITES
-from rubric.formats.loading import Loading
+from rubric.formats.includes.loading import Loading
+from rubric.formats.includes.references import Located, bare, expand, is_code, is_pattern, locate, quoted
+from rubric.formats.includes.tabulating import TABLES, parse_table
 from rubric.formats.notes import Notes
 from rubric.formats.parsing import parse
-from rubric.formats.references import Located, bare, expand, is_code, is_pattern, locate, quoted
-from rubric.formats.tabulating import TABLES, parse_table
-from rubric.formats.templating import show_environment
+from rubric.formats.templates import show_environment
 from rubric.showing import shorten
 from rubric.suites.cases import Place
 

@@ -2,7 +2,7 @@
 Rendering templates: `{{ name }}` and a little more of Jinja, as users of Nunjucks write it.
 
 Nothing is escaped, what is not there is empty, and lists and mappings show themselves as JSON (promptfoo shows
-`[object Object]`). `rubric.formats.constructs` says what a template may hold.
+`[object Object]`). `rubric.formats.templates.constructs` says what a template may hold.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from attrs import define, frozen
 from jinja2 import Template, TemplateError, nodes
 
 from rubric.errors import DefinitionError
-from rubric.formats.constructs import check, names
-from rubric.formats.filters import LARGEST, too_large
-from rubric.formats.sandboxing import Counting, Sandbox
+from rubric.formats.templates.constructs import check, names
+from rubric.formats.templates.filters import LARGEST, too_large
+from rubric.formats.templates.sandboxing import Counting, Sandbox
 from rubric.showing import shorten
 
 __all__ = ["is_template", "names_in", "render"]

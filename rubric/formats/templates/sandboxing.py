@@ -19,8 +19,8 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from jinja2.visitor import NodeTransformer
 
 from rubric.errors import DefinitionError
-from rubric.formats.constructs import TESTS
-from rubric.formats.filters import FILTERS, LARGEST, as_text, too_large
+from rubric.formats.templates.constructs import TESTS
+from rubric.formats.templates.filters import FILTERS, LARGEST, as_text, too_large
 
 __all__ = ["Counting", "Sandbox"]
 

@@ -1,0 +1,1 @@
+"""What a file may include, and from where: other files below a folder, bounded, and nothing that runs."""
