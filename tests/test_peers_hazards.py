@@ -94,7 +94,9 @@ def _changed(data: Any, path: tuple[Any, ...], value: Any) -> Any:
 def test_any_value_in_any_place_is_read_or_noted(dialect: ModuleType, data: Any, source: st.DataObject) -> None:
     """What is noted has a place in the file; nothing else is raised."""
     path = source.draw(st.sampled_from(_places(data)))
-    wild = st.one_of(strategies.plain_values, st.sampled_from([None, True, 0, -1, 1.5, "", " ", [], {}, [[]], [None]]))
+    wild: st.SearchStrategy[Any] = st.one_of(
+        strategies.plain_values, st.sampled_from([None, True, 0, -1, 1.5, "", " ", [], {}, [[]], [None]])
+    )
     notes = Notes(parse(json.dumps(_changed(data, path, source.draw(wild))), "f.json", "json"))
     suite = dialect.read(notes, Loading())
     assert suite.format == dialect.__name__.rpartition(".")[2]

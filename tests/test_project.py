@@ -134,12 +134,14 @@ def test_the_first_command_of_the_readme_prints_a_passing_table() -> None:
 
 
 def test_a_wheel_holds_all_that_the_package_reads(tmp_path: Path) -> None:
-    """The types marker, the file format's schema and the prompts are in it, and no tests."""
+    """The types marker, the schemas of files, the prompts and the report's page are in it, and no tests."""
     command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
     subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
     (wheel,) = tmp_path.glob("rubric_grade-*.whl")
     names = ZipFile(wheel).namelist()
     prompts = {f"rubric/prompts/{path.name}" for path in (ROOT / "rubric" / "prompts").glob("*.md")}
     assert prompts
-    assert {"rubric/py.typed", "rubric/formats/rubric.schema.json", *prompts} <= set(names)
+    schemas = {"rubric/formats/rubric.schema.json", "rubric/formats/suite.schema.json"}
+    page = {"rubric/suites/reporters/page.html", "rubric/suites/reporters/page.css"}
+    assert {"rubric/py.typed", *schemas, *prompts, *page} <= set(names)
     assert {name.partition("/")[0] for name in names} == {"rubric", "rubric_grade-0.1.0.dist-info"}

@@ -40,8 +40,7 @@ class Commands(click.Group):
         except RubricError as problem:
             raise Refusal(str(problem)) from problem
         except OSError as problem:
-            _give_up_output()
-            raise Refusal(f"the output cannot be written: {problem.strerror or problem}") from problem
+            raise _unwritten(problem) from problem
         except SystemExit:
             _flush()
             raise
@@ -54,14 +53,14 @@ def _flush() -> None:
     try:
         sys.stdout.flush()
     except OSError as problem:
-        _give_up_output()
-        raise Refusal(f"the output cannot be written: {problem.strerror or problem}") from problem
+        raise _unwritten(problem) from problem
 
 
-def _give_up_output() -> None:
-    """Let whatever is still to be written go nowhere, so that the interpreter's last flush does not fail again."""
-    if sys.stdout is sys.__stdout__:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+def _unwritten(problem: OSError) -> Refusal:
+    """Return the refusal, and let what is left go nowhere: the interpreter's last flush would fail again."""
+    if sys.__stdout__ is not None and sys.stdout is sys.__stdout__:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.__stdout__.fileno())
+    return Refusal(f"the output cannot be written: {problem.strerror or problem}")
 
 
 def _as_option(message: str) -> str:

@@ -50,7 +50,7 @@ class Part:
 
     def at(self, *steps: Any) -> Part:
         """Return what stands at *steps* within; its value is None where there is nothing."""
-        value = self.value
+        value: Any = self.value
         for step in steps:
             value = value.get(step) if isinstance(value, dict) else value[step]
         return evolve(self, value=value, path=(*self.path, *steps))

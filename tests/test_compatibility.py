@@ -1,0 +1,45 @@
+"""The page on compatibility names every rule by which the tests of recorded cases depart from the record."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests import test_upstream_agentv, test_upstream_promptfoo
+
+PAGE = (Path(__file__).parent.parent / "docs" / "reference" / "compatibility.md").read_text("utf-8")
+
+SAID = {
+    # AgentV
+    "numbers and booleans as text": "numbers and booleans as text",
+    "several objects in a reply": "several verdicts in a reply",
+    "near-JSON": "near-JSON",
+    "a reply without its reasoning": "a verdict without a reason",
+    "an id that the judge repeats": "an id that the judge repeats",
+    "a min_score that no score can meet": "a `min_score` that no score can meet",
+    "an omitted criterion": "a criterion that the judge leaves out",
+    "a failed judge": "a judge that fails",
+    "an id that stands twice": "duplicate ids",
+    "a negative weight": "negative weights",
+    "texts in a rubric evaluator": "plain texts in a `type: rubric` evaluator",
+    "criteria of both kinds": "checklist items beside items with score ranges",
+    "min_score on a checklist item": "`min_score` on a checklist item",
+    "required on an item with bands": "`required` on an item with score ranges",
+    # promptfoo
+    "no verdict": "a reply without a pass flag",
+    "two verdicts": "several verdicts in a reply that disagree",
+    "a key twice": "a key that stands twice",
+    "score no number": "or that is no number",
+    "score out of range": "a score outside of its range",
+    "flag unclear": "a flag that is neither yes nor no",
+    "another yes": "`passed`, or a yes with white space",
+    "old not-": "no effect before 0.121.10",
+}
+"""What the page says of each rule."""
+
+
+@pytest.mark.parametrize("name", [*test_upstream_agentv.DEVIATIONS, *test_upstream_promptfoo.DEVIATIONS])
+def test_a_rule_is_on_the_page(name: str) -> None:
+    """Whoever departs from another system says so where its users look."""
+    assert SAID.get(name, name) in PAGE
