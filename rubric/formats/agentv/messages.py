@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from os.path import normpath
+from pathlib import Path as FilePath
 from typing import Any
 
 from rubric.candidates import Message, ToolCall
@@ -83,13 +85,20 @@ def _file(name: str, scope: Scope, path: Path) -> str:
     """Return the text of an attached file where it is there and may be read, else its name."""
     folder = scope.loading.folder
     relative = name.removeprefix("file://")
-    if folder is not None and not relative.startswith("/") and (folder / relative).is_file():
+    if folder is not None and _is_there(folder, relative, scope.loading.root):
         text = read_text_at(relative, scope.loading, scope.notes, path)
         if text is not None:
             return f"{relative}:\n{text}"
     else:
         scope.once(path, f"the file {shorten(name, 100)} is not there: the judge is shown its name alone")
     return f"[file: {name}]"
+
+
+def _is_there(folder: FilePath, relative: str, root: FilePath | None) -> bool:
+    """Say whether the file is there; of what lies outside of *root* nothing is told, not even that."""
+    file = FilePath(normpath(folder / relative))
+    within = not relative.startswith("/") and file.is_relative_to(normpath(root or folder))
+    return within and file.is_file()
 
 
 def read_calls(value: Any, scope: Scope, path: Path) -> list[ToolCall]:
