@@ -39,7 +39,7 @@ def _expected(case: dict[str, Any]) -> dict[str, Any]:
 def _items(case: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the items as AgentV parsed them, with the `required` that the file has and generation 2 drops."""
     raw = {item["id"]: item for item in _walk(case["rubric"]) if "id" in item}
-    parsed = [item for grader in _expected(case).get("parsed") or [] for item in grader.get("rubrics", [])]
+    parsed = [item for grader in _graders(case) for item in grader.get("rubrics", [])]
     kept = ("required", "min_score")
     return [{**{k: raw.get(i["id"], {})[k] for k in kept if k in raw.get(i["id"], {})}, **i} for i in parsed]
 
@@ -54,38 +54,70 @@ def _walk(part: Any) -> Iterator[dict[str, Any]]:
 # -- what we do otherwise, on purpose --------------------------------------------------------------------
 
 
+def _object(reply: Any) -> Any:
+    """Return the object of a reply, from its first brace to its last; None where there is none."""
+    if not isinstance(reply, str):
+        return reply
+    try:
+        return json.loads(reply[reply.find("{") : reply.rfind("}") + 1])
+    except ValueError:
+        return None
+
+
+def _checks(reply: Any) -> list[dict[str, Any]] | None:
+    """Return the verdicts on the items in a reply, those that are no mapping left out; None where it has none."""
+    found = _object(reply)
+    if not isinstance(found, dict) or "checks" not in found:
+        return None
+    return [check for check in found["checks"] or () if isinstance(check, dict)]
+
+
 def _says_text_for_a_value(case: dict[str, Any]) -> bool:
-    said = json.dumps(case["judge_replies"]).replace("\\", "")
-    return any(f'"{key}": "{value}' in said or f'"{key}":"{value}' in said for key, value in _AS_TEXT)
+    said = json.dumps(case["judge_replies"]).replace("\\", "").replace('": ', '":')
+    return any(f'"{key}":"{value}' in said for key, value in _AS_TEXT)
 
 
-_AS_TEXT = [("satisfied", v) for v in ("true", "false")] + [("score", d) for d in "0123456789"]
+_FLAGS = ("satisfied", "passed", "pass")
+_AS_TEXT = [(key, v) for key in _FLAGS for v in ("true", "false", "yes", "no")] + [("score", d) for d in "0123456789"]
+
+
+def _leaves_the_score_out(case: dict[str, Any]) -> bool:
+    found = [_object(reply) for reply in case["judge_replies"]]
+    return any(isinstance(said, dict) and "pass" in said and said.get("score") is None for said in found)
+
+
+def _gives_text_for_a_number_or_a_flag(case: dict[str, Any]) -> bool:
+    items = [part for part in _walk(case["rubric"]) if "type" not in part]
+    kinds = {"weight": int | float, "required": bool}
+    return any(key in item and not isinstance(item[key], kind) for item in items for key, kind in kinds.items())
+
+
+def _weighs_nothing(case: dict[str, Any]) -> bool:
+    lists = [grader.get("rubrics", []) for grader in _graders(case)] + [_graders(case)]
+    return any(part and not any(item.get("weight", 1) for item in part) for part in lists)
+
+
+def _graders(case: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the graders as AgentV parsed them, those in sets among them."""
+    return [part for part in _walk(_expected(case).get("parsed") or []) if "type" in part]
 
 
 def _leaves_reasoning_out(case: dict[str, Any]) -> bool:
-    replies = [reply for reply in case["judge_replies"] if isinstance(reply, dict) and "checks" in reply]
+    replies = [reply for reply in case["judge_replies"] if _checks(reply) is not None]
     return any(
-        "overall_reasoning" not in reply or any("reasoning" not in check for check in reply["checks"])
+        "overall_reasoning" not in _object(reply) or any("reasoning" not in check for check in _checks(reply) or ())
         for reply in replies
     )
 
 
 def _repeats_an_id(case: dict[str, Any]) -> bool:
-    replies = [reply for reply in case["judge_replies"] if isinstance(reply, dict) and "checks" in reply]
-    return any(len({c.get("id") for c in reply["checks"]}) < len(reply["checks"]) for reply in replies)
+    replies = [_checks(reply) or [] for reply in case["judge_replies"]]
+    return any(len({str(check.get("id")) for check in checks}) < len(checks) for checks in replies)
 
 
 def _is_near_json(case: dict[str, Any]) -> bool:
     """Say whether a reply is a text with an object in it that is no strict JSON from its first brace to its last."""
-    return any(isinstance(reply, str) and not _is_json(reply) for reply in case["judge_replies"])
-
-
-def _is_json(reply: str) -> bool:
-    try:
-        json.loads(reply[reply.find("{") : reply.rfind("}") + 1])
-    except ValueError:
-        return False
-    return True
+    return any(isinstance(reply, str) and _object(reply) is None for reply in case["judge_replies"])
 
 
 def _asks_too_much_of_a_grader(case: dict[str, Any]) -> bool:
@@ -107,26 +139,28 @@ def _has_two_objects(case: dict[str, Any]) -> bool:
 
 
 def _leaves_a_criterion_out(case: dict[str, Any]) -> bool:
-    parsed = [grader for grader in _expected(case).get("parsed") or [] if "rubrics" in grader]
-    replies = [reply for reply in case["judge_replies"] if isinstance(reply, dict) and "checks" in reply]
+    parsed = [grader for grader in _graders(case) if "rubrics" in grader]
+    replies = [found for found in map(_checks, case["judge_replies"]) if found is not None]
     pairs = zip(parsed, replies, strict=False)
-    return any({i["id"] for i in g["rubrics"]} - {c.get("id") for c in r["checks"]} for g, r in pairs)
+    return any({i["id"] for i in grader["rubrics"]} - {str(c.get("id")) for c in said} for grader, said in pairs)
 
 
 def _fails_a_required_grader(case: dict[str, Any]) -> bool:
-    return any(grader.get("required") for grader in _expected(case).get("parsed") or [])
+    return any(grader.get("required") for grader in _graders(case))
 
 
 def _mixes_modes(case: dict[str, Any]) -> bool:
     return any(
         len({"score_ranges" in item for item in grader["rubrics"]}) > 1
-        for grader in _expected(case).get("parsed") or []
-        if "rubrics" in grader
+        for grader in _graders(case)
+        if grader.get("rubrics")
     )
 
 
 def _is_judge_failure(case: dict[str, Any]) -> bool:
-    return _expected(case).get("verdict") == "skip" or _expected(case).get("error") == "judge_parse_failure"
+    expected = _expected(case)
+    verdicts = [expected.get("verdict"), *(grader.get("verdict") for grader in expected.get("graders") or ())]
+    return "skip" in verdicts or expected.get("error") == "judge_parse_failure"
 
 
 def _has_a_gate_on_a_checklist_item(case: dict[str, Any]) -> bool:
@@ -138,7 +172,7 @@ def _gates_a_level(case: dict[str, Any]) -> bool:
 
 
 def _has_one_id_twice(case: dict[str, Any]) -> bool:
-    items = [grader.get("rubrics", []) for grader in _expected(case).get("parsed") or []]
+    items = [grader.get("rubrics", []) for grader in _graders(case)]
     return any(len({item["id"] for item in part}) < len(part) for part in items)
 
 
@@ -196,6 +230,17 @@ DEVIATIONS: dict[str, Rule] = {
         "A judge that failed is never a verdict; AgentV skips the grader, and scores 0 if none is left.",
     ),
     "an id that stands twice": (_has_one_id_twice, "refused", "AgentV lets the last definition win."),
+    "a verdict without its score": (
+        _leaves_the_score_out,
+        "either",
+        "A pass flag alone is 1 or 0, as promptfoo has it; AgentV's schema wants the score, too.",
+    ),
+    "a weight that is no number, a flag that is no boolean": (
+        _gives_text_for_a_number_or_a_flag,
+        "refused",
+        "AgentV takes its default in silence; what is written was meant.",
+    ),
+    "weights that sum to 0": (_weighs_nothing, "refused", "Nothing would count; AgentV scores 0."),
     "a negative weight": (_has_a_negative_weight, "refused", "AgentV checks the weights of graders only."),
     "texts in a rubric evaluator": (
         _gives_texts_to_a_rubric_evaluator,
@@ -215,7 +260,7 @@ DEVIATIONS: dict[str, Rule] = {
     "required on an item with bands": (
         _gates_a_level,
         "gates",
-        "It gates at its min_score, else at the threshold (generation 1.5: at 10 of 10); generation 2 ignores it.",
+        "It gates at its min_score, else at the threshold (before generation 2: at 10 of 10); generation 2 ignores it.",
     ),
     "a required grader": (
         _fails_a_required_grader,
@@ -251,28 +296,30 @@ class Recorded:
 
 def _is_checks(text: str) -> bool:
     try:
-        return "checks" in json.loads(text)
+        said = json.loads(text)
     except ValueError:
         return False
+    return isinstance(said, dict) and "checks" in said
 
 
 def _translated(said: Any, ask: Ask) -> str:
     """Return a reply in our form: `verdicts` for `checks`, or the one entry that is asked for."""
     data = json.loads(said) if isinstance(said, str) else said
-    if "checks" not in data:
+    checks = _checks(data)
+    if checks is None:
         return json.dumps(data)
     if len(ask.criteria) > 1:
         asked = {c.id: c for c in ask.criteria}
-        return json.dumps({"verdicts": [_by_mode(e, asked.get(e.get("id"))) for e in data["checks"]]})
+        return json.dumps({"verdicts": [_by_mode(e, asked.get(str(e.get("id")))) for e in checks]})
     (criterion,) = ask.criteria
-    entry: dict[str, Any] = next((e for e in data["checks"] if e.get("id") == criterion.id), {})
-    return json.dumps(_by_mode(entry, criterion))
+    entries = [_by_mode(entry, criterion) for entry in checks if entry.get("id") == criterion.id]
+    return "\n".join(map(json.dumps, entries)) or "{}"
 
 
 def _by_mode(entry: dict[str, Any], criterion: Criterion | None) -> dict[str, Any]:
     """Return an entry for the criterion's own kind: a yes/no item that AgentV scored 0 to 10 is met from 7."""
     if criterion is not None and not isinstance(criterion.answer, Levels) and "satisfied" not in entry:
-        return {**entry, "satisfied": entry["score"] >= 7} if "score" in entry else entry
+        return {**entry, "satisfied": entry["score"] >= 7} if isinstance(entry.get("score"), int) else entry
     return entry
 
 
@@ -283,7 +330,9 @@ def _file(case: dict[str, Any]) -> dict[str, Any]:
         test: dict[str, Any] = {"id": "t1", "input": "Q", "expected_outcome": "Answers well"}
         test |= {"execution": {"evaluators": part["evaluators"]}} if "evaluators" in part else part
         return {"evalcases": [test]}
-    return {"tests": [{"id": "t1", "input": "Q", **part}]}
+    shared = {key: part[key] for key in ("default_test", "execution") if key in part}
+    own = {key: value for key, value in part.items() if key not in shared}
+    return {**shared, "tests": [{"id": "t1", "input": "Q", **own}]}
 
 
 def _graded(case: dict[str, Any]) -> tuple[Grade | Ungraded, Recorded, Rubric]:
@@ -375,7 +424,7 @@ def _compare(case: dict[str, Any], result: Grade, outcomes: set[str]) -> None:
         return
     assert result.passed == _passes(case)
     if case["format"] == "agentv-1" and not result.gates and "float_artifact" not in expected:
-        assert result.verdict == expected["verdict"]
+        assert result.verdict == expected.get("verdict", expected["case_verdict"])
     if "criteria_passed" in expected and len(expected["criteria_passed"]) == len(result.findings):
         _compare_criteria(expected["criteria_passed"], result)
 
@@ -388,23 +437,33 @@ def _passes(case: dict[str, Any]) -> bool:
     that AgentV knows of but does not apply holds. 0.8 that a float made 0.7999... meets 0.8.
     """
     expected = _expected(case)
-    if "case fail" in case.get("proposed", ""):
+    if "case fail" in str(case.get("proposed", "")):
         return False
-    if any("rubrics" in grader for grader in expected.get("parsed") or []):
-        return expected["case_score"] >= THRESHOLD - 1e-9 and not _is_gated(case)
-    return bool(expected["case_verdict"] == "pass" and expected["verdict"] != "fail")
+    graders = expected.get("parsed") or []
+    if any("rubrics" in grader for grader in graders) and not any(grader.get("negate") for grader in graders):
+        least = _threshold(case)
+        meets = expected["case_score"] >= least - 1e-9
+        return bool(meets and not _is_gated(case) and (least >= THRESHOLD or expected["case_verdict"] == "pass"))
+    return bool(expected["case_verdict"] == "pass" and expected.get("verdict") != "fail")
+
+
+def _threshold(case: dict[str, Any]) -> float:
+    """Return what the case must reach: its own threshold, that of the defaults, or AgentV's."""
+    part = case["rubric"]
+    places = [part, part.get("execution"), part.get("default_test")]
+    said = [place["threshold"] for place in places if isinstance(place, dict) and "threshold" in place]
+    return float(said[0]) if said else THRESHOLD
 
 
 def _is_gated(case: dict[str, Any]) -> bool:
-    replies = [json.loads(r) if isinstance(r, str) else r for r in case["judge_replies"]]
-    said = {check["id"]: check for reply in replies for check in reply.get("checks", [])}
-    return any(_fails(item, said[item["id"]], case["format"]) for item in _items(case) if item["id"] in said)
+    said = {check.get("id"): check for reply in case["judge_replies"] for check in _checks(reply) or ()}
+    return any(_fails(item, said[item["id"]], case) for item in _items(case) if item["id"] in said)
 
 
-def _fails(item: dict[str, Any], check: dict[str, Any], generation: str) -> bool:
-    """Say whether an item's gate fails: at its own value, else at 10 of 10 in generation 1.5, else at the threshold."""
+def _fails(item: dict[str, Any], check: dict[str, Any], case: dict[str, Any]) -> bool:
+    """Say whether an item's gate fails: at its own value, else with bands at 10 of 10 (2: threshold), else at yes."""
     value = check["score"] / 10 if "score" in check else float(check["satisfied"])
-    default = 1.0 if generation == "agentv-1.5" else THRESHOLD
+    default = _threshold(case) if case["format"] == "agentv-2" and "score_ranges" in item else 1.0
     gate = item.get("min_score") or item.get("required_min_score", 0) / 10 or (default if item.get("required") else 0)
     return bool(value < gate - 1e-9)
 

@@ -30,6 +30,7 @@ class Grader:
         common: Whether its gate is the case's own threshold.
         judge: Who judges it; None: whoever judges the case.
         plain: Whether its rubric can be the case's.
+        decides: Whether its own verdict must be a pass where it is the case's only grader, as that of a set.
         path: Where it stands.
         variables: Named texts that its prompt shows.
     """
@@ -42,6 +43,7 @@ class Grader:
     common: bool = False
     judge: Judge | None = None
     plain: bool = False
+    decides: bool = False
     variables: Mapping[str, str] = {}
 
 
@@ -90,4 +92,6 @@ def grouped(graders: Sequence[Grader], task: Task) -> Rubric:
     if len(graders) == 1 and graders[0].plain and isinstance(graders[0].answer, Rubric):
         return evolve(graders[0].answer, threshold=task.threshold, borderline=borderline, binding=False)
     criteria = [as_criterion(grader) for grader in renamed(graders)]
+    if len(graders) == 1 and graders[0].decides:
+        criteria = [evolve(criteria[0], required=True)]
     return Rubric(criteria=criteria, threshold=task.threshold, borderline=borderline)

@@ -87,9 +87,11 @@ def _structured(item: Mapping[Any, Any], own_id: str, scope: Scope, path: Path) 
     words = _words(item, scope, path) or (id_ if "score_ranges" in item else "")
     gate, required = _gate(item, scope, path)
     weight = scope.number(item.get("weight", 1), (*path, "weight"))
-    if not words and len(scope.notes.errors) == before:
-        scope.error(path, f"an item needs `{_TEXTS[scope.generation][0]}`: the text of what is checked")
     if len(scope.notes.errors) > before:
+        return None
+    if not words:
+        needed = _TEXTS[scope.generation][0]
+        scope.warn(path, f"an item needs `{needed}`: the text of what is checked; it is left out, as AgentV does")
         return None
     return _built(
         scope,
@@ -163,7 +165,7 @@ def _gate(item: Mapping[Any, Any], scope: Scope, path: Path) -> tuple[float | No
                 (*path, "required_min_score"), f"`min_score` says {gate:g}, this says {old:g}; keep one of them"
             )
         gate = old if gate is None else gate
-    if gate is None and required and ranged and scope.generation == "agentv-1.5":
+    if gate is None and required and ranged and not scope.is_current:
         gate = 1.0
     return gate, bool(required)
 

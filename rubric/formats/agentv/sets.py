@@ -54,6 +54,7 @@ def read_set(entry: Entry, children: Sequence[Grader]) -> Grader | None:
         Rubric(entry.name, criteria=criteria, threshold=rule.threshold, binding=binds(criteria)),
         entry.path,
         judge=next(iter(judges)) if len(judges) == 1 else None,
+        decides=True,
         variables={name: text for child in children for name, text in child.variables.items()},
     )
 
