@@ -328,7 +328,7 @@ def test_a_folder_is_summed_up(suite: str, tmp_path: Path) -> None:
     rows = [line.split() for line in result.stdout.splitlines()]
     assert ["native", "1", "1", "2", "2", "2", "0", "0"] in rows
     assert ["rubric", "1", "1", "0", "1", "1", "0", "0"] in rows
-    assert any(row[:3] == ["refused", "1", "0"] for row in rows)
+    assert any(row[:3] == ["mcptest", "1", "0"] for row in rows)
 
 
 def test_a_suite_is_converted(suite: str, tmp_path: Path) -> None:

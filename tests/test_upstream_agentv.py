@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -426,7 +426,7 @@ def _compare(case: dict[str, Any], result: Grade, outcomes: set[str]) -> None:
     if case["format"] == "agentv-1" and not result.gates and "float_artifact" not in expected:
         assert result.verdict == expected.get("verdict", expected["case_verdict"])
     if "criteria_passed" in expected and len(expected["criteria_passed"]) == len(result.findings):
-        _compare_criteria(expected["criteria_passed"], result)
+        _compare_criteria(expected["criteria_passed"], result, result.gates if "gates" in outcomes else ())
 
 
 def _passes(case: dict[str, Any]) -> bool:
@@ -468,13 +468,13 @@ def _fails(item: dict[str, Any], check: dict[str, Any], case: dict[str, Any]) ->
     return bool(value < gate - 1e-9)
 
 
-def _compare_criteria(passed: list[bool], result: Grade) -> None:
-    """A level counts as passed from 7, in AgentV's report, where no gate fails it."""
+def _compare_criteria(passed: list[bool], result: Grade, ours: Collection[str]) -> None:
+    """A level counts as passed from 7, in AgentV's report, where no gate fails it; the gates *ours* are not AgentV's."""
     for criterion, met in zip(result.rubric.judged, passed, strict=True):
         least = 0.7 if isinstance(criterion.answer, Levels) else 1
-        if isinstance(criterion.answer, YesNo | Levels):
-            ours = result.contributions[criterion.id] >= least - 1e-9 and criterion.id not in result.gates
-            assert ours == met, criterion.id
+        if isinstance(criterion.answer, YesNo | Levels) and criterion.id not in ours:
+            reached = result.contributions[criterion.id] >= least - 1e-9 and criterion.id not in result.gates
+            assert reached == met, criterion.id
 
 
 def _compare_items(case: dict[str, Any], rubric: Rubric) -> None:

@@ -19,7 +19,7 @@ from rubric.formats import load
 from rubric.formats import schema as rubric_schema
 from rubric.formats.files import write_text
 from rubric.formats.suites import convert as convert_suite
-from rubric.formats.suites import is_rubric, load_suite, suite_schema
+from rubric.formats.suites import format_of, is_rubric, load_suite, suite_schema
 from rubric.rubrics import Rubric
 from rubric.showing import table
 from rubric.suites.suites import Suite
@@ -113,7 +113,7 @@ def _check(file: str, source: str | None, names: Sequence[str]) -> Checked:
             return _of_rubric(file, load(file))
         return _of_suite(file, load_suite(file, source, environ=declared(names)))
     except LoadError as error:
-        return Checked(file, problems=list(error.problems))
+        return Checked(file, source or format_of(file), problems=list(error.problems))
 
 
 def _of_rubric(file: str, rubric: Rubric) -> Checked:
@@ -154,7 +154,7 @@ _COLUMNS = ("format", "files", "valid", "cases", "rubrics", "criteria", "warning
 def _summary(found: Sequence[Checked]) -> str:
     by_format: dict[str, list[Checked]] = defaultdict(list)
     for checked in found:
-        by_format[checked.format or "refused"].append(checked)
+        by_format[checked.format or "unknown"].append(checked)
     rows = [_row(name, by_format[name]) for name in sorted(by_format)]
     return table(_COLUMNS, [*rows, _row("all", found)])
 

@@ -38,6 +38,7 @@ __all__ = [
     "convert",
     "dump_suite",
     "dumps_suite",
+    "format_of",
     "is_rubric",
     "load_suite",
     "loads_suite",
@@ -113,6 +114,15 @@ def is_rubric(path: str | PathLike[str], /) -> bool:
         return False
     document = _document(file, None)
     return not _is_suite(document) and recognise(plain(document.root, lambda *_: None)).format in ("", "native")
+
+
+def format_of(path: str | PathLike[str], /) -> str:
+    """Return the format that the file at *path* seems to be in; empty where it cannot be told."""
+    try:
+        document = _document(Path(path), None)
+    except LoadError:
+        return ""
+    return recognise(plain(document.root, lambda *_: None)).format
 
 
 def _is_suite(document: Document) -> bool:
