@@ -84,7 +84,8 @@ def load_suite(
         format: One of `rubric.formats.recognising.FORMATS`; None: recognised by its keys.
         base: The folder that the file, and whatever it includes, must be in; None: the folder of the file.
         environ: The variables that `{{ env.NAME }}` in the file may show. The process's own are never shown.
-        required: Whether an AgentV criterion that does not say so is a gate; None: as its generation documents it.
+        required: Whether an AgentV criterion that does not say so is a gate; None: as its generation documents it;
+            True: as AgentV's code takes it.
         functions: The Python functions that assertions of the type `python` may name.
 
     Raises:

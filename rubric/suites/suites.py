@@ -10,7 +10,7 @@ from attrs import evolve, field, frozen
 from rubric.errors import DefinitionError, Problem
 from rubric.judges import Bench, Judge, as_judge
 from rubric.mappings import FrozenMap
-from rubric.suites.cases import Case
+from rubric.suites.cases import Case, no_case
 from rubric.suites.matrices import cells
 from rubric.validating import as_map, as_tuple, string
 
@@ -81,12 +81,16 @@ class Suite:
     def __len__(self) -> int:
         return len(self.cases)
 
+    def __contains__(self, id: object) -> bool:
+        """Say whether there is a case called *id*, or whether *id* is one of the cases itself."""
+        return any(id in (case.id, case) for case in self.cases)
+
     def __getitem__(self, id: str) -> Case:
         """Return the case called *id*."""
         for case in self.cases:
             if case.id == id:
                 return case
-        raise KeyError(id)
+        raise no_case(id, [case.id for case in self.cases])
 
     def __repr__(self) -> str:
         return f"<Suite {self.name!r}: {len(self.cases)} cases, {self.format}>"
