@@ -135,6 +135,13 @@ def test_whatever_is_lost_is_told(rubric: Rubric) -> None:
     assert all(sentence.startswith("case 'one': ") for sentence in dropped)
 
 
+def test_a_rubric_without_criteria_is_lost_and_told() -> None:
+    """There is no grader without anything to grade by."""
+    suite = Suite("any", [Case("one", Rubric().includes(Rubric("empty")).expects("Is polite"))])
+    _, dropped = write(suite)
+    assert any("empty" in sentence for sentence in dropped)
+
+
 def test_plain_texts_are_written_as_plain_texts() -> None:
     """Criteria that say no more than a text are the list of texts that one would write by hand."""
     held = [Criterion(text, id=f"rubric-{n}", required=True) for n, text in enumerate(["Is polite", "Is short"], 1)]

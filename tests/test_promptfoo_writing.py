@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
+from copy import deepcopy
 from typing import Any
 
 import pytest
@@ -180,13 +181,14 @@ spoilt: st.SearchStrategy[Any] = st.sampled_from(
 @given(configs, st.data())
 def test_a_spoilt_configuration_is_read_or_refused(config: dict[str, Any], data: st.DataObject) -> None:
     """Whatever stands in a place, the file loads or is refused as a file."""
-    place: Any = config
+    whole = deepcopy(config)  # what is drawn may be drawn again, and is not to be changed
+    place: Any = whole
     while True:
         keys = list(place) if isinstance(place, dict) else list(range(len(place)))
         key = data.draw(st.sampled_from(keys))
         if not place[key] or not isinstance(place[key], dict | list) or data.draw(st.integers(0, 3)) == 0:
             break
         place = place[key]
-    place[key] = data.draw(spoilt)
+    place[key] = deepcopy(data.draw(spoilt))
     with suppress(LoadError):
-        loads(config)
+        loads(whole)

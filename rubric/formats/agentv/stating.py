@@ -157,7 +157,7 @@ def _stated(criterion: Criterion, name: str, stating: Stating) -> dict[str, Any]
     answer = criterion.answer
     if isinstance(answer, Check):
         return _named(state_check(answer), name)
-    if not isinstance(answer, Rubric):
+    if not isinstance(answer, Rubric) or not answer.judged:
         return None
     if _is_turned(answer):
         inner = answer.criteria[0].answer
