@@ -36,9 +36,7 @@ FailureKind = Literal[
     "exception",  # a function of the user's raised
     "degenerate",  # the candidate is empty or a known master key, and the rubric says that this is an error
     "unsupported",  # a grader that this library does not have, or may not run
-    "budget",  # there is no money left for the call: it was not sent
-    "in_doubt",  # sent before a crash, and perhaps paid for: it is held, and not sent again
-    "replay",  # not in the store that is replayed
+    "budget",  # there is no money left for it: nothing was sent
     "not_cast",  # a vote that an early stop left out
 ]
 

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from rubric import Candidate, Judge, ModelError, Rubric
+from rubric import Candidate, Judge, ModelError, Rubric, Ungraded
 from rubric.exchanges import Usage
 from rubric.suites.budgets import Budget
 from rubric.suites.cases import Case
@@ -44,6 +44,9 @@ def test_what_does_not_fit_into_the_budget_is_ungraded(concurrency: int) -> None
         report = cases(6).run(judge, max_cost=cap, concurrency=concurrency)
     assert [row.status for row in report] == ["passed"] * 2 + ["ungraded"] * 4
     assert report["c2"].reason.startswith(f"not graded: over the budget of ${cap:g}: $")
+    stopped = report["c2"].result
+    assert isinstance(stopped, Ungraded)
+    assert {failure.kind for failure in stopped.failures} == {"budget"}
     assert report.usage.cost is not None
     assert report.usage.cost <= cap
     assert len(endpoint.requests) == 3

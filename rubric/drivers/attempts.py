@@ -16,7 +16,6 @@ from __future__ import annotations
 import asyncio
 import random as randomness
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from attrs import evolve
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
     from rubric.exchanges import Ask
     from rubric.judges import Model
 
-__all__ = ["Gate", "Settle", "attempt", "persist"]
+__all__ = ["attempt", "persist"]
 
 T = TypeVar("T")
 
@@ -42,21 +41,11 @@ _UNBILLED = frozenset({"auth", "quota", "rate_limited", "overloaded", "context_w
 
 Sleep = Callable[[float], Awaitable[Any]]
 
-Settle = Callable[["Reply | Failure"], None]
-"""Is told what came of a request, before its place is given up."""
-
-Gate = Callable[["Ask"], AbstractAsyncContextManager[Settle]]
-"""
-What a request passes on its way out: entered before it leaves, left when it is through. It may wait (a rate limit), or
-raise a `ModelError` (a budget), which then is what came of the request.
-"""
-
 
 async def attempt(
     model: Model,
     ask: Ask,
     *,
-    gate: Gate | None = None,
     sleep: Sleep = asyncio.sleep,
     random: Callable[[], float] = randomness.random,
 ) -> Reply | Failure:
@@ -67,11 +56,10 @@ async def attempt(
     one whose fate is unknown counts as unmetered. Nothing is raised but cancellations and interrupts.
 
     Args:
-        gate: What each attempt passes; the waiting in it is not part of the judge's timeout.
         sleep: Awaited between attempts, with the seconds.
         random: Returns a number from 0 to 1, for the jitter.
     """
-    outcome, spent = await persist(lambda: _passed(model, ask, gate), ask.judge.retries, sleep=sleep, random=random)
+    outcome, spent = await persist(lambda: _once(model, ask), ask.judge.retries, sleep=sleep, random=random)
     if isinstance(outcome, Reply):
         return evolve(outcome, usage=spent + outcome.usage)
     return _located(outcome, ask, spent)
@@ -119,18 +107,6 @@ async def _prepare(model: Model) -> None:
     ready = getattr(model, "ready", None)
     if ready is not None:
         await ready()
-
-
-async def _passed(model: Model, ask: Ask, gate: Gate | None) -> Reply | Failure:
-    if gate is None:
-        return await _once(model, ask)
-    try:
-        async with gate(ask) as settle:
-            outcome = await _once(model, ask)
-            settle(outcome)
-            return outcome
-    except ModelError as error:
-        return error.failure
 
 
 async def _once(model: Model, ask: Ask) -> Reply | Failure:

@@ -64,7 +64,7 @@ class Budget:
             message = (
                 f"over the budget of ${self.cap:g}: ${self.spent:.4f} are spent, and this case may take ${worst:.4f}"
             )
-            raise ModelError(Failure("not_cast", message))
+            raise ModelError(Failure("budget", message))
 
     def _fits(self, more: float) -> bool:
         return self.cap is None or self.spent + more <= self.cap + _ROUNDING

@@ -12,7 +12,6 @@ from rubric.errors import DefinitionError
 from rubric.formats.agentv.scopes import Scope, as_text
 from rubric.formats.documents import Path
 from rubric.formats.includes.including import read_text_at
-from rubric.mappings import thaw
 from rubric.showing import shorten
 
 __all__ = ["Asked", "read_asked", "read_calls", "read_text"]
@@ -129,9 +128,3 @@ def write_asked(input: str, messages: tuple[Message, ...]) -> Any:
     """Return what a case asks as AgentV writes it: a text, or a list of messages."""
     chat = [{"role": message.role, "content": message.content} for message in messages]
     return [*chat, {"role": "user", "content": input}] if chat and input else chat or input
-
-
-def write_calls(calls: tuple[ToolCall, ...]) -> list[dict[str, Any]]:
-    """Return the tool calls of a fixed response as plain data."""
-    rows = ({"tool": c.name, "input": thaw(c.arguments), "output": thaw(c.result)} for c in calls)
-    return [{key: value for key, value in row.items() if value not in (None, {})} for row in rows]
