@@ -15,7 +15,7 @@ from attrs import field, frozen
 
 from rubric.drivers.attempts import Gate, attempt
 from rubric.exchanges import Ask, Failure, Reply
-from rubric.judges import Model
+from rubric.judges import Judge, Model
 from rubric.models import model_of
 
 __all__ = ["CONCURRENCY", "Carry", "Room"]
@@ -40,12 +40,17 @@ class Room:
     all: asyncio.Semaphore = field(factory=lambda: asyncio.Semaphore(CONCURRENCY))
     gate: Gate | None = None
     _turns: dict[int, asyncio.Semaphore] = field(factory=dict)
+    _models: dict[int, tuple[Judge, Model]] = field(factory=dict)  # by identity, and kept, so that it stays theirs
 
     async def carry(self, ask: Ask) -> Reply | Failure:
         """Take *ask* to the model of its judge."""
-        model = model_of(ask.judge)
+        model = self._model(ask.judge)
         async with self._turn(model), self.all:
             return await attempt(model, ask, gate=self.gate)
+
+    def _model(self, judge: Judge) -> Model:
+        known = self._models.get(id(judge)) or self._models.setdefault(id(judge), (judge, model_of(judge)))
+        return known[1]
 
     def _turn(self, model: Model) -> AbstractAsyncContextManager[object]:
         """Return what to wait for before *model* is asked, so that its deadline does not run while others are."""

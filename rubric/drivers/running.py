@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from rubric.drivers.carrying import CONCURRENCY, Carry, Room
 from rubric.exchanges import Ask, Failure, Reply
-from rubric.grading.batching import Got, Steps
+from rubric.grading.batching import Batch, Got, Steps
 
 __all__ = ["CONCURRENCY", "Room", "run"]
 
@@ -32,10 +32,7 @@ async def run(
     try:
         batch = next(steps)
         while True:
-            async with asyncio.TaskGroup() as group:
-                tasks = [group.create_task(_carried(carry, ask)) for ask in batch]
-            got: Got = tuple(task.result() for task in tasks)
-            batch = steps.send(got)
+            batch = steps.send(await _carried(carry, batch))
     except StopIteration as end:
         result: T = end.value
         return result
@@ -43,5 +40,13 @@ async def run(
         steps.close()
 
 
-async def _carried(carry: Carry, ask: Ask) -> Reply | Failure:
+async def _carried(carry: Carry, batch: Batch) -> Got:
+    if len(batch) == 1:
+        return (await carry(batch[0]),)
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(_one(carry, ask)) for ask in batch]
+    return tuple(task.result() for task in tasks)
+
+
+async def _one(carry: Carry, ask: Ask) -> Reply | Failure:
     return await carry(ask)
