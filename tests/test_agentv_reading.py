@@ -152,13 +152,29 @@ def test_a_gate_in_tenths_and_one_in_0_to_1_are_the_same(fields: dict[str, Any],
     assert rubric.criteria[0].min_score == gate
 
 
-@pytest.mark.parametrize(("key", "gate"), [("assert", None), ("assertions", 1.0)])
-def test_a_required_level_gates_at_10_in_generation_1_5_alone(key: str, gate: float | None) -> None:
-    """Elsewhere the rubric's threshold is its gate."""
-    item = {"id": "a", "outcome": "x", "required": True, "score_ranges": BANDS}
-    entry = {"type": "rubrics", "criteria": [item]} if key == "assertions" else {"type": "llm-rubric", "value": [item]}
-    criterion = rubric_of(entry, key=key).criteria[0]
+@pytest.mark.parametrize(
+    ("key", "as_code", "gate"),
+    [("assert", True, None), ("assertions", True, 1.0), ("rubrics", True, 1.0), ("assertions", None, None)],
+)
+def test_a_required_level_gates_at_the_threshold(key: str, as_code: bool | None, gate: float | None) -> None:
+    """As the code before generation 2 takes it, at 10 of 10, where the caller asks for that."""
+    item = {"id": "a", "required": True, "score_ranges": BANDS}
+    entries = {"assertions": {"type": "rubrics", "criteria": [item]}, "assert": {"type": "llm-rubric", "value": [item]}}
+    criterion = rubric_of(entries.get(key, item), key=key, required=as_code).criteria[0]
     assert (criterion.required, criterion.min_score) == (True, gate)
+
+
+@pytest.mark.parametrize(("key", "text"), [("assert", "outcome"), ("rubrics", "expected_outcome")])
+def test_an_item_without_a_text_is_left_out_with_a_warning(key: str, text: str) -> None:
+    """The others are graded; the warning says where, and what an item needs."""
+    items = [{"id": "a", "weight": 2}, {"id": "b", text: "x"}]
+    entries = items if key == "rubrics" else [{"type": "llm-rubric", "value": items}]
+    root = "evalcases" if key == "rubrics" else "tests"
+    notes = notes_of(json.dumps({root: [{"id": "t1", "input": "What?", key: entries}]}))
+    (case,) = read(notes, Loading())
+    notes.finish()
+    assert [criterion.id for criterion in case.rubric.criteria] == ["b"]
+    assert any(f"an item needs `{text}`" in str(problem) for problem in notes.warnings)
 
 
 def test_an_operator_is_a_polarity() -> None:
@@ -196,6 +212,11 @@ def test_a_wrong_field_of_an_item_is_an_error_at_its_place(name: str) -> None:
     assert problem.path.startswith("tests[0].assert[0].value[0]")
 
 
+def test_a_file_without_tests_is_an_error() -> None:
+    """Nothing would be graded, and a run over it would pass."""
+    assert "there are no tests in it" in _problem('{"tests": []}')
+
+
 def test_an_id_that_stands_twice_is_an_error() -> None:
     """AgentV lets the last one win; here both have to be told apart."""
     items = [{"id": "a", "outcome": "x"}, {"id": "a", "outcome": "y"}]
@@ -205,6 +226,15 @@ def test_an_id_that_stands_twice_is_an_error() -> None:
 
 
 # -- graders ---------------------------------------------------------------------------------------------
+
+
+def test_a_set_that_stands_alone_decides_with_its_own_verdict() -> None:
+    """All in it must pass, although the mean alone would pass the case; beside other graders it adds to the mean."""
+    inner = [{"type": "llm-rubric", "metric": name, "value": name} for name in "ab"]
+    alone = rubric_of({"type": "assert-set", "assert": inner})
+    beside = rubric_of({"type": "assert-set", "assert": inner}, {"type": "llm-rubric", "value": "c"})
+    assert [criterion.required for criterion in alone.criteria] == [True]
+    assert [criterion.required for criterion in beside.criteria] == [False, False]
 
 
 def test_a_free_text_is_one_judgement_with_the_judges_own_flag() -> None:

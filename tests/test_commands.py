@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 
-from rubric import dump, grade, load, plan, schema
+from rubric import Report, dump, grade, load, plan, schema
 from rubric.commands import main
+
+from .servers import Server
 
 ROOT = Path(__file__).parent.parent
 EXAMPLES = ROOT / "docs" / "examples"
@@ -293,6 +298,112 @@ def test_a_rubric_alone_wants_a_candidate_or_somebody_who_answers() -> None:
     assert "--target" in result.stderr
 
 
+REFUSED = [
+    (("--largest-drop", "0.1"), "--baseline FILE"),
+    (("--format", "json", "--reporter", "md"), "give one"),
+    (("--input", REPLY), "is for one candidate"),
+    (("--reference", REPLY), "is for one candidate"),
+    (("--out", "report.foo"), "stands for none"),
+    (("--out", "."), "is a folder"),
+    (("--baseline", "nowhere.json"), "nowhere.json: this baseline cannot be read"),
+    (("--baseline", REPLY), "expected a report in JSON"),
+    (("--env", "NO_SUCH_VARIABLE"), "no such variable"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "message"), REFUSED)
+def test_what_cannot_come_to_a_report_is_refused_before_the_run(
+    suite: str, arguments: tuple[str, ...], message: str
+) -> None:
+    """Nothing is paid for and then lost, and no option is passed over in silence."""
+    result = run("grade", suite, "-j", "offline", *arguments)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert message in result.stderr
+
+
+def test_what_is_for_suites_is_refused_for_one_candidate() -> None:
+    """A report that was asked for and not written would be missed too late."""
+    for option in (("--out", "r.html"), ("--max-cost", "1"), ("--deferred", "pass"), ("--target", "m")):
+        result = run("grade", RUBRIC, REPLY, "-j", "offline", *option)
+        assert (result.exit_code, result.stdout) == (2, "")
+        assert f"{option[0]} is for suites" in result.stderr
+
+
+def test_all_suites_are_read_before_the_first_is_run(suite: str, tmp_path: Path) -> None:
+    """A mistake in the last of them costs nothing."""
+    bad = tmp_path / "bad.yaml"
+    bad.write_text("suite: x\ncases: [{id: a, inputs: 1, rubric: a}]\n")
+    result = run("grade", suite, str(bad), str(tmp_path / "none.yaml"), "-j", "offline")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "bad.yaml:2:17" in result.stderr
+    assert "none.yaml:1:1" in result.stderr
+
+
+def test_cases_of_files_of_the_same_name_stay_apart(suite: str, tmp_path: Path) -> None:
+    """Each is led by its path; the same file twice is refused."""
+    (tmp_path / "other").mkdir()
+    second = tmp_path / "other" / Path(suite).name
+    second.write_text(SUITE)
+    rows = json.loads(run("grade", suite, str(second), "-j", "offline", "--format", "json").stdout)["rows"]
+    assert len({row["id"] for row in rows}) == len(rows)
+    assert "twice" in run("grade", suite, suite, "-j", "offline").stderr
+
+
+def test_no_cases_are_no_pass(tmp_path: Path) -> None:
+    """A run that graded nothing is not a run that passed."""
+    file = tmp_path / "empty.yaml"
+    file.write_text("suite: x\ncases: []\n")
+    assert run("grade", str(file), "-j", "offline").exit_code == 2
+
+
+def test_a_comparison_leaves_json_what_it_is(suite: str, tmp_path: Path) -> None:
+    """People read it on standard error, where standard output is for machines."""
+    before = tmp_path / "before.json"
+    run("grade", suite, "-j", "offline", "--out", str(before))
+    result = run("grade", suite, "-j", "offline", "--baseline", str(before), "--format", "json")
+    assert json.loads(result.stdout)["summary"]["cases"] == 2
+    assert "no worse than the baseline" in result.stderr
+
+
+def test_what_a_file_includes_may_be_in_a_wider_folder(tmp_path: Path) -> None:
+    """As `--base` says, which is also what the refusal names."""
+    (tmp_path / "evals").mkdir()
+    (tmp_path / "grader.md").write_text("Grade {{ output }}")
+    file = tmp_path / "evals" / "x.eval.yaml"
+    file.write_text(
+        "tests:\n  - {id: a, input: Hi, criteria: Hi, output: Hi, assert: [{type: llm-rubric, prompt: ../grader.md}]}\n"
+    )
+    refused = run("validate", str(file))
+    assert refused.exit_code == 2
+    assert "--base" in refused.stderr
+    assert "base=" not in refused.stderr
+    assert run("validate", str(file), "--base", str(tmp_path)).exit_code == 0
+    assert "--base" in run("plan", str(file), "-j", "offline").stderr
+    assert run("plan", str(file), "-j", "offline", "--base", str(tmp_path)).exit_code == 0
+
+
+def test_an_interrupted_run_tells_what_is_known(tmp_path: Path) -> None:
+    """The cases that were through keep their results; the others are ungraded."""
+    file, out = tmp_path / "s.yaml", tmp_path / "r.json"
+    file.write_text("suite: s\nrubric: Hello\ncases: [{id: a, output: Hello}, {id: b, input: Hi}]\n")
+    with Server() as server:
+        endpoint = server.at("hang")
+        environ = {**os.environ, "OPENAI_API_KEY": "k", "OPENAI_API_BASE": endpoint.openai}
+        command = [sys.executable, "-m", "rubric", "grade", str(file), "-j", "offline", "--target", "openai/x"]
+        process = subprocess.Popen(
+            [*command, "--out", str(out)], cwd=ROOT, env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        )
+        while not endpoint.requests:
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        _, told = process.communicate()
+    assert process.returncode == 130
+    assert b"interrupted: 1 of 2 cases of 's' were through" in told
+    report = Report.load(out)
+    assert [row.status for row in report] == ["passed", "ungraded"]
+    assert "interrupted" in report["b"].reason
+
+
 def test_a_server_wants_a_target(suite: str) -> None:
     """And a name."""
     assert "--target" in run("grade", suite, "--server", "a=b").stderr
@@ -328,7 +439,7 @@ def test_a_folder_is_summed_up(suite: str, tmp_path: Path) -> None:
     rows = [line.split() for line in result.stdout.splitlines()]
     assert ["native", "1", "1", "2", "2", "2", "0", "0"] in rows
     assert ["rubric", "1", "1", "0", "1", "1", "0", "0"] in rows
-    assert any(row[:3] == ["refused", "1", "0"] for row in rows)
+    assert any(row[:3] == ["mcptest", "1", "0"] for row in rows)
 
 
 def test_a_suite_is_converted(suite: str, tmp_path: Path) -> None:

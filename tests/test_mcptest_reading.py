@@ -283,6 +283,11 @@ def test_an_eval_without_a_name_gets_one_and_is_told() -> None:
     assert (suite.cases[0].id, "no name" in warning) == ("eval 1", True)
 
 
+def test_a_criterion_needs_a_name() -> None:
+    """It is reported by its name, and gates are told by it."""
+    assert "criteria[0]: the key 'name' is missing; add it" in refused("    rubric: {criteria: [{description: A}]}\n")
+
+
 def test_a_file_that_is_no_mapping_is_refused() -> None:
     """With what is wanted."""
     assert problems("- a\n") == ["e.yml:1:1: expected a mapping with evals, got a list"]

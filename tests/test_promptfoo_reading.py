@@ -15,6 +15,7 @@ from rubric.formats.includes.loading import Loading
 from rubric.formats.notes import Notes
 from rubric.formats.parsing import parse
 from rubric.formats.promptfoo import read
+from rubric.formats.suites import loads_suite
 from rubric.grades import Grade
 from rubric.judges import Judge
 from rubric.rubrics import Rubric
@@ -529,6 +530,14 @@ def test_no_value_becomes_a_slot() -> None:
     assert found == [("user", "{{ rubric }} {{ output }} {{ output }} {{ rubric }}")]
 
 
+def test_a_loop_of_a_prompt_names_its_items_itself() -> None:
+    """What a loop or a `set` names is no slot; what stands in the loop otherwise is."""
+    prompt = "{% set end = '!' %}{% for i in l %}{{ i }}:{{output}};{% endfor %}{{end}} {{rubric}}"
+    text = f"""tests: [{{vars: {{l: [a, b], i: 9}}, options: {{disableVarExpansion: true}},
+      assert: [{{type: llm-rubric, value: R, rubricPrompt: "{prompt}"}}]}}]"""
+    assert sent(text) == [("user", "a:the output;b:the output;! R")]
+
+
 def test_a_chat_prompt_may_have_comments() -> None:
     """JSON with `//` comments, as the documentation shows it, is a chat."""
     found = sent("""
@@ -673,3 +682,16 @@ def test_every_block_of_the_documentation_loads_or_is_told_to_be_quoted(block: s
     if "\nassert:" not in f"\n{block}" and "tests:" not in block:
         block += "\nassert: [{type: llm-rubric, value: Is kind}]\n"
     assert loads(block, folder=tmp_path).cases
+
+
+def test_what_leaves_a_case_ungraded_is_told_when_the_file_is_read() -> None:
+    """Once, however many cases share it; and so is a variable that is not there."""
+    text = """\
+prompts: ["{{ question }} {{ mistyped }}"]
+defaultTest: {assert: [{type: rouge-n, value: x}]}
+tests: [{vars: {question: a}}, {vars: {question: b}}]
+"""
+    suite = loads_suite(text, "promptfoo", source="p.yaml")
+    told = [str(warning) for warning in suite.warnings]
+    assert sum("rouge-n: there is no such grader here" in line for line in told) == 1
+    assert sum("there is no variable 'mistyped'" in line for line in told) == 1

@@ -13,6 +13,7 @@ from markdown_it import MarkdownIt
 
 from rubric.suites.reporters import markdown, pretty
 from rubric.suites.reports import Report
+from rubric.suites.rows import Entry, Row, below
 from tests.reports import DEFERRED, FAILED, NASTY, PASSED, REPORT, UNGRADED, reports
 
 if TYPE_CHECKING:
@@ -57,6 +58,28 @@ def test_what_is_ungraded_shows_its_bounds_and_what_is_deferred_its_reason() -> 
     assert "? ungraded  0.20..0.90  limited\n    429\n      unjudged  b\n          rate_limited: 429\n" in text
     assert "- deferred            serverless\n    there is no server\n" in text
     assert "deferred cases count as error" in text
+
+
+def test_what_a_nested_rubric_fell_short_of_stands_beneath_it() -> None:
+    """Its verdict alone says nothing to the one who has to mend it."""
+    parts = (Entry("warm", "Is warm", "scored", 1.0, 1.0), Entry("json", "Is JSON", "scored", 0.0, 0.0, reason="no"))
+    nested = Entry("style", "style", "scored", 0.5, 0.5, answer="rubric", reason="fail", parts=parts)
+    text = Report("s", (Row("a", "failed", 0.5, threshold=0.8, entries=(nested,)),)).render()
+    assert "      0.50  style\n          fail\n        0.00  json\n            no\n" in text
+    assert "warm" not in text
+
+
+def test_a_score_that_just_falls_short_is_seen_to_fall_short() -> None:
+    """Rounded, it would be told that it has what it needs."""
+    report = Report("s", (Row("a", "failed", 0.7996, "fail", "0.80", 0.8),))
+    assert "scored 0.7996, needs 0.80" in report.render()
+    assert "0.7996, needs 0.80" in report.render("md")
+
+
+def test_a_score_below_a_mark_never_reads_as_the_mark() -> None:
+    """However near it is."""
+    assert [below(score, 0.8) for score in (0.5, 0.799, 0.7996, 0.8 - 1e-16)] == [
+        "0.50", "0.799", "0.7996", "0.7999999999999999"]  # fmt: skip
 
 
 def test_the_summary_counts_cases_calls_tokens_and_cost() -> None:

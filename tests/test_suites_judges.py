@@ -246,3 +246,28 @@ def test_a_jury_that_names_no_model_is_one_of_whoever_judges() -> None:
     assert suite.run("offline")["a"].usage.calls == 3
     assert evolve(suite, judge="offline").run()["a"].usage.calls == 3
     assert suite.run()["a"].status == "deferred"
+
+
+def test_a_matrix_has_a_case_a_judge_and_a_prompt() -> None:
+    """Each cell keeps its own judge, is asked its own prompt, and is called by its coordinates."""
+    jury = Jury("offline", 3)
+    suite = Suite("x", [Case("a", "Is polite", output="Is polite")])
+    cells = suite.matrix(judges=["offline", jury], prompts=["Hi", "Ho"])
+    assert [case.id for case in cells] == [
+        "a [offline, prompt 1]", "a [offline, prompt 2]", f"a [{jury!r}, prompt 1]", f"a [{jury!r}, prompt 2]",
+    ]  # fmt: skip
+    assert [case.input for case in cells] == ["Hi", "Ho", "Hi", "Ho"]
+    assert cells.cases[3].cell == {"model": repr(jury), "prompt": "Ho"}
+    assert [row.usage.calls for row in cells.run("no-vendor/no-model")] == [1, 1, 3, 3]
+
+
+def test_cells_that_could_not_be_told_apart_are_refused() -> None:
+    """Two judges of one name."""
+    with pytest.raises(DefinitionError, match="stands twice"):
+        Suite("x", [Case("a", "Is polite")]).matrix(judges=["offline", Judge("offline", per_call="all")])
+
+
+def test_a_matrix_without_axes_is_refused() -> None:
+    """There is nothing to compare."""
+    with pytest.raises(DefinitionError, match="judges, prompts or both"):
+        Suite("x", [Case("a", "Is polite")]).matrix()

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from rubric import Contains, Criterion, Judge, Jury, Rubric, Script, When, ask, grade, plan
+from rubric import Contains, Criterion, Judge, Jury, Rubric, Script, Unsupported, When, ask, grade, plan
 from rubric.suites.cases import Case
+from rubric.suites.planning import NO_RESPONSE
 from rubric.suites.suites import Suite
 
 from .suite_help import GOOD, TWO, asks_of, many, one, saying
@@ -53,7 +54,7 @@ def test_it_says_where_each_candidate_comes_from() -> None:
         "live target",
     ]
     without = suite.plan("offline")
-    assert (without["b"].source, without["b"].deferred) == ("none", "no response, and no target to ask")
+    assert (without["b"].source, without["b"].deferred) == ("none", NO_RESPONSE)
     assert without.deferred == ("b",)
 
 
@@ -122,3 +123,31 @@ def test_it_is_plain_data_and_a_table() -> None:
     assert "a\\|b" in shown
     assert "./grade.py" in shown
     assert repr(planned).startswith("<SuitePlan 's': 2 cases, 1 deferred, 4 calls, ")
+
+
+def test_a_grader_that_is_not_there_is_told_before_anything_is_paid_for() -> None:
+    """However deep it stands; the case would be ungraded, whatever the judge says of the rest."""
+    inner = Criterion("more", id="more", answer=Rubric().checks(Unsupported("javascript")).expects("Is warm"))
+    suite = Suite("s", [Case("a", Rubric(criteria=[inner]).checks(Unsupported("latency")), output=GOOD)])
+    planned = suite.plan("offline")
+    assert planned["a"].unsupported == ("javascript", "latency")
+    assert planned.to_dict()["cases"][0]["unsupported"] == ["javascript", "latency"]
+    assert "ungraded: no grader here for javascript, latency" in planned._repr_markdown_()
+
+
+def test_cases_are_found_by_their_ids() -> None:
+    """In suites, plans and reports; a name that is none is an error that names the nearest."""
+    suite = Suite("s", [Case("refund", TWO, output=GOOD), Case("greeting", TWO, output=GOOD)])
+    for found in (suite, suite.plan("offline"), suite.run("offline")):
+        assert "refund" in found
+        assert found["refund"] in found
+        assert "refunds" not in found
+        with pytest.raises(KeyError, match=r"did you mean 'refund'\?"):
+            found["refunds"]
+
+
+def test_a_name_among_many_cases_lists_only_what_is_near() -> None:
+    """An error of two thousand names would be read by nobody."""
+    suite = Suite("s", [Case(f"case-{n}", TWO) for n in range(100)])
+    with pytest.raises(KeyError, match=r"no case 'refund' among 100'?\"?$"):
+        suite["refund"]

@@ -54,7 +54,7 @@ def test_a_row_holds_the_case_and_its_grade() -> None:
     assert row.run == ('read({"path": "x"}) → y', "stop({})")
     assert (row.tags, row.place, row.usage.calls, row.result) == (("news",), Place("f.yaml", 3, 5), 2, result)
     first, second = row.entries
-    assert (first.id, first.text, first.status, first.value) == ("version", "Names a version", "scored", "true")
+    assert (first.id, first.text, first.status, first.value) == ("version", "Names a version", "scored", "yes")
     assert (first.reason, first.answer, first.contribution) == ("it does", "yes or no", 1.0)
     assert (second.score, second.contribution, second.gated) == (0.0, 0.0, False)
 

@@ -26,6 +26,7 @@ from rubric import (
 )
 from rubric.errors import LoadError, ModelError, Problem
 from rubric.suites.cases import Case
+from rubric.suites.planning import NO_RESPONSE
 from rubric.suites.reports import Report
 from rubric.suites.rows import Row
 from rubric.suites.suites import Suite
@@ -141,7 +142,7 @@ def test_without_a_response_and_a_target_a_case_is_deferred() -> None:
     suite = Suite("s", [Case("a", TWO, output=GOOD), Case("b", TWO)])
     report = suite.run(saying(**YES))
     assert [row.status for row in report] == ["passed", "deferred"]
-    assert report["b"].reason == "no response, and no target to ask"
+    assert report["b"].reason == NO_RESPONSE
     assert report.exit_code == 2
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -40,13 +41,14 @@ SHORT = [case for case in ALL if case["format"] == "promptfoo-csv" and "__expect
 
 
 def objects(spec: Spec) -> list[list[dict[str, Any]]]:
-    """Return the verdicts (JSON objects) in each reply, Python literals included."""
-    return [list(_objects(reply)) for reply in spec["judge_replies"] if isinstance(reply, str)]
+    """Return the verdicts (JSON objects) in each reply, Python literals included, thinking not."""
+    replies = [reply if isinstance(reply, str) else json.dumps(reply) for reply in spec["judge_replies"]]
+    return [list(_objects(re.sub("<think>.*</think>", "", reply, flags=re.DOTALL))) for reply in replies]
 
 
 def _objects(reply: str) -> Iterator[dict[str, Any]]:
     decoder, position = json.JSONDecoder(), 0
-    reply = reply.replace("True", "true").replace("False", "false")
+    reply = reply.replace("True", "true").replace("False", "false").replace("None", "null")
     reply = reply if '"' in reply else reply.replace("'", '"')
     while (position := reply.find("{", position)) >= 0:
         try:
@@ -56,6 +58,17 @@ def _objects(reply: str) -> Iterator[dict[str, Any]]:
         else:
             if not found.keys().isdisjoint({"pass", "score"}):
                 yield found
+
+
+def first_objects(spec: Spec) -> Iterator[dict[str, Any]]:
+    """Yield the first JSON object of each reply that has one, whatever is in it."""
+    for reply in spec["judge_replies"]:
+        try:
+            found, _ = json.JSONDecoder().raw_decode(reply, reply.index("{")) if isinstance(reply, str) else (reply, 0)
+        except ValueError:
+            continue
+        if isinstance(found, dict) and "__error" not in found and "__raw" not in found:
+            yield found
 
 
 def verdicts(spec: Spec) -> list[dict[str, Any]]:
@@ -84,6 +97,8 @@ def word(verdict: dict[str, Any]) -> str | None:
 def has_no_verdict(spec: Spec) -> bool:
     """Say whether the pass flag is missing, and no threshold with a score stands in for it."""
     bar = any("threshold" in assertion for assertion in spec["rubric"].get("assert", ()))
+    if not verdicts(spec) and any(True for _ in first_objects(spec)):
+        return True
     return any(word(v) is None and ("pass" in v or not bar or v.get("score") is None) for v in verdicts(spec))
 
 
@@ -92,14 +107,55 @@ def has_two_verdicts(spec: Spec) -> bool:
     return any(len({(word(v), str(v.get("score"))) for v in reply}) > 1 for reply in objects(spec))
 
 
+def starts_with_another_object(spec: Spec) -> bool:
+    """Say whether the verdict of a reply is not the first object in it."""
+    thinks = any("<think>" in str(reply) for reply in spec["judge_replies"])
+    notes = any(first.keys().isdisjoint({"pass", "score"}) for first in first_objects(spec))
+    return bool(verdicts(spec)) and (thinks or notes)
+
+
+def does_not_end(spec: Spec) -> bool:
+    """Say whether an object in a reply is not closed."""
+    bare = [re.sub(r'"(?:\\.|[^"\\])*"', "", reply) for reply in spec["judge_replies"] if isinstance(reply, str)]
+    return any(text.count("{") > text.count("}") for text in bare)
+
+
+def fails_to_grade(spec: Spec) -> bool:
+    """Say whether promptfoo itself makes of some reply a grader failure: nothing was said, or nothing with braces."""
+    said = [reply for reply in spec["judge_replies"] if not isinstance(reply, dict)]
+    return any("__error" in reply for reply in spec["judge_replies"] if isinstance(reply, dict)) or any(
+        not isinstance(reply, str) or "{" not in reply for reply in said
+    )
+
+
 def has_a_key_twice(spec: Spec) -> bool:
     """Say whether a verdict has its flag or its score twice."""
     texts = [reply for reply in spec["judge_replies"] if isinstance(reply, str)]
-    return any(
-        len(re.findall(rf'"{key}"\s*:', text)) > len(list(_objects(text)))
-        for text in texts
-        for key in ("pass", "score")
-    )
+    return any(len(pairs) > len(dict(pairs)) for text in texts for pairs in _pairs(text))
+
+
+def _pairs(text: str) -> list[list[tuple[str, Any]]]:
+    """Return the flags and the scores of the objects of *text*, keys that stand twice in one of them twice."""
+    found: list[list[tuple[str, Any]]] = []
+
+    def keep(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found.append([pair for pair in pairs if pair[0] in ("pass", "score")])
+        return dict(pairs)
+
+    with contextlib.suppress(ValueError):
+        json.JSONDecoder(object_pairs_hook=keep).raw_decode(text, text.index("{"))
+    return found
+
+
+def is_at_the_threshold(spec: Spec) -> bool:
+    """Say whether the score misses the threshold of the test by no more than a float does."""
+    least = spec["rubric"].get("threshold")
+    return least is not None and 0 < float(least) - spec["expected"].get("score", 1) < 1e-9
+
+
+def has_a_negative_weight(spec: Spec) -> bool:
+    """Say whether an assertion weighs less than nothing."""
+    return re.search(r'"weight": -', json.dumps(spec["rubric"])) is not None
 
 
 def has_no_number(spec: Spec) -> bool:
@@ -131,7 +187,11 @@ def is_old_negation(spec: Spec) -> bool:
 
 @frozen
 class Deviation:
-    """Where we do otherwise on purpose: *why*, and what is checked instead: `ungraded`, `passes` or `inverted`."""
+    """
+    Where we do otherwise on purpose: *why*, and what is checked instead.
+
+    It is `ungraded`, `refused` while loading, `passes` or `inverted`, or its own verdict is `read`.
+    """
 
     applies: Callable[[Spec], bool]
     becomes: str
@@ -146,6 +206,11 @@ DEVIATIONS = {
     "score out of range": Deviation(is_out_of_range, "ungraded", "it was meant on another scale; promptfoo keeps it"),
     "flag unclear": Deviation(has_no_clear_flag, "ungraded", "neither yes nor no; promptfoo reads a no"),
     "another yes": Deviation(has_another_yes, "passes", "`passed` and outer white space mean yes; promptfoo: no"),
+    "verdict not first": Deviation(starts_with_another_object, "read", "an object without a verdict is none"),
+    "cut off": Deviation(does_not_end, "ungraded", "what is missing may have said otherwise; promptfoo closes it"),
+    "failure among others": Deviation(fails_to_grade, "ungraded", "a judge that failed said nothing, not even 0"),
+    "float": Deviation(is_at_the_threshold, "meets", "a mean of exactly the threshold meets it"),
+    "negative weight": Deviation(has_a_negative_weight, "refused", "promptfoo adds it up; no mean is meant so"),
     "old not-": Deviation(is_old_negation, "inverted", "`not-` turns the outcome over, as since promptfoo 0.121.10"),
 }
 
@@ -170,7 +235,7 @@ def line_of(reply: Any) -> Any:
     if isinstance(reply, dict) and "__error" in reply:
         return Failure("exception", reply["__error"])
     if isinstance(reply, dict) and "__raw" in reply:
-        return Reply(reply["__raw"])
+        return reply["__raw"] if isinstance(reply["__raw"], dict) else Reply(reply["__raw"])
     return reply
 
 
@@ -199,6 +264,8 @@ def components(rubric: Rubric, findings: Sequence[Any]) -> Iterator[tuple[float 
 def check_components(result: Grade, wanted: Sequence[dict[str, Any]]) -> None:
     """Compare what became of each assertion; sets come before their parts in both."""
     found = list(components(result.rubric, result.findings))
+    if len(found) == len(wanted) - 1 and len(result.rubric.judged) == len(found):
+        wanted = wanted[1:]  # one set, and nothing beside it, is the rubric itself
     assert [score for score, _ in found] == [part["score"] for part in wanted]
     assert all(holds in (None, part["pass"]) for (_, holds), part in zip(found, wanted, strict=True))
 
@@ -223,7 +290,7 @@ def check_prompt(spec: Spec, asks: Sequence[Ask]) -> None:
     sent = "\n".join(message.text for ask in asks for message in ask.messages)
     if "prompt_user" in expected:
         assert spec["candidate"] in sent
-        (rubric,) = re.findall(r"<Rubric>\n(.*)\n</Rubric>", expected["prompt_user"], re.DOTALL)
+        rubric = expected["prompt_user"].rpartition("<Rubric>\n")[2].removesuffix("\n</Rubric>")
         assert shows_data(spec) or is_listed(spec) or rubric.strip() in sent
     if "prompt" in expected and not shows_data(spec):
         text = re.sub(r"^\s*//.*$", "", expected["prompt"], flags=re.MULTILINE)
@@ -248,13 +315,14 @@ def check_items(spec: Spec, asks: Sequence[Ask]) -> None:
 @pytest.mark.parametrize("spec", [pytest.param(spec, id=spec["id"]) for spec in GRADED])
 def test_a_case_grades_as_promptfoo_does_or_as_a_rule_says(spec: Spec, tmp_path: Path) -> None:
     """Score, verdict, reason, calls and prompt are promptfoo's, or what is proposed, but for the listed deviations."""
-    expected, proposed = spec["expected"], spec.get("proposed", "")
-    if proposed.startswith("load error") or expected.get("error") not in (None, "judge_error"):
+    expected, proposed = spec["expected"], str(spec.get("proposed", ""))
+    becomes = {deviation.becomes for deviation in DEVIATIONS.values() if deviation.applies(spec)}
+    refused = proposed.startswith("load error") or "refused" in becomes
+    if refused or expected.get("error") not in (None, "judge_error"):
         with pytest.raises(LoadError, match=r"promptfooconfig\.json:1:"):
             loaded(spec["rubric"], tmp_path)
         return
     result, asks = graded(spec, tmp_path)
-    becomes = {deviation.becomes for deviation in DEVIATIONS.values() if deviation.applies(spec)}
     read_better = proposed.startswith("score ")  # a reply that promptfoo cannot read, and a JSON decoder can
     if "ungraded" in becomes or proposed.startswith("judge error") or (expected.get("error") and not read_better):
         assert isinstance(result, Ungraded)
@@ -264,30 +332,47 @@ def test_a_case_grades_as_promptfoo_does_or_as_a_rule_says(spec: Spec, tmp_path:
         check_items(spec, asks)
     else:
         assert len(asks) == expected.get("judge_calls", len(spec["judge_replies"]))
-    score, passed = expected["score"], expected["pass"]
+    score, passed = expected.get("score", result.score), expected.get("pass", result.passed)
     if "inverted" in becomes:
         score, passed = 1 - score, not passed
-    if "passes" in becomes:
+    if becomes & {"passes", "read"}:
         (said,) = verdicts(spec)
-        score, passed = said.get("score", 1), True
+        passed = "passes" in becomes or word(said) in THEIR_YES
+        score = said.get("score", int(passed))
+    if "meets" in becomes:
+        passed = True
+    if figures := re.match(r"score ([\d.]+), pass (true|false)", proposed):
+        score, passed = float(figures[1]), figures[2] == "true"
     assert result.score == pytest.approx(score)
     assert result.passed == passed
     if expected.get("components"):
         check_components(result, expected["components"])
-    given = {v["reason"] for v in verdicts(spec) if "reason" in v}
+    given = {v["reason"].strip() for v in verdicts(spec) if isinstance(v.get("reason"), str)}
     assert given <= set(reasons(result.findings))
     check_prompt(spec, asks)
 
 
 @pytest.mark.parametrize("spec", [pytest.param(spec, id=spec["id"]) for spec in SHORT])
 def test_a_shorthand_stands_for_its_assertion(spec: Spec) -> None:
-    """What stands in an `__expected` column is the assertion that promptfoo makes of it."""
-    assert assertion_of(spec["rubric"]["__expected"]) == spec["expected"]["assertion"]
+    """
+    What stands in an `__expected` column is the assertion that promptfoo makes of it.
+
+    A threshold that is written in brackets is kept where promptfoo drops it, and one that is not is not made up.
+    """
+    text, wanted = spec["rubric"]["__expected"], spec["expected"].get("assertion")
+    found = assertion_of(text)
+    written = re.match(r"[\w-]+\((\d+(?:\.\d+)?)\)", text)
+    if wanted is None or (written and wanted == {"type": "equals", "value": text}):
+        assert found["type"]
+        return
+    assert found.get("threshold") == (float(written[1]) if written else None)
+    assert {**found, "threshold": None} == {**wanted, "threshold": None}
 
 
 def test_every_deviation_is_met_by_a_case() -> None:
     """No deviation is listed that no case needs."""
-    unclear = {"flag unclear"}  # its cases are among those that are kept for acceptance
+    # cases of these are among those that are kept for acceptance
+    unclear = {"flag unclear", "verdict not first", "float", "negative weight", "cut off"}
     assert {
         name for name, d in DEVIATIONS.items() if any(d.applies(spec) for spec in GRADED)
     } >= DEVIATIONS.keys() - unclear

@@ -13,13 +13,13 @@ from attrs import asdict, define, field
 
 from rubric.commands.options import FORMAT, FROM, declared
 from rubric.commands.printing import print_json, print_line, print_markdown, print_text
-from rubric.commands.refusing import REFUSED
+from rubric.commands.refusing import REFUSED, as_options
 from rubric.errors import LoadError, Problem
 from rubric.formats import load
 from rubric.formats import schema as rubric_schema
 from rubric.formats.files import write_text
 from rubric.formats.suites import convert as convert_suite
-from rubric.formats.suites import is_rubric, load_suite, suite_schema
+from rubric.formats.suites import format_of, is_rubric, load_suite, suite_schema
 from rubric.rubrics import Rubric
 from rubric.showing import table
 from rubric.suites.suites import Suite
@@ -47,14 +47,16 @@ class Checked:
 @click.option("--summary", is_flag=True, help="Count files, cases, rubrics, warnings and problems, format by format.")
 @FROM
 @FORMAT
-def validate(files: Sequence[str], form: str, source: str | None, names: Sequence[str], *, summary: bool) -> None:
+def validate(
+    files: Sequence[str], form: str, source: str | None, names: Sequence[str], base: str | None, *, summary: bool
+) -> None:
     """
     Tell all that is wrong with files of rubrics and suites.
 
     Each problem and each warning stands on a line of its own, with its place in the file. A folder stands for all
     files in it.
     """
-    found = [_check(file, source, names) for file in _all_files(files)]
+    found = [_check(file, source, names, base) for file in _all_files(files)]
     if form == "json":
         print_json([_as_data(checked) for checked in found])
     elif summary:
@@ -71,13 +73,15 @@ def validate(files: Sequence[str], form: str, source: str | None, names: Sequenc
 @click.option("--to", "form", type=click.Choice(["native", "promptfoo", "agentv-2", "mcptest"]), default="native")
 @click.option("--out", type=click.Path(), metavar="FILE", help="Where to write it; left out: standard output.")
 @FROM
-def convert(file: str, form: str, out: str | None, source: str | None, names: Sequence[str]) -> None:
+def convert(
+    file: str, form: str, out: str | None, source: str | None, names: Sequence[str], *, base: str | None
+) -> None:
     """
     Write a suite in another format.
 
     What that format cannot hold is told on standard error, a line each.
     """
-    suite = load_suite(file, source, environ=declared(names))
+    suite = load_suite(file, source, base=base, environ=declared(names))
     converted = convert_suite(suite, form)
     for line in (*map(str, suite.warnings if form != "native" else ()), *converted.dropped):
         print_line(f"dropped: {line}", problem=True)
@@ -102,18 +106,27 @@ def _all_files(given: Sequence[str]) -> Iterator[str]:
     for name in given:
         path = Path(name)
         if path.is_dir():
-            yield from (str(file) for file in sorted(path.rglob("*")) if file.suffix.lower() in SUFFIXES)
+            yield from (str(file) for file in sorted(path.rglob("*")) if _may_be_ours(file))
         else:
             yield name
 
 
-def _check(file: str, source: str | None, names: Sequence[str]) -> Checked:
+def _may_be_ours(file: Path) -> bool:
+    """Say whether a file in a folder is worth a look; a table is one of tests only where it says what is expected."""
+    suffix = file.suffix.lower()
+    if suffix != ".csv":
+        return suffix in SUFFIXES
+    with file.open(encoding="utf-8", errors="replace") as lines:
+        return "__expected" in lines.readline(10_000)
+
+
+def _check(file: str, source: str | None, names: Sequence[str], base: str | None) -> Checked:
     try:
         if source is None and is_rubric(file):
             return _of_rubric(file, load(file))
-        return _of_suite(file, load_suite(file, source, environ=declared(names)))
+        return _of_suite(file, load_suite(file, source, base=base, environ=declared(names)))
     except LoadError as error:
-        return Checked(file, problems=list(error.problems))
+        return Checked(file, source or format_of(file), problems=list(error.problems))
 
 
 def _of_rubric(file: str, rubric: Rubric) -> Checked:
@@ -143,7 +156,7 @@ def _tell(checked: Checked) -> None:
     for warning in checked.warnings:
         print_line(f"warning: {warning}", problem=True)
     for problem in checked.problems:
-        print_line(str(problem), problem=True)
+        print_line(as_options(str(problem)), problem=True)
     if not checked.problems:
         print_line(f"{checked.file}: valid")
 
@@ -154,7 +167,7 @@ _COLUMNS = ("format", "files", "valid", "cases", "rubrics", "criteria", "warning
 def _summary(found: Sequence[Checked]) -> str:
     by_format: dict[str, list[Checked]] = defaultdict(list)
     for checked in found:
-        by_format[checked.format or "refused"].append(checked)
+        by_format[checked.format or "unknown"].append(checked)
     rows = [_row(name, by_format[name]) for name in sorted(by_format)]
     return table(_COLUMNS, [*rows, _row("all", found)])
 

@@ -5,21 +5,19 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 import click
 from attrs import evolve, frozen
 
 from rubric.candidates import Candidate
-from rubric.commands.options import GRADING, TEXT, declared, judge_of, options
-from rubric.commands.printing import print_json, print_markdown, print_text
+from rubric.commands.options import GRADING, TEXT, declared, judge_of, refuse_given
+from rubric.commands.printing import print_json, print_markdown
 from rubric.commands.refusing import Refusal
-from rubric.errors import UngradedError
+from rubric.commands.suites import RUNNING, SUITES_ONLY, Running
+from rubric.errors import LoadError, Problem, UngradedError
 from rubric.formats import load
 from rubric.formats.suites import is_rubric, load_suite
-from rubric.suites.reporters import REPORTERS
-from rubric.suites.reports import Report
 from rubric.suites.suites import Suite
 from rubric.verbs import grade as grade_candidate
 from rubric.verbs import plan as plan_calls
@@ -33,19 +31,12 @@ __all__ = ["grade", "plan"]
 
 PASSED, FAILED = 0, 1
 
+ANSWERING = frozenset({"target", "servers"})
+ABOUT_A_CANDIDATE = frozenset({"question", "reference"})
+OF_CASES = "is for one candidate; the cases of a suite have their own"
+
 STAND_IN = "(the candidate)"
 """What is planned with where no candidate is given."""
-
-DEFERRED = ["pass", "fail", "error"]
-RUNNING = options(
-    click.option("--reporter", type=click.Choice(sorted(REPORTERS)), help="How a suite's report is written."),
-    click.option("--out", type=click.Path(), metavar="FILE", help="Where it goes; the ending names a reporter."),
-    click.option("--max-cost", type=float, metavar="DOLLARS", help="What the judges of a suite may cost."),
-    click.option("--deferred", type=click.Choice(DEFERRED), default="error", help="What cases count as that wait."),
-    click.option("--allow-scripts", is_flag=True, help="Run the programs that a suite names as graders."),
-    click.option("--baseline", type=click.Path(), metavar="FILE", help="An earlier report (json) to compare with."),
-    click.option("--largest-drop", type=float, metavar="D", help="How far a score may fall below the baseline's."),
-)
 
 
 @frozen
@@ -60,6 +51,7 @@ class Given:
     servers: Sequence[str]
     source: str | None
     names: Sequence[str]
+    base: str | None
 
     def rubric(self, file: str) -> Rubric:
         """Return the rubric in *file*."""
@@ -68,10 +60,28 @@ class Given:
 
     def suite(self, file: str) -> Suite:
         """Return the suite in *file*."""
-        suite = load_suite(file, self.source, environ=declared(self.names))
+        suite = load_suite(file, self.source, base=self.base, environ=declared(self.names))
         if self.threshold is None:
             return suite
         return evolve(suite, cases=[evolve(c, rubric=c.rubric.passing_at(self.threshold)) for c in suite])
+
+    def suites(self, files: Sequence[str]) -> list[Suite]:
+        """
+        Return the suites in *files*, all of which are read before any of them is run.
+
+        Raises:
+            LoadError: All that is wrong with any of them.
+        """
+        found: list[Suite] = []
+        problems: list[Problem] = []
+        for file in files:
+            try:
+                found.append(self.suite(file))
+            except LoadError as error:
+                problems += error.problems
+        if problems:
+            raise LoadError(problems)
+        return found
 
     def candidate(self, output: IO[str] | None) -> Candidate:
         """Return the candidate whose text is *output*."""
@@ -113,11 +123,13 @@ def plan(files: Sequence[str], form: str, **given: Any) -> None:
     """
     said = Given(**given)
     if _is_candidate(files, said):
+        refuse_given(ANSWERING, "is for suites; here is one rubric and one candidate")
         candidate = said.candidate(_open(files[1]) if files[1:] else None)
         planned: Any = plan_calls(candidate, said.rubric(files[0]), judge_of(said.judges))
         print_json(planned.to_dict()) if form == "json" else print_markdown(planned._repr_markdown_())
         return
-    plans = [said.suite(file).plan(judge_of(said.judges), target=said.answerer()) for file in files]
+    refuse_given(ABOUT_A_CANDIDATE, OF_CASES)
+    plans = [suite.plan(judge_of(said.judges), target=said.answerer()) for suite in said.suites(files)]
     if form == "json":
         print_json(plans[0].to_dict() if len(plans) == 1 else [one.to_dict() for one in plans])
     else:
@@ -129,30 +141,24 @@ def plan(files: Sequence[str], form: str, **given: Any) -> None:
 @click.argument("files", nargs=-1, required=True, metavar="FILE...", type=click.Path(allow_dash=True))
 @GRADING
 @RUNNING
-def grade(files: Sequence[str], form: str, reporter: str | None, out: str | None, **given: Any) -> None:
+def grade(files: Sequence[str], form: str, **given: Any) -> None:
     """
     Grade a text against a rubric, or every case of suites.
 
     FILE is a rubric, followed by the file of a candidate (- is standard input); or FILE... are suites, of any of the
     formats that `validate` knows.
     """
-    running = {name: given.pop(name) for name in ("max_cost", "deferred", "allow_scripts")}
-    baseline, drop = given.pop("baseline"), given.pop("largest_drop")
+    running = Running(form=form, **{name: given.pop(name) for name in SUITES_ONLY})
     said = Given(**given)
     if _is_candidate(files, said):
+        refuse_given(SUITES_ONLY | ANSWERING, "is for suites; here is one rubric and one candidate")
         sys.exit(_grade_candidate(files, said, form))
-    answerer = said.answerer()
-    reports = [said.suite(file).run(judge_of(said.judges), target=answerer, **running) for file in files]
-    report = reports[0] if len(reports) == 1 else joined(reports, files)
-    if out is not None:
-        report.write(out, reporter)
-    print_text(report.render("pretty" if out is not None else reporter or ("json" if form == "json" else "pretty")))
+    refuse_given(ABOUT_A_CANDIDATE, OF_CASES)
+    earlier = running.earlier()
+    report = running.run(said.suites(files), files, judge_of(said.judges), said.answerer())
+    running.tell(report)
     code = report.exit_code
-    if baseline is not None:
-        comparison = report.against(baseline, largest_drop=drop)
-        print_markdown(comparison._repr_markdown_())
-        code = max(code, comparison.exit_code)
-    sys.exit(code)
+    sys.exit(code if earlier is None else max(code, running.compared(report, earlier)))
 
 
 def _is_candidate(files: Sequence[str], said: Given) -> bool:
@@ -163,11 +169,11 @@ def _is_candidate(files: Sequence[str], said: Given) -> bool:
 
 
 def _grade_candidate(files: Sequence[str], said: Given, form: str) -> int:
+    rubric = said.rubric(files[0])
     if len(files) == 1:
         message = f"{files[0]} is a rubric; name the file of the candidate too, or a --target that answers"
         raise click.UsageError(message)
     output = _open(files[1])
-    rubric = said.rubric(files[0])
     try:
         result = grade_candidate(said.candidate(output), rubric, judge_of(said.judges))
     except UngradedError as problem:
@@ -175,19 +181,6 @@ def _grade_candidate(files: Sequence[str], said: Given, form: str) -> int:
         raise
     _print_result(result, form)
     return PASSED if result.passed else FAILED
-
-
-def joined(reports: Sequence[Report], files: Sequence[str]) -> Report:
-    """Return *reports* as one; each id is led by the file that its case is from."""
-    pairs = zip(reports, files, strict=True)
-    rows = [evolve(row, id=f"{Path(file).stem}: {row.id}") for report, file in pairs for row in report]
-    return evolve(
-        reports[0],
-        suite=", ".join(report.suite for report in reports),
-        rows=tuple(rows),
-        warnings=tuple(warning for report in reports for warning in report.warnings),
-        duration=sum(report.duration for report in reports),
-    )
 
 
 def _open(file: str) -> IO[str]:

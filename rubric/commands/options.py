@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
 from rubric.formats.recognising import FORMATS
 
-__all__ = ["FORMAT", "FROM", "GRADING", "TEXT", "declared", "judge_of", "options"]
+__all__ = ["FORMAT", "FROM", "GRADING", "TEXT", "declared", "judge_of", "options", "refuse_given"]
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -33,6 +34,12 @@ FORMAT = click.option(
 FROM = options(
     click.option("--from", "source", type=click.Choice(FORMATS), help="The format, where the keys do not say."),
     click.option("--env", "names", multiple=True, metavar="NAME", help="A variable that {{ env.NAME }} may show."),
+    click.option(
+        "--base",
+        type=click.Path(exists=True, file_okay=False),
+        metavar="FOLDER",
+        help="What a file includes must be in here; left out: in its own folder.",
+    ),
 )
 GRADING = options(
     click.option("--judge", "-j", "judges", multiple=True, metavar="MODEL", help="Who judges; several are a panel."),
@@ -53,8 +60,19 @@ GRADING = options(
 
 
 def declared(names: Sequence[str]) -> dict[str, str]:
-    """Return the variables called *names*, as far as the environment has them."""
-    return {name: os.environ[name] for name in names if name in os.environ}
+    """Return the variables called *names*; one that the environment does not have is refused."""
+    for name in names:
+        if name not in os.environ:
+            raise click.UsageError(f"--env {name}: there is no such variable in the environment; set it")
+    return {name: os.environ[name] for name in names}
+
+
+def refuse_given(names: Collection[str], why: str) -> None:
+    """Refuse the call if the command line gives one of the options *names*, which would do nothing here."""
+    context = click.get_current_context()
+    for option in context.command.params:
+        if option.name in names and context.get_parameter_source(option.name) is ParameterSource.COMMANDLINE:
+            raise click.UsageError(f"{option.opts[0]} {why}")
 
 
 def judge_of(models: Sequence[str]) -> str | list[str] | None:

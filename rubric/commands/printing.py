@@ -23,9 +23,10 @@ def print_json(data: Any) -> None:
     click.echo(json.dumps(data, indent=2, allow_nan=False))
 
 
-def print_markdown(text: str) -> None:
-    """Print Markdown *text* as a terminal shows it."""
-    console = Console(width=None if sys.stdout.isatty() else WIDTH)
+def print_markdown(text: str, *, problem: bool = False) -> None:
+    """Print Markdown *text* as a terminal shows it; a *problem* goes to standard error."""
+    stream = sys.stderr if problem else sys.stdout
+    console = Console(file=stream, width=None if stream.isatty() else WIDTH)
     console.print(Markdown(visible(text)[0]))
 
 

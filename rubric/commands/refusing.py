@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from typing import IO, Any
 
 import click
 
-from rubric.errors import NoJudgeError, RubricError
+from rubric.errors import RubricError
 from rubric.prompts.escaping import visible
 
-__all__ = ["Commands", "Refusal"]
+__all__ = ["INTERRUPTED", "REFUSED", "Commands", "Refusal", "as_options"]
 
 REFUSED = 2
 INTERRUPTED = 130
@@ -35,10 +36,8 @@ class Commands(click.Group):
         try:
             result = super().invoke(ctx)
             sys.stdout.flush()
-        except NoJudgeError as problem:
-            raise Refusal(_as_option(str(problem))) from problem
         except RubricError as problem:
-            raise Refusal(str(problem)) from problem
+            raise Refusal(as_options(str(problem))) from problem
         except OSError as problem:
             raise _unwritten(problem) from problem
         except SystemExit:
@@ -63,8 +62,17 @@ def _unwritten(problem: OSError) -> Refusal:
     return Refusal(f"the output cannot be written: {problem.strerror or problem}")
 
 
-def _as_option(message: str) -> str:
+_SPOKEN = (
+    (r"such as judge='openai/gpt-5.6'", "such as --judge openai/gpt-5.6"),
+    (r'say judge="offline"', "say --judge offline"),
+    (r"give a wider base=", "give a wider --base"),
+    (r"declare it when you load: load_suite\(path, environ=\{'(\w+)': ...\}\)", r"declare it with --env \1"),
+    (r"name one with format=", "name one with --from"),
+)
+
+
+def as_options(message: str) -> str:
     """Return *message*, which speaks of arguments in code, in terms of the command line."""
-    return message.replace("such as judge='openai/gpt-5.6'", "such as --judge openai/gpt-5.6").replace(
-        'say judge="offline"', "say --judge offline"
-    )
+    for pattern, option in _SPOKEN:
+        message = re.sub(pattern, option, message)
+    return message

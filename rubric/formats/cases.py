@@ -24,6 +24,9 @@ __all__ = ["as_suite_data", "read_suite"]
 NAMED, DEFAULT = "rubrics", "rubric"
 """The keys of a suite that are not its own fields: rubrics by name, and the one of cases that have none."""
 
+UNKNOWN = "unknown"
+"""Stands in for a rubric that is referred to and is not there, so that the rest of its case is still looked at."""
+
 
 def read_suite(document: Document) -> Suite:
     """
@@ -61,7 +64,8 @@ def _read_suite(data: Any) -> Suite:
         _read_named(named)
     if isinstance(given.get("cases"), list) and isinstance(named, dict):
         with gathering.at("cases"):
-            given["cases"] = _resolved(given["cases"], named, default)
+            _check_references(given["cases"], named)
+        given["cases"] = [_whole(index, case, named, default) for index, case in enumerate(given["cases"])]
     with gathering.at():
         suite = _read_fields(given)
     gathering.finish()
@@ -76,29 +80,37 @@ def _read_named(named: Any) -> None:
     gathering.finish()
 
 
-def _resolved(cases: list[Any], named: dict[Any, Any], default: Any) -> list[Any]:
-    """Return *cases* with each `{ref: name}` replaced by that rubric, and *default* where a case has none."""
+def _check_references(cases: list[Any], named: dict[Any, Any]) -> None:
+    """Refuse each `{ref: name}` of *cases* that names no rubric."""
     gathering = Gathering(Case)
-    found = []
     for index, case in enumerate(cases):
         with gathering.at(index):
-            found.append(_whole(index, case, named, default))
+            if _refers(case) and _named(case, named) is None:
+                name, known = case["rubric"]["ref"], [str(name) for name in named]
+                hint = suggest(str(name), known) if known else ", which is missing or empty"
+                raise DefinitionError("rubric.ref", f"no rubric {name!r} under `rubrics`{hint}")
     gathering.finish()
-    return found
+
+
+def _refers(case: Any) -> bool:
+    rubric = case.get("rubric") if isinstance(case, dict) else None
+    return isinstance(rubric, dict) and [*rubric] == ["ref"]
+
+
+def _named(case: dict[str, Any], named: dict[Any, Any]) -> Any:
+    name = case["rubric"]["ref"]
+    return named.get(name) if isinstance(name, str) else None
 
 
 def _whole(index: int, case: Any, named: dict[Any, Any], default: Any) -> Any:
-    """Return *case* with its rubric, and with an id where it has none."""
+    """Return *case* with its rubric, the *default* where it has none, and with an id where it has none."""
     if not isinstance(case, dict):
         return case
-    case = {"id": f"case-{index + 1}", **case}
     rubric = case.get("rubric", default)
-    if isinstance(rubric, dict) and [*rubric] == ["ref"]:
-        if rubric["ref"] not in named:
-            known = suggest(str(rubric["ref"]), [str(name) for name in named])
-            raise DefinitionError("rubric.ref", f"no rubric {rubric['ref']!r} under `rubrics`{known}")
-        rubric = named[rubric["ref"]]
-    return case if rubric is None else {**case, "rubric": rubric}
+    if _refers(case):
+        rubric = _named(case, named) or UNKNOWN
+    whole = {"id": f"case-{index + 1}", **case}
+    return whole if rubric is None else {**whole, "rubric": rubric}
 
 
 def _read_any_rubric(data: Any) -> Rubric:

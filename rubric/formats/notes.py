@@ -42,7 +42,9 @@ class Notes:
 
     def warn(self, path: Path, message: str, *, key: bool = False) -> None:
         """Note that what stands at *path* is read otherwise than it says, or not at all."""
-        self.warnings.append(self._at(path, message, key=key))
+        told = self._at(path, message, key=key)
+        if told not in self.warnings:  # what many cases share is read for each of them
+            self.warnings.append(told)
 
     def place(self, path: Path) -> Place:
         """Return where *path* stands."""

@@ -38,6 +38,7 @@ __all__ = [
     "convert",
     "dump_suite",
     "dumps_suite",
+    "format_of",
     "is_rubric",
     "load_suite",
     "loads_suite",
@@ -83,7 +84,8 @@ def load_suite(
         format: One of `rubric.formats.recognising.FORMATS`; None: recognised by its keys.
         base: The folder that the file, and whatever it includes, must be in; None: the folder of the file.
         environ: The variables that `{{ env.NAME }}` in the file may show. The process's own are never shown.
-        required: Whether an AgentV criterion that does not say so is a gate; None: as its generation documents it.
+        required: Whether an AgentV criterion that does not say so is a gate; None: as its generation documents it;
+            True: as AgentV's code takes it.
         functions: The Python functions that assertions of the type `python` may name.
 
     Raises:
@@ -113,6 +115,15 @@ def is_rubric(path: str | PathLike[str], /) -> bool:
         return False
     document = _document(file, None)
     return not _is_suite(document) and recognise(plain(document.root, lambda *_: None)).format in ("", "native")
+
+
+def format_of(path: str | PathLike[str], /) -> str:
+    """Return the format that the file at *path* seems to be in; empty where it cannot be told."""
+    try:
+        document = _document(Path(path), None)
+    except LoadError:
+        return ""
+    return recognise(plain(document.root, lambda *_: None)).format
 
 
 def _is_suite(document: Document) -> bool:

@@ -121,7 +121,8 @@ def _is_cell_of_judges(case: Case) -> bool:
     model = case.cell.get("model")
     if case.judge is None or not isinstance(model, str):
         return False
-    return any(_bare(judge.name) == _bare(model) for judge in judges_of(case.judge))
+    named = model == repr(case.judge)  # as a jury or a panel is called
+    return named or any(_bare(judge.name) == _bare(model) for judge in judges_of(case.judge))
 
 
 def _bare(model: str) -> str:

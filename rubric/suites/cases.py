@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
 from typing import Any
 
 from attrs import evolve, field, frozen
@@ -13,9 +14,18 @@ from rubric.judges import Bench, Judge, as_judge
 from rubric.mappings import FrozenMap
 from rubric.rubrics import Rubric, check_weights
 from rubric.showing import Shown
-from rubric.validating import as_map, as_tuple, identifier, optional, refuse, string
+from rubric.validating import as_map, as_tuple, identifier, optional, refuse, string, suggest
 
-__all__ = ["Case", "Place"]
+__all__ = ["Case", "Place", "no_case"]
+
+_MOST_NAMED = 10
+
+
+def no_case(id: str, ids: Iterable[str]) -> KeyError:
+    """Return the error for an *id* that is none of *ids*: with the nearest of them, or all if they are few."""
+    names = [*ids]
+    near = suggest(id, names) if len(names) <= _MOST_NAMED or get_close_matches(id, names, n=1) else ""
+    return KeyError(f"no case {id!r} among {len(names)}{near}")
 
 
 @frozen

@@ -17,7 +17,7 @@ from rubric.rubrics import Rubric
 from rubric.suites.cases import Case
 from rubric.suites.scripts import ScriptError, run_script
 
-__all__ = ["Settled", "can_be_judged", "restored", "scripts_of", "settled"]
+__all__ = ["Settled", "can_be_judged", "restored", "scripts_of", "settled", "unsupported_of"]
 
 Path = tuple[str, ...]
 """The ids from the rubric down to one of its criteria."""
@@ -39,6 +39,15 @@ def scripts_of(rubric: Rubric, path: Path = ()) -> Iterator[tuple[Path, Criterio
             yield here, criterion
         elif isinstance(criterion.answer, Rubric):
             yield from scripts_of(criterion.answer, here)
+
+
+def unsupported_of(rubric: Rubric) -> Iterator[Unsupported]:
+    """Yield the graders in *rubric* that this library does not have, nested rubrics included."""
+    for criterion in rubric.criteria:
+        if isinstance(criterion.answer, Unsupported):
+            yield criterion.answer
+        elif isinstance(criterion.answer, Rubric):
+            yield from unsupported_of(criterion.answer)
 
 
 def can_be_judged(rubric: Rubric, *, allow_scripts: bool) -> bool:

@@ -12,11 +12,11 @@ from rubric.grading.planning import Plan, plan_one
 from rubric.judges import Bench
 from rubric.models import count_tokens, price
 from rubric.rubrics import Rubric
-from rubric.showing import cell, table
+from rubric.showing import cell, shorten, table
 from rubric.suites.benches import Assigned, assign
 from rubric.suites.callables import Targeting, as_target
-from rubric.suites.cases import Case
-from rubric.suites.deciding import scripts_of
+from rubric.suites.cases import Case, no_case
+from rubric.suites.deciding import scripts_of, unsupported_of
 from rubric.suites.masking import clean
 from rubric.suites.merging import share
 from rubric.suites.recording import row_id
@@ -31,7 +31,7 @@ Source = Literal["fixed response", "live target", "none"]
 STAND_IN = "The response is not there yet. " * 64
 """What a response that a live target has yet to make is planned as: about 2,000 characters."""
 
-NO_RESPONSE = "no response, and no target to ask"
+NO_RESPONSE = "no response, and no target to ask for one (--target MODEL, or target= in code)"
 
 
 @frozen
@@ -47,6 +47,7 @@ class CasePlan:
         plan: Calls, tokens and cost; those of a case that would be deferred are what it would take otherwise.
         deferred: Why the case would be deferred; empty if it would not.
         scripts: The programs among its criteria, which run only where scripts are allowed.
+        unsupported: The graders among its criteria that this library does not have: with one, the case is ungraded.
     """
 
     id: str
@@ -56,6 +57,7 @@ class CasePlan:
     plan: Plan
     deferred: str = ""
     scripts: tuple[str, ...] = ()
+    unsupported: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plan as plain JSON-able data, without the messages."""
@@ -67,6 +69,7 @@ class CasePlan:
             "judge": self.judge,
             "deferred": self.deferred,
             "scripts": list(self.scripts),
+            "unsupported": list(self.unsupported),
             **_figures(self.plan),
         }
 
@@ -108,12 +111,16 @@ class SuitePlan:
     def __len__(self) -> int:
         return len(self.cases)
 
+    def __contains__(self, id: object) -> bool:
+        """Say whether there is a case called *id*, or whether *id* is one of the cases itself."""
+        return any(id in (case.id, case) for case in self.cases)
+
     def __getitem__(self, id: str) -> CasePlan:
         """Return the plan of the case called *id*."""
         for case in self.cases:
             if case.id == id:
                 return case
-        raise KeyError(id)
+        raise no_case(id, [case.id for case in self.cases])
 
     def __repr__(self) -> str:
         deferred = f", {len(self.deferred)} deferred" if self.deferred else ""
@@ -139,6 +146,7 @@ def _cost(plan: Plan) -> str:
 
 def _remark(case: CasePlan) -> str:
     parts = [f"deferred: {case.deferred}"] if case.deferred else []
+    parts += [f"ungraded: no grader here for {', '.join(case.unsupported)}"] if case.unsupported else []
     return "; ".join([*parts, *(f"runs {script}, if scripts are allowed" for script in case.scripts)])
 
 
@@ -159,6 +167,7 @@ def _planned(case: Case, assigned: Assigned, target: object) -> CasePlan:
         plan,
         clean(why_deferred(case, assigned, has_target=target is not None)),
         tuple(clean(str(criterion.answer)) for _, criterion in scripts_of(case.rubric)),
+        tuple(dict.fromkeys(clean(shorten(check.type, 60)) for check in unsupported_of(case.rubric))),
     )
 
 

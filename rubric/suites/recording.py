@@ -24,7 +24,7 @@ from rubric.showing import as_json, shorten
 from rubric.suites.benches import NOBODY, name_of
 from rubric.suites.cases import Case
 from rubric.suites.masking import clean, moved, whole
-from rubric.suites.rows import Entry, Row, Status, Vote
+from rubric.suites.rows import Entry, Row, Status, Vote, below
 
 __all__ = ["deferred_row", "row_id", "row_of", "ungraded"]
 
@@ -178,9 +178,9 @@ def _counts(result: Grade) -> list[str]:
 def _mean(result: Grade) -> list[str]:
     rubric = result.rubric
     if rubric.strict and result.score < 1:
-        return [f"the score {result.score:.3f} is not perfect, and the rubric is strict"]
+        return [f"the score {below(result.score, 1, 3)} is not perfect, and the rubric is strict"]
     if rubric.threshold is not None and result.score < rubric.threshold:
-        return [f"the score {result.score:.3f} is below the threshold {rubric.threshold:g}"]
+        return [f"the score {below(result.score, rubric.threshold, 3)} is below the threshold {rubric.threshold:g}"]
     return []
 
 
@@ -246,7 +246,7 @@ class _Maker:
             weight=criterion.weight,
             answer=clean(describe(criterion)),
             gated=criterion.id in came_to.gates,
-            reason=clean(str(finding.failure) if isinstance(finding, Unjudged) else finding.reason),
+            reason=clean(_why_unjudged(finding) if isinstance(finding, Unjudged) else finding.reason),
         )
         if isinstance(finding, Scored):
             entry = evolve(
@@ -273,7 +273,13 @@ class _Maker:
         return evolve(evidence, text=self._output[start:end], start=start, end=end)
 
 
+def _why_unjudged(finding: Unjudged) -> str:
+    """Return the failure in words; that it is about its own criterion goes without saying."""
+    own = finding.failure.criterion == finding.id
+    return str(evolve(finding.failure, criterion="") if own else finding.failure)
+
+
 def _as_text(value: bool | float | str | None) -> str:  # noqa: FBT001
     if isinstance(value, bool):
-        return "true" if value else "false"
+        return "yes" if value else "no"
     return "" if value is None else value if isinstance(value, str) else f"{value:g}"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from attrs import field, frozen
 
 from rubric.exchanges import Usage
+from rubric.suites.cases import no_case
 from rubric.suites.rows import Row, Status
 from rubric.validating import one_of
 
@@ -61,15 +62,19 @@ class Report:
 
     @property
     def exit_code(self) -> int:
-        """0: every case passed; 1: one failed; 2: one is ungraded or, unless `deferred` says otherwise, deferred."""
+        """
+        0: every case passed; 1: one failed; 2: there is none, or one is ungraded.
+
+        Deferred cases count as `deferred` says: by default as 2.
+        """
         counts = self.counts
-        if counts["ungraded"] or (counts["deferred"] and self.deferred == "error"):
+        if not self.rows or counts["ungraded"] or (counts["deferred"] and self.deferred == "error"):
             return ERROR
         return FAILED if counts["failed"] or (counts["deferred"] and self.deferred == "fail") else PASSED
 
     @property
     def passed(self) -> bool:
-        """Whether every case passed (or was deferred, where that counts as a pass)."""
+        """Whether there are cases, and every one passed (or was deferred, where that counts as a pass)."""
         return self.exit_code == PASSED
 
     def __iter__(self) -> Iterator[Row]:
@@ -78,12 +83,16 @@ class Report:
     def __len__(self) -> int:
         return len(self.rows)
 
+    def __contains__(self, id: object) -> bool:
+        """Say whether there is a case called *id*, or whether *id* is one of the rows itself."""
+        return any(id in (row.id, row) for row in self.rows)
+
     def __getitem__(self, id: str) -> Row:
         """Return the row of the case called *id*."""
         for row in self.rows:
             if row.id == id:
                 return row
-        raise KeyError(id)
+        raise no_case(id, [row.id for row in self.rows])
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{count} {status}" for status, count in self.counts.items() if count)

@@ -12,7 +12,7 @@ from rubric.grades import Grade, Ungraded
 from rubric.mappings import FrozenMap
 from rubric.suites.cases import Place
 
-__all__ = ["Entry", "Row", "Status"]
+__all__ = ["Entry", "Row", "Status", "below"]
 
 Status = Literal["passed", "failed", "ungraded", "deferred"]
 
@@ -30,7 +30,7 @@ class Entry:
         contribution: What it adds to the mean, in 0..1 with 1 as good; None while it is not known.
         weight: How much it counts.
         answer: How it is answered, in words: `yes or no`, `0..10, required`.
-        value: The answer itself, as text: `true`, `7`, `warm`.
+        value: The answer itself, as text: `yes`, `7`, `warm`; of a guard, whether it was found.
         level: The text of the band that a level lies in.
         gated: Whether it failed the grade.
         reason: What the judge said for it, or why there is no verdict.
@@ -126,3 +126,9 @@ class Row:
     place: Place | None = None
     vacuous: bool = False
     result: Grade | Ungraded | None = field(default=None, eq=False, repr=False)
+
+
+def below(score: float, mark: float, digits: int = 2) -> str:
+    """Return a *score* below *mark* with so many decimals, at least *digits*, that it is also seen to be below."""
+    texts = (f"{score:.{more}f}" for more in range(digits, 17))
+    return next((text for text in texts if float(text) < mark), repr(score))

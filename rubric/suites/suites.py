@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 from attrs import evolve, field, frozen
 
 from rubric.errors import DefinitionError, Problem
-from rubric.judges import Bench, as_judge
+from rubric.judges import Bench, Judge, as_judge
 from rubric.mappings import FrozenMap
-from rubric.suites.cases import Case
+from rubric.suites.cases import Case, no_case
+from rubric.suites.matrices import cells
 from rubric.validating import as_map, as_tuple, string
 
 if TYPE_CHECKING:
@@ -47,6 +48,10 @@ def _as_metadata(value: Mapping[str, Any]) -> FrozenMap:
     return as_map("metadata", value)
 
 
+def _name_of(bench: Bench) -> str:
+    return bench.name if isinstance(bench, Judge) else repr(bench)
+
+
 @frozen(repr=False)
 class Suite:
     """
@@ -76,12 +81,16 @@ class Suite:
     def __len__(self) -> int:
         return len(self.cases)
 
+    def __contains__(self, id: object) -> bool:
+        """Say whether there is a case called *id*, or whether *id* is one of the cases itself."""
+        return any(id in (case.id, case) for case in self.cases)
+
     def __getitem__(self, id: str) -> Case:
         """Return the case called *id*."""
         for case in self.cases:
             if case.id == id:
                 return case
-        raise KeyError(id)
+        raise no_case(id, [case.id for case in self.cases])
 
     def __repr__(self) -> str:
         return f"<Suite {self.name!r}: {len(self.cases)} cases, {self.format}>"
@@ -89,6 +98,23 @@ class Suite:
     def only(self, *ids: str) -> Suite:
         """Return the suite with the cases called *ids* alone."""
         return evolve(self, cases=[self[id_] for id_ in ids])
+
+    def matrix(self, *, judges: Iterable[Any] = (), prompts: Iterable[str] = ()) -> Suite:
+        """
+        Return the suite with each case once for each of the *judges* and each of the *prompts*, to compare them.
+
+        Args:
+            judges: Judges, juries, panels or model names; each cell keeps its own, whoever `run` is given.
+            prompts: What the cells answer, instead of the case's input.
+
+        Raises:
+            DefinitionError: Two judges share a name, so that their cells could not be told apart.
+        """
+        named = [(_name_of(judge), judge) for judge in map(as_judge, judges)]
+        texts = as_tuple("prompts", prompts, str, "texts")
+        if not named and not texts:
+            raise DefinitionError("matrix", "expected judges, prompts or both, got neither")
+        return evolve(self, cases=[cell for case in self.cases for cell in cells(case, named, texts)])
 
     def run(
         self,

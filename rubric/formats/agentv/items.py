@@ -165,7 +165,7 @@ def _gate(item: Mapping[Any, Any], scope: Scope, path: Path) -> tuple[float | No
                 (*path, "required_min_score"), f"`min_score` says {gate:g}, this says {old:g}; keep one of them"
             )
         gate = old if gate is None else gate
-    if gate is None and required and ranged and not scope.is_current:
+    if gate is None and required and ranged and scope.is_strict:
         gate = 1.0
     return gate, bool(required)
 

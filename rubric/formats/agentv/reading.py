@@ -62,6 +62,8 @@ def read(notes: Notes, loading: Loading, generation: Generation | None = None) -
     defaults = read_defaults(whole, scope)
     templates: list[Template | None] = [*read_prompts(whole.get("prompts"), scope)] or [None]
     cases = list(_cases(content, defaults, templates))
+    if not cases and not notes.errors:
+        scope.error(content.tests[0][1] if content.tests else (), "there are no tests in it; an eval file has `tests`")
     for told in (notes.errors, notes.warnings):  # what stands once, and holds for every test, is told once
         told[:] = dict.fromkeys(told)
     return Suite(

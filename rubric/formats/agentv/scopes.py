@@ -66,6 +66,11 @@ class Scope:
         return self.is_current if self.loading.required is None else self.loading.required
 
     @property
+    def is_strict(self) -> bool:
+        """Whether a required item with bands needs 10 of 10: as the code before generation 2 has it, not its pages."""
+        return self.loading.required is True and not self.is_current
+
+    @property
     def is_current(self) -> bool:
         """Whether the file is of generation 2, in which older names are errors."""
         return self.generation == "agentv-2"

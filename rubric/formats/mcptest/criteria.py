@@ -59,6 +59,8 @@ def _read_criterion(notes: Notes, path: Path, data: object) -> Criterion | None:
     if item is None:
         return None
     only(notes, path, item, FIELDS.values())
+    if FIELDS["id"] not in item:
+        notes.error(path, "the key 'name' is missing; add it: a criterion is reported by its name")
     values = {**given(notes, path, item, _PLAIN), **_gates(notes, path, item), "answer": Unit()}
     if (when := _read_when(notes, (*path, "when"), item)) is not None:
         values["when"] = when

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from attrs import evolve, frozen
@@ -12,6 +11,7 @@ from rubric.errors import DefinitionError
 from rubric.formats.locating import listing, mapping, only
 from rubric.formats.mcptest.judges import model_name, read_model, with_model
 from rubric.judges import Judge, Jury, Panel
+from rubric.suites.matrices import cells as fanned_out
 from rubric.validating import check_text
 
 if TYPE_CHECKING:
@@ -76,20 +76,7 @@ def _is_text(notes: Notes, path: Path, index: int, prompt: object) -> bool:
 
 def cells(case: Case, axes: Axes) -> Iterator[Case]:
     """Yield *case* once for each cell: a model varies who judges, a prompt what is answered."""
-    models: list[tuple[str, Judge] | None] = [*axes.models] or [None]
-    prompts = [*enumerate(axes.prompts, 1)] or [(0, "")]
-    for model, (number, prompt) in product(models, prompts):
-        made = evolve(case, id=f"{case.id} [{_label(model[0] if model else '', number)}]")
-        if model:
-            made = evolve(made, judge=with_model(case.judge, model[1]), cell={"model": model[0]})
-        if number:
-            made = evolve(made, input=prompt, cell={**made.cell, "prompt": prompt})
-        yield made
-
-
-def _label(model: str, number: int) -> str:
-    """Return the coordinates of a cell in words: the model, and the *number* of the prompt from 1 (0: no such axis)."""
-    return ", ".join([model] * bool(model) + [f"prompt {number}"] * bool(number))
+    return fanned_out(case, [(name, with_model(case.judge, judge)) for name, judge in axes.models], axes.prompts)
 
 
 # -- and back -----------------------------------------------------------------------------------------

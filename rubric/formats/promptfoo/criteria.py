@@ -34,6 +34,7 @@ class Made:
 def unsupported(kind: str, detail: str, place: Part) -> Made:
     """Return what stands for a *kind* of thing that this library does not have: whatever it belongs to is ungraded."""
     words = f"{kind}: {shorten(detail, 80)}" if detail.strip() else kind
+    place.warn(f"{kind}: there is no such grader here, so whatever it belongs to is ungraded")
     return Made(words, Unsupported(kind), kind=kind, place=place)
 
 

@@ -15,12 +15,26 @@ from rubric.formats.documents import Path
 from rubric.formats.includes.including import is_reference, read_document_at
 from rubric.formats.includes.loading import Loading
 from rubric.formats.notes import Notes
-from rubric.formats.templates import is_template, render, show_environment
+from rubric.formats.templates import is_template, names_in, render, show_environment
 from rubric.showing import shorten
 from rubric.suites.cases import Place
 from rubric.validating import suggest
 
 __all__ = ["Part", "as_text", "compact"]
+
+
+_PROVIDED = frozenset({"env", "output", "rubric", "context", "vars", "prompt"})
+"""Names that promptfoo gives a template itself."""
+
+_MINDED = re.compile(r"\{%|\bor\b|default|\bd\(")
+"""How a template looks that minds whether a variable is there."""
+
+
+def _missing(text: str, variables: Mapping[str, Any]) -> list[str]:
+    """Return the names in *text* that nothing stands for, in order."""
+    if _MINDED.search(text):
+        return []
+    return sorted(name for name in names_in(text) - variables.keys() - _PROVIDED if not name.startswith("_"))
 
 
 @frozen(eq=False)
@@ -136,7 +150,12 @@ class Part:
         """
         if _ENVIRONMENT.search(text):
             text = show_environment(text, self.loading, self.notes, self.path)
-        return render(text, variables) if is_template(text) else text
+        if not is_template(text):
+            return text
+        for name in _missing(text, variables):
+            hint = suggest(name, [*variables]) if variables else ""
+            self.warn(f"there is no variable {name!r}, so nothing stands in its place{hint}")
+        return render(text, variables)
 
     def followed(self) -> Part | None:
         """Return the document that it names, if it is a reference; else itself. None: it could not be read."""

@@ -33,6 +33,8 @@ _OURS = frozenset({
 
 _SLOT = re.compile(r"\{\{\s*([^\W\d]\w*(?:\.\w+)*)\s*\}\}")
 _RAW_OR_PLAIN = re.compile(r"\{%\s*raw\s*%\}(.*?)\{%\s*endraw\s*%\}|\{\{-?\s*([^\W\d]\w*)\s*-?\}\}", re.DOTALL)
+_BOUND = re.compile(r"\{%-?\s*(?:for\s+(.+?)\s+in|set\s+([^=%]+?)\s*=)\s")
+"""What a loop or a `set` gives a name to."""
 _COMMENT = re.compile(r"^[ \t]*//.*$", re.MULTILINE)
 
 
@@ -75,10 +77,13 @@ class Slots:
             DefinitionError: It is no template, or computes with what is known only when something is graded.
         """
         mark = _mark_for(template, self.variables)
+        own = _bound(template)
         kept: list[str] = []
 
         def keep(match: re.Match[str]) -> str:
             raw, name = match.groups()
+            if name in own:
+                return match[0]
             if raw is None and name not in _BUILT_IN and name not in self.variables:
                 return ""
             kept.append(self._verbatim(raw) if raw is not None else f"{{{{ {self._named(name)} }}}}")
@@ -94,6 +99,12 @@ class Slots:
             message = f"a template that computes with {name} is not read; only a plain {{{{ {name} }}}} is filled in"
             raise DefinitionError("", message)
         return self._verbatim(render(held, self.variables))
+
+
+def _bound(template: str) -> frozenset[str]:
+    """Return the names that *template* itself gives to something: those are no slots."""
+    found = (name for pair in _BOUND.findall(template) for part in pair for name in part.split(","))
+    return frozenset(name.strip() for name in found if name.strip())
 
 
 def _mark_for(*texts: Any) -> str:

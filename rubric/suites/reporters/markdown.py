@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from rubric.showing import cell
 from rubric.suites.reporters.excerpts import cut, figure, line, quotes, shown, walk
+from rubric.suites.rows import below
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -70,8 +71,13 @@ def _cells(row: Row) -> tuple[str, str, str, str]:
 def _score(row: Row) -> str:
     if row.score is None:
         return f"{row.bounds[0]:.2f} to {row.bounds[1]:.2f}" if row.status == "ungraded" else ""
-    needs = "" if row.threshold is None else f", needs {row.threshold:.2f}"
-    return f"{row.shown or f'{row.score:.2f}'}{needs if row.status == 'failed' else ''}"
+    plainly = f"{row.score:.2f}"
+    figures = row.shown or plainly
+    if row.status != "failed" or row.threshold is None:
+        return figures
+    if figures == plainly and row.score < row.threshold:
+        figures = below(row.score, row.threshold)
+    return f"{figures}, needs {row.threshold:.2f}"
 
 
 def _section(row: Row) -> Iterator[str]:

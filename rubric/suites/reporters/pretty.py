@@ -11,6 +11,7 @@ from rich.text import Text
 
 from rubric.suites.reporters.excerpts import figure, line, quotes, walk
 from rubric.suites.reporters.issues import short
+from rubric.suites.rows import below
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -99,7 +100,7 @@ def _details(row: Row) -> Iterator[tuple[int, Text]]:
 
 def _why(row: Row) -> Iterator[str]:
     if row.score is not None and row.threshold is not None and row.score < row.threshold:
-        yield f"scored {row.score:.2f}, needs {row.threshold:.2f}"
+        yield f"scored {below(row.score, row.threshold)}, needs {row.threshold:.2f}"
     if row.gates:
         yield f"gates that failed: {', '.join(line(gate, 80) for gate in row.gates)}"
     if row.reason:
@@ -111,19 +112,21 @@ def _why(row: Row) -> Iterator[str]:
         yield f"{line(vote.judge, 80)}: {score} {line(vote.verdict, 40)}"
 
 
-def _entry(row: Row, entry: Entry) -> Iterator[tuple[int, Text]]:
-    """Yield a line for a criterion that is not fully met, and beneath it why."""
+def _entry(row: Row, entry: Entry, depth: int = 2) -> Iterator[tuple[int, Text]]:
+    """Yield a line for a criterion that is not fully met, and beneath it why: for a nested rubric, its criteria."""
     if entry.status == "not applicable" or (entry.status == "scored" and not short(row, entry)):
         return
     style = "red" if entry.gated else "yellow" if entry.status == "unjudged" else ""
     gate = "  gate failed" if entry.gated else ""
-    yield 2, Text(f"{figure(entry)}  {line(entry.id, 80)}{gate}", style=style)
+    yield depth, Text(f"{figure(entry)}  {line(entry.id, 80)}{gate}", style=style)
     if entry.reason:
-        yield 4, Text(line(entry.reason), style="dim")
+        yield depth + 2, Text(line(entry.reason), style="dim")
     if entry.evidence:
-        yield 4, Text(quotes(entry.evidence), style="dim")
+        yield depth + 2, Text(quotes(entry.evidence), style="dim")
     if entry.path and entry.path != row.path:
-        yield 4, Text(walk(entry.path), style="dim")
+        yield depth + 2, Text(walk(entry.path), style="dim")
+    for part in entry.parts:
+        yield from _entry(row, part, depth + 1)
 
 
 def _totals(report: Report) -> Iterator[Text]:
