@@ -20,7 +20,7 @@ from rubric.validating import refuse
 __all__ = ["Judging", "agrade", "grade", "plan"]
 
 Judging = Judge | Jury | Panel | Cascade | Model | Function | str | Iterable[Any]
-"""Whatever can stand for a judge: one, a jury, a panel, a cascade, a model name, a function, a list of these (a panel)."""
+"""Whatever can stand for a judge: one, a jury, a panel, a cascade, a model name, a function, a list (a panel)."""
 
 
 def grade(candidate: Candidate | str, rubric: Rubric | str, judge: Judging | None = None) -> Grade:

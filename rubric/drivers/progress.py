@@ -106,7 +106,7 @@ def reporting(
         return nullcontext(lambda _: None)
     if callable(wanted):
         return _told(_Tally(total, clock), wanted, 0.0)
-    if is_terminal:
+    if stream is not None and is_terminal:
         return _on_bar(_Tally(total, clock), stream)
     return _told(_Tally(total, clock), lambda state: print(state, file=stream, flush=True), _SECONDS_A_LINE)
 

@@ -35,5 +35,5 @@ def goes_on(rule: Cascade, first: Grade | Ungraded) -> bool:
             return first.outcome.verdict == "borderline"
         case "disagrees":
             return len({vote.outcome.verdict for vote in first.votes}) > 1
-        case "ungraded":
+        case _:  # ungraded, and the first came to a grade
             return False

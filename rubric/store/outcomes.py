@@ -63,7 +63,10 @@ def kind_of(ask: Ask, outcome: Reply | Failure) -> FailureKind | None:
         return outcome.kind
     choices = [outcome, *(evolve(outcome, text=text, finish="stop") for text in outcome.choices[1:])]
     findings = [finding for choice in choices for finding in read(ask, choice)]
-    kinds = [finding.failure.kind if isinstance(finding, Unjudged) else None for finding in findings]
+    kinds: list[FailureKind | None] = [
+        finding.failure.kind if isinstance(finding, Unjudged) else None for finding in findings
+    ]
     if None in kinds:
         return None
-    return next((kind for kind in kinds if kind in REASKED), kinds[0])
+    again = [kind for kind in kinds if kind in REASKED]
+    return again[0] if again else kinds[0]

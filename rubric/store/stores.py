@@ -71,8 +71,8 @@ class Store:
         if in_doubt not in get_args(InDoubt):
             raise refuse("in_doubt", in_doubt, "'retry' or 'hold'")
         self.path = Path(path)
-        self.mode = mode
-        self.in_doubt = in_doubt
+        self.mode: Mode = mode
+        self.in_doubt: InDoubt = in_doubt
         self.patience = patience
         self._open()
 
