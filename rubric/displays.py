@@ -8,7 +8,7 @@ from attrs import asdict, evolve
 
 from rubric.criteria import Criterion
 from rubric.findings import Abstained, Finding, NotApplicable, Scored, Unjudged
-from rubric.judges import Judge, Jury, Panel
+from rubric.judges import Bench, Judge
 from rubric.mappings import thaw
 from rubric.showing import cell, shorten, table
 
@@ -135,7 +135,7 @@ def _advice(criterion: Criterion, finding: Finding, contribution: float | None) 
     return f"- {what}: {criterion.text} ({_reason(finding) or 'no reason given'})"
 
 
-def _name(judge: Judge | Jury | Panel) -> str:
+def _name(judge: Bench) -> str:
     return judge.name if isinstance(judge, Judge) else repr(judge)
 
 

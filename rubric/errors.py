@@ -7,6 +7,7 @@ Every exception that the library raises on purpose.
     ├── DumpError (ValueError)         a value that exists in code but cannot be written down
     ├── NoJudgeError (LookupError)     no judge was given and the environment names none
     ├── ModelError (RuntimeError)      a model that did not answer; raised by models, seen by drivers
+    ├── StoreError (RuntimeError)      a reply store that cannot be opened, read or written
     └── UngradedError (RuntimeError)   something could not be judged; `.result` says what
 """
 
@@ -30,6 +31,7 @@ __all__ = [
     "NoJudgeError",
     "Problem",
     "RubricError",
+    "StoreError",
     "UngradedError",
 ]
 
@@ -98,6 +100,10 @@ class ModelError(RubricError, RuntimeError):
 
     def __reduce__(self) -> tuple[type[ModelError], tuple[Failure]]:
         return type(self), (self.failure,)
+
+
+class StoreError(RubricError, RuntimeError):
+    """A reply store that cannot be opened, read or written; the message names the file, and what to do."""
 
 
 class UngradedError(RubricError, RuntimeError):

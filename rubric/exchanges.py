@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rubric.criteria import Criterion
     from rubric.judges import Judge
 
-__all__ = ["Ask", "Failure", "FailureKind", "Outgoing", "Reply", "Role", "Usage"]
+__all__ = ["Ask", "Failure", "FailureKind", "Outgoing", "Reply", "Role", "TokenLogprob", "Usage"]
 
 Role = Literal["system", "user", "assistant"]
 
@@ -36,7 +36,9 @@ FailureKind = Literal[
     "exception",  # a function of the user's raised
     "degenerate",  # the candidate is empty or a known master key, and the rubric says that this is an error
     "unsupported",  # a grader that this library does not have, or may not run
-    "budget",  # there is no money left for it: nothing was sent
+    "budget",  # there is no money left for the call: it was not sent
+    "in_doubt",  # sent before a crash, and perhaps paid for: it is held, and not sent again
+    "replay",  # not in the store that is replayed
     "not_cast",  # a vote that an early stop left out
 ]
 
@@ -83,6 +85,7 @@ class Ask:
         images: Addresses of images to attach.
         many: Whether the reply is a list of verdicts, one a criterion.
         flagless: Whether a judge may leave out its own pass flag, since a threshold decides anyway.
+        n: How many replies are wanted in one request, as `Reply.choices`; a model may give fewer.
     """
 
     judge: Judge
@@ -100,6 +103,7 @@ class Ask:
     images: tuple[str, ...] = ()
     many: bool = False
     flagless: bool = True
+    n: int = 1
 
     def chat(self) -> list[dict[str, Any]]:
         """Return the messages in the form that chat APIs take, each content one text."""
@@ -143,6 +147,10 @@ class Usage:
         return f"{self.calls} calls, {self.prompt_tokens} + {self.completion_tokens} tokens, {cost}"
 
 
+TokenLogprob = tuple[str, float, tuple[tuple[str, float], ...]]
+"""A token of a reply, its natural logarithm of probability, and the likeliest tokens in its place with theirs."""
+
+
 @frozen
 class Reply:
     """
@@ -155,6 +163,9 @@ class Reply:
         usage: Of all attempts that it took.
         model: The model's name as the vendor reports it.
         unsent: Parameters of the judge that the model does not take, and that were left out.
+        logprobs: Of *text*, token by token, where they were asked for; None where the vendor gave none.
+        choices: The texts of all choices, in the vendor's order and *text* first, where more than one came; a choice
+            without text is an empty one.
     """
 
     text: str | None
@@ -163,6 +174,8 @@ class Reply:
     usage: Usage = field(factory=lambda: Usage(calls=1, cost=None, unmetered=1))
     model: str = ""
     unsent: tuple[str, ...] = ()
+    logprobs: tuple[TokenLogprob, ...] | None = field(default=None, repr=False)
+    choices: tuple[str, ...] = field(default=(), repr=False)
 
 
 @frozen

@@ -61,6 +61,8 @@ class Scored:
         path: The walk, for a tree.
         parts: The findings of a nested rubric.
         votes: The findings that this one pools, in the order of the judges.
+        weighted: Whether *score* is the expectation over the likeliest tokens in the verdict's place; *value* is the
+            one that was sampled.
     """
 
     id: str
@@ -73,6 +75,7 @@ class Scored:
     path: tuple[Step, ...] = ()
     parts: tuple[Finding, ...] = ()
     votes: tuple[Finding, ...] = field(default=(), repr=False)
+    weighted: bool = False
 
 
 @frozen

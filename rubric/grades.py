@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from attrs import evolve, fields, frozen
+from attrs import evolve, field, fields, frozen
 
 from rubric import displays
 from rubric.answers import Unit
@@ -17,10 +17,11 @@ from rubric.criteria import Criterion
 from rubric.errors import DefinitionError
 from rubric.exchanges import Failure, Usage
 from rubric.findings import Finding, NotApplicable, Scored, Step, Unjudged
+from rubric.grading.cascading import goes_on
 from rubric.grading.pooling import Pooling, pool
 from rubric.grading.scoring import Extreme, Outcome, Verdict, outcome, unknown
 from rubric.grading.voting import members_of, size_of, tally
-from rubric.judges import Judge, Jury, Panel
+from rubric.judges import Bench, Cascade, Judge, Jury, Panel
 from rubric.mappings import FrozenMap
 from rubric.rubrics import Rubric
 from rubric.validating import suggest
@@ -39,15 +40,16 @@ class Result:
         findings: One for each criterion, in the rubric's order.
         outcome: What they come to.
         usage: What the judging used, unreadable replies and failed attempts included.
-        votes: The results of the members, for a jury or a panel.
+        votes: The results of the members, for a jury, a panel or a cascade.
         failures: What went wrong on the way, in order; also of calls that a later attempt made good.
         warnings: What a person should know: invisible characters, parameters that were not sent, a pass that
             contradicts its score.
         degenerate: Why the candidate was answered without a call; empty if it was not.
+        index: The place of the candidate among those of `grade_many`, from 0; None for one that was graded alone.
     """
 
     rubric: Rubric
-    judge: Judge | Jury | Panel
+    judge: Bench
     findings: tuple[Finding, ...]
     outcome: Outcome
     usage: Usage = Usage()
@@ -55,6 +57,7 @@ class Result:
     failures: tuple[Failure, ...] = ()
     warnings: tuple[str, ...] = ()
     degenerate: str = ""
+    index: int | None = field(default=None, eq=False, kw_only=True)
 
     @property
     def bounds(self) -> tuple[float, float]:
@@ -90,14 +93,16 @@ class Result:
         raise KeyError(msg)
 
     def rescore(
-        self, rubric: Rubric | None = None, *, judge: Jury | Panel | None = None, **rule: Any
+        self, rubric: Rubric | None = None, *, judge: Jury | Panel | Cascade | None = None, **rule: Any
     ) -> Grade | Ungraded:
         """
         Return what the same findings come to under another rule: no calls.
 
         Args:
             rubric: A rubric with the same criteria (by id, in the same order), such as one with other weights.
-            judge: Another way to combine the same votes; its members that are juries or panels combine theirs.
+            judge: Another way to combine the same votes; its members that are juries or panels combine theirs. A
+                cascade stands for a cascade alone; if its second judge was not asked, but would be under the new rule,
+                the result is ungraded.
             rule: Fields of the rubric to change: `threshold`, `aggregation`, `strict`, `abstain`, ...
 
         Raises:
@@ -113,11 +118,17 @@ class Result:
         if isinstance(self.judge, Judge):
             return _concluded(self, changed, self.judge)
         by = self.judge if judge is None else judge
+        if isinstance(by, Cascade) != isinstance(self.judge, Cascade):
+            raise DefinitionError("judge", "the results of a cascade are not the votes of a jury or a panel")
         if size_of(by) != size_of(self.judge):
             raise DefinitionError("judge", f"expected {size_of(self.judge)} votes, got a rule for {size_of(by)}")
         pairs = zip(self.votes, members_of(by), strict=False)  # an early stop leaves out the last votes
         votes = [vote.rescore(rubric, judge=_rule_of(member, judge), **rule) for vote, member in pairs]
-        return evolve(conclude_votes(changed, by, votes), usage=self.usage, warnings=self.warnings)
+        again = conclude_votes(changed, by, votes)
+        if isinstance(by, Cascade) and isinstance(self.judge, Cascade) and len(votes) == 1:
+            was_settled = not goes_on(self.judge, self.votes[0])
+            again = _unsettled(again) if was_settled and goes_on(by, votes[0]) else again
+        return evolve(again, usage=self.usage, warnings=self.warnings)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain JSON-able data."""
@@ -209,8 +220,14 @@ def conclude(
     return made(rubric, judge, found, result, usage, (), tuple(failures), tuple(warnings))
 
 
-def conclude_votes(rubric: Rubric, rule: Jury | Panel, votes: Sequence[Grade | Ungraded]) -> Grade | Ungraded:
-    """Return what the *votes* of a jury or a panel come to; votes missing at the end were not cast."""
+def conclude_votes(rubric: Rubric, rule: Jury | Panel | Cascade, votes: Sequence[Grade | Ungraded]) -> Grade | Ungraded:
+    """
+    Return what the *votes* of a jury or a panel come to; votes missing at the end were not cast.
+
+    A cascade comes to what the last of those came to who were asked.
+    """
+    if isinstance(rule, Cascade):
+        return _conclude_cascade(rubric, rule, votes)
     failures = [failure for vote in votes for failure in vote.failures]
     missing = size_of(rule) - len(votes)
     not_cast = Failure("not_cast", f"{missing} votes were not cast, and this rule needs them")
@@ -224,6 +241,24 @@ def conclude_votes(rubric: Rubric, rule: Jury | Panel, votes: Sequence[Grade | U
         came_to = evolve(came_to, contributions=outcome(rubric, findings).contributions)
     if came_to.score is None and missing:
         failures.append(not_cast)
+    return _combined(rubric, rule, votes, findings=findings, came_to=came_to, failures=failures)
+
+
+def _conclude_cascade(rubric: Rubric, rule: Cascade, votes: Sequence[Grade | Ungraded]) -> Grade | Ungraded:
+    last = votes[-1]
+    failures = [failure for vote in votes for failure in vote.failures]
+    return _combined(rubric, rule, votes, findings=last.findings, came_to=last.outcome, failures=failures)
+
+
+def _combined(
+    rubric: Rubric,
+    rule: Jury | Panel | Cascade,
+    votes: Sequence[Grade | Ungraded],
+    *,
+    findings: tuple[Finding, ...],
+    came_to: Outcome,
+    failures: Sequence[Failure],
+) -> Grade | Ungraded:
     made = Grade if came_to.score is not None else Ungraded
     return made(
         rubric,
@@ -238,12 +273,21 @@ def conclude_votes(rubric: Rubric, rule: Jury | Panel, votes: Sequence[Grade | U
     )
 
 
+def _unsettled(result: Grade | Ungraded) -> Ungraded:
+    """Return the *result* of a cascade whose second judge would have to be asked, and was not."""
+    why = Failure("not_cast", "the second judge of the cascade was not asked, and this rule needs it")
+    findings = _uncast(result.findings, why)
+    came_to = unknown(result.rubric)
+    votes, failures = result.votes, (*result.failures, why)
+    return Ungraded(result.rubric, result.judge, findings, came_to, result.usage, votes, failures, result.warnings)
+
+
 def _uncast(findings: Sequence[Finding], why: Failure) -> tuple[Finding, ...]:
     """Return what is known of a vote that was not cast, beside one that found *findings*: what does not apply."""
     return tuple(f if isinstance(f, NotApplicable) else Unjudged(f.id, why) for f in findings)
 
 
-def degenerate(rubric: Rubric, judge: Judge | Jury | Panel, why: str) -> Grade | Ungraded:
+def degenerate(rubric: Rubric, judge: Bench, why: str) -> Grade | Ungraded:
     """Return the result of a candidate that is answered without a call: a fail, or an error, as the rubric says."""
     if rubric.degenerate == "error":
         failure = Failure("degenerate", f"the candidate {why}")
@@ -265,7 +309,7 @@ def _concluded(result: Result, rubric: Rubric, judge: Judge) -> Grade | Ungraded
     )
 
 
-def _rule_of(member: Judge | Jury | Panel, given: Jury | Panel | None) -> Jury | Panel | None:
+def _rule_of(member: Bench, given: Jury | Panel | Cascade | None) -> Jury | Panel | Cascade | None:
     """Return how the votes of *member* are to be combined, where another rule is *given*."""
     return None if given is None or isinstance(member, Judge) else member
 

@@ -12,14 +12,15 @@ from attrs import evolve, field, frozen
 from rubric.errors import DefinitionError
 from rubric.mappings import FrozenMap
 from rubric.showing import Shown, cell, table
-from rubric.validating import as_map, count, flag, number, one_of, optional, refuse, string
+from rubric.validating import as_map, check_number, count, flag, number, one_of, optional, refuse, string
 
 if TYPE_CHECKING:
     from attrs import Attribute
 
     from rubric.exchanges import Ask, Reply
+    from rubric.grades import Grade, Ungraded
 
-__all__ = ["Bench", "Judge", "Jury", "Model", "Panel", "as_judge"]
+__all__ = ["Bench", "Cascade", "Judge", "Jury", "Model", "Panel", "as_judge"]
 
 
 @runtime_checkable
@@ -47,6 +48,7 @@ _OWNED = {
     "response_format": "the criterion's answer type",
     "stream": "nothing: replies are read whole",
     "n": "Jury(judge, size)",
+    "logprobs": "Judge(logprobs=...)",
 }
 
 
@@ -74,6 +76,11 @@ def _params(_: Any, attribute: Attribute[Any], value: Mapping[str, Any]) -> None
             raise DefinitionError(f"{attribute.name}.{name}", f"this is set by {_OWNED[name]}")
 
 
+def _named(judge: Judge, attribute: Attribute[Any], value: str) -> None:
+    if value == "http" and (judge.model == "offline" or not isinstance(judge.model, str)):
+        raise DefinitionError(attribute.name, "'http' is a way to ask a model that is named, which this judge's is not")
+
+
 _WRITTEN_PRECISION = 0.005
 _SECRET = re.compile("key|token|secret|password|credential|headers", re.IGNORECASE)
 
@@ -97,7 +104,16 @@ class Judge(Shown):
         repairs: How many times an unreadable reply is asked again, with the complaint.
         sealed: Whether a verdict must carry the nonce of its ask. None: yes for a model name with our own prompt.
         reasoning: Whether the judge gives its reason `before` its verdict, `after` it, or not at all (`none`).
+        logprobs: Whether the score of a level or of an answer in 0..1 is the expectation over the likeliest tokens in
+            the verdict's place (G-Eval, arXiv 2303.16634). Where the model gives no probabilities, or they cannot be
+            told apart, the sampled score stands, and a warning says so.
+        speculate: Whether all questions of a tree are asked at once, and the walk is taken from the answers: more
+            calls, fewer rounds, the same verdict.
         params: Further parameters for the vendor, as LiteLLM names them.
+        via: How a model name is asked. `litellm`: any vendor, through LiteLLM. `http`: straight over HTTP, for OpenAI
+            and for servers of its chat completions protocol, at a fraction of the CPU time. The server's address is
+            `params={"api_base": ...}`, or OPENAI_BASE_URL, or OpenAI's own; the name is the server's name of the model,
+            after `openai/` if it begins so. The cost is unknown.
 
     Raises:
         DefinitionError: A value that no judge can have.
@@ -118,7 +134,12 @@ class Judge(Shown):
     reasoning: Literal["before", "after", "none"] = field(
         default="before", kw_only=True, validator=one_of("before", "after", "none")
     )
+    logprobs: bool = field(default=False, kw_only=True, validator=flag)
+    speculate: bool = field(default=False, kw_only=True, validator=flag)
     params: FrozenMap = field(factory=FrozenMap, kw_only=True, converter=_as_params, validator=_params)
+    via: Literal["litellm", "http"] = field(
+        default="litellm", kw_only=True, validator=[one_of("litellm", "http"), _named]
+    )
 
     def __repr__(self) -> str:
         """Return what one would type, without the secrets."""
@@ -142,7 +163,7 @@ class Judge(Shown):
         return table(("judge", "settings"), [(self.name, repr(self))])
 
 
-def _as_bench(value: Bench | str | Function | Model) -> Judge | Jury | Panel:
+def _as_bench(value: Bench | str | Function | Model) -> Judge | Jury | Panel | Cascade:
     return as_judge(value)
 
 
@@ -159,15 +180,18 @@ class Jury(Shown):
         consensus: The share of passing votes in (0, 1] that passes. Counts are compared: 2 of 3 meets 0.67.
         early_stop: Stop when the votes that are left cannot change the verdict.
         quorum: How many votes must have come to a grade; None means all.
+        one_request: Ask for all votes in one request, as its choices, so that the prompt is paid for once. Votes that
+            a model does not give that way are asked for one by one, and a warning says so.
     """
 
     _positional = ("judge", "size")
 
-    judge: Judge | Panel | Jury = field(converter=_as_bench)
+    judge: Judge | Panel | Jury | Cascade = field(converter=_as_bench)
     size: int = field(default=3, validator=count(1))
     consensus: float = field(default=0.5, validator=number(0, 1, above=True))
     early_stop: bool = field(default=False, kw_only=True, validator=flag)
     quorum: int | None = field(default=None, kw_only=True, validator=optional(count(1)))
+    one_request: bool = field(default=False, kw_only=True, validator=flag)
 
     def __attrs_post_init__(self) -> None:
         _check_quorum(self.quorum, self.size)
@@ -198,7 +222,7 @@ def _check_quorum(quorum: int | None, size: int) -> None:
         raise DefinitionError("quorum", f"expected at most the number of votes, {size}, got {quorum}")
 
 
-def _as_judges(value: Iterable[Bench | str | Function | Model]) -> tuple[Judge | Jury | Panel, ...]:
+def _as_judges(value: Iterable[Bench | str | Function | Model]) -> tuple[Judge | Jury | Panel | Cascade, ...]:
     if isinstance(value, str | Mapping) or not isinstance(value, Iterable):
         raise refuse("judges", value, "a list of judges")
     judges = tuple(as_judge(judge) for judge in value)
@@ -233,7 +257,7 @@ class Panel(Shown):
 
     _positional = ("judges",)
 
-    judges: tuple[Judge | Jury | Panel, ...] = field(converter=_as_judges)
+    judges: tuple[Judge | Jury | Panel | Cascade, ...] = field(converter=_as_judges)
     aggregate: Literal["mean", "median", "majority"] = field(
         default="mean", kw_only=True, validator=one_of("mean", "median", "majority")
     )
@@ -261,13 +285,77 @@ class Panel(Shown):
         return f"panel, {self.aggregate}\n\n{table(('judge', 'weight'), rows)}"
 
 
-Bench = Judge | Jury | Panel
+_OCCASIONS = ("fails", "borderline", "ungraded", "disagrees")
+
+Occasion = (
+    Literal["fails", "borderline", "ungraded", "disagrees"] | tuple[float, float] | Callable[["Grade | Ungraded"], bool]
+)
+"""When a cascade goes on: a word, the lowest and the highest score that are in doubt, or a function of one's own."""
+
+
+def _as_occasion(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _occasion(_: Any, attribute: Attribute[Any], value: object) -> None:
+    if isinstance(value, str):
+        one_of(*_OCCASIONS)(_, attribute, value)
+    elif isinstance(value, tuple):
+        _check_pair(attribute.name, value)
+    elif not callable(value):
+        raise refuse(attribute.name, value, f"one of {', '.join(_OCCASIONS)}, a pair of scores, or a function")
+
+
+def _check_pair(name: str, value: tuple[Any, ...]) -> None:
+    if len(value) != 2:  # noqa: PLR2004 - a pair
+        raise refuse(name, value, "the lowest and the highest score that are in doubt")
+    for score in value:
+        check_number(name, score, 0, 1)
+    if value[0] > value[1]:
+        raise refuse(name, value, "the lower score first")
+
+
+@frozen(repr=False)
+class Cascade(Shown):
+    """
+    A cheap judge first; another, only where the first leaves a doubt.
+
+    The result is that of the last who was asked; both results are kept as votes, and their usage is summed. Where the
+    first comes to no grade, the other is asked in any case, unless a function says otherwise.
+
+    Args:
+        first: Who grades every candidate: a judge, a jury, a panel, or another cascade.
+        then: Who grades it anew where *when* holds.
+        when: `fails`: the first's result does not pass. `borderline`: its verdict is that. `ungraded`: it came to no
+            grade. `disagrees`: its votes came to different verdicts. A pair of scores in 0..1: its score lies between
+            the two, both included. Or a function from the first's `Grade | Ungraded` to a bool.
+
+    Raises:
+        DefinitionError: A value that cannot be, such as a lone judge whose votes would have to disagree.
+    """
+
+    _positional = ("first", "then")
+
+    first: Judge | Jury | Panel | Cascade = field(converter=_as_bench)
+    then: Judge | Jury | Panel | Cascade = field(converter=_as_bench)
+    when: Occasion = field(converter=_as_occasion, validator=_occasion)
+
+    def __attrs_post_init__(self) -> None:
+        if self.when == "disagrees" and isinstance(self.first, Judge):
+            raise DefinitionError("when", "one judge cannot disagree with itself; give a jury or a panel as the first")
+
+    def _repr_markdown_(self) -> str:
+        when = self.when if isinstance(self.when, str | tuple) else getattr(self.when, "__name__", repr(self.when))
+        return f"cascade: {cell(repr(self.first))}, then ({cell(str(when))}) {cell(repr(self.then))}"
+
+
+Bench = Judge | Jury | Panel | Cascade
 """Whoever can grade a rubric."""
 
 
-def as_judge(value: Bench | str | Function | Model | Iterable[Any], /) -> Judge | Jury | Panel:
+def as_judge(value: Bench | str | Function | Model | Iterable[Any], /) -> Judge | Jury | Panel | Cascade:
     """Return *value* as a judge: a model name or a function is one, a list is a panel."""
-    if isinstance(value, Judge | Jury | Panel):
+    if isinstance(value, Judge | Jury | Panel | Cascade):
         return value
     if isinstance(value, list | tuple):
         return Panel(value)

@@ -12,15 +12,15 @@ from rubric.errors import UngradedError
 from rubric.grades import Grade, Ungraded
 from rubric.grading.flow import flow
 from rubric.grading.planning import Plan, plan_one
-from rubric.judges import Function, Judge, Jury, Model, Panel, as_judge
+from rubric.judges import Bench, Cascade, Function, Judge, Jury, Model, Panel, as_judge
 from rubric.models import count_tokens, default_judge, price
 from rubric.rubrics import Rubric
 from rubric.validating import refuse
 
 __all__ = ["Judging", "agrade", "grade", "plan"]
 
-Judging = Judge | Jury | Panel | Model | Function | str | Iterable[Any]
-"""Whatever can stand for a judge: a judge, a jury, a panel, a model name, a function, or a list of these (a panel)."""
+Judging = Judge | Jury | Panel | Cascade | Model | Function | str | Iterable[Any]
+"""Whatever can stand for a judge: one, a jury, a panel, a cascade, a model name, a function, a list (a panel)."""
 
 
 def grade(candidate: Candidate | str, rubric: Rubric | str, judge: Judging | None = None) -> Grade:
@@ -49,8 +49,7 @@ async def agrade(candidate: Candidate | str, rubric: Rubric | str, judge: Judgin
 
 
 async def _result(candidate: Candidate | str, rubric: Rubric | str, judge: Judging | None) -> Grade | Ungraded:
-    bench = default_judge() if judge is None else as_judge(judge)
-    return await run(flow(Candidate.of(candidate), _as_rubric(rubric), bench))
+    return await run(flow(Candidate.of(candidate), as_rubric(rubric), as_bench(judge)))
 
 
 def whole(result: Grade | Ungraded) -> Grade:
@@ -60,7 +59,13 @@ def whole(result: Grade | Ungraded) -> Grade:
     return result
 
 
-def _as_rubric(rubric: Rubric | str) -> Rubric:
+def as_bench(judge: Judging | None) -> Bench:
+    """Return who judges; None leaves that to the environment."""
+    return default_judge() if judge is None else as_judge(judge)
+
+
+def as_rubric(rubric: Rubric | str) -> Rubric:
+    """Return *rubric*; a text is a free-form one."""
     if isinstance(rubric, str):
         return Rubric.of(rubric)
     if not isinstance(rubric, Rubric):
@@ -79,7 +84,7 @@ def plan(
         rubric: As for `grade`.
         judge: As for `grade`.
     """
-    bench = default_judge() if judge is None else as_judge(judge)
+    bench = as_bench(judge)
     several = [candidates] if isinstance(candidates, Candidate | str) else candidates
-    graded = _as_rubric(rubric)
+    graded = as_rubric(rubric)
     return Plan.total(plan_one(Candidate.of(c), graded, bench, count=count_tokens, price=price) for c in several)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from rubric import Candidate, Grade, Judge, Jury, ModelError, Panel, Rubric, Ungraded, flow
+from rubric import Candidate, Grade, ModelError, Rubric, Ungraded, flow
 from rubric.exchanges import Ask, Failure, Reply
+from rubric.judges import Bench
 from rubric.testing import ScriptedModel
 
 REPLY = "The 2.3.0 release added per-tenant rate limits."
@@ -23,7 +24,7 @@ def carry(ask: Ask) -> Reply | Failure:
     raise AssertionError
 
 
-def drive(rubric: Rubric, judge: Judge | Jury | Panel, candidate: Candidate | str = REPLY) -> Grade | Ungraded:
+def drive(rubric: Rubric, judge: Bench, candidate: Candidate | str = REPLY) -> Grade | Ungraded:
     """Return what *candidate* comes to."""
     steps = flow(Candidate.of(candidate), rubric, judge)
     try:

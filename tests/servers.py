@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import re
 import socket
 import struct
@@ -321,10 +322,26 @@ def _openai(behaviour: str, request: dict[str, Any], prompt: str, text: str, cac
         "object": "chat.completion",
         "created": 1,
         "model": request.get("model"),
-        "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
+        "choices": [_numbered(n, message, request) for n in range(request.get("n", 1))],
         "usage": usage,
     }
     return BODIES[behaviour](body)
+
+
+def _numbered(index: int, message: dict[str, Any], request: dict[str, Any]) -> dict[str, Any]:
+    """Return a choice, with a token a word or sign where probabilities are asked for: a number could be one more."""
+    choice = {"index": index, "message": message, "finish_reason": "stop"}
+    if request.get("logprobs"):
+        tokens = re.findall(r"\w+|\W", message["content"])
+        choice["logprobs"] = {"content": [_likeliest(token) for token in tokens], "refusal": None}
+    return choice
+
+
+def _likeliest(token: str) -> dict[str, Any]:
+    """Return *token* with the likeliest in its place: itself, and beside a number with three quarters the next one."""
+    others = [(token, 0.75), (str(int(token) + 1), 0.25)] if token.isdigit() else [(token, 1.0)]
+    said = [{"token": text, "logprob": math.log(chance), "bytes": None} for text, chance in others]
+    return {**said[0], "top_logprobs": said}
 
 
 def _anthropic(behaviour: str, request: dict[str, Any], prompt: str, text: str, cached: int) -> bytes:

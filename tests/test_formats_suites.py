@@ -111,9 +111,12 @@ cases:
 @pytest.mark.parametrize(
     ("judge", "problem"),
     [
-        ("5", "expected a model's name, or a mapping with model, jury or panel, got 5"),
+        ("5", "expected a model's name, or a mapping with model, jury, panel or cascade, got 5"),
         ("{modle: x}", "unknown key; did you mean 'model'?"),
-        ("{jury: {judge: x}, panel: {judges: [x]}}", "expected a judge, a jury or a panel, got jury and panel"),
+        (
+            "{jury: {judge: x}, panel: {judges: [x]}}",
+            "expected a judge, a jury, a panel or a cascade, got jury and panel",
+        ),
         ("{panel: {judges: []}}", "a panel has at least one judge"),
         ("{panel: {judges: [x, null]}}", "expected a model's name, got nothing"),
         ("{jury: {judge: x, consensus: 2}}", "expected a finite number above 0 to 1, got 2"),

@@ -43,7 +43,7 @@ def server() -> Iterator[Server]:
 
 def in_child(script: str, *arguments: str, cwd: Path = ROOT) -> tuple[int, str, str]:
     """Run *script* in a new interpreter; return its exit code, and what it printed on stdout and on stderr."""
-    own = ("LITELLM_", "TIKTOKEN_")  # what a test before this one may have left behind
+    own = ("LITELLM_", "TIKTOKEN_", "EXPERIMENTAL_")  # what a test before this one may have left behind
     environ = {name: value for name, value in os.environ.items() if not name.startswith(own)}
     command = [sys.executable, "-W", "ignore::DeprecationWarning", "-c", START + script, *arguments]
     done = subprocess.run(
@@ -132,7 +132,8 @@ os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "true"
 before = dict(os.environ)
 run(sys.argv[1])
 added = {name for name in os.environ if name not in before} - {"TIKTOKEN_CACHE_DIR"}  # LiteLLM's own doing
-assert added == {"LITELLM_MODE", "LITELLM_LOCAL_ANTHROPIC_BETA_HEADERS"}, added
+switches = {"LITELLM_MODE", "LITELLM_LOCAL_ANTHROPIC_BETA_HEADERS"}
+assert added - {"EXPERIMENTAL_OPENAI_BASE_LLM_HTTP_HANDLER"} == switches, added
 assert before.items() <= os.environ.items()
 """
     assert in_child(script, server.at("ok").root, cwd=tmp_path) == (0, "", "")

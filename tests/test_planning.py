@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from rubric import Candidate, Contains, Criterion, Judge, Jury, Panel, Rubric, Unit, ask
 from rubric.grading.planning import Plan, plan_one
+from rubric.judges import Bench, Cascade
 from rubric.testing import ScriptedModel
 
 from .drive import REPLY, drive
@@ -19,7 +20,7 @@ from .findings import improvised, rubrics
 PLAIN = Rubric().expects("Is it good?", id="a")
 
 
-def planned(rubric: Rubric, judge: Judge | Jury | Panel, candidate: str = REPLY) -> Plan:
+def planned(rubric: Rubric, judge: Bench, candidate: str = REPLY) -> Plan:
     """Return the plan, with a token a character and a cent a token."""
     return plan_one(Candidate(candidate), rubric, judge, count=lambda _, text: len(text), price=lambda _: (0.01, 0.01))
 
@@ -83,12 +84,13 @@ def test_plans_add_up() -> None:
     assert Plan.total([]) == Plan()
 
 
-BENCHES: list[Callable[..., Judge | Jury | Panel]] = [
+BENCHES: list[Callable[..., Bench]] = [
     lambda judge, **_: judge(0),
     lambda judge, **rule: Jury(judge(0), 3, **rule),
     lambda judge, **rule: Panel([judge(0), judge(1), judge(2)], **rule),
     lambda judge, **rule: Panel([Jury(judge(0), 2, **rule), judge(1)], **rule),
     lambda judge, **rule: Jury(Panel([judge(0), judge(1)]), 2, **rule),
+    lambda judge, **rule: Jury(Cascade(Jury(judge(0), 2, **rule), judge(1), "fails"), 2, **rule),
 ]
 
 

@@ -13,6 +13,7 @@ import click
 from rubric.commands.files import convert, schema, validate
 from rubric.commands.grading import grade, plan
 from rubric.commands.refusing import Commands
+from rubric.commands.store import store
 
 __all__ = ["main"]
 
@@ -27,5 +28,5 @@ def main() -> None:
     """
 
 
-for command in (validate, plan, grade, convert, schema):
+for command in (validate, plan, grade, convert, schema, store):
     main.add_command(command)

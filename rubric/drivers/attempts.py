@@ -6,6 +6,7 @@ The one loop that tries again.
 | rate_limited, overloaded, timeout, transport                  | 1 + judge.retries |
 | bad_response                                                  | 2 at most        |
 | auth, quota, refusal, context_window, bad_request, exception  | 1                |
+| whatever a gate refuses, such as budget                       | 0: it stays here |
 
 Between two attempts it waits a random part of 0.5, 1, 2 ... 20 seconds (full jitter), or as long as the server asks
 for if that is longer. A server that asks for more than two minutes ends it.
@@ -16,9 +17,10 @@ from __future__ import annotations
 import asyncio
 import random as randomness
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from attrs import evolve
+from attrs import evolve, frozen
 
 from rubric.errors import ModelError
 from rubric.exchanges import RETRIED, Failure, Reply, Usage
@@ -28,24 +30,44 @@ if TYPE_CHECKING:
     from rubric.exchanges import Ask
     from rubric.judges import Model
 
-__all__ = ["attempt", "persist"]
+__all__ = ["LONGEST_WAIT", "Gate", "Settle", "attempt", "is_free", "persist"]
 
 T = TypeVar("T")
 
 _BASE_SECONDS = 0.5
 _LONGEST_BACKOFF = 20.0
 _DOUBLINGS = 10  # by then it is the longest anyway
-_LONGEST_WAIT = 120.0
+LONGEST_WAIT = 120.0
+"""Seconds that a server may ask to wait; more ends it."""
+
 _BAD_RESPONSES = 2
 _UNBILLED = frozenset({"auth", "quota", "rate_limited", "overloaded", "context_window", "bad_request"})
+_UNSENT = frozenset({"budget", "in_doubt", "replay"})
 
 Sleep = Callable[[float], Awaitable[Any]]
+
+Settle = Callable[["Reply | Failure"], None]
+"""Is told what came of a request, before its place is given up."""
+
+Gate = Callable[["Ask"], AbstractAsyncContextManager[Settle]]
+"""
+What a request passes on its way out: entered before it leaves, left when it is through. It may wait (a rate limit), or
+raise a `ModelError` (a budget): that then is what came of the request, which is not tried again and was no call.
+"""
+
+
+@frozen
+class _Unsent:
+    """What a gate has refused, and why."""
+
+    failure: Failure
 
 
 async def attempt(
     model: Model,
     ask: Ask,
     *,
+    gate: Gate | None = None,
     sleep: Sleep = asyncio.sleep,
     random: Callable[[], float] = randomness.random,
 ) -> Reply | Failure:
@@ -56,13 +78,19 @@ async def attempt(
     one whose fate is unknown counts as unmetered. Nothing is raised but cancellations and interrupts.
 
     Args:
+        gate: What each attempt passes; the waiting in it is not part of the judge's timeout.
         sleep: Awaited between attempts, with the seconds.
         random: Returns a number from 0 to 1, for the jitter.
     """
-    outcome, spent = await persist(lambda: _once(model, ask), ask.judge.retries, sleep=sleep, random=random)
+
+    async def once() -> Reply | _Unsent | Failure:
+        return await _passed(model, ask, gate)
+
+    outcome: Reply | _Unsent | Failure
+    outcome, spent = await persist(once, ask.judge.retries, sleep=sleep, random=random)
     if isinstance(outcome, Reply):
-        return evolve(outcome, usage=spent + outcome.usage)
-    return _located(outcome, ask, spent)
+        return evolve(outcome, usage=spent + outcome.usage) if spent.calls else outcome
+    return _located(outcome.failure if isinstance(outcome, _Unsent) else outcome, ask, spent)
 
 
 async def persist(
@@ -97,7 +125,7 @@ async def persist(
 def _goes_on(failures: Sequence[Failure], retries: int) -> bool:
     """Say whether another attempt follows on *failures*."""
     last = failures[-1]
-    if len(failures) > retries or last.kind not in RETRIED or (last.retry_after or 0) > _LONGEST_WAIT:
+    if len(failures) > retries or last.kind not in RETRIED or (last.retry_after or 0) > LONGEST_WAIT:
         return False
     return sum(failure.kind == "bad_response" for failure in failures) < _BAD_RESPONSES
 
@@ -107,6 +135,18 @@ async def _prepare(model: Model) -> None:
     ready = getattr(model, "ready", None)
     if ready is not None:
         await ready()
+
+
+async def _passed(model: Model, ask: Ask, gate: Gate | None) -> Reply | _Unsent | Failure:
+    if gate is None:
+        return await _once(model, ask)
+    try:
+        async with gate(ask) as settle:
+            outcome = await _once(model, ask)
+            settle(outcome)
+            return outcome
+    except ModelError as error:
+        return _Unsent(error.failure)
 
 
 async def _once(model: Model, ask: Ask) -> Reply | Failure:
@@ -129,15 +169,20 @@ def _usage(failure: Failure) -> Usage:
     """Return what a failed attempt used: as the model says, else by its kind."""
     if failure.usage.calls:
         return failure.usage
-    if failure.kind in _UNBILLED and not failure.in_doubt:
-        return Usage(calls=1, cost=0.0)
-    return Usage(calls=1, cost=None, unmetered=1)
+    if failure.kind in _UNSENT:
+        return Usage()
+    return Usage(calls=1, cost=0.0) if is_free(failure) else Usage(calls=1, cost=None, unmetered=1)
+
+
+def is_free(failure: Failure) -> bool:
+    """Say whether a request that failed cost nothing: turned away, and no usage with it."""
+    return failure.kind in _UNBILLED and not failure.in_doubt and not failure.usage.calls
 
 
 def _explained(failure: Failure) -> Failure:
-    if failure.kind not in RETRIED or (failure.retry_after or 0) <= _LONGEST_WAIT:
+    if failure.kind not in RETRIED or (failure.retry_after or 0) <= LONGEST_WAIT:
         return failure
-    wait = f"the server asks to wait {failure.retry_after:g} seconds, {_LONGEST_WAIT:g} are the most"
+    wait = f"the server asks to wait {failure.retry_after:g} seconds, {LONGEST_WAIT:g} are the most"
     return evolve(failure, message=f"{failure.message}; {wait}")
 
 

@@ -3,34 +3,36 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import TypeVar
 
-from attrs import field, frozen
-
-from rubric.drivers.attempts import attempt
+from rubric.drivers.carrying import CONCURRENCY, Carry, Room
 from rubric.exchanges import Ask, Failure, Reply
-from rubric.grading.batching import Got, Steps
-from rubric.judges import Model
-from rubric.models import model_of
+from rubric.grading.batching import Batch, Got, Steps
+
+__all__ = ["CONCURRENCY", "Room", "run"]
 
 T = TypeVar("T")
 
-CONCURRENCY = 32
-"""How many asks of one grade are under way at once."""
 
-
-async def run(steps: Steps[T], *, concurrency: int = CONCURRENCY, room: Room | None = None) -> T:
+async def run(
+    steps: Steps[T], *, concurrency: int = CONCURRENCY, room: Room | None = None, carry: Carry | None = None
+) -> T:
     """
     Return what *steps* come to, with each ask answered by the model of its judge.
 
-    Cancelled, it cancels the asks that are under way and waits for them. Steps that run side by side share a *room*.
+    Cancelled, it cancels the asks that are under way and waits for them.
+
+    Args:
+        steps: What yields asks and is sent what came of them.
+        concurrency: How many asks are under way at once.
+        room: Where that is bounded already: steps that run side by side share one.
+        carry: How asks get to who answers them, where that is not straight to their models.
     """
-    room = room or Room(asyncio.Semaphore(concurrency))
+    carry = carry or (room or Room(asyncio.Semaphore(concurrency))).carry
     try:
         batch = next(steps)
         while True:
-            batch = steps.send(await _carry(batch, room))
+            batch = steps.send(await _carried(carry, batch))
     except StopIteration as end:
         result: T = end.value
         return result
@@ -38,26 +40,13 @@ async def run(steps: Steps[T], *, concurrency: int = CONCURRENCY, room: Room | N
         steps.close()
 
 
-@frozen
-class Room:
-    """What may be under way at once: so many asks in all, and one for a model that takes them one after another."""
-
-    all: asyncio.Semaphore
-    _turns: dict[int, asyncio.Semaphore] = field(factory=dict)
-
-    def turn(self, model: Model) -> AbstractAsyncContextManager[object]:
-        """Return what to wait for before *model* is asked, so that its deadline does not run while others are."""
-        if not getattr(model, "is_serial", False):
-            return nullcontext()
-        return self._turns.setdefault(id(model), asyncio.Semaphore(1))
-
-
-async def _carry(batch: tuple[Ask, ...], room: Room) -> Got:
-    async def carry(ask: Ask) -> Reply | Failure:
-        model = model_of(ask.judge)
-        async with room.turn(model), room.all:
-            return await attempt(model, ask)
-
+async def _carried(carry: Carry, batch: Batch) -> Got:
+    if len(batch) == 1:
+        return (await carry(batch[0]),)
     async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(carry(ask)) for ask in batch]
+        tasks = [group.create_task(_one(carry, ask)) for ask in batch]
     return tuple(task.result() for task in tasks)
+
+
+async def _one(carry: Carry, ask: Ask) -> Reply | Failure:
+    return await carry(ask)

@@ -97,7 +97,7 @@ def _mark(*texts: dict[str, str]) -> str:
 
 def _digest(text: str) -> str:
     digest = sha256(text.encode("utf-8", "surrogatepass")).digest()
-    return b32encode(digest).decode()[:_MARK_LENGTH].lower()
+    return b32encode(digest[: _MARK_LENGTH * 5 // 8]).decode().lower()
 
 
 def compose(
@@ -121,19 +121,18 @@ def compose(
         complaint: Why the last answer could not be used, for a re-ask; what the judge said in it is left out.
         guidelines: Of a nested rubric; those of the outermost stand in the shared part.
     """
-    form = Form.of(rubric, judge, criteria, sealed=judge.is_sealed(own_prompt=rubric.prompt is not None))
-    tail = body(rubric, criteria, form, output=about.output, complaint=complaint, guidelines=guidelines)
-    asked = Asked(tail, _plainly(criteria), rubric.guidelines)
+    asked = _asked(rubric, judge, criteria, output=about.output, complaint=complaint, guidelines=guidelines)
+    form, reply = asked.form, asked.reply
     said = partial(_messages, judge.prompt or rubric.prompt, about, asked, sealed=form.sealed)
-    nonce = _nonce(judge, repair, about.images, said(form.words(""))) if form.sealed else ""
+    nonce = _nonce(judge, repair, about.images, said(reply)) if form.sealed else ""
     return Ask(
         judge=judge,
-        messages=said(form.words(nonce)),
-        schema=form.schema(),
-        criteria=tuple(criteria),
+        messages=said(form.words(nonce) if nonce else reply),
+        schema=asked.schema,
+        criteria=asked.criteria,
         nonce=nonce,
-        abstainable=frozenset(c.id for c in criteria if policy(rubric, c) != "forbid"),
-        quoted=frozenset(c.id for c in criteria if asks_evidence(rubric, c)),
+        abstainable=asked.abstainable,
+        quoted=asked.quoted,
         candidate=about.output,
         run=about.run,
         max_tokens=max_tokens or judge.max_tokens,
@@ -147,11 +146,63 @@ def compose(
 
 @frozen
 class Asked:
-    """What differs from ask to ask: the criteria with all that helps to judge them, and in the author's words alone."""
+    """
+    What differs from ask to ask about one candidate, and is the same for many candidates.
 
+    Args:
+        tail: The criteria with all that helps to judge them.
+        texts: The criteria in the author's words alone.
+        guidelines: Those of the rubric.
+        reply: The reply form in words, without a nonce.
+    """
+
+    form: Form
+    criteria: tuple[Criterion, ...]
     tail: str
     texts: str
     guidelines: str
+    reply: str
+    schema: FrozenMap
+    abstainable: frozenset[str]
+    quoted: frozenset[str]
+
+
+_MOST_KEPT = 512
+_kept: dict[tuple[object, ...], tuple[tuple[object, ...], Asked]] = {}
+
+
+def _asked(
+    rubric: Rubric, judge: Judge, criteria: Sequence[Criterion], *, output: str, complaint: str, guidelines: str
+) -> Asked:
+    """Return what is asked; it is kept, for the next candidate, where it does not depend on this one."""
+    if complaint or any(criterion.anchors for criterion in criteria):
+        return _worded(rubric, judge, criteria, output=output, complaint=complaint, guidelines=guidelines)
+    parts = (rubric, judge, *criteria)
+    key = (guidelines, *map(id, parts))  # to compare rubrics would take longer; what is kept keeps its identity
+    if (known := _kept.get(key)) is not None:
+        return known[1]
+    asked = _worded(rubric, judge, criteria, output="", complaint="", guidelines=guidelines)
+    if len(_kept) >= _MOST_KEPT:
+        _kept.clear()
+    _kept[key] = (parts, asked)
+    return asked
+
+
+def _worded(
+    rubric: Rubric, judge: Judge, criteria: Sequence[Criterion], *, output: str, complaint: str, guidelines: str
+) -> Asked:
+    form = Form.of(rubric, judge, criteria, sealed=judge.is_sealed(own_prompt=rubric.prompt is not None))
+    return Asked(
+        form=form,
+        criteria=tuple(criteria),
+        tail=body(rubric, criteria, form, output=output, complaint=complaint, guidelines=guidelines),
+        texts=_plainly(criteria),
+        guidelines=rubric.guidelines,
+        reply=form.words(""),
+        schema=form.schema(),
+        abstainable=frozenset(c.id for c in criteria if policy(rubric, c) != "forbid"),
+        quoted=frozenset(c.id for c in criteria if asks_evidence(rubric, c)),
+    )
 
 
 def _plainly(criteria: Sequence[Criterion]) -> str:

@@ -13,14 +13,15 @@ TOLERANCE = 1e-9
 def mean(values: Sequence[float], weights: Sequence[float]) -> float:
     """Return the weighted mean, in whole numbers: exact until the last rounding, and in any order the same."""
     ratios = [(v.as_integer_ratio(), w.as_integer_ratio()) for v, w in zip(values, weights, strict=True)]
-    part = _exact_sum([(v * w, below_v * below_w) for (v, below_v), (w, below_w) in ratios])
-    return float(part / _exact_sum([weight for _, weight in ratios]))
+    part, below_part = _exact_sum([(v * w, below_v * below_w) for (v, below_v), (w, below_w) in ratios])
+    whole, below_whole = _exact_sum([weight for _, weight in ratios])
+    return (part * below_whole) / (whole * below_part)  # whole numbers of any size divide with one rounding
 
 
-def _exact_sum(ratios: Sequence[tuple[int, int]]) -> Fraction:
-    """Return the sum of *ratios* whose denominators are powers of two, as those of all floats are."""
+def _exact_sum(ratios: Sequence[tuple[int, int]]) -> tuple[int, int]:
+    """Return the sum of *ratios* whose denominators are powers of two, as those of all floats are; not shortened."""
     common = max(below for _, below in ratios)
-    return Fraction(sum(above * (common // below) for above, below in ratios), common)
+    return sum(above * (common // below) for above, below in ratios), common
 
 
 def median(values: Sequence[float], weights: Sequence[float]) -> float:

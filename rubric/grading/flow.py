@@ -29,31 +29,44 @@ from rubric.findings import Abstained, Finding, NotApplicable, Scored, Step, Unj
 from rubric.grades import Grade, Ungraded, conclude, conclude_votes, degenerate
 from rubric.grading.asking import Brief, brief, compose
 from rubric.grading.batching import Steps, leading, together
+from rubric.grading.cascading import goes_on
 from rubric.grading.checking import settled
 from rubric.grading.degenerates import why_degenerate
 from rubric.grading.reading import read
 from rubric.grading.scoring import EVEN, Extreme, Outcome, outcome
+from rubric.grading.sharing import as_one
 from rubric.grading.voting import is_decided, size_of
-from rubric.judges import Judge, Jury, Panel
+from rubric.grading.weighing import weigh
+from rubric.judges import Bench, Cascade, Judge, Jury, Panel
 from rubric.rubrics import Rubric, check_weights
 from rubric.trees import DecisionTree, Leaf
 
 Result = Grade | Ungraded
 
 
-def flow(candidate: Candidate, rubric: Rubric, judge: Judge | Jury | Panel) -> Steps[Result]:
+def flow(candidate: Candidate, rubric: Rubric, judge: Bench, *, ahead: bool = True) -> Steps[Result]:
     """
     Grade *candidate* against *rubric*: yield what to ask, be sent what came back, return the result.
+
+    Args:
+        ahead: Whether, of several asks with a long prefix, one goes out before the others, so that they find the prefix
+            in the vendor's cache. It takes one round more.
 
     Raises:
         DefinitionError: A rubric without criteria, or a prompt with an unknown slot: before the first ask.
     """
-    _refuse_empty(rubric)
-    check_weights(rubric)
+    check(rubric)
     why = why_degenerate(candidate) if rubric.degenerate != "judge" else ""
     if why:
         return degenerate(rubric, judge, why)
-    return (yield from leading(_bench(Case(candidate, rubric, brief(candidate, rubric)), judge)))
+    steps = _bench(Case(candidate, rubric, brief(candidate, rubric)), judge)
+    return (yield from leading(steps) if ahead else steps)
+
+
+def check(rubric: Rubric) -> None:
+    """Raise `DefinitionError` if *rubric* has nothing to grade by, or no weight that counts."""
+    _refuse_empty(rubric)
+    check_weights(rubric)
 
 
 def _refuse_empty(rubric: Rubric) -> None:
@@ -73,27 +86,44 @@ class Case:
     brief: Brief
 
 
-def _bench(case: Case, judge: Judge | Jury | Panel, vote: int = 0) -> Steps[Result]:
+def _bench(case: Case, judge: Bench, vote: int = 0) -> Steps[Result]:
     match judge:
         case Judge():
             return (yield from _judge(case, judge, vote))
+        case Cascade():
+            return (yield from _cascade(case, judge, vote))
         case Jury():
             members = [_bench(case, judge.judge, vote * judge.size + n) for n in range(judge.size)]
         case Panel():
             members = [_bench(case, member, vote) for member in judge.judges]
-    votes = yield from _votes(case.rubric, judge, members)
-    return conclude_votes(case.rubric, judge, votes)
+    notes: list[str] = []
+    result = conclude_votes(case.rubric, judge, (yield from _votes(case.rubric, judge, members, notes)))
+    return evolve(result, warnings=(*result.warnings, *notes)) if notes else result
 
 
-def _votes(rubric: Rubric, rule: Jury | Panel, members: Sequence[Steps[Result]]) -> Steps[list[Result]]:
+def _cascade(case: Case, rule: Cascade, vote: int) -> Steps[Result]:
+    """Ask the first, and the second if that leaves a doubt: as other votes, since their models may be the same."""
+    votes = [(yield from _bench(case, rule.first, vote * 2))]
+    if goes_on(rule, votes[0]):
+        votes.append((yield from _bench(case, rule.then, vote * 2 + 1)))
+    return conclude_votes(case.rubric, rule, votes)
+
+
+def _votes(
+    rubric: Rubric, rule: Jury | Panel, members: Sequence[Steps[Result]], notes: list[str]
+) -> Steps[list[Result]]:
     """Cast the votes; with an early stop, only as many at a time as could decide."""
+
+    def cast(some: Sequence[Steps[Result]]) -> Steps[list[Result]]:
+        return as_one(some, notes) if isinstance(rule, Jury) and rule.one_request else together(some)
+
     pooled = isinstance(rule, Panel) and rule.level == "criterion"
     if pooled or not rule.early_stop:
-        return (yield from together(members))
+        return (yield from cast(members))
     votes: list[Result] = []
     while not is_decided(rule, rubric, [v.outcome for v in votes]):
         ahead = fewest_votes(rule, rubric, [v.outcome for v in votes])
-        votes += yield from together(members[len(votes) : len(votes) + ahead])
+        votes += yield from cast(members[len(votes) : len(votes) + ahead])
     for member in members[len(votes) :]:
         member.close()
     return votes
@@ -128,10 +158,11 @@ _GUESSES = tuple(
 
 @frozen
 class Log:
-    """What one judge's calls used, and what went wrong in them."""
+    """What one judge's calls used, what went wrong in them, and what a person should know of them."""
 
     got: list[Reply | Failure] = field(factory=list)
     lost: list[Failure] = field(factory=list)
+    notes: list[str] = field(factory=list)
 
     def usage(self) -> Usage:
         """Return what all calls used."""
@@ -145,6 +176,7 @@ class Log:
         """Yield what a person should know of the calls."""
         for name in dict.fromkeys(n for g in self.got if isinstance(g, Reply) for n in g.unsent):
             yield f"{name} was not sent: the model does not take it"
+        yield from dict.fromkeys(self.notes)
 
 
 def _judge(case: Case, judge: Judge, vote: int) -> Steps[Result]:
@@ -204,11 +236,15 @@ class Session:
         return Scored(criterion.id, came_to.score, reason=f"{came_to.verdict}", parts=tuple(parts))
 
     def _walk(self, rubric: Rubric, criterion: Criterion, tree: DecisionTree, guidelines: str) -> Steps[Finding]:
-        """Walk down a tree: ask only what is reached."""
+        """Walk down a tree: ask only what is reached, or all at once beforehand."""
         node: DecisionTree | Leaf = tree
         path: list[Step] = []
+        ahead = (yield from self._ahead(rubric, criterion, tree, guidelines)) if self.judge.speculate else {}
         while isinstance(node, DecisionTree):
-            (found,) = yield from self._asked(rubric, [as_question(criterion, node)], guidelines)
+            if node.question in ahead:
+                found = self._taken(*ahead[node.question])
+            else:
+                (found,) = yield from self._asked(rubric, [as_question(criterion, node)], guidelines)
             if not isinstance(found, Scored):
                 scores = [leaf.score for leaf in node.leaves()]
                 assert isinstance(found, Unjudged)  # noqa: S101 - a question without a score was not judged
@@ -216,6 +252,27 @@ class Session:
             path.append(Step(node.question, found.score >= EVEN, found.score, found.reason))
             node = node.yes if found.score >= EVEN else node.no
         return Scored(criterion.id, node.score, reason=node.reason or path[-1].reason, path=tuple(path))
+
+    def _ahead(
+        self, rubric: Rubric, criterion: Criterion, tree: DecisionTree, guidelines: str
+    ) -> Steps[dict[str, tuple[Finding, Log]]]:
+        """Ask every question of *tree* at once; return what was found, and what the asking came with, by question."""
+        nodes = {node.question: node for node in tree.nodes()}
+        apart = [evolve(self, log=Log()) for _ in nodes]
+        asked = [
+            session._asked(rubric, [as_question(criterion, node)], guidelines)  # noqa: SLF001 - of the same class
+            for session, node in zip(apart, nodes.values(), strict=True)
+        ]
+        found = yield from together(asked)
+        for session in apart:
+            self.log.got.extend(session.log.got)
+        return {q: (f, session.log) for q, (f,), session in zip(nodes, found, apart, strict=True)}
+
+    def _taken(self, found: Finding, log: Log) -> Finding:
+        """Return what was *found* ahead at a question that the walk has come to; only now do its failures matter."""
+        self.log.lost.extend(log.lost)
+        self.log.notes.extend(log.notes)
+        return found
 
     def _asked(self, rubric: Rubric, group: Sequence[Criterion], guidelines: str) -> Steps[list[Finding]]:
         """Ask about *group*; ask again, with the complaint, for what could not be read."""
@@ -246,6 +303,9 @@ class Session:
         (got,) = yield (ask,)
         self.log.got.append(got)
         findings = read(ask, got)
+        if ask.judge.logprobs and isinstance(got, Reply):
+            findings, notes = weigh(ask, got, findings)
+            self.log.notes.extend(notes)
         self.log.lost.extend(dict.fromkeys(f.failure for f in findings if isinstance(f, Unjudged)))
         return findings
 

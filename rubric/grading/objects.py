@@ -39,6 +39,8 @@ def find_objects(text: str, accept: Callable[[Mapping[str, Any], str], bool]) ->
     Raises:
         Ambiguous: *accept* takes an object with a key twice, with a value that is a guess, or without an end.
     """
+    if (whole := _whole(text)) is not None:
+        return [(whole, text)] if accept(whole, text) else []
     found: list[Found] = []
     repairs = 0
     for count, (start, end) in enumerate(_pieces(text)):
@@ -53,6 +55,14 @@ def find_objects(text: str, accept: Callable[[Mapping[str, Any], str], bool]) ->
             _check(value, piece, whole=end is not None, repaired=strict is None)
             found.append((value, piece))
     return found
+
+
+def _whole(text: str) -> Mapping[str, Any] | None:
+    """Return *text* if it is one JSON object, flat and without doubled keys, as most replies are; else None."""
+    value = _strict(text) if text.startswith("{") and text.endswith("}") else None
+    if not value or isinstance(value, _Doubled):
+        return None
+    return None if any(isinstance(item, dict | list) for item in value.values()) else value
 
 
 def object_spans(text: str) -> list[tuple[int, int]]:

@@ -15,7 +15,8 @@ from rubric.grading.asking import Brief, brief, compose
 from rubric.grading.checking import applies
 from rubric.grading.degenerates import why_degenerate
 from rubric.grading.flow import as_question, fewest_votes, grouped
-from rubric.judges import Judge, Jury, Panel
+from rubric.grading.voting import size_of
+from rubric.judges import Bench, Cascade, Judge, Jury, Panel
 from rubric.rubrics import Rubric
 from rubric.showing import cell, table
 from rubric.trees import DecisionTree
@@ -33,7 +34,8 @@ class Plan:
     What grading would take; nothing has been sent.
 
     Args:
-        least: Calls if every tree ends and every jury stops as soon as it can.
+        least: Calls if every tree ends and every jury stops as soon as it can, no cascade goes on, and a jury that asks
+            in one request gets all votes from it.
         most: Calls if none does. Re-asks of unreadable replies (at most `Judge.repairs` an ask) and retries of failed
             calls come on top; `ceiling` counts the re-asks.
         ceiling: Calls if every reply had to be asked for again as often as the judge allows.
@@ -99,7 +101,7 @@ def _words(low: int, high: int) -> str:
     return str(low) if low == high else f"{low} to {high}"
 
 
-def plan_one(candidate: Candidate, rubric: Rubric, judge: Judge | Jury | Panel, *, count: Count, price: Price) -> Plan:
+def plan_one(candidate: Candidate, rubric: Rubric, judge: Bench, *, count: Count, price: Price) -> Plan:
     """
     Return what grading one *candidate* would take.
 
@@ -120,7 +122,7 @@ def plan_one(candidate: Candidate, rubric: Rubric, judge: Judge | Jury | Panel, 
     return _of_bench(rubric, judge, of_judge)
 
 
-def _of_bench(rubric: Rubric, judge: Judge | Jury | Panel, of_judge: Callable[[Judge], Plan], vote: int = 0) -> Plan:
+def _of_bench(rubric: Rubric, judge: Bench, of_judge: Callable[[Judge], Plan], vote: int = 0) -> Plan:
     match judge:
         case Judge():
             plan = of_judge(judge)
@@ -129,10 +131,24 @@ def _of_bench(rubric: Rubric, judge: Judge | Jury | Panel, of_judge: Callable[[J
             members = [_of_bench(rubric, judge.judge, of_judge, vote * judge.size + n) for n in range(judge.size)]
         case Panel():
             members = [_of_bench(rubric, member, of_judge, vote) for member in judge.judges]
-    whole = Plan.total(members)
-    if not judge.early_stop or (isinstance(judge, Panel) and judge.level == "criterion"):
-        return whole
-    few = Plan.total(members[: fewest_votes(judge, rubric)])
+        case Cascade():
+            pair = (judge.first, judge.then)
+            members = [_of_bench(rubric, member, of_judge, vote * 2 + n) for n, member in enumerate(pair)]
+    return _between(members[: _fewest(rubric, judge)], members)
+
+
+def _fewest(rubric: Rubric, rule: Jury | Panel | Cascade) -> int:
+    """Return of how many members the calls are made in any case."""
+    if isinstance(rule, Cascade) or (isinstance(rule, Jury) and rule.one_request):
+        return 1
+    if not rule.early_stop or (isinstance(rule, Panel) and rule.level == "criterion"):
+        return size_of(rule)
+    return fewest_votes(rule, rubric)
+
+
+def _between(least: Sequence[Plan], most: Sequence[Plan]) -> Plan:
+    """Return the plan from the calls of *least* to those of *most*."""
+    few, whole = Plan.total(least), Plan.total(most)
     return Plan(
         few.least,
         whole.most,
@@ -169,11 +185,13 @@ class _Planner:
                 return self._of_ask(compose(self.about, rubric, self.judge, group, guidelines=guidelines))
 
     def _of_tree(self, rubric: Rubric, criterion: Criterion, tree: DecisionTree, guidelines: str) -> Plan:
-        """A walk takes from the shortest to the longest branch; each node's ask is known beforehand."""
+        """A walk takes from the shortest to the longest branch; the asks of all nodes are known, and may go ahead."""
         plans = [
             self._of_ask(compose(self.about, rubric, self.judge, [as_question(criterion, node)], guidelines=guidelines))
             for node in tree.nodes()
         ]
+        if self.judge.speculate:
+            return Plan.total({plan.asks[0].criteria[0].text: plan for plan in plans}.values())
         tokens = sorted(plan.prompt_tokens[0] for plan in plans)
         costs = [plan.cost for plan in plans if plan.cost is not None]
         priced = len(costs) == len(plans)

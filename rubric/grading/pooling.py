@@ -81,6 +81,7 @@ def _pooled_scores(
         evidence=tuple(dict.fromkeys(quotes)),
         flag=sum(flags) * 2 > len(flags) if flags else None,
         level=spokesman.level if spokesman.score == score else "",
+        weighted=spokesman.weighted and spokesman.score == score,
         path=spokesman.path if isinstance(criterion.answer, DecisionTree) else (),
         parts=parts,
     )

@@ -92,7 +92,7 @@ def _gate(reply: Reply) -> Failure | None:
 
 def _encodable(text: str) -> str:
     """Return *text* without half surrogates, which no file and no terminal takes."""
-    return text.encode("utf-8", "replace").decode("utf-8")
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
 _THINKING = re.compile(r"<(/?)think(?:ing)?>", re.IGNORECASE)
@@ -100,7 +100,7 @@ _THINKING = re.compile(r"<(/?)think(?:ing)?>", re.IGNORECASE)
 
 def _after_thinking(text: str) -> str | None:
     """Return what follows the last thinking in *text*, tags in JSON apart; None if that thinking does not end."""
-    tags = list(_THINKING.finditer(text))
+    tags = list(_THINKING.finditer(text)) if "<" in text else []
     spans = iter(object_spans(text)) if tags else iter(())
     start, end = next(spans, (len(text), len(text)))
     last = None
@@ -157,7 +157,7 @@ def _objects(ask: Ask, text: str, wanted: Sequence[str]) -> list[Mapping[str, An
 
 
 def _is_echo(raw: str, ask: Ask) -> bool:
-    return any(stands_in(raw, text) for text in (ask.candidate, ask.run) if text)
+    return any("{" in text and stands_in(raw, text) for text in (ask.candidate, ask.run))
 
 
 def _read_one(ask: Ask, text: str) -> Finding:

@@ -97,10 +97,11 @@ def outcome(rubric: Rubric, findings: Sequence[Finding]) -> Outcome:
         return Outcome(whole, whole, 1.0, "pass", vacuous=True)
     inner = [_inner(c, f) for c, f in zip(rubric.judged, findings, strict=True)]
     low = _parts(rubric, findings, inner, best=rubric.negate)
-    high = low if _coverage(low) == 1 else _parts(rubric, findings, inner, best=not rubric.negate)
-    worst, best = _extreme(rubric, low, best=False), _extreme(rubric, high, best=True)
     coverage = _coverage(low)
     known = coverage == 1
+    worst = best = _extreme(rubric, low, best=False)
+    if not known:
+        best = _extreme(rubric, _parts(rubric, findings, inner, best=not rubric.negate), best=True)
     return Outcome(
         worst,
         best,
@@ -201,7 +202,7 @@ def _part(
 
 def _judged(rubric: Rubric, criterion: Criterion, score: float, *, flag: bool | None, resolved: bool) -> _Part:
     contribution = 1 - score if criterion.polarity == "guard" else score
-    disowned = criterion.answer == Unit(flag=True) and flag is False
+    disowned = flag is False and criterion.answer == Unit(flag=True)
     holds = not disowned if isinstance(criterion.answer, Unit) else contribution == 1
     most_say_no = isinstance(criterion.answer, YesNo | Check) and contribution < EVEN
     gated = disowned or _below_gate(rubric, criterion, 0.0 if most_say_no else contribution)

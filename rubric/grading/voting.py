@@ -13,18 +13,37 @@ from attrs import evolve
 
 from rubric.grading.averaging import TOLERANCE, mean, median
 from rubric.grading.scoring import EVEN, Extreme, Outcome, meets, unknown, verdict_of
-from rubric.judges import Judge, Jury, Panel, passes_needed
+from rubric.judges import Bench, Cascade, Jury, Panel, passes_needed
 from rubric.rubrics import Rubric
 
 
-def size_of(rule: Jury | Panel) -> int:
-    """Return how many votes *rule* has."""
-    return rule.size if isinstance(rule, Jury) else len(rule.judges)
+def size_of(rule: Jury | Panel | Cascade) -> int:
+    """Return how many votes *rule* has; those of a cascade are its first judge's, and its second's if it is asked."""
+    return len(members_of(rule))
 
 
-def members_of(rule: Jury | Panel) -> Sequence[Judge | Jury | Panel]:
+def members_of(rule: Jury | Panel | Cascade) -> Sequence[Bench]:
     """Return who casts the votes of *rule*, in order."""
-    return (rule.judge,) * rule.size if isinstance(rule, Jury) else rule.judges
+    match rule:
+        case Jury():
+            return (rule.judge,) * rule.size
+        case Panel():
+            return rule.judges
+        case Cascade():
+            return (rule.first, rule.then)
+
+
+def unhurried(bench: Bench) -> Bench:
+    """Return *bench* without early stops."""
+    match bench:
+        case Jury():
+            return evolve(bench, judge=unhurried(bench.judge), early_stop=False)
+        case Panel():
+            return evolve(bench, judges=[unhurried(member) for member in bench.judges], early_stop=False)
+        case Cascade():
+            return evolve(bench, first=unhurried(bench.first), then=unhurried(bench.then))
+        case _:
+            return bench
 
 
 def tally(rule: Jury | Panel, rubric: Rubric, votes: Sequence[Outcome]) -> Outcome:

@@ -32,7 +32,7 @@ from rubric.showing import shorten
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-__all__ = ["failure_of", "failure_of_status"]
+__all__ = ["failure_of", "failure_of_status", "words_of"]
 
 _BY_STATUS: dict[int, FailureKind] = {
     401: "auth",
@@ -64,7 +64,7 @@ def failure_of(error: BaseException, secrets: Iterable[str] = ()) -> Failure:
     """Return the failure that *error*, raised by a client library, amounts to; *secrets* do not occur in it."""
     chain = [*_causes(error)]
     names = {ancestor.__name__ for link in chain for ancestor in type(link).__mro__}
-    said = _said(str(error), secrets)
+    said = words_of(str(error), secrets)
     response = next((link.response for link in chain if type(link).__name__ == "HTTPStatusError"), None)  # type: ignore[attr-defined]
     if response is not None:
         return failure_of_status(response.status_code, said, response.headers, names)
@@ -152,8 +152,8 @@ _TAIL = re.compile(
 _MESSAGE = re.compile(r'"message"\s*:\s*"((?:[^"\\]|\\.)*)"')
 
 
-def _said(text: str, secrets: Iterable[str]) -> str:
-    """Return what the vendor said, without the names that client libraries put before it."""
+def words_of(text: str, secrets: Iterable[str] = ()) -> str:
+    """Return what the vendor said in *text*, redacted, without the names that client libraries put before it."""
     text = redact(text, secrets)
     if message := _MESSAGE.search(text):
         code = re.search(r'"code"\s*:\s*"([^"]+)"', text)

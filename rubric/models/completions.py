@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from rubric.errors import ModelError
-from rubric.exchanges import Failure, Reply, Usage
+from rubric.exchanges import Failure, Reply, TokenLogprob, Usage
 
 __all__ = ["choice_of", "clean", "finish_of", "refusal_of", "reply_from", "usage_of"]
 
@@ -24,12 +25,35 @@ def reply_from(response: Any, unsent: tuple[str, ...] = ()) -> Reply:
     """
     usage, choice = usage_of(response), choice_of(response)
     text, refusal, finish = clean(choice.message.content), refusal_of(choice.message), finish_of(choice)
-    model = str(response.model or "")
+    model, several, logprobs = str(response.model or ""), _texts(response), _logprobs(choice)
     if refusal or finish == "content_filter":
-        return Reply(text, "refusal", refusal or "stopped by a content filter", usage, model, unsent)
-    if finish != "length" and not (text or "").strip():
+        finish, refusal = "refusal", refusal or "stopped by a content filter"
+    elif finish != "length" and not any(said.strip() for said in (text or "", *several)):
         raise ModelError(Failure("bad_response", f"the reply is empty (finish: {finish})", usage=usage))
-    return Reply(text, finish, "", usage, model, unsent)
+    return Reply(text, finish, refusal, usage, model, unsent, logprobs, several)
+
+
+def _texts(response: Any) -> tuple[str, ...]:
+    """Return the texts of all choices, where there is more than one."""
+    choices = response.choices
+    return tuple(clean(choice.message.content) or "" for choice in choices) if len(choices) > 1 else ()
+
+
+def _logprobs(choice: Any) -> tuple[TokenLogprob, ...] | None:
+    """Return the tokens of *choice* with their probabilities; None unless all are there: half of them would mislead."""
+    content = getattr(getattr(choice, "logprobs", None), "content", None)
+    try:
+        return tuple((*_token(entry), tuple(map(_token, entry.top_logprobs or ()))) for entry in content or ()) or None
+    except (AttributeError, TypeError, ValueError):
+        return None
+
+
+def _token(entry: Any) -> tuple[str, float]:
+    logprob = float(entry.logprob)
+    if math.isnan(logprob):
+        msg = "no probability"
+        raise ValueError(msg)
+    return clean(entry.token) or "", logprob
 
 
 def choice_of(response: Any) -> Any:

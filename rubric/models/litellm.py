@@ -14,6 +14,7 @@ import os
 import sys
 import warnings
 from functools import cache, lru_cache
+from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from rubric import loops
@@ -21,7 +22,7 @@ from rubric.errors import ModelError
 from rubric.exchanges import Failure, Reply
 from rubric.mappings import thaw
 from rubric.models.classifying import failure_of
-from rubric.models.clients import client_for
+from rubric.models.clients import client_for, payer_of, shorten_the_way
 from rubric.models.completions import reply_from
 from rubric.models.contents import chat
 from rubric.models.credentials import borrowed
@@ -40,8 +41,11 @@ _SWITCHES = {
     "LITELLM_MODE": "PRODUCTION",
 }
 
+_FIRST_SHORT = (1, 106)  # the release from which on the short way was tried with all that can go wrong
+
 _SECRETS = ("api_key", "azure_ad_token", "aws_secret_access_key", "aws_session_token", "vertex_credentials")
 _HOSTS_OF_CLAUDE = frozenset({"bedrock", "bedrock_converse", "vertex_ai", "azure_ai"})
+_ALTERNATIVES = 20  # of the likeliest tokens in each place: the most that OpenAI gives
 _UNSENDABLE = ("UnsupportedParamsError",)
 
 _WARNINGS = (
@@ -55,6 +59,7 @@ _WARNINGS = (
     "coroutine '[^']*completion[^']*' was never awaited",
 )
 _hushed: Any = None
+_ours = False
 _orphans: list[Any] = []
 
 
@@ -91,19 +96,26 @@ def library() -> Any:
 
 @cache
 def _import() -> Any:
-    ours = "litellm" not in sys.modules
+    global _ours  # noqa: PLW0603 - known at the import alone
+    _ours = "litellm" not in sys.modules
     for name, value in _SWITCHES.items():
         os.environ.setdefault(name, value)
     import litellm  # noqa: PLC0415 - seconds, and half of the standard library
 
     litellm.suppress_debug_info = True
-    if ours and "LITELLM_LOG" not in os.environ:
+    if _ours and "LITELLM_LOG" not in os.environ:
         logging.getLogger("LiteLLM").setLevel(logging.CRITICAL)
     loops.before_close(_close_clients)
     loops.before_close(_stop_logging)
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=_forget_clients)
     return litellm
+
+
+@cache
+def _may_shorten() -> bool:
+    """Say whether nobody but us uses LiteLLM: who hands it a client of OpenAI's library must not find it changed."""
+    return _ours and tuple(int(part) for part in version("litellm").split(".")[:2]) >= _FIRST_SHORT
 
 
 def _hush() -> None:
@@ -172,13 +184,15 @@ async def complete(judge: Judge, request: Callable[[], Mapping[str, Any]]) -> tu
     params = judge.params
     provider = vendor_of(judge.name)[1]
     extra = borrowed(provider, params)
+    if _may_shorten():
+        shorten_the_way(provider)
+    client = client_for(library(), provider)
     try:
         wanted, unsent = _sendable(judge)
         _skip_unwanted_logging()
         async with asyncio.timeout(judge.timeout):
-            response = await library().acompletion(
-                **request(), **wanted, **extra, **client_for(library(), provider), timeout=judge.timeout, max_retries=0
-            )
+            given = {**request(), **wanted, **extra, **payer_of(provider, wanted), **client}
+            response = await library().acompletion(**given, timeout=judge.timeout, max_retries=0)
     except TimeoutError:
         message = f"no whole answer within {judge.timeout:g} seconds"
         raise ModelError(Failure("timeout", message, in_doubt=True)) from None
@@ -207,6 +221,8 @@ def _request(ask: Ask) -> dict[str, Any]:
         "messages": chat(ask, cache_control=_wants_cache_control(model)),
         "max_tokens": ask.max_tokens,
     }
+    if ask.n > 1 and "n" in _supported(model):
+        request["n"] = ask.n
     if ask.schema and _takes_schema(model):
         schema = {"name": "verdict", "strict": True, "schema": thaw(ask.schema)}
         request["response_format"] = {"type": "json_schema", "json_schema": schema}
@@ -237,7 +253,8 @@ def _supported(model: str) -> frozenset[str]:
 @lru_cache(maxsize=256)
 def _sendable(judge: Judge) -> tuple[Mapping[str, Any], tuple[str, ...]]:
     """Return the parameters of *judge* that its model takes, and the names of those that it does not."""
-    given = {"temperature": judge.temperature, "seed": judge.seed, **thaw(judge.params)}
+    alternatives = {"logprobs": True, "top_logprobs": _ALTERNATIVES} if judge.logprobs else {}
+    given = {"temperature": judge.temperature, "seed": judge.seed, **alternatives, **thaw(judge.params)}
     wanted = {name: value for name, value in given.items() if value is not None}
     effort = {name: wanted[name] for name in ("reasoning_effort", "thinking") if name in wanted}
     unsent = tuple(name for name, value in wanted.items() if not _takes(judge.name, {**effort, name: value}, name))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import OrderedDict
+from functools import cache
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
@@ -28,8 +29,15 @@ def model_of(judge: Judge, /) -> Model:
     """Return the model that answers for *judge*; the same function always gets the same one, and so one thread."""
     model = judge.model
     if isinstance(model, str):
-        return _offline if model == OFFLINE else _litellm
+        return _direct() if judge.via == "http" else _offline if model == OFFLINE else _litellm
     return model if isinstance(model, Model) else _of_function(model)
+
+
+@cache
+def _direct() -> Model:
+    from rubric.models.openai_http import OpenAIHTTPModel  # noqa: PLC0415 - it brings aiohttp, for those who ask for it
+
+    return OpenAIHTTPModel()
 
 
 def _of_function(function: Function) -> FunctionModel:

@@ -25,7 +25,7 @@ from rubric.criteria import Criterion
 from rubric.errors import NoJudgeError
 from rubric.grading.checking import applies
 from rubric.grading.degenerates import why_degenerate
-from rubric.judges import Bench, Judge, Jury, Panel
+from rubric.judges import Bench, Cascade, Judge, Jury, Panel
 from rubric.models import default_judge
 from rubric.models.chatting import missing_key
 from rubric.models.environment import EnvironmentModel
@@ -140,6 +140,9 @@ def judges_of(bench: Bench) -> Iterator[Judge]:
         case Panel():
             for member in bench.judges:
                 yield from judges_of(member)
+        case Cascade():
+            yield from judges_of(bench.first)
+            yield from judges_of(bench.then)
 
 
 def name_of(bench: Bench) -> str:
@@ -151,6 +154,8 @@ def name_of(bench: Bench) -> str:
             return f"jury of {bench.size}: {name_of(bench.judge)}"
         case Panel():
             return f"panel: {', '.join(name_of(member) for member in bench.judges)}"
+        case Cascade():
+            return f"cascade: {name_of(bench.first)}, then {name_of(bench.then)}"
 
 
 def asked(rubric: Rubric, candidate: Candidate | None) -> Iterator[Criterion]:
@@ -178,7 +183,7 @@ def without_key(bench: Bench, environ: Mapping[str, str] = os.environ) -> str:
     """
     Return which API key *bench* lacks to be asked, in words; empty if none is known to be missing.
 
-    A panel can do without members as far as its quorum allows.
+    A panel can do without members as far as its quorum allows; a cascade needs both of its judges.
     """
     match bench:
         case Judge():
@@ -190,6 +195,9 @@ def without_key(bench: Bench, environ: Mapping[str, str] = os.environ) -> str:
             able = reasons.count("")
             enough = len(reasons) if bench.quorum is None else bench.quorum
             return "" if able >= enough else "; ".join(dict.fromkeys(filter(None, reasons)))
+        case Cascade():
+            reasons = [without_key(member, environ) for member in (bench.first, bench.then)]
+            return "; ".join(dict.fromkeys(filter(None, reasons)))
 
 
 def _keyless(judge: Judge, environ: Mapping[str, str]) -> str:

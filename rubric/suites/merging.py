@@ -15,8 +15,8 @@ from rubric.findings import Finding
 from rubric.grades import Grade, Ungraded, conclude, conclude_votes
 from rubric.grading.degenerates import why_degenerate
 from rubric.grading.flow import flow
-from rubric.grading.voting import members_of
-from rubric.judges import Bench, Judge, Jury, Panel
+from rubric.grading.voting import members_of, unhurried
+from rubric.judges import Bench, Judge
 from rubric.rubrics import Rubric
 from rubric.suites.benches import Assigned
 
@@ -37,7 +37,7 @@ async def graded(candidate: Candidate, rubric: Rubric, assigned: Assigned, room:
     if said_nothing or len(groups) <= 1:
         return await run(flow(candidate, rubric, groups[0][0] if groups else assigned.bench), room=room)
     results = await side_by_side(
-        run(flow(candidate, share(rubric, ids), _unhurried(bench)), room=room) for bench, ids in groups
+        run(flow(candidate, share(rubric, ids), unhurried(bench)), room=room) for bench, ids in groups
     )
     others = {finding.id: finding for result in results[1:] for finding in result.findings}
     merged = _merged(rubric, groups[0][0], results[0], others)
@@ -69,21 +69,10 @@ def share(rubric: Rubric, ids: Sequence[str]) -> Rubric:
     return evolve(rubric, criteria=kept)
 
 
-def _unhurried(bench: Bench) -> Bench:
-    """Return *bench* without early stops: on a share of the criteria, no verdict is decided."""
-    match bench:
-        case Jury():
-            return evolve(bench, judge=_unhurried(bench.judge), early_stop=False)
-        case Panel():
-            return evolve(bench, judges=[_unhurried(member) for member in bench.judges], early_stop=False)
-        case _:
-            return bench
-
-
 def _merged(rubric: Rubric, bench: Bench, own: Grade | Ungraded, others: Mapping[str, Finding]) -> Grade | Ungraded:
     """Return what the findings of *bench* come to together with those of the *others*: in every vote, if it votes."""
     if not isinstance(bench, Judge):
-        pairs = zip(members_of(bench), own.votes, strict=True)
+        pairs = zip(members_of(bench), own.votes, strict=False)  # a cascade may not have asked its second
         return conclude_votes(rubric, bench, [_merged(rubric, member, vote, others) for member, vote in pairs])
     found = {**others, **{finding.id: finding for finding in own.findings}}
     findings = [found[criterion.id] for criterion in rubric.judged]

@@ -11,13 +11,13 @@ from typing import Any
 from attrs import evolve, frozen
 
 from rubric.candidates import Candidate
+from rubric.drivers.budgets import Budget
 from rubric.drivers.running import CONCURRENCY, Room
 from rubric.errors import DefinitionError, ModelError
-from rubric.exchanges import Failure
+from rubric.exchanges import Failure, Usage
 from rubric.judges import Bench, as_judge
 from rubric.models.redacting import describe
-from rubric.suites.benches import Assigned, assign, judges_of
-from rubric.suites.budgets import Budget, check_prices
+from rubric.suites.benches import Assigned, assign
 from rubric.suites.callables import Targeting, as_target
 from rubric.suites.cases import Case
 from rubric.suites.deciding import Settled, can_be_judged, restored, settled
@@ -64,8 +64,8 @@ async def run_suite(
         None if judge is None else as_judge(judge),
         None if target is None else as_target(target),
         allow_scripts,
-        Room(asyncio.Semaphore(max(CONCURRENCY, concurrency))),
-        Budget(max_cost),
+        Room(asyncio.Semaphore(max(CONCURRENCY, concurrency)), None if max_cost is None else Budget(cost=max_cost)),
+        Budget(cost=max_cost),
     )
     rows = await run.rows(await asyncio.to_thread(run.prospects), concurrency, on_row)
     warnings = tuple(clean(str(problem)) for problem in suite.warnings)
@@ -93,7 +93,13 @@ class Prospect:
 
 @frozen
 class Run:
-    """One run of a *suite*, with the *judge* and the *target* that the caller has given."""
+    """
+    One run of a *suite*, with the *judge* and the *target* that the caller has given.
+
+    Args:
+        room: Its gate is the budget that every request passes.
+        budget: The same for whole cases, by what is planned: better none of a case than a part of it.
+    """
 
     suite: Suite
     judge: Bench | None
@@ -112,8 +118,8 @@ class Run:
         found = [self._prospect(case) for case in self.suite.cases]
         for prospect in found:
             if prospect.worst is None:
-                benches = [bench for bench, _ in prospect.assigned.groups(prospect.case.rubric)]
-                check_prices(judge for bench in benches for judge in judges_of(bench))
+                for bench, _ in prospect.assigned.groups(prospect.case.rubric):
+                    self.budget.check(bench, name="max_cost", cure="leave max_cost out")
         return found
 
     def _prospect(self, case: Case) -> Prospect:
@@ -126,7 +132,7 @@ class Run:
         return Prospect(case, assigned, deferred, worst)
 
     def _worst(self, case: Case, assigned: Assigned, candidate: Candidate | None) -> float | None:
-        if self.budget.cap is None:
+        if self.budget.cost is None:
             return 0.0
         cost = plan_case(case, assigned, candidate).cost
         return None if cost is None else cost[1]
@@ -154,7 +160,7 @@ class Run:
             return deferred_row(case, str(reason))
         except Exception as error:  # noqa: BLE001 - a target of the user's own may raise anything
             failure = _failure_of(error)
-            self.budget.spent += failure.usage.cost or 0.0
+            self._charge(failure.usage, self.budget, self.room.gate)
             return row_of(case, ungraded(case, failure))
         try:
             row = await self._judged(prospect, response.candidate)
@@ -177,22 +183,29 @@ class Run:
         self.budget.refuse_beyond(prospect.worst or 0.0)
         assert self.target is not None  # noqa: S101 - else the case is deferred
         response = Response.of(await self.target.respond(case))
-        self.budget.spent += response.usage.cost or 0.0
+        self._charge(response.usage, self.budget, self.room.gate)
         if isinstance(response.candidate, Candidate):
             return response
         message = f"{self.target!r} returned {type(response.candidate).__name__}, expected a Candidate"
         raise TypeError(message)
 
+    def _charge(self, usage: Usage, *budgets: object) -> None:
+        """Charge what was spent by others than judges, whom no budget holds back."""
+        for budget in budgets:
+            if isinstance(budget, Budget):
+                budget.charge(usage)
+
     async def _judged(self, prospect: Prospect, candidate: Candidate) -> Row:
         case, assigned = prospect.case, prospect.assigned
         worst = prospect.worst
-        if case.candidate is None and self.budget.cap is not None:  # now that it is known
+        if case.candidate is None and self.budget.cost is not None:  # now that it is known
             worst = await asyncio.to_thread(self._worst, case, assigned, candidate)
-        async with self.budget.holding(worst or 0.0) as bill:
+        async with self.budget.holding(worst or 0.0) as settle:
             found = await settled(case, candidate) if self.allow_scripts else Settled(case.rubric)
+            self._charge(found.usage, self.room.gate)
             result = restored(await graded(candidate, found.rubric, assigned, self.room), case.rubric)
             usage = result.usage + found.usage
-            bill.cost = bill.cost if usage.cost is None else usage.cost
+            settle(usage)
         return evolve(row_of(case, result, candidate, judge=assigned.name(case.rubric)), usage=usage)
 
 

@@ -141,7 +141,8 @@ class Suite:
             deferred: What a deferred case counts as in the report: `pass`, `fail` or `error`.
             allow_scripts: Whether the programs that the suite names as graders are run. They run with your rights.
             concurrency: How many cases are under way at once.
-            max_cost: US dollars for the judges. A case whose planned cost does not fit into what is left is ungraded.
+            max_cost: US dollars for the judges, never overspent. A case whose planned cost does not fit into what is
+                left is ungraded, and so is one whose retries and re-asks do not fit.
             on_row: Is called with each row as soon as its case is through.
 
         Raises:

@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from rubric.candidates import Message, ToolCall
-from rubric.judges import Judge, Jury, Panel
+from rubric.judges import Cascade, Judge, Jury, Panel
 from rubric.rubrics import Rubric
 from rubric.suites.cases import Case
 from rubric.suites.suites import Suite
@@ -23,11 +23,14 @@ single_judges = st.builds(
     seed=st.one_of(st.none(), st.integers(0, 9)),
     per_call=st.sampled_from([1, 3, "all"]),
     reasoning=st.sampled_from(["before", "after", "none"]),
+    logprobs=st.booleans(),
+    speculate=st.booleans(),
 )
 benches: st.SearchStrategy[Any] = st.recursive(
     single_judges,
     lambda members: st.one_of(
-        st.builds(Jury, members, st.integers(1, 5), st.sampled_from([0.5, 0.67, 1])),
+        st.builds(Jury, members, st.integers(1, 5), st.sampled_from([0.5, 0.67, 1]), one_request=st.booleans()),
+        st.builds(Cascade, members, members, st.sampled_from(["fails", "borderline", "ungraded", (0.4, 0.8), (0, 1)])),
         st.builds(Panel, st.lists(members, min_size=1, max_size=3), aggregate=st.sampled_from(["mean", "majority"])),
     ),
     max_leaves=3,

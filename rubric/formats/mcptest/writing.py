@@ -11,7 +11,7 @@ from rubric.formats.mcptest.dumping import Data, Losses, named, plain_rubric, ru
 from rubric.formats.mcptest.judges import model_name
 from rubric.formats.mcptest.matrix import Axes, gathered
 from rubric.formats.unstructuring import free
-from rubric.judges import Bench, Judge, Jury, Panel
+from rubric.judges import Bench, Cascade, Judge, Jury, Panel
 from rubric.models.environment import EnvironmentModel
 from rubric.rubrics import Rubric
 
@@ -112,6 +112,8 @@ class Writer:
                 data = self._panel(whose, bench)
             case Jury():
                 self.losses.add(whose, "judge", "mcptest has no juries of panels")
+            case Cascade():
+                self.losses.add(whose, "judge", "mcptest has no cascades")
         return {"judge": data} if data else {}
 
     def _panel(self, whose: str, panel: Panel) -> Data:

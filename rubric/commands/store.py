@@ -1,0 +1,60 @@
+"""Commands about a reply store: `store stats`, `store export`, `store verify`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import click
+
+from rubric.commands.options import FORMAT
+from rubric.commands.printing import print_json, print_line, print_markdown
+from rubric.commands.refusing import REFUSED, Commands, Refusal
+from rubric.store import auditing
+
+__all__ = ["store"]
+
+FILE = click.argument("file", type=click.Path(path_type=Path))
+
+
+@click.group(cls=Commands)
+def store() -> None:
+    """Look into a reply store: what it holds, and whether it is whole. Nothing is changed."""
+
+
+@store.command()
+@FILE
+@FORMAT
+def stats(file: Path, form: str) -> None:
+    """Count calls by state, what they cost, and what was saved."""
+    found = auditing.stats(file)
+    print_json(found.to_dict()) if form == "json" else print_markdown(found._repr_markdown_())
+
+
+@store.command()
+@FILE
+@click.option("--out", type=click.Path(path_type=Path), metavar="FILE", help="Left out: standard output.")
+def export(file: Path, out: Path | None) -> None:
+    """Write every call as a line of JSON, with keys and passwords masked."""
+    rows = auditing.export(file)
+    if out is None:
+        for row in rows:
+            click.echo(json.dumps(row))
+        return
+    if out.exists() and out.samefile(file):
+        raise Refusal(f"{out}: this is the store itself; name another file")
+    with out.open("w", encoding="utf-8") as lines:
+        lines.writelines(f"{json.dumps(row)}\n" for row in rows)
+
+
+@store.command()
+@FILE
+def verify(file: Path) -> None:
+    """Check the file, that every request is that of its key, and that every outcome can be read."""
+    problems = auditing.verify(file)
+    for problem in problems:
+        print_line(f"{file}: {problem}", problem=True)
+    if problems:
+        sys.exit(REFUSED)
+    print_line(f"{file}: whole")

@@ -1,0 +1,227 @@
+"""How fast models may be asked: requests at once, requests and tokens a minute, and when a server asks to wait."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import partial
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+from attrs import Attribute, define, evolve, field, frozen
+
+from rubric.drivers.attempts import LONGEST_WAIT, Settle
+from rubric.drivers.lines import Line
+from rubric.drivers.windows import Entry, Window
+from rubric.errors import DefinitionError, ModelError
+from rubric.exchanges import Ask, Failure, Reply
+from rubric.mappings import FrozenMap
+from rubric.models import model_of
+from rubric.models.ceilings import most_tokens
+from rubric.validating import as_map, count, number, optional
+
+if TYPE_CHECKING:
+    from rubric.judges import Judge
+
+__all__ = ["Limits"]
+
+_BUSY = frozenset({"rate_limited", "overloaded"})
+_ADDRESS = ("api_key", "api_base", "base_url")
+
+Clock = Callable[[], float]
+
+
+def _as_models(value: Mapping[str, Limits]) -> FrozenMap:
+    return as_map("by_model", value)
+
+
+def _models(_: Any, attribute: Attribute[Any], value: Mapping[str, object]) -> None:
+    for name, limits in value.items():
+        if not isinstance(limits, Limits) or limits.by_model:
+            raise DefinitionError(f"{attribute.name}.{name}", "expected Limits without limits by model of their own")
+
+
+@frozen
+class Limits:
+    """
+    How fast each model may be asked. It is a gate: every request passes it, retries included.
+
+    Each model, at each key and address, is counted by itself, in all runs that are given the same object. Requests wait
+    in the order in which they come. When a server asks to wait (Retry-After), no request leaves for that model before;
+    if it asks for more than two minutes, those that would have to wait so long fail at once, unsent. A server that is
+    too busy (429, 503, 529) gets half as many requests at once, and one more for each round that goes well.
+
+    Args:
+        concurrency: Requests at once for a model; None for as many as come.
+        rpm: Requests in any 60 seconds; None for no limit.
+        tpm: Tokens in any 60 seconds: those of the prompt and the longest reply, until it is known what it took.
+        by_model: Limits of single models by their names; what these leave out is as for the others.
+
+    Raises:
+        DefinitionError: A limit that would let nothing through.
+
+    Example:
+        >>> Limits(concurrency=64, rpm=500, by_model={"anthropic/claude-sonnet-5-5": Limits(rpm=50)}).rpm
+        500
+    """
+
+    concurrency: int | None = field(default=None, kw_only=True, validator=optional(count(1)))
+    rpm: int | None = field(default=None, kw_only=True, validator=optional(count(1)))
+    tpm: int | None = field(default=None, kw_only=True, validator=optional(count(1)))
+    by_model: FrozenMap = field(factory=FrozenMap, kw_only=True, converter=_as_models, validator=_models)
+    _window: float = field(default=60.0, kw_only=True, repr=False, validator=number(0, above=True))
+    _clock: Clock = field(default=time.monotonic, kw_only=True, repr=False, eq=False)
+    _lock: Lock = field(factory=Lock, init=False, repr=False, eq=False)
+    _limiters: dict[tuple[object, ...], Limiter] = field(factory=dict, init=False, repr=False, eq=False)
+
+    def __call__(self, ask: Ask) -> AbstractAsyncContextManager[Settle]:
+        """Return what the request *ask* passes: entered when it may leave, left when it is through."""
+        return self._passing(ask)
+
+    @asynccontextmanager
+    async def _passing(self, ask: Ask) -> AsyncIterator[Settle]:
+        # What is slow comes first: a place in a window is for a request that leaves at once.
+        await _prepare(ask.judge)
+        limiter = self._limiter(ask.judge)
+        tokens = sum(await most_tokens(ask)) if limiter.tokens is not None else 0
+        async with limiter.place(tokens) as settle:
+            yield settle
+
+    def _limiter(self, judge: Judge) -> Limiter:
+        model = judge.model
+        key = (model if isinstance(model, str) else id(model), *(str(judge.params.get(name)) for name in _ADDRESS))
+        with self._lock:
+            if key not in self._limiters:
+                self._limiters[key] = self._of(judge.name).limiter(model)
+            return self._limiters[key]
+
+    def _of(self, name: str) -> Limits:
+        own: Limits | None = self.by_model.get(name)
+        if own is None:
+            return self
+        concurrency, rpm, tpm = own.concurrency or self.concurrency, own.rpm or self.rpm, own.tpm or self.tpm
+        return evolve(self, concurrency=concurrency, rpm=rpm, tpm=tpm)
+
+    def limiter(self, model: object) -> Limiter:
+        """Return what holds *model* to these limits."""
+        requests = None if self.rpm is None else Window(self.rpm, self._window)
+        tokens = None if self.tpm is None else Window(self.tpm, self._window)
+        return Limiter(self._clock, self.concurrency or math.inf, model, requests, tokens)
+
+
+async def _prepare(judge: Judge) -> None:
+    ready = getattr(model_of(judge), "ready", None)
+    if ready is not None:
+        await ready()
+
+
+@define
+class _Permit:
+    """One request under way: since when, what it counts for, and what came of it."""
+
+    since: float
+    request: Entry | None
+    tokens: Entry | None
+    outcome: Reply | Failure | None = None
+
+    def settle(self, outcome: Reply | Failure) -> None:
+        self.outcome = outcome
+
+
+@define(eq=False)
+class Limiter:
+    """
+    Holds one model to its limits.
+
+    Args:
+        most: Requests at once.
+        model: Is kept, so that its id is not used again.
+        requests: Those of the last minute.
+        tokens: Those of the last minute.
+        room: Requests at once for now: fewer than the most after the server has been too busy.
+        under_way: Requests that have left and are not through.
+        closed_until: No request leaves before; in the seconds of the clock.
+    """
+
+    clock: Clock
+    most: float
+    model: object = None
+    requests: Window | None = None
+    tokens: Window | None = None
+    room: float = field(init=False)
+    under_way: int = 0
+    closed_until: float = -math.inf
+    _cut: float = -math.inf
+    _line: Line = field(factory=Line)
+
+    def __attrs_post_init__(self) -> None:
+        self.room = self.most
+
+    @asynccontextmanager
+    async def place(self, tokens: int) -> AsyncIterator[Settle]:
+        """
+        Wait for a place for a request of so many *tokens* at most, and give it up afterwards.
+
+        Raises:
+            ModelError: It will not get one within two minutes, or ever.
+        """
+        if self.tokens is not None and tokens > self.tokens.limit:
+            raise ModelError(Failure("bad_request", _TOO_LARGE.format(tokens, self.tokens.limit)))
+        permits: list[_Permit] = []
+        await self._line.pass_through(partial(self._admit, tokens, permits))
+        try:
+            yield permits[0].settle
+        finally:
+            with self._line.lock:
+                self._take_back(permits[0])
+                self._line.ring()
+
+    def _admit(self, tokens: int, permits: list[_Permit]) -> float:
+        now = self.clock()
+        if self.closed_until - now > LONGEST_WAIT:
+            seconds = self.closed_until - now
+            raise ModelError(Failure("rate_limited", _CLOSED.format(seconds), retry_after=seconds))
+        wait = max(
+            self.closed_until - now,
+            0.0 if self.under_way + 1 <= self.room else math.inf,
+            0.0 if self.requests is None else self.requests.wait(1, now),
+            0.0 if self.tokens is None else self.tokens.wait(tokens, now),
+        )
+        if wait <= 0:
+            self.under_way += 1
+            request = None if self.requests is None else self.requests.take(1, now)
+            entry = None if self.tokens is None else self.tokens.take(tokens, now)
+            permits.append(_Permit(now, request, entry))
+        return wait
+
+    def _take_back(self, permit: _Permit) -> None:
+        now, outcome = self.clock(), permit.outcome
+        if self.requests is not None and permit.request is not None:
+            self.requests.settle(permit.request, 1, now)
+        if self.tokens is not None and permit.tokens is not None:
+            self.tokens.settle(permit.tokens, _tokens_of(outcome, permit.tokens.amount), now)
+        if isinstance(outcome, Reply):
+            self.room = min(self.most, self.room + 1 / self.room)
+        elif outcome is not None:
+            self._slow_down(outcome, permit, now)
+        self.under_way -= 1
+
+    def _slow_down(self, failure: Failure, permit: _Permit, now: float) -> None:
+        if failure.kind in _BUSY and permit.since > self._cut:  # those that left before have had their say
+            self.room, self._cut = max(1.0, min(self.room, self.under_way) / 2), now
+        if failure.retry_after is not None:
+            self.closed_until = max(self.closed_until, now + failure.retry_after)
+
+
+def _tokens_of(outcome: Reply | Failure | None, most: float) -> float:
+    """Return the tokens that a request took: the *most* it could where nobody says."""
+    usage = None if outcome is None else outcome.usage
+    if usage is None or usage.unmetered or not usage.calls:
+        return most
+    return usage.prompt_tokens + usage.completion_tokens
+
+
+_TOO_LARGE = "a request of up to {:,} tokens never fits into {:,.0f} tokens a minute; raise tpm, or lower max_tokens"
+_CLOSED = "not sent: the server has asked to wait, another {:.0f} seconds from now"

@@ -1,0 +1,173 @@
+"""
+Many pieces of work at once, of a source that may have no end.
+
+Workers pull: there are as many as may be under way at once, and each takes the next item when it is through with its
+last. What has been taken and not been handed out is bounded too, so whoever reads slowly stops the workers.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable
+from typing import Any, Generic, TypeVar
+
+from attrs import define, field
+
+from rubric.drivers.pulling import Pull
+
+__all__ = ["Stream"]
+
+R = TypeVar("R")
+
+_SHARES = 8
+"""In how many parts at least what is ready is handed out, so that the workers go on while one part is read."""
+
+
+@define(eq=False)
+class Stream(Generic[R]):
+    """
+    What comes of the items of a source, a few at a time; nothing starts before the first `take`.
+
+    It belongs to the event loop of the first `take`.
+
+    Args:
+        pull: Takes the items.
+        work: Makes a result of an item and its place, from 0; what it raises ends the stream.
+        concurrency: How many items are worked on at once.
+        ahead: How many more may have been taken from the source, and not been handed out.
+        ordered: Whether results come in the order of the items, or as they are completed.
+    """
+
+    _pull: Pull
+    _work: Callable[[int, Any], Awaitable[R]]
+    _concurrency: int
+    _ahead: int
+    _ordered: bool = True
+    _workers: set[asyncio.Task[None]] = field(factory=set)
+    _waiting: deque[Any] = field(factory=deque)  # taken, and not begun
+    _ready: dict[int, R] = field(factory=dict)  # completed, in the order of their completion
+    _queue: deque[int] = field(factory=deque)  # their places, where that order is the one that counts
+    _begun: int = 0
+    _handed: int = 0
+    _held: int = 0  # taken from the source, and not read by whoever reads
+    _reading: int = 0
+    _ended: bool = False
+    _closed: bool = False
+    _error: BaseException | None = None
+    _turn: asyncio.Lock = field(factory=asyncio.Lock)
+    _room: asyncio.Event = field(factory=asyncio.Event)
+    _news: asyncio.Event = field(factory=asyncio.Event)
+
+    async def take(self) -> list[R]:
+        """
+        Return the next results, at least one; none at the end. What it returned last counts as read.
+
+        Raises:
+            BaseException: What the source or the work raised, once all that was made before has been handed out.
+        """
+        self._held -= self._reading
+        self._reading = 0
+        self._room.set()
+        self._engage()
+        while not (due := self._due()):
+            if self._is_over():
+                await self._finish()
+                return []
+            self._news.clear()
+            await self._news.wait()
+        self._reading = len(due)
+        return due
+
+    async def aclose(self) -> None:
+        """Stop: cancel what is under way, wait until it has ended, and let go of the source."""
+        workers = [*self._workers]
+        self.abandon()
+        await asyncio.gather(*workers, return_exceptions=True)
+        await self._pull.aclose()
+
+    def abandon(self) -> None:
+        """Stop like `aclose`, without waiting; to be called on the loop."""
+        self._ended = self._closed = True
+        for worker in self._workers:
+            worker.cancel()
+
+    async def _finish(self) -> None:
+        await self.aclose()
+        if self._error is not None:
+            error, self._error = self._error, None
+            raise error
+
+    def _due(self) -> list[R]:
+        most = max(1, (self._concurrency + self._ahead) // _SHARES)
+        due: list[R] = []
+        while len(due) < most and (place := self._next()) in self._ready:
+            due.append(self._ready.pop(place))
+            self._handed += 1
+            if not self._ordered:
+                self._queue.popleft()
+        return due
+
+    def _next(self) -> int:
+        """Return the place of the result that is to be handed out next."""
+        if self._ordered:
+            if self._handed not in self._ready and self._ready and self._is_over():
+                self._handed = min(self._ready)  # work that raised has left a gap; what follows it is not lost
+            return self._handed
+        return self._queue[0] if self._queue else -1
+
+    def _is_over(self) -> bool:
+        return self._ended and not self._workers
+
+    # -- workers -----------------------------------------------------------------------------------------
+
+    def _engage(self) -> None:
+        """Set another worker to work, if there may be one and may be work for it."""
+        if len(self._workers) < self._concurrency and not (self._ended and not self._waiting):
+            worker = asyncio.get_running_loop().create_task(self._labour())
+            self._workers.add(worker)
+            worker.add_done_callback(self._discharge)
+
+    def _discharge(self, worker: asyncio.Task[None]) -> None:
+        self._workers.discard(worker)
+        error = asyncio.CancelledError() if worker.cancelled() else worker.exception()
+        if error is not None and not self._closed:
+            self._error = self._error or error
+            self._ended = True
+            self._waiting.clear()
+            self._room.set()
+        self._news.set()
+
+    async def _labour(self) -> None:
+        while await self._supplied():
+            place, item = self._begun, self._waiting.popleft()
+            self._begun += 1
+            self._engage()
+            self._ready[place] = await self._work(place, item)
+            if not self._ordered:
+                self._queue.append(place)
+            self._news.set()
+            await asyncio.sleep(0)  # work that never waits would keep the loop from all others
+
+    async def _supplied(self) -> bool:
+        """Wait for something to do; False if nothing will come."""
+        if not self._waiting:
+            async with self._turn:
+                while not self._waiting and not self._ended:
+                    await self._supply()
+        return bool(self._waiting)
+
+    async def _supply(self) -> None:
+        while self._held >= self._concurrency + self._ahead and not self._ended:
+            self._room.clear()
+            await self._room.wait()
+        try:
+            items = await self._pull.take(self._concurrency + self._ahead - self._held)
+        except (asyncio.CancelledError, GeneratorExit):
+            raise
+        except BaseException as error:  # noqa: BLE001 - it is raised when what is under way has been handed out
+            self._error = self._error or error
+            items = []
+        self._ended = self._ended or not items
+        self._held += len(items)
+        self._waiting.extend(items)

@@ -1,0 +1,119 @@
+"""
+The most tokens and the most money that one request may take, for what must hold before it leaves.
+
+Tokenisers other than OpenAI's are not to be had, so what is counted for other models is taken to be half as much again,
+and all that is not ASCII to be a token a byte.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from rubric.judges import Judge
+from rubric.mappings import FrozenMap, thaw
+from rubric.models.litellm import LiteLLMModel, library, vendor_of
+from rubric.models.offline import OFFLINE
+from rubric.models.prices import count_tokens
+
+if TYPE_CHECKING:
+    from rubric.exchanges import Ask
+
+__all__ = ["dearest", "most_tokens"]
+
+_EXACT = ("openai", "azure")
+_A_REQUEST = 64  # what frames a chat
+_A_TOOL = 600  # some vendors take a schema as a tool, with a prompt of their own about tools
+_A_MESSAGE = 8
+_AN_IMAGE = 50_000  # the most that is known is gpt-4o-mini's
+_LARGE = 50_000  # characters that take some milliseconds
+
+_warm: set[str] = set()
+"""Models whose tokeniser is loaded."""
+
+
+async def most_tokens(ask: Ask) -> tuple[int, int]:
+    """Return how many tokens *ask* sends and may bring back, at most; the loop is not held up."""
+    model = ask.judge.model
+    if not isinstance(model, str) or model == OFFLINE:
+        return _most("", ask)
+    await LiteLLMModel().ready()
+    if model in _warm and sum(len(part) for message in ask.messages for part in message.parts) < _LARGE:
+        return _most(model, ask)
+    most = await asyncio.to_thread(_most, model, ask)
+    _warm.add(model)
+    return most
+
+
+def _most(model: str, ask: Ask) -> tuple[int, int]:
+    sent = sum(_bound(model, part) for message in ask.messages for part in message.parts) + _schema(model, ask.schema)
+    sent += _A_REQUEST + _A_MESSAGE * len(ask.messages) + _AN_IMAGE * len(ask.images)
+    return sent, ask.max_tokens * ask.n
+
+
+@lru_cache(maxsize=64)
+def _schema(model: str, schema: FrozenMap) -> int:
+    if not schema:
+        return 0
+    return _bound(model, json.dumps(thaw(schema))) + (0 if _is_exact(model) else _A_TOOL)
+
+
+@lru_cache(maxsize=64)  # what asks about one candidate share is counted once
+def _bound(model: str, text: str) -> int:
+    """Return a number of tokens that *text* does not exceed."""
+    size = len(text.encode("utf-8", "surrogatepass"))
+    counted = count_tokens(Judge(model or OFFLINE), text)
+    if not _is_exact(model):
+        counted += counted // 2 + (size - len(text)) + 1
+    return min(counted, size)
+
+
+def _is_exact(model: str) -> bool:
+    return bool(model) and vendor_of(model)[1] in _EXACT
+
+
+def dearest(judge: Judge, sent: int) -> tuple[float, float] | None:
+    """
+    Return the most that *judge* takes for a token sent and one that comes back, in US dollars; None if that is unknown.
+
+    It is the price of a request of so many tokens *sent*, of its service tier, none of it cached and all written to the
+    cache where that costs more. LiteLLM must be there (see `LiteLLMModel.ready`).
+    """
+    if judge.model == OFFLINE:
+        return 0.0, 0.0
+    if not isinstance(judge.model, str):
+        return None
+    tier = str(judge.params.get("service_tier") or "")
+    given = _listed(judge.model, tier)
+    return None if given is None else (_highest(given[0], sent), _highest(given[1], sent))
+
+
+Steps = tuple[tuple[int, float], ...]
+"""Prices a token, each with the number of tokens sent above which it holds."""
+
+
+def _highest(steps: Steps, sent: int) -> float:
+    return max(price for above, price in steps if sent >= above)
+
+
+@lru_cache(maxsize=256)
+def _listed(model: str, tier: str) -> tuple[Steps, Steps] | None:
+    name, provider = vendor_of(model)
+    try:
+        info = library().get_model_info(name, custom_llm_provider=provider or None)
+    except Exception:  # noqa: BLE001 - an unlisted model; the class of the error moves between versions
+        return None
+    if info.get("input_cost_per_token") is None or info.get("output_cost_per_token") is None:
+        return None
+    sent = _steps(info, tier, ("input_cost_per_token", "cache_creation_input_token_cost"))
+    return sent, _steps(info, tier, ("output_cost_per_token", "output_cost_per_reasoning_token"))
+
+
+def _steps(info: dict[str, object], tier: str, names: Iterable[str]) -> Steps:
+    form = re.compile(rf"(?:{'|'.join(names)})(?:_above_(\d+)k_tokens)?(?:_{re.escape(tier)})?")
+    found = [(form.fullmatch(key), value) for key, value in info.items() if isinstance(value, int | float)]
+    return tuple((1000 * int(match[1] or 0), float(value)) for match, value in found if match)

@@ -1,0 +1,165 @@
+"""What is in a store: counted, exported, and checked. Nothing here changes the file."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import zlib
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from attrs import asdict, frozen
+
+from rubric.mappings import FrozenMap
+from rubric.models.redacting import redact
+from rubric.showing import table
+from rubric.store.identities import digest
+from rubric.store.outcomes import load
+from rubric.store.schema import connect_to_read, explained
+
+__all__ = ["Problem", "Stats", "export", "stats", "verify"]
+
+_PATIENCE = 30.0
+
+
+@frozen
+class Stats:
+    """
+    What is in a store.
+
+    Args:
+        states: How many calls are in each state; see `rubric.store.schema`.
+        requests: How many different requests there are.
+        calls: Requests that left for what has ended, retries included.
+        cost: What these cost, in US dollars, as far as it is known.
+        unknown: Ended calls whose cost is not known.
+        hits: How often an answer was served instead of being asked for, by sessions that have told.
+        saved_calls: Requests that those hits saved.
+        saved_cost: What those would have cost, in US dollars, as far as it is known.
+    """
+
+    states: FrozenMap
+    requests: int
+    calls: int
+    cost: float
+    unknown: int
+    hits: int
+    saved_calls: int
+    saved_cost: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain JSON-able data."""
+        return {**asdict(self, recurse=False), "states": dict(self.states)}
+
+    def _repr_markdown_(self) -> str:
+        rows = [*self.states.items(), *((n.replace("_", " "), v) for n, v in self.to_dict().items() if n != "states")]
+        return table(("what", "how many"), rows)
+
+
+@frozen
+class Problem:
+    """Something in a store that is not as it was written: which call (0: the file itself), and what is wrong."""
+
+    call: int
+    message: str
+
+    def __str__(self) -> str:
+        return f"call {self.call}: {self.message}" if self.call else self.message
+
+
+_SUMS = """
+SELECT count(*), coalesce(sum(json_extract(said, '$.calls')), 0), coalesce(sum(json_extract(said, '$.cost')), 0.0),
+    coalesce(sum(json_extract(said, '$.cost') IS NULL), 0)
+FROM (
+    SELECT coalesce(json_extract(outcome, '$.reply.usage'), json_extract(outcome, '$.failure.usage')) AS said
+    FROM calls WHERE outcome IS NOT NULL
+)
+"""
+
+
+def stats(path: str | Path) -> Stats:
+    """
+    Return what is in the store at *path*.
+
+    Raises:
+        StoreError: There is none.
+    """
+    with explained(Path(path)), closing(connect_to_read(Path(path), _PATIENCE)) as connection:
+        states = connection.execute("SELECT state, count(*) FROM calls GROUP BY state ORDER BY state").fetchall()
+        (requests,) = connection.execute("SELECT count(*) FROM requests").fetchone()
+        _, calls, cost, unknown = connection.execute(_SUMS).fetchone()
+        sums = "SELECT coalesce(sum(hits), 0), coalesce(sum(saved_calls), 0), coalesce(sum(saved_cost), 0.0)"
+        saved = connection.execute(f"{sums} FROM sessions").fetchone()
+    return Stats(FrozenMap(states), requests, calls, cost, unknown, *saved)
+
+
+_ROWS = """
+SELECT calls.id, key, model, text, state, kind, sent_at, ended_at, outcome
+FROM calls JOIN requests ON requests.id = calls.request ORDER BY calls.id
+"""
+
+
+def export(path: str | Path) -> Iterator[dict[str, Any]]:
+    """
+    Yield every call in the store at *path* as plain data, oldest first: the request, what came of it, what it cost.
+
+    Keys, tokens and passwords are masked wherever they stand.
+
+    Raises:
+        StoreError: There is none, or it is damaged.
+    """
+    with explained(Path(path)), closing(connect_to_read(Path(path), _PATIENCE)) as connection:
+        for id_, key, model, text, state, kind, sent_at, ended_at, outcome in connection.execute(_ROWS):
+            yield {
+                "call": id_,
+                "key": key,
+                "model": model,
+                "state": state,
+                "kind": kind,
+                "sent_at": sent_at,
+                "ended_at": ended_at,
+                "request": _masked(json.loads(zlib.decompress(text))),
+                **_masked(json.loads(outcome) if outcome else {}),
+            }
+
+
+def _masked(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {redact(name): _masked(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [_masked(item) for item in value]
+    return redact(value) if isinstance(value, str) else value
+
+
+def verify(path: str | Path) -> list[Problem]:
+    """
+    Return all that is wrong with the store at *path*: damage to the file, requests that are not those of their keys,
+    outcomes that cannot be read. An empty list is a store that is whole; calls in doubt are nothing wrong.
+
+    Raises:
+        StoreError: There is none.
+    """
+    with explained(Path(path)), closing(connect_to_read(Path(path), _PATIENCE)) as connection:
+        try:
+            found = [Problem(0, line) for (line,) in connection.execute("PRAGMA integrity_check") if line != "ok"]
+            found += [p for row in connection.execute(_ROWS) if (p := _problem(row)) is not None]
+        except sqlite3.DatabaseError as error:
+            found = [Problem(0, f"the file is damaged: {error}")]
+    return found
+
+
+def _problem(row: tuple[Any, ...]) -> Problem | None:
+    id_, key, _, text, state, _, _, _, outcome = row
+    try:
+        if digest(zlib.decompress(text).decode()) != key:
+            return Problem(id_, "the request is not the one of its key")
+    except (zlib.error, UnicodeDecodeError, TypeError) as error:
+        return Problem(id_, f"the request cannot be read: {error}")
+    if state in ("done", "unreadable", "failed", "replaced"):
+        try:
+            load(outcome or "")
+        except ValueError as error:
+            return Problem(id_, f"what came of it cannot be read: {error}")
+    return None

@@ -1,0 +1,258 @@
+"""
+A `Carry` that asks a store first: what has been answered is served, what has not is sent, once, and kept.
+
+Whoever asks for the same in one event loop shares one request; it is cancelled when nobody waits for it any more. Other
+loops and other processes look again until the answer is there, or its sender is gone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from concurrent.futures import Future
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext, suppress
+from contextvars import ContextVar
+from datetime import UTC, datetime
+from typing import TypeVar
+
+from attrs import define, evolve, field, frozen
+
+from rubric.drivers.attempts import Gate, Settle, persist
+from rubric.drivers.carrying import Carry
+from rubric.errors import StoreError
+from rubric.exchanges import Ask, Failure, Reply
+from rubric.store.clerks import Clerk
+from rubric.store.keys import key_of, request_of
+from rubric.store.ledgers import Busy, Doubtful, InDoubt, Kept, Wanted, Yours
+from rubric.store.outcomes import UNSENT, free, kind_of
+
+__all__ = ["Flight", "Keeping", "departing"]
+
+T = TypeVar("T")
+Outcome = Reply | Failure
+
+_FIRST_LOOK, _SLOWEST_LOOK = 0.02, 0.5
+"""Seconds until one looks again for what somebody else has sent."""
+
+
+@define(eq=False)
+class Departure:
+    """Tells the store when a call leaves, as far as that is told apart from its being claimed."""
+
+    clerk: Clerk
+    call: int
+    told: bool
+    has_left: bool = False
+
+    async def leave(self) -> None:
+        """Record that the call leaves; it may, once this has returned."""
+        if not self.told and not self.has_left:
+            await settled(self.clerk.write(lambda ledger: ledger.leave(self.call)))
+        self.has_left = True
+
+    def settle(self, outcome: Outcome) -> None:
+        """Record that a request was turned away, so that it is not in doubt while it waits for the next attempt."""
+        if not self.told and isinstance(outcome, Failure) and not outcome.in_doubt:
+            self.clerk.owe(lambda ledger: ledger.stay(self.call))
+            self.has_left = False
+
+
+_departure: ContextVar[Departure | None] = ContextVar("departure", default=None)
+
+
+def departing(gate: Gate | None) -> Gate:
+    """Return a gate that records each departure, after *gate* has let it through."""
+
+    @asynccontextmanager
+    async def passing(ask: Ask) -> AsyncIterator[Settle]:
+        inner: AbstractAsyncContextManager[Settle] = nullcontext(_ignore) if gate is None else gate(ask)
+        async with inner as settle:
+            departure = _departure.get()
+            if departure is None:
+                yield settle
+                return
+            await departure.leave()
+
+            def both(outcome: Outcome) -> None:
+                departure.settle(outcome)
+                settle(outcome)
+
+            yield both
+
+    return passing
+
+
+def _ignore(_: Outcome) -> None:
+    """Settle nothing."""
+
+
+async def settled(future: Future[T]) -> T:
+    """Return what the clerk did; a cancellation waits until it has been done."""
+    waiting = asyncio.wrap_future(future)
+    try:
+        return await asyncio.shield(waiting)
+    except asyncio.CancelledError:
+        await asyncio.wait([waiting])
+        raise
+
+
+@define(eq=False)
+class Flight:
+    """A request under way, and how many wait for it."""
+
+    task: asyncio.Task[Outcome]
+    waiting: int = 0
+    is_taken: bool = False
+
+    async def join(self) -> Outcome:
+        """Return what comes; its usage to the first that gets it, the others share what is paid for."""
+        self.waiting += 1
+        try:
+            outcome = await asyncio.shield(self.task)
+        finally:
+            self.waiting -= 1
+            if not self.waiting and not self.task.done():
+                self.task.cancel()
+                await asyncio.wait([self.task])
+        taken, self.is_taken = self.is_taken, True
+        return free(outcome) if taken else outcome
+
+
+@frozen
+class Keeping:
+    """
+    Carries asks past a store.
+
+    Args:
+        clerk: Who writes.
+        inner: Takes on what is not kept.
+        in_doubt: Whether what may have been paid for is sent again.
+        replays: Whether nothing is sent at all.
+        gated: Whether departures are told by a gate.
+        flights: What is under way, by event loop and key.
+        name: Of the store, for messages.
+    """
+
+    clerk: Clerk
+    inner: Carry
+    in_doubt: InDoubt
+    replays: bool
+    gated: bool
+    name: str
+    flights: dict[tuple[int, str], Flight] = field(repr=False)
+
+    async def carry(self, ask: Ask) -> Outcome:
+        """Return what is kept for *ask*, or what comes of sending it."""
+        text = request_of(ask)
+        goes_on = ask.repair < ask.judge.repairs
+        wanted = Wanted(key_of(text), text, ask.judge.name, goes_on=goes_on, leaves=not self.gated)
+        if self.replays:
+            return await self._replay(ask, wanted)
+        return await self._flight(ask, wanted).join()
+
+    def _flight(self, ask: Ask, wanted: Wanted) -> Flight:
+        """Return the flight that is to bring what is *wanted*: one that is under way, or a new one."""
+        loop = asyncio.get_running_loop()
+        place = (id(loop), wanted.key)
+        flight = self.flights.get(place)
+        if flight is None or flight.task.done() or flight.task.get_loop() is not loop:
+            flight = self.flights[place] = Flight(loop.create_task(self._fetch(ask, wanted)))
+            flight.task.add_done_callback(lambda task: self._land(place, task))
+        return flight
+
+    def _land(self, place: tuple[int, str], task: asyncio.Task[Outcome]) -> None:
+        if not task.cancelled():
+            task.exception()  # asked for, so that nobody logs that it was not: whoever waits gets it
+        flight = self.flights.get(place)
+        if flight is not None and flight.task is task:
+            del self.flights[place]
+
+    async def _replay(self, ask: Ask, wanted: Wanted) -> Outcome:
+        kept = await settled(self.clerk.read(lambda ledger: ledger.recall(wanted)))
+        if kept is not None:
+            return free(kept.outcome)
+        message = f"{self.name} has no reply to this ask; record it with mode='read-write'"
+        return _located(Failure("replay", message), ask)
+
+    async def _fetch(self, ask: Ask, wanted: Wanted) -> Outcome:
+        pause = _FIRST_LOOK
+        while True:
+            match await self._claim(wanted):
+                case Kept(outcome):
+                    return free(outcome)
+                case Doubtful(sent_at):
+                    return _located(_held(sent_at), ask)
+                case Yours(call):
+                    return await self._send(ask, call)
+                case Busy():
+                    await asyncio.sleep(pause)
+                    pause = min(2 * pause, _SLOWEST_LOOK)
+
+    async def _claim(self, wanted: Wanted) -> Kept | Yours | Busy | Doubtful:
+        future = self.clerk.write(lambda ledger: ledger.claim(wanted), unless=lambda ledger: ledger.look(wanted))
+        try:
+            return await settled(future)
+        except asyncio.CancelledError:
+            claimed = None if future.cancelled() or future.exception() else future.result()
+            if isinstance(claimed, Yours):
+                self._give_up(claimed.id, has_left=False)
+            raise
+
+    async def _send(self, ask: Ask, call: int) -> Outcome:
+        departure = Departure(self.clerk, call, told=not self.gated, has_left=not self.gated)
+        token = _departure.set(departure)
+        try:
+            outcome = await self._sent(ask)
+        except BaseException:
+            self._give_up(call, has_left=departure.has_left)
+            raise
+        finally:
+            _departure.reset(token)
+        if isinstance(outcome, Failure) and outcome.kind in UNSENT:
+            self._give_up(call, has_left=False)
+            return outcome
+        kind = kind_of(ask, outcome)
+        await settled(self.clerk.owe(lambda ledger: ledger.finish(call, outcome, kind)))
+        return outcome
+
+    def _give_up(self, call: int, *, has_left: bool) -> None:
+        # Not awaited: whoever claims it next is behind this in the clerk's queue.
+        with suppress(StoreError):  # it is closed, and what this session had sent is in doubt anyway
+            self.clerk.owe(lambda ledger: ledger.doubt(call) if has_left else ledger.drop(call))
+
+    async def _sent(self, ask: Ask) -> Outcome:
+        if self.in_doubt == "retry":
+            return await self.inner(ask)
+        return await _sent_once(self.inner, ask)
+
+
+@frozen
+class _Over:
+    """An outcome after which nothing is sent again."""
+
+    outcome: Outcome
+
+
+async def _sent_once(inner: Carry, ask: Ask) -> Outcome:
+    """Send *ask*, again only after failures that cannot have been paid for."""
+    single = evolve(ask, judge=evolve(ask.judge, retries=0))
+
+    async def once() -> _Over | Failure:
+        outcome = await inner(single)
+        turned_away = isinstance(outcome, Failure) and not outcome.in_doubt
+        return outcome if turned_away else _Over(outcome)  # type: ignore[return-value]  # it is a failure
+
+    outcome, spent = await persist(once, ask.judge.retries)
+    if isinstance(outcome, _Over):
+        return evolve(outcome.outcome, usage=spent + outcome.outcome.usage)
+    return evolve(outcome, usage=spent)
+
+
+def _held(sent_at: float) -> Failure:
+    when = datetime.fromtimestamp(sent_at, UTC).isoformat(sep=" ", timespec="seconds")
+    message = f"it was sent at {when}, and may have been paid for; what came of it is not known"
+    return Failure("in_doubt", message, in_doubt=True)
+
+
+def _located(failure: Failure, ask: Ask) -> Failure:
+    return evolve(failure, judge=ask.judge.name, criterion=ask.criteria[0].id if len(ask.criteria) == 1 else "")

@@ -1,0 +1,295 @@
+"""The verbs for many candidates: `grade_many`, a lazy stream of results, and `agrade_many`, for `async for`."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Iterator
+from typing import Protocol, Self
+
+from attrs import define, evolve, field, frozen
+
+from rubric import loops
+from rubric.drivers.attempts import Gate
+from rubric.drivers.budgets import Budget
+from rubric.drivers.carrying import Carry, Room
+from rubric.drivers.gates import gates
+from rubric.drivers.many import Stream
+from rubric.drivers.progress import OnProgress, Progress, reporting
+from rubric.drivers.pulling import pulling
+from rubric.drivers.running import run
+from rubric.errors import DefinitionError
+from rubric.exchanges import Failure
+from rubric.findings import Unjudged
+from rubric.gradebooks import Grades
+from rubric.grades import Grade, Ungraded
+from rubric.grading.flow import check, flow
+from rubric.grading.scoring import unknown
+from rubric.judges import Bench, Judge
+from rubric.models.redacting import describe
+from rubric.rubrics import Rubric
+from rubric.sources import Candidates, Source, as_candidate, source_of
+from rubric.validating import refuse
+from rubric.verbs import Judging, as_bench, as_rubric
+
+__all__ = ["AsyncGrading", "Grading", "Progress", "Storing", "agrade_many", "grade_many"]
+
+Result = Grade | Ungraded
+
+CONCURRENCY = 64
+
+
+class Storing(Protocol):
+    """What keeps replies, and serves them again: a reply store."""
+
+    def carry(self, inner: Carry, /) -> Carry:
+        """Return what takes an ask to the store first, and to *inner* if it has no reply."""
+        ...
+
+
+def grade_many(
+    candidates: Candidates,
+    rubric: Rubric | str,
+    judge: Judging | None = None,
+    *,
+    concurrency: int = CONCURRENCY,
+    ordered: bool = True,
+    store: Storing | None = None,
+    budget: Budget | None = None,
+    limits: Gate | None = None,
+    progress: bool | OnProgress | None = None,
+) -> Grading:
+    """
+    Grade many *candidates* against *rubric*: a lazy stream of a `Grade` or an `Ungraded` for each.
+
+    Nothing happens before the stream is read, and what reads it slowly slows the grading down: at most 2 x
+    *concurrency* candidates are ahead of the reader, so memory stays flat, and *candidates* may have no end. Leaving
+    the loop, by `break` or by an error or by Ctrl-C, stops what is under way and waits for it.
+
+    What is no candidate (a missing text, a number) becomes an `Ungraded` that says so, so each result has its place.
+    An error that *candidates* raise themselves comes out once all that was taken before it has been handed out.
+
+    Args:
+        candidates: An iterable or async iterable of texts, candidates or mappings (`output`, `input`, ...), a column or
+            a frame of pandas or polars, or the path of a JSONL, CSV or Parquet file; see `rubric.sources`. An iterable
+            that is no list is gone through in a thread of its own.
+        rubric: As for `grade`.
+        judge: As for `grade`.
+        concurrency: How many candidates are graded, and how many requests are under way, at once.
+        ordered: Whether results come in the order of the candidates, or as they are completed; `index` tells the place.
+        store: Keeps every reply, and serves what it has.
+        budget: What may be spent; what it refuses is ungraded.
+        limits: How fast models may be asked.
+        progress: True shows it on standard error (a bar on a terminal, else lines), False does not, None only on a
+            terminal; or a function that is called with a `Progress` after each result.
+
+    Raises:
+        DefinitionError: An argument that cannot be graded with, or a budget that cannot hold.
+        NoJudgeError: No judge was given, and the environment names none.
+
+    Example:
+        >>> for result in grade_many(["We thank you for waiting.", "Go away."], "Says thank you", "offline"):
+        ...     print(result.index, result.score)
+        0 0.5
+        1 0.0
+    """
+    graded, bench = as_rubric(rubric), as_bench(judge)
+    carry = _carry(concurrency, store, gates(budget, limits))
+    job = _Job(source_of(candidates), graded, bench, carry, concurrency, ordered, progress)
+    if budget is not None:
+        budget.check(job.bench)
+    return Grading(job)
+
+
+def agrade_many(
+    candidates: Candidates,
+    rubric: Rubric | str,
+    judge: Judging | None = None,
+    *,
+    concurrency: int = CONCURRENCY,
+    ordered: bool = True,
+    store: Storing | None = None,
+    budget: Budget | None = None,
+    limits: Gate | None = None,
+    progress: bool | OnProgress | None = None,
+) -> AsyncGrading:
+    """
+    Grade many *candidates* like `grade_many`, on the running event loop.
+
+    Python closes an async iterator some time after its loop was left by `break`. Where nothing may be under way by the
+    next line, use `async with agrade_many(...) as stream:` around the loop.
+    """
+    graded, bench = as_rubric(rubric), as_bench(judge)
+    carry = _carry(concurrency, store, gates(budget, limits))
+    job = _Job(source_of(candidates), graded, bench, carry, concurrency, ordered, progress)
+    return AsyncGrading(job, budget)
+
+
+def _carry(concurrency: int, store: Storing | None, gate: Gate | None) -> Carry:
+    """Return how asks get to their models: by the store, so many at once, each request through the gate."""
+    if isinstance(concurrency, bool) or not isinstance(concurrency, int) or concurrency < 1:
+        raise refuse("concurrency", concurrency, "a whole number of at least 1")
+    carry: Carry = Room(asyncio.Semaphore(concurrency), gate).carry
+    return carry if store is None else store.carry(carry)
+
+
+@frozen
+class _Job:
+    """What is to be graded, and how."""
+
+    source: Source
+    rubric: Rubric
+    bench: Bench
+    carry: Carry
+    concurrency: int
+    ordered: bool
+    progress: bool | OnProgress | None
+
+    def __attrs_post_init__(self) -> None:
+        check(self.rubric)
+
+    def stream(self) -> Stream[Result]:
+        pull = pulling(self.source.items, is_held=self.source.is_held)
+        return Stream(pull, self.grade, self.concurrency, self.concurrency, self.ordered)
+
+    async def grade(self, index: int, item: object) -> Result:
+        """Return what *item* comes to; nothing is raised but cancellations and interrupts."""
+        try:
+            result = await run(flow(as_candidate(item), self.rubric, self.bench), carry=self.carry)
+        except Exception as error:  # noqa: BLE001 - a condition of the user's own may raise anything
+            return self._ungraded(index, error)
+        return evolve(result, index=index)
+
+    def _ungraded(self, index: int, error: Exception) -> Ungraded:
+        failure = Failure("exception", describe(error))
+        if isinstance(error, DefinitionError):
+            where = f"candidates[{index}]{'.' if error.field else ''}{error.field}"
+            failure = Failure("bad_request", f"{where}: {error.message}")
+        missing = tuple(Unjudged(criterion.id, failure) for criterion in self.rubric.judged)
+        return Ungraded(self.rubric, _NOBODY, missing, unknown(self.rubric), failures=(failure,), index=index)
+
+
+def _nobody(_: object) -> str:
+    """Stand in for the judge of what is no candidate; it is never asked."""
+    raise AssertionError
+
+
+_NOBODY = Judge(_nobody)
+
+
+@define(eq=False)
+class Grading:
+    """
+    What `grade_many` returns: a stream of results that can be read once, by `for` or by `collect`.
+
+    Leaving the loop ends it. `close` does so too, and may be called at any time.
+    """
+
+    _job: _Job
+    _stream: Stream[Result] | None = None
+    _collected: list[Result] = field(factory=list)
+    _process: int = field(factory=os.getpid)
+
+    def __iter__(self) -> Iterator[Result]:
+        if self._stream is not None:
+            raise RuntimeError(_ONCE)
+        self._stream = self._job.stream()
+        return self._results(self._stream)
+
+    def _results(self, stream: Stream[Result]) -> Iterator[Result]:
+        try:
+            with reporting(self._job.progress, self._job.source.total) as tell:
+                while due := loops.run(stream.take()):
+                    for result in due:
+                        tell(result)
+                        yield result
+        finally:
+            self.close()
+
+    def collect(self) -> Grades:
+        """
+        Read the stream to its end and return the results, in the order of the candidates.
+
+        If it does not get there (an interrupt, an error), `collected` has what it got.
+        """
+        self._collected.extend(self)
+        return self.collected
+
+    @property
+    def collected(self) -> Grades:
+        """What `collect` has read so far, in the order of the candidates."""
+        return _in_order(self._collected)
+
+    def close(self) -> None:
+        """Stop: what is under way is cancelled, and waited for."""
+        if self._stream is None or self._process != os.getpid():  # a child has nothing to stop
+            return
+        closing = self._stream.aclose()
+        try:
+            loops.run(closing)
+        except RuntimeError:  # on the background loop itself, which cannot wait
+            self._stream.abandon()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+@define(eq=False)
+class AsyncGrading:
+    """What `agrade_many` returns: a stream of results that can be read once, by `async for` or by `collect`."""
+
+    _job: _Job
+    _budget: Budget | None = None
+    _stream: Stream[Result] | None = None
+    _collected: list[Result] = field(factory=list)
+
+    def __aiter__(self) -> AsyncIterator[Result]:
+        if self._stream is not None:
+            raise RuntimeError(_ONCE)
+        self._stream = self._job.stream()
+        return self._results(self._stream)
+
+    async def _results(self, stream: Stream[Result]) -> AsyncIterator[Result]:
+        if self._budget is not None:
+            await asyncio.to_thread(self._budget.check, self._job.bench)
+        try:
+            with reporting(self._job.progress, self._job.source.total) as tell:
+                while due := await stream.take():
+                    for result in due:
+                        tell(result)
+                        yield result
+        finally:
+            await stream.aclose()
+
+    async def collect(self) -> Grades:
+        """Read the stream to its end like `Grading.collect`."""
+        async with self:
+            async for result in self:
+                self._collected.append(result)
+        return self.collected
+
+    @property
+    def collected(self) -> Grades:
+        """What `collect` has read so far, in the order of the candidates."""
+        return _in_order(self._collected)
+
+    async def aclose(self) -> None:
+        """Stop: what is under way is cancelled, and waited for."""
+        if self._stream is not None:
+            await self._stream.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+
+def _in_order(results: list[Result]) -> Grades:
+    return Grades(sorted(results, key=lambda result: -1 if result.index is None else result.index))
+
+
+_ONCE = "a stream of results can be read once; call grade_many again, or keep what collect() returns"

@@ -1,0 +1,248 @@
+"""
+Kill a run again and again, and count at the server what was paid for.
+
+    python -m tests.benchmarks.kills --runs 10 --kills 20
+
+A child grades texts with 32 requests in flight, in front of a store; the parent kills it (SIGKILL) at a random moment,
+starts it again, and so on; the last child ends by itself. The server counts a request as paid for when it has arrived.
+What must hold: nothing is lost; with `hold` nothing is paid for twice; with `retry` at most what was in flight, a kill;
+what was graded is byte for byte what a run without kills says.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import hashlib
+import json
+import random
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from attrs import frozen
+
+from rubric import Candidate, Grade, Judge, Rubric, flow
+from rubric.drivers.carrying import Room
+from rubric.drivers.running import run
+from rubric.store import Store, stats, verify
+from tests.servers import nonce_of
+from tests.storing import told
+
+IN_FLIGHT = 32
+ROOT = Path(__file__).parents[2]
+_BUSY = (0.005, 0.06)
+"""Seconds that the server takes for an answer."""
+
+_ITEM = re.compile(r"Text number \d+")
+POLITE = Rubric("polite").expects("Is polite").scores("Is warm", id="warm")
+
+
+class CountingServer:
+    """An OpenAI-compatible server in a thread: it counts what arrives, and answers the same to the same."""
+
+    def __init__(self) -> None:
+        self.paid: Counter[str] = Counter()
+        self._started = threading.Event()
+        self._thread = threading.Thread(target=lambda: asyncio.run(self._main()), daemon=True)
+        self._thread.start()
+        assert self._started.wait(10)
+
+    @property
+    def address(self) -> str:
+        """Where it listens."""
+        return f"http://127.0.0.1:{self.port}/v1"
+
+    def close(self) -> None:
+        """End it."""
+        self._loop.call_soon_threadsafe(self._stop.set)
+        self._thread.join(10)
+
+    async def _main(self) -> None:
+        self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
+        listening = await asyncio.start_server(self._serve, "127.0.0.1", 0, backlog=1024)
+        self.port = listening.sockets[0].getsockname()[1]
+        self._started.set()
+        await self._stop.wait()
+        listening.close()
+        for task in asyncio.all_tasks() - {asyncio.current_task()}:
+            task.cancel()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            while True:
+                head = await reader.readuntil(b"\r\n\r\n")
+                length = re.search(rb"content-length: (\d+)", head, re.IGNORECASE)
+                assert length is not None
+                body = await reader.readexactly(int(length[1]))
+                self.paid[hashlib.sha256(body).hexdigest()] += 1
+                await asyncio.sleep(random.uniform(*_BUSY))
+                writer.write(_answer(json.loads(body)))
+                await writer.drain()
+        except (ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
+            pass
+        finally:
+            writer.close()
+
+
+def _answer(request: dict[str, Any]) -> bytes:
+    prompt = request["messages"][-1]["content"]
+    chance = hashlib.sha256(prompt.encode()).digest()[0]
+    value: object = chance / 255 if "warm" in prompt else chance % 2 == 0
+    key = "score" if "warm" in prompt else "verdict"
+    text = json.dumps({"nonce": nonce_of(request), "reason": f"because of {chance}", key: value})
+    message = {"role": "assistant", "content": text}
+    usage = {"prompt_tokens": len(prompt) // 4, "completion_tokens": len(text) // 4, "total_tokens": 0}
+    choices = [{"index": 0, "message": message, "finish_reason": "stop"}]
+    body = json.dumps({"id": "1", "model": request["model"], "choices": choices, "usage": usage}).encode()
+    head = f"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+    return head.encode() + body
+
+
+async def grade_all(address: str, store: Store, items: int, out: Path) -> None:
+    """Grade *items* texts with so many requests in flight, and write what came of them, in order."""
+    params = {"api_base": address, "api_key": "none-at-all"}
+    judge = Judge("openai/counted", via="http", retries=0, params=params)
+    carry = store.carry(Room(asyncio.Semaphore(IN_FLIGHT), store.gate()).carry, gated=True)
+    numbers = iter(range(items))
+    results: dict[int, Any] = {}
+
+    async def work() -> None:
+        for number in numbers:
+            candidate = Candidate(f"Text number {number}: good morning, and thank you for your patience.")
+            results[number] = _told(await run(flow(candidate, POLITE, judge), carry=carry))
+
+    async with asyncio.TaskGroup() as group:
+        for _ in range(IN_FLIGHT):
+            group.create_task(work())
+    lines = "".join(f"{json.dumps(results[number])}\n" for number in range(items))
+    await asyncio.to_thread(out.write_text, lines, encoding="utf-8")
+
+
+def _told(result: Any) -> Any:
+    """Return what is the same whether or not some of it was there already: all but the usage."""
+    if isinstance(result, Grade):
+        return told(result)
+    return {"ungraded": sorted({failure.kind for failure in result.failures})}
+
+
+@frozen
+class Killed:
+    """What came of a run that was killed."""
+
+    kills: int
+    lines: list[str]
+    paid: Counter[str]
+    states: dict[str, int]
+    problems: list[str]
+
+    @property
+    def paid_twice(self) -> int:
+        """How many requests arrived more than once, each time counted."""
+        return sum(self.paid.values()) - len(self.paid)
+
+    @property
+    def held(self) -> int:
+        """How many candidates were not graded because a request of theirs is in doubt."""
+        return sum('"ungraded": ["in_doubt"]' in line for line in self.lines)
+
+
+def start(address: str, path: Path, in_doubt: str, items: int, out: Path) -> subprocess.Popen[bytes]:
+    """Start a child that grades."""
+    command = [sys.executable, "-m", "tests.benchmarks.kills", "--child", address, str(path), in_doubt, str(items)]
+    return subprocess.Popen([*command, str(out)], cwd=ROOT)
+
+
+def killed_run(in_doubt: str, items: int, kills: int, folder: Path, longest: float = 0.25) -> Killed:
+    """Grade *items* texts, killed *kills* times on the way, each time up to *longest* seconds after its first call."""
+    server = CountingServer()
+    path, out = folder / f"{in_doubt}-{kills}.db", folder / f"{in_doubt}-{kills}.jsonl"
+    done = 0
+    try:
+        while done < kills:
+            before = sum(server.paid.values())
+            child = start(server.address, path, in_doubt, items, out)
+            while sum(server.paid.values()) == before and child.poll() is None:
+                time.sleep(0.002)
+            time.sleep(random.uniform(0, longest))
+            if child.poll() is not None:
+                raise RuntimeError(f"the child ended after {done} kills; give it more items")
+            child.send_signal(signal.SIGKILL)
+            child.wait()
+            done += 1
+        if start(server.address, path, in_doubt, items, out).wait() != 0:
+            raise RuntimeError("the last child failed")
+    finally:
+        server.close()
+    states = {str(name): int(number) for name, number in stats(path).states.items()}
+    lines = out.read_text(encoding="utf-8").splitlines()
+    return Killed(kills, lines, server.paid, states, [str(problem) for problem in verify(path)])
+
+
+def failings(whole: Killed, killed: Killed, in_doubt: str) -> list[str]:
+    """Return what should hold of *killed*, by comparison with a run that was not, and does not."""
+    found = [*killed.problems]
+    if len(killed.lines) != len(whole.lines):
+        found.append(f"{len(whole.lines) - len(killed.lines)} results are lost")
+    pairs = list(zip(whole.lines, killed.lines, strict=False))
+    graded = [(one, other) for one, other in pairs if '"ungraded"' not in other]
+    if any(one != other for one, other in graded):
+        found.append("a result differs from that of a run without kills")
+    if in_doubt == "hold" and killed.paid_twice:
+        found.append(f"{killed.paid_twice} requests were paid for twice")
+    if in_doubt == "hold" and killed.held + len(graded) != len(pairs):
+        found.append("something is ungraded for another reason than that it is held")
+    if in_doubt == "retry" and (len(graded) != len(pairs) or killed.paid_twice > IN_FLIGHT * killed.kills):
+        found.append(f"{len(pairs) - len(graded)} are ungraded, {killed.paid_twice} requests were paid for twice")
+    return found
+
+
+def kill_often(in_doubt: str, whole: Killed, runs: int, kills: int, folder: Path) -> list[str]:
+    """Kill *runs* runs *kills* times each, say what came of them, and return what should hold and does not."""
+    items, wrong = len(whole.lines), list[str]()
+    twice = held = results = most = 0
+    for number in range(runs):
+        place = folder / f"{in_doubt}-{number}"
+        place.mkdir()
+        killed = killed_run(in_doubt, items, kills, place)
+        wrong += failings(whole, killed, in_doubt)
+        twice, held, results = twice + killed.paid_twice, held + killed.held, results + len(killed.lines)
+        most = max(most, killed.paid_twice)
+    print(
+        f"{in_doubt}: {runs * kills} kills, {results} of {runs * items} results, {held} held, {twice} paid twice "
+        f"({twice / (runs * kills):.1f} a kill, at most {most} a run of {kills}): {'; '.join(wrong) or 'as it should be'}",
+        flush=True,
+    )
+    return wrong
+
+
+def main() -> None:
+    """Run the child, or the comparison."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--child", nargs=5)
+    parser.add_argument("--runs", type=int, default=10)
+    parser.add_argument("--kills", type=int, default=20, help="of each run")
+    given = parser.parse_args()
+    if given.child:
+        address, path, in_doubt, items, out = given.child
+        with Store(path, in_doubt=in_doubt) as store:
+            asyncio.run(grade_all(address, store, int(items), Path(out)))
+        return
+    with tempfile.TemporaryDirectory() as name:
+        whole = killed_run("retry", 80 * given.kills, 0, Path(name))
+        print(f"{len(whole.lines)} candidates a run, {len(whole.paid)} requests, {IN_FLIGHT} in flight", flush=True)
+        wrong = [
+            w for policy in ("hold", "retry") for w in kill_often(policy, whole, given.runs, given.kills, Path(name))
+        ]
+    sys.exit(1 if wrong else 0)
+
+
+if __name__ == "__main__":
+    main()

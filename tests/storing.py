@@ -1,0 +1,92 @@
+"""What the tests of the store grade with: a model that counts its asks, and a store in front of it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from attrs import define, field
+
+from rubric import Candidate, Grade, Judge, Rubric, Ungraded, flow
+from rubric.drivers.carrying import Carry, Room
+from rubric.drivers.running import run
+from rubric.errors import ModelError
+from rubric.exchanges import Ask, Failure, Reply, Usage
+from rubric.testing.scripts import reply_to
+
+if TYPE_CHECKING:
+    from rubric.store import Store
+
+POLITE = Rubric("polite").expects("Is polite")
+PAID = Usage(calls=1, prompt_tokens=100, completion_tokens=10, cost=0.25)
+
+Line = Reply | Failure | str | bool
+
+
+@define(eq=False)
+class Counted:
+    """
+    A model that counts what it is asked, and answers after *busy* seconds.
+
+    Args:
+        say: What it answers to an ask.
+        identity: What a store tells it by.
+    """
+
+    say: Callable[[Ask], Line] = lambda _: True
+    busy: float = 0.0
+    identity: str = "counted"
+    asks: list[Ask] = field(factory=list)
+    asked: asyncio.Event = field(factory=asyncio.Event)
+    cancelled: int = 0
+
+    async def answer(self, ask: Ask, /) -> Reply:
+        self.asks.append(ask)
+        self.asked.set()
+        try:
+            await asyncio.sleep(self.busy)
+        except asyncio.CancelledError:
+            self.cancelled += 1
+            raise
+        said = self.say(ask)
+        if isinstance(said, Failure):
+            raise ModelError(said)
+        if isinstance(said, Reply):
+            return said
+        return Reply(said if isinstance(said, str) else reply_to(ask, said), usage=PAID)
+
+
+def carry_of(store: Store) -> Carry:
+    """Return a carry past *store* as `grade_many` has it: departures are told by the gate."""
+    return store.carry(Room(gate=store.gate()).carry, gated=True)
+
+
+async def carried(store: Store, ask: Ask) -> Reply | Failure:
+    """Return what comes of *ask*."""
+    return await carry_of(store)(ask)
+
+
+async def agraded(
+    store: Store, judge: Judge, candidate: Candidate | str = "Good morning!", rubric: Rubric = POLITE
+) -> Grade | Ungraded:
+    """Return what *candidate* comes to."""
+    return await run(flow(Candidate.of(candidate), rubric, judge), carry=carry_of(store))
+
+
+def graded(
+    store: Store, judge: Judge, candidate: Candidate | str = "Good morning!", rubric: Rubric = POLITE
+) -> Grade | Ungraded:
+    """Return what *candidate* comes to, in a loop of its own."""
+    return asyncio.run(agraded(store, judge, candidate, rubric))
+
+
+def told(result: Grade | Ungraded) -> object:
+    """Return what a result says apart from what was used for it."""
+    return _without_usage(result.to_dict())
+
+
+def _without_usage(data: Any) -> Any:
+    if isinstance(data, dict):
+        return {name: _without_usage(value) for name, value in data.items() if name != "usage"}
+    return [_without_usage(value) for value in data] if isinstance(data, list) else data

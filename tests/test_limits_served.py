@@ -1,0 +1,90 @@
+"""Limits against a real server, through LiteLLM and sockets, with short windows."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from attrs import define, field
+
+from rubric.drivers.attempts import Gate, Settle
+from rubric.drivers.carrying import Room
+from rubric.drivers.limits import Limits
+from rubric.exchanges import Ask, Failure, Reply
+from tests.sendables import openai_ask
+from tests.servers import Endpoint, Server, say_yes
+from tests.test_limits import fullest
+
+
+@define
+class Noting:
+    """Passes requests on to a gate, and notes when each leaves, and until when one was told to wait."""
+
+    gate: Gate
+    left: list[float] = field(factory=list)
+    closed: list[tuple[float, float]] = field(factory=list)
+
+    @asynccontextmanager
+    async def __call__(self, ask: Ask) -> AsyncIterator[Settle]:
+        async with self.gate(ask) as settle:
+            self.left.append(time.monotonic())
+
+            def noted(outcome: Reply | Failure) -> None:
+                if isinstance(outcome, Failure) and outcome.retry_after:
+                    now = time.monotonic()
+                    self.closed.append((now, now + outcome.retry_after))
+                settle(outcome)
+
+            yield noted
+
+
+def send_all(endpoint: Endpoint, gate: Gate, count: int) -> list[Reply | Failure]:
+    """Send so many requests to *endpoint* side by side."""
+    ask = openai_ask(endpoint)
+
+    async def main() -> list[Reply | Failure]:
+        room = Room(gate=gate)
+        return await asyncio.gather(*(room.carry(ask) for _ in range(count)))
+
+    return asyncio.run(main())
+
+
+def test_no_window_of_the_server_is_over_the_limit() -> None:
+    """Whatever the way there takes, the server sees no more in any window than there may be."""
+    arrived: list[float] = []
+
+    def respond(body: dict[str, object]) -> str:
+        arrived.append(time.monotonic())
+        return say_yes(body)
+
+    with Server(respond=respond) as server:
+        outcomes = send_all(server.at("ok"), Limits(rpm=8, window=0.3), 24)
+    assert {type(each) for each in outcomes} == {Reply}
+    assert len(arrived) == 24
+    assert fullest(arrived, 0.3) <= 8
+
+
+def test_no_request_leaves_before_the_server_wants_it() -> None:
+    """A Retry-After in a real reply holds all requests back, those of other candidates too."""
+    with Server() as server:
+        endpoint = server.at("429-after", "429-after", "ok", "429-after", "ok")
+        gate = Noting(Limits(concurrency=2))
+        outcomes = send_all(endpoint, gate, 12)
+    assert {type(each) for each in outcomes} == {Reply}
+    assert len(gate.closed) == 3
+    assert len(gate.left) == len(endpoint.requests) == 15
+    assert not [left for left in gate.left for start, end in gate.closed if start < left < end]
+
+
+def test_a_storm_is_over_when_the_server_is_better() -> None:
+    """Refused side by side, requests come through with fewer at once, and none is lost."""
+    with Server() as server:
+        endpoint = server.at(*["429"] * 6, "ok")
+        limits = Limits(concurrency=8)
+        outcomes = send_all(endpoint, limits, 16)
+    assert {type(each) for each in outcomes} == {Reply}
+    (limiter,) = limits._limiters.values()
+    assert 1 <= limiter.room < 8
+    assert limiter.under_way == 0

@@ -1,0 +1,191 @@
+"""`Grades`: a sequence, its summary with intervals, its tables, and another rule."""
+
+from __future__ import annotations
+
+import json
+import math
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rubric import DefinitionError, Failure, Grade, Judge, Jury, Rubric, Ungraded, grade
+from rubric.exchanges import Ask, Usage
+from rubric.gradebooks import Grades
+from rubric.grading.estimating import mean_interval, share_interval, t_quantile
+from rubric.streams import grade_many
+from rubric.testing import ScriptedModel
+
+RUBRIC = Rubric("tone").requires("Is polite", id="polite").scores("Is warm", id="warm").passing_at(0.6)
+SAID = {"kind": (True, 1.0), "cool": (True, 0.0), "rude": (False, 0.5), "lost": (True, None)}
+
+
+def say(ask: Ask) -> object:
+    value = SAID[ask.candidate.split()[0]][ask.criteria[0].id == "warm"]
+    return Failure("refusal", "the model refused") if value is None else value
+
+
+JUDGE = Judge(ScriptedModel(say), retries=0)  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def grades() -> Grades:
+    return grade_many(["kind", "cool", "rude", "lost", None, "kind"], RUBRIC, JUDGE).collect()
+
+
+def test_they_are_a_sequence(grades: Grades) -> None:
+    """They are indexed, sliced, gone through, and told apart."""
+    assert len(grades) == 6
+    assert isinstance(grades[0], Grade)
+    assert [result.index for result in grades[1:3]] == [1, 2]
+    assert isinstance(grades[1:3], Grades)
+    assert [result.index for result in grades.passed] == [0, 5]
+    assert [result.index for result in grades.failed] == [1, 2]
+    assert [result.index for result in grades.ungraded] == [3, 4]
+    assert [result.index for result in grades.graded] == [0, 1, 2, 5]
+    assert [result.index for result in grades.filter(lambda result: "warm" in result and result.usage.calls)] == [
+        0,
+        1,
+        2,
+        3,
+        5,
+    ]
+
+
+def test_the_summary_counts(grades: Grades) -> None:
+    """What is ungraded counts in no rate, and bounds say what it could change."""
+    summary = grades.summary()
+    assert (summary.results, summary.passed, summary.failed, summary.ungraded) == (6, 2, 2, 2)
+    assert summary.pass_rate == 0.5
+    assert summary.pass_bounds == (2 / 6, 4 / 6)
+    assert summary.mean == pytest.approx((1 + 0.5 + 0.25 + 1) / 4)
+    assert summary.failures == {"refusal": 1, "bad_request": 1}
+    assert summary.usage.calls == 10
+    assert [(c.id, c.scored, c.unjudged, c.gated) for c in summary.criteria] == [("polite", 5, 1, 1), ("warm", 4, 2, 0)]
+    assert summary.criteria[1].mean == pytest.approx(2.5 / 4)
+
+
+def test_the_summary_of_nothing() -> None:
+    """No results, no rates; and no error."""
+    summary = Grades().summary()
+    assert (summary.results, summary.pass_rate, summary.mean, summary.mean_interval, summary.usage) == (
+        0,
+        None,
+        None,
+        None,
+        Usage(),
+    )
+    assert Grades()._repr_markdown_()
+    assert Grades().to_jsonl() == ""
+
+
+def test_they_show_themselves(grades: Grades) -> None:
+    """The repr is one line, the Markdown a table a criterion and a row a result."""
+    assert repr(grades).startswith("<Grades: 6 results: 2 of 4 grades pass; 50.0% (15.0% to 85.0%); mean 0.688")
+    assert "2 ungraded (1 refusal, 1 bad_request)" in repr(grades)
+    shown = grades._repr_markdown_()
+    assert "| warm | 4 | 0.625 | 0 | 0 | 2 | 0 |" in shown
+    assert "| 3 | ungraded |" in shown
+    assert "and 80 more" in Grades([*grades] * 20)[:100]._repr_markdown_()
+
+
+def test_they_become_frames(grades: Grades) -> None:
+    """A row a result, a column a criterion, in pandas and polars alike."""
+    pandas, polars = grades.to_pandas(), grades.to_polars()
+    assert list(pandas.columns) == polars.columns
+    assert polars["index"].to_list() == [0, 1, 2, 3, 4, 5]
+    assert polars["criterion.warm"].to_list() == [1.0, 0.0, 0.5, None, None, 1.0]
+    assert polars["failures"].to_list() == [None, None, None, "refusal", "bad_request", None]
+    assert list(pandas["passed"])[:3] == [True, False, False]
+    assert math.isnan(pandas["score"][3])
+    assert polars["gates"].to_list()[2] == "polite"
+
+
+def test_they_become_json_lines(grades: Grades, tmp_path: Path) -> None:
+    """Each line is a whole result with its place, in a text and in a file."""
+    lines = [json.loads(line) for line in grades.to_jsonl().splitlines()]
+    assert [(line["index"], line["verdict"]) for line in lines][:2] == [(0, "pass"), (1, "fail")]
+    assert lines[0] == {"index": 0, **grades[0].to_dict()}
+    grades.to_jsonl(tmp_path / "grades.jsonl")
+    assert [json.loads(line) for line in (tmp_path / "grades.jsonl").read_text().splitlines()] == lines
+
+
+def test_another_rule_needs_no_call(grades: Grades) -> None:
+    """All are rescored, also those that were no candidates, and keep their places."""
+    stricter = grades.rescore(threshold=0.4)
+    assert [result.index for result in stricter.passed] == [0, 1, 5]
+    assert [result.index for result in stricter] == [0, 1, 2, 3, 4, 5]
+    assert isinstance(stricter[4], Ungraded)
+
+
+def test_the_votes_of_many_are_combined_anew() -> None:
+    """Another consensus for all results at once; what was no candidate has no votes, and stays what it is."""
+    turns = iter([True, False, False] * 2)
+    judge = Jury(Judge(ScriptedModel(lambda _: next(turns))), 3)
+    grades = grade_many(["a b", None, "c d"], Rubric().expects("x").passing_at(0.3), judge, concurrency=1).collect()
+    assert len(grades.passed) == 0
+    lenient = grades.rescore(judge=Jury(judge.judge, 3, consensus=0.33))
+    assert [result.index for result in lenient.passed] == [0, 2]
+    with pytest.raises(DefinitionError, match="there are no votes to combine"):
+        grade_many(["kind"], RUBRIC, JUDGE).collect().rescore(judge=judge)
+
+
+def test_grades_of_ones_own() -> None:
+    """Single results can be put together; their places are those in the sequence."""
+    grades = Grades([grade("kind words", RUBRIC, JUDGE), grade("cool words", RUBRIC, JUDGE)])
+    assert [row["index"] for row in grades.rows()] == [0, 1]
+
+
+# -- intervals -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("freedom", "expected"),
+    [
+        (1, 12.7062),
+        (2, 4.30265),
+        (3, 3.18245),
+        (4, 2.77645),
+        (9, 2.26216),
+        (30, 2.04227),
+        (100, 1.98397),
+        (1000, 1.96234),
+    ],
+)
+def test_quantiles_are_those_of_the_tables(freedom: int, expected: float) -> None:
+    """Student's quantiles, as printed in every textbook."""
+    assert t_quantile(freedom) == pytest.approx(expected, abs=5e-5)
+
+
+def test_quantiles_meet_where_the_methods_change() -> None:
+    """The exact series and the expansion agree where one takes over from the other."""
+    exact, expanded = t_quantile(200), t_quantile(201)
+    assert 0 < exact - expanded < 1e-4
+    assert expanded - t_quantile(202) == pytest.approx(exact - expanded, rel=0.02)
+
+
+def test_shares_are_those_of_wilson() -> None:
+    """8 of 10: as statsmodels and the literature have it; and the ends are never left."""
+    assert share_interval(8, 10) == pytest.approx((0.490162, 0.943318), abs=1e-6)
+    assert share_interval(0, 10) == pytest.approx((0.0, 0.277533), abs=1e-6)
+    assert share_interval(0, 0) is None
+
+
+@given(st.integers(1, 10_000).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))))
+def test_a_share_lies_in_its_interval(counts: tuple[int, int]) -> None:
+    """Whatever was counted, the share lies within 0..1 and within its interval."""
+    interval = share_interval(*counts)
+    assert interval is not None
+    assert 0 <= interval[0] <= Fraction(*counts) <= interval[1] <= 1
+
+
+@given(st.lists(st.floats(0, 1), max_size=40))
+def test_a_mean_lies_in_its_interval(values: list[float]) -> None:
+    """The mean of scores lies within 0..1 and within its interval; fewer than two have none."""
+    interval = mean_interval(values)
+    assert (interval is None) == (len(values) < 2)
+    if interval is not None:
+        assert 0 <= interval[0] <= interval[1] <= 1
+        assert interval[0] - 1e-9 <= sum(values) / len(values) <= interval[1] + 1e-9

@@ -1,0 +1,167 @@
+"""Where many candidates come from: columns, frames, files, and how they are taken."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+import threading
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rubric import Candidate, DefinitionError, Judge, Rubric, Ungraded
+from rubric.drivers.pulling import pulling
+from rubric.sources import as_candidate, source_of
+from rubric.streams import grade_many
+from rubric.testing import ScriptedModel
+
+ROWS = [
+    {"output": "Good morning", "input": "Hello", "id": 1},
+    {"output": "Wie geht’s?\n“Gut”, sagt er; 7,5 Äpfel", "input": None, "id": 2},
+    {"output": "last", "input": "x", "id": 3},
+]
+CANDIDATES = [
+    Candidate("Good morning", input="Hello"),
+    Candidate("Wie geht’s?\n“Gut”, sagt er; 7,5 Äpfel"),
+    Candidate("last", input="x"),
+]
+
+
+def read(given: Any) -> list[Candidate]:
+    items = source_of(given).items
+    assert isinstance(items, Iterable)
+    return [as_candidate(item) for item in items]
+
+
+def jsonl(path: Path) -> Path:
+    path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in ROWS), encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("suffix", ["jsonl", "ndjson", "csv", "tsv", "parquet"])
+def test_files_hold_candidates(tmp_path: Path, suffix: str) -> None:
+    """Each kind of file gives the candidates that stand in it, by a `Path` and by a text."""
+    path = tmp_path / f"answers.{suffix}"
+    frame = pl.DataFrame(ROWS)
+    match suffix:
+        case "csv" | "tsv":
+            frame.write_csv(path, separator="," if suffix == "csv" else "\t")
+        case "parquet":
+            frame.write_parquet(path)
+        case _:
+            jsonl(path)
+    assert read(path) == read(str(path)) == CANDIDATES
+
+
+def test_frames_and_columns_hold_candidates() -> None:
+    """A frame of pandas or polars gives its rows, a lazy one too; a column gives its texts."""
+    assert read(pd.DataFrame(ROWS)) == CANDIDATES
+    assert read(pl.DataFrame(ROWS)) == CANDIDATES
+    assert read(pl.LazyFrame(ROWS)) == CANDIDATES
+    texts = [candidate.output for candidate in CANDIDATES]
+    assert [c.output for c in read(pd.Series(texts))] == [c.output for c in read(pl.Series(texts))] == texts
+
+
+def test_how_many_there_are_is_known_where_it_can_be() -> None:
+    """Lists, columns and frames have a length; generators and files have none."""
+    assert [source_of(given).total for given in (["a"], pd.DataFrame(ROWS), pl.Series(["a", "b"]))] == [1, 3, 2]
+    assert source_of(iter(["a"])).total is None
+
+
+def test_a_missing_value_in_a_column_is_ungraded() -> None:
+    """NaN in a column of pandas becomes an ungraded in its place."""
+    column = pd.Series(["good", None, "fine"])
+    results = list(grade_many(column, Rubric().expects("x"), Judge(ScriptedModel(lambda _: True))))
+    assert [isinstance(result, Ungraded) for result in results] == [False, True, False]
+
+
+def test_parts_of_a_run_are_read_from_rows() -> None:
+    """Messages and tool calls of a JSON row become those of the candidate."""
+    row = {"output": "x", "messages": [{"role": "user", "content": "y"}], "tool_calls": [{"name": "t"}]}
+    candidate = as_candidate(row)
+    assert (candidate.messages[0].content, candidate.tool_calls[0].name) == ("y", "t")
+
+
+def test_a_broken_line_is_ungraded_and_the_next_is_read(tmp_path: Path) -> None:
+    """A line that is no JSON says where it stands."""
+    path = tmp_path / "answers.jsonl"
+    path.write_text('{"output": "a"}\n{"output": \n\n"text"\n', encoding="utf-8")
+    results = list(grade_many(path, Rubric().expects("x"), Judge(ScriptedModel(lambda _: True))))
+    assert [isinstance(result, Ungraded) for result in results] == [False, True, False]
+    assert "answers.jsonl:2: no JSON" in results[1].failures[0].message
+
+
+def test_parquet_without_polars_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error of a missing extra comes at the call, with the cure."""
+    path = tmp_path / "answers.parquet"
+    path.touch()
+    monkeypatch.setitem(sys.modules, "polars", None)
+    with pytest.raises(ImportError, match=r"pip install rubric-grade\[parquet\]"):
+        source_of(path)
+
+
+def test_a_path_of_another_kind_is_refused() -> None:
+    """What looks like a path of an unknown kind is taken for a text, and the error says what a path looks like."""
+    with pytest.raises(DefinitionError, match=r"a path ends in \.jsonl, "):
+        source_of("answers.xlsx")
+
+
+@given(st.dictionaries(st.text(max_size=8) | st.integers() | st.none(), st.text(max_size=5) | st.none(), max_size=5))
+def test_any_row_is_a_candidate_or_refused(row: dict[Any, Any]) -> None:
+    """No row raises anything but `DefinitionError`."""
+    try:
+        assert isinstance(as_candidate(row), Candidate)
+    except DefinitionError:
+        assert not isinstance(row.get("output"), str) or "output" in row
+
+
+# -- how they are taken ----------------------------------------------------------------------------------
+
+
+def test_a_generator_has_a_thread_of_its_own() -> None:
+    """It may block, so it runs neither on the event loop nor in several threads; it ends where it began."""
+    seen = []
+
+    def source() -> Iterator[int]:
+        try:
+            for n in range(50):
+                seen.append(threading.current_thread())
+                yield n
+        finally:
+            seen.append(threading.current_thread())
+
+    async def main() -> list[int]:
+        pull = pulling(source())
+        taken = []
+        while items := await pull.take(7):
+            assert len(items) <= 7
+            taken += items
+        await pull.aclose()
+        return taken
+
+    assert asyncio.run(main()) == list(range(50))
+    assert len(set(seen)) == 1
+    assert seen[0] is not threading.main_thread()
+    assert not seen[0].is_alive()
+
+
+def test_a_source_that_blocks_holds_up_nobody() -> None:
+    """While a generator waits, what was taken is graded and handed out."""
+    more = threading.Event()
+
+    def source() -> Iterator[str]:
+        yield "first"
+        more.wait(30)
+        yield "second"
+
+    stream = iter(grade_many(source(), Rubric().expects("x"), Judge(ScriptedModel(lambda _: True)), concurrency=1))
+    first = next(stream)
+    more.set()
+    assert [first.index, next(stream).index, next(stream, None)] == [0, 1, None]

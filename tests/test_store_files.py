@@ -1,0 +1,325 @@
+"""The file: what is refused, what is survived, and in what words."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import resource
+import shutil
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from rubric import Candidate, Grade, Judge, flow
+from rubric.errors import RubricError, StoreError
+from rubric.exchanges import Ask, Usage
+from rubric.store import Store, export, stats, verify
+from tests.storing import POLITE, Counted, carried, graded
+from tests.test_store_keys import ask
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """Return where a store may be made."""
+    return tmp_path / "replies.db"
+
+
+def filled(file: Path, texts: int = 3) -> Path:
+    """Return *file* with answers about so many texts in it."""
+    with Store(file) as store:
+        for number in range(texts):
+            graded(store, Judge(Counted()), f"Good morning, number {number}!")
+    return file
+
+
+def spoil(file: Path, *statements: str) -> None:
+    """Change a store behind its back."""
+    connection = sqlite3.connect(file)
+    for statement in statements:
+        connection.execute(statement)
+    connection.commit()
+    connection.close()
+
+
+def not_sqlite(file: Path) -> None:
+    file.write_bytes(b"This is a text, and a long one at that. " * 200)
+
+
+def of_another_program(file: Path) -> None:
+    spoil(file, "CREATE TABLE birds (name TEXT)")
+
+
+def of_another_version(file: Path) -> None:
+    filled(file)
+    spoil(file, "PRAGMA user_version = 99")
+
+
+def a_folder(file: Path) -> None:
+    file.mkdir()
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (not_sqlite, "not a reply store: it is no SQLite file"),
+        (of_another_program, "a SQLite file of another program"),
+        (of_another_version, "version 99, of a newer rubric; this one knows 1"),
+        (a_folder, "this is a folder"),
+    ],
+    ids=lambda it: getattr(it, "__name__", ""),
+)
+@pytest.mark.parametrize("mode", ["read-write", "replay", "refresh"])
+def test_what_is_no_store_is_refused(file: Path, make: Callable[[Path], None], words: str, mode: str) -> None:
+    """The message names the file, and it is left as it is."""
+    make(file)
+    before = file.read_bytes() if file.is_file() else b""
+    with pytest.raises(StoreError, match="no such file" if file.is_dir() and mode == "replay" else words) as error:
+        Store(file, mode=mode)  # type: ignore[arg-type]
+    assert str(file) in str(error.value)
+    assert isinstance(error.value, RubricError)
+    assert (file.read_bytes() if file.is_file() else b"") == before
+
+
+def test_a_missing_folder_is_not_made(tmp_path: Path) -> None:
+    """A slip in a path makes no folders."""
+    with pytest.raises(StoreError, match="does not exist"):
+        Store(tmp_path / "no" / "replies.db")
+    assert not (tmp_path / "no").exists()
+
+
+@pytest.mark.parametrize(
+    "look",
+    [lambda f: Store(f, mode="replay"), stats, verify, lambda f: list(export(f))],
+    ids=["replay", "stats", "verify", "export"],
+)
+def test_looking_makes_no_file(file: Path, look: Callable[[Path], object]) -> None:
+    """To replay and to count, there must be a store."""
+    with pytest.raises(StoreError, match="no such file"):
+        look(file)
+    assert not file.exists()
+
+
+def test_an_empty_file_becomes_a_store_but_is_none_to_replay(file: Path) -> None:
+    """What `mktemp` leaves may be used."""
+    file.touch()
+    with pytest.raises(StoreError, match="it is empty"):
+        Store(file, mode="replay")
+    filled(file)
+    assert verify(file) == []
+
+
+def test_a_closed_store_is_one_file(file: Path) -> None:
+    """It can be copied, and put under version control."""
+    filled(file)
+    assert [path.name for path in file.parent.iterdir()] == [file.name]
+
+
+AS_NOBODY = """
+import os, sys, tempfile
+from rubric import Judge
+from rubric.store import Store
+from tests.storing import POLITE, Counted, graded
+
+def calls(file, mode):
+    with Store(file, mode=mode) as store:
+        return graded(store, Judge(Counted()), "Good morning, number 0!").usage.calls
+
+with tempfile.TemporaryDirectory() as folder:
+    calls(f"{folder}/replies.db", "read-write")  # imports all that it takes
+if os.geteuid() == 0:  # whom permissions do not bind
+    os.setresuid(65534, 65534, 65534)
+print(calls(sys.argv[1], sys.argv[2]))
+"""
+
+
+def run_as_nobody(*arguments: object) -> subprocess.CompletedProcess[str]:
+    """Grade in a process whom permissions bind."""
+    command = [sys.executable, "-c", AS_NOBODY, *map(str, arguments)]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture
+def read_only(file: Path) -> Iterator[Path]:
+    """Return a store in a folder that nobody may write to."""
+    folder = Path("/tmp") / f"rubric-store-{os.getpid()}"  # noqa: S108 - pytest's own is closed to others
+    folder.mkdir()
+    filled(folder / file.name)
+    folder.chmod(0o555)
+    (folder / file.name).chmod(0o444)
+    yield folder / file.name
+    folder.chmod(0o755)
+    shutil.rmtree(folder)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="permissions of folders are POSIX's")
+def test_a_folder_that_cannot_be_written_to_can_be_replayed(read_only: Path) -> None:
+    """A checkout in CI may be read-only; to record there is refused in words."""
+    replayed = run_as_nobody(read_only, "replay")
+    assert replayed.stdout == "0\n", replayed.stderr
+    refused = run_as_nobody(read_only, "read-write")
+    assert "it cannot be written to; mode='replay' needs no more than reading" in refused.stderr
+
+
+def test_a_file_that_stays_locked_is_told(file: Path) -> None:
+    """After the patience that it was given, and nothing has been sent."""
+    filled(file)
+    model = Counted()
+    with Store(file, patience=0.1) as store:
+        other = sqlite3.connect(file, isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(StoreError, match="another process keeps it locked"):
+            asyncio.run(carried(store, ask(Judge(model))))
+        other.execute("ROLLBACK")
+        other.close()
+        assert not model.asks
+        assert graded(store, Judge(model)).usage.calls == 1
+
+
+def test_what_is_kept_is_served_while_the_file_is_locked(file: Path) -> None:
+    """Reading waits for nobody."""
+    filled(file)
+    with Store(file, patience=0.1) as store:
+        other = sqlite3.connect(file, isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        assert graded(store, Judge(Counted()), "Good morning, number 0!").usage == Usage()
+        other.execute("ROLLBACK")
+        other.close()
+
+
+def test_a_reply_that_cannot_be_written_at_once_is_written_later(file: Path) -> None:
+    """The file is locked when the reply arrives: the asker is told, and the reply is not lost."""
+    other = sqlite3.connect(file, isolation_level=None)
+
+    def locking(_: object) -> bool:
+        other.execute("BEGIN IMMEDIATE")
+        return True
+
+    with Store(file, patience=0.1) as store:
+        with pytest.raises(StoreError, match="locked"):
+            asyncio.run(carried(store, ask(Judge(Counted(locking)))))
+        other.execute("ROLLBACK")
+    other.close()
+    assert {str(name): number for name, number in stats(file).states.items()} == {"done": 1}
+
+
+FULL = """
+import asyncio, resource, sys
+from rubric import Judge
+from rubric.errors import StoreError
+from rubric.store import Store
+from tests.storing import POLITE, Counted, carried
+from tests.test_store_keys import ask
+store = Store(sys.argv[1])
+resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, 300_000))
+model = Counted()
+async def fill():
+    for number in range(1000):
+        print(number, flush=True)
+        await carried(store, ask(Judge(model), f"{number} " * 3000))
+try:
+    asyncio.run(fill())
+except StoreError as problem:
+    print("told:", problem, len(model.asks))
+"""
+
+
+def test_a_full_disk_is_told_and_loses_nothing(file: Path) -> None:
+    """At a limit of the file's size nothing more is sent; what was answered before is there, and it goes on later."""
+    command = [sys.executable, "-c", FULL, str(file)]
+    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    *numbers, told = ended.stdout.splitlines()
+    assert told.startswith(f"told: {file}: the disk"), ended.stderr
+    sent = int(told.rpartition(" ")[2])
+    assert verify(file) == []
+    done = int(stats(file).states.get("done", 0))
+    assert sent - 1 <= done <= sent <= len(numbers)
+    with Store(file) as store:
+        assert asyncio.run(carried(store, ask(Judge(Counted()), "0 " * 3000))).usage == Usage()
+    assert resource.getrlimit(resource.RLIMIT_FSIZE)[0] == resource.RLIM_INFINITY
+
+
+KILLED = """
+import os, signal, sys
+from rubric import Judge
+from rubric.store import Store
+from tests.storing import POLITE, Counted, graded
+store = Store(sys.argv[1])
+for number in range(20):
+    graded(store, Judge(Counted()), f"Good morning, number {number}!")
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.fixture(scope="module")
+def unfinished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a store whose process was killed, so that its log is not in the file yet."""
+    file = tmp_path_factory.mktemp("killed") / "replies.db"
+    subprocess.run([sys.executable, "-c", KILLED, str(file)], cwd=ROOT, check=False)
+    return file
+
+
+@pytest.mark.parametrize("share", [0.0, 0.1, 0.35, 0.5, 0.8, 0.99, 1.0])
+def test_a_torn_log_costs_its_end_and_nothing_else(unfinished: Path, file: Path, share: float) -> None:
+    """Wherever the power went: the file is whole, and what is lost is asked again."""
+    shutil.copy(unfinished, file)
+    log = unfinished.with_name(f"{unfinished.name}-wal").read_bytes()
+    file.with_name(f"{file.name}-wal").write_bytes(log[: int(len(log) * share)])
+    model = Counted()
+    with Store(file) as store:
+        results = [graded(store, Judge(model), f"Good morning, number {number}!") for number in range(20)]
+    assert all(isinstance(result, Grade) for result in results)
+    assert verify(file) == []
+    assert len(model.asks) == (0 if share == 1 else len(model.asks))
+
+
+def test_a_damaged_file_is_told(file: Path) -> None:
+    """Pages that hold nonsense are found by `verify`, and by whoever asks, in words."""
+    filled(file, 30)
+    whole = bytearray(file.read_bytes())
+    whole[4096:] = os.urandom(len(whole) - 4096)
+    file.write_bytes(whole)
+    assert any("damaged" in str(problem) or "Tree" in str(problem) for problem in verify(file))
+    with pytest.raises(StoreError, match="damaged"):
+        Store(file)
+
+
+def test_an_answer_that_cannot_be_read_is_told_and_stops_nobody_else(file: Path) -> None:
+    """The store goes on for other asks."""
+    filled(file)
+    spoil(file, "UPDATE calls SET outcome = '{'")
+    with Store(file) as store:
+        with pytest.raises(StoreError, match="what is kept cannot be used"):
+            asyncio.run(carried(store, again()))
+        assert isinstance(graded(store, Judge(Counted()), "Good night!"), Grade)
+    with Store(file, mode="refresh") as store:
+        assert isinstance(graded(store, Judge(Counted()), "Good morning, number 0!"), Grade)
+
+
+def again() -> Ask:
+    """Return the ask that `filled` has sent first."""
+    model = Counted()
+    steps = flow(Candidate("Good morning, number 0!"), POLITE, Judge(model))
+    return next(steps)[0]
+
+
+@pytest.mark.parametrize(
+    ("statement", "words"),
+    [
+        ("UPDATE requests SET key = 'x' WHERE id = 1", "call 1: the request is not the one of its key"),
+        ("UPDATE requests SET text = x'00' WHERE id = 2", "call 2: the request cannot be read"),
+        ("UPDATE calls SET outcome = '{}' WHERE id = 3", "call 3: what came of it cannot be read"),
+        ("UPDATE calls SET outcome = NULL WHERE id = 3", "call 3: what came of it cannot be read"),
+    ],
+)
+def test_verify_tells_each_row_that_is_not_as_it_was_written(file: Path, statement: str, words: str) -> None:
+    """A changed request, a torn text, an answer that is none."""
+    filled(file)
+    spoil(file, statement)
+    (problem,) = verify(file)
+    assert str(problem).startswith(words)

@@ -1,0 +1,321 @@
+"""Several askers at once: tasks, loops, threads, stores and processes, and those that are gone."""
+
+from __future__ import annotations
+
+import asyncio
+import multiprocessing
+import os
+import pickle
+import signal
+import sqlite3
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from rubric import Grade, Judge, Ungraded
+from rubric.drivers.carrying import Room
+from rubric.errors import StoreError
+from rubric.exchanges import Failure, Reply, Usage
+from rubric.store import Store, stats, verify
+from rubric.store.ledgers import Busy, Kept, Ledger, Wanted, Yours
+from rubric.store.owners import Owner, Watch, here
+from rubric.store.schema import connect
+from tests.storing import PAID, Counted, agraded, carried, graded
+from tests.test_store_keys import ask
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """Return where a store may be made."""
+    return tmp_path / "replies.db"
+
+
+def states(file: Path) -> dict[str, int]:
+    """Return how many calls are in which state."""
+    return {str(name): int(number) for name, number in stats(file).states.items()}
+
+
+def wait_for(file: Path, state: str) -> None:
+    """Wait until a call is in *state*."""
+    deadline = time.monotonic() + 20
+    while state not in states(file):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def test_those_who_ask_at_once_share_one_request(file: Path) -> None:
+    """Ten tasks, one call; its price stands in one result alone."""
+    model = Counted(busy=0.05)
+
+    async def ten(store: Store) -> list[Grade | Ungraded]:
+        return await asyncio.gather(*(agraded(store, Judge(model)) for _ in range(10)))
+
+    with Store(file) as store:
+        results = asyncio.run(ten(store))
+    assert len(model.asks) == 1
+    assert sum((result.usage for result in results), Usage()) == PAID
+
+
+def test_one_who_stops_waiting_stops_nobody_else(file: Path) -> None:
+    """The first that asked is cancelled; the second gets the answer, and the bill."""
+    model = Counted(busy=0.1)
+
+    async def two(store: Store) -> Grade | Ungraded:
+        first = asyncio.create_task(agraded(store, Judge(model)))
+        second = asyncio.create_task(agraded(store, Judge(model)))
+        await asyncio.sleep(0.03)
+        first.cancel()
+        return await second
+
+    with Store(file) as store:
+        result = asyncio.run(two(store))
+    assert result.usage == PAID
+    assert len(model.asks) == 1
+    assert model.cancelled == 0
+
+
+@pytest.mark.parametrize("in_doubt", ["retry", "hold"])
+def test_a_request_that_nobody_waits_for_is_cancelled_and_in_doubt(file: Path, in_doubt: str) -> None:
+    """It had left; whether it is sent again is for the policy to say, in the same process too."""
+    model = Counted(busy=30)
+
+    async def stopped(store: Store) -> None:
+        task = asyncio.create_task(agraded(store, Judge(model)))
+        await model.asked.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert model.cancelled == 1
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+
+    with Store(file, in_doubt=in_doubt) as store:  # type: ignore[arg-type]
+        asyncio.run(stopped(store))
+        wait_for(file, "in_doubt")
+        model.busy = 0
+        result = graded(store, Judge(model))
+    assert isinstance(result, Grade if in_doubt == "retry" else Ungraded)
+    assert len(model.asks) == (2 if in_doubt == "retry" else 1)
+
+
+def test_what_waits_for_its_turn_is_not_in_doubt(file: Path) -> None:
+    """A request that never left is forgotten when it is cancelled."""
+
+    async def stopped(store: Store) -> None:
+        room = Room(asyncio.Semaphore(0), store.gate())
+        carry = store.carry(room.carry, gated=True)
+        task = asyncio.ensure_future(carry(ask(Judge(Counted()))))
+        await asyncio.to_thread(wait_for, file, "claimed")
+        task.cancel()
+        await asyncio.wait([task])
+
+    with Store(file, in_doubt="hold") as store:
+        asyncio.run(stopped(store))
+    assert states(file) == {}
+
+
+def test_a_request_that_was_turned_away_is_not_in_doubt_while_it_waits(file: Path) -> None:
+    """Between a 429 and the next attempt nothing is under way, and nothing has been paid for."""
+
+    async def stopped(store: Store) -> None:
+        model = Counted(lambda _: Failure("rate_limited", "slowly", retry_after=60))
+        task = asyncio.create_task(carried(store, ask(Judge(model))))
+        await model.asked.wait()
+        await asyncio.to_thread(wait_for, file, "claimed")
+        task.cancel()
+        await asyncio.wait([task])
+
+    with Store(file) as store:
+        asyncio.run(stopped(store))
+    assert states(file) == {}
+
+
+def test_two_stores_on_one_file_share_one_request(file: Path) -> None:
+    """The second waits for the first, and is served what that one paid for."""
+    model = Counted(busy=0.2)
+    results: list[Grade | Ungraded] = []
+
+    def work() -> None:
+        with Store(file) as store:
+            results.append(graded(store, Judge(model)))
+
+    threads = [threading.Thread(target=work) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(model.asks) == 1
+    assert sum((result.usage for result in results), Usage()) == PAID
+
+
+def test_one_store_serves_several_loops(file: Path) -> None:
+    """Threads with loops of their own share one store, and pay once."""
+    model = Counted(busy=0.1)
+    with Store(file) as store:
+        threads = [threading.Thread(target=graded, args=(store, Judge(model))) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert len(model.asks) == 1
+
+
+CHILD = textwrap.dedent(
+    """
+    import asyncio, sys
+    from rubric import Judge
+    from rubric.store import Store
+    from tests.storing import Counted, graded
+
+    class Telling(Counted):
+        __name__ = 'Counted'
+        async def answer(self, ask):
+            print("asked", flush=True)
+            return await Counted.answer(self, ask)
+
+    with Store(sys.argv[1]) as store:
+        result = graded(store, Judge(Telling(busy=float(sys.argv[2]))))
+        print(result.usage.calls, flush=True)
+    """
+)
+
+
+def child(file: Path, busy: float) -> subprocess.Popen[str]:
+    """Start a process that grades, and whose model is *busy* for so many seconds; return when that has been asked."""
+    command = [sys.executable, "-c", CHILD, str(file), str(busy)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "asked\n"
+    return process
+
+
+def test_two_processes_share_one_request(file: Path) -> None:
+    """What one of them has sent, the other waits for."""
+    model = Counted()
+    process = child(file, 0.5)
+    with Store(file) as store:
+        result = graded(store, Judge(model))
+    assert process.communicate(timeout=20)[0] == "1\n"
+    assert result.usage == Usage()
+    assert not model.asks
+
+
+def test_what_a_dead_process_had_sent_is_taken_over(file: Path) -> None:
+    """A process that waits for another one that is killed sends the request itself."""
+    process = child(file, 60)
+    killer = threading.Timer(0.3, process.kill)
+    killer.start()
+    with Store(file) as store:
+        result = graded(store, Judge(Counted()))
+        assert store.tally.resent == 1
+    process.communicate(timeout=20)
+    assert isinstance(result, Grade)
+    assert verify(file) == []
+
+
+def test_ctrl_c_leaves_a_store_that_goes_on(file: Path) -> None:
+    """SIGINT ends the process; its request is in doubt, and the next run sends it again."""
+    process = child(file, 60)
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=20)
+    assert states(file) == {"in_doubt": 1}
+    with Store(file) as store:
+        assert isinstance(graded(store, Judge(Counted())), Grade)
+    assert verify(file) == []
+
+
+def test_a_session_without_a_beat_is_gone_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where process ids say nothing, ten seconds of silence on our own clock do."""
+    now = 0.0
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    watch = Watch(1)
+    other = Owner(2, "another machine's container", os.getpid(), beat=7, is_open=True)
+    for now, expected in ((0.0, True), (9.0, True), (11.0, False)):  # noqa: B007 - the clock reads it
+        assert watch.is_there(other) == expected
+    assert watch.is_there(Owner(2, other.host, other.pid, beat=8, is_open=True))
+
+
+def test_a_closed_session_and_a_process_that_is_gone_are_told_at_once() -> None:
+    """Neither is waited for."""
+    process = subprocess.Popen([sys.executable, "-c", ""])
+    process.wait()
+    watch = Watch(1)
+    assert not watch.is_there(Owner(2, here(), os.getpid(), beat=1, is_open=False))
+    assert not watch.is_there(Owner(3, here(), process.pid, beat=1, is_open=True))
+
+
+def test_a_store_goes_to_another_process_by_its_name(file: Path) -> None:
+    """Pickled, it is opened anew where it arrives."""
+    with Store(file, in_doubt="hold") as store, pickle.loads(pickle.dumps(store)) as other:  # noqa: S301
+        assert repr(other) == repr(store)
+        graded(store, Judge(Counted()))
+        assert graded(other, Judge(Counted())).usage == Usage()
+
+
+def in_fork(store: Store) -> None:
+    """Grade in a forked child, and leave with the number of calls."""
+    os._exit(graded(store, Judge(Counted()), "Good evening!").usage.calls)
+
+
+@pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="there is no fork here")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_forked_child_opens_the_file_for_itself(file: Path) -> None:
+    """It has neither the thread nor the connection of its parent, and what it paid for is there for both."""
+    with Store(file) as store:
+        graded(store, Judge(Counted()))
+        process = multiprocessing.get_context("fork").Process(target=in_fork, args=(store,))
+        process.start()
+        process.join(20)
+        assert process.exitcode == 1
+        assert graded(store, Judge(Counted()), "Good evening!").usage == Usage()
+    assert verify(file) == []
+
+
+def test_a_closed_store_says_so(file: Path) -> None:
+    """Whoever asks it gets an error, not an answer that is not kept."""
+    store = Store(file)
+    store.close()
+    store.close()
+    with pytest.raises(StoreError, match=r"replies\.db: the store is closed"):
+        asyncio.run(carried(store, ask(Judge(Counted()))))
+
+
+def test_a_store_that_is_forgotten_is_closed(file: Path) -> None:
+    """Its thread ends, and so does its session."""
+    store = Store(file)
+    thread = store._clerk._thread
+    del store
+    thread.join(10)
+    assert not thread.is_alive()
+    connection = sqlite3.connect(file)
+    assert connection.execute("SELECT is_open FROM sessions").fetchall() == [(0,)]
+    connection.close()
+
+
+def test_one_who_comes_back_after_being_given_up_breaks_nothing(file: Path) -> None:
+    """A process that was taken for dead finishes: both replies are kept, one is served, and no call is lost."""
+    connection = connect(file, 5)
+    asleep, awake = Ledger(connection, "read-write", "retry"), Ledger(connection, "read-write", "retry")
+    wanted = Wanted("key", "text", "model", goes_on=False, leaves=True)
+    asleep.begin()
+    awake.begin()
+    first = asleep.claim(wanted)
+    connection.execute("UPDATE sessions SET is_open = 0 WHERE id = ?", (asleep.session,))
+    second = awake.claim(wanted)
+    assert isinstance(first, Yours)
+    assert isinstance(second, Yours)
+    asleep.stay(first.id)
+    asleep.finish(first.id, Failure("timeout", "too slow", in_doubt=True), "timeout")
+    assert isinstance(awake.claim(wanted), Busy)
+    asleep.finish(first.id, Reply("a"), None)
+    awake.finish(second.id, Reply("b"), None)
+    assert awake.claim(wanted) == Kept(Reply("b"))
+    rows = connection.execute("SELECT state FROM calls ORDER BY id").fetchall()
+    connection.close()
+    assert rows == [("replaced",), ("done",)]
