@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     )
     from rubric.criteria import Anchor, Criterion, When
     from rubric.drafting import agenerate, generate
+    from rubric.drivers.budgets import Amount, Budget
+    from rubric.drivers.limits import Limits
+    from rubric.drivers.progress import Progress
     from rubric.errors import (
         DefinitionError,
         DumpError,
@@ -35,18 +38,22 @@ if TYPE_CHECKING:
         ModelError,
         NoJudgeError,
         RubricError,
+        StoreError,
         UngradedError,
     )
     from rubric.exchanges import Ask, Failure, Reply, Usage
     from rubric.findings import Abstained, Evidence, NotApplicable, Scored, Unjudged
     from rubric.formats import dump, dumps, load, loads, schema
     from rubric.formats.suites import Converted, convert, dump_suite, dumps_suite, load_suite, loads_suite
+    from rubric.gradebooks import CriterionSummary, Grades, Summary
     from rubric.grades import Grade, Ungraded
     from rubric.grading.flow import flow
     from rubric.grading.planning import Plan
-    from rubric.judges import Judge, Jury, Model, Panel
+    from rubric.judges import Cascade, Judge, Jury, Model, Panel
     from rubric.rubrics import Rubric
     from rubric.scales import Boolean, Letter, Likert, UnitScale
+    from rubric.store import Store, Tally
+    from rubric.streams import AsyncGrading, Grading, agrade_many, grade_many
     from rubric.suites.agents import AgentTarget
     from rubric.suites.cases import Case
     from rubric.suites.chats import ModelTarget
@@ -80,6 +87,9 @@ _HOMES = {
     ),
     "criteria": ("Anchor", "Criterion", "When"),
     "drafting": ("agenerate", "generate"),
+    "drivers.budgets": ("Amount", "Budget"),
+    "drivers.limits": ("Limits",),
+    "drivers.progress": ("Progress",),
     "errors": (
         "DefinitionError",
         "DumpError",
@@ -87,18 +97,22 @@ _HOMES = {
         "ModelError",
         "NoJudgeError",
         "RubricError",
+        "StoreError",
         "UngradedError",
     ),
     "exchanges": ("Ask", "Failure", "Reply", "Usage"),
     "findings": ("Abstained", "Evidence", "NotApplicable", "Scored", "Unjudged"),
     "formats": ("dump", "dumps", "load", "loads", "schema"),
     "formats.suites": ("Converted", "convert", "dump_suite", "dumps_suite", "load_suite", "loads_suite"),
+    "gradebooks": ("CriterionSummary", "Grades", "Summary"),
     "grades": ("Grade", "Ungraded"),
     "grading.flow": ("flow",),
     "grading.planning": ("Plan",),
-    "judges": ("Judge", "Jury", "Model", "Panel"),
+    "judges": ("Cascade", "Judge", "Jury", "Model", "Panel"),
     "rubrics": ("Rubric",),
     "scales": ("Boolean", "Letter", "Likert", "UnitScale"),
+    "store": ("Store", "Tally"),
+    "streams": ("AsyncGrading", "Grading", "agrade_many", "grade_many"),
     "suites.agents": ("AgentTarget",),
     "suites.cases": ("Case",),
     "suites.chats": ("ModelTarget",),
@@ -117,11 +131,15 @@ _HOME = {name: home for home, names in _HOMES.items() for name in names}
 __all__ = [
     "Abstained",
     "AgentTarget",
+    "Amount",
     "Anchor",
     "Ask",
+    "AsyncGrading",
     "Boolean",
+    "Budget",
     "Calls",
     "Candidate",
+    "Cascade",
     "Case",
     "Choice",
     "Choices",
@@ -131,6 +149,7 @@ __all__ = [
     "ContainsAny",
     "Converted",
     "Criterion",
+    "CriterionSummary",
     "DecisionTree",
     "DeferError",
     "DefinitionError",
@@ -141,6 +160,8 @@ __all__ = [
     "Failure",
     "FitsSchema",
     "Grade",
+    "Grades",
+    "Grading",
     "HTTPServer",
     "Holds",
     "IsJSON",
@@ -150,6 +171,7 @@ __all__ = [
     "Letter",
     "Levels",
     "Likert",
+    "Limits",
     "LoadError",
     "Matches",
     "Message",
@@ -160,6 +182,7 @@ __all__ = [
     "NotApplicable",
     "Panel",
     "Plan",
+    "Progress",
     "Reply",
     "Report",
     "Response",
@@ -171,8 +194,12 @@ __all__ = [
     "Script",
     "StartsWith",
     "StdioServer",
+    "Store",
+    "StoreError",
     "Suite",
     "SuitePlan",
+    "Summary",
+    "Tally",
     "Target",
     "ToolCall",
     "Ungraded",
@@ -186,6 +213,7 @@ __all__ = [
     "YesNo",
     "agenerate",
     "agrade",
+    "agrade_many",
     "ask",
     "convert",
     "dump",
@@ -195,6 +223,7 @@ __all__ = [
     "flow",
     "generate",
     "grade",
+    "grade_many",
     "load",
     "load_suite",
     "loads",

@@ -5,20 +5,18 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import AsyncIterator, Iterator
-from typing import Protocol, Self
+from typing import Self
 
 from attrs import define, evolve, field, frozen
 
 from rubric import loops
 from rubric.drivers.attempts import Gate
 from rubric.drivers.budgets import Budget
-from rubric.drivers.carrying import Carry, Room
-from rubric.drivers.gates import gates
 from rubric.drivers.many import Stream
 from rubric.drivers.progress import OnProgress, Progress, reporting
 from rubric.drivers.pulling import pulling
 from rubric.drivers.running import run
-from rubric.errors import DefinitionError
+from rubric.errors import DefinitionError, StoreError
 from rubric.exchanges import Failure
 from rubric.findings import Unjudged
 from rubric.gradebooks import Grades
@@ -27,24 +25,17 @@ from rubric.grading.flow import check, flow
 from rubric.grading.scoring import unknown
 from rubric.judges import Bench, Judge
 from rubric.models.redacting import describe
+from rubric.routes import Route, Stored, route
 from rubric.rubrics import Rubric
+from rubric.shards import Placed
 from rubric.sources import Candidates, Source, as_candidate, source_of
-from rubric.validating import refuse
 from rubric.verbs import Judging, as_bench, as_rubric
 
-__all__ = ["AsyncGrading", "Grading", "Progress", "Storing", "agrade_many", "grade_many"]
+__all__ = ["AsyncGrading", "Grading", "Progress", "agrade_many", "grade_many"]
 
 Result = Grade | Ungraded
 
 CONCURRENCY = 64
-
-
-class Storing(Protocol):
-    """What keeps replies, and serves them again: a reply store."""
-
-    def carry(self, inner: Carry, /) -> Carry:
-        """Return what takes an ask to the store first, and to *inner* if it has no reply."""
-        ...
 
 
 def grade_many(
@@ -54,7 +45,7 @@ def grade_many(
     *,
     concurrency: int = CONCURRENCY,
     ordered: bool = True,
-    store: Storing | None = None,
+    store: Stored | None = None,
     budget: Budget | None = None,
     limits: Gate | None = None,
     progress: bool | OnProgress | None = None,
@@ -77,15 +68,16 @@ def grade_many(
         judge: As for `grade`.
         concurrency: How many candidates are graded, and how many requests are under way, at once.
         ordered: Whether results come in the order of the candidates, or as they are completed; `index` tells the place.
-        store: Keeps every reply, and serves what it has.
+        store: Keeps every reply, and serves what it has: a `Store`, or the path of one.
         budget: What may be spent; what it refuses is ungraded.
-        limits: How fast models may be asked.
+        limits: How fast models may be asked: `Limits`.
         progress: True shows it on standard error (a bar on a terminal, else lines), False does not, None only on a
             terminal; or a function that is called with a `Progress` after each result.
 
     Raises:
         DefinitionError: An argument that cannot be graded with, or a budget that cannot hold.
         NoJudgeError: No judge was given, and the environment names none.
+        StoreError: The store cannot be opened; or, from the stream, not written to: what cannot be kept is not sent.
 
     Example:
         >>> for result in grade_many(["We thank you for waiting.", "Go away."], "Says thank you", "offline"):
@@ -93,12 +85,10 @@ def grade_many(
         0 0.5
         1 0.0
     """
-    graded, bench = as_rubric(rubric), as_bench(judge)
-    carry = _carry(concurrency, store, gates(budget, limits))
-    job = _Job(source_of(candidates), graded, bench, carry, concurrency, ordered, progress)
-    if budget is not None:
-        budget.check(job.bench)
-    return Grading(job)
+    graded, bench = _checked(rubric, judge)
+    source = source_of(candidates)
+    way = route(concurrency=concurrency, store=store, budget=budget, limits=limits, bench=bench)
+    return Grading(_Job(source, graded, bench, way, concurrency, ordered, progress))
 
 
 def agrade_many(
@@ -108,7 +98,7 @@ def agrade_many(
     *,
     concurrency: int = CONCURRENCY,
     ordered: bool = True,
-    store: Storing | None = None,
+    store: Stored | None = None,
     budget: Budget | None = None,
     limits: Gate | None = None,
     progress: bool | OnProgress | None = None,
@@ -119,18 +109,16 @@ def agrade_many(
     Python closes an async iterator some time after its loop was left by `break`. Where nothing may be under way by the
     next line, use `async with agrade_many(...) as stream:` around the loop.
     """
-    graded, bench = as_rubric(rubric), as_bench(judge)
-    carry = _carry(concurrency, store, gates(budget, limits))
-    job = _Job(source_of(candidates), graded, bench, carry, concurrency, ordered, progress)
-    return AsyncGrading(job, budget)
+    graded, bench = _checked(rubric, judge)
+    source = source_of(candidates)
+    way = route(concurrency=concurrency, store=store, budget=budget, limits=limits)
+    return AsyncGrading(_Job(source, graded, bench, way, concurrency, ordered, progress), budget)
 
 
-def _carry(concurrency: int, store: Storing | None, gate: Gate | None) -> Carry:
-    """Return how asks get to their models: by the store, so many at once, each request through the gate."""
-    if isinstance(concurrency, bool) or not isinstance(concurrency, int) or concurrency < 1:
-        raise refuse("concurrency", concurrency, "a whole number of at least 1")
-    carry: Carry = Room(asyncio.Semaphore(concurrency), gate).carry
-    return carry if store is None else store.carry(carry)
+def _checked(rubric: Rubric | str, judge: Judging | None) -> tuple[Rubric, Bench]:
+    graded = as_rubric(rubric)
+    check(graded)
+    return graded, as_bench(judge)
 
 
 @frozen
@@ -140,22 +128,23 @@ class _Job:
     source: Source
     rubric: Rubric
     bench: Bench
-    carry: Carry
+    route: Route
     concurrency: int
     ordered: bool
     progress: bool | OnProgress | None
-
-    def __attrs_post_init__(self) -> None:
-        check(self.rubric)
 
     def stream(self) -> Stream[Result]:
         pull = pulling(self.source.items, is_held=self.source.is_held)
         return Stream(pull, self.grade, self.concurrency, self.concurrency, self.ordered)
 
     async def grade(self, index: int, item: object) -> Result:
-        """Return what *item* comes to; nothing is raised but cancellations and interrupts."""
+        """Return what *item* comes to; nothing is raised but what ends the stream."""
+        if isinstance(item, Placed):
+            index, item = item.index, item.item
         try:
-            result = await run(flow(as_candidate(item), self.rubric, self.bench), carry=self.carry)
+            result = await run(flow(as_candidate(item), self.rubric, self.bench), carry=self.route.carry)
+        except StoreError:  # what cannot be kept ends the stream: it would be paid for again
+            raise
         except Exception as error:  # noqa: BLE001 - a condition of the user's own may raise anything
             return self._ungraded(index, error)
         return evolve(result, index=index)
@@ -229,6 +218,7 @@ class Grading:
             loops.run(closing)
         except RuntimeError:  # on the background loop itself, which cannot wait
             self._stream.abandon()
+        self._job.route.close()
 
     def __enter__(self) -> Self:
         return self
@@ -262,7 +252,7 @@ class AsyncGrading:
                         tell(result)
                         yield result
         finally:
-            await stream.aclose()
+            await self.aclose()
 
     async def collect(self) -> Grades:
         """Read the stream to its end like `Grading.collect`."""
@@ -280,6 +270,7 @@ class AsyncGrading:
         """Stop: what is under way is cancelled, and waited for."""
         if self._stream is not None:
             await self._stream.aclose()
+            await asyncio.to_thread(self._job.route.close)
 
     async def __aenter__(self) -> Self:
         return self

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable
 from typing import Any
 
 from rubric import loops
 from rubric.candidates import Candidate
+from rubric.drivers.attempts import Gate
+from rubric.drivers.budgets import Budget
 from rubric.drivers.running import run
 from rubric.errors import UngradedError
 from rubric.grades import Grade, Ungraded
@@ -14,6 +17,7 @@ from rubric.grading.flow import flow
 from rubric.grading.planning import Plan, plan_one
 from rubric.judges import Bench, Cascade, Function, Judge, Jury, Model, Panel, as_judge
 from rubric.models import count_tokens, default_judge, price
+from rubric.routes import Stored, route
 from rubric.rubrics import Rubric
 from rubric.validating import refuse
 
@@ -23,7 +27,15 @@ Judging = Judge | Jury | Panel | Cascade | Model | Function | str | Iterable[Any
 """Whatever can stand for a judge: one, a jury, a panel, a cascade, a model name, a function, a list (a panel)."""
 
 
-def grade(candidate: Candidate | str, rubric: Rubric | str, judge: Judging | None = None) -> Grade:
+def grade(
+    candidate: Candidate | str,
+    rubric: Rubric | str,
+    judge: Judging | None = None,
+    *,
+    store: Stored | None = None,
+    budget: Budget | None = None,
+    limits: Gate | None = None,
+) -> Grade:
     """
     Grade *candidate* against *rubric* and return a `Grade`, with one finding for each criterion.
 
@@ -34,22 +46,40 @@ def grade(candidate: Candidate | str, rubric: Rubric | str, judge: Judging | Non
         rubric: What it is graded against; a text is a free-form rubric.
         judge: Who judges. A model name stands for a judge of that model, a list for a panel. Left out, the
             environment's API keys name one.
+        store: Keeps every reply, and serves what it has: a `Store`, or the path of one.
+        budget: What may be spent; grades that are given the same object share it.
+        limits: How fast models may be asked: `Limits`, shared like a budget.
 
     Raises:
         UngradedError: Something could not be judged; its `result` says what, and how the score could have come out.
         DefinitionError: An argument that cannot be graded with.
         NoJudgeError: No judge was given, and the environment names none.
+        StoreError: The store cannot be opened, or not written to.
     """
-    return whole(loops.run(_result(candidate, rubric, judge)))
+    return whole(loops.run(_result(candidate, rubric, judge, store=store, budget=budget, limits=limits)))
 
 
-async def agrade(candidate: Candidate | str, rubric: Rubric | str, judge: Judging | None = None) -> Grade:
+async def agrade(
+    candidate: Candidate | str,
+    rubric: Rubric | str,
+    judge: Judging | None = None,
+    *,
+    store: Stored | None = None,
+    budget: Budget | None = None,
+    limits: Gate | None = None,
+) -> Grade:
     """Grade *candidate* like `grade`, without holding up the event loop."""
-    return whole(await _result(candidate, rubric, judge))
+    return whole(await _result(candidate, rubric, judge, store=store, budget=budget, limits=limits))
 
 
-async def _result(candidate: Candidate | str, rubric: Rubric | str, judge: Judging | None) -> Grade | Ungraded:
-    return await run(flow(Candidate.of(candidate), as_rubric(rubric), as_bench(judge)))
+async def _result(
+    candidate: Candidate | str, rubric: Rubric | str, judge: Judging | None, **way: Any
+) -> Grade | Ungraded:
+    steps = flow(Candidate.of(candidate), as_rubric(rubric), bench := as_bench(judge))
+    if all(means is None for means in way.values()):
+        return await run(steps)
+    with await asyncio.to_thread(route, **way, bench=bench) as opened:
+        return await run(steps, carry=opened.carry)
 
 
 def whole(result: Grade | Ungraded) -> Grade:

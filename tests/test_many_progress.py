@@ -6,6 +6,7 @@ import asyncio
 import io
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 import pytest
 
@@ -182,23 +183,10 @@ def test_no_gates_are_none(log: list[str]) -> None:
     assert gates(None, post) is post
 
 
-def test_every_request_passes_the_limits(log: list[str]) -> None:
-    """`grade_many` sends all requests through the gates that it is given, a store first."""
-    served: list[str] = []
-
-    class Half:
-        """A store that has every second reply."""
-
-        def carry(self, inner):  # type: ignore[no-untyped-def]
-            async def carry(ask: Ask) -> Reply | Failure:
-                if ask.candidate == "known":
-                    served.append(ask.candidate)
-                    return Reply('{"reason": "", "verdict": true}', usage=Usage())
-                outcome: Reply | Failure = await inner(ask)
-                return outcome
-
-            return carry
-
-    results = list(grade_many(["known", "new"], POLITE, instant(), store=Half(), limits=Post("a", log)))
+def test_every_request_passes_the_limits(log: list[str], tmp_path: Path) -> None:
+    """`grade_many` sends all requests through the gates that it is given; what a store has is no request."""
+    store = tmp_path / "replies.db"
+    grade_many(["known"], POLITE, instant(), store=store).collect()
+    results = grade_many(["known", "new"], POLITE, instant(), store=store, limits=Post("a", log)).collect()
     assert [(result.passed, result.usage.calls) for result in results] == [(True, 0), (True, 1)]
     assert log == ["a in", "a told Reply", "a out"]

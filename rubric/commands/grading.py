@@ -141,18 +141,18 @@ def plan(files: Sequence[str], form: str, **given: Any) -> None:
 @click.argument("files", nargs=-1, required=True, metavar="FILE...", type=click.Path(allow_dash=True))
 @GRADING
 @RUNNING
-def grade(files: Sequence[str], form: str, **given: Any) -> None:
+def grade(files: Sequence[str], form: str, store: str | None, **given: Any) -> None:
     """
     Grade a text against a rubric, or every case of suites.
 
     FILE is a rubric, followed by the file of a candidate (- is standard input); or FILE... are suites, of any of the
     formats that `validate` knows.
     """
-    running = Running(form=form, **{name: given.pop(name) for name in SUITES_ONLY})
+    running = Running(form=form, store=store, **{name: given.pop(name) for name in SUITES_ONLY})
     said = Given(**given)
     if _is_candidate(files, said):
         refuse_given(SUITES_ONLY | ANSWERING, "is for suites; here is one rubric and one candidate")
-        sys.exit(_grade_candidate(files, said, form))
+        sys.exit(_grade_candidate(files, said, form, store))
     refuse_given(ABOUT_A_CANDIDATE, OF_CASES)
     earlier = running.earlier()
     report = running.run(said.suites(files), files, judge_of(said.judges), said.answerer())
@@ -168,14 +168,14 @@ def _is_candidate(files: Sequence[str], said: Given) -> bool:
     return len(files) > 1 or said.target is None
 
 
-def _grade_candidate(files: Sequence[str], said: Given, form: str) -> int:
+def _grade_candidate(files: Sequence[str], said: Given, form: str, store: str | None) -> int:
     rubric = said.rubric(files[0])
     if len(files) == 1:
         message = f"{files[0]} is a rubric; name the file of the candidate too, or a --target that answers"
         raise click.UsageError(message)
     output = _open(files[1])
     try:
-        result = grade_candidate(said.candidate(output), rubric, judge_of(said.judges))
+        result = grade_candidate(said.candidate(output), rubric, judge_of(said.judges), store=store)
     except UngradedError as problem:
         _print_result(problem.result, form)
         raise

@@ -34,6 +34,7 @@ RUNNING = options(
     click.option("--reporter", type=click.Choice(sorted(REPORTERS)), help="How a suite's report is written."),
     click.option("--out", type=click.Path(), metavar="FILE", help="Where it goes; the ending names a reporter."),
     click.option("--max-cost", type=float, metavar="DOLLARS", help="What the judges of all suites may cost."),
+    click.option("--store", type=click.Path(), metavar="FILE", help="Keeps every reply, and serves what it has."),
     click.option("--deferred", type=click.Choice(DEFERRED), default="error", help="What cases count as that wait."),
     click.option("--allow-scripts", is_flag=True, help="Run the programs that a suite names as graders."),
     click.option("--baseline", type=click.Path(), metavar="FILE", help="An earlier report (json) to compare with."),
@@ -55,6 +56,7 @@ class Running:
     allow_scripts: bool
     baseline: str | None
     largest_drop: float | None
+    store: str | None
     form: str
 
     def earlier(self) -> Report | None:
@@ -104,6 +106,7 @@ class Running:
                         deferred=self.deferred,
                         allow_scripts=self.allow_scripts,
                         max_cost=self._left(reports),
+                        store=self.store,
                         on_row=on_row,
                     )
             except KeyboardInterrupt:

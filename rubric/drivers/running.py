@@ -20,7 +20,8 @@ async def run(
     """
     Return what *steps* come to, with each ask answered by the model of its judge.
 
-    Cancelled, it cancels the asks that are under way and waits for them.
+    Cancelled, it cancels the asks that are under way and waits for them; so it does when *carry* raises, such as a
+    `StoreError`.
 
     Args:
         steps: What yields asks and is sent what came of them.
@@ -43,8 +44,11 @@ async def run(
 async def _carried(carry: Carry, batch: Batch) -> Got:
     if len(batch) == 1:
         return (await carry(batch[0]),)
-    async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(_one(carry, ask)) for ask in batch]
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(_one(carry, ask)) for ask in batch]
+    except BaseExceptionGroup as errors:
+        raise errors.exceptions[0] from None
     return tuple(task.result() for task in tasks)
 
 

@@ -93,6 +93,8 @@ async def settled(future: Future[T]) -> T:
         return await asyncio.shield(waiting)
     except asyncio.CancelledError:
         await asyncio.wait([waiting])
+        if not waiting.cancelled():
+            waiting.exception()  # asked for, so that nobody logs that it was not
         raise
 
 

@@ -9,7 +9,8 @@ from typing import Any, TypeVar
 from attrs import evolve
 
 from rubric.candidates import Candidate
-from rubric.drivers.running import Room, run
+from rubric.drivers.carrying import Carry
+from rubric.drivers.running import run
 from rubric.exchanges import Usage
 from rubric.findings import Finding
 from rubric.grades import Grade, Ungraded, conclude, conclude_votes
@@ -25,7 +26,7 @@ __all__ = ["graded", "share", "side_by_side"]
 T = TypeVar("T")
 
 
-async def graded(candidate: Candidate, rubric: Rubric, assigned: Assigned, room: Room) -> Grade | Ungraded:
+async def graded(candidate: Candidate, rubric: Rubric, assigned: Assigned, carry: Carry) -> Grade | Ungraded:
     """
     Return what *candidate* comes to, with each criterion judged by the one whom it is *assigned* to.
 
@@ -35,9 +36,9 @@ async def graded(candidate: Candidate, rubric: Rubric, assigned: Assigned, room:
     groups = assigned.groups(rubric)
     said_nothing = rubric.degenerate != "judge" and why_degenerate(candidate)
     if said_nothing or len(groups) <= 1:
-        return await run(flow(candidate, rubric, groups[0][0] if groups else assigned.bench), room=room)
+        return await run(flow(candidate, rubric, groups[0][0] if groups else assigned.bench), carry=carry)
     results = await side_by_side(
-        run(flow(candidate, share(rubric, ids), unhurried(bench)), room=room) for bench, ids in groups
+        run(flow(candidate, share(rubric, ids), unhurried(bench)), carry=carry) for bench, ids in groups
     )
     others = {finding.id: finding for result in results[1:] for finding in result.findings}
     merged = _merged(rubric, groups[0][0], results[0], others)

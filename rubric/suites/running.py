@@ -11,12 +11,14 @@ from typing import Any
 from attrs import evolve, frozen
 
 from rubric.candidates import Candidate
+from rubric.drivers.attempts import Gate
 from rubric.drivers.budgets import Budget
-from rubric.drivers.running import CONCURRENCY, Room
-from rubric.errors import DefinitionError, ModelError
+from rubric.drivers.carrying import CONCURRENCY
+from rubric.errors import DefinitionError, ModelError, StoreError
 from rubric.exchanges import Failure, Usage
 from rubric.judges import Bench, as_judge
 from rubric.models.redacting import describe
+from rubric.routes import Route, Stored, route
 from rubric.suites.benches import Assigned, assign
 from rubric.suites.callables import Targeting, as_target
 from rubric.suites.cases import Case
@@ -46,6 +48,8 @@ async def run_suite(
     allow_scripts: bool = False,
     concurrency: int = 8,
     max_cost: float | None = None,
+    store: Stored | None = None,
+    limits: Gate | None = None,
     on_row: OnRow | None = None,
 ) -> Report:
     """
@@ -59,15 +63,12 @@ async def run_suite(
     began = time.monotonic()
     if max_cost is not None:
         check_number("max_cost", max_cost, 0, float("inf"))
-    run = Run(
-        suite,
-        None if judge is None else as_judge(judge),
-        None if target is None else as_target(target),
-        allow_scripts,
-        Room(asyncio.Semaphore(max(CONCURRENCY, concurrency)), None if max_cost is None else Budget(cost=max_cost)),
-        Budget(cost=max_cost),
-    )
-    rows = await run.rows(await asyncio.to_thread(run.prospects), concurrency, on_row)
+    bench = None if judge is None else as_judge(judge)
+    making = None if target is None else as_target(target)
+    asked = None if max_cost is None else Budget(cost=max_cost)
+    with route(concurrency=max(CONCURRENCY, concurrency), store=store, budget=asked, limits=limits) as way:
+        run = Run(suite, bench, making, allow_scripts, way, asked, Budget(cost=max_cost))
+        rows = await run.rows(await asyncio.to_thread(run.prospects), concurrency, on_row)
     warnings = tuple(clean(str(problem)) for problem in suite.warnings)
     return evolve(report, rows=rows, warnings=warnings, duration=time.monotonic() - began)
 
@@ -97,7 +98,8 @@ class Run:
     One run of a *suite*, with the *judge* and the *target* that the caller has given.
 
     Args:
-        room: Its gate is the budget that every request passes.
+        route: How asks get to the judges.
+        asked: The budget that every request passes on it; None for none.
         budget: The same for whole cases, by what is planned: better none of a case than a part of it.
     """
 
@@ -105,7 +107,8 @@ class Run:
     judge: Bench | None
     target: Target | None
     allow_scripts: bool
-    room: Room
+    route: Route
+    asked: Budget | None
     budget: Budget
 
     def prospects(self) -> list[Prospect]:
@@ -152,7 +155,7 @@ class Run:
         return tuple(done[index] for index in range(len(done)))
 
     async def row(self, prospect: Prospect) -> Row:
-        """Return what becomes of a case; nothing is raised but cancellations and interrupts."""
+        """Return what becomes of a case; nothing is raised but what ends the run."""
         case = prospect.case
         try:
             response = await self._response(prospect)
@@ -160,10 +163,12 @@ class Run:
             return deferred_row(case, str(reason))
         except Exception as error:  # noqa: BLE001 - a target of the user's own may raise anything
             failure = _failure_of(error)
-            self._charge(failure.usage, self.budget, self.room.gate)
+            self._charge(failure.usage, self.budget, self.asked)
             return row_of(case, ungraded(case, failure))
         try:
             row = await self._judged(prospect, response.candidate)
+        except StoreError:  # what cannot be kept ends the run: it would be paid for again
+            raise
         except Exception as error:  # noqa: BLE001 - as may a condition
             row = row_of(case, ungraded(case, _failure_of(error)), response.candidate)
         warnings = (*(clean(warning) for warning in response.warnings), *row.warnings)
@@ -183,16 +188,16 @@ class Run:
         self.budget.refuse_beyond(prospect.worst or 0.0)
         assert self.target is not None  # noqa: S101 - else the case is deferred
         response = Response.of(await self.target.respond(case))
-        self._charge(response.usage, self.budget, self.room.gate)
+        self._charge(response.usage, self.budget, self.asked)
         if isinstance(response.candidate, Candidate):
             return response
         message = f"{self.target!r} returned {type(response.candidate).__name__}, expected a Candidate"
         raise TypeError(message)
 
-    def _charge(self, usage: Usage, *budgets: object) -> None:
+    def _charge(self, usage: Usage, *budgets: Budget | None) -> None:
         """Charge what was spent by others than judges, whom no budget holds back."""
         for budget in budgets:
-            if isinstance(budget, Budget):
+            if budget is not None:
                 budget.charge(usage)
 
     async def _judged(self, prospect: Prospect, candidate: Candidate) -> Row:
@@ -202,8 +207,8 @@ class Run:
             worst = await asyncio.to_thread(self._worst, case, assigned, candidate)
         async with self.budget.holding(worst or 0.0) as settle:
             found = await settled(case, candidate) if self.allow_scripts else Settled(case.rubric)
-            self._charge(found.usage, self.room.gate)
-            result = restored(await graded(candidate, found.rubric, assigned, self.room), case.rubric)
+            self._charge(found.usage, self.asked)
+            result = restored(await graded(candidate, found.rubric, assigned, self.route.carry), case.rubric)
             usage = result.usage + found.usage
             settle(usage)
         return evolve(row_of(case, result, candidate, judge=assigned.name(case.rubric)), usage=usage)

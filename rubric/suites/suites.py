@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     from attrs import Attribute
 
+    from rubric.drivers.attempts import Gate
+    from rubric.routes import Stored
     from rubric.suites.callables import Targeting
     from rubric.suites.planning import SuitePlan
     from rubric.suites.reports import Deferred, Report
@@ -125,6 +127,8 @@ class Suite:
         allow_scripts: bool = False,
         concurrency: int = 8,
         max_cost: float | None = None,
+        store: Stored | None = None,
+        limits: Gate | None = None,
         on_row: OnRow | None = None,
     ) -> Report:
         """
@@ -143,6 +147,8 @@ class Suite:
             concurrency: How many cases are under way at once.
             max_cost: US dollars for the judges, never overspent. A case whose planned cost does not fit into what is
                 left is ungraded, and so is one whose retries and re-asks do not fit.
+            store: Keeps every reply of the judges, and serves what it has: a `Store`, or the path of one.
+            limits: How fast the judges' models may be asked: `Limits`.
             on_row: Is called with each row as soon as its case is through.
 
         Raises:
@@ -158,6 +164,8 @@ class Suite:
                 allow_scripts=allow_scripts,
                 concurrency=concurrency,
                 max_cost=max_cost,
+                store=store,
+                limits=limits,
                 on_row=on_row,
             )
         )
@@ -171,6 +179,8 @@ class Suite:
         allow_scripts: bool = False,
         concurrency: int = 8,
         max_cost: float | None = None,
+        store: Stored | None = None,
+        limits: Gate | None = None,
         on_row: OnRow | None = None,
     ) -> Report:
         """Grade every case like `run`, without holding up the event loop."""
@@ -184,6 +194,8 @@ class Suite:
             allow_scripts=allow_scripts,
             concurrency=concurrency,
             max_cost=max_cost,
+            store=store,
+            limits=limits,
             on_row=on_row,
         )
 

@@ -1,0 +1,174 @@
+"""`store=`, `budget=` and `limits=` of the verbs and of suites: what an ask passes on its way, and in which order."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rubric import (
+    Budget,
+    Case,
+    DefinitionError,
+    Grade,
+    Judge,
+    Jury,
+    Limits,
+    Panel,
+    Rubric,
+    Store,
+    StoreError,
+    Suite,
+    Ungraded,
+    agrade,
+    agrade_many,
+    grade,
+    grade_many,
+)
+from tests.storing import POLITE, Counted
+
+TEXTS = [f"Good morning, number {n}!" for n in range(20)]
+
+
+def states(path: Path) -> dict[str, int]:
+    with closing(sqlite3.connect(path)) as connection:
+        return dict(connection.execute("SELECT state, count(*) FROM calls GROUP BY state").fetchall())
+
+
+def test_what_has_been_graded_with_a_store_is_not_asked_again(tmp_path: Path) -> None:
+    """Given the path of a store, the second run gets the same results without a call, and shows none as spent."""
+    model = Counted()
+    first = grade_many(TEXTS, POLITE, Judge(model), store=tmp_path / "replies.db").collect()
+    second = grade_many(TEXTS, POLITE, Judge(model), store=tmp_path / "replies.db").collect()
+    assert len(model.asks) == len(TEXTS)
+    assert [result.to_dict()["score"] for result in first] == [result.to_dict()["score"] for result in second]
+    assert sum(result.usage.calls for result in second) == 0
+
+
+def test_a_single_grade_takes_a_store_a_budget_and_limits(tmp_path: Path) -> None:
+    """Both verbs for one candidate take what the verbs for many take."""
+    model, path, budget = Counted(), tmp_path / "replies.db", Budget(calls=5)
+    one = grade(TEXTS[0], POLITE, Judge(model), store=path, budget=budget, limits=Limits(rpm=100))
+    again = asyncio.run(agrade(TEXTS[0], POLITE, Judge(model), store=path, budget=budget, limits=Limits(rpm=100)))
+    assert (one.usage.calls, again.usage.calls, budget.spent.calls, len(model.asks)) == (1, 0, 1, 1)
+
+
+def test_a_suite_takes_a_store_and_limits(tmp_path: Path) -> None:
+    """A suite that runs twice over one store asks its judges once."""
+    model = Counted()
+    suite = Suite("mornings", [Case(f"case-{n}", POLITE, output=text) for n, text in enumerate(TEXTS)])
+    reports = [suite.run(Judge(model), store=tmp_path / "replies.db", limits=Limits(concurrency=2)) for _ in range(2)]
+    assert len(model.asks) == len(TEXTS)
+    assert [report.usage.calls for report in reports] == [len(TEXTS), 0]
+
+
+def test_a_store_that_was_opened_for_a_stream_is_closed_with_it(tmp_path: Path) -> None:
+    """Once the loop is left, no session of the store is open, and nothing in it is in doubt."""
+    path = tmp_path / "replies.db"
+    for _ in grade_many(TEXTS, POLITE, Judge(Counted()), store=path):
+        break
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("SELECT sum(is_open) FROM sessions").fetchone() == (0,)
+    assert set(states(path)) <= {"done", "in_doubt"}
+
+
+def test_a_store_that_was_given_stays_open(tmp_path: Path) -> None:
+    """A store of the caller's own is closed by the caller."""
+    with Store(tmp_path / "replies.db") as store:
+        grade_many(TEXTS[:2], POLITE, Judge(Counted()), store=store).collect()
+        assert grade(TEXTS[0], POLITE, Judge(Counted()), store=store).usage.calls == 0
+
+
+def test_a_store_that_cannot_be_written_to_ends_the_stream(tmp_path: Path) -> None:
+    """Results that were made come out, then the error that names the file: nothing more is asked or lost in silence."""
+    path, model, seen = tmp_path / "replies.db", Counted(), []
+    rubric = Rubric().expects("One").expects("Two").expects("Three")
+    with Store(path, patience=0.05) as store, closing(sqlite3.connect(path, isolation_level=None)) as other:
+        with pytest.raises(StoreError, match=r"replies\.db"):  # noqa: PT012 - it is the loop that raises
+            for result in grade_many(TEXTS, rubric, Judge(model), store=store, concurrency=1):
+                seen.append(result)
+                if len(seen) == 3:
+                    other.execute("BEGIN EXCLUSIVE")
+        other.execute("ROLLBACK")
+    assert all(isinstance(result, Grade) for result in seen)
+    assert 3 <= len(seen) < len(TEXTS)
+
+
+def test_a_store_that_cannot_be_written_to_ends_an_async_stream_and_a_suite(tmp_path: Path) -> None:
+    """The error comes as it is, not wrapped into a group."""
+    path = tmp_path / "replies.db"
+    suite = Suite("mornings", [Case(f"case-{n}", POLITE, output=text) for n, text in enumerate(TEXTS)])
+    rubric = Rubric().expects("One").expects("Two")
+    with Store(path, patience=0.05) as store, closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN EXCLUSIVE")
+        with pytest.raises(StoreError):
+            asyncio.run(agrade_many(TEXTS, rubric, Judge(Counted()), store=store).collect())
+        with pytest.raises(StoreError):
+            suite.run(Judge(Counted()), store=store)
+        other.execute("ROLLBACK")
+
+
+def test_what_waits_for_a_limit_is_not_in_doubt(tmp_path: Path) -> None:
+    """Only a request that has left is in doubt when its run is cut off."""
+    path = tmp_path / "replies.db"
+
+    async def cut() -> None:
+        model = Counted(busy=60)
+        stream = agrade_many(TEXTS, POLITE, Judge(model), store=path, limits=Limits(concurrency=3))
+        reading = asyncio.create_task(stream.collect())
+        await model.asked.wait()
+        await asyncio.sleep(0.05)
+        reading.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await reading
+
+    asyncio.run(cut())
+    assert states(path) == {"in_doubt": 3}
+
+
+def test_equal_judges_of_a_panel_have_a_stored_reply_each(tmp_path: Path) -> None:
+    """One reply never stands for two votes, whoever casts them."""
+    model, path = Counted(), tmp_path / "replies.db"
+    judge = Judge(model)
+    bench = Panel([judge, Jury(judge, 3), judge])
+    for _ in range(2):
+        grade(TEXTS[0], POLITE, bench, store=path)
+    assert len(model.asks) == 5
+
+
+def test_a_budget_holds_before_the_store_and_over_it(tmp_path: Path) -> None:
+    """What a budget refuses is not kept; what is stored costs nothing of it."""
+    model, path = Counted(), tmp_path / "replies.db"
+    first = grade_many(TEXTS, POLITE, Judge(model), store=path, budget=Budget(calls=8)).collect()
+    second = grade_many(TEXTS, POLITE, Judge(model), store=path, budget=Budget(calls=12)).collect()
+    refused = [result for result in first if isinstance(result, Ungraded)]
+    assert {failure.kind for result in refused for failure in result.failures} == {"budget"}
+    assert (len(refused), len(second.ungraded), len(model.asks)) == (12, 0, 20)
+    assert states(path) == {"done": 20}
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"store": 1}, "store: expected a Store"),
+        ({"budget": 5.0}, "budget: expected a Budget"),
+        ({"limits": 500}, "limits: expected Limits"),
+    ],
+)
+def test_means_of_another_kind_are_refused(given: dict[str, Any], message: str) -> None:
+    """A number is no budget, and the error says what is one."""
+    with pytest.raises(DefinitionError, match=message):
+        grade_many(TEXTS, POLITE, "offline", **given)
+    with pytest.raises(DefinitionError, match=message):
+        grade(TEXTS[0], POLITE, "offline", **given)
+
+
+def test_a_budget_that_cannot_hold_is_refused_before_anything_is_opened(tmp_path: Path) -> None:
+    """A cap in dollars on a judge without a price leaves no file behind."""
+    with pytest.raises(DefinitionError, match="price"):
+        grade_many(TEXTS, POLITE, Judge(Counted()), store=tmp_path / "replies.db", budget=Budget(cost=1))
+    assert not list(tmp_path.iterdir())
