@@ -76,11 +76,16 @@ def _params(_: Any, attribute: Attribute[Any], value: Mapping[str, Any]) -> None
             raise DefinitionError(f"{attribute.name}.{name}", f"this is set by {_OWNED[name]}")
 
 
-def _named(judge: Judge, attribute: Attribute[Any], value: str) -> None:
-    if value == "http" and (judge.model == "offline" or not isinstance(judge.model, str)):
-        raise DefinitionError(attribute.name, "'http' is a way to ask a model that is named, which this judge's is not")
+def _via(judge: Judge, attribute: Attribute[Any], value: str) -> None:
+    if not isinstance(value, str) or not (value in ("litellm", "http") or value.startswith(_SCHEMES)):
+        raise refuse(attribute.name, value, "'litellm', 'http', or the address of a server: http://..., https://...")
+    if value != "litellm" and (judge.model == "offline" or not isinstance(judge.model, str)):
+        raise DefinitionError(attribute.name, f"{value!r} is a way to a model that has a name, which this one has not")
+    if value.startswith(_SCHEMES) and {"api_base", "base_url"} & {*judge.params}:
+        raise DefinitionError(attribute.name, "the address stands in params as well; give it once")
 
 
+_SCHEMES = ("http://", "https://")
 _WRITTEN_PRECISION = 0.005
 _SECRET = re.compile("key|token|secret|password|credential|headers", re.IGNORECASE)
 
@@ -113,7 +118,8 @@ class Judge(Shown):
         via: How a model name is asked. `litellm`: any vendor, through LiteLLM. `http`: straight over HTTP, for OpenAI
             and for servers of its chat completions protocol, at a fraction of the CPU time. The server's address is
             `params={"api_base": ...}`, or OPENAI_BASE_URL, or OpenAI's own; the name is the server's name of the model,
-            after `openai/` if it begins so. The cost is unknown.
+            after `openai/` if it begins so. The cost is unknown. An address (`"http://localhost:8000/v1"`) is short for
+            `http` with that `api_base`.
 
     Raises:
         DefinitionError: A value that no judge can have.
@@ -137,9 +143,12 @@ class Judge(Shown):
     logprobs: bool = field(default=False, kw_only=True, validator=flag)
     speculate: bool = field(default=False, kw_only=True, validator=flag)
     params: FrozenMap = field(factory=FrozenMap, kw_only=True, converter=_as_params, validator=_params)
-    via: Literal["litellm", "http"] = field(
-        default="litellm", kw_only=True, validator=[one_of("litellm", "http"), _named]
-    )
+    via: str = field(default="litellm", kw_only=True, validator=_via)
+
+    def __attrs_post_init__(self) -> None:
+        if self.via.startswith(_SCHEMES):
+            object.__setattr__(self, "params", FrozenMap({**self.params, "api_base": self.via}))
+            object.__setattr__(self, "via", "http")
 
     def __repr__(self) -> str:
         """Return what one would type, without the secrets."""

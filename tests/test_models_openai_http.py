@@ -18,6 +18,7 @@ from rubric.formats.unstructuring import write
 from rubric.judges import Judge
 from rubric.mappings import thaw
 from rubric.models import LiteLLMModel, model_of
+from rubric.models.endpoints import endpoint_of
 from rubric.models.openai_http import OpenAIHTTPModel
 from tests.sendables import KEY, NONCE, RECENT, VERDICT, openai_ask
 from tests.servers import Endpoint, Server
@@ -268,7 +269,17 @@ def test_a_judge_says_how_it_is_asked() -> None:
         with pytest.raises(DefinitionError, match="via"):
             Judge(model, via="http")  # type: ignore[arg-type]  # that is the point
     with pytest.raises(DefinitionError, match="via"):
-        Judge("mine", via="https")  # type: ignore[arg-type]
+        Judge("mine", via="https")
+    with pytest.raises(DefinitionError, match="via"):
+        Judge("mine", via="http://localhost:8000/v1", params={"api_base": "http://localhost:9000/v1"})
+
+
+def test_an_address_is_a_way_to_ask() -> None:
+    """Given an address, a judge goes straight there; it is the same judge as with `api_base` and `http`."""
+    short = Judge("mine", via="http://localhost:8000/v1", seed=1)
+    assert short == Judge("mine", via="http", params={"api_base": "http://localhost:8000/v1"}, seed=1)
+    assert evolve(short, seed=2).via == "http"
+    assert endpoint_of(short).url == "http://localhost:8000/v1/chat/completions"
 
 
 def test_no_file_says_how_a_judge_is_asked() -> None:
