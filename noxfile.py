@@ -116,6 +116,27 @@ def properties(session: nox.Session) -> None:
     session.run("pytest", "-n", "2", "--hypothesis-profile=long", *session.posargs)
 
 
+PEERS = {
+    "autorubric": ["autorubric==1.6.1", "litellm==1.106.2"],
+    "deepeval": ["deepeval==4.3.1", "openai==3.52.0"],
+    "inspect": ["inspect-ai==0.3.285", "openai==3.52.0"],
+    "ldc": ["rubric==2.2.0", "openai==3.52.0"],
+    "openevals": ["openevals==0.2.2", "openai==3.52.0"],
+}
+"""What `benchmarks` compares with: each in an environment of its own, since one of them is called as we are."""
+
+
+@nox.session(default=False)
+def benchmarks(session: nox.Session) -> None:
+    """Measure speed, tokens and memory side by side with other libraries: half an hour, on a machine at rest."""
+    install(session, "benchmarks")
+    folder = Path(session.virtualenv.location).parent / "peers"
+    for name, requirements in PEERS.items():
+        session.run("python", "-m", "venv", str(folder / name))
+        session.run(str(folder / name / "bin" / "pip"), "install", "--quiet", *requirements, external=True)
+    session.run("python", "-m", "tests.benchmarks", *session.posargs, env={"RUBRIC_PEERS": str(folder)})
+
+
 @nox.session(default=False)
 def minimums(session: nox.Session) -> None:
     """Run the tests with the oldest dependencies that pyproject.toml allows."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rubric.answers import Choice, Choices, Levels, ScoreRange, Unit, YesNo
+    from rubric.batches import acancel_batches, agrade_in_batches, cancel_batches, grade_in_batches
     from rubric.candidates import Candidate, Message, ToolCall
     from rubric.checks import (
         Calls,
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
     from rubric.judges import Cascade, Judge, Jury, Model, Panel
     from rubric.rubrics import Rubric
     from rubric.scales import Boolean, Letter, Likert, UnitScale
+    from rubric.shards import Shard, merge_results
     from rubric.store import Store, Tally
     from rubric.streams import AsyncGrading, Grading, agrade_many, grade_many
     from rubric.suites.agents import AgentTarget
@@ -69,6 +71,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "answers": ("Choice", "Choices", "Levels", "ScoreRange", "Unit", "YesNo"),
+    "batches": ("acancel_batches", "agrade_in_batches", "cancel_batches", "grade_in_batches"),
     "candidates": ("Candidate", "Message", "ToolCall"),
     "checks": (
         "Calls",
@@ -111,6 +114,7 @@ _HOMES = {
     "judges": ("Cascade", "Judge", "Jury", "Model", "Panel"),
     "rubrics": ("Rubric",),
     "scales": ("Boolean", "Letter", "Likert", "UnitScale"),
+    "shards": ("Shard", "merge_results"),
     "store": ("Store", "Tally"),
     "streams": ("AsyncGrading", "Grading", "agrade_many", "grade_many"),
     "suites.agents": ("AgentTarget",),
@@ -192,6 +196,7 @@ __all__ = [
     "ScoreRange",
     "Scored",
     "Script",
+    "Shard",
     "StartsWith",
     "StdioServer",
     "Store",
@@ -211,10 +216,13 @@ __all__ = [
     "Usage",
     "When",
     "YesNo",
+    "acancel_batches",
     "agenerate",
     "agrade",
+    "agrade_in_batches",
     "agrade_many",
     "ask",
+    "cancel_batches",
     "convert",
     "dump",
     "dump_suite",
@@ -223,11 +231,13 @@ __all__ = [
     "flow",
     "generate",
     "grade",
+    "grade_in_batches",
     "grade_many",
     "load",
     "load_suite",
     "loads",
     "loads_suite",
+    "merge_results",
     "plan",
     "schema",
 ]

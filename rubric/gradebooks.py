@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from statistics import fmean
 from typing import TYPE_CHECKING, Any, overload
 
-from attrs import asdict, evolve, field, frozen
+from attrs import evolve, field, frozen
 
 from rubric.displays import headline, verdict
 from rubric.exchanges import Usage
-from rubric.findings import Abstained, Finding, NotApplicable, Scored, Unjudged
+from rubric.findings import Unjudged
 from rubric.grades import Grade, Ungraded
-from rubric.grading.estimating import Interval, mean_interval, share_interval
 from rubric.judges import Judge
 from rubric.rubrics import Rubric
-from rubric.showing import cell, table
+from rubric.showing import shorten, table
+from rubric.summaries import CriterionSummary, Summary, kinds_of, summarise
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,104 +25,6 @@ if TYPE_CHECKING:
 __all__ = ["CriterionSummary", "Grades", "Summary"]
 
 _MOST_ROWS = 20
-
-
-@frozen
-class CriterionSummary:
-    """
-    What many results say of one criterion.
-
-    Args:
-        id: The criterion's.
-        scored: How many have a score for it.
-        mean: The mean of what it contributes, in 0..1 with 1 as good; None if there is no score.
-        not_applicable: How many it did not apply to.
-        abstained: Of how many the judge could not tell.
-        unjudged: How many have no verdict.
-        gated: How many it failed as a gate.
-    """
-
-    id: str
-    scored: int = 0
-    mean: float | None = None
-    not_applicable: int = 0
-    abstained: int = 0
-    unjudged: int = 0
-    gated: int = 0
-
-
-@frozen(repr=False)
-class Summary:
-    """
-    What many results come to.
-
-    Args:
-        results: How many there are.
-        passed: How many pass.
-        failed: How many do not, borderline ones included.
-        ungraded: How many are no grade; they count in none of the rates.
-        pass_rate: The share of the grades that pass; None if there is no grade.
-        pass_interval: Where the true share lies, with 95 % confidence (Wilson).
-        pass_bounds: The share of all results, if what is ungraded failed, and if it passed.
-        mean: The mean score of the grades; None if there is no grade.
-        mean_interval: Where the true mean lies, with 95 % confidence (Student's t, within 0..1); None below two grades.
-        criteria: Each criterion, in the rubric's order.
-        failures: How often each kind of failure made a result ungraded.
-        usage: What all results used.
-    """
-
-    results: int
-    passed: int
-    failed: int
-    ungraded: int
-    pass_rate: float | None
-    pass_interval: Interval | None
-    pass_bounds: Interval | None
-    mean: float | None
-    mean_interval: Interval | None
-    criteria: tuple[CriterionSummary, ...]
-    failures: dict[str, int] = field(hash=False)
-    usage: Usage
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the summary as plain JSON-able data."""
-        return asdict(self)
-
-    def __str__(self) -> str:
-        graded = self.passed + self.failed
-        parts = [f"{self.results:,} results: {self.passed:,} of {graded:,} grades pass"]
-        if self.pass_rate is not None:
-            parts.append(f"{_with_interval(self.pass_rate, self.pass_interval, percent=True)}")
-        if self.mean is not None:
-            parts.append(f"mean {_with_interval(self.mean, self.mean_interval)}")
-        if self.ungraded:
-            kinds = ", ".join(f"{count:,} {kind}" for kind, count in self.failures.items())
-            parts.append(f"{self.ungraded:,} ungraded{f' ({kinds})' if kinds else ''}")
-        return "; ".join([*parts, str(self.usage)])
-
-    def __repr__(self) -> str:
-        return f"<Summary: {self}>"
-
-    def _repr_markdown_(self) -> str:
-        head = ("criterion", "scored", "mean", "not applicable", "abstained", "unjudged", "gate failed")
-        rows = [
-            (
-                c.id,
-                c.scored,
-                "" if c.mean is None else f"{c.mean:.3f}",
-                c.not_applicable,
-                c.abstained,
-                c.unjudged,
-                c.gated,
-            )
-            for c in self.criteria
-        ]
-        return f"{cell(self)}\n\n{table(head, rows)}"
-
-
-def _with_interval(value: float, interval: Interval | None, *, percent: bool = False) -> str:
-    form = ".1%" if percent else ".3f"
-    return f"{value:{form}}" + ("" if interval is None else f" ({interval[0]:{form}} to {interval[1]:{form}})")
 
 
 def _as_results(value: Iterable[Grade | Ungraded]) -> tuple[Grade | Ungraded, ...]:
@@ -136,7 +36,8 @@ class Grades(Sequence[Grade | Ungraded]):
     """
     Many results: a sequence that does not change, in the order of the candidates.
 
-    Slices and `filter` give `Grades` again.
+    Slices and `filter` give `Grades` again, and several become one by `Grades([*some, *others])`. Printed, or on a
+    line of its own in a notebook, it shows its summary.
 
     Args:
         results: The results.
@@ -159,10 +60,13 @@ class Grades(Sequence[Grade | Ungraded]):
         return iter(self.results)
 
     def __repr__(self) -> str:
-        return f"<Grades: {self.summary()}>"
+        return f"<Grades: {self.summary().line}>"
+
+    def __str__(self) -> str:
+        return str(self.summary())
 
     def _repr_markdown_(self) -> str:
-        rows = [(_place(result, n), verdict(result), headline(result)) for n, result in enumerate(self[:_MOST_ROWS])]
+        rows = [(_place(result, n), verdict(result), _came_to(result)) for n, result in enumerate(self[:_MOST_ROWS])]
         more = f"\n\nand {len(self) - _MOST_ROWS:,} more" if len(self) > _MOST_ROWS else ""
         return f"{self.summary()._repr_markdown_()}\n\n{table(('index', 'verdict', 'result'), rows)}{more}"
 
@@ -212,45 +116,61 @@ class Grades(Sequence[Grade | Ungraded]):
 
     def summary(self) -> Summary:
         """Return what they come to: counts, rates with intervals, each criterion, and what was used."""
-        scores = [result.score for result in self.results if isinstance(result, Grade)]
-        passed = sum(map(_passes, self.results))
-        kinds = Counter(kind for result in self.results if isinstance(result, Ungraded) for kind in _kinds(result))
-        missing = len(self) - len(scores)
-        return Summary(
-            len(self),
-            passed,
-            len(scores) - passed,
-            missing,
-            passed / len(scores) if scores else None,
-            share_interval(passed, len(scores)),
-            (passed / len(self), (passed + missing) / len(self)) if self.results else None,
-            fmean(scores) if scores else None,
-            mean_interval(scores),
-            _criteria(self.results),
-            dict(kinds.most_common()),
-            self.usage,
-        )
+        return summarise(self.results)
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return a flat row a result: its score and verdict, `criterion.<id>` for each contribution, what it used."""
-        ids = list(dict.fromkeys(finding.id for result in self.results for finding in result.findings))
+        """
+        Return a flat row a result, all with the same keys, in this order:
+
+        - `index`: the place of the candidate, from 0;
+        - `score`: in 0..1; None if ungraded;
+        - `passed`: a bool; None if ungraded, unless what is missing cannot change it;
+        - `verdict`: `pass`, `borderline`, `fail` or `ungraded`;
+        - `low`, `high`: the lowest and the highest score that is still possible;
+        - `coverage`: the share of the weight that was judged;
+        - `gates`: the ids of the criteria that failed the grade, with commas between them;
+        - `criterion.` and an id: what each criterion contributes, in 0..1 with 1 as good; None if nothing;
+        - `failures`: the kinds of failure that left it ungraded, with commas between them; None for a grade;
+        - `why`: the first of these failures in words; None for a grade;
+        - `calls`, `prompt_tokens`, `cached_tokens`, `completion_tokens`: what was used;
+        - `cost`: in US dollars; None if it is unknown.
+        """
+        ids = self._ids()
         return [_row(result, n, ids) for n, result in enumerate(self.results)]
 
     def to_pandas(self) -> pd.DataFrame:
-        """Return the `rows` as a frame of pandas (extra `pandas`)."""
-        import pandas as pd  # noqa: PLC0415 - an extra
-
-        return pd.DataFrame(self.rows())
+        """Return the `rows` as a frame of pandas (extra `pandas`), with the same types whatever is in them."""
+        try:
+            import pandas as pd  # noqa: PLC0415 - an extra
+        except ImportError as error:
+            raise _without("pandas") from error
+        types = _types(self._ids())
+        named = {int: "int64", float: "float64", bool: "boolean", str: "string"}
+        frame = pd.DataFrame(self.rows(), columns=[*types])
+        return frame.astype({name: named[kind] for name, kind in types.items()})
 
     def to_polars(self) -> pl.DataFrame:
-        """Return the `rows` as a frame of polars (extra `polars`)."""
-        import polars as pl  # noqa: PLC0415 - an extra
+        """Return the `rows` as a frame of polars (extra `polars`), with the same types whatever is in them."""
+        try:
+            import polars as pl  # noqa: PLC0415 - an extra
+        except ImportError as error:
+            raise _without("polars") from error
+        named: dict[type, Any] = {int: pl.Int64, float: pl.Float64, bool: pl.Boolean, str: pl.String}
+        return pl.DataFrame(self.rows(), {name: named[kind] for name, kind in _types(self._ids()).items()})
 
-        return pl.DataFrame(self.rows(), infer_schema_length=None)
+    def _ids(self) -> list[str]:
+        return list(dict.fromkeys(finding.id for result in self.results for finding in result.findings))
 
-    def to_jsonl(self, path: str | Path | None = None) -> str:
+    @overload
+    def to_jsonl(self, path: None = None) -> str: ...
+    @overload
+    def to_jsonl(self, path: str | Path) -> None: ...
+    def to_jsonl(self, path: str | Path | None = None) -> str | None:
         """
-        Return each result with all of its findings as a line of JSON.
+        Return each result with all of its findings as a line of JSON: its `index`, and what its `to_dict` returns.
+
+        A line names the rubric and does not hold it, so no result comes back from it. To have the results again, grade
+        again with the same store: that is free.
 
         Args:
             path: A file to write the lines to, instead of returning them; an old one is replaced.
@@ -259,12 +179,16 @@ class Grades(Sequence[Grade | Ungraded]):
             return "".join(self._lines())
         with Path(path).open("w", encoding="utf-8", errors="backslashreplace", newline="\n") as file:
             file.writelines(self._lines())
-        return ""
+        return None
 
     def _lines(self) -> Iterator[str]:
         for n, result in enumerate(self.results):
             data = {"index": _place(result, n), **result.to_dict()}
             yield json.dumps(data, ensure_ascii=False, allow_nan=False, default=str) + "\n"
+
+
+def _without(library: str) -> ImportError:
+    return ImportError(f"to_{library} takes {library}: pip install rubric-grade[{library}]", name=library)
 
 
 def _passes(result: Grade | Ungraded) -> bool:
@@ -275,15 +199,29 @@ def _place(result: Grade | Ungraded, otherwise: int) -> int:
     return otherwise if result.index is None else result.index
 
 
-def _kinds(result: Ungraded) -> list[str]:
-    """Return the kinds of failure that left a criterion without a verdict; without one, what went wrong at all."""
-    missing: list[str] = [finding.failure.kind for finding in result.findings if isinstance(finding, Unjudged)]
-    return list(dict.fromkeys(missing or [failure.kind for failure in result.failures] or ["abstained"]))
+def _came_to(result: Grade | Ungraded) -> str:
+    return f"{headline(result)} · {shorten(_why(result), 120)}" if isinstance(result, Ungraded) else headline(result)
+
+
+def _why(result: Ungraded) -> str:
+    """Return what left it ungraded, in words."""
+    missing = [finding.failure for finding in result.findings if isinstance(finding, Unjudged)]
+    first = next(iter([*missing, *result.failures]), None)
+    return "the judge could tell nothing" if first is None else f"{first.kind}: {first.message}"
+
+
+def _types(ids: Iterable[str]) -> dict[str, type]:
+    """Return what a row holds under each key; any of it but the counts may be None."""
+    before = {"index": int, "score": float, "passed": bool, "verdict": str, "low": float, "high": float}
+    counts = dict.fromkeys(("calls", "prompt_tokens", "cached_tokens", "completion_tokens"), int)
+    contributions = {f"criterion.{id_}": float for id_ in ids}
+    after = {"failures": str, "why": str, **counts, "cost": float}
+    return {**before, "coverage": float, "gates": str, **contributions, **after}
 
 
 def _row(result: Grade | Ungraded, n: int, ids: Sequence[str]) -> dict[str, Any]:
     low, high = result.bounds
-    kinds = ", ".join(_kinds(result)) if isinstance(result, Ungraded) else None
+    ungraded = result if isinstance(result, Ungraded) else None
     return {
         "index": _place(result, n),
         "score": result.outcome.score,
@@ -294,40 +232,11 @@ def _row(result: Grade | Ungraded, n: int, ids: Sequence[str]) -> dict[str, Any]
         "coverage": result.coverage,
         "gates": ", ".join(result.outcome.gates),
         **{f"criterion.{id_}": result.contributions.get(id_) for id_ in ids},
-        "failures": kinds,
+        "failures": None if ungraded is None else ", ".join(kinds_of(ungraded)),
+        "why": None if ungraded is None else _why(ungraded),
         "calls": result.usage.calls,
         "prompt_tokens": result.usage.prompt_tokens,
         "cached_tokens": result.usage.cached_tokens,
         "completion_tokens": result.usage.completion_tokens,
         "cost": result.usage.cost,
     }
-
-
-def _criteria(results: Iterable[Grade | Ungraded]) -> tuple[CriterionSummary, ...]:
-    tallies: dict[str, _Tally] = {}
-    for result in results:
-        gates = result.outcome.gates
-        for finding in result.findings:
-            tally = tallies.setdefault(finding.id, _Tally())
-            tally.add(finding, result.contributions.get(finding.id), gated=finding.id in gates)
-    return tuple(tally.summary(id_) for id_, tally in tallies.items())
-
-
-@frozen
-class _Tally:
-    """What has been seen of one criterion."""
-
-    kinds: Counter[type] = field(factory=Counter)
-    contributions: list[float] = field(factory=list)
-    gates: list[bool] = field(factory=list)
-
-    def add(self, finding: Finding, contribution: float | None, *, gated: bool) -> None:
-        self.kinds[type(finding)] += 1
-        self.gates.append(gated)
-        if contribution is not None and isinstance(finding, Scored):
-            self.contributions.append(contribution)
-
-    def summary(self, id: str) -> CriterionSummary:
-        counts = (self.kinds[NotApplicable], self.kinds[Abstained], self.kinds[Unjudged], sum(self.gates))
-        mean = fmean(self.contributions) if self.contributions else None
-        return CriterionSummary(id, self.kinds[Scored], mean, *counts)

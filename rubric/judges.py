@@ -118,8 +118,8 @@ class Judge(Shown):
         via: How a model name is asked. `litellm`: any vendor, through LiteLLM. `http`: straight over HTTP, for OpenAI
             and for servers of its chat completions protocol, at a fraction of the CPU time. The server's address is
             `params={"api_base": ...}`, or OPENAI_BASE_URL, or OpenAI's own; the name is the server's name of the model,
-            after `openai/` if it begins so. The cost is unknown. An address (`"http://localhost:8000/v1"`) is short for
-            `http` with that `api_base`.
+            after `openai/` if it begins so. The cost is known of models that LiteLLM's price list has. An address
+            (`"http://localhost:8000/v1"`) is short for `http` with that `api_base`.
 
     Raises:
         DefinitionError: A value that no judge can have.

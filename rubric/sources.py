@@ -19,22 +19,26 @@ import csv
 import json
 from collections.abc import AsyncIterable, Callable, Iterable, Iterator, Mapping, Sized
 from difflib import get_close_matches
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from attrs import fields, frozen
+from attrs import field, fields, frozen
 
 from rubric.candidates import Candidate
 from rubric.errors import DefinitionError
 from rubric.validating import refuse
 
-__all__ = ["Broken", "Candidates", "Source", "as_candidate", "source_of"]
+__all__ = ["Broken", "Candidates", "Source", "as_candidate", "located", "source_of"]
 
 Candidates = Iterable[Any] | AsyncIterable[Any] | str | Path
 """Many candidates, in any of the forms above."""
 
 _ROWS = 2_048
 """Rows that are read of a Parquet file at once."""
+
+_COUNTED = 2**27
+"""Bytes up to which the lines of a file are counted beforehand: about half a second."""
 
 _NEAR = 0.85
 _PARQUET = "to read Parquet files takes polars: pip install rubric-grade[parquet]"
@@ -47,13 +51,18 @@ class Source:
 
     Args:
         items: They themselves; what is not a candidate is found out when its turn comes.
-        total: How many there are, where that is known beforehand.
+        count: Says how many there are, where that can be told without taking them; None where it cannot.
         is_held: Whether they are in memory already, so that to take the next one never has to wait.
     """
 
-    items: Iterable[Any] | AsyncIterable[Any]
-    total: int | None = None
+    items: Iterable[Any] | AsyncIterable[Any] = field(repr=False)
+    count: Callable[[], int | None] = field(default=lambda: None, repr=False)
     is_held: bool = False
+
+    @property
+    def total(self) -> int | None:
+        """How many there are; None where that is not known beforehand. It may have to look into a file."""
+        return self.count()
 
 
 def source_of(candidates: Candidates, /) -> Source:
@@ -65,15 +74,15 @@ def source_of(candidates: Candidates, /) -> Source:
         ImportError: What reads files of this kind is not installed.
     """
     if isinstance(candidates, str | Path):
-        return Source(_file(candidates))
+        return _file(candidates)
     if isinstance(candidates, Candidate | Mapping | bytes):
         message = f"expected many candidates, got one {type(candidates).__name__}; put it into a list, or use grade()"
         raise DefinitionError("candidates", message)
     if (rows := _frame(candidates)) is not None:
-        return Source(rows, _size(candidates))
+        return Source(rows, partial(_size, candidates))
     if not isinstance(candidates, Iterable | AsyncIterable):
         raise refuse("candidates", candidates, "an iterable, an async iterable, a frame, or the path of a file")
-    return Source(candidates, _size(candidates), isinstance(candidates, list | tuple))
+    return Source(candidates, partial(_size, candidates), isinstance(candidates, list | tuple))
 
 
 def as_candidate(item: object, /) -> Candidate:
@@ -92,6 +101,11 @@ def as_candidate(item: object, /) -> Candidate:
     if isinstance(item, Broken):
         raise DefinitionError("", item.why)
     raise DefinitionError("", f"expected a text, a Candidate or a mapping, got {_called(item)}")
+
+
+def located(index: int, error: DefinitionError) -> DefinitionError:
+    """Return *error*, which one candidate has raised, with the *index* of that one."""
+    return DefinitionError(f"candidates[{index}]{'.' if error.field else ''}{error.field}", error.message)
 
 
 def _called(item: object) -> str:
@@ -169,7 +183,7 @@ def _size(candidates: object) -> int | None:
 # -- files -----------------------------------------------------------------------------------------------
 
 
-def _file(given: str | Path) -> Iterable[Any]:
+def _file(given: str | Path) -> Source:
     path = Path(given)
     read = _READERS.get(path.suffix.lower())
     if read is None:
@@ -180,7 +194,23 @@ def _file(given: str | Path) -> Iterable[Any]:
         raise DefinitionError("candidates", f"there is no file {str(given)!r}")
     if path.suffix.lower() == ".parquet":
         _polars()
-    return _Rows(lambda: read(path))
+    return Source(_Rows(lambda: read(path)), partial(_entries, path))
+
+
+def _entries(path: Path) -> int | None:
+    """Return how many rows the file at *path* has, where that is soon found out."""
+    try:
+        if path.suffix.lower() == ".parquet":
+            return int(_polars().scan_parquet(path, glob=False).select(_polars().len()).collect().item())
+        if path.suffix.lower() not in _BY_LINE or path.stat().st_size > _COUNTED:
+            return None
+        with path.open("rb") as lines:
+            return sum(not line.isspace() for line in lines)
+    except Exception:  # noqa: BLE001 - whoever reads it will tell what is wrong with it
+        return None
+
+
+_BY_LINE = (".jsonl", ".ndjson")
 
 
 def _json_lines(path: Path) -> Iterator[Any]:

@@ -28,7 +28,7 @@ from rubric.models.redacting import describe
 from rubric.routes import Route, Stored, route
 from rubric.rubrics import Rubric
 from rubric.shards import Placed
-from rubric.sources import Candidates, Source, as_candidate, source_of
+from rubric.sources import Candidates, Source, as_candidate, located, source_of
 from rubric.verbs import Judging, as_bench, as_rubric
 
 __all__ = ["AsyncGrading", "Grading", "Progress", "agrade_many", "grade_many"]
@@ -152,8 +152,7 @@ class _Job:
     def _ungraded(self, index: int, error: Exception) -> Ungraded:
         failure = Failure("exception", describe(error))
         if isinstance(error, DefinitionError):
-            where = f"candidates[{index}]{'.' if error.field else ''}{error.field}"
-            failure = Failure("bad_request", f"{where}: {error.message}")
+            failure = Failure("bad_request", str(located(index, error)))
         missing = tuple(Unjudged(criterion.id, failure) for criterion in self.rubric.judged)
         return Ungraded(self.rubric, _NOBODY, missing, unknown(self.rubric), failures=(failure,), index=index)
 
@@ -166,7 +165,7 @@ def _nobody(_: object) -> str:
 _NOBODY = Judge(_nobody)
 
 
-@define(eq=False)
+@define(eq=False, repr=False)
 class Grading:
     """
     What `grade_many` returns: a stream of results that can be read once, by `for` or by `collect`.
@@ -178,6 +177,9 @@ class Grading:
     _stream: Stream[Result] | None = None
     _collected: list[Result] = field(factory=list)
     _process: int = field(factory=os.getpid)
+
+    def __repr__(self) -> str:
+        return f"<Grading: {_state(self._stream)}>"
 
     def __iter__(self) -> Iterator[Result]:
         if self._stream is not None:
@@ -227,7 +229,7 @@ class Grading:
         self.close()
 
 
-@define(eq=False)
+@define(eq=False, repr=False)
 class AsyncGrading:
     """What `agrade_many` returns: a stream of results that can be read once, by `async for` or by `collect`."""
 
@@ -235,6 +237,9 @@ class AsyncGrading:
     _budget: Budget | None = None
     _stream: Stream[Result] | None = None
     _collected: list[Result] = field(factory=list)
+
+    def __repr__(self) -> str:
+        return f"<AsyncGrading: {_state(self._stream)}>"
 
     def __aiter__(self) -> AsyncIterator[Result]:
         if self._stream is not None:
@@ -277,6 +282,10 @@ class AsyncGrading:
 
     async def __aexit__(self, *_: object) -> None:
         await self.aclose()
+
+
+def _state(stream: Stream[Result] | None) -> str:
+    return "not begun; read it with for, or with collect()" if stream is None else "begun"
 
 
 def _in_order(results: list[Result]) -> Grades:

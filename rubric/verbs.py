@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import AsyncIterable, Iterable
 from typing import Any
 
 from rubric import loops
@@ -11,14 +11,15 @@ from rubric.candidates import Candidate
 from rubric.drivers.attempts import Gate
 from rubric.drivers.budgets import Budget
 from rubric.drivers.running import run
-from rubric.errors import UngradedError
+from rubric.errors import DefinitionError, UngradedError
 from rubric.grades import Grade, Ungraded
 from rubric.grading.flow import flow
 from rubric.grading.planning import Plan, plan_one
 from rubric.judges import Bench, Cascade, Function, Judge, Jury, Model, Panel, as_judge
-from rubric.models import count_tokens, default_judge, price
+from rubric.models import count_tokens, default_judge, price, worst_cost
 from rubric.routes import Stored, route
 from rubric.rubrics import Rubric
+from rubric.sources import Candidates, as_candidate, located, source_of
 from rubric.validating import refuse
 
 __all__ = ["Judging", "agrade", "grade", "plan"]
@@ -103,18 +104,29 @@ def as_rubric(rubric: Rubric | str) -> Rubric:
     return rubric
 
 
-def plan(
-    candidates: Candidate | str | Iterable[Candidate | str], rubric: Rubric | str, judge: Judging | None = None
-) -> Plan:
+def plan(candidates: Candidate | str | Candidates, rubric: Rubric | str, judge: Judging | None = None) -> Plan:
     """
     Return what grading would take: calls, tokens, cost, and the exact messages. Nothing is sent.
 
     Args:
-        candidates: One candidate, or several.
+        candidates: One candidate, or several as for `grade_many`: an iterable (not an async one), a column or a frame,
+            or a `Path` of a file. A text is one candidate.
         rubric: As for `grade`.
         judge: As for `grade`.
+
+    Raises:
+        DefinitionError: An argument that cannot be graded with; so too an item that is no candidate.
     """
-    bench = as_bench(judge)
-    several = [candidates] if isinstance(candidates, Candidate | str) else candidates
-    graded = as_rubric(rubric)
-    return Plan.total(plan_one(Candidate.of(c), graded, bench, count=count_tokens, price=price) for c in several)
+    bench, graded = as_bench(judge), as_rubric(rubric)
+    several = [candidates] if isinstance(candidates, Candidate | str) else source_of(candidates).items
+    if isinstance(several, AsyncIterable):
+        raise refuse("candidates", candidates, "one candidate, an iterable that is not async, or the path of a file")
+
+    def planned(index: int, item: object) -> Plan:
+        try:
+            candidate = as_candidate(item)
+        except DefinitionError as error:
+            raise located(index, error) from None
+        return plan_one(candidate, graded, bench, count=count_tokens, price=price, worst=worst_cost)
+
+    return Plan.total(planned(index, item) for index, item in enumerate(several))

@@ -24,6 +24,8 @@ class Batching:
         ends: How batches end.
         skipped: How many requests of each batch get no answer.
         deaf: Whether to create batches and then break the connection, so that nobody hears their ids.
+        room: How many batches may be under way at once; one more fails.
+        page: How many batches a page of their list has.
     """
 
     respond: Callable[[dict[str, Any]], str]
@@ -31,9 +33,12 @@ class Batching:
     ends: str = "completed"
     skipped: int = 0
     deaf: bool = False
+    room: int = 100
+    page: int = 100
     files: dict[str, bytes] = field(factory=dict)
     batches: dict[str, dict[str, Any]] = field(factory=dict)
     answered: list[str] = field(factory=list)
+    looked: threading.Event = field(factory=threading.Event)
 
     def upload(self, body: bytes) -> dict[str, Any]:
         """Keep the lines of a multipart *body*, and return the file that they are."""
@@ -53,17 +58,36 @@ class Batching:
     def create(self, body: dict[str, Any]) -> dict[str, Any]:
         """Return a new batch."""
         name = f"batch_{len(self.batches)}"
+        is_full = sum(batch["status"] == "validating" for batch in self.batches.values()) >= self.room
         self.batches[name] = {
             "id": name, "object": "batch", "endpoint": body["endpoint"], "input_file_id": body["input_file_id"],
             "completion_window": "24h", "status": "validating", "created_at": 1, "metadata": body.get("metadata"),
             "looks": 0,
         }  # fmt: skip
+        if is_full:
+            error = {"code": "token_limit_exceeded", "message": "Enqueued token limit reached", "line": None}
+            self.batches[name] |= {"status": "failed", "errors": {"object": "list", "data": [error]}}
         return self.shown(name)
+
+    def cancel(self, name: str) -> dict[str, Any]:
+        """Stop a batch; what it has answered by then stays."""
+        self.batches[name]["status"] = "cancelled"
+        self.batches[name]["output_file_id"] = self._answers(self.batches[name]["input_file_id"])
+        return self.shown(name)
+
+    def listed(self, after: str) -> dict[str, Any]:
+        """Return a page of all batches, the newest first."""
+        names = [*reversed(self.batches)]
+        start = names.index(after) + 1 if after else 0
+        page = names[start : start + self.page]
+        data, more = [self.shown(name) for name in page], start + self.page < len(names)
+        return {"object": "list", "data": data, "has_more": more, "first_id": page[0], "last_id": page[-1]}
 
     def look(self, name: str) -> dict[str, Any]:
         """Return how a batch stands: a little further with each look."""
         batch = self.batches[name]
         batch["looks"] += 1
+        self.looked.set()
         if batch["status"] == "validating" and batch["looks"] > self.looks:
             batch["status"] = self.ends
             batch["output_file_id"] = self._answers(batch["input_file_id"])
@@ -109,7 +133,7 @@ class BatchServer:
         self._thread.join(10)
 
 
-def _handler(held: Batching) -> type[BaseHTTPRequestHandler]:
+def _handler(held: Batching) -> type[BaseHTTPRequestHandler]:  # noqa: C901 - a class in a function
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
@@ -121,11 +145,13 @@ def _handler(held: Batching) -> type[BaseHTTPRequestHandler]:
             if self.path.endswith("/files"):
                 self._send(held.upload(body))
                 return
-            made = held.create(json.loads(body))
-            if held.deaf:
-                self.close_connection = True
+            if found := re.search(r"/batches/(\w+)/cancel", self.path):
+                self._send(held.cancel(found[1]))
                 return
-            self._send(made)
+            made = held.create(json.loads(body))
+            self.close_connection = held.deaf
+            if not held.deaf:
+                self._send(made)
 
         def do_GET(self) -> None:
             if found := re.search(r"/files/([\w-]+)/content", self.path):
@@ -133,8 +159,8 @@ def _handler(held: Batching) -> type[BaseHTTPRequestHandler]:
             elif found := re.search(r"/batches/(\w+)", self.path):
                 self._send(held.look(found[1]))
             else:
-                batches = [held.shown(name) for name in reversed(held.batches)]
-                self._send({"object": "list", "data": batches, "has_more": False, "first_id": None, "last_id": None})
+                after = re.search(r"after=(\w+)", self.path)
+                self._send(held.listed(after[1] if after else ""))
 
         def _send(self, data: dict[str, Any]) -> None:
             self._write(json.dumps(data).encode(), "application/json")

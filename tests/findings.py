@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 from hypothesis import strategies as st
 
 from rubric import (
@@ -21,10 +22,12 @@ from rubric import (
     Leaf,
     Levels,
     NotApplicable,
+    Reply,
     Rubric,
     Scored,
     Unit,
     Unjudged,
+    Usage,
     When,
     YesNo,
 )
@@ -193,6 +196,32 @@ def improvised(seed: object, *, failing: float = 0, unreadable: float = 0) -> Ca
         return reply_to(ask, *[_said(ask, c, _chance(seed, c.text, ask.vote)) for c in ask.criteria])
 
     return say
+
+
+class Sampling:
+    """
+    A script that answers as vendors do: they know prompts and no votes, and each reply to one prompt is a new sample.
+
+    The first reply to a prompt is what *say* says as vote 0, the second as vote 1, whether they come in one request or
+    in several; a request gets at most *most* of them.
+    """
+
+    def __init__(self, say: Callable[[Ask], Line], most: int = 100) -> None:
+        self.say, self.most = say, most
+        self.given = Counter[object]()
+
+    def __call__(self, ask: Ask) -> Line:
+        prompt = (ask.messages, ask.repair)
+        first, count = self.given[prompt], min(ask.n, self.most)
+        self.given[prompt] += count
+        texts = tuple([self._text(ask, first + n) for n in range(count)])
+        usage = Usage(1, sum(len(m.text) for m in ask.messages) // 4, 0, sum(map(len, texts)) // 4, 0.0)
+        return Reply(texts[0], usage=usage, choices=texts if len(texts) > 1 else ())
+
+    def _text(self, ask: Ask, vote: int) -> str:
+        line = self.say(evolve(ask, vote=vote, n=1))
+        assert isinstance(line, str), "a request fails as a whole, so there is no such thing as a sample that failed"
+        return line
 
 
 def _chance(*parts: object) -> random.Random:

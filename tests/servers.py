@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     Respond = Callable[[dict[str, Any]], str]
+    Bill = Callable[[dict[str, Any], str], tuple[int, int]]
 
 BLOCK = 512
 """Characters of a prompt that a prefix cache keeps together: 128 tokens."""
@@ -239,8 +240,9 @@ def say_yes(body: dict[str, Any]) -> str:
 class Server:
     """The server, in a thread of its own; leave the `with` block and it is gone."""
 
-    def __init__(self, *, respond: Respond = say_yes) -> None:
+    def __init__(self, *, respond: Respond = say_yes, bill: Bill | None = None) -> None:
         self.respond = respond
+        self.bill = bill
         self.prefixes = Prefixes()
         self._endpoints: dict[str, Endpoint] = {}
         self._numbers = count(1)
@@ -305,8 +307,18 @@ class Server:
         prompt = prompt_of(request.body)
         text = self.respond(request.body)
         body = dialect(behaviour, request.body, prompt, text, self.prefixes.cached_tokens(prompt))
+        if self.bill is not None:
+            body = _recounted(body, *self.bill(request.body, text))
         await _send(writer, 200, body)
         self.prefixes.remember(prompt)
+
+
+def _recounted(body: bytes, there: int, back: int) -> bytes:
+    """Return *body* with another count of its tokens, in either dialect."""
+    data = json.loads(body)
+    names = ("input_tokens", "output_tokens") if "stop_reason" in data else ("prompt_tokens", "completion_tokens")
+    data["usage"] = dict(zip(names, (there, back), strict=True)) | {"total_tokens": there + back}
+    return _encoded(data)
 
 
 def _openai(behaviour: str, request: dict[str, Any], prompt: str, text: str, cached: int) -> bytes:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from attrs import define, field
@@ -57,6 +57,11 @@ class Counted:
         return Reply(said if isinstance(said, str) else reply_to(ask, said), usage=PAID)
 
 
+def is_odd(ask: Ask) -> bool:
+    """Answer by the number of the candidate, the last thing in it but one: so a reply to another ask shows."""
+    return int(ask.candidate[-2]) % 2 == 1
+
+
 def carry_of(store: Store) -> Carry:
     """Return a carry past *store* as `grade_many` has it: departures are told by the gate."""
     return store.carry(Room(gate=store.gate()).carry, gated=True)
@@ -79,6 +84,11 @@ def graded(
 ) -> Grade | Ungraded:
     """Return what *candidate* comes to, in a loop of its own."""
     return asyncio.run(agraded(store, judge, candidate, rubric))
+
+
+def scores(results: Iterable[Grade | Ungraded]) -> list[float | None]:
+    """Return the score of each; None where it is no grade."""
+    return [result.score if isinstance(result, Grade) else None for result in results]
 
 
 def told(result: Grade | Ungraded) -> object:

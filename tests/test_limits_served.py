@@ -9,12 +9,14 @@ from contextlib import asynccontextmanager
 
 from attrs import define, field
 
+from rubric import Grade, Judge
 from rubric.drivers.attempts import Gate, Settle
 from rubric.drivers.carrying import Room
 from rubric.drivers.limits import Limits
 from rubric.exchanges import Ask, Failure, Reply
+from rubric.streams import grade_many
 from tests.sendables import openai_ask
-from tests.servers import Endpoint, Server, say_yes
+from tests.servers import Endpoint, Request, Server, say_yes
 from tests.test_limits import fullest
 
 
@@ -31,7 +33,7 @@ class Noting:
         async with self.gate(ask) as settle:
             self.left.append(time.monotonic())
 
-            def noted(outcome: Reply | Failure) -> None:
+            def noted(outcome: Reply | Failure | None) -> None:
                 if isinstance(outcome, Failure) and outcome.retry_after:
                     now = time.monotonic()
                     self.closed.append((now, now + outcome.retry_after))
@@ -88,3 +90,31 @@ def test_a_storm_is_over_when_the_server_is_better() -> None:
     (limiter,) = limits._limiters.values()
     assert 1 <= limiter.room < 8
     assert limiter.under_way == 0
+
+
+class Clocked(Server):
+    """A server that notes when each request has arrived, and when its answer left."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.served: list[tuple[float, float]] = []
+
+    async def _serve(self, request: Request, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        arrived = time.monotonic()
+        await super()._serve(request, reader, writer)
+        self.served.append((arrived, time.monotonic()))
+
+
+def test_by_the_servers_clock_no_request_comes_too_early() -> None:
+    """Of many candidates, one request at a time: after each Retry-After the next one comes no earlier than it says."""
+    said = ["429-after", "ok", "429-after", "429-after", "ok", "ok", "429-after", "ok"]
+    with Clocked() as server:
+        params = {"api_base": server.at(*said).openai, "api_key": "none-at-all"}
+        judge = Judge("openai/gpt-4o-mini", via="http", params=params)
+        texts = [f"Good morning, number {number}." for number in range(10)]
+        results = list(grade_many(texts, "Is polite", judge, limits=Limits(concurrency=1)))
+    assert all(isinstance(result, Grade) for result in results)
+    assert len(server.served) == 14
+    turned_away = [n for n, behaviour in enumerate(said) if behaviour == "429-after"]
+    # Nothing was under way beside it; the wait is counted from when the answer began to leave.
+    assert all(server.served[n + 1][0] - server.served[n][0] >= 0.05 for n in turned_away)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 from fractions import Fraction
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rubric import DefinitionError, Failure, Grade, Judge, Jury, Rubric, Ungraded, grade
@@ -67,6 +68,20 @@ def test_the_summary_counts(grades: Grades) -> None:
     assert summary.criteria[1].mean == pytest.approx(2.5 / 4)
 
 
+@given(st.lists(st.sampled_from([*SAID]), max_size=8))
+@settings(max_examples=20, deadline=None)
+def test_the_counts_add_up(kinds: list[str]) -> None:
+    """Each result counts once, for every criterion too; the bounds hold whatever the missing verdicts are."""
+    grades = grade_many([f"{kind} words" for kind in kinds], RUBRIC, JUDGE).collect()
+    summary = grades.summary()
+    assert summary.passed + summary.failed + summary.ungraded == summary.results == len(kinds)
+    assert all(each.scored + each.unjudged == len(kinds) for each in summary.criteria)
+    assert json.loads(json.dumps(summary.to_dict()))["results"] == len(kinds)
+    if summary.pass_bounds is not None:
+        low, high = summary.pass_bounds
+        assert summary.passed / len(kinds) <= low <= high <= (summary.passed + summary.ungraded) / len(kinds)
+
+
 def test_the_summary_of_nothing() -> None:
     """No results, no rates; and no error."""
     summary = Grades().summary()
@@ -82,13 +97,47 @@ def test_the_summary_of_nothing() -> None:
 
 
 def test_they_show_themselves(grades: Grades) -> None:
-    """The repr is one line, the Markdown a table a criterion and a row a result."""
-    assert repr(grades).startswith("<Grades: 6 results: 2 of 4 grades pass; 50.0% (15.0% to 85.0%); mean 0.688")
-    assert "2 ungraded (1 refusal, 1 bad_request)" in repr(grades)
+    """The repr is one line, the Markdown a table a criterion and a row a result, which says why there is no grade."""
+    line = "6 results: 2 of 4 grades pass; pass rate 50.0% (15.0% to 85.0%); mean 0.688 (0.091 to 1.000); ungraded 2"
+    assert repr(grades).startswith(f"<Grades: {line} (1 refusal, 1 bad_request), so 33.3% to 66.7% of all pass; ")
+    assert repr(grades.summary()) == repr(grades).replace("Grades", "Summary", 1)
     shown = grades._repr_markdown_()
-    assert "| warm | 4 | 0.625 | 0 | 0 | 2 | 0 |" in shown
-    assert "| 3 | ungraded |" in shown
+    assert "| warm | 4 | 0.625 (0.000 to 1.000) | 0 | 0 | 2 | 0 |" in shown
+    assert "| 3 | ungraded | 0.50 to 1.00, undecided" in shown
+    assert "refusal: the model refused |" in shown
     assert "and 80 more" in Grades([*grades] * 20)[:100]._repr_markdown_()
+
+
+def test_printed_they_are_a_table(grades: Grades) -> None:
+    """What they come to, a fact a line, and a line a criterion; of nothing, that there is nothing."""
+    assert str(grades) == str(grades.summary())
+    assert str(grades).splitlines() == [
+        "6 results: 2 of 4 grades pass",
+        "  pass rate  50.0% (15.0% to 85.0%)",
+        "  mean       0.688 (0.091 to 1.000)",
+        "  ungraded   2 (1 refusal, 1 bad_request), so 33.3% to 66.7% of all pass",
+        "  used       10 calls, 0 + 0 tokens, cost unknown",
+        "",
+        "  criterion  scored                    mean  not applicable  abstained  unjudged  gate failed",
+        "  polite          5  0.800 (0.376 to 0.964)               0          0         1            1",
+        "  warm            4  0.625 (0.000 to 1.000)               0          0         2            0",
+    ]
+    assert str(Grades()) == "0 results: 0 of 0 grades pass\n  used       0 calls, 0 + 0 tokens, $0.0000"
+
+
+def test_what_is_missing_counts_where_it_could_change_the_verdict() -> None:
+    """A result that lacks a verdict, and fails by a gate all the same, can not pass."""
+    says: dict[str, object] = {"polite": False, "warm": Failure("refusal", "no")}
+    result = grade_many(["x y"], RUBRIC, Judge(ScriptedModel(says), retries=0)).collect()
+    assert result.summary().pass_bounds == (0.0, 0.0)
+
+
+def test_criteria_have_intervals(grades: Grades) -> None:
+    """Wilson's for yes and no, Student's for all else; none where there is nothing to go by."""
+    polite, warm = grades.summary().criteria
+    assert polite.interval == share_interval(4, 5)
+    assert warm.interval == mean_interval([1.0, 0.0, 0.5, 1.0])
+    assert grades[3:4].summary().criteria[1].interval is None
 
 
 def test_they_become_frames(grades: Grades) -> None:
@@ -101,6 +150,27 @@ def test_they_become_frames(grades: Grades) -> None:
     assert list(pandas["passed"])[:3] == [True, False, False]
     assert math.isnan(pandas["score"][3])
     assert polars["gates"].to_list()[2] == "polite"
+    assert polars["why"].to_list()[3] == "refusal: the model refused"
+
+
+def test_frames_have_the_same_types_whatever_is_in_them(grades: Grades) -> None:
+    """So that those of several runs can be put below each other, and none has a column that could be anything."""
+    alone = grades[:1]
+    assert alone.to_polars().schema == grades.to_polars().schema
+    assert list(alone.to_pandas().dtypes) == list(grades.to_pandas().dtypes)
+    assert str(grades.to_pandas()["passed"].dtype) == "boolean"
+    always = [name for name in grades.to_polars().columns if not name.startswith("criterion.")]
+    assert Grades().to_polars().columns == [*Grades().to_pandas().columns] == always
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_a_frame_without_its_library_says_what_to_install(
+    grades: Grades, library: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The error names the extra."""
+    monkeypatch.setitem(sys.modules, library, None)
+    with pytest.raises(ImportError, match=rf"pip install rubric-grade\[{library}\]"):
+        getattr(grades, f"to_{library}")()
 
 
 def test_they_become_json_lines(grades: Grades, tmp_path: Path) -> None:

@@ -66,6 +66,12 @@ def test_a_bar_on_a_terminal(wanted: bool | None, monkeypatch: pytest.MonkeyPatc
     assert "$0.0000 · 1 ungraded" in text
 
 
+def test_what_is_no_way_to_show_progress_is_refused() -> None:
+    """A word is neither a yes nor a no."""
+    with pytest.raises(DefinitionError, match="progress: expected True, False, None, or a function"):
+        list(grade_many(["x"], POLITE, instant(), progress="no"))  # type: ignore[arg-type]
+
+
 def test_nothing_goes_to_standard_output(capfd: pytest.CaptureFixture[str]) -> None:
     """Progress is for standard error; a run writes nothing to standard output."""
     list(grade_many(["x", "y"], POLITE, instant(), progress=True))
@@ -136,11 +142,11 @@ def test_several_gates_are_passed_in_order(log: list[str]) -> None:
 
 
 def test_a_gate_that_is_shut_lets_the_others_go(log: list[str]) -> None:
-    """If one refuses, those before it are left, untold."""
+    """If one refuses, those before it are told that nothing has left, and are left."""
     gate = gates(Post("a", log), Post("b", log, shut=True))
     results = list(grade_many(["x"], POLITE, instant(), limits=gate))
     assert [failure.kind for failure in results[0].failures] == ["budget"]
-    assert log == ["a in", "a out"]
+    assert log == ["a in", "a told NoneType", "a out"]
 
 
 def test_what_the_budget_refuses_is_ungraded() -> None:

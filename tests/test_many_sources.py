@@ -70,9 +70,21 @@ def test_frames_and_columns_hold_candidates() -> None:
 
 
 def test_how_many_there_are_is_known_where_it_can_be() -> None:
-    """Lists, columns and frames have a length; generators and files have none."""
+    """Lists, columns and frames have a length; generators have none."""
     assert [source_of(given).total for given in (["a"], pd.DataFrame(ROWS), pl.Series(["a", "b"]))] == [1, 3, 2]
     assert source_of(iter(["a"])).total is None
+
+
+def test_how_many_a_file_holds(tmp_path: Path) -> None:
+    """Lines that hold something, and rows of Parquet, are counted; rows of CSV, which may have several lines, are not."""
+    path = jsonl(tmp_path / "answers.jsonl")
+    path.write_bytes(path.read_bytes() + b" \n\n" + b'"without an end"')
+    pl.DataFrame(ROWS).write_parquet(tmp_path / "answers.parquet")
+    pl.DataFrame(ROWS).write_csv(tmp_path / "answers.csv")
+    names = ("answers.jsonl", "answers.parquet", "answers.csv")
+    assert [source_of(tmp_path / name).total for name in names] == [len(read(path)), 3, None] == [4, 3, None]
+    (tmp_path / "answers.parquet").write_text("no Parquet")
+    assert source_of(tmp_path / "answers.parquet").total is None
 
 
 def test_a_missing_value_in_a_column_is_ungraded() -> None:

@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 
+from rubric import grade
+from rubric.drivers.budgets import Budget
+from rubric.errors import DefinitionError
+from rubric.exchanges import Usage
 from rubric.judges import Judge
 from rubric.models import count_tokens, price
+from rubric.models.litellm import library
+from rubric.models.pricelists import priced
+from tests.sendables import RECENT
+from tests.servers import Server
 
 MODELS = ["openai/gpt-4o-mini", "anthropic/claude-sonnet-5-5", "replicate/meta-llama-3", "cohere/command-r", "nobody"]
 
@@ -17,10 +28,23 @@ def test_a_listed_model_has_a_price() -> None:
     assert 0 < listed[0] < listed[1]
 
 
-@pytest.mark.parametrize("model", ["openai/nobody-knows-me", "nobody"])
+@pytest.mark.parametrize(
+    "model", ["openai/nobody-knows-me", "nobody", "openai/gpt-5.6-mini", "anthropic/claude-nonsense-5", "openai/gpt-0"]
+)
 def test_an_unlisted_model_has_none(model: str) -> None:
-    """The price of an unlisted model is None, not 0."""
+    """The price of an unlisted model is None, not the 0 that LiteLLM makes up for names that look like a vendor's."""
     assert price(Judge(model)) is None
+    with pytest.raises(DefinitionError, match="price"):
+        Budget(cost=1).check(Judge(model))
+
+
+@pytest.mark.parametrize(("name", "is_known"), [("gpt-4o-mini", True), ("gpt-5.6-mini", False)])
+def test_what_an_unlisted_model_has_cost_is_unknown(name: str, is_known: bool) -> None:
+    """Through LiteLLM, too: a reply without a price does not count as free."""
+    with Server() as server:
+        params = {"api_base": server.at("ok").openai, "api_key": "sk-test"}
+        usage = grade("Good morning!", "Is polite", Judge(f"openai/{name}", params=params)).usage
+    assert (usage.cost is not None) == is_known
 
 
 def test_offline_is_free() -> None:
@@ -52,3 +76,62 @@ def test_a_function_has_no_price_and_its_tokens_are_estimated() -> None:
 
     assert price(Judge(judge)) is None
     assert count_tokens(Judge(judge), "four" * 10) == 10
+
+
+LISTED = ["openai/gpt-4o-mini", "openai/gpt-4.1", "gpt-4o", "openai/o3", "openai/gpt-5.6"]
+
+
+@pytest.mark.skipif(not RECENT, reason="an older LiteLLM lists other prices")
+@pytest.mark.parametrize("model", LISTED)
+@pytest.mark.parametrize("tier", [None, "flex", "priority"])
+def test_what_a_call_has_cost_is_what_litellm_makes_of_it(model: str, tier: str | None) -> None:
+    """Of prompts with and without a part from the cache, short and long; short ones are not written to a cache."""
+    judge = Judge(model, params={"service_tier": tier} if tier else {}, via="http")
+    name = model.removeprefix("openai/")
+    for sent, cached in ((500, 0), (900, 128), (300_000, 0), (400_000, 399_000)):
+        usage = Usage(1, sent, cached, 300, None)
+        details = {"cached_tokens": cached}
+        said = {"prompt_tokens": sent, "completion_tokens": 300, "total_tokens": sent + 300}
+        there, back = library().cost_per_token(
+            model=name,
+            custom_llm_provider="openai",
+            usage_object=library().Usage(**said, prompt_tokens_details=details),
+            service_tier=tier,
+        )
+        cost = priced(judge, usage).cost
+        assert cost is not None
+        if sent >= 1024 and model == "openai/gpt-5.6":  # it may have been written to the cache, which costs more
+            assert (there + back) * 0.999 <= cost <= (there + back) * 1.3
+        else:
+            assert cost == pytest.approx(there + back)
+
+
+def test_a_batch_is_half_the_price() -> None:
+    """As the list has it."""
+    usage = Usage(1, 1000, 0, 100, None)
+    judge = Judge("openai/gpt-4o-mini")
+    whole, half = priced(judge, usage).cost, priced(judge, usage, in_batch=True).cost
+    assert whole is not None
+    assert half == pytest.approx(whole / 2)
+
+
+@pytest.mark.parametrize("model", ["openai/nobody-knows-me", "anthropic/nobody", "claude-sonnet-4-5"])
+def test_what_is_not_listed_has_no_cost(model: str) -> None:
+    """Nor what is another vendor's under a bare name; and what has been said stays."""
+    usage = Usage(1, 1000, 0, 100, None)
+    assert priced(Judge(model), usage) == usage
+    assert priced(Judge("openai/gpt-4o-mini"), Usage(1, 0, 0, 0, None, 1)).cost is None
+    assert priced(Judge("openai/gpt-4o-mini"), Usage(1, 10, 0, 1, 0.5)).cost == 0.5
+
+
+def test_prices_of_the_direct_path_do_not_load_litellm() -> None:
+    """It takes seconds, which is what that path saves."""
+    code = """
+import sys
+from rubric import Judge
+from rubric.exchanges import Usage
+from rubric.models.pricelists import priced
+assert priced(Judge("openai/gpt-4o-mini"), Usage(1, 10, 0, 1, None)).cost
+assert "litellm" not in sys.modules
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)

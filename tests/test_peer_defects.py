@@ -1,4 +1,4 @@
-"""Defects that were found in other graders (E2, E5 and E7; the others are beside the code that they concern)."""
+"""Defects that were found in other graders: E2, E5, E7 (E8 to E18: `test_peer_defects_many`, or beside their code)."""
 
 from __future__ import annotations
 

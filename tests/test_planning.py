@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rubric import Candidate, Contains, Criterion, Judge, Jury, Panel, Rubric, Unit, ask
+from rubric import Candidate, Contains, Criterion, DefinitionError, Judge, Jury, Panel, Rubric, Unit, ask, plan
 from rubric.grading.planning import Plan, plan_one
 from rubric.judges import Bench, Cascade
 from rubric.testing import ScriptedModel
@@ -119,3 +121,14 @@ def test_re_asks_stay_below_the_ceiling(rubric: Rubric, seed: int, repairs: int)
     judge = Judge(ScriptedModel(improvised(seed, unreadable=0.5)), repairs=repairs)
     plan, result = planned(rubric, judge), drive(rubric, judge)
     assert result.usage.calls <= plan.ceiling
+
+
+def test_a_plan_takes_what_a_run_takes(tmp_path: Path) -> None:
+    """Rows, frames and files are planned as they are graded; a text is one candidate."""
+    file = tmp_path / "replies.jsonl"
+    file.write_text('{"output": "Good morning!"}\n"Go away."\n', encoding="utf-8")
+    rows = [{"output": "Good morning!"}, "Go away."]
+    assert plan(file, "Is polite", "offline") == plan(rows, "Is polite", "offline")
+    assert steps(plan(str(file), "Is polite", "offline")) == (1, 1, 2)
+    with pytest.raises(DefinitionError, match=r"candidates\[1\]: expected a text"):
+        plan(["Hi.", None], "Is polite", "offline")

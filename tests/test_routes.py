@@ -157,6 +157,8 @@ def test_a_budget_holds_before_the_store_and_over_it(tmp_path: Path) -> None:
         ({"store": 1}, "store: expected a Store"),
         ({"budget": 5.0}, "budget: expected a Budget"),
         ({"limits": 500}, "limits: expected Limits"),
+        ({"limits": Budget(calls=5)}, "limits: expected Limits"),
+        ({"store": ":memory:"}, "path: expected the path of a file"),
     ],
 )
 def test_means_of_another_kind_are_refused(given: dict[str, Any], message: str) -> None:

@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from rubric import Judge
+from rubric import Judge, Reply, Usage
 from rubric.commands import main
-from rubric.store import Store
+from rubric.store import Store, stats
+from rubric.testing import reply_to
 from tests.storing import Counted, graded
 
 
@@ -34,7 +35,23 @@ def test_stats_counts(file: Path) -> None:
     told = json.loads(command("stats", file, "--format", "json").output)
     assert told["states"] == {"done": 2}
     assert (told["calls"], told["cost"], told["hits"], told["saved_cost"]) == (2, 0.5, 1, 0.25)
-    assert "saved cost" in command("stats", file).output
+    assert [(each["model"], each["calls"], each["prompt_tokens"]) for each in told["models"]] == [("Counted", 2, 200)]
+    shown = command("stats", file).output
+    assert "sent: 2 requests, 200 + 20 tokens, $0.5000" in shown
+    assert "served from the store: 1 times, which saved 1 requests, $0.2500" in shown
+    assert "answered: this is what is served" in shown
+
+
+def test_stats_say_where_a_cost_is_unknown(tmp_path: Path) -> None:
+    """What is not known is counted apart, and never as nothing; the line is one for people."""
+    with Store(tmp_path / "replies.db") as store:
+        graded(store, Judge(Counted(lambda ask: Reply(reply_to(ask, True), usage=Usage(1, 10, 0, 5, None)))))
+    found = stats(tmp_path / "replies.db")
+    assert str(found) == (
+        "1 done; sent: 1 requests, 10 + 5 tokens, $0.0000, and 1 of unknown cost; "
+        "served from the store: 0 times, which saved 0 requests, $0.0000"
+    )
+    assert repr(found) == f"<Stats: {found}>"
 
 
 def test_export_writes_a_line_a_call(file: Path, tmp_path: Path) -> None:

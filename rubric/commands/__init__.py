@@ -12,6 +12,7 @@ import click
 
 from rubric.commands.files import convert, schema, validate
 from rubric.commands.grading import grade, plan
+from rubric.commands.many import grade_many, merge
 from rubric.commands.refusing import Commands
 from rubric.commands.store import store
 
@@ -28,5 +29,5 @@ def main() -> None:
     """
 
 
-for command in (validate, plan, grade, convert, schema, store):
+for command in (validate, plan, grade, grade_many, merge, convert, schema, store):
     main.add_command(command)

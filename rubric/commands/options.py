@@ -11,7 +11,7 @@ from click.core import ParameterSource
 
 from rubric.formats.recognising import FORMATS
 
-__all__ = ["FORMAT", "FROM", "GRADING", "TEXT", "declared", "judge_of", "options", "refuse_given"]
+__all__ = ["FORMAT", "FROM", "GRADING", "JUDGE", "TEXT", "THRESHOLD", "declared", "judge_of", "options", "refuse_given"]
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -41,9 +41,11 @@ FROM = options(
         help="What a file includes must be in here; left out: in its own folder.",
     ),
 )
+JUDGE = click.option("--judge", "-j", "judges", multiple=True, metavar="MODEL", help="Who judges; several are a panel.")
+THRESHOLD = click.option("--threshold", "-t", type=float, help="Pass from this score in 0..1 instead of the rubric's.")
 GRADING = options(
-    click.option("--judge", "-j", "judges", multiple=True, metavar="MODEL", help="Who judges; several are a panel."),
-    click.option("--threshold", "-t", type=float, help="Pass from this score in 0..1 instead of the rubric's."),
+    JUDGE,
+    THRESHOLD,
     click.option("--input", "question", type=TEXT, metavar="FILE", help="What the candidate answers."),
     click.option("--reference", type=TEXT, metavar="FILE", help="A reference answer."),
     click.option("--target", metavar="MODEL", help="Who answers the cases that have no response."),

@@ -68,6 +68,7 @@ _SPOKEN = (
     (r"give a wider base=", "give a wider --base"),
     (r"declare it when you load: load_suite\(path, environ=\{'(\w+)': ...\}\)", r"declare it with --env \1"),
     (r"name one with format=", "name one with --from"),
+    (r"limit calls or tokens instead of the cost, or .*", "limit the calls instead: --max-calls"),
 )
 
 

@@ -46,13 +46,14 @@ _UNSENT = frozenset({"budget", "in_doubt", "replay"})
 
 Sleep = Callable[[float], Awaitable[Any]]
 
-Settle = Callable[["Reply | Failure"], None]
-"""Is told what came of a request, before its place is given up."""
+Settle = Callable[["Reply | Failure | None"], None]
+"""Is told what came of a request, before its place is given up; None: it has not left after all."""
 
 Gate = Callable[["Ask"], AbstractAsyncContextManager[Settle]]
 """
 What a request passes on its way out: entered before it leaves, left when it is through. It may wait (a rate limit), or
-raise a `ModelError` (a budget): that then is what came of the request, which is not tried again and was no call.
+raise a `ModelError` (a budget): that then is what came of the request, which is not tried again and was no call. Left
+without being told what came, it must take it that the request has left.
 """
 
 
@@ -130,14 +131,24 @@ def _goes_on(failures: Sequence[Failure], retries: int) -> bool:
     return sum(failure.kind == "bad_response" for failure in failures) < _BAD_RESPONSES
 
 
-async def _prepare(model: Model) -> None:
-    """Let a model that has a `ready` get ready, outside of any deadline."""
+async def _prepared(model: Model) -> Failure | None:
+    """Let a model that has a `ready` get ready, outside of any deadline; return why it cannot."""
     ready = getattr(model, "ready", None)
-    if ready is not None:
+    if ready is None:
+        return None
+    try:
         await ready()
+    except ModelError as error:
+        return error.failure
+    except Exception as error:  # noqa: BLE001 - a model of the user's own may raise anything
+        return Failure("exception", describe(error))
+    return None
 
 
 async def _passed(model: Model, ask: Ask, gate: Gate | None) -> Reply | _Unsent | Failure:
+    unready = await _prepared(model)  # before the gate: what is through that leaves at once
+    if unready is not None:
+        return unready
     if gate is None:
         return await _once(model, ask)
     try:
@@ -151,7 +162,6 @@ async def _passed(model: Model, ask: Ask, gate: Gate | None) -> Reply | _Unsent 
 
 async def _once(model: Model, ask: Ask) -> Reply | Failure:
     try:
-        await _prepare(model)
         async with asyncio.timeout(ask.judge.timeout):
             reply: object = await model.answer(ask)
     except ModelError as error:

@@ -3,79 +3,77 @@ Drives flows through a vendor's batch API: all that they ask goes out round by r
 
 A round may take as long as the vendor likes, a day at most. What was sent is kept in a small JSON file: run again with
 the same flows after a crash, a Ctrl-C or a reboot, and the same batches are waited for and read, without being sent
-again. A batch is written down before it is created, with a mark by which it is found if nobody lived to hear its id.
+again.
 """
 
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 from attrs import define, evolve, field
 
-from rubric.candidates import Candidate
-from rubric.drivers.attempts import persist
+from rubric.drivers.attempts import Settle, persist
+from rubric.drivers.batch_lists import BatchList, Sent
+from rubric.drivers.budgets import Budget
+from rubric.drivers.carrying import Carry
 from rubric.errors import DefinitionError, ModelError
 from rubric.exchanges import Ask, Failure, Reply, Usage
-from rubric.grades import Grade, Ungraded
-from rubric.grading.batching import Batch, Got, Steps, T, together
-from rubric.grading.flow import flow
-from rubric.grading.voting import unhurried
-from rubric.judges import Bench, Judge
+from rubric.grading.batching import Batch, Got, Steps, T
+from rubric.judges import Judge
 from rubric.models import openai_batches as vendor
 from rubric.models.openai_batches import BatchState, Line
-from rubric.rubrics import Rubric
 
-__all__ = ["grade_in_batches", "run_in_batches"]
+__all__ = ["MOST_LINES", "cancelled_in", "run_in_batches"]
 
-_MOST_LINES = 50_000
+MOST_LINES = 50_000
+"""The most requests that the vendor takes in one batch."""
+
 _MOST_BYTES = 150_000_000
-_FORMAT = 1
+_AT_ONCE = 256  # asks that a store is asked for
+_MISSED = "it is not in the store, and goes into a batch"
 
+Outcome = Reply | Failure
+Past = Callable[[Carry], Carry]
+"""Puts a store in front of whatever carries asks, as `Store.carry` does."""
 
-async def grade_in_batches(
-    candidates: Iterable[Candidate | str], rubric: Rubric, judge: Bench, path: str | os.PathLike[str], **options: Any
-) -> list[Grade | Ungraded]:
-    """
-    Grade *candidates* through the vendor's batches, all at once, and return their results in order.
-
-    Early stops are off: votes that wait for votes would wait for days. For the same reason trees are walked in as few
-    rounds with `Judge(speculate=True)`, and nothing is sent ahead for a prefix cache.
-
-    Args:
-        path: Where it is written down which batches were sent, as for `run_in_batches`.
-        options: As for `run_in_batches`.
-    """
-    bench = unhurried(judge)
-    flows = [flow(Candidate.of(candidate), rubric, bench, ahead=False) for candidate in candidates]
-    return await run_in_batches(together(flows), path, **options)
+Sleep = Callable[[float], Awaitable[Any]]
 
 
 async def run_in_batches(
     steps: Steps[T],
     path: str | os.PathLike[str],
     *,
+    past: Past | None = None,
+    budget: Budget | None = None,
+    size: int = MOST_LINES,
     poll: float = 60.0,
-    sleep: Callable[[float], Awaitable[Any]] = asyncio.sleep,
+    sleep: Sleep = asyncio.sleep,
 ) -> T:
     """
     Return what *steps* come to, with each batch of asks answered by batches of the vendor's.
 
     Args:
         path: Where it is written down which batches were sent. One run at a time may use it.
+        past: A store that is asked first, and that keeps each answer as soon as it has been read.
+        budget: What may be spent. What does not fit beside the rest waits until that is through, and is then refused if
+            it still does not. What an earlier run has sent is charged like the rest, and never refused.
+        size: The most requests a batch.
         poll: Seconds between two looks at a batch.
         sleep: Awaited between them, with the seconds.
 
     Raises:
-        DefinitionError: A judge is none of OpenAI's, or *path* holds something else.
+        DefinitionError: A judge has no batches, or *path* holds something else.
+        StoreError: The store cannot be written to.
     """
-    rounds = _Rounds(_Ledger.read(Path(path)), poll, sleep)
+    rounds = _Rounds(BatchList.read(Path(path)), past, budget, size, poll, sleep)
     got: Got | None = None
     try:
         while True:
@@ -87,100 +85,88 @@ async def run_in_batches(
         steps.close()
 
 
-# -- what was sent -----------------------------------------------------------------------------------------
+async def cancelled_in(path: str | os.PathLike[str], judges: Iterable[Judge]) -> int:
+    """
+    Cancel what is under way of the batches in *path*, and return how many that are.
+
+    Args:
+        judges: Whose addresses and keys the batches were sent with; each address is asked once.
+
+    Raises:
+        DefinitionError: *path* holds something else.
+        ModelError: The vendor does not say.
+    """
+    places = {vendor.place_of(judge): judge for judge in judges}
+    cancelled = 0
+    for one in BatchList.read(Path(path)).sent:
+        for judge in places.values():
+            batch = one.id or await vendor.find(judge, one.mark)
+            cancelled += bool(batch) and await vendor.cancel(judge, batch)
+    return cancelled
 
 
-@define
-class _Sent:
-    """A batch that was sent: the *mark* it is found by, its *id* once that is known, the *keys* of its requests."""
-
-    mark: str
-    id: str
-    keys: list[str]
-
-
-@define
-class _Ledger:
-    path: Path
-    sent: list[_Sent] = field(factory=list)
-
-    @classmethod
-    def read(cls, path: Path) -> _Ledger:
-        """Return what *path* holds; nothing, if there is no such file yet."""
-        try:
-            data = json.loads(path.read_text("utf-8"))
-            found = [_Sent(one["mark"], one["id"], one["keys"]) for one in data["batches"]]
-        except FileNotFoundError:
-            return cls(path)
-        except (ValueError, KeyError, TypeError):
-            raise _no_list(path) from None
-        if data.get("format") != _FORMAT:
-            raise _no_list(path)
-        return cls(path, found)
-
-    def write(self) -> None:
-        """Replace the file as a whole, so that there is no half of it."""
-        batches = [{"mark": one.mark, "id": one.id, "keys": one.keys} for one in self.sent if one.keys]
-        new = self.path.with_name(f"{self.path.name}.new")
-        with new.open("w", encoding="utf-8") as file:
-            json.dump({"format": _FORMAT, "batches": batches}, file)
-            file.flush()
-            os.fsync(file.fileno())
-        new.replace(self.path)
-
-    def holds(self, key: str) -> bool:
-        """Say whether the request called *key* was sent."""
-        return any(key in one.keys for one in self.sent)
-
-    def forget(self, keys: Iterable[str]) -> None:
-        """Strike out *keys*, which got no reply, so that another run sends them again."""
-        gone = {*keys}
-        for one in self.sent:
-            one.keys = [key for key in one.keys if key not in gone]
-        self.sent = [one for one in self.sent if one.keys]
-        self.write()
-
-
-def _no_list(path: Path) -> DefinitionError:
-    return DefinitionError("path", f"{path} is no list of batches; name another file")
-
-
-# -- round by round ----------------------------------------------------------------------------------------
+Wanted = Mapping[str, tuple[Line, Ask]]
 
 
 @define
 class _Rounds:
-    ledger: _Ledger
+    known: BatchList
+    past: Past | None
+    budget: Budget | None
+    size: int
     poll: float
-    sleep: Callable[[float], Awaitable[Any]]
-    answers: dict[str, Reply | Failure] = field(factory=dict)
+    sleep: Sleep
+    answers: dict[str, Outcome] = field(factory=dict)
 
     async def answered(self, batch: Batch) -> Got:
         """Return what came of the asks of *batch*."""
-        lines = [self._line(ask) for ask in batch]
-        wanted = {line.key: (line, ask.judge) for line, ask in zip(lines, batch, strict=True) if isinstance(line, Line)}
-        await self._adopt(wanted)
-        fresh = [pair for key, pair in wanted.items() if not self.ledger.holds(key) and key not in self.answers]
-        for judge, part in _files(fresh):
-            await self._send(judge, part)
-        for one in [*self.ledger.sent]:
-            mine = {key: wanted[key] for key in one.keys if key in wanted and key not in self.answers}
-            if mine and one.id:
-                await self._receive(one, mine)
+        lines = [_line(ask) for ask in batch]
+        wanted = {line.key: (line, ask) for line, ask in zip(lines, batch, strict=True) if isinstance(line, Line)}
+        if self.past is not None:
+            await self._recall(self.past, wanted)
+        await self._adopt(self._open(wanted))
+        await self._resume(self._open(wanted))
+        while fresh := self._open(wanted):
+            await self._wave(fresh)
         return self._got(batch, lines)
 
-    def _line(self, ask: Ask) -> Line | Failure:
-        if not vendor.has_batches(ask.judge):
-            raise DefinitionError("judge", f"{ask.judge.name!r} has no batches here; name a model of OpenAI's")
-        try:
-            return vendor.line_of(ask)
-        except ModelError as error:
-            return error.failure
+    def _open(self, wanted: Wanted) -> dict[str, tuple[Line, Ask]]:
+        return {key: pair for key, pair in wanted.items() if key not in self.answers}
 
-    async def _adopt(self, wanted: Mapping[str, tuple[Line, Judge]]) -> None:
+    # -- the store -----------------------------------------------------------------------------------------
+
+    async def _recall(self, past: Past, wanted: Wanted) -> None:
+        """Take from the store what it has."""
+
+        async def miss(_: Ask) -> Outcome:
+            return Failure("replay", _MISSED)  # of a kind of what is not sent: so the store lets go of it
+
+        async def look(key: str, ask: Ask) -> None:
+            outcome = await past(miss)(ask)
+            if not (isinstance(outcome, Failure) and outcome.message == _MISSED):
+                self.answers[key] = outcome
+
+        await _each(look(key, ask) for key, (_, ask) in self._open(wanted).items())
+
+    async def _keep(self, wanted: Wanted, found: Mapping[str, Outcome]) -> None:
+        """Have the store keep what was *found*, before anybody uses it."""
+        if self.past is None:
+            return
+
+        async def keep(past: Past, ask: Ask, outcome: Outcome) -> None:
+            async def came(_: Ask) -> Outcome:
+                return outcome
+
+            await past(came)(ask)
+
+        await _each(keep(self.past, wanted[key][1], outcome) for key, outcome in found.items())
+
+    # -- what an earlier run has sent ----------------------------------------------------------------------
+
+    async def _adopt(self, wanted: Wanted) -> None:
         """Look for batches whose ids nobody lived to hear; what was not created is forgotten, and so sent again."""
-        for one in [one for one in self.ledger.sent if not one.id]:
-            judge = next((wanted[key][1] for key in one.keys if key in wanted), None)
+        for one in [one for one in self.known.sent if not one.id]:
+            judge = next((wanted[key][1].judge for key in one.keys if key in wanted), None)
             if judge is None:
                 continue
             found = await self._tried(judge, partial(vendor.find, judge, one.mark))
@@ -188,40 +174,120 @@ class _Rounds:
                 self.answers |= dict.fromkeys(one.keys, found)
             elif found:
                 one.id = found
-                self.ledger.write()
+                self.known.write()
             else:
-                self.ledger.forget(one.keys)
+                self.known.forget(one.keys)
+
+    async def _resume(self, wanted: Wanted) -> None:
+        """Wait for what was sent before, and charge it: it was set aside by whoever is gone."""
+        found = await self._received(wanted)
+        if self.budget is None:
+            return
+        for key, outcome in found.items():
+            await self.budget.charge_for(wanted[key][1], outcome)
+
+    # -- what is sent now ----------------------------------------------------------------------------------
+
+    async def _wave(self, fresh: Wanted) -> None:
+        """Send as much of *fresh* as the budget allows at once, and wait for it; answer what it never will."""
+        async with AsyncExitStack() as held:
+            settles = await self._admitted(held, fresh)
+            wave = {key: fresh[key] for key in settles}
+            found: dict[str, Outcome] = {}
+            try:
+                for judge, lines in _files(wave.values(), self.size):
+                    await self._send(judge, lines)
+                found = await self._received(wave)
+            finally:
+                self._settle(settles, found)
+        self._queue_again(found)
+
+    def _settle(self, settles: Mapping[str, Settle], found: Mapping[str, Outcome]) -> None:
+        """Tell the budget what came; of what was sent, and has no answer yet, nothing: so all of it is charged."""
+        sent = self.known.keys()
+        for key, settle in settles.items():
+            if key in found or key not in sent:
+                settle(found.get(key))
+
+    async def _admitted(self, held: AsyncExitStack, fresh: Wanted) -> dict[str, Settle]:
+        """Return those that fit, with whom to tell what came; where none does, their refusals are their answers."""
+        if self.budget is None:
+            return dict.fromkeys(fresh, _ignore)
+        settles: dict[str, Settle] = {}
+        refused: dict[str, Outcome] = {}
+        for key, (_, ask) in fresh.items():
+            try:
+                settles[key] = await held.enter_async_context(self.budget.at_once(ask))
+            except ModelError as error:
+                refused[key] = error.failure
+        if not settles:
+            self.answers |= refused
+        return settles
 
     async def _send(self, judge: Judge, lines: Sequence[Line]) -> None:
-        one = _Sent(uuid4().hex, "", [line.key for line in lines])
-        self.ledger.sent.append(one)
-        self.ledger.write()
-        try:
-            one.id = await vendor.create(judge, lines, one.mark)
-            self.ledger.write()
-        except ModelError as error:
-            self.answers |= dict.fromkeys(one.keys, error.failure)
-            if not error.failure.in_doubt:
-                self.ledger.forget(one.keys)
+        one = Sent(uuid4().hex, "", [line.key for line in lines])
+        self.known.sent.append(one)
+        self.known.write()
+        made = await self._created(judge, lines, one.mark)
+        if isinstance(made, Failure):
+            self.answers |= dict.fromkeys(one.keys, made)
+            if not made.in_doubt:
+                self.known.forget(one.keys)
+        else:
+            one.id = made
+            self.known.write()
 
-    async def _receive(self, one: _Sent, wanted: Mapping[str, tuple[Line, Judge]]) -> None:
+    async def _created(self, judge: Judge, lines: Sequence[Line], mark: str) -> str | Failure:
+        """Create a batch, again where that may help and there can be none yet."""
+
+        async def once() -> str | Failure:
+            try:
+                return await vendor.create(judge, lines, mark)
+            except ModelError as error:
+                if error.failure.in_doubt:
+                    raise
+                return error.failure
+
+        try:
+            made, _ = await persist(once, judge.retries, sleep=self.sleep)
+        except ModelError as error:
+            return error.failure
+        return made
+
+    async def _received(self, wanted: Wanted) -> dict[str, Outcome]:
+        """Wait for all batches with something *wanted*, and return what they answer to it."""
+        found: dict[str, Outcome] = {}
+        for one in [*self.known.sent]:
+            mine = {key: wanted[key] for key in one.keys if key in wanted and key not in self.answers}
+            if mine and one.id:
+                found |= await self._receive(one, mine)
+        return found
+
+    async def _receive(self, one: Sent, mine: Wanted) -> dict[str, Outcome]:
         """Wait until *one* is over, and keep what it answers."""
-        judge = next(iter(wanted.values()))[1]
+        found = await self._answers(one, mine)
+        if isinstance(found, Failure):  # nobody says how it stands: another run will ask
+            self.answers |= dict.fromkeys(mine, found)
+            return {}
+        await self._keep(mine, found)
+        self.answers |= found
+        self.known.forget(key for key, outcome in found.items() if isinstance(outcome, Failure))
+        return found
+
+    async def _answers(self, one: Sent, mine: Wanted) -> dict[str, Outcome] | Failure:
+        judge = next(iter(mine.values()))[1].judge
         state = await self._over(judge, one.id)
-        if isinstance(state, Failure):  # nobody says how it stands: another run will ask
-            self.answers |= dict.fromkeys(wanted, state)
-            return
-        found: dict[str, Reply | Failure] = {}
-        lines = {key: line for key, (line, _) in wanted.items()}
+        if isinstance(state, Failure):
+            return state
+        lines = {key: line for key, (line, _) in mine.items()}
+        found: dict[str, Outcome] = {}
         for name in state.files:
             came = await self._tried(judge, partial(vendor.replies, judge, name, lines))
             if isinstance(came, Failure):
-                self.answers |= dict.fromkeys(wanted, came)
-                return
+                return came
             found |= came
-        lost = Failure("bad_response", f"the batch {one.id} is {state.status} without an answer. {state.wrong}".strip())
-        self.answers |= {key: found.get(key, lost) for key in wanted}
-        self.ledger.forget(key for key in wanted if isinstance(self.answers[key], Failure))
+        lost = state.lost(one.id)
+        return {key: found.get(key, lost) for key in mine}
 
     async def _over(self, judge: Judge, batch: str) -> BatchState | Failure:
         while True:
@@ -240,10 +306,17 @@ class _Rounds:
         outcome, _ = await persist(caught, judge.retries, sleep=self.sleep)
         return outcome
 
+    def _queue_again(self, found: Mapping[str, Outcome]) -> None:
+        """Send again what the vendor's queue had no room for, if others were answered meanwhile and have made some."""
+        if any(isinstance(outcome, Reply) for outcome in found.values()):
+            for key, outcome in found.items():
+                if isinstance(outcome, Failure) and vendor.is_queue_full(outcome):
+                    del self.answers[key]
+
     def _got(self, batch: Batch, lines: Sequence[Line | Failure]) -> Got:
         """Return the answers in the order of the asks; asks that are the same to the byte were paid for once."""
         served: set[str] = set()
-        got: list[Reply | Failure] = []
+        got: list[Outcome] = []
         for ask, line in zip(batch, lines, strict=True):
             answer = line if isinstance(line, Failure) else self.answers[line.key]
             paid = isinstance(line, Failure) or line.key not in served
@@ -253,18 +326,40 @@ class _Rounds:
         return tuple(got)
 
 
-def _files(lines: Iterable[tuple[Line, Judge]]) -> Iterator[tuple[Judge, list[Line]]]:
-    """Yield what goes into one file each: of one judge, and no more than a vendor takes."""
+def _line(ask: Ask) -> Line | Failure:
+    if not vendor.has_batches(ask.judge):
+        raise DefinitionError("judge", f"{ask.judge.name!r} has no batches here; name a model of OpenAI's")
+    try:
+        return vendor.line_of(ask)
+    except ModelError as error:
+        return error.failure
+
+
+def _ignore(_: Outcome | None) -> None:
+    """Settle nothing."""
+
+
+async def _each(several: Iterable[Awaitable[None]]) -> None:
+    """Await *several*, some at a time; raise what the first of them raises once the others beside it are through."""
+    waiting = iter(several)
+    while some := [*islice(waiting, _AT_ONCE)]:
+        for came in await asyncio.gather(*some, return_exceptions=True):
+            if isinstance(came, BaseException):
+                raise came
+
+
+def _files(wanted: Iterable[tuple[Line, Ask]], size: int) -> Iterator[tuple[Judge, list[Line]]]:
+    """Yield what goes into one file each: of one judge, and no more than *size* or than a vendor takes."""
     by_judge: dict[int, tuple[Judge, list[Line]]] = {}
-    for line, judge in lines:
-        by_judge.setdefault(id(judge), (judge, []))[1].append(line)
+    for line, ask in wanted:
+        by_judge.setdefault(id(ask.judge), (ask.judge, []))[1].append(line)
     for judge, every in by_judge.values():
         part: list[Line] = []
-        size = 0
+        length = 0
         for line in every:
-            if part and (len(part) == _MOST_LINES or size + len(line.body) > _MOST_BYTES):
+            if part and (len(part) >= min(size, MOST_LINES) or length + len(line.body) > _MOST_BYTES):
                 yield judge, part
-                part, size = [], 0
+                part, length = [], 0
             part.append(line)
-            size += len(line.body) + 1
+            length += len(line.body) + 1
         yield judge, part

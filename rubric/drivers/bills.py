@@ -62,17 +62,20 @@ class Bill:
 
     Args:
         rates: For replies that tell their tokens and not their cost.
+        is_agreed: Whether these hold whatever cost is told.
         outcome: What came of it.
         is_sent: False where nothing has left after all.
     """
 
     most: Sum
     rates: tuple[float, float] | None = None
+    is_agreed: bool = False
     outcome: Reply | Failure | None = None
     is_sent: bool = True
 
-    def settle(self, outcome: Reply | Failure) -> None:
-        self.outcome = outcome
+    def settle(self, outcome: Reply | Failure | None) -> None:
+        """Take note of what came; None: nothing has left."""
+        self.outcome, self.is_sent = outcome, outcome is not None
 
     @property
     def charged(self) -> Sum:
@@ -106,6 +109,6 @@ class Bill:
     def cost(self) -> float | None:
         """What it has cost, as far as that is told, or follows from the tokens."""
         usage = self.usage
-        if usage.cost is not None or self.rates is None:
+        if self.rates is None or (usage.cost is not None and not self.is_agreed):
             return usage.cost
         return usage.prompt_tokens * self.rates[0] + usage.completion_tokens * self.rates[1]

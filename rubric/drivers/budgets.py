@@ -46,10 +46,10 @@ class Budget:
 
     Before a request leaves, the most that it may take is set aside: the tokens of the prompt and of the longest reply
     at their prices. When it is through, what it took is charged instead; all that was set aside, where nobody knows (no
-    usage in the reply, a deadline that passed, a connection that broke, a cancellation); and nothing for a request that
-    was turned away with an error status. A request that does not fit waits for those under way to settle, then fails
-    with the kind `budget`, unsent. So no more is ever spent, as far as the tokens of a prompt can be known beforehand:
-    exactly for OpenAI's models; for others with half as much again.
+    usage in the reply, a deadline that passed, a connection that broke, a cancellation under way); and nothing for a
+    request that was turned away with an error status, or that another gate kept from leaving. A request that does not
+    fit waits for those under way to settle, then fails with the kind `budget`, unsent. So no more is ever spent, as far
+    as the tokens of a prompt can be known beforehand: exactly for OpenAI's models; for others with half as much again.
 
     Runs that are given the same object share it, also across threads.
 
@@ -58,7 +58,7 @@ class Budget:
         calls: Requests that may be paid for; None for any.
         tokens: Sent and come back; None for any.
         prices: Of models by their names, instead of those that LiteLLM knows: in US dollars, for a million tokens sent
-            and for a million that come back.
+            and for a million that come back. What a model of your own says that a reply has cost, stands.
 
     Raises:
         DefinitionError: A value that is no limit, or no price.
@@ -83,6 +83,10 @@ class Budget:
     def __call__(self, ask: Ask) -> AbstractAsyncContextManager[Settle]:
         """Return what the request *ask* passes: entered when there is enough for it, left when it is through."""
         return self._passing(ask)
+
+    def at_once(self, ask: Ask) -> AbstractAsyncContextManager[Settle]:
+        """Return the same for a request that cannot wait for those under way: it is refused if it does not fit now."""
+        return self._passing(ask, waits=False)
 
     @property
     def spent(self) -> Amount:
@@ -134,6 +138,14 @@ class Budget:
             self._spent += Sum(pico(usage.cost or 0.0), usage.calls, tokens)
             self._is_known = self._is_known and usage.cost is not None
 
+    async def charge_for(self, ask: Ask, outcome: Reply | Failure) -> None:
+        """Count what came of *ask*, which somebody has sent who had a budget of his own and is gone, as of others."""
+        most = await self._most(ask)
+        bill = Bill(most, *self._terms(ask, most))
+        bill.settle(outcome)
+        with self._line.lock:
+            self._count(bill)
+
     def refuse_beyond(self, cost: float, what: str = "this case") -> None:
         """
         Refuse what may take *cost*, in US dollars, where less is left once all that is under way is through.
@@ -159,10 +171,10 @@ class Budget:
             yield lambda usage: bill.settle(Reply(None, usage=evolve(usage, calls=max(1, usage.calls))))
 
     @asynccontextmanager
-    async def _passing(self, ask: Ask) -> AsyncIterator[Settle]:
+    async def _passing(self, ask: Ask, *, waits: bool = True) -> AsyncIterator[Settle]:
         most = await self._most(ask)
-        async with self._setting_aside(most, "this request") as bill:
-            bill.rates = self._rates(ask.judge, most.tokens)
+        async with self._setting_aside(most, "this request", waits=waits) as bill:
+            bill.rates, bill.is_agreed = self._terms(ask, most)
             try:
                 yield bill.settle
             except ModelError:  # from a gate behind this one: it has not left
@@ -170,17 +182,27 @@ class Budget:
                 raise
 
     @asynccontextmanager
-    async def _setting_aside(self, most: Sum, what: str) -> AsyncIterator[Bill]:
-        await self._line.pass_through(partial(self._admit, most, what))
+    async def _setting_aside(self, most: Sum, what: str, *, waits: bool = True) -> AsyncIterator[Bill]:
+        if waits:
+            await self._line.pass_through(partial(self._admit, most, what))
+        else:
+            self._admit_now(most, what)
         bill = Bill(most)
         try:
             yield bill
         finally:
             with self._line.lock:
                 self._held -= most
-                self._spent += bill.charged
-                self._is_known = self._is_known and (bill.is_known or self.cost is not None)
+                self._count(bill)
                 self._line.ring()
+
+    def _count(self, bill: Bill) -> None:
+        self._spent += bill.charged
+        self._is_known = self._is_known and (bill.is_known or self.cost is not None)
+
+    def _terms(self, ask: Ask, most: Sum) -> tuple[tuple[float, float] | None, bool]:
+        """Return the prices of *ask*, and whether they are agreed, whatever cost is told."""
+        return self._rates(ask.judge, most.tokens), isinstance(ask.judge.model, str) and ask.judge.name in self.prices
 
     async def _most(self, ask: Ask) -> Sum:
         """Return the most that *ask* may take, of what is limited; the rest is not looked up."""
@@ -199,6 +221,12 @@ class Budget:
             there, back = self.prices[judge.name]
             return there / _MILLION, back / _MILLION
         return None if self.cost is None else dearest(judge, sent)
+
+    def _admit_now(self, most: Sum, what: str) -> None:
+        with self._line.lock:
+            if self._admit(most, what) > 0:
+                message = f"not sent: {self._why_not(self._held + most, 'what is under way, and this,')}"
+                raise ModelError(Failure("budget", message))
 
     def _admit(self, most: Sum, what: str) -> float:
         if self._fits(self._held + most):

@@ -10,10 +10,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, nullcontext
+from types import TracebackType
 
-from attrs import field, frozen
+from attrs import define, field, frozen
 
-from rubric.drivers.attempts import Gate, attempt
+from rubric.drivers.attempts import Gate, Settle, attempt
 from rubric.exchanges import Ask, Failure, Reply
 from rubric.judges import Judge, Model
 from rubric.models import model_of
@@ -30,10 +31,10 @@ CONCURRENCY = 32
 @frozen
 class Room:
     """
-    What may be under way at once: so many asks in all, and one for a model that takes them one after another.
+    What may be under way at once: so many requests in all, and one for a model that takes them one after another.
 
     Args:
-        all: Acquired by every ask for as long as it is under way.
+        all: Acquired by every request for as long as it is under way; who waits to try again holds nobody up.
         gate: What every request passes; None lets all through.
     """
 
@@ -45,8 +46,11 @@ class Room:
     async def carry(self, ask: Ask) -> Reply | Failure:
         """Take *ask* to the model of its judge."""
         model = self._model(ask.judge)
-        async with self._turn(model), self.all:
-            return await attempt(model, ask, gate=self.gate)
+        async with self._turn(model):
+            return await attempt(model, ask, gate=self._place)
+
+    def _place(self, ask: Ask) -> AbstractAsyncContextManager[Settle]:
+        return _Place(self.all, None if self.gate is None else self.gate(ask))
 
     def _model(self, judge: Judge) -> Model:
         known = self._models.get(id(judge)) or self._models.setdefault(id(judge), (judge, model_of(judge)))
@@ -57,3 +61,33 @@ class Room:
         if not getattr(model, "is_serial", False):
             return nullcontext()
         return self._turns.setdefault(id(model), asyncio.Semaphore(1))
+
+
+@define(eq=False)
+class _Place(AbstractAsyncContextManager[Settle]):
+    """A place among the requests under way, and then the gate; written out, for it is passed by each request."""
+
+    _all: asyncio.Semaphore
+    _gate: AbstractAsyncContextManager[Settle] | None
+
+    async def __aenter__(self) -> Settle:
+        await self._all.acquire()
+        if self._gate is None:
+            return _ignore
+        try:
+            return await self._gate.__aenter__()
+        except BaseException:
+            self._all.release()
+            raise
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool | None:
+        try:
+            return None if self._gate is None else await self._gate.__aexit__(kind, error, trace)
+        finally:
+            self._all.release()
+
+
+def _ignore(_: Reply | Failure | None) -> None:
+    """Settle nothing."""

@@ -16,7 +16,8 @@ def gates(*several: Gate | None) -> Gate | None:
     """
     Return one gate that a request passes where it is to pass all of *several*, in order; None for none.
 
-    They are left in the reverse order; each is told what came of the request.
+    They are left in the reverse order; each is told what came of the request. Where it gets no further than one of them
+    (it is refused there, or cancelled while it waits), those before are told that it has not left.
     """
     present = [gate for gate in several if gate is not None]
     if len(present) < 2:  # noqa: PLR2004
@@ -27,10 +28,17 @@ def gates(*several: Gate | None) -> Gate | None:
 @asynccontextmanager
 async def _passage(several: Sequence[Gate], ask: Ask) -> AsyncIterator[Settle]:
     async with AsyncExitStack() as stack:
-        settles = [await stack.enter_async_context(gate(ask)) for gate in several]
+        settles: list[Settle] = []
 
-        def settle(outcome: Reply | Failure) -> None:
-            for told in settles:
-                told(outcome)
+        def settle(outcome: Reply | Failure | None) -> None:
+            for each in settles:
+                each(outcome)
 
+        try:
+            for gate in several:
+                told = await stack.enter_async_context(gate(ask))
+                settles.append(told)
+        except BaseException:
+            settle(None)
+            raise
         yield settle

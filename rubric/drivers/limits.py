@@ -18,7 +18,6 @@ from rubric.drivers.windows import Entry, Window
 from rubric.errors import DefinitionError, ModelError
 from rubric.exchanges import Ask, Failure, Reply
 from rubric.mappings import FrozenMap
-from rubric.models import model_of
 from rubric.models.ceilings import most_tokens
 from rubric.validating import as_map, count, number, optional
 
@@ -82,9 +81,8 @@ class Limits:
 
     @asynccontextmanager
     async def _passing(self, ask: Ask) -> AsyncIterator[Settle]:
-        # What is slow comes first: a place in a window is for a request that leaves at once.
-        await _prepare(ask.judge)
         limiter = self._limiter(ask.judge)
+        # What is slow comes first: a place in a window is for a request that leaves at once.
         tokens = sum(await most_tokens(ask)) if limiter.tokens is not None else 0
         async with limiter.place(tokens) as settle:
             yield settle
@@ -111,12 +109,6 @@ class Limits:
         return Limiter(self._clock, self.concurrency or math.inf, model, requests, tokens)
 
 
-async def _prepare(judge: Judge) -> None:
-    ready = getattr(model_of(judge), "ready", None)
-    if ready is not None:
-        await ready()
-
-
 @define
 class _Permit:
     """One request under way: since when, what it counts for, and what came of it."""
@@ -125,9 +117,11 @@ class _Permit:
     request: Entry | None
     tokens: Entry | None
     outcome: Reply | Failure | None = None
+    is_sent: bool = True
 
-    def settle(self, outcome: Reply | Failure) -> None:
-        self.outcome = outcome
+    def settle(self, outcome: Reply | Failure | None) -> None:
+        """Take note of what came; None: nothing has left."""
+        self.outcome, self.is_sent = outcome, outcome is not None
 
 
 @define(eq=False)
@@ -199,9 +193,10 @@ class Limiter:
     def _take_back(self, permit: _Permit) -> None:
         now, outcome = self.clock(), permit.outcome
         if self.requests is not None and permit.request is not None:
-            self.requests.settle(permit.request, 1, now)
+            self.requests.settle(permit.request, int(permit.is_sent), now)
         if self.tokens is not None and permit.tokens is not None:
-            self.tokens.settle(permit.tokens, _tokens_of(outcome, permit.tokens.amount), now)
+            took = _tokens_of(outcome, permit.tokens.amount) if permit.is_sent else 0
+            self.tokens.settle(permit.tokens, took, now)
         if isinstance(outcome, Reply):
             self.room = min(self.most, self.room + 1 / self.room)
         elif outcome is not None:

@@ -16,6 +16,7 @@ from attrs import define, field, frozen
 
 from rubric.exchanges import Usage
 from rubric.grades import Grade, Ungraded
+from rubric.validating import refuse
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
@@ -99,7 +100,12 @@ def reporting(
         total: How many results there will be.
         stream: Where it is shown; None for standard error.
         clock: Returns seconds.
+
+    Raises:
+        DefinitionError: *wanted* is nothing of the kind.
     """
+    if not (wanted is None or isinstance(wanted, bool) or callable(wanted)):
+        raise refuse("progress", wanted, "True, False, None, or a function of a Progress")
     stream = stream or sys.stderr
     is_terminal = stream is not None and stream.isatty()
     if wanted is False or (wanted is None and not is_terminal) or (stream is None and wanted is True):

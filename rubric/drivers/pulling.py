@@ -88,6 +88,7 @@ class _Threaded:
     _allowed: int = 0  # how many items may have been taken, and not been handed over
     _waiter: Future[None] | None = None
     _ended: Future[None] | None = None
+    _thread: Thread | None = None
     _error: BaseException | None = None
     _is_through: bool = False
     _is_closed: bool = False
@@ -109,13 +110,16 @@ class _Threaded:
             self._changed.notify()
         if self._ended is not None:
             await asyncio.wait([asyncio.wrap_future(self._ended)], timeout=_GRACE)
+            if self._thread is not None and self._ended.done():
+                self._thread.join()  # to say so was the last thing it had to do
 
     def _hand_over(self, most: int) -> list[Any]:
         """Return what is there, *most* at the most, and let the thread go on; with nothing there, leave a waiter."""
         if self._ended is None:
             self._ended = Future()
-            context = copy_context()
-            Thread(target=context.run, args=(self._serve, self._ended), name="rubric-source", daemon=True).start()
+            serve = (self._serve, self._ended)
+            self._thread = Thread(target=copy_context().run, args=serve, name="rubric-source", daemon=True)
+            self._thread.start()
         with self._changed:
             items = [self._taken.popleft() for _ in range(min(most, len(self._taken)))]
             self._allowed = most - len(items)

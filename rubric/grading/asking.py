@@ -48,7 +48,7 @@ class Brief:
 
 def brief(candidate: Candidate, rubric: Rubric) -> Brief:
     """Return what all asks about *candidate* under *rubric* share."""
-    shown = {title: visible(text) for title, text in _sections(candidate).items() if text or title == "candidate"}
+    shown = {title: _shown(text) for title, text in _sections(candidate).items() if text or title == "candidate"}
     named = {name: visible(str(value)) for name, value in candidate.variables.items()}
     texts = {title: text for title, (text, _) in shown.items()}
     variables = {name: text for name, (text, _) in named.items()}
@@ -64,6 +64,15 @@ def brief(candidate: Candidate, rubric: Rubric) -> Brief:
         images=candidate.images,
         warnings=tuple(dict.fromkeys(w for _, ws in (*shown.values(), *named.values()) for w in ws)),
     )
+
+
+_SPACES = str.maketrans("", "", "\t\n\r")
+
+
+def _shown(text: str) -> tuple[str, tuple[str, ...]]:
+    """Return *text* as the judge may see it, and what to warn of: at once where it plainly hides nothing."""
+    plain = text.isascii() and text.translate(_SPACES).isprintable() and "<" not in text and "[" not in text
+    return (text, ()) if plain else visible(text)
 
 
 def _system(guidelines: str) -> str:

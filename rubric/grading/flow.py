@@ -34,6 +34,7 @@ from rubric.grading.checking import settled
 from rubric.grading.degenerates import why_degenerate
 from rubric.grading.reading import read
 from rubric.grading.scoring import EVEN, Extreme, Outcome, outcome
+from rubric.grading.seating import Seat, seated
 from rubric.grading.sharing import as_one
 from rubric.grading.voting import is_decided, size_of
 from rubric.grading.weighing import weigh
@@ -59,7 +60,7 @@ def flow(candidate: Candidate, rubric: Rubric, judge: Bench, *, ahead: bool = Tr
     why = why_degenerate(candidate) if rubric.degenerate != "judge" else ""
     if why:
         return degenerate(rubric, judge, why)
-    steps = _bench(Case(candidate, rubric, brief(candidate, rubric)), judge)
+    steps = _bench(Case(candidate, rubric, brief(candidate, rubric)), seated(judge))
     return (yield from leading(steps) if ahead else steps)
 
 
@@ -86,26 +87,24 @@ class Case:
     brief: Brief
 
 
-def _bench(case: Case, judge: Bench, vote: int = 0) -> Steps[Result]:
-    match judge:
+def _bench(case: Case, seat: Seat) -> Steps[Result]:
+    rule = seat.judge
+    match rule:
         case Judge():
-            return (yield from _judge(case, judge, vote))
+            return (yield from _judge(case, rule, seat.vote))
         case Cascade():
-            return (yield from _cascade(case, judge, vote))
-        case Jury():
-            members = [_bench(case, judge.judge, vote * judge.size + n) for n in range(judge.size)]
-        case Panel():
-            members = [_bench(case, member, vote) for member in judge.judges]
+            return (yield from _cascade(case, rule, *seat.members))
+    members = [_bench(case, member) for member in seat.members]
     notes: list[str] = []
-    result = conclude_votes(case.rubric, judge, (yield from _votes(case.rubric, judge, members, notes)))
+    result = conclude_votes(case.rubric, rule, (yield from _votes(case.rubric, rule, members, notes)))
     return evolve(result, warnings=(*result.warnings, *notes)) if notes else result
 
 
-def _cascade(case: Case, rule: Cascade, vote: int) -> Steps[Result]:
-    """Ask the first, and the second if that leaves a doubt: as other votes, since their models may be the same."""
-    votes = [(yield from _bench(case, rule.first, vote * 2))]
+def _cascade(case: Case, rule: Cascade, first: Seat, then: Seat) -> Steps[Result]:
+    """Ask the first, and the second if that leaves a doubt."""
+    votes = [(yield from _bench(case, first))]
     if goes_on(rule, votes[0]):
-        votes.append((yield from _bench(case, rule.then, vote * 2 + 1)))
+        votes.append((yield from _bench(case, then)))
     return conclude_votes(case.rubric, rule, votes)
 
 

@@ -15,6 +15,7 @@ from rubric.grading.asking import Brief, brief, compose
 from rubric.grading.checking import applies
 from rubric.grading.degenerates import why_degenerate
 from rubric.grading.flow import as_question, fewest_votes, grouped
+from rubric.grading.seating import Seat, seated
 from rubric.grading.voting import size_of
 from rubric.judges import Bench, Cascade, Judge, Jury, Panel
 from rubric.rubrics import Rubric
@@ -26,6 +27,7 @@ __all__ = ["Plan", "plan_one"]
 Range = tuple[int, int]
 Count = Callable[[Judge, str], int]
 Price = Callable[[Judge], tuple[float, float] | None]
+Worst = Callable[[Ask], float | None]
 
 
 @frozen(repr=False)
@@ -40,8 +42,9 @@ class Plan:
             calls come on top; `ceiling` counts the re-asks.
         ceiling: Calls if every reply had to be asked for again as often as the judge allows.
         prompt_tokens: At least and at most, for `least` and `most` calls.
-        cost: In US dollars, at least and at most (with the longest replies that the judges allow);
-            None where a price is unknown.
+        cost: In US dollars: at least (nothing but the prompt, none of it from a cache), and at most (with what frames a
+            request, its schema, the dearest price, and the longest replies that the judges allow), for `least` and
+            `most` calls. None where a price is unknown.
         asks: Every ask that may be made, in order, with the exact messages.
         free: Criteria that need no call: by code, or because they do not apply.
     """
@@ -101,13 +104,16 @@ def _words(low: int, high: int) -> str:
     return str(low) if low == high else f"{low} to {high}"
 
 
-def plan_one(candidate: Candidate, rubric: Rubric, judge: Bench, *, count: Count, price: Price) -> Plan:
+def plan_one(
+    candidate: Candidate, rubric: Rubric, judge: Bench, *, count: Count, price: Price, worst: Worst | None = None
+) -> Plan:
     """
     Return what grading one *candidate* would take.
 
     Args:
         count: The number of tokens of a text, for a judge.
         price: What a judge takes for a token sent and for one that comes back, in US dollars; None if unknown.
+        worst: The most that an ask may cost, in US dollars; without it, what its texts and its longest reply come to.
     """
     if rubric.degenerate != "judge" and why_degenerate(candidate):
         return Plan(free=tuple(c.id for c in rubric.judged))
@@ -116,25 +122,19 @@ def plan_one(candidate: Candidate, rubric: Rubric, judge: Bench, *, count: Count
 
     def of_judge(one: Judge) -> Plan:
         if id(one) not in made:
-            made[id(one)] = _Planner(candidate, about, one, count, price).of_rubric(rubric, "")
+            made[id(one)] = _Planner(candidate, about, one, count, price, worst).of_rubric(rubric, "")
         return made[id(one)]
 
-    return _of_bench(rubric, judge, of_judge)
+    return _of_bench(rubric, seated(judge), of_judge)
 
 
-def _of_bench(rubric: Rubric, judge: Bench, of_judge: Callable[[Judge], Plan], vote: int = 0) -> Plan:
-    match judge:
-        case Judge():
-            plan = of_judge(judge)
-            return evolve(plan, asks=tuple(evolve(ask, vote=vote) for ask in plan.asks))
-        case Jury():
-            members = [_of_bench(rubric, judge.judge, of_judge, vote * judge.size + n) for n in range(judge.size)]
-        case Panel():
-            members = [_of_bench(rubric, member, of_judge, vote) for member in judge.judges]
-        case Cascade():
-            pair = (judge.first, judge.then)
-            members = [_of_bench(rubric, member, of_judge, vote * 2 + n) for n, member in enumerate(pair)]
-    return _between(members[: _fewest(rubric, judge)], members)
+def _of_bench(rubric: Rubric, seat: Seat, of_judge: Callable[[Judge], Plan]) -> Plan:
+    rule = seat.judge
+    if isinstance(rule, Judge):
+        plan = of_judge(rule)
+        return evolve(plan, asks=tuple(evolve(ask, vote=seat.vote) for ask in plan.asks))
+    members = [_of_bench(rubric, member, of_judge) for member in seat.members]
+    return _between(members[: _fewest(rubric, rule)], members)
 
 
 def _fewest(rubric: Rubric, rule: Jury | Panel | Cascade) -> int:
@@ -167,6 +167,7 @@ class _Planner:
     judge: Judge
     count: Count
     price: Price
+    worst: Worst | None
 
     def of_rubric(self, rubric: Rubric, guidelines: str) -> Plan:
         judged = [c for c in rubric.judged if applies(c.when, self.candidate) and not isinstance(c.answer, Check)]
@@ -206,9 +207,15 @@ class _Planner:
 
     def _of_ask(self, ask: Ask) -> Plan:
         tokens = self.count(ask.judge, "\n".join(m.text for m in ask.messages))
+        return Plan(1, 1, 1 + self.judge.repairs, (tokens, tokens), self._cost(ask, tokens), (ask,))
+
+    def _cost(self, ask: Ask, tokens: int) -> tuple[float, float] | None:
         price = self.price(ask.judge)
-        cost = None if price is None else (tokens * price[0], tokens * price[0] + ask.max_tokens * price[1])
-        return Plan(1, 1, 1 + self.judge.repairs, (tokens, tokens), cost, (ask,))
+        if price is None:
+            return None
+        least = tokens * price[0]
+        most = least + ask.max_tokens * price[1] if self.worst is None else self.worst(ask)
+        return None if most is None else (least, most)
 
 
 def _extent(costs: Sequence[tuple[float, float]], fewest: int, deepest: int) -> tuple[float, float]:

@@ -10,20 +10,20 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from rubric.judges import Judge
 from rubric.mappings import FrozenMap, thaw
-from rubric.models.litellm import LiteLLMModel, library, vendor_of
+from rubric.models.litellm import LiteLLMModel, listed, vendor_of
 from rubric.models.offline import OFFLINE
 from rubric.models.prices import count_tokens
 
 if TYPE_CHECKING:
     from rubric.exchanges import Ask
 
-__all__ = ["dearest", "most_tokens"]
+__all__ = ["dearest", "most_tokens", "worst_cost"]
 
 _EXACT = ("openai", "azure")
 _A_REQUEST = 64  # what frames a chat
@@ -47,6 +47,18 @@ async def most_tokens(ask: Ask) -> tuple[int, int]:
     most = await asyncio.to_thread(_most, model, ask)
     _warm.add(model)
     return most
+
+
+def worst_cost(ask: Ask) -> float | None:
+    """
+    Return the most that *ask* may cost in US dollars, with the longest reply; None if the price is unknown.
+
+    It loads LiteLLM, and may take a while over a long text.
+    """
+    model = ask.judge.model
+    sent, back = _most(model if isinstance(model, str) and model != OFFLINE else "", ask)
+    rates = dearest(ask.judge, sent)
+    return None if rates is None else sent * rates[0] + back * rates[1]
 
 
 def _most(model: str, ask: Ask) -> tuple[int, int]:
@@ -102,18 +114,14 @@ def _highest(steps: Steps, sent: int) -> float:
 
 @lru_cache(maxsize=256)
 def _listed(model: str, tier: str) -> tuple[Steps, Steps] | None:
-    name, provider = vendor_of(model)
-    try:
-        info = library().get_model_info(name, custom_llm_provider=provider or None)
-    except Exception:  # noqa: BLE001 - an unlisted model; the class of the error moves between versions
-        return None
-    if info.get("input_cost_per_token") is None or info.get("output_cost_per_token") is None:
+    info = listed(model)
+    if info is None:
         return None
     sent = _steps(info, tier, ("input_cost_per_token", "cache_creation_input_token_cost"))
     return sent, _steps(info, tier, ("output_cost_per_token", "output_cost_per_reasoning_token"))
 
 
-def _steps(info: dict[str, object], tier: str, names: Iterable[str]) -> Steps:
+def _steps(info: Mapping[str, object], tier: str, names: Iterable[str]) -> Steps:
     form = re.compile(rf"(?:{'|'.join(names)})(?:_above_(\d+)k_tokens)?(?:_{re.escape(tier)})?")
     found = [(form.fullmatch(key), value) for key, value in info.items() if isinstance(value, int | float)]
     return tuple((1000 * int(match[1] or 0), float(value)) for match, value in found if match)

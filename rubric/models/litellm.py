@@ -15,11 +15,14 @@ import sys
 import warnings
 from functools import cache, lru_cache
 from importlib.metadata import version
+from threading import Lock
 from typing import TYPE_CHECKING, Any
+
+from attrs import evolve
 
 from rubric import loops
 from rubric.errors import ModelError
-from rubric.exchanges import Failure, Reply
+from rubric.exchanges import Failure, Reply, Usage
 from rubric.mappings import thaw
 from rubric.models.classifying import failure_of
 from rubric.models.clients import client_for, payer_of, shorten_the_way
@@ -33,7 +36,7 @@ if TYPE_CHECKING:
     from rubric.exchanges import Ask
     from rubric.judges import Judge
 
-__all__ = ["LiteLLMModel", "complete", "library", "vendor_of"]
+__all__ = ["LiteLLMModel", "complete", "library", "listed", "vendor_of"]
 
 _SWITCHES = {
     "LITELLM_LOCAL_MODEL_COST_MAP": "True",
@@ -60,6 +63,7 @@ _WARNINGS = (
 )
 _hushed: Any = None
 _ours = False
+_importing = Lock()
 _orphans: list[Any] = []
 
 
@@ -73,7 +77,7 @@ class LiteLLMModel:
 
     async def ready(self) -> None:
         """Import LiteLLM, which takes seconds, so that no deadline has to count them."""
-        if not _import.cache_info().currsize:
+        if not _imported.cache_info().currsize:
             await asyncio.to_thread(_import)
 
     async def answer(self, ask: Ask, /) -> Reply:
@@ -94,8 +98,16 @@ def library() -> Any:
     return litellm
 
 
-@cache
 def _import() -> Any:
+    """Import LiteLLM once, however many first calls there are at a time: the second of them would not find it new."""
+    if _imported.cache_info().currsize:
+        return _imported()
+    with _importing:
+        return _imported()
+
+
+@cache
+def _imported() -> Any:
     global _ours  # noqa: PLW0603 - known at the import alone
     _ours = "litellm" not in sys.modules
     for name, value in _SWITCHES.items():
@@ -166,9 +178,35 @@ def vendor_of(model: str) -> tuple[str, str]:
     return name, provider
 
 
+@lru_cache(maxsize=256)
+def listed(model: str) -> Mapping[str, Any] | None:
+    """
+    Return what LiteLLM's price list has of *model*; None where it has no price.
+
+    Asked for a name that looks like one of a vendor's, or for a model whose price has steps, LiteLLM makes up a 0.
+    """
+    name, provider = vendor_of(model)
+    try:
+        info: Mapping[str, Any] = library().get_model_info(name, custom_llm_provider=provider or None)
+    except Exception:  # noqa: BLE001 - an unlisted model; the class of the error moves between versions
+        return None
+    entry = library().model_cost.get(info.get("key")) or {}
+    prices = (entry.get("input_cost_per_token"), entry.get("output_cost_per_token"))
+    return None if None in prices else info
+
+
 async def _answer(ask: Ask) -> Reply:
     response, unsent = await complete(ask.judge, lambda: _request(ask))
-    return reply_from(response, unsent)
+    try:
+        reply = reply_from(response, unsent)
+    except ModelError as error:
+        raise ModelError(evolve(error.failure, usage=_known(ask.judge, error.failure.usage))) from None
+    return evolve(reply, usage=_known(ask.judge, reply.usage))
+
+
+def _known(judge: Judge, usage: Usage) -> Usage:
+    """Return *usage* with a cost of None where LiteLLM says 0 for want of a price."""
+    return evolve(usage, cost=None) if usage.cost == 0 and listed(judge.name) is None else usage
 
 
 async def complete(judge: Judge, request: Callable[[], Mapping[str, Any]]) -> tuple[Any, tuple[str, ...]]:

@@ -16,15 +16,16 @@ from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
 import aiohttp
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from rubric.errors import ModelError
-from rubric.exchanges import Failure, Reply
+from rubric.exchanges import Failure, FailureKind, Reply, Usage
 from rubric.models.classifying import failure_of, failure_of_status, words_of
 from rubric.models.endpoints import endpoint_of, proxy_for
 from rubric.models.offline import OFFLINE
 from rubric.models.openai_replies import reply_in
 from rubric.models.openai_requests import content_of
+from rubric.models.pricelists import priced
 from rubric.models.sessions import session_here
 
 if TYPE_CHECKING:
@@ -32,15 +33,30 @@ if TYPE_CHECKING:
     from rubric.judges import Judge
     from rubric.models.endpoints import Endpoint
 
-__all__ = ["BatchState", "Line", "create", "find", "has_batches", "line_of", "replies", "state"]
+__all__ = [
+    "BatchState",
+    "Line",
+    "cancel",
+    "create",
+    "find",
+    "has_batches",
+    "is_queue_full",
+    "line_of",
+    "place_of",
+    "replies",
+    "state",
+]
 
 _MARK = "rubric"
 _CALL = "/chat/completions"
 _ID = re.compile(r"[\w.-]+", re.ASCII)
 _OVER = frozenset({"completed", "failed", "expired", "cancelled"})
-_PAGE = 100
+_STOPPING = frozenset({"cancelling"})
+_PAGE, _PAGES = 100, 100
+_FULL = "token_limit_exceeded"
+_NOT_BILLED = Usage(calls=1, cost=0.0)
 _SECONDS = 600.0  # for a file of many megabytes; a judge's own timeout is for one reply
-_OK, _ERRORS = 200, 300
+_OK, _ERRORS, _NOT_FOUND = 200, 300, 404
 
 
 @frozen
@@ -61,16 +77,38 @@ class Line:
 
 @frozen
 class BatchState:
-    """How a batch stands: its *status* in the vendor's word, the *files* that hold answers, and what went *wrong*."""
+    """
+    How a batch stands.
+
+    Args:
+        status: In the vendor's word.
+        files: Those that hold answers.
+        wrong: What went wrong with it as a whole.
+        is_refused: Whether the vendor's queue had no room for it.
+    """
 
     status: str
     files: tuple[str, ...] = ()
     wrong: str = ""
+    is_refused: bool = False
 
     @property
     def is_over(self) -> bool:
         """Whether no further answer will come."""
         return self.status in _OVER
+
+    def lost(self, batch: str) -> Failure:
+        """Return what became of a request of this *batch* without an answer; the vendor takes nothing for it."""
+        kind: FailureKind = "timeout"  # which grading does not ask again about by itself: that would be another day
+        if self.status == "failed":
+            kind = "rate_limited" if self.is_refused else "bad_request"
+        message = f"the batch {batch} is {self.status}, without an answer to this"
+        return Failure(kind, ". ".join([message, self.wrong] if self.wrong else [message]), usage=_NOT_BILLED)
+
+
+def is_queue_full(failure: Failure) -> bool:
+    """Say whether it *failed* for want of room in the vendor's queue, which others leave when they are through."""
+    return failure.kind == "rate_limited" and failure.usage == _NOT_BILLED
 
 
 def has_batches(judge: Judge) -> bool:
@@ -78,6 +116,12 @@ def has_batches(judge: Judge) -> bool:
     if not isinstance(judge.model, str) or judge.model == OFFLINE:
         return False
     return judge.name.startswith("openai/") or "/" not in judge.name or "api_base" in judge.params
+
+
+def place_of(judge: Judge) -> tuple[object, ...]:
+    """Return where batches of *judge* are, as something to compare: the address, and who pays."""
+    endpoint = endpoint_of(judge)
+    return (endpoint.url, *sorted(endpoint.headers.items()))
 
 
 def line_of(ask: Ask) -> Line:
@@ -100,12 +144,20 @@ def line_of(ask: Ask) -> Line:
 
 
 async def create(judge: Judge, lines: Iterable[Line], mark: str) -> str:
-    """Create a batch of *lines*, with *mark* to find it by, and return its id; raise `ModelError` if that fails."""
+    """
+    Create a batch of *lines*, with *mark* to find it by, and return its id.
+
+    Raises:
+        ModelError: It failed; unless that is in doubt, there is no batch.
+    """
     form = aiohttp.FormData()
     form.add_field("purpose", "batch")
     content = b"\n".join(line.body for line in lines)
     form.add_field("file", BytesIO(content), filename="requests.jsonl", content_type="application/jsonl")
-    sent = await _asked(judge, "POST", "/files", data=form)
+    try:
+        sent = await _asked(judge, "POST", "/files", data=form)
+    except ModelError as error:  # a file alone is no batch
+        raise ModelError(evolve(error.failure, in_doubt=False)) from None
     order = {
         "input_file_id": sent.get("id"),
         "endpoint": "/v1/chat/completions",
@@ -116,18 +168,44 @@ async def create(judge: Judge, lines: Iterable[Line], mark: str) -> str:
 
 
 async def find(judge: Judge, mark: str) -> str:
-    """Return the id of the batch with *mark*, if it is among the newest hundred; else an empty text."""
-    page = await _asked(judge, "GET", f"/batches?limit={_PAGE}")
-    batches = [batch for batch in page.get("data") or () if isinstance(batch, dict)]
-    return next((_id(b.get("id")) for b in batches if (b.get("metadata") or {}).get(_MARK) == mark), "")
+    """Return the id of the batch with *mark*; an empty text if it is not among the newest ten thousand."""
+    after = ""
+    for _ in range(_PAGES):
+        page = await _asked(judge, "GET", f"/batches?limit={_PAGE}{after and f'&after={after}'}")
+        batches = [batch for batch in page.get("data") or () if isinstance(batch, dict)]
+        found = next((_id(b.get("id")) for b in batches if (b.get("metadata") or {}).get(_MARK) == mark), "")
+        if found or not batches or not page.get("has_more"):
+            return found
+        after = _id(batches[-1].get("id"))
+    return ""
+
+
+async def cancel(judge: Judge, batch: str) -> bool:
+    """
+    Cancel the batch called *batch*, and say whether it was under way, and is this judge's.
+
+    Raises:
+        ModelError: Nobody says.
+    """
+    try:
+        if (await state(judge, batch)).status in _OVER | _STOPPING:
+            return False
+    except ModelError as error:
+        if error.failure.status == _NOT_FOUND:  # it was sent to another address, or with another key
+            return False
+        raise
+    await _asked(judge, "POST", f"/batches/{batch}/cancel")
+    return True
 
 
 async def state(judge: Judge, batch: str) -> BatchState:
     """Return how the batch called *batch* stands; raise `ModelError` if nobody says."""
     said = await _asked(judge, "GET", f"/batches/{batch}")
     files = tuple(_id(said[name]) for name in ("output_file_id", "error_file_id") if said.get(name))
-    errors = (said.get("errors") or {}).get("data") or ()
-    return BatchState(str(said.get("status")), files, "; ".join(str(error.get("message")) for error in errors))
+    errors = [error for error in (said.get("errors") or {}).get("data") or () if isinstance(error, dict)]
+    wrong = words_of("; ".join(str(error.get("message")) for error in errors), endpoint_of(judge).secrets)
+    is_refused = any(error.get("code") == _FULL for error in errors)
+    return BatchState(str(said.get("status")), files, wrong, is_refused)
 
 
 def _id(said: object) -> str:
@@ -145,7 +223,8 @@ async def replies(judge: Judge, name: str, lines: Mapping[str, Line]) -> dict[st
         said = _parsed(text)
         line = lines.get(str(said.get("custom_id")))
         if line is not None:
-            found[line.key] = _answer(said, line, secrets)
+            answer = _answer(said, line, secrets)
+            found[line.key] = evolve(answer, usage=priced(judge, answer.usage, in_batch=True))
     return found
 
 
@@ -161,7 +240,8 @@ def _answer(said: Mapping[str, Any], line: Line, secrets: Iterable[str]) -> Repl
     response = said.get("response") or {}
     status, body = response.get("status_code"), json.dumps(response.get("body"))
     if not isinstance(status, int):
-        return Failure("bad_response", words_of(f"the batch gave no answer: {json.dumps(said.get('error'))}", secrets))
+        told = words_of(json.dumps(said.get("error")), secrets)
+        return Failure("timeout", f"the batch ended without an answer to this: {told}", usage=_NOT_BILLED)
     if not _OK <= status < _ERRORS:
         return failure_of_status(status, words_of(body, secrets))
     try:
@@ -183,6 +263,8 @@ async def _content(judge: Judge, method: str, path: str, **given: Any) -> bytes:
     except TimeoutError:
         message = f"no whole answer within {_SECONDS:g} seconds"
         raise ModelError(Failure("timeout", message, in_doubt=True)) from None
+    except aiohttp.ClientConnectorError as error:  # there was no connection, so nothing was sent
+        raise ModelError(Failure("transport", words_of(str(error), endpoint.secrets))) from None
     except (aiohttp.ClientError, OSError) as error:
         raise ModelError(failure_of(error, endpoint.secrets)) from None
     if not _OK <= status < _ERRORS:

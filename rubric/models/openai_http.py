@@ -14,6 +14,7 @@ from io import BytesIO
 from typing import TYPE_CHECKING
 
 import aiohttp
+from attrs import evolve
 
 from rubric.errors import ModelError
 from rubric.exchanges import Failure, Reply, Usage
@@ -21,6 +22,7 @@ from rubric.models.classifying import failure_of, failure_of_status, words_of
 from rubric.models.endpoints import endpoint_of, proxy_for
 from rubric.models.openai_replies import reply_in
 from rubric.models.openai_requests import content_of
+from rubric.models.pricelists import priced
 from rubric.models.sessions import session_here
 
 if TYPE_CHECKING:
@@ -45,7 +47,8 @@ class OpenAIHTTPModel:
     Answers with the model that the judge names, in one attempt, on the loop of whoever asks.
 
     A refusal is a `Reply` with `finish="refusal"`, so that its usage is kept; `length` is one that was cut. Everything
-    else raises `ModelError`. What a call costs is unknown (None): prices are LiteLLM's.
+    else raises `ModelError`. What a call costs is worked out from its tokens, for models that LiteLLM's price list has;
+    of others it is unknown (None).
     """
 
     async def answer(self, ask: Ask, /) -> Reply:
@@ -61,7 +64,12 @@ class OpenAIHTTPModel:
         if not _OK <= status < _REDIRECTS:
             said = words_of(body[:_LONGEST_ERROR].decode("utf-8", "replace"), endpoint.secrets)
             raise ModelError(failure_of_status(status, said, headers))
-        return reply_in(body, unsent, endpoint.secrets)
+        try:
+            reply = reply_in(body, unsent, endpoint.secrets)
+        except ModelError as error:
+            failure = error.failure
+            raise ModelError(evolve(failure, usage=priced(ask.judge, failure.usage))) from None
+        return evolve(reply, usage=priced(ask.judge, reply.usage))
 
 
 def _content(ask: Ask, endpoint: Endpoint) -> tuple[bytes, tuple[str, ...]]:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from rubric.models.litellm import library, vendor_of
+from rubric.models.litellm import library, listed, vendor_of
 from rubric.models.offline import OFFLINE
 
 if TYPE_CHECKING:
@@ -24,15 +23,9 @@ def price(judge: Judge, /) -> tuple[float, float] | None:
     return _listed(judge.model) if isinstance(judge.model, str) else None
 
 
-@lru_cache(maxsize=256)
 def _listed(model: str) -> tuple[float, float] | None:
-    name, provider = vendor_of(model)
-    try:
-        info = library().get_model_info(name, custom_llm_provider=provider or None)
-    except Exception:  # noqa: BLE001 - an unlisted model; the class of the error moves between versions
-        return None
-    sent, back = info.get("input_cost_per_token"), info.get("output_cost_per_token")
-    return None if sent is None or back is None else (float(sent), float(back))
+    info = listed(model)
+    return None if info is None else (float(info["input_cost_per_token"]), float(info["output_cost_per_token"]))
 
 
 def count_tokens(judge: Judge, text: str, /) -> int:

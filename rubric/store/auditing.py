@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import sqlite3
 import zlib
 from collections.abc import Iterator
@@ -14,17 +15,44 @@ from attrs import asdict, frozen
 
 from rubric.mappings import FrozenMap
 from rubric.models.redacting import redact
-from rubric.showing import table
+from rubric.showing import cell, table
 from rubric.store.identities import digest
 from rubric.store.outcomes import load
 from rubric.store.schema import connect_to_read, explained
 
-__all__ = ["Problem", "Stats", "export", "stats", "verify"]
+__all__ = ["ModelStats", "Problem", "Stats", "export", "stats", "verify"]
 
 _PATIENCE = 30.0
 
 
 @frozen
+class ModelStats:
+    """
+    What a store has of one model.
+
+    Args:
+        model: Its name.
+        calls: Requests that left for what has ended, retries included.
+        prompt_tokens: Sent with them, as far as it was reported.
+        completion_tokens: That came back, likewise.
+        cost: In US dollars, as far as it is known.
+        unknown: Ended calls whose cost is not known.
+    """
+
+    model: str
+    calls: int
+    prompt_tokens: int
+    completion_tokens: int
+    cost: float
+    unknown: int
+
+    @property
+    def spent(self) -> str:
+        """The cost in words."""
+        return _dollars(self.cost, self.unknown)
+
+
+@frozen(repr=False)
 class Stats:
     """
     What is in a store.
@@ -33,29 +61,72 @@ class Stats:
         states: How many calls are in each state; see `rubric.store.schema`.
         requests: How many different requests there are.
         calls: Requests that left for what has ended, retries included.
+        prompt_tokens: Sent with them, as far as it was reported.
+        completion_tokens: That came back, likewise.
         cost: What these cost, in US dollars, as far as it is known.
         unknown: Ended calls whose cost is not known.
         hits: How often an answer was served instead of being asked for, by sessions that have told.
         saved_calls: Requests that those hits saved.
         saved_cost: What those would have cost, in US dollars, as far as it is known.
+        models: The same for each model, the dearest first.
     """
 
     states: FrozenMap
     requests: int
     calls: int
+    prompt_tokens: int
+    completion_tokens: int
     cost: float
     unknown: int
     hits: int
     saved_calls: int
     saved_cost: float
+    models: tuple[ModelStats, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain JSON-able data."""
-        return {**asdict(self, recurse=False), "states": dict(self.states)}
+        models = [asdict(each) for each in self.models]
+        return {**asdict(self, recurse=False), "states": dict(self.states), "models": models}
+
+    def __repr__(self) -> str:
+        return f"<Stats: {self}>"
+
+    def __str__(self) -> str:
+        states = ", ".join(f"{number:,} {state}" for state, number in self.states.items()) or "no calls"
+        return f"{states}; {self._sent()}; {self._served()}"
 
     def _repr_markdown_(self) -> str:
-        rows = [*self.states.items(), *((n.replace("_", " "), v) for n, v in self.to_dict().items() if n != "states")]
-        return table(("what", "how many"), rows)
+        states = [(state, f"{number:,}", _MEANINGS.get(state, "")) for state, number in self.states.items()]
+        models = [
+            (m.model, f"{m.calls:,}", f"{m.prompt_tokens:,}", f"{m.completion_tokens:,}", m.spent) for m in self.models
+        ]
+        head = ("model", "requests", "tokens sent", "tokens back", "cost")
+        parts = [f"- {cell(self._sent())}\n- {cell(self._served())}", table(("calls", "how many", "means"), states)]
+        return "\n\n".join([*parts, table(head, models)])
+
+    def _sent(self) -> str:
+        tokens = f"{self.prompt_tokens:,} + {self.completion_tokens:,} tokens"
+        return f"sent: {self.calls:,} requests, {tokens}, {_dollars(self.cost, self.unknown)}"
+
+    def _served(self) -> str:
+        saved = f"{self.saved_calls:,} requests, ${self.saved_cost:,.4f}"
+        return f"served from the store: {self.hits:,} times, which saved {saved}"
+
+
+_MEANINGS = {
+    "claimed": "somebody is about to send it",
+    "sent": "on its way, or left behind by a process that died",
+    "in_doubt": "sent, and what came of it will never be known",
+    "done": "answered: this is what is served",
+    "unreadable": "answered, but with no verdict",
+    "failed": "not answered",
+    "replaced": "answered once, and since then again",
+    "resent": "was in doubt, and has been sent again",
+}
+
+
+def _dollars(cost: float, unknown: int) -> str:
+    return f"${cost:,.4f}" + (f", and {unknown:,} of unknown cost" if unknown else "")
 
 
 @frozen
@@ -70,12 +141,16 @@ class Problem:
 
 
 _SUMS = """
-SELECT count(*), coalesce(sum(json_extract(said, '$.calls')), 0), coalesce(sum(json_extract(said, '$.cost')), 0.0),
+SELECT model, coalesce(sum(json_extract(said, '$.calls')), 0),
+    coalesce(sum(json_extract(said, '$.prompt_tokens')), 0),
+    coalesce(sum(json_extract(said, '$.completion_tokens')), 0),
+    coalesce(sum(json_extract(said, '$.cost')), 0.0) AS cost,
     coalesce(sum(json_extract(said, '$.cost') IS NULL), 0)
 FROM (
-    SELECT coalesce(json_extract(outcome, '$.reply.usage'), json_extract(outcome, '$.failure.usage')) AS said
-    FROM calls WHERE outcome IS NOT NULL
+    SELECT model, coalesce(json_extract(outcome, '$.reply.usage'), json_extract(outcome, '$.failure.usage')) AS said
+    FROM calls JOIN requests ON requests.id = calls.request WHERE outcome IS NOT NULL
 )
+GROUP BY model ORDER BY cost DESC, model
 """
 
 
@@ -89,10 +164,22 @@ def stats(path: str | Path) -> Stats:
     with explained(Path(path)), closing(connect_to_read(Path(path), _PATIENCE)) as connection:
         states = connection.execute("SELECT state, count(*) FROM calls GROUP BY state ORDER BY state").fetchall()
         (requests,) = connection.execute("SELECT count(*) FROM requests").fetchone()
-        _, calls, cost, unknown = connection.execute(_SUMS).fetchone()
+        models = tuple(ModelStats(*row) for row in connection.execute(_SUMS))
         sums = "SELECT coalesce(sum(hits), 0), coalesce(sum(saved_calls), 0), coalesce(sum(saved_cost), 0.0)"
-        saved = connection.execute(f"{sums} FROM sessions").fetchone()
-    return Stats(FrozenMap(states), requests, calls, cost, unknown, *saved)
+        hits, saved_calls, saved_cost = connection.execute(f"{sums} FROM sessions").fetchone()
+    return Stats(
+        FrozenMap(states),
+        requests,
+        sum(each.calls for each in models),
+        sum(each.prompt_tokens for each in models),
+        sum(each.completion_tokens for each in models),
+        math.fsum(each.cost for each in models),
+        sum(each.unknown for each in models),
+        hits,
+        saved_calls,
+        saved_cost,
+        models,
+    )
 
 
 _ROWS = """

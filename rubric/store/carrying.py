@@ -21,10 +21,11 @@ from rubric.drivers.attempts import Gate, Settle, persist
 from rubric.drivers.carrying import Carry
 from rubric.errors import StoreError
 from rubric.exchanges import Ask, Failure, Reply
+from rubric.judges import Judge
 from rubric.store.clerks import Clerk
 from rubric.store.keys import key_of, request_of
 from rubric.store.ledgers import Busy, Doubtful, InDoubt, Kept, Wanted, Yours
-from rubric.store.outcomes import UNSENT, free, kind_of
+from rubric.store.outcomes import UNSENT, free, kind_of, never_left
 
 __all__ = ["Flight", "Keeping", "departing"]
 
@@ -50,7 +51,7 @@ class Departure:
             await settled(self.clerk.write(lambda ledger: ledger.leave(self.call)))
         self.has_left = True
 
-    def settle(self, outcome: Outcome) -> None:
+    def settle(self, outcome: Outcome | None) -> None:
         """Record that a request was turned away, so that it is not in doubt while it waits for the next attempt."""
         if not self.told and isinstance(outcome, Failure) and not outcome.in_doubt:
             self.clerk.owe(lambda ledger: ledger.stay(self.call))
@@ -71,9 +72,13 @@ def departing(gate: Gate | None) -> Gate:
             if departure is None:
                 yield settle
                 return
-            await departure.leave()
+            try:
+                await departure.leave()
+            except BaseException:
+                settle(None)  # so it stays here
+                raise
 
-            def both(outcome: Outcome) -> None:
+            def both(outcome: Outcome | None) -> None:
                 departure.settle(outcome)
                 settle(outcome)
 
@@ -82,7 +87,7 @@ def departing(gate: Gate | None) -> Gate:
     return passing
 
 
-def _ignore(_: Outcome) -> None:
+def _ignore(_: Outcome | None) -> None:
     """Settle nothing."""
 
 
@@ -210,11 +215,11 @@ class Keeping:
             raise
         finally:
             _departure.reset(token)
-        if isinstance(outcome, Failure) and outcome.kind in UNSENT:
+        if never_left(outcome):
             self._give_up(call, has_left=False)
             return outcome
-        kind = kind_of(ask, outcome)
-        await settled(self.clerk.owe(lambda ledger: ledger.finish(call, outcome, kind)))
+        kept, kind = _as_kept(outcome, departure), kind_of(ask, outcome)
+        await settled(self.clerk.owe(lambda ledger: ledger.finish(call, kept, kind)))
         return outcome
 
     def _give_up(self, call: int, *, has_left: bool) -> None:
@@ -228,6 +233,13 @@ class Keeping:
         return await _sent_once(self.inner, ask)
 
 
+def _as_kept(outcome: Outcome, departure: Departure) -> Outcome:
+    """Return *outcome* as it is kept: held back after an attempt whose fate is not known, the call is in doubt."""
+    if isinstance(outcome, Failure) and outcome.kind in UNSENT and departure.has_left:
+        return evolve(outcome, in_doubt=True)
+    return outcome
+
+
 @frozen
 class _Over:
     """An outcome after which nothing is sent again."""
@@ -237,17 +249,32 @@ class _Over:
 
 async def _sent_once(inner: Carry, ask: Ask) -> Outcome:
     """Send *ask*, again only after failures that cannot have been paid for."""
-    single = evolve(ask, judge=evolve(ask.judge, retries=0))
+    single = evolve(ask, judge=_once_only(ask.judge))
 
     async def once() -> _Over | Failure:
         outcome = await inner(single)
-        turned_away = isinstance(outcome, Failure) and not outcome.in_doubt
+        turned_away = isinstance(outcome, Failure) and not outcome.in_doubt and not never_left(outcome)
         return outcome if turned_away else _Over(outcome)  # type: ignore[return-value]  # it is a failure
 
     outcome, spent = await persist(once, ask.judge.retries)
     if isinstance(outcome, _Over):
         return evolve(outcome.outcome, usage=spent + outcome.outcome.usage)
     return evolve(outcome, usage=spent)
+
+
+_known: dict[int, tuple[Judge, Judge]] = {}
+_MOST_KNOWN = 256
+
+
+def _once_only(judge: Judge) -> Judge:
+    """Return *judge* without retries; the same one each time, since what carries its asks keeps who has been asked."""
+    found = _known.get(id(judge))
+    if found is None:
+        if len(_known) >= _MOST_KNOWN:
+            _known.clear()
+        # The judge is kept with it, so that its id is not another's.
+        found = _known[id(judge)] = (judge, evolve(judge, retries=0))
+    return found[1]
 
 
 def _held(sent_at: float) -> Failure:

@@ -173,7 +173,9 @@ class Ledger:
         return self._succeed(way, wanted)
 
     def leave(self, call: int) -> None:
-        """Tell that *call* is about to be sent."""
+        """Tell that *call* is about to be sent, for the first time or again after it was turned away."""
+        first = self.connection.execute("SELECT sent_at IS NULL FROM calls WHERE id = ?", (call,)).fetchone()
+        self.tally = evolve(self.tally, sent=self.tally.sent + (first == (1,)))
         self.connection.execute("UPDATE calls SET state = 'sent', sent_at = ? WHERE id = ?", (time.time(), call))
 
     def stay(self, call: int) -> None:
@@ -246,7 +248,7 @@ class Ledger:
     def _enter(self, wanted: Wanted) -> Yours:
         found = self.connection.execute("SELECT id FROM requests WHERE key = ?", (wanted.key,)).fetchone()
         request = found[0] if found else self._request(wanted)
-        self.tally = evolve(self.tally, sent=self.tally.sent + 1)
+        self.tally = evolve(self.tally, sent=self.tally.sent + wanted.leaves)
         state, sent_at = ("sent", time.time()) if wanted.leaves else ("claimed", None)
         row = (request, self.session, state, sent_at)
         return Yours(self._insert("INSERT INTO calls (request, session, state, sent_at) VALUES (?, ?, ?, ?)", row))

@@ -12,10 +12,10 @@ from rubric.exchanges import Ask, Failure, FailureKind, Reply, Usage
 from rubric.findings import Unjudged
 from rubric.grading.reading import read
 
-__all__ = ["UNSENT", "dump", "free", "kind_of", "load"]
+__all__ = ["UNSENT", "dump", "free", "kind_of", "load", "never_left"]
 
 UNSENT: frozenset[FailureKind] = frozenset({"budget", "in_doubt", "replay"})
-"""Failures of calls that were not sent: there is nothing to keep of them."""
+"""Failures of calls that were held back here; an attempt may have left before."""
 
 REASKED: frozenset[FailureKind] = frozenset({"unreadable", "truncated", "bad_response"})
 """What grading asks again, as another ask, as long as the judge has repairs left."""
@@ -53,6 +53,13 @@ def free(outcome: Reply | Failure) -> Reply | Failure:
     return evolve(outcome, usage=Usage())
 
 
+def never_left(outcome: Reply | Failure) -> bool:
+    """Say whether *outcome* is of a call that was held back (a limit, a budget): there is nothing to keep of it."""
+    if isinstance(outcome, Reply) or outcome.usage.calls:
+        return False
+    return outcome.kind in UNSENT or not outcome.in_doubt
+
+
 def kind_of(ask: Ask, outcome: Reply | Failure) -> FailureKind | None:
     """
     Return why *outcome* says nothing about any criterion of *ask*; None for an answer.
@@ -68,5 +75,5 @@ def kind_of(ask: Ask, outcome: Reply | Failure) -> FailureKind | None:
     ]
     if None in kinds:
         return None
-    again = [kind for kind in kinds if kind in REASKED]
-    return again[0] if again else kinds[0]
+    again: list[FailureKind | None] = [kind for kind in kinds if kind in REASKED]
+    return (again or kinds)[0]

@@ -66,6 +66,8 @@ class Store:
         in_doubt: InDoubt = "retry",
         patience: float = _PATIENCE,
     ) -> None:
+        if os.fspath(path) == ":memory:":
+            raise refuse("path", path, "the path of a file, which is what outlives a process")
         if mode not in get_args(Mode):
             raise refuse("mode", mode, "one of 'read-write', 'replay', 'refresh'")
         if in_doubt not in get_args(InDoubt):

@@ -10,7 +10,7 @@ from attrs import evolve, frozen
 from rubric.candidates import Candidate
 from rubric.grading.planning import Plan, plan_one
 from rubric.judges import Bench
-from rubric.models import count_tokens, price
+from rubric.models import count_tokens, price, worst_cost
 from rubric.rubrics import Rubric
 from rubric.showing import cell, shorten, table
 from rubric.suites.benches import Assigned, assign
@@ -187,7 +187,7 @@ def plan_case(case: Case, assigned: Assigned, candidate: Candidate | None) -> Pl
     rubric = case.rubric if candidate is not None else _unconditional(case.rubric)
     graded = candidate if candidate is not None else case.responding(STAND_IN)
     return Plan.total(
-        plan_one(graded, share(rubric, ids), bench, count=count_tokens, price=price)
+        plan_one(graded, share(rubric, ids), bench, count=count_tokens, price=price, worst=worst_cost)
         for bench, ids in assigned.groups(rubric)
     )
 

@@ -3,9 +3,10 @@ Spend on a budget, again and again, against a local server, and compare the serv
 
     python -m tests.benchmarks.budgets [--seeds 20] [--via litellm|http]
 
-For each seed nine runs: 1, 8 and 256 requests in flight; replies with usage, replies without, a model without a price.
-The cap is random, and so are the lengths of replies, refusals (429, 500) and broken connections. A bill over its cap
-ends the script with an error.
+For each seed nine runs of `grade_many`: 1, 8 and 256 requests in flight; replies with usage, replies without, a model
+without a price. The cap is random, and so are the lengths of replies, refusals (429, 500) and broken connections, for
+which the server bills all that they might have taken. A bill over its cap ends the script with an error; so does a model
+without a price that is asked at all.
 """
 
 from __future__ import annotations
@@ -18,38 +19,41 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import define, field
 
+from rubric import Candidate, Judge, Rubric, Ungraded, flow
 from rubric.drivers.budgets import Budget
-from rubric.drivers.carrying import Room
 from rubric.errors import DefinitionError
-from rubric.exchanges import Ask, Reply
-from rubric.judges import Judge
 from rubric.models.ceilings import dearest, most_tokens
-from tests.sendables import KEY, ask_of
+from rubric.streams import grade_many
+from tests.sendables import KEY
 from tests.servers import Server, prompt_of
 
 if TYPE_CHECKING:
+    from rubric.exchanges import Ask
     from tests.servers import Endpoint
 
 KINDS = ("known", "missing usage", "unknown price")
 IN_FLIGHT = (1, 8, 256)
-REQUESTS, MAX_TOKENS = 64, 100
+LEAST_CANDIDATES, MAX_TOKENS = 64, 100
 TROUBLES = ("ok", "ok", "ok", "429", "500", "reset")
+POLITE = Rubric("polite").expects("Is polite")
 
 
 @define
 class Till:
-    """Answers with so many tokens as chance says, and adds up what that costs."""
+    """Answers with so many tokens as chance says, and adds up what that costs: *rates* a token, sent and back."""
 
     chance: random.Random
     rates: tuple[float, float]
     billed: float = 0.0
-    requests: int = 0
 
     def __call__(self, body: dict[str, Any]) -> str:
         text = "word" * self.chance.choice([1, 20, MAX_TOKENS])  # of which the server makes a token each
-        self.requests += 1
-        self.billed += len(prompt_of(body)) // 4 * self.rates[0] + len(text) // 4 * self.rates[1]
+        self.bill(body, len(text) // 4)
         return text
+
+    def bill(self, body: dict[str, Any], back: int) -> None:
+        """Add what a request cost that so many tokens came *back* to."""
+        self.billed += len(prompt_of(body)) // 4 * self.rates[0] + back * self.rates[1]
 
 
 @define
@@ -62,26 +66,40 @@ class Row:
     over: int = 0
     shares: list[float] = field(factory=list)
 
-    def count(self, cap: float, till: Till, outcomes: list[str]) -> None:
+    def count(self, cap: float, till: Till, requests: int, outcomes: list[str]) -> None:
+        """Add a run."""
         self.runs += 1
-        self.requests += till.requests
-        self.refused += outcomes.count("budget")
+        self.requests += requests
+        self.refused += outcomes.count("budget") + outcomes.count("no price")
         self.over += till.billed > cap
         self.shares.append(till.billed / cap)
 
 
-def ask_for(endpoint: Endpoint, model: str, via: Any) -> Ask:
-    """Return what every request of a run asks."""
+def judge_at(endpoint: Endpoint, model: str, via: Any) -> Judge:
+    """Return who is asked in a run."""
     params = {"api_base": endpoint.openai, "api_key": KEY}
-    judge = Judge(model, params=params, via=via, max_tokens=MAX_TOKENS, timeout=20, retries=0)
-    return ask_of(judge, shared="A candidate of some length. " * 40, max_tokens=MAX_TOKENS)
+    return Judge(model, params=params, via=via, max_tokens=MAX_TOKENS, timeout=60, retries=1, repairs=0)
 
 
-async def spend(ask: Ask, budget: Budget, in_flight: int) -> list[str]:
-    """Send all requests of a run and return what came of each, in a word."""
-    room = Room(asyncio.Semaphore(in_flight), gate=budget)
-    outcomes = await asyncio.gather(*(room.carry(ask) for _ in range(REQUESTS)))
-    return ["reply" if isinstance(each, Reply) else each.kind for each in outcomes]
+def texts(number: int) -> list[str]:
+    """Return so many candidates, of one length."""
+    return [f"Candidate {n:04}. {'It is of some length. ' * 40}" for n in range(number)]
+
+
+def ask_of(judge: Judge) -> Ask:
+    """Return the first ask of a run."""
+    return next(flow(Candidate(texts(1)[0]), POLITE, judge))[0]
+
+
+def spend(judge: Judge, budget: Budget, in_flight: int) -> list[str]:
+    """Grade all candidates of a run and return what came of each, in a word; the replies hold no verdict."""
+    candidates = texts(max(LEAST_CANDIDATES, in_flight))
+    try:
+        results = list(grade_many(candidates, POLITE, judge, concurrency=in_flight, budget=budget))
+    except DefinitionError:
+        return ["no price"] * len(candidates)
+    assert all(isinstance(result, Ungraded) for result in results)
+    return [result.failures[0].kind for result in results if isinstance(result, Ungraded)]
 
 
 def run(kind: str, in_flight: int, seed: int, via: str, row: Row) -> None:
@@ -89,28 +107,21 @@ def run(kind: str, in_flight: int, seed: int, via: str, row: Row) -> None:
     chance = random.Random(f"{kind} {in_flight} {seed}")
     with Server() as server:
         said = ["no-usage" if kind == "missing usage" and each == "ok" else each for each in TROUBLES]
-        endpoint = server.at(*chance.choices(said, k=REQUESTS), said[0])
-        ask = ask_for(endpoint, "openai/made-up-by-us" if kind == "unknown price" else "openai/gpt-4o-mini", via)
-        sent, back = asyncio.run(most_tokens(ask))
-        rates = dearest(ask.judge, sent) or (1e-6, 1e-6)
+        endpoint = server.at(*chance.choices(said, k=4 * max(IN_FLIGHT)), said[0])
+        judge = judge_at(endpoint, "openai/made-up-by-us" if kind == "unknown price" else "openai/gpt-4o-mini", via)
+        sent, back = asyncio.run(most_tokens(ask_of(judge)))
+        rates = dearest(judge, sent) or (1e-6, 1e-6)
         server.respond = till = Till(chance, rates)
-        budget = Budget(cost=(sent * rates[0] + back * rates[1]) * chance.uniform(0.5, 40))
-        assert budget.cost is not None
-        check(budget, ask.judge, refuses=kind == "unknown price")
-        outcomes = asyncio.run(spend(ask, budget, in_flight))
+        budget = Budget(cost=(sent * rates[0] + back * rates[1]) * chance.uniform(0.5, in_flight / 2 + 20))
+        outcomes = spend(judge, budget, in_flight)
+    for request, behaviour in zip(endpoint.requests, endpoint.behaviours, strict=False):
+        if behaviour == "reset":
+            till.bill(request.body, MAX_TOKENS)
+    assert budget.cost is not None
     assert budget.held.calls == 0
     assert till.billed <= (budget.spent.cost or 0.0) + 1e-9
-    row.count(budget.cost, till, outcomes)
-
-
-def check(budget: Budget, judge: Judge, *, refuses: bool) -> None:
-    """See whether a judge without a price is refused at the start."""
-    try:
-        budget.check(judge)
-    except DefinitionError:
-        assert refuses
-    else:
-        assert not refuses
+    assert ("no price" in outcomes) == (kind == "unknown price") == (not endpoint.requests and "budget" not in outcomes)
+    row.count(budget.cost, till, len(endpoint.requests), outcomes)
 
 
 def say(line: str) -> None:

@@ -1,181 +1,128 @@
 """
-What a judge call costs in CPU time: bare LiteLLM, ours through LiteLLM, ours straight over HTTP, bare aiohttp.
+What a judge call costs in time: ours over HTTP and through LiteLLM, bare clients, other libraries.
 
-    python -m tests.benchmarks.calls [--calls 1000] [--runs 5] [--concurrency 64 256]
+    python -m tests.benchmarks.calls [--calls 1000] [--rounds 5] [--concurrency 64 256] [--ways ...]
 
-Each way runs in a fresh process, against a server in another one that answers after 50 ms; the ways take turns, and
-the medians are printed as a Markdown table. The figures of interest are the ratios: the rest is the machine's.
+Each way runs in a fresh process, against a server in another one that answers after 50 ms; the ways take turns, so that
+what else the machine does falls on all of them, and the medians are printed as a Markdown table. "Calls" of ours are
+single ones, for comparison with the bare clients; "grades" are whole ones of five criteria.
 """
 
 from __future__ import annotations
 
 import argparse
-import asyncio
-import json
 import os
-import subprocess
 import sys
-import time
 from statistics import median
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from rubric.criteria import Criterion
-from rubric.drivers.attempts import attempt
-from rubric.exchanges import Ask, Outgoing, Reply
-from rubric.judges import Judge
-from rubric.mappings import thaw
-from rubric.models import model_of
-from tests.benchmarks.instant import ROOT, running
-from tests.sendables import VERDICT
+from tests.benchmarks.homes import Failed, installed, run_way
+from tests.benchmarks.instant import running
+from tests.benchmarks.ways import WAYS
 
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterator
-
-    Call = Callable[[], Awaitable[object]]
-
-MODEL = "gpt-4o-mini"
-KEY = "sk-bench-0123456789abcdef"
 CRITERIA = 5
-CANDIDATE = "The quick brown fox jumps over the lazy dog, and then it has a rest. " * 30
-QUESTION = 'Is it polite? Answer with {"nonce": "abcdefgh", "reason": ..., "verdict": ...}'
-FORMAT = {"type": "json_schema", "json_schema": {"name": "verdict", "strict": True, "schema": thaw(VERDICT)}}
-MESSAGES = [{"role": "system", "content": "You judge."}, {"role": "user", "content": CANDIDATE + QUESTION}]
-BARS = {"ours through LiteLLM": ("bare LiteLLM", 0.75), "ours over HTTP": ("bare aiohttp", 2.5)}
+CHARACTERS = 2_000
+SECONDS = 0.05
 
-
-async def bare_aiohttp(base: str) -> Call:
-    """Post and read JSON, with no error handling: the floor."""
-    import aiohttp
-
-    session = aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0))
-    body = {"model": MODEL, "messages": MESSAGES, "max_tokens": 4096, "temperature": 0, "response_format": FORMAT}
-    headers = {"Authorization": f"Bearer {KEY}"}
-
-    async def call() -> object:
-        async with session.post(f"{base}/chat/completions", json=body, headers=headers) as response:
-            return (await response.json())["choices"][0]["message"]["content"]
-
-    return call
-
-
-async def bare_litellm(base: str) -> Call:
-    """`litellm.acompletion` as people call it."""
-    os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"  # or it would fetch its prices
-    import litellm
-
-    options = {"api_base": base, "api_key": KEY, "temperature": 0, "max_tokens": 4096, "response_format": FORMAT}
-    return lambda: litellm.acompletion(model=f"openai/{MODEL}", messages=MESSAGES, **options)
-
-
-async def ours(base: str, **options: Any) -> Call:
-    """One attempt of ours, typed reply and all."""
-    ask = Ask(
-        judge_at(base, **options),
-        (Outgoing("system", ("You judge.",)), Outgoing("user", (CANDIDATE, QUESTION))),
-        VERDICT,
-        (Criterion("Is polite"),),
-    )
-
-    async def call() -> object:
-        outcome = await attempt(model_of(ask.judge), ask)
-        assert isinstance(outcome, Reply), outcome
-        return outcome
-
-    return call
-
-
-async def whole_grades(base: str, **options: Any) -> Call:
-    """A grade of five criteria, from the texts to the score; counted as five calls."""
-    from rubric import Rubric, agrade
-
-    rubric = Rubric("manners")
-    for number in range(CRITERIA):
-        rubric = rubric.expects(f"Is polite, in sense {number}")
-    judge = judge_at(base, **options)
-    return lambda: agrade(CANDIDATE, rubric, judge)
-
-
-def judge_at(base: str, **options: Any) -> Judge:
-    """Return a judge that is asked at *base*."""
-    return Judge(f"openai/{MODEL}", temperature=0, params={"api_base": base, "api_key": KEY}, **options)
-
-
-WAYS: dict[str, tuple[int, Callable[[str], Awaitable[Call]]]] = {
-    "bare aiohttp": (1, bare_aiohttp),
-    "ours over HTTP": (1, lambda base: ours(base, via="http")),
-    "bare LiteLLM": (1, bare_litellm),
-    "ours through LiteLLM": (1, ours),
-    "whole grades over HTTP": (CRITERIA, lambda base: whole_grades(base, via="http")),
-    "whole grades through LiteLLM": (CRITERIA, whole_grades),
+CPU_BARS = {
+    "rubric, calls through LiteLLM": ("bare LiteLLM", 0.75),
+    "rubric, calls over HTTP": ("bare aiohttp", 2.5),
 }
+RATE_BARS = {"rubric, grades over HTTP": ("autorubric", 5.0)}
+SLOW = frozenset({"deepeval", "inspect_ai"})  # ms of CPU a call: they get a fifth of the calls
+
+Runs = dict[str, list[dict[str, Any]]]
 
 
-async def measure(way: str, base: str, calls: int, concurrency: int) -> dict[str, float]:
-    """Return calls a second, and milliseconds of CPU time a call, of *way*."""
-    each, make = WAYS[way]
-    call = await make(base)
-    await drain(call, iter(range(2 * concurrency // each)), concurrency // each)  # connections, caches
-    wall, cpu = time.perf_counter(), time.process_time()
-    await drain(call, iter(range(calls // each)), concurrency // each)
-    wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
-    return {"calls/s": calls / wall, "ms": 1000 * cpu / calls}
-
-
-async def drain(call: Call, work: Iterator[int], workers: int) -> None:
-    """Make a call for each item of *work*, so many at a time."""
-
-    async def worker() -> None:
-        for _ in work:
-            await call()
-
-    await asyncio.gather(*(worker() for _ in range(max(1, workers))))
-
-
-def in_child(way: str, base: str, calls: int, concurrency: int) -> dict[str, float]:
-    """Measure in a fresh process."""
-    command = [sys.executable, "-W", "ignore", "-m", "tests.benchmarks.calls", "--child", way, base]
-    command += ["--calls", str(calls), "--concurrency", str(concurrency)]
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=True, cwd=ROOT)
-    found: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+def measured(ways: list[str], calls: int, rounds: int, concurrency: int) -> Runs:
+    """Run each of *ways* once a round, and return what was found; a way that fails is left out, and said."""
+    found: Runs = {way: [] for way in ways}
+    with running(SECONDS) as base:
+        for _ in range(rounds):
+            for way in [*found]:
+                share = 5 if way in SLOW else 1
+                number = max(1, calls // CRITERIA // share)
+                spec = {"base": base, "criteria": CRITERIA, "characters": CHARACTERS, "concurrency": concurrency}
+                try:
+                    found[way].append(
+                        run_way(way, **spec, candidates=number, warm=2 * concurrency // CRITERIA // share)
+                    )
+                except Failed as why:
+                    del found[way]
+                    print(f"{way} failed: {why}\n")
     return found
 
 
-def compare(ways: list[str], calls: int, runs: int, concurrency: int) -> None:
-    """Print the table of one concurrency, and whether the bars are met."""
-    found: dict[str, list[dict[str, float]]] = {way: [] for way in ways}
-    with running(0.05) as base:
-        for _ in range(runs):
-            for way in ways:
-                found[way].append(in_child(way, base, calls, concurrency))
-    cost = {way: median(run["ms"] for run in seen) for way, seen in found.items()}
-    print(f"\n{calls} calls, {concurrency} at a time, answered after 50 ms, medians of {runs}\n")
-    print("| way | calls/s | CPU ms a call | x bare aiohttp | x bare LiteLLM |\n|---|---|---|---|---|")
-    for way, seen in found.items():
+def middle(runs: list[dict[str, Any]], key: str) -> float:
+    """Return the median of *key*."""
+    return float(median(run[key] for run in runs))
+
+
+def table(found: Runs) -> str:
+    """Return what was found as a Markdown table."""
+    cost = {way: middle(runs, "ms") for way, runs in found.items()}
+    lines = [
+        "| way | calls/s | CPU ms a call | × bare aiohttp | × bare LiteLLM | peak MiB |",
+        "|---|---|---|---|---|---|",
+    ]
+    for way, runs in found.items():
         ratios = [f"{cost[way] / cost[bare]:.2f}" if bare in cost else "" for bare in ("bare aiohttp", "bare LiteLLM")]
-        print(f"| {way} | {median(run['calls/s'] for run in seen):.0f} | {cost[way]:.3f} | {' | '.join(ratios)} |")
-    for way, (bare, most) in BARS.items():
-        if {way, bare} <= cost.keys():
-            verdict = "met" if cost[way] <= most * cost[bare] else "MISSED"
-            print(f"\n{way}: {cost[way] / cost[bare]:.2f} x {bare}, at most {most}: {verdict}")
+        figures = (f"{middle(runs, 'calls/s'):.0f}", f"{cost[way]:.2f}", *ratios, f"{middle(runs, 'MiB'):.0f}")
+        lines.append(f"| {way} | {' | '.join(figures)} |")
+    return "\n".join(lines)
 
 
-def main() -> None:
-    """Measure all ways, or be the process of one."""
-    parser = argparse.ArgumentParser(description=__doc__)
+def bars(found: Runs) -> list[str]:
+    """Return for each bar in words whether it is met; a ratio is the median of the ratios within a round."""
+    said = []
+    for way, (other, most) in CPU_BARS.items():
+        if found.get(way) and found.get(other):
+            ratio = median(a["ms"] / b["ms"] for a, b in zip(found[way], found[other], strict=False))
+            said.append(f"CPU, {way}: {ratio:.2f} × {other}, at most {most}: {_met(ratio <= most)}")
+    for way, (other, least) in RATE_BARS.items():
+        if found.get(way) and found.get(other):
+            ratio = median(a["calls/s"] / b["calls/s"] for a, b in zip(found[way], found[other], strict=False))
+            said.append(f"calls/s, {way}: {ratio:.1f} × {other}, at least {least:g}: {_met(ratio >= least)}")
+    return said
+
+
+def _met(met: bool) -> str:
+    return "met" if met else "MISSED"
+
+
+def versions(found: Runs) -> str:
+    """Return the versions of what was measured."""
+    known = {f"{name} {number}" for runs in found.values() for run in runs for name, number in run["versions"].items()}
+    return ", ".join(sorted(known))
+
+
+def compare(ways: list[str], calls: int, rounds: int, concurrency: int) -> bool:
+    """Print the table of one concurrency, and whether the bars are met; return that."""
+    before = os.getloadavg()[0]
+    found = measured(ways, calls, rounds, concurrency)
+    load = f"load of the machine {before:.1f} before and {os.getloadavg()[0]:.1f} after"
+    print(
+        f"{calls} calls, {concurrency} at a time, answered after {SECONDS * 1000:.0f} ms, medians of {rounds}; {load}\n"
+    )
+    print(f"{table(found)}\n\n{versions(found)}\n")
+    said = bars(found)
+    print("\n".join(f"* {line}" for line in said), end="\n\n")
+    return all(line.endswith(": met") for line in said)
+
+
+def main(*words: str) -> int:
+    """Measure all ways; return 1 if a bar is missed."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--calls", type=int, default=1000)
-    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--concurrency", type=int, nargs="+", default=[64, 256])
     parser.add_argument("--ways", nargs="+", default=[*WAYS], choices=[*WAYS])
-    parser.add_argument("--child", nargs=2, metavar=("WAY", "BASE"))
-    given = parser.parse_args()
-    if given.child:
-        way, base = given.child
-        print(json.dumps(asyncio.run(measure(way, base, given.calls, given.concurrency[0]))))
-        return
-    sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]  # a file shows each table as it comes
-    for concurrency in given.concurrency:
-        compare(given.ways, given.calls, given.runs, concurrency)
+    given = parser.parse_args(words)
+    ways = [way for way in installed() if way in given.ways]
+    met = [compare(ways, given.calls, given.rounds, concurrency) for concurrency in given.concurrency]
+    return int(not all(met))
 
 
 if __name__ == "__main__":
-    main()
+    sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]  # a file shows each table as it comes
+    sys.exit(main(*sys.argv[1:]))

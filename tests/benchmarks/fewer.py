@@ -1,101 +1,157 @@
 """
-What early stops and one request a jury save, and that they change no verdict.
+What each way to fewer calls saves, or costs, in calls and tokens; and that none changes a verdict.
 
-    python -m tests.benchmarks.fewer [panels, 10000 if left out]
+    python -m tests.benchmarks.fewer [cases of each, 10000 if left out]
 
-Each random panel has members of random weights, any aggregate, tie break and quorum, and a random rubric with gates,
-guards, nested rubrics and trees.
+Each case is a random rubric with gates, guards, nested rubrics and trees, and random judges, a tenth of whose replies
+cannot be read and are asked for again. Panels have random weights, any aggregate, tie break and quorum. In one request,
+a model may give fewer choices than it is asked for. A cascade is compared with asking its second judge in any case; its
+verdict must be that of whoever was asked last. A verdict that is another than that of the whole ends it with an error.
 """
 
 from __future__ import annotations
 
 import sys
-from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
-from attrs import evolve
+from attrs import define, evolve
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from rubric import Grade, Judge, Jury, Panel, Reply, Rubric, Usage
-from rubric.exchanges import Ask, Failure
+from rubric import Grade, Judge, Jury, Panel, Rubric, Ungraded
+from rubric.judges import Cascade
 from rubric.testing import ScriptedModel
-from rubric.testing.scripts import reply_to
 from tests.drive import drive
-from tests.findings import improvised, rubrics
+from tests.findings import Sampling, improvised, rubrics, trees
 
-Script = Any
+UNREADABLE = 0.1
 
-
-class Priced:
-    """A script whose replies cost a token for each four characters; it gives as many choices as are asked for."""
-
-    def __init__(self, script: Script) -> None:
-        self.script = script
-
-    def __call__(self, ask: Ask) -> Any:
-        lines = [self.script(evolve(ask, vote=ask.vote + n, n=1)) for n in range(ask.n)]
-        if isinstance(lines[0], Failure):
-            return lines[0]
-        texts = tuple(line if isinstance(line, str) else reply_to(ask, line) for line in lines)
-        usage = Usage(1, sum(len(m.text) for m in ask.messages) // 4, 0, sum(map(len, texts)) // 4, 0.0)
-        return Reply(texts[0], usage=usage, choices=texts if len(texts) > 1 else ())
+Result = Grade | Ungraded
 
 
-def judge(seed: object, **options: Any) -> Judge:
-    """Return a judge that makes up its replies."""
-    return Judge(ScriptedModel(Priced(improvised(seed))), **options)
+@define
+class Row:
+    """What a way to fewer calls came to in all cases, beside the whole."""
+
+    cases: int = 0
+    others: int = 0
+    calls: int = 0
+    fewer_calls: int = 0
+    tokens: int = 0
+    fewer_tokens: int = 0
+
+    def count(self, whole: Result, less: Result, *, is_other: bool) -> None:
+        """Count one case."""
+        self.cases += 1
+        self.others += is_other
+        self.calls += whole.usage.calls
+        self.fewer_calls += less.usage.calls
+        self.tokens += tokens_of(whole)
+        self.fewer_tokens += tokens_of(less)
+
+    def __str__(self) -> str:
+        calls, tokens = self.fewer_calls / self.calls, self.fewer_tokens / self.tokens
+        return f"{self.cases:,} | {self.others} | {self.calls:,} | {calls:.0%} | {self.tokens:,} | {tokens:.0%}"
 
 
-def count(kept: Counter[str], name: str, whole: Any, less: Any) -> None:
-    """Count the calls and the tokens of both, and whether a whole grade has another verdict."""
-    kept[f"{name}: panels"] += 1
-    for which, result in (("whole", whole), ("less", less)):
-        kept[f"{name}: {which} calls"] += result.usage.calls
-        kept[f"{name}: {which} tokens"] += result.usage.prompt_tokens + result.usage.completion_tokens
-    if isinstance(whole, Grade) and (less.outcome.verdict, less.passed) != (whole.verdict, whole.passed):
-        kept[f"{name}: other verdicts"] += 1
+def tokens_of(result: Result) -> int:
+    """Return the tokens that went there and back."""
+    return result.usage.prompt_tokens + result.usage.completion_tokens
 
 
-def main(panels: int) -> Counter[str]:
-    """Grade with and without each saving, and return the counts."""
-    kept: Counter[str] = Counter()
-    quick = settings(
-        max_examples=panels, deadline=None, database=None, phases=[Phase.generate], suppress_health_check=[*HealthCheck]
+def judge(seed: object, most: int = 100, **options: Any) -> Judge:
+    """Return a judge that makes up its replies, up to *most* a request."""
+    return Judge(ScriptedModel(Sampling(improvised(seed, unreadable=UNREADABLE), most)), **options)
+
+
+def differs(whole: Result, less: Result) -> bool:
+    """Say whether a grade has another verdict; without one there is nothing to compare."""
+    return isinstance(whole, Grade) and (less.outcome.verdict, less.passed) != (whole.verdict, whole.passed)
+
+
+def early_stop(rubric: Rubric, seed: int, row: Row, draw: Callable[[st.SearchStrategy[Any]], Any]) -> None:
+    """A panel that stops when it is decided."""
+    size = draw(st.integers(2, 5))
+    rule: dict[str, Any] = {
+        "aggregate": draw(st.sampled_from(["mean", "median", "majority"])),
+        "tie_break": draw(st.sampled_from(["fail", "pass"])),
+        "weights": draw(st.none() | st.lists(st.sampled_from([1, 2, 0.5, 7]), min_size=size, max_size=size)),
+        "quorum": draw(st.none() | st.integers(1, size)),
+    }
+    whole, less = (
+        drive(rubric, Panel([judge((seed, n)) for n in range(size)], early_stop=stop, **rule)) for stop in (False, True)
     )
+    row.count(whole, less, is_other=differs(whole, less))
 
-    @quick
-    @given(rubrics(), st.integers(), st.integers(2, 5), st.data())
-    def early(rubric: Rubric, seed: int, size: int, data: st.DataObject) -> None:
-        rule: dict[str, Any] = {
-            "aggregate": data.draw(st.sampled_from(["mean", "median", "majority"])),
-            "tie_break": data.draw(st.sampled_from(["fail", "pass"])),
-            "weights": data.draw(st.none() | st.lists(st.sampled_from([1, 2, 0.5, 7]), min_size=size, max_size=size)),
-            "quorum": data.draw(st.none() | st.integers(1, size)),
-        }
-        whole, less = (
-            drive(rubric, Panel([judge((seed, n)) for n in range(size)], early_stop=stop, **rule))
-            for stop in (False, True)
-        )
-        count(kept, "early stop", whole, less)
 
-    @quick
-    @given(rubrics(), st.integers(), st.integers(2, 5), st.floats(0.1, 1))
-    def shared(rubric: Rubric, seed: int, size: int, consensus: float) -> None:
-        whole = drive(rubric, Jury(judge(seed), size, consensus))
-        count(kept, "one request", whole, drive(rubric, Jury(judge(seed), size, consensus, one_request=True)))
+def one_request(rubric: Rubric, seed: int, row: Row, draw: Callable[[st.SearchStrategy[Any]], Any]) -> None:
+    """A jury whose votes are the choices of one reply."""
+    size = draw(st.integers(2, 5))
+    jury = Jury(judge(seed), size, draw(st.floats(0.1, 1)), early_stop=draw(st.booleans()))
+    most = draw(st.sampled_from([1, 2, 100, 100]))
+    whole, less = drive(rubric, jury), drive(rubric, evolve(jury, judge=judge(seed, most), one_request=True))
+    row.count(whole, less, is_other=whole.outcome != less.outcome)
 
-    for run in (early, shared):
-        run()
-    return kept
+
+def cascade(rubric: Rubric, seed: int, row: Row, draw: Callable[[st.SearchStrategy[Any]], Any]) -> None:
+    """A judge first, and a panel of three where that leaves a doubt."""
+    when = draw(st.sampled_from(["fails", "borderline", "ungraded", (0.3, 0.8)]))
+
+    def panel() -> Panel:
+        return Panel([judge((seed, n)) for n in range(1, 4)])
+
+    whole, less = drive(rubric, panel()), drive(rubric, Cascade(judge((seed, 0)), panel(), when))
+    last = whole if len(less.votes) > 1 else drive(rubric, judge((seed, 0)))
+    row.count(whole, less, is_other=last.outcome != less.outcome)
+
+
+def ahead(_: Rubric, seed: int, row: Row, draw: Callable[[st.SearchStrategy[Any]], Any]) -> None:
+    """A tree all of whose questions are asked at once: more calls for fewer rounds."""
+    rubric = Rubric.deciding(draw(trees("t", 3)))
+    whole, less = (drive(rubric, judge(seed, speculate=speculate)) for speculate in (False, True))
+    row.count(whole, less, is_other=whole.outcome != less.outcome)
+
+
+WAYS = {
+    "early stop of a panel": early_stop,
+    "a jury in one request": one_request,
+    "cascade, beside its second": cascade,
+    "a tree asked ahead": ahead,
+}
+
+
+def counted(name: str, cases: int) -> Row:
+    """Return what the way called *name* comes to in so many cases."""
+    row, way = Row(), WAYS[name]
+
+    @settings(
+        max_examples=cases,
+        deadline=None,
+        database=None,
+        derandomize=True,
+        phases=[Phase.generate],
+        suppress_health_check=[*HealthCheck],
+    )
+    @given(rubrics(), st.integers(), st.data())
+    def run(rubric: Rubric, seed: int, data: st.DataObject) -> None:
+        way(rubric, seed, row, data.draw)
+
+    run()
+    return row
+
+
+def main(cases: int) -> int:
+    """Print the table, and return how many verdicts were others than those of the whole."""
+    print("| way | cases | other verdicts | calls, whole | with it | tokens, whole | with it |")
+    print("|---|---|---|---|---|---|---|", flush=True)
+    others = 0
+    for name in WAYS:
+        row = counted(name, cases)
+        others += row.others
+        print(f"| {name} | {row} |", flush=True)
+    return others
 
 
 if __name__ == "__main__":
-    found = main(int(sys.argv[1]) if len(sys.argv) > 1 else 10_000)
-    for name in dict.fromkeys(key.partition(":")[0] for key in found):
-        whole, less = (found[f"{name}: {which} calls"] for which in ("whole", "less"))
-        tokens, fewer = (found[f"{name}: {which} tokens"] for which in ("whole", "less"))
-        sys.stdout.write(
-            f"{name:40} {found[f'{name}: panels']:6} panels, {found[f'{name}: other verdicts']} other verdicts, "
-            f"calls {whole} -> {less} ({less / whole:.0%}), tokens {tokens} -> {fewer} ({fewer / tokens:.0%})\n"
-        )
+    sys.exit(bool(main(int(sys.argv[1]) if len(sys.argv) > 1 else 10_000)))

@@ -1,12 +1,12 @@
 """
-Kill a run again and again, and count at the server what was paid for.
+Stop a run again and again, and count at the server what was paid for.
 
-    python -m tests.benchmarks.kills --runs 10 --kills 20
+    python -m tests.benchmarks.kills --runs 10 --kills 20 [--signals SIGKILL SIGINT SIGTERM]
 
-A child grades texts with 32 requests in flight, in front of a store; the parent kills it (SIGKILL) at a random moment,
-starts it again, and so on; the last child ends by itself. The server counts a request as paid for when it has arrived.
-What must hold: nothing is lost; with `hold` nothing is paid for twice; with `retry` at most what was in flight, a kill;
-what was graded is byte for byte what a run without kills says.
+A child grades texts by `grade_many` with 32 requests in flight and a store; the parent stops it by a signal at a random
+moment, starts it again, and so on; the last child ends by itself. The server counts a request as paid for when it has
+arrived. What must hold: nothing is lost; with `hold` nothing is paid for twice; with `retry` at most what was in flight,
+a kill; and what the store then replays is byte for byte what the store of a run without kills does.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ from typing import Any
 
 from attrs import frozen
 
-from rubric import Candidate, Grade, Judge, Rubric, flow
-from rubric.drivers.carrying import Room
-from rubric.drivers.running import run
+from rubric import Judge, Rubric, Ungraded
 from rubric.store import Store, stats, verify
+from rubric.streams import grade_many
 from tests.servers import nonce_of
-from tests.storing import told
 
 IN_FLIGHT = 32
 ROOT = Path(__file__).parents[2]
+INTERRUPTED = 130
+"""What a child ends with that was interrupted, as shells have it."""
+
 _BUSY = (0.005, 0.06)
 """Seconds that the server takes for an answer."""
 
-_ITEM = re.compile(r"Text number \d+")
 POLITE = Rubric("polite").expects("Is polite").scores("Is warm", id="warm")
 
 
@@ -106,31 +106,31 @@ def _answer(request: dict[str, Any]) -> bytes:
     return head.encode() + body
 
 
-async def grade_all(address: str, store: Store, items: int, out: Path) -> None:
-    """Grade *items* texts with so many requests in flight, and write what came of them, in order."""
-    params = {"api_base": address, "api_key": "none-at-all"}
-    judge = Judge("openai/counted", via="http", retries=0, params=params)
-    carry = store.carry(Room(asyncio.Semaphore(IN_FLIGHT), store.gate()).carry, gated=True)
-    numbers = iter(range(items))
-    results: dict[int, Any] = {}
-
-    async def work() -> None:
-        for number in numbers:
-            candidate = Candidate(f"Text number {number}: good morning, and thank you for your patience.")
-            results[number] = _told(await run(flow(candidate, POLITE, judge), carry=carry))
-
-    async with asyncio.TaskGroup() as group:
-        for _ in range(IN_FLIGHT):
-            group.create_task(work())
-    lines = "".join(f"{json.dumps(results[number])}\n" for number in range(items))
-    await asyncio.to_thread(out.write_text, lines, encoding="utf-8")
+def judge_at(address: str) -> Judge:
+    """Return the judge that is asked at *address*."""
+    return Judge("openai/counted", via="http", retries=0, params={"api_base": address, "api_key": "none-at-all"})
 
 
-def _told(result: Any) -> Any:
-    """Return what is the same whether or not some of it was there already: all but the usage."""
-    if isinstance(result, Grade):
-        return told(result)
-    return {"ungraded": sorted({failure.kind for failure in result.failures})}
+def texts(items: int) -> list[str]:
+    """Return so many candidates."""
+    return [f"Text number {number}: good morning, and thank you for your patience." for number in range(items)]
+
+
+def grade_all(address: str, path: Path, in_doubt: str, items: int, out: Path) -> None:
+    """
+    Grade *items* texts with so many requests in flight, and write what came of them, in order.
+
+    What was graded is written as the store replays it, where nothing is paid for: so it does not tell who has paid.
+    """
+    judge, doubts = judge_at(address), dict[int | None, list[str]]()
+    with Store(path, in_doubt=in_doubt) as store:  # type: ignore[arg-type]
+        for result in grade_many(texts(items), POLITE, judge, concurrency=IN_FLIGHT, store=store):
+            if isinstance(result, Ungraded):
+                doubts[result.index] = sorted({failure.kind for failure in result.failures})
+    with Store(path, mode="replay") as store:
+        replayed = grade_many(texts(items), POLITE, judge, store=store).collect().to_jsonl().splitlines()
+    told = (json.dumps({"ungraded": doubts[n]}) if n in doubts else line for n, line in enumerate(replayed))
+    out.write_text("".join(f"{line}\n" for line in told), encoding="utf-8")
 
 
 @frozen
@@ -160,22 +160,27 @@ def start(address: str, path: Path, in_doubt: str, items: int, out: Path) -> sub
     return subprocess.Popen([*command, str(out)], cwd=ROOT)
 
 
-def killed_run(in_doubt: str, items: int, kills: int, folder: Path, longest: float = 0.25) -> Killed:
-    """Grade *items* texts, killed *kills* times on the way, each time up to *longest* seconds after its first call."""
+def killed_run(
+    in_doubt: str, items: int, kills: int, folder: Path, longest: float = 0.25, *, sign: signal.Signals = signal.SIGKILL
+) -> Killed:
+    """Grade *items* texts, stopped *kills* times on the way, each time up to *longest* seconds after its first call."""
     server = CountingServer()
     path, out = folder / f"{in_doubt}-{kills}.db", folder / f"{in_doubt}-{kills}.jsonl"
     done = 0
     try:
         while done < kills:
-            before = sum(server.paid.values())
+            before = server.paid.total()
             child = start(server.address, path, in_doubt, items, out)
-            while sum(server.paid.values()) == before and child.poll() is None:
+            while server.paid.total() == before and child.poll() is None:
                 time.sleep(0.002)
             time.sleep(random.uniform(0, longest))
             if child.poll() is not None:
                 raise RuntimeError(f"the child ended after {done} kills; give it more items")
-            child.send_signal(signal.SIGKILL)
-            child.wait()
+            asked = len(server.paid)
+            child.send_signal(sign)
+            if (code := child.wait()) != (INTERRUPTED if sign == signal.SIGINT else -sign):
+                figures = f"{asked} of {2 * items} requests before, {len(server.paid)} after"
+                raise RuntimeError(f"a child that got {sign.name} ended with {code}: {figures}")
             done += 1
         if start(server.address, path, in_doubt, items, out).wait() != 0:
             raise RuntimeError("the last child failed")
@@ -204,42 +209,50 @@ def failings(whole: Killed, killed: Killed, in_doubt: str) -> list[str]:
     return found
 
 
-def kill_often(in_doubt: str, whole: Killed, runs: int, kills: int, folder: Path) -> list[str]:
-    """Kill *runs* runs *kills* times each, say what came of them, and return what should hold and does not."""
+def kill_often(in_doubt: str, whole: Killed, runs: int, kills: int, folder: Path, *, sign: signal.Signals) -> list[str]:
+    """Stop *runs* runs *kills* times each, say what came of them, and return what should hold and does not."""
     items, wrong = len(whole.lines), list[str]()
     twice = held = results = most = 0
     for number in range(runs):
-        place = folder / f"{in_doubt}-{number}"
+        place = folder / f"{sign.name}-{in_doubt}-{number}"
         place.mkdir()
-        killed = killed_run(in_doubt, items, kills, place)
+        killed = killed_run(in_doubt, items, kills, place, sign=sign)
         wrong += failings(whole, killed, in_doubt)
         twice, held, results = twice + killed.paid_twice, held + killed.held, results + len(killed.lines)
         most = max(most, killed.paid_twice)
-    print(
-        f"{in_doubt}: {runs * kills} kills, {results} of {runs * items} results, {held} held, {twice} paid twice "
-        f"({twice / (runs * kills):.1f} a kill, at most {most} a run of {kills}): {'; '.join(wrong) or 'as it should be'}",
-        flush=True,
-    )
+    figures = f"{runs * kills} | {results:,} of {runs * items:,} | {held:,} | {twice:,} | {twice / (runs * kills):.1f}"
+    wrongs = "; ".join(wrong) or "none"
+    print(f"| {sign.name} | {in_doubt} | {figures} | {most} of {IN_FLIGHT * kills} | {wrongs} |", flush=True)
     return wrong
 
 
 def main() -> None:
     """Run the child, or the comparison."""
-    parser = argparse.ArgumentParser()
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--child", nargs=5)
     parser.add_argument("--runs", type=int, default=10)
     parser.add_argument("--kills", type=int, default=20, help="of each run")
+    parser.add_argument("--signals", nargs="+", choices=("SIGKILL", "SIGINT", "SIGTERM"), default=["SIGKILL"])
+    parser.add_argument("--in-doubt", nargs="+", choices=("hold", "retry"), default=["hold", "retry"])
     given = parser.parse_args()
     if given.child:
         address, path, in_doubt, items, out = given.child
-        with Store(path, in_doubt=in_doubt) as store:
-            asyncio.run(grade_all(address, store, int(items), Path(out)))
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # what a shell has in the background ignores it
+        try:
+            grade_all(address, Path(path), in_doubt, int(items), Path(out))
+        except KeyboardInterrupt:
+            sys.exit(INTERRUPTED)
         return
     with tempfile.TemporaryDirectory() as name:
-        whole = killed_run("retry", 80 * given.kills, 0, Path(name))
-        print(f"{len(whole.lines)} candidates a run, {len(whole.paid)} requests, {IN_FLIGHT} in flight", flush=True)
+        whole = killed_run("retry", 100 * given.kills, 0, Path(name))
+        print(f"{len(whole.lines):,} candidates a run, {len(whole.paid):,} requests, {IN_FLIGHT} in flight\n")
+        print("| signal | in doubt | sent | results | held | paid twice | a signal | most in a run | wrong |")
+        print("|---|---|---|---|---|---|---|---|---|", flush=True)
         wrong = [
-            w for policy in ("hold", "retry") for w in kill_often(policy, whole, given.runs, given.kills, Path(name))
+            problem
+            for sign in given.signals
+            for policy in given.in_doubt
+            for problem in kill_often(policy, whole, given.runs, given.kills, Path(name), sign=signal.Signals[sign])
         ]
     sys.exit(1 if wrong else 0)
 

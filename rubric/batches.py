@@ -1,0 +1,148 @@
+"""The verb for those who can wait a day: `grade_in_batches`, at half the price."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterable
+from contextlib import ExitStack
+
+from attrs import evolve
+
+from rubric import loops
+from rubric.candidates import Candidate
+from rubric.drivers.batches import MOST_LINES, cancelled_in, run_in_batches
+from rubric.drivers.budgets import Budget
+from rubric.errors import DefinitionError
+from rubric.gradebooks import Grades
+from rubric.grading.batching import together
+from rubric.grading.flow import flow
+from rubric.grading.seating import seated
+from rubric.grading.voting import unhurried
+from rubric.judges import Bench, Judge
+from rubric.models.openai_batches import has_batches
+from rubric.routes import Stored
+from rubric.rubrics import Rubric
+from rubric.sources import Candidates, as_candidate, source_of
+from rubric.store import Store
+from rubric.validating import check_number, refuse
+from rubric.verbs import Judging, as_bench, as_rubric
+
+__all__ = ["acancel_batches", "agrade_in_batches", "cancel_batches", "grade_in_batches"]
+
+
+def grade_in_batches(
+    candidates: Candidates,
+    rubric: Rubric | str,
+    judge: Judging | None,
+    path: str | os.PathLike[str],
+    *,
+    store: Stored | None = None,
+    budget: Budget | None = None,
+    size: int = MOST_LINES,
+    poll: float = 60.0,
+) -> Grades:
+    """
+    Grade *candidates* through the vendor's batch API, and return their results in order.
+
+    All that can be asked at once goes out as files, round by round; re-asks of unreadable replies and the next
+    questions of trees are rounds of their own (`Judge(speculate=True)` asks all questions of a tree in one). A round
+    takes as long as the vendor likes, a day at most. Early stops are off: votes that wait for votes wait for days.
+
+    Which batches were sent is kept at *path*. After a crash, a Ctrl-C or a reboot, call it again with the same
+    arguments: it waits for the same batches and reads them, and nothing is sent twice. What came to nothing (a batch
+    that expired, or was cancelled) is ungraded, costs nothing, and is sent again by the next call.
+
+    Args:
+        candidates: As for `grade_many`; all of them are read at once, and one that is none is an error.
+        rubric: As for `grade`.
+        judge: As for `grade`, with models of OpenAI's alone, or of servers of its batches that
+            `params={"api_base": ...}` names. They are asked straight over HTTP, also without `via="http"`.
+        path: A file of your own for each run; it holds no text and no key.
+        store: Serves what it has, and keeps each answer as soon as it is read: a `Store`, or the path of one.
+        budget: What may be spent; at the ordinary price until it is known what it took. What does not fit is sent in a
+            later round, or refused.
+        size: The most requests a batch: fewer, where the vendor's queue has no room for as many.
+        poll: Seconds between two looks at a batch.
+
+    Raises:
+        DefinitionError: An argument that cannot be graded with, a judge without batches, or a budget that cannot hold.
+        NoJudgeError: No judge was given, and the environment names none.
+        StoreError: The store cannot be opened, or not written to.
+    """
+    return loops.run(
+        agrade_in_batches(candidates, rubric, judge, path, store=store, budget=budget, size=size, poll=poll)
+    )
+
+
+async def agrade_in_batches(
+    candidates: Candidates,
+    rubric: Rubric | str,
+    judge: Judging | None,
+    path: str | os.PathLike[str],
+    *,
+    store: Stored | None = None,
+    budget: Budget | None = None,
+    size: int = MOST_LINES,
+    poll: float = 60.0,
+) -> Grades:
+    """Grade *candidates* like `grade_in_batches`, on the running event loop."""
+    _check(size, poll)
+    graded, bench = as_rubric(rubric), _in_batches(as_bench(judge))
+    flows = [flow(each, graded, bench, ahead=False) for each in await _read(candidates)]
+    if budget is not None:
+        await asyncio.to_thread(budget.check, bench)
+    with ExitStack() as opened:
+        kept = store if store is None or isinstance(store, Store) else opened.enter_context(Store(store))
+        past = None if kept is None else kept.carry
+        results = await run_in_batches(together(flows), path, past=past, budget=budget, size=size, poll=poll)
+    return Grades(evolve(result, index=index) for index, result in enumerate(results))
+
+
+def cancel_batches(path: str | os.PathLike[str], judge: Judging | None = None) -> int:
+    """
+    Cancel what is under way of the batches that `grade_in_batches` has written down at *path*, and return their number.
+
+    What was answered by then is paid for, and the next run reads it; the rest it sends again.
+
+    Args:
+        judge: As it was for `grade_in_batches`: whose keys and addresses the batches were sent with.
+
+    Raises:
+        DefinitionError: *path* holds something else.
+        ModelError: The vendor does not say.
+    """
+    return loops.run(acancel_batches(path, judge))
+
+
+async def acancel_batches(path: str | os.PathLike[str], judge: Judging | None = None) -> int:
+    """Cancel batches like `cancel_batches`, on the running event loop."""
+    seats = seated(_in_batches(as_bench(judge))).judges()
+    return await cancelled_in(path, [seat.judge for seat in seats if isinstance(seat.judge, Judge)])
+
+
+def _check(size: object, poll: object) -> None:
+    if isinstance(size, bool) or not isinstance(size, int) or size < 1:
+        raise refuse("size", size, "a whole number of at least 1")
+    check_number("poll", poll, 0, 86_400)
+
+
+def _in_batches(bench: Bench) -> Bench:
+    """Return *bench* as it votes in batches; raise `DefinitionError` if one of its judges has none."""
+    for seat in seated(bench).judges():
+        if isinstance(seat.judge, Judge) and not has_batches(seat.judge):
+            raise DefinitionError("judge", f"{seat.judge.name!r} has no batches here; name a model of OpenAI's")
+    return unhurried(bench)
+
+
+async def _read(candidates: Candidates) -> list[Candidate]:
+    items = source_of(candidates).items
+    every = [item async for item in items] if isinstance(items, AsyncIterable) else [*items]
+    return [_candidate(index, item) for index, item in enumerate(every)]
+
+
+def _candidate(index: int, item: object) -> Candidate:
+    try:
+        return as_candidate(item)
+    except DefinitionError as error:
+        raise DefinitionError(f"candidates[{index}]{error.field and f'.{error.field}'}", error.message) from None

@@ -1,0 +1,245 @@
+"""The client shares candidates out; a worker grades a shard at a time, past a store of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import AsyncIterable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
+from typing import Any, get_args
+from uuid import uuid4
+
+from attrs import field, frozen
+from distributed import Client, Future, as_completed, get_worker
+
+from rubric import loops
+from rubric.clusters.gates import PermitGate
+from rubric.clusters.permits import Permits
+from rubric.clusters.terms import Terms
+from rubric.drivers.budgets import Budget
+from rubric.drivers.limits import Limits
+from rubric.drivers.progress import OnProgress, reporting
+from rubric.errors import DefinitionError
+from rubric.exchanges import Usage
+from rubric.gradebooks import Grades
+from rubric.grades import Grade, Ungraded
+from rubric.grading.flow import check
+from rubric.judges import Bench
+from rubric.rubrics import Rubric
+from rubric.shards import Placed, number_of
+from rubric.sources import Candidates, source_of
+from rubric.store import Store
+from rubric.store.ledgers import InDoubt
+from rubric.streams import grade_many
+from rubric.validating import refuse
+from rubric.verbs import Judging, as_bench, as_rubric
+
+__all__ = ["grade_on_cluster"]
+
+Result = Grade | Ungraded
+
+CONCURRENCY = 32
+"""Requests at once in a shard."""
+
+_CANDIDATES = 256
+"""In a shard, about: enough to keep its requests busy, few enough that little is done again when a worker dies."""
+
+_AHEAD = 2
+"""Shards that are with the cluster, a thread of it: the others wait here, and not in the scheduler's memory."""
+
+_COUNT_FILE = "shards.json"
+
+
+def grade_on_cluster(
+    client: Client,
+    candidates: Candidates,
+    rubric: Rubric | str,
+    judge: Judging | None = None,
+    *,
+    store_folder: str | os.PathLike[str],
+    shards: int | None = None,
+    concurrency: int = CONCURRENCY,
+    in_doubt: InDoubt = "retry",
+    budget: Budget | None = None,
+    limits: Limits | None = None,
+    progress: bool | OnProgress | None = None,
+) -> Grades:
+    """
+    Grade many *candidates* against *rubric* on a Dask cluster, and return the results in their order.
+
+    Each shard is one task. Its replies are kept in a file in *store_folder*; a task whose worker dies goes on from
+    there on another, and so does the whole when it is called again. The limits and the budget hold for all workers
+    together, and for all that a worker had sent before it died.
+
+    `rubric` must be installed on the workers and the scheduler, and the keys of the judges in the workers' environment.
+
+    Args:
+        client: Of the cluster, for synchronous use.
+        candidates: As for `grade_many`, but no async iterable. They are all read before the first is graded.
+        rubric: As for `grade`.
+        judge: As for `grade`; left out, the environment of this process names one.
+        store_folder: A folder that all workers see under this name. Where they are on several machines, its file
+            system must have locks that work.
+        shards: How many; None for one for every 256 candidates, or as many as *store_folder* has already.
+        concurrency: How many requests are under way at once in a shard; a worker has as many shards as threads.
+        in_doubt: What becomes of calls that were in flight when a worker died: `retry` or `hold`; see `Store`.
+        budget: What all workers together may spend; what they have is charged to it at the end.
+        limits: How fast models may be asked by all workers together; for this run alone.
+        progress: As for `grade_many`; it moves when a shard is through.
+
+    Raises:
+        DefinitionError: An argument that cannot be graded with, or another number of shards than *store_folder* has.
+        StoreError: A worker cannot open or write to a store.
+        distributed.KilledWorker: A shard's workers died again and again; what they paid for is in the folder.
+
+    Example:
+        >>> import tempfile
+        >>> from distributed import Client, LocalCluster
+        >>> texts = ["We thank you for waiting.", "Go away."]
+        >>> here = {"processes": False, "protocol": "tcp", "host": "127.0.0.1", "dashboard_address": ":0"}
+        >>> with tempfile.TemporaryDirectory() as folder, LocalCluster(**here) as cluster, Client(cluster) as client:
+        ...     grades = grade_on_cluster(client, texts, "Says thank you", "offline", store_folder=folder)
+        >>> [grade.score for grade in grades]
+        [0.5, 0.0]
+    """
+    _check(client, concurrency, in_doubt, budget, limits)
+    graded, bench = as_rubric(rubric), as_bench(judge)
+    check(graded)
+    if budget is not None:
+        budget.check(bench)
+    items = _read(candidates)
+    folder = Path(store_folder).absolute()
+    parts = _shared_out(items, _count_of(folder, shards, len(items)))
+    with _permitted(client, limits, budget) as terms, reporting(progress, len(items)) as tell:
+        task = Task(terms, graded, bench, concurrency, in_doubt)
+        results: list[Result] = []
+        for some in _gathered(client, task, folder, parts):
+            for result in some:
+                tell(result)
+            results += some
+    return Grades(sorted(results, key=lambda result: result.index or 0))
+
+
+def _check(client: object, concurrency: object, in_doubt: object, budget: object, limits: object) -> None:
+    if not isinstance(client, Client) or client.asynchronous:
+        raise refuse("client", client, "a distributed.Client that is not asynchronous")
+    if isinstance(concurrency, bool) or not isinstance(concurrency, int) or concurrency < 1:
+        raise refuse("concurrency", concurrency, "a whole number of at least 1")
+    if in_doubt not in get_args(InDoubt):
+        raise refuse("in_doubt", in_doubt, "'retry' or 'hold'")
+    if limits is not None and not isinstance(limits, Limits):
+        raise refuse("limits", limits, "Limits, such as Limits(rpm=500)")
+    if budget is not None and not isinstance(budget, Budget):
+        raise refuse("budget", budget, "a Budget, such as Budget(cost=5.00)")
+
+
+# -- the client ------------------------------------------------------------------------------------------
+
+
+def _read(candidates: Candidates) -> list[Any]:
+    items = source_of(candidates).items
+    if isinstance(items, AsyncIterable):
+        raise refuse("candidates", candidates, "an iterable that is not async, a frame, or the path of a file")
+    return [*items]
+
+
+def _count_of(folder: Path, wanted: int | None, candidates: int) -> int:
+    """
+    Return how many shards there are, as *folder* remembers it.
+
+    With another number, candidates would be in other shards than their replies, and paid for again.
+    """
+    if wanted is not None and (isinstance(wanted, bool) or not isinstance(wanted, int) or wanted < 1):
+        raise refuse("shards", wanted, "a whole number of at least 1")
+    if not folder.is_dir():
+        raise DefinitionError("store_folder", f"there is no folder {str(folder)!r}; make it, where all workers see it")
+    file = folder / _COUNT_FILE
+    if not file.exists():
+        count = wanted or max(1, -(-candidates // _CANDIDATES))
+        file.write_text(json.dumps({"shards": count}), encoding="utf-8")
+        return count
+    known = int(json.loads(file.read_text(encoding="utf-8"))["shards"])
+    if wanted not in (None, known):
+        message = f"{str(folder)!r} has the replies of {known} shards, not {wanted}; leave shards out, or take another"
+        raise DefinitionError("shards", f"{message} folder")
+    return known
+
+
+def _shared_out(items: Sequence[Any], count: int) -> dict[str, list[Placed]]:
+    """Return the candidates of each shard that has any, by the name of its store."""
+    parts: dict[int, list[Placed]] = {}
+    for index, item in enumerate(items):
+        parts.setdefault(number_of(index, item, count), []).append(Placed(index, item))
+    digits = len(str(count))
+    return {f"shard-{number:0{digits}}-of-{count}.db": parts[number] for number in sorted(parts)}
+
+
+@contextmanager
+def _permitted(client: Client, limits: Limits | None, budget: Budget | None) -> Iterator[Terms]:
+    """Have the scheduler give permits while this lasts; afterwards nothing of the run can leave any more."""
+    terms = Terms.of(uuid4().hex[:12], limits, budget)
+    permits = Permits(terms)
+    client.register_plugin(permits)
+    try:
+        yield terms
+    finally:
+        spent: Any = client.sync(getattr(client.scheduler, terms.name("end")))
+        cost, calls, tokens = spent
+        client.unregister_scheduler_plugin(permits.name)
+        if budget is not None:
+            budget.charge(Usage(calls=calls, prompt_tokens=tokens, cost=cost))
+
+
+def _gathered(client: Client, task: Task, folder: Path, parts: dict[str, list[Placed]]) -> Iterator[list[Result]]:
+    """Yield the results of each shard when it is through; a few are with the cluster at a time."""
+    waiting = iter(parts.items())
+    of_worker: Any = client.nthreads()
+    threads = sum(of_worker.values()) or 1
+    futures = [_submit(client, task, folder / name, part) for name, part in islice(waiting, _AHEAD * threads)]
+    through = as_completed(futures, with_results=True)
+    try:
+        for future, results in through:
+            yield results
+            future.release()
+            for name, part in islice(waiting, 1):
+                through.add(_submit(client, task, folder / name, part))
+    finally:
+        client.cancel(through.futures)
+
+
+def _submit(client: Client, task: Task, store: Path, part: list[Placed]) -> Future[list[Result]]:
+    return client.submit(task, store, part, key=f"{task.terms.name(store.stem)}", pure=False)
+
+
+# -- a worker --------------------------------------------------------------------------------------------
+
+
+@frozen
+class Task:
+    """What a worker does with a shard."""
+
+    terms: Terms
+    rubric: Rubric
+    bench: Bench
+    concurrency: int
+    in_doubt: InDoubt
+    __name__: str = field(default="grade", init=False)
+
+    def __call__(self, path: Path, part: list[Placed]) -> list[Result]:
+        """Return the results of *part*, whose replies are kept in the store at *path*."""
+        gate = PermitGate(self.terms, get_worker())
+        with Store(path, in_doubt=self.in_doubt) as store:
+            stream = grade_many(
+                part,
+                self.rubric,
+                self.bench,
+                concurrency=self.concurrency,
+                store=store,
+                limits=gate,
+                progress=False,
+            )
+            results = [*stream]
+        loops.run(gate.aclose())
+        return results

@@ -1,0 +1,165 @@
+"""Several gates: what does not get past all of them has not left, costs nothing and holds no place."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from attrs import define, field
+
+from rubric import Judge
+from rubric.drivers.attempts import Gate, Settle, attempt
+from rubric.drivers.budgets import Amount, Budget
+from rubric.drivers.gates import gates
+from rubric.drivers.limits import Limits
+from rubric.errors import ModelError, StoreError
+from rubric.exchanges import Ask, Failure, Reply, Usage
+from rubric.models.ceilings import most_tokens
+from rubric.routes import route
+from rubric.store import Store
+from tests.sendables import ask_of
+from tests.simulating import now, simulate
+
+GOOD = Reply("yes", usage=Usage(1, 100, 0, 10, 0.01))
+NOTHING = Amount(0.0, 0, 0)
+
+
+@define(eq=False)
+class Slow:
+    """A model that takes its time to get ready and to answer."""
+
+    calls: int = 0
+    through: int = 0
+    seconds: float = 1.0
+
+    async def ready(self) -> None:
+        await asyncio.sleep(self.seconds)
+
+    async def answer(self, _: Ask, /) -> Reply:
+        self.calls += 1
+        await asyncio.sleep(self.seconds)
+        await asyncio.sleep(self.seconds)
+        self.through += 1
+        return GOOD
+
+
+@define
+class Turnstile:
+    """A gate that takes its time, and counts what is told to it."""
+
+    seconds: float = 1.0
+    refuses: bool = False
+    told: list[Reply | Failure | None] = field(factory=list)
+
+    @asynccontextmanager
+    async def __call__(self, _: Ask) -> AsyncIterator[Settle]:
+        await asyncio.sleep(self.seconds)
+        if self.refuses:
+            raise ModelError(Failure("rate_limited", "not today", retry_after=100.0))
+        yield self.told.append
+
+
+def ask_to(model: Any) -> Ask:
+    """Return an ask of *model*."""
+    return ask_of(Judge(model, retries=0, timeout=10_000))
+
+
+def most_of(ask: Ask) -> Amount:
+    """Return the most that *ask* may take, at a dollar for a million tokens."""
+    there, back = simulate(most_tokens(ask))
+    return Amount(pytest.approx((there + back) / 10**6), 1, there + back)  # type: ignore[arg-type]  # it compares
+
+
+@pytest.mark.parametrize("at", [step / 2 for step in range(14)])
+def test_a_cancellation_anywhere_charges_what_has_left_and_nothing_else(at: float) -> None:
+    """Getting ready, in each gate, in the line of each, under way: the books are closed, and right."""
+    model = Slow()
+    ask = ask_to(model)
+    limits = Limits(concurrency=1, rpm=5, tpm=10_000, clock=now)
+    budget = Budget(cost=1.0, tokens=10_000, calls=5, prices={"Slow": (1.0, 1.0)})
+    gate = gates(budget, Turnstile(), limits, Turnstile())
+
+    async def main() -> bool:
+        task = asyncio.create_task(attempt(model, ask, gate=gate))
+        await asyncio.sleep(at)
+        was_under_way = task.cancel()
+        await asyncio.wait([task])
+        return was_under_way
+
+    was_cancelled = simulate(main())
+    most = most_of(ask)
+    assert was_cancelled == (model.through == 0)
+    charged = NOTHING if not model.calls else most if was_cancelled else Amount(0.01, 1, 110)
+    assert (budget.spent, budget.held) == (charged, NOTHING)
+    for limiter in limits._limiters.values():
+        assert limiter.requests is not None
+        assert limiter.tokens is not None
+        assert (limiter.under_way, limiter.requests.used) == (0, model.calls)
+        assert limiter.tokens.used == charged.tokens
+
+
+def test_what_waits_for_a_place_holds_no_money_once_it_is_cancelled() -> None:
+    """It had passed the budget, and stood in the line of the limits; what it had set aside is there for others."""
+    model, limits, budget = Slow(), Limits(concurrency=1, clock=now), Budget(calls=2)
+    gate = gates(budget, limits)
+
+    async def main() -> list[Any]:
+        tasks = [asyncio.create_task(attempt(model, ask_to(model), gate=gate)) for _ in range(3)]
+        await asyncio.sleep(1.5)
+        tasks[1].cancel()
+        return await asyncio.gather(*tasks, return_exceptions=True)
+
+    first, second, third = simulate(main())
+    assert (type(first), type(second), type(third)) == (Reply, asyncio.CancelledError, Reply)
+    assert (model.calls, budget.spent.calls) == (2, 2)
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_a_refusal_by_any_gate_is_no_call_for_the_others(first: bool) -> None:
+    """Nor is it taken for the vendor's own: a limiter that stands before keeps its speed."""
+    model, limits, budget = Slow(), Limits(concurrency=8, rpm=5, clock=now), Budget(calls=2)
+    several: list[Gate] = [budget, limits]
+    gate = gates(*(several if first else several[::-1]), Turnstile(refuses=True))
+    outcome = simulate(attempt(model, ask_to(model), gate=gate))
+    assert isinstance(outcome, Failure)
+    assert (outcome.kind, outcome.usage, model.calls) == ("rate_limited", Usage(), 0)
+    assert (budget.spent, budget.held.calls) == (NOTHING, 0)
+    (limiter,) = limits._limiters.values()
+    assert limiter.requests is not None
+    assert (limiter.room, limiter.requests.used, limiter.closed_until < 0) == (8, 0, True)
+
+
+def test_all_gates_are_told_what_came() -> None:
+    """Once each, when it is through."""
+    one, two, model = Turnstile(), Turnstile(), Slow()
+    simulate(attempt(model, ask_to(model), gate=gates(one, None, two)))
+    assert (one.told, two.told) == ([GOOD], [GOOD])
+    assert gates(None, one, None) is one
+    assert gates(None) is None
+
+
+def test_what_a_store_cannot_record_is_not_sent_and_not_charged(tmp_path: Path) -> None:
+    """The store's record is the last thing that a request passes: where that fails, all is given back."""
+    model, budget, limits = Slow(seconds=0), Budget(calls=1), Limits(rpm=1)
+
+    @asynccontextmanager
+    async def closing(ask: Ask) -> AsyncIterator[Settle]:
+        async with limits(ask) as settle:
+            store.close()
+            yield settle
+
+    async def main(store: Store) -> None:
+        way = route(store=store, budget=budget, limits=closing)
+        with pytest.raises(StoreError):
+            await way.carry(ask_to(model))
+
+    store = Store(tmp_path / "replies.db")
+    asyncio.run(main(store))
+    (limiter,) = limits._limiters.values()
+    assert limiter.requests is not None
+    assert (model.calls, budget.spent, budget.held.calls) == (0, NOTHING, 0)
+    assert (limiter.under_way, limiter.requests.used) == (0, 0)

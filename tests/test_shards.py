@@ -1,0 +1,182 @@
+"""Shards: every candidate is in one, the same everywhere, and their results become one file again."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rubric import Candidate, Message, ToolCall, agrade_many, grade_many
+from rubric.errors import DefinitionError, LoadError
+from rubric.shards import Placed, Shard, merge_results, number_of
+
+ROWS: st.SearchStrategy[Any] = st.one_of(
+    st.text(),
+    st.builds(Candidate, st.text(), input=st.text(), variables=st.dictionaries(st.text(), st.text() | st.floats())),
+    st.fixed_dictionaries({"output": st.text() | st.none() | st.floats()}, optional={"input": st.text()}),
+    st.none() | st.integers() | st.just({}),
+)
+
+
+def every(count: int) -> list[Shard]:
+    """Return all shards of *count*."""
+    return [Shard(number, count) for number in range(1, count + 1)]
+
+
+@settings(max_examples=50)
+@given(st.lists(ROWS, max_size=20), st.integers(1, 7))
+def test_every_candidate_is_in_exactly_one_shard(rows: list[Any], count: int) -> None:
+    """Whatever it is, with the place that it has in the whole."""
+    placed = [one for shard in every(count) for one in shard.of(rows)]  # type: ignore[union-attr]
+    assert sorted(one.index for one in placed) == list(range(len(rows)))
+    assert all(rows[one.index] is one.item for one in placed)
+
+
+@settings(max_examples=60)
+@given(st.text(), st.text(), st.integers(0, 99), st.integers(0, 99), st.integers(1, 7))
+def test_the_same_content_is_in_the_same_shard(text: str, said: str, one: int, other: int, count: int) -> None:
+    """Wherever it stands, and whether it is written as a candidate or as a row with more columns."""
+    candidate = Candidate(text, input=said)
+    row = {"id": one, "input": said, "output": text, "reference": None}
+    assert number_of(one, candidate, count) == number_of(other, row, count)
+    assert number_of(one, text, count) == number_of(other, {"output": text}, count)
+
+
+def test_what_is_no_candidate_goes_by_its_place() -> None:
+    """So that it too is told once."""
+    assert [number_of(index, None, 3) for index in range(4)] == [1, 2, 3, 1]
+
+
+def test_a_value_that_json_has_no_form_for_says_the_same_every_time() -> None:
+    """The name of its type stands for it, not its address."""
+    assert len({number_of(0, Candidate("a", variables={"it": object()}), 10**6) for _ in range(9)}) == 1
+
+
+def test_shards_stay_as_they_are() -> None:
+    """Another version that put candidates elsewhere would pay for them again."""
+    tools = Candidate("b", tool_calls=[ToolCall("find", arguments={"x": [1, None]})], messages=[Message("user", "Hi")])
+    assert [number_of(0, item, 1000) for item in ("", "a", Candidate("a", input="q"), tools, "\ud800 é")] == NUMBERS
+
+
+NUMBERS = [188, 950, 820, 439, 213]
+
+
+def test_another_process_has_the_same_shards() -> None:
+    """With hashes of its own, as every process has them."""
+    texts = [f"Text number {number}" for number in range(50)]
+    code = "import sys; from rubric.shards import Shard; print([p.index for p in Shard(2, 3).of(eval(sys.argv[1]))])"
+    done = subprocess.run([sys.executable, "-c", code, repr(texts)], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == str([one.index for one in Shard(2, 3).of(texts)])  # type: ignore[union-attr]
+
+
+def test_shards_are_about_equal() -> None:
+    """Of 3,000 candidates, a third each, give or take a tenth."""
+    texts = [f"Text number {number}" for number in range(3_000)]
+    sizes = [len([*shard.of(texts)]) for shard in every(3)]  # type: ignore[misc]
+    assert all(900 < size < 1_100 for size in sizes)
+
+
+@pytest.mark.parametrize("text", ["", "0/4", "5/4", "1", "1/0", "-1/4", "1/4/2", "a/b", "1.0/4", "١/٤"])
+def test_what_names_no_shard_is_refused(text: str) -> None:
+    """With what was found, and what is allowed."""
+    with pytest.raises(DefinitionError, match="'1/16'") as refused:
+        Shard.parse(text)
+    assert repr(text) in str(refused.value)
+
+
+@given(st.integers(1, 10**6), st.integers(0, 10**6))
+def test_a_shard_is_read_as_it_is_written(number: int, more: int) -> None:
+    """From its text comes the same shard."""
+    shard = Shard(number, number + more)
+    assert Shard.parse(f" {shard}") == shard
+
+
+@pytest.mark.parametrize(("number", "count"), [(0, 1), (2, 1), (1, 0), (True, 1), (1.0, 2)])
+def test_no_shard_is_made_that_there_is_not(number: Any, count: Any) -> None:
+    """Nor of what is no number."""
+    with pytest.raises(DefinitionError):
+        Shard(number, count)
+
+
+def test_results_keep_their_place_in_the_whole() -> None:
+    """Also of what is no candidate, and as the error says it."""
+    rows: list[Any] = ["Thank you.", None, "Go away.", {"text": "?"}]
+    parts = [grade_many(shard.of(rows), "Says thank you", "offline").collect() for shard in every(2)]
+    whole = grade_many(rows, "Says thank you", "offline").collect()
+    results = sorted((result for part in parts for result in part), key=lambda result: result.index or 0)
+    assert [(r.index, r.to_dict()) for r in results] == [(r.index, r.to_dict()) for r in whole]
+
+
+def test_an_async_source_has_shards_too() -> None:
+    """It is gone through as it comes."""
+
+    async def texts() -> AsyncIterator[str]:
+        for number in range(10):
+            yield f"Text number {number}"
+
+    async def graded() -> list[int | None]:
+        return [result.index async for result in agrade_many(Shard(1, 2).of(texts()), "Is a text", "offline")]
+
+    wanted = [one.index for one in Shard(1, 2).of([f"Text number {n}" for n in range(10)])]  # type: ignore[union-attr]
+    assert asyncio.run(graded()) == wanted
+
+
+def lines_of(*indices: int) -> str:
+    """Return results of the candidates *indices*."""
+    return "".join(json.dumps({"index": index, "score": 0.5, "reason": "\u00e9"}) + "\n" for index in indices)
+
+
+def written(folder: Path, *texts: str) -> list[Path]:
+    """Return files with *texts*."""
+    paths = [folder / f"part-{number}.jsonl" for number in range(1, len(texts) + 1)]
+    for path, text in zip(paths, texts, strict=True):
+        path.write_text(text, encoding="utf-8", newline="\n")
+    return paths
+
+
+@settings(max_examples=30)
+@given(st.lists(st.integers(1, 4), max_size=20))
+def test_merged_results_are_those_of_one_run(tmp_path_factory: pytest.TempPathFactory, shards: list[int]) -> None:
+    """Byte for byte, in the order of the candidates, however they were shared out."""
+    folder = tmp_path_factory.mktemp("merged")
+    parts = [[index for index, shard in enumerate(shards) if shard == number] for number in range(1, 5)]
+    paths = written(folder, *(lines_of(*part) for part in parts))
+    assert merge_results(paths, folder / "all.jsonl") == len(shards)
+    assert (folder / "all.jsonl").read_text(encoding="utf-8") == lines_of(*range(len(shards)))
+
+
+@pytest.mark.parametrize(
+    ("texts", "why"),
+    [
+        ((lines_of(0, 1), lines_of(1, 2)), r"part-2.jsonl:1:1: the result of candidate 1 stands in another place too"),
+        ((lines_of(0, 3), lines_of(4)), r"part-1.jsonl:2:1: before this, candidates 1 to 2 should come"),
+        ((lines_of(0), lines_of(2)), r"part-2.jsonl:1:1: before this, candidate 1 should come"),
+        ((lines_of(0, 2, 1),), r"part-1.jsonl:2:1: before|part-1.jsonl:3:1: candidate 1 comes after 2; sort"),
+        ((lines_of(0, 1)[:-9],), r"part-1.jsonl:2:1: this is no whole line"),
+        ((lines_of(0)[:-1],), r"part-1.jsonl:1:1: this is no whole line"),
+        (('{"score": 1}\n',), r"no whole line"),
+        (('{"index": true}\n',), r"no whole line"),
+        (('{"index": -1}\n',), r"no whole line"),
+        (("[]\n",), r"no whole line"),
+    ],
+)
+def test_results_that_are_not_whole_are_not_merged(tmp_path: Path, texts: tuple[str, ...], why: str) -> None:
+    """The file and the line are told, and an old file stays as it was."""
+    (tmp_path / "all.jsonl").write_text("old", encoding="utf-8")
+    with pytest.raises(LoadError, match=why):
+        merge_results(written(tmp_path, *texts), tmp_path / "all.jsonl")
+    assert (tmp_path / "all.jsonl").read_text(encoding="utf-8") == "old"
+    assert not [*tmp_path.glob("*.part")]
+
+
+def test_one_place_holds_one_candidate() -> None:
+    """As text for people, too."""
+    assert repr(Placed(3, "a")) == "Placed(index=3, item='a')"
