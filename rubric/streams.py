@@ -275,7 +275,8 @@ class AsyncGrading:
         """Stop: what is under way is cancelled, and waited for."""
         if self._stream is not None:
             await self._stream.aclose()
-            await asyncio.to_thread(self._job.route.close)
+            if self._job.route.own is not None:  # to close a file may take a moment
+                await asyncio.to_thread(self._job.route.close)
 
     async def __aenter__(self) -> Self:
         return self

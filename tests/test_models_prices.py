@@ -115,6 +115,24 @@ def test_a_batch_is_half_the_price() -> None:
     assert half == pytest.approx(whole / 2)
 
 
+@pytest.mark.skipif(not RECENT, reason="an older LiteLLM lists other prices")
+def test_a_reply_through_a_gateway_is_priced_whatever_prices_are_listed_beside_the_usual_ones() -> None:
+    """Claude's entry has one for what stays cached for an hour; the reply has been paid for, and must not be lost."""
+    with Server() as server:
+        judge = Judge("vertex_ai/claude-sonnet-4-5", via=server.at("ok").openai, params={"api_key": "sk-test"})
+        result = grade("Good morning!", "Is polite", judge)
+    assert result.usage.calls == 1
+    assert result.usage.cost
+
+
+@pytest.mark.skipif(not RECENT, reason="an older LiteLLM lists other prices")
+def test_a_price_that_is_listed_for_long_prompts_alone_leaves_short_ones_as_they_are() -> None:
+    """Gemini's entry has one for what is written to the cache, from 200,000 tokens on."""
+    judge = Judge("vertex_ai/gemini-3.1-pro-preview")
+    there = priced(judge, Usage(1, 2000, 0, 0, None)).cost
+    assert there == pytest.approx(2000 * price(judge)[0])  # type: ignore[index]  # it is listed
+
+
 @pytest.mark.parametrize("model", ["openai/nobody-knows-me", "anthropic/nobody", "claude-sonnet-4-5"])
 def test_what_is_not_listed_has_no_cost(model: str) -> None:
     """Nor what is another vendor's under a bare name; and what has been said stays."""

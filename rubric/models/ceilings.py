@@ -9,23 +9,23 @@ from __future__ import annotations
 
 import asyncio
 import json
-import re
-from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from rubric.judges import Judge
 from rubric.mappings import FrozenMap, thaw
-from rubric.models.litellm import LiteLLMModel, listed, vendor_of
+from rubric.models.litellm import LiteLLMModel, listed
 from rubric.models.offline import OFFLINE
-from rubric.models.prices import count_tokens
+from rubric.models.pricelists import Steps, steps
+from rubric.models.prices import count_tokens, has_own_tokeniser
 
 if TYPE_CHECKING:
     from rubric.exchanges import Ask
 
 __all__ = ["dearest", "most_tokens", "worst_cost"]
 
-_EXACT = ("openai", "azure")
+_SENT = ("input_cost_per_token", "cache_creation_input_token_cost")
+_BACK = ("output_cost_per_token", "output_cost_per_reasoning_token")
 _A_REQUEST = 64  # what frames a chat
 _A_TOOL = 600  # some vendors take a schema as a tool, with a prompt of their own about tools
 _A_MESSAGE = 8
@@ -85,7 +85,7 @@ def _bound(model: str, text: str) -> int:
 
 
 def _is_exact(model: str) -> bool:
-    return bool(model) and vendor_of(model)[1] in _EXACT
+    return bool(model) and has_own_tokeniser(model)
 
 
 def dearest(judge: Judge, sent: int) -> tuple[float, float] | None:
@@ -104,24 +104,18 @@ def dearest(judge: Judge, sent: int) -> tuple[float, float] | None:
     return None if given is None else (_highest(given[0], sent), _highest(given[1], sent))
 
 
-Steps = tuple[tuple[int, float], ...]
-"""Prices a token, each with the number of tokens sent above which it holds."""
-
-
-def _highest(steps: Steps, sent: int) -> float:
-    return max(price for above, price in steps if sent >= above)
-
-
 @lru_cache(maxsize=256)
 def _listed(model: str, tier: str) -> tuple[Steps, Steps] | None:
-    info = listed(model)
-    if info is None:
+    """Return every price that may be taken for a token sent, and for one that comes back; None if nothing is listed."""
+    entry = listed(model)
+    if entry is None:
         return None
-    sent = _steps(info, tier, ("input_cost_per_token", "cache_creation_input_token_cost"))
-    return sent, _steps(info, tier, ("output_cost_per_token", "output_cost_per_reasoning_token"))
+    sent, back = (
+        tuple(step for name in names for step in (*steps(entry, name), *steps(entry, name, tier)))
+        for names in (_SENT, _BACK)
+    )
+    return sent, back
 
 
-def _steps(info: Mapping[str, object], tier: str, names: Iterable[str]) -> Steps:
-    form = re.compile(rf"(?:{'|'.join(names)})(?:_above_(\d+)k_tokens)?(?:_{re.escape(tier)})?")
-    found = [(form.fullmatch(key), value) for key, value in info.items() if isinstance(value, int | float)]
-    return tuple((1000 * int(match[1] or 0), float(value)) for match, value in found if match)
+def _highest(several: Steps, sent: int) -> float:
+    return max(price for above, price in several if sent >= above)

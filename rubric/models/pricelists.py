@@ -1,7 +1,8 @@
 """
-What a call has cost whose tokens are known, by the price list that comes with LiteLLM.
+The price list that comes with LiteLLM: how its entries are read, and what a call has cost whose tokens are known.
 
-The list is read as a file: to import LiteLLM for it would take seconds, and the memory that the direct path saves.
+For that the list is read as a file: to import LiteLLM for it would take seconds, and the memory that the direct path
+saves. What a call may cost at most is in `ceilings`, about what it will in `prices`.
 """
 
 from __future__ import annotations
@@ -21,13 +22,27 @@ if TYPE_CHECKING:
     from rubric.exchanges import Usage
     from rubric.judges import Judge
 
-__all__ = ["priced"]
+__all__ = ["Steps", "priced", "steps"]
 
 _LIST = "model_prices_and_context_window_backup.json"
 _OPENAI = "openai/"
 _BATCHES = "batches"
 _LONGEST = 65_536  # bytes of what is listed of one model; some two thousand are usual
 _CACHED_FROM = 1_024  # tokens: no shorter prompt is written to a cache
+
+Steps = tuple[tuple[int, float], ...]
+"""Prices a token in US dollars, each with the number of tokens sent above which it holds, from the lowest number up."""
+
+
+def steps(entry: Mapping[str, object], name: str, tier: str = "") -> Steps:
+    """Return the prices that *entry* has under *name*: of the *tier* where it has them, else the ordinary ones."""
+    found: dict[int, float] = {}
+    for last in dict.fromkeys(("", f"_{tier}" if tier else "")):
+        form = re.compile(rf"{name}(?:_above_(\d+)k_tokens)?{re.escape(last)}")
+        for key, value in entry.items():
+            if isinstance(value, int | float) and (match := form.fullmatch(key)):
+                found[1000 * int(match[1] or 0)] = float(value)
+    return tuple(sorted(found.items()))
 
 
 def priced(judge: Judge, usage: Usage, *, in_batch: bool = False) -> Usage:
@@ -49,35 +64,36 @@ def priced(judge: Judge, usage: Usage, *, in_batch: bool = False) -> Usage:
 
 @frozen
 class _Prices:
-    """US dollars a token, each with the thousands of tokens sent above which it holds, dearest last."""
+    """What a token costs that is sent, that is written to the cache, that the cache serves, and that comes back."""
 
-    sent: tuple[tuple[int, float], ...]
-    written: tuple[tuple[int, float], ...]
-    cached: tuple[tuple[int, float], ...]
-    back: tuple[tuple[int, float], ...]
+    sent: Steps
+    written: Steps
+    cached: Steps
+    back: Steps
 
     def cost(self, usage: Usage) -> float:
         size = usage.prompt_tokens
-        fresh = _at(self.sent, size)
-        if self.written and size >= _CACHED_FROM:
-            fresh = max(fresh, _at(self.written, size))
-        cached = _at(self.cached, size) if self.cached else fresh
+        fresh = _at(self.sent, size, 0.0)
+        if size >= _CACHED_FROM:
+            fresh = max(fresh, _at(self.written, size, 0.0))
+        cached = _at(self.cached, size, fresh)
         there = (size - usage.cached_tokens) * fresh + usage.cached_tokens * cached
-        return there + usage.completion_tokens * _at(self.back, size)
+        return there + usage.completion_tokens * _at(self.back, size, 0.0)
 
 
-def _at(steps: tuple[tuple[int, float], ...], size: int) -> float:
-    return [price for above, price in steps if size > 1000 * above or not above][-1]
+def _at(several: Steps, size: int, otherwise: float) -> float:
+    """Return the price that holds for *size* tokens sent; *otherwise* where none is listed for so few."""
+    return [otherwise, *(price for above, price in several if size > above or not above)][-1]
 
 
 @lru_cache(maxsize=256)
 def _listed(model: str, tier: str) -> _Prices | None:
-    info = _entry(model)
-    if info is None:
+    entry = _entry(model)
+    if entry is None:
         return None
     names = ("input_cost_per_token", "cache_creation_input_token_cost", "cache_read_input_token_cost")
-    sent, written, cached, back = (_steps(info, name, tier) for name in (*names, "output_cost_per_token"))
-    return _Prices(sent, written, cached, back) if sent and back else None
+    sent, written, cached, back = (steps(entry, name, tier) for name in (*names, "output_cost_per_token"))
+    return _Prices(sent, written, cached, back) if 0 in dict(sent) and 0 in dict(back) else None
 
 
 def _entry(model: str) -> Mapping[str, object] | None:
@@ -99,13 +115,3 @@ def _found(content: bytes, name: str) -> Mapping[str, object]:
     entry = content[match.end() : match.end() + _LONGEST].decode("utf-8", "replace")
     found: Mapping[str, object] = json.JSONDecoder().raw_decode(entry)[0]
     return found
-
-
-def _steps(info: Mapping[str, object], name: str, tier: str) -> tuple[tuple[int, float], ...]:
-    """Return what stands under *name*: of the *tier* where that is listed, else of the ordinary one."""
-    above = sorted(int(key.split("_above_")[1].split("k_")[0]) for key in info if key.startswith(f"{name}_above_"))
-    found: dict[int, object] = {}
-    for thousands in (0, *above):
-        key = f"{name}_above_{thousands}k_tokens" if thousands else name
-        found[thousands] = info.get(f"{key}_{tier}", info.get(key)) if tier else info.get(key)
-    return tuple((thousands, float(price)) for thousands, price in found.items() if isinstance(price, int | float))

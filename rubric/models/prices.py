@@ -10,9 +10,9 @@ from rubric.models.offline import OFFLINE
 if TYPE_CHECKING:
     from rubric.judges import Judge
 
-__all__ = ["count_tokens", "price"]
+__all__ = ["count_tokens", "has_own_tokeniser", "price"]
 
-_OWN_TOKENISER = ("openai", "azure")
+_OPENAI = ("openai", "azure")
 _CHARACTERS_A_TOKEN = 4
 
 
@@ -36,6 +36,10 @@ def count_tokens(judge: Judge, text: str, /) -> int:
     """
     if judge.model == OFFLINE or not isinstance(judge.model, str):
         return -(-len(text) // _CHARACTERS_A_TOKEN)
-    name, provider = vendor_of(judge.model)
-    tokeniser = name if provider in _OWN_TOKENISER else "gpt-4o"
+    tokeniser = vendor_of(judge.model)[0] if has_own_tokeniser(judge.model) else "gpt-4o"
     return int(library().token_counter(model=tokeniser, text=text))
+
+
+def has_own_tokeniser(model: str) -> bool:
+    """Say whether the tokeniser of *model* comes with LiteLLM, so that its tokens are counted exactly."""
+    return vendor_of(model)[1] in _OPENAI
