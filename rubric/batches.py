@@ -6,26 +6,26 @@ import asyncio
 import os
 from collections.abc import AsyncIterable
 from contextlib import ExitStack
+from functools import partial
 
 from attrs import evolve
 
 from rubric import loops
-from rubric.candidates import Candidate
-from rubric.drivers.batches import MOST_LINES, cancelled_in, run_in_batches
+from rubric.drivers.batch_calls import MOST_LINES
+from rubric.drivers.batches import cancelled_in, run_in_batches
 from rubric.drivers.budgets import Budget
 from rubric.errors import DefinitionError
 from rubric.gradebooks import Grades
 from rubric.grading.batching import together
 from rubric.grading.flow import flow
-from rubric.grading.seating import seated
-from rubric.grading.voting import unhurried
-from rubric.judges import Bench, Judge
+from rubric.grading.voting import judges_of, unhurried
+from rubric.judges import Bench
 from rubric.models.openai_batches import has_batches
 from rubric.routes import Stored
 from rubric.rubrics import Rubric
-from rubric.sources import Candidates, as_candidate, source_of
+from rubric.sources import Candidates, Placed, candidate_at, source_of
 from rubric.store import Store
-from rubric.validating import check_number, refuse
+from rubric.validating import check_count, check_number
 from rubric.verbs import Judging, as_bench, as_rubric
 
 __all__ = ["acancel_batches", "agrade_in_batches", "cancel_batches", "grade_in_batches"]
@@ -89,14 +89,16 @@ async def agrade_in_batches(
     """Grade *candidates* like `grade_in_batches`, on the running event loop."""
     _check(size, poll)
     graded, bench = as_rubric(rubric), _in_batches(as_bench(judge))
-    flows = [flow(each, graded, bench, ahead=False) for each in await _read(candidates)]
+    placed = await _read(candidates)
+    flows = [flow(candidate_at(one.index, one.item), graded, bench, ahead=False) for one in placed]
     if budget is not None:
         await asyncio.to_thread(budget.check, bench)
     with ExitStack() as opened:
         kept = store if store is None or isinstance(store, Store) else opened.enter_context(Store(store))
-        past = None if kept is None else kept.carry
+        # Gated, though nothing is sent that way: who dies while looking something up leaves nothing in doubt.
+        past = None if kept is None else partial(kept.carry, gated=True)
         results = await run_in_batches(together(flows), path, past=past, budget=budget, size=size, poll=poll)
-    return Grades(evolve(result, index=index) for index, result in enumerate(results))
+    return Grades(evolve(result, index=one.index) for one, result in zip(placed, results, strict=True))
 
 
 def cancel_batches(path: str | os.PathLike[str], judge: Judging | None = None) -> int:
@@ -117,32 +119,23 @@ def cancel_batches(path: str | os.PathLike[str], judge: Judging | None = None) -
 
 async def acancel_batches(path: str | os.PathLike[str], judge: Judging | None = None) -> int:
     """Cancel batches like `cancel_batches`, on the running event loop."""
-    seats = seated(_in_batches(as_bench(judge))).judges()
-    return await cancelled_in(path, [seat.judge for seat in seats if isinstance(seat.judge, Judge)])
+    return await cancelled_in(path, judges_of(_in_batches(as_bench(judge))))
 
 
 def _check(size: object, poll: object) -> None:
-    if isinstance(size, bool) or not isinstance(size, int) or size < 1:
-        raise refuse("size", size, "a whole number of at least 1")
+    check_count("size", size)
     check_number("poll", poll, 0, 86_400)
 
 
 def _in_batches(bench: Bench) -> Bench:
     """Return *bench* as it votes in batches; raise `DefinitionError` if one of its judges has none."""
-    for seat in seated(bench).judges():
-        if isinstance(seat.judge, Judge) and not has_batches(seat.judge):
-            raise DefinitionError("judge", f"{seat.judge.name!r} has no batches here; name a model of OpenAI's")
+    for judge in judges_of(bench):
+        if not has_batches(judge):
+            raise DefinitionError("judge", f"{judge.name!r} has no batches here; name a model of OpenAI's")
     return unhurried(bench)
 
 
-async def _read(candidates: Candidates) -> list[Candidate]:
+async def _read(candidates: Candidates) -> list[Placed]:
     items = source_of(candidates).items
     every = [item async for item in items] if isinstance(items, AsyncIterable) else [*items]
-    return [_candidate(index, item) for index, item in enumerate(every)]
-
-
-def _candidate(index: int, item: object) -> Candidate:
-    try:
-        return as_candidate(item)
-    except DefinitionError as error:
-        raise DefinitionError(f"candidates[{index}]{error.field and f'.{error.field}'}", error.message) from None
+    return [Placed.at(index, item) for index, item in enumerate(every)]

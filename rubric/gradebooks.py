@@ -13,7 +13,7 @@ from rubric.displays import headline, verdict
 from rubric.exchanges import Usage
 from rubric.findings import Unjudged
 from rubric.grades import Grade, Ungraded
-from rubric.judges import Judge
+from rubric.judges import Cascade, Judge, Jury, Panel
 from rubric.rubrics import Rubric
 from rubric.showing import shorten, table
 from rubric.summaries import CriterionSummary, Summary, kinds_of, summarise
@@ -99,7 +99,9 @@ class Grades(Sequence[Grade | Ungraded]):
         """Return those that *keep* is true of."""
         return Grades(result for result in self.results if keep(result))
 
-    def rescore(self, rubric: Rubric | None = None, *, judge: Any = None, **rule: Any) -> Grades:
+    def rescore(
+        self, rubric: Rubric | None = None, *, judge: Jury | Panel | Cascade | None = None, **rule: Any
+    ) -> Grades:
         """
         Return what the same findings come to under another rule: no calls; see `Grade.rescore`.
 

@@ -21,20 +21,13 @@ from attrs import field, fields, frozen, has
 
 from rubric.candidates import Candidate
 from rubric.errors import DefinitionError, LoadError, Problem
-from rubric.sources import Candidates, as_candidate, source_of
+from rubric.replacing import replacing
+from rubric.sources import Candidates, Placed, as_candidate, source_of
 from rubric.validating import count as counting
 
 __all__ = ["Placed", "Shard", "merge_results"]
 
 _FORM = "expected a shard and how many there are, such as '1/16' (from 1/16 to 16/16)"
-
-
-@frozen
-class Placed:
-    """A candidate with its place in the whole data set, from 0."""
-
-    index: int
-    item: Any
 
 
 @frozen
@@ -86,8 +79,8 @@ class Shard:
         """
         Return those of *candidates* that are in this shard, each with its place among all of them.
 
-        `grade_many` takes what this returns, and gives every result the `index` of the whole data set. Nothing is read
-        yet; it can be gone through as often as *candidates* can.
+        `grade_many` takes what this returns, and gives every result the `index` of the whole data set; so do `plan` and
+        `grade_in_batches`. Nothing is read yet; it can be gone through as often as *candidates* can.
 
         Raises:
             DefinitionError: They cannot be read; see `rubric.sources`.
@@ -166,17 +159,11 @@ def merge_results(parts: Sequence[str | Path], out: str | Path) -> int:
     Raises:
         LoadError: A line is no result, or stands twice, or one is missing; with the file and the line.
     """
-    path = Path(out)
-    unfinished = path.with_name(f"{path.name}.part")
-    try:
-        with unfinished.open("w", encoding="utf-8", errors="surrogateescape", newline="\n") as file:
-            written = 0
-            for line in _in_order(parts):
-                file.write(line)
-                written += 1
-        unfinished.replace(path)
-    finally:
-        unfinished.unlink(missing_ok=True)
+    written = 0
+    with replacing(out, errors="surrogateescape") as file:
+        for line in _in_order(parts):
+            file.write(line)
+            written += 1
     return written
 
 

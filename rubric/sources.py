@@ -17,11 +17,12 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from collections.abc import AsyncIterable, Callable, Iterable, Iterator, Mapping, Sized
 from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from attrs import field, fields, frozen
 
@@ -29,7 +30,7 @@ from rubric.candidates import Candidate
 from rubric.errors import DefinitionError
 from rubric.validating import refuse
 
-__all__ = ["Broken", "Candidates", "Source", "as_candidate", "located", "source_of"]
+__all__ = ["Broken", "Candidates", "Placed", "Source", "as_candidate", "candidate_at", "located", "source_of"]
 
 Candidates = Iterable[Any] | AsyncIterable[Any] | str | Path
 """Many candidates, in any of the forms above."""
@@ -37,11 +38,27 @@ Candidates = Iterable[Any] | AsyncIterable[Any] | str | Path
 _ROWS = 2_048
 """Rows that are read of a Parquet file at once."""
 
+_LONGEST_CELL = 2**24
+"""Characters of a cell in CSV: more than any model reads, and an end to what a quote that is missing swallows."""
+
 _COUNTED = 2**27
 """Bytes up to which the lines of a file are counted beforehand: about half a second."""
 
 _NEAR = 0.85
 _PARQUET = "to read Parquet files takes polars: pip install rubric-grade[parquet]"
+
+
+@frozen
+class Placed:
+    """A candidate with its place in the whole data set, from 0."""
+
+    index: int
+    item: Any
+
+    @classmethod
+    def at(cls, index: int, item: Any) -> Placed:
+        """Return *item* with the place that it has already, or with *index*."""
+        return item if isinstance(item, Placed) else cls(index, item)
 
 
 @frozen
@@ -103,14 +120,27 @@ def as_candidate(item: object, /) -> Candidate:
     raise DefinitionError("", f"expected a text, a Candidate or a mapping, got {_called(item)}")
 
 
+def candidate_at(index: int, item: object, /) -> Candidate:
+    """
+    Return *item*, which stands at *index* if it does not say where itself, as a candidate.
+
+    Raises:
+        DefinitionError: It can be none; the field begins with its place, such as `candidates[3].output`.
+    """
+    placed = Placed.at(index, item)
+    try:
+        return as_candidate(placed.item)
+    except DefinitionError as error:
+        raise located(placed.index, error) from None
+
+
 def located(index: int, error: DefinitionError) -> DefinitionError:
     """Return *error*, which one candidate has raised, with the *index* of that one."""
     return DefinitionError(f"candidates[{index}]{'.' if error.field else ''}{error.field}", error.message)
 
 
 def _called(item: object) -> str:
-    missing = item is None or item != item  # noqa: PLR0124 - NaN, which is how frames write what is not there
-    return f"nothing ({item})" if missing is True else type(item).__name__
+    return f"nothing ({item})" if _is_missing(item) else type(item).__name__
 
 
 _FIELDS = tuple(field.name for field in fields(Candidate))
@@ -131,7 +161,9 @@ def _of_row(row: Mapping[Any, Any]) -> Candidate:
 
 
 def _is_missing(value: object) -> bool:
-    return value is None or (isinstance(value, float) and value != value)  # noqa: PLR0124 - NaN
+    if value is None or (isinstance(value, float) and value != value):  # noqa: PLR0124 - NaN
+        return True
+    return type(value).__name__ in ("NAType", "NaTType") and type(value).__module__.startswith("pandas.")
 
 
 # -- frames ----------------------------------------------------------------------------------------------
@@ -214,13 +246,28 @@ _BY_LINE = (".jsonl", ".ndjson")
 
 
 def _json_lines(path: Path) -> Iterator[Any]:
-    with path.open(encoding="utf-8-sig") as lines:
+    with _opened(path) as lines:
         for number, line in enumerate(lines, 1):
             if line.strip():
                 yield _json_line(path, number, line)
 
 
+def _opened(path: Path, newline: str | None = None) -> TextIO:
+    """Return the text in *path*; bytes that are none come out marked, so that they cost no more than their own line."""
+    return path.open(encoding="utf-8-sig", errors="surrogateescape", newline=newline)
+
+
+def _is_text(given: str) -> bool:
+    """Say whether *given* was UTF-8."""
+    return given.isascii() or not _MARKED.search(given)
+
+
+_MARKED = re.compile("[\udc80-\udcff]")
+
+
 def _json_line(path: Path, number: int, line: str) -> Any:
+    if not _is_text(line):
+        return Broken(f"{path.name}:{number}: {_NO_TEXT}")
     try:
         return json.loads(line)
     except (ValueError, RecursionError) as problem:
@@ -236,14 +283,39 @@ class Broken:
 
 def _separated(separator: str) -> Callable[[Path], Iterator[Any]]:
     def read(path: Path) -> Iterator[Any]:
-        with path.open(encoding="utf-8-sig", newline="") as lines:
-            yield from csv.DictReader(lines, delimiter=separator, strict=True)
+        # Python's own limit is for all of a process, and shorter than a long candidate.
+        csv.field_size_limit(max(csv.field_size_limit(), _LONGEST_CELL))
+        with _opened(path, newline="") as lines:
+            rows = csv.DictReader(lines, delimiter=separator, strict=True)
+            try:
+                for row in rows:
+                    yield _row(path, rows.line_num, row)
+            except csv.Error as problem:
+                cure = f"put texts that hold {separator!r}, quotes or line breaks into quotes, each quote in them twice"
+                raise DefinitionError("candidates", f"{path.name}:{rows.reader.line_num}: {problem}; {cure}") from None
 
     return read
 
 
+def _row(path: Path, number: int, row: dict[Any, Any]) -> Any:
+    """Return *row*, unless it is no text, or has been cut: what is beyond the last name belongs to one of its texts."""
+    if (beyond := row.get(None)) is not None:
+        found, allowed = len(row) - 1 + len(beyond), len(row) - 1
+        return Broken(f"{path.name}:{number}: {found} cells under {allowed} names; put texts that are cut into quotes")
+    if not all(_is_text(cell) for cell in row.values() if cell is not None):
+        return Broken(f"{path.name}:{number}: {_NO_TEXT}")
+    return row
+
+
+_NO_TEXT = "no text in UTF-8; save the file in that encoding"
+
+
 def _parquet(path: Path) -> Iterator[Any]:
-    return _slices(_polars().scan_parquet(path, glob=False))
+    pl = _polars()
+    try:
+        yield from _slices(pl.scan_parquet(path, glob=False))
+    except pl.exceptions.PolarsError as problem:
+        raise DefinitionError("candidates", f"{path.name} cannot be read as Parquet: {problem}") from None
 
 
 def _polars() -> Any:

@@ -213,14 +213,21 @@ class Grading:
 
     def close(self) -> None:
         """Stop: what is under way is cancelled, and waited for."""
-        if self._stream is None or self._process != os.getpid():  # a child has nothing to stop
+        if self._process != os.getpid():  # a child has nothing to stop
             return
-        closing = self._stream.aclose()
+        try:
+            if self._stream is not None:
+                self._stop(self._stream)
+        finally:
+            self._job.route.close()
+
+    @staticmethod
+    def _stop(stream: Stream[Result]) -> None:
+        closing = stream.aclose()
         try:
             loops.run(closing)
         except RuntimeError:  # on the background loop itself, which cannot wait
-            self._stream.abandon()
-        self._job.route.close()
+            stream.abandon()
 
     def __enter__(self) -> Self:
         return self
@@ -248,9 +255,9 @@ class AsyncGrading:
         return self._results(self._stream)
 
     async def _results(self, stream: Stream[Result]) -> AsyncIterator[Result]:
-        if self._budget is not None:
-            await asyncio.to_thread(self._budget.check, self._job.bench)
         try:
+            if self._budget is not None:
+                await asyncio.to_thread(self._budget.check, self._job.bench)
             with reporting(self._job.progress, self._job.source.total) as tell:
                 while due := await stream.take():
                     for result in due:
@@ -275,8 +282,8 @@ class AsyncGrading:
         """Stop: what is under way is cancelled, and waited for."""
         if self._stream is not None:
             await self._stream.aclose()
-            if self._job.route.own is not None:  # to close a file may take a moment
-                await asyncio.to_thread(self._job.route.close)
+        if self._job.route.own is not None:  # to close a file may take a moment
+            await asyncio.to_thread(self._job.route.close)
 
     async def __aenter__(self) -> Self:
         return self

@@ -93,10 +93,15 @@ def count(low: int = 1) -> Validator:
     """Return a validator for whole numbers of at least *low*."""
 
     def validate(_: Any, attribute: Attribute[Any], value: object) -> None:
-        if isinstance(value, bool) or not isinstance(value, int) or value < low:
-            raise refuse(attribute.name, value, f"a whole number of at least {low}")
+        check_count(attribute.name, value, low)
 
     return validate
+
+
+def check_count(field: str, value: object, low: int = 1) -> None:
+    """Refuse all but whole numbers of at least *low*, for *field*."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < low:
+        raise refuse(field, value, f"a whole number of at least {low}")
 
 
 def one_of(*names: str) -> Validator:

@@ -11,7 +11,7 @@ from rubric.candidates import Candidate
 from rubric.drivers.attempts import Gate
 from rubric.drivers.budgets import Budget
 from rubric.drivers.running import run
-from rubric.errors import DefinitionError, UngradedError
+from rubric.errors import UngradedError
 from rubric.grades import Grade, Ungraded
 from rubric.grading.flow import flow
 from rubric.grading.planning import Plan, plan_one
@@ -19,7 +19,7 @@ from rubric.judges import Bench, Cascade, Function, Judge, Jury, Model, Panel, a
 from rubric.models import count_tokens, default_judge, price, worst_cost
 from rubric.routes import Stored, route
 from rubric.rubrics import Rubric
-from rubric.sources import Candidates, as_candidate, located, source_of
+from rubric.sources import Candidates, candidate_at, source_of
 from rubric.validating import refuse
 
 __all__ = ["Judging", "agrade", "grade", "plan"]
@@ -123,10 +123,7 @@ def plan(candidates: Candidate | str | Candidates, rubric: Rubric | str, judge: 
         raise refuse("candidates", candidates, "one candidate, an iterable that is not async, or the path of a file")
 
     def planned(index: int, item: object) -> Plan:
-        try:
-            candidate = as_candidate(item)
-        except DefinitionError as error:
-            raise located(index, error) from None
+        candidate = candidate_at(index, item)
         return plan_one(candidate, graded, bench, count=count_tokens, price=price, worst=worst_cost)
 
     return Plan.total(planned(index, item) for index, item in enumerate(several))

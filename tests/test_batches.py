@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from rubric import DefinitionError, Grade, Judge, Jury, Rubric, Ungraded, ask
+from rubric import DefinitionError, Grade, Judge, Jury, Rubric, Shard, Ungraded, ask
 from rubric.batches import acancel_batches, agrade_in_batches, cancel_batches, grade_in_batches
 from rubric.drivers.budgets import Budget
 from rubric.gradebooks import Grades
@@ -52,6 +52,18 @@ def test_all_asks_of_a_round_are_one_batch(tmp_path: Path) -> None:
     assert [result.index for result in results] == [0, 1, 2]
     assert (len(held.batches), len(held.answered)) == (1, 6)
     assert all(isinstance(result, Grade) and result.usage.calls == 2 for result in results)
+
+
+def test_a_shard_is_graded_in_batches(tmp_path: Path) -> None:
+    """Each result has its place in the whole data set."""
+    places = list[int | None]()
+    with BatchServer(Batching(SAYS)) as server:
+        for number in (1, 2):
+            shard, path = Shard(number, 2).of(CANDIDATES), tmp_path / f"{number}.json"
+            results = grade_in_batches(shard, RUBRIC, judge_at(server.base), path, poll=0)
+            assert [result.index for result in results] == [placed.index for placed in shard]  # type: ignore[union-attr]
+            places += [result.index for result in results]
+    assert sorted(place for place in places if place is not None) == [0, 1, 2]
 
 
 def test_a_batch_costs_what_batches_do(tmp_path: Path) -> None:

@@ -227,7 +227,7 @@ def test_what_was_graded_in_part_is_kept() -> None:
     rubric = Rubric().expects("One", id="one").expects("Two", id="two").expects("Three", id="three")
     judge = Judge(ScriptedModel(dict.fromkeys(("one", "two", "three"), True)))
     steps = flow(Candidate("A text."), rubric, judge)
-    result = simulate(run(steps, room=Room(asyncio.Semaphore(1), gate=Budget(calls=2))))
+    result = simulate(run(steps, carry=Room(asyncio.Semaphore(1), gate=Budget(calls=2)).carry))
     assert isinstance(result, Ungraded)
     assert [failure.kind for failure in result.failures] == ["budget"]
     assert result.usage.calls == 2

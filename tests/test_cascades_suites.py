@@ -6,8 +6,9 @@ import pytest
 
 from rubric import Jury
 from rubric.formats.suites import convert
+from rubric.grading.voting import judges_of
 from rubric.judges import Cascade
-from rubric.suites.benches import judges_of, name_of, without_key
+from rubric.suites.benches import name_of, without_key
 
 from .suite_help import TWO, asks_of, one, saying
 

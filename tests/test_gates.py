@@ -1,4 +1,4 @@
-"""Several gates: what does not get past all of them has not left, costs nothing and holds no place."""
+"""Several gates: the order they are passed in; and what gets past only some has not left, and costs nothing."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from attrs import define, field
 
-from rubric import Judge
+from rubric import Judge, grade_many
 from rubric.drivers.attempts import Gate, Settle, attempt
 from rubric.drivers.budgets import Amount, Budget
 from rubric.drivers.gates import gates
@@ -23,6 +23,7 @@ from rubric.routes import route
 from rubric.store import Store
 from tests.sendables import ask_of
 from tests.simulating import now, simulate
+from tests.storing import POLITE, Counted
 
 GOOD = Reply("yes", usage=Usage(1, 100, 0, 10, 0.01))
 NOTHING = Amount(0.0, 0, 0)
@@ -133,13 +134,50 @@ def test_a_refusal_by_any_gate_is_no_call_for_the_others(first: bool) -> None:
     assert (limiter.room, limiter.requests.used, limiter.closed_until < 0) == (8, 0, True)
 
 
-def test_all_gates_are_told_what_came() -> None:
-    """Once each, when it is through."""
-    one, two, model = Turnstile(), Turnstile(), Slow()
-    simulate(attempt(model, ask_to(model), gate=gates(one, None, two)))
-    assert (one.told, two.told) == ([GOOD], [GOOD])
-    assert gates(None, one, None) is one
-    assert gates(None) is None
+class Post:
+    """A gate that writes down who passes."""
+
+    def __init__(self, name: str, log: list[str], *, shut: bool = False) -> None:
+        self.name, self.log, self.shut = name, log, shut
+
+    @asynccontextmanager
+    async def __call__(self, ask: Ask) -> AsyncIterator[Settle]:
+        if self.shut:
+            raise ModelError(Failure("budget", "shut"))
+        self.log.append(f"{self.name} in")
+        try:
+            yield lambda outcome: self.log.append(f"{self.name} told {type(outcome).__name__}")
+        finally:
+            self.log.append(f"{self.name} out")
+
+
+@pytest.fixture
+def log() -> list[str]:
+    return []
+
+
+def test_several_gates_are_passed_in_order(log: list[str]) -> None:
+    """A request enters them in order, each is told what came, and they are left in the reverse order."""
+    gate = gates(Post("a", log), None, Post("b", log))
+    assert gate is not None
+    model = Slow()
+    assert simulate(attempt(model, ask_to(model), gate=gate)) == GOOD
+    assert log == ["a in", "b in", "a told Reply", "b told Reply", "b out", "a out"]
+
+
+def test_a_gate_that_is_shut_lets_the_others_go(log: list[str]) -> None:
+    """If one refuses, those before it are told that nothing has left, and are left."""
+    gate = gates(Post("a", log), Post("b", log, shut=True))
+    results = list(grade_many(["x"], POLITE, Judge(Counted()), limits=gate))
+    assert [failure.kind for failure in results[0].failures] == ["budget"]
+    assert log == ["a in", "a told NoneType", "a out"]
+
+
+def test_no_gates_are_none(log: list[str]) -> None:
+    """Nothing to pass is no gate; one is itself."""
+    post = Post("a", log)
+    assert gates(None, None) is None
+    assert gates(None, post) is post
 
 
 def test_what_a_store_cannot_record_is_not_sent_and_not_charged(tmp_path: Path) -> None:
@@ -163,3 +201,12 @@ def test_what_a_store_cannot_record_is_not_sent_and_not_charged(tmp_path: Path) 
     assert limiter.requests is not None
     assert (model.calls, budget.spent, budget.held.calls) == (0, NOTHING, 0)
     assert (limiter.under_way, limiter.requests.used) == (0, 0)
+
+
+def test_every_request_passes_the_limits(log: list[str], tmp_path: Path) -> None:
+    """`grade_many` sends all requests through the gates that it is given; what a store has is no request."""
+    store = tmp_path / "replies.db"
+    grade_many(["known"], POLITE, Judge(Counted()), store=store).collect()
+    results = grade_many(["known", "new"], POLITE, Judge(Counted()), store=store, limits=Post("a", log)).collect()
+    assert [(result.passed, result.usage.calls) for result in results] == [(True, 0), (True, 1)]
+    assert log == ["a in", "a told Reply", "a out"]

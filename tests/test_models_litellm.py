@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from attrs import evolve
 
-from rubric import loops
+from rubric import Ungraded, grade_many, loops
 from rubric.drivers.attempts import attempt
 from rubric.errors import ModelError
 from rubric.exchanges import RETRIED, Ask, Failure, FailureKind, Outgoing, Reply, Usage
@@ -345,3 +345,15 @@ def test_a_cancellation_closes_the_connection(server: Server, behaviour: str) ->
 def test_calls_from_the_background_loop(server: Server) -> None:
     """A caller that is on the background loop already is served there."""
     assert loops.run(MODEL.answer(openai_ask(server.at("ok")))).finish == "stop"
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"), [("offlin", "'offlin'; did you mean 'offline'?"), ("opnai/gpt", "'opnai/gpt'.")]
+)
+def test_a_model_of_no_known_vendor_says_how_names_are_written(name: str, hint: str) -> None:
+    """Nothing is sent, and the message has the name, the form, and a near one."""
+    result = grade_many(["Good morning!"], "Is polite", name).collect()[0]
+    assert isinstance(result, Ungraded)
+    assert result.failures[0].kind == "bad_request"
+    form = "A model's name is vendor/model, such as 'openai/gpt-5.6'"
+    assert result.failures[0].message == f"no vendor is known by {hint} {form}"

@@ -174,3 +174,28 @@ def test_a_budget_that_cannot_hold_is_refused_before_anything_is_opened(tmp_path
     with pytest.raises(DefinitionError, match="price"):
         grade_many(TEXTS, POLITE, Judge(Counted()), store=tmp_path / "replies.db", budget=Budget(cost=1))
     assert not list(tmp_path.iterdir())
+
+
+def test_a_budget_without_a_price_is_refused_before_anything_is_sent() -> None:
+    """The sync verb refuses at the call, the async one when it is first read."""
+    model = Counted()
+    with pytest.raises(DefinitionError, match="price"):
+        grade_many(["x"], POLITE, Judge(model), budget=Budget(cost=1.0))
+    with pytest.raises(DefinitionError, match="price"):
+        asyncio.run(agrade_many(["x"], POLITE, Judge(model), budget=Budget(cost=1.0)).collect())
+    assert model.asks == []
+
+
+def test_limits_hold_for_many() -> None:
+    """A limit of the model's own binds before the concurrency of the run does."""
+    now, most = 0, 0
+
+    async def judge(messages: list[dict[str, object]]) -> str:
+        nonlocal now, most
+        now, most = now + 1, max(most, now + 1)
+        await asyncio.sleep(0.001)
+        now -= 1
+        return '{"reason": "", "verdict": true}'
+
+    grades = grade_many([f"text {n}" for n in range(20)], POLITE, judge, limits=Limits(concurrency=3)).collect()
+    assert (len(grades.passed), most) == (20, 3)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from rubric import Candidate, Judge, Jury, Panel, Rubric, flow
 from rubric.drivers.carrying import Room
 from rubric.drivers.running import run
 from rubric.grading.asking import brief, compose
-from rubric.grading.seating import seated
+from rubric.grading.seating import Seat, seated
 from rubric.judges import Bench, Cascade
 from rubric.store import Store
 from rubric.store.keys import key_of, request_of
@@ -55,15 +56,24 @@ def grouping(inner: st.SearchStrategy[Bench]) -> st.SearchStrategy[Bench]:
 benches = st.recursive(lone(), grouping, max_leaves=5)
 
 
+def votes(seat: Seat) -> Iterator[tuple[Judge, int]]:
+    """Yield the single judges of *seat* with their votes, in order."""
+    if isinstance(seat.judge, Judge):
+        yield seat.judge, seat.vote
+    for member in seat.members:
+        yield from votes(member)
+
+
+def numbers(bench: Bench) -> list[int]:
+    """Return the numbers of the votes of *bench*."""
+    return [vote for _, vote in votes(seated(bench))]
+
+
 @given(benches)
 def test_no_two_judges_of_a_bench_have_the_same_ask(bench: Bench) -> None:
     """Whatever a store makes of their models, parameters and keys."""
     about = brief(TEXT, POLITE)
-    asks = [
-        compose(about, POLITE, seat.judge, POLITE.judged, vote=seat.vote)
-        for seat in seated(bench).judges()
-        if isinstance(seat.judge, Judge)
-    ]
+    asks = [compose(about, POLITE, judge, POLITE.judged, vote=vote) for judge, vote in votes(seated(bench))]
     keys = Counter(key_of(request_of(ask)) for ask in asks)
     assert set(keys.values()) == {1}
 
@@ -82,14 +92,14 @@ def test_votes_do_not_depend_on_whether_a_bench_stops_early(bench: Bench) -> Non
                 return evolve(one, first=stopping(one.first), then=stopping(one.then))
         return one
 
-    assert [seat.vote for seat in seated(bench).judges()] == [seat.vote for seat in seated(stopping(bench)).judges()]
+    assert numbers(bench) == numbers(stopping(bench))
 
 
 @given(lone(), st.integers(1, 5), st.integers(1, 5))
 def test_a_judge_alone_is_the_first_of_its_jury(judge: Judge, size: int, deep: int) -> None:
     """And juries count on, so what one vote was asked is there for a larger jury."""
-    assert [seat.vote for seat in seated(judge).judges()] == [0]
-    assert [seat.vote for seat in seated(Jury(Jury(judge, size), deep)).judges()] == [*range(size * deep)]
+    assert numbers(judge) == [0]
+    assert numbers(Jury(Jury(judge, size), deep)) == [*range(size * deep)]
 
 
 PANELS: list[tuple[str, Any, int]] = [

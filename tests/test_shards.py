@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rubric import Candidate, Message, ToolCall, agrade_many, grade_many
+from rubric import Candidate, Message, ToolCall, agrade_many, grade_many, plan
 from rubric.errors import DefinitionError, LoadError
 from rubric.shards import Placed, Shard, merge_results, number_of
 
@@ -115,6 +115,15 @@ def test_results_keep_their_place_in_the_whole() -> None:
     assert [(r.index, r.to_dict()) for r in results] == [(r.index, r.to_dict()) for r in whole]
 
 
+def test_a_shard_can_be_planned() -> None:
+    """What is wrong with a candidate is told with its place in the whole."""
+    texts = [f"Text number {number}" for number in range(10)]
+    plans = [plan(shard.of(texts), "Says thank you", "offline") for shard in every(2)]
+    assert sum(part.most for part in plans) == plan(texts, "Says thank you", "offline").most == 10
+    with pytest.raises(DefinitionError, match=r"candidates\[3\]: expected a text"):
+        plan(Shard(1, 1).of(["", "", "", None]), "Says thank you", "offline")
+
+
 def test_an_async_source_has_shards_too() -> None:
     """It is gone through as it comes."""
 
@@ -174,7 +183,7 @@ def test_results_that_are_not_whole_are_not_merged(tmp_path: Path, texts: tuple[
     with pytest.raises(LoadError, match=why):
         merge_results(written(tmp_path, *texts), tmp_path / "all.jsonl")
     assert (tmp_path / "all.jsonl").read_text(encoding="utf-8") == "old"
-    assert not [*tmp_path.glob("*.part")]
+    assert not [*tmp_path.glob(".*")]
 
 
 def test_one_place_holds_one_candidate() -> None:

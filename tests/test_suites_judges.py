@@ -8,8 +8,9 @@ import pytest
 from attrs import evolve
 
 from rubric import Contains, Criterion, DefinitionError, Grade, Judge, Jury, Panel, Rubric, Ungraded, grade
+from rubric.grading.voting import judges_of
 from rubric.models.environment import EnvironmentModel
-from rubric.suites.benches import judges_of, name_of, without_key
+from rubric.suites.benches import name_of, without_key
 from rubric.suites.cases import Case
 from rubric.suites.suites import Suite
 from rubric.testing import Says, ScriptedModel

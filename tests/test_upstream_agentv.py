@@ -13,6 +13,7 @@ from attrs import define
 
 from rubric import Criterion, Grade, Judge, Levels, Rubric, Ungraded, YesNo
 from rubric.checks import Unsupported
+from rubric.drivers.carrying import Room
 from rubric.drivers.running import run
 from rubric.errors import LoadError, ModelError
 from rubric.exchanges import Ask, Failure, Reply
@@ -409,7 +410,7 @@ def _graded(case: dict[str, Any]) -> tuple[Grade | Ungraded, Recorded, Rubric]:
     recorded = Recorded(case["judge_replies"] or [{}])
     judge = Judge(recorded, per_call="all", repairs=3, retries=2, timeout=5)
     steps = flow(loaded.responding(case["candidate"]), loaded.rubric, judge)
-    return asyncio.run(run(steps, concurrency=1)), recorded, loaded.rubric
+    return asyncio.run(run(steps, carry=Room(asyncio.Semaphore(1)).carry)), recorded, loaded.rubric
 
 
 def _is_refused(case: dict[str, Any]) -> bool:

@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 
 from rubric import Criterion, Failure, Grade, Judge, Jury, Panel, Rubric, Scored, Ungraded, ask
 from rubric.grading.averaging import median
-from rubric.grading.flow import fewest_votes
 from rubric.grading.scoring import Extreme, Outcome, unknown
-from rubric.grading.voting import is_decided, tally
+from rubric.grading.voting import fewest_votes, is_decided, tally
 from rubric.judges import passes_needed
 from rubric.testing import Says, ScriptedModel
 from rubric.testing.scripts import Line

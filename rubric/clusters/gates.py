@@ -17,6 +17,7 @@ from distributed import Worker
 
 from rubric.clusters.terms import Terms, Wanted
 from rubric.drivers.attempts import Settle
+from rubric.drivers.bills import Bill, Sum
 from rubric.errors import ModelError
 from rubric.exchanges import Ask, Failure, Reply
 from rubric.judges import Judge
@@ -164,9 +165,8 @@ def _told(
     """Return of *outcome* what the scheduler needs to know, with the cost that follows from the tokens."""
     if outcome is None:  # it has not left after all
         return None
-    usage = outcome.usage
-    if rates is not None and (usage.cost is None or agreed) and usage.calls and not usage.unmetered:
-        usage = evolve(usage, cost=usage.prompt_tokens * rates[0] + usage.completion_tokens * rates[1])
+    bill = Bill(Sum(), rates, agreed, outcome)
+    usage = evolve(outcome.usage, cost=bill.cost) if bill.is_metered else outcome.usage
     if isinstance(outcome, Reply):
         return Reply(None, usage=usage)
     return Failure(outcome.kind, "", in_doubt=outcome.in_doubt, retry_after=outcome.retry_after, usage=usage)

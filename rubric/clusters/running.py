@@ -33,7 +33,7 @@ from rubric.sources import Candidates, source_of
 from rubric.store import Store
 from rubric.store.ledgers import InDoubt
 from rubric.streams import grade_many
-from rubric.validating import refuse
+from rubric.validating import check_count, refuse
 from rubric.verbs import Judging, as_bench, as_rubric
 
 __all__ = ["grade_on_cluster"]
@@ -125,8 +125,7 @@ def grade_on_cluster(
 def _check(client: object, concurrency: object, in_doubt: object, budget: object, limits: object) -> None:
     if not isinstance(client, Client) or client.asynchronous:
         raise refuse("client", client, "a distributed.Client that is not asynchronous")
-    if isinstance(concurrency, bool) or not isinstance(concurrency, int) or concurrency < 1:
-        raise refuse("concurrency", concurrency, "a whole number of at least 1")
+    check_count("concurrency", concurrency)
     if in_doubt not in get_args(InDoubt):
         raise refuse("in_doubt", in_doubt, "'retry' or 'hold'")
     if limits is not None and not isinstance(limits, Limits):
@@ -151,8 +150,8 @@ def _count_of(folder: Path, wanted: int | None, candidates: int) -> int:
 
     With another number, candidates would be in other shards than their replies, and paid for again.
     """
-    if wanted is not None and (isinstance(wanted, bool) or not isinstance(wanted, int) or wanted < 1):
-        raise refuse("shards", wanted, "a whole number of at least 1")
+    if wanted is not None:
+        check_count("shards", wanted)
     if not folder.is_dir():
         raise DefinitionError("store_folder", f"there is no folder {str(folder)!r}; make it, where all workers see it")
     file = folder / _COUNT_FILE
@@ -210,7 +209,7 @@ def _gathered(client: Client, task: Task, folder: Path, parts: dict[str, list[Pl
 
 
 def _submit(client: Client, task: Task, store: Path, part: list[Placed]) -> Future[list[Result]]:
-    return client.submit(task, store, part, key=f"{task.terms.name(store.stem)}", pure=False)
+    return client.submit(task, store, part, key=task.terms.name(store.stem), pure=False)
 
 
 # -- a worker --------------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ import click
 from rubric.commands.options import FORMAT
 from rubric.commands.printing import print_json, print_line, print_markdown
 from rubric.commands.refusing import REFUSED, Commands, Refusal
+from rubric.replacing import replacing
 from rubric.store import auditing
 
 __all__ = ["store"]
@@ -42,9 +43,9 @@ def export(file: Path, out: Path | None) -> None:
         for row in rows:
             click.echo(json.dumps(row))
         return
-    if out.exists() and out.samefile(file):
+    if out.exists() and file.exists() and out.samefile(file):
         raise Refusal(f"{out}: this is the store itself; name another file")
-    with out.open("w", encoding="utf-8") as lines:
+    with replacing(out) as lines:
         lines.writelines(f"{json.dumps(row)}\n" for row in rows)
 
 

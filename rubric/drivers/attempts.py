@@ -168,11 +168,21 @@ async def _once(model: Model, ask: Ask) -> Reply | Failure:
         return error.failure
     except TimeoutError:
         return Failure("timeout", f"no whole answer within {ask.judge.timeout:g} seconds", in_doubt=True)
+    except asyncio.CancelledError as error:
+        if _is_cancelled():
+            raise
+        return Failure("exception", f"the model raised {describe(error)}, and nobody had cancelled it", in_doubt=True)
     except Exception as error:  # noqa: BLE001 - a model of the user's own may raise anything
         return Failure("exception", describe(error))
     if isinstance(reply, Reply):
         return reply
     return Failure("exception", f"the model returned {type(reply).__name__}, expected a Reply")
+
+
+def _is_cancelled() -> bool:
+    """Say whether somebody has cancelled this task: a client that gives up by itself raises the same."""
+    task = asyncio.current_task()
+    return task is None or task.cancelling() > 0
 
 
 def _usage(failure: Failure) -> Usage:

@@ -7,13 +7,13 @@ A batch is written down before it is created, with a mark by which it is found i
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterable
 from pathlib import Path
 
 from attrs import define, field
 
 from rubric.errors import DefinitionError
+from rubric.replacing import replacing
 
 __all__ = ["BatchList", "Sent"]
 
@@ -63,12 +63,8 @@ class BatchList:
     def write(self) -> None:
         """Replace the file as a whole, so that there is no half of it."""
         batches = [{"mark": one.mark, "id": one.id, "keys": one.keys} for one in self.sent if one.keys]
-        new = self.path.with_name(f"{self.path.name}.new")
-        with new.open("w", encoding="utf-8") as file:
+        with replacing(self.path) as file:
             json.dump({"format": _FORMAT, "batches": batches}, file)
-            file.flush()
-            os.fsync(file.fileno())
-        new.replace(self.path)
 
     def keys(self) -> set[str]:
         """Return the keys of all requests that were sent."""

@@ -10,17 +10,16 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
-from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any
 from uuid import uuid4
 
 from attrs import define, evolve, field
 
-from rubric.drivers.attempts import Settle, persist
+from rubric.drivers import batch_calls as calls
+from rubric.drivers.attempts import Settle
 from rubric.drivers.batch_lists import BatchList, Sent
 from rubric.drivers.budgets import Budget
 from rubric.drivers.carrying import Carry
@@ -29,22 +28,16 @@ from rubric.exchanges import Ask, Failure, Reply, Usage
 from rubric.grading.batching import Batch, Got, Steps, T
 from rubric.judges import Judge
 from rubric.models import openai_batches as vendor
-from rubric.models.openai_batches import BatchState, Line
+from rubric.models.openai_batches import Line
 
-__all__ = ["MOST_LINES", "cancelled_in", "run_in_batches"]
+__all__ = ["cancelled_in", "run_in_batches"]
 
-MOST_LINES = 50_000
-"""The most requests that the vendor takes in one batch."""
-
-_MOST_BYTES = 150_000_000
 _AT_ONCE = 256  # asks that a store is asked for
 _MISSED = "it is not in the store, and goes into a batch"
 
 Outcome = Reply | Failure
 Past = Callable[[Carry], Carry]
 """Puts a store in front of whatever carries asks, as `Store.carry` does."""
-
-Sleep = Callable[[float], Awaitable[Any]]
 
 
 async def run_in_batches(
@@ -53,9 +46,8 @@ async def run_in_batches(
     *,
     past: Past | None = None,
     budget: Budget | None = None,
-    size: int = MOST_LINES,
+    size: int = calls.MOST_LINES,
     poll: float = 60.0,
-    sleep: Sleep = asyncio.sleep,
 ) -> T:
     """
     Return what *steps* come to, with each batch of asks answered by batches of the vendor's.
@@ -67,13 +59,12 @@ async def run_in_batches(
             it still does not. What an earlier run has sent is charged like the rest, and never refused.
         size: The most requests a batch.
         poll: Seconds between two looks at a batch.
-        sleep: Awaited between them, with the seconds.
 
     Raises:
         DefinitionError: A judge has no batches, or *path* holds something else.
         StoreError: The store cannot be written to.
     """
-    rounds = _Rounds(BatchList.read(Path(path)), past, budget, size, poll, sleep)
+    rounds = _Rounds(BatchList.read(Path(path)), past, budget, size, poll)
     got: Got | None = None
     try:
         while True:
@@ -115,7 +106,6 @@ class _Rounds:
     budget: Budget | None
     size: int
     poll: float
-    sleep: Sleep
     answers: dict[str, Outcome] = field(factory=dict)
 
     async def answered(self, batch: Batch) -> Got:
@@ -169,11 +159,11 @@ class _Rounds:
             judge = next((wanted[key][1].judge for key in one.keys if key in wanted), None)
             if judge is None:
                 continue
-            found = await self._tried(judge, partial(vendor.find, judge, one.mark))
-            if isinstance(found, Failure):
-                self.answers |= dict.fromkeys(one.keys, found)
-            elif found:
-                one.id = found
+            batch = await calls.found(judge, one.mark)
+            if isinstance(batch, Failure):
+                self.answers |= dict.fromkeys(one.keys, batch)
+            elif batch:
+                one.id = batch
                 self.known.write()
             else:
                 self.known.forget(one.keys)
@@ -195,7 +185,7 @@ class _Rounds:
             wave = {key: fresh[key] for key in settles}
             found: dict[str, Outcome] = {}
             try:
-                for judge, lines in _files(wave.values(), self.size):
+                for judge, lines in calls.in_files(wave.values(), self.size):
                     await self._send(judge, lines)
                 found = await self._received(wave)
             finally:
@@ -228,7 +218,7 @@ class _Rounds:
         one = Sent(uuid4().hex, "", [line.key for line in lines])
         self.known.sent.append(one)
         self.known.write()
-        made = await self._created(judge, lines, one.mark)
+        made = await calls.created(judge, lines, one.mark)
         if isinstance(made, Failure):
             self.answers |= dict.fromkeys(one.keys, made)
             if not made.in_doubt:
@@ -236,23 +226,6 @@ class _Rounds:
         else:
             one.id = made
             self.known.write()
-
-    async def _created(self, judge: Judge, lines: Sequence[Line], mark: str) -> str | Failure:
-        """Create a batch, again where that may help and there can be none yet."""
-
-        async def once() -> str | Failure:
-            try:
-                return await vendor.create(judge, lines, mark)
-            except ModelError as error:
-                if error.failure.in_doubt:
-                    raise
-                return error.failure
-
-        try:
-            made, _ = await persist(once, judge.retries, sleep=self.sleep)
-        except ModelError as error:
-            return error.failure
-        return made
 
     async def _received(self, wanted: Wanted) -> dict[str, Outcome]:
         """Wait for all batches with something *wanted*, and return what they answer to it."""
@@ -265,46 +238,15 @@ class _Rounds:
 
     async def _receive(self, one: Sent, mine: Wanted) -> dict[str, Outcome]:
         """Wait until *one* is over, and keep what it answers."""
-        found = await self._answers(one, mine)
-        if isinstance(found, Failure):  # nobody says how it stands: another run will ask
-            self.answers |= dict.fromkeys(mine, found)
-            return {}
-        await self._keep(mine, found)
-        self.answers |= found
-        self.known.forget(key for key, outcome in found.items() if isinstance(outcome, Failure))
-        return found
-
-    async def _answers(self, one: Sent, mine: Wanted) -> dict[str, Outcome] | Failure:
         judge = next(iter(mine.values()))[1].judge
-        state = await self._over(judge, one.id)
-        if isinstance(state, Failure):
-            return state
-        lines = {key: line for key, (line, _) in mine.items()}
-        found: dict[str, Outcome] = {}
-        for name in state.files:
-            came = await self._tried(judge, partial(vendor.replies, judge, name, lines))
-            if isinstance(came, Failure):
-                return came
-            found |= came
-        lost = state.lost(one.id)
-        return {key: found.get(key, lost) for key in mine}
-
-    async def _over(self, judge: Judge, batch: str) -> BatchState | Failure:
-        while True:
-            state = await self._tried(judge, partial(vendor.state, judge, batch))
-            if isinstance(state, Failure) or state.is_over:
-                return state
-            await self.sleep(self.poll)
-
-    async def _tried(self, judge: Judge, once: Callable[[], Awaitable[T]]) -> T | Failure:
-        async def caught() -> T | Failure:
-            try:
-                return await once()
-            except ModelError as error:
-                return error.failure
-
-        outcome, _ = await persist(caught, judge.retries, sleep=self.sleep)
-        return outcome
+        came = await calls.answers(judge, one.id, {key: line for key, (line, _) in mine.items()}, self.poll)
+        if isinstance(came, Failure):  # nobody says how it stands: another run will ask
+            self.answers |= dict.fromkeys(mine, came)
+            return {}
+        await self._keep(mine, came)
+        self.answers |= came
+        self.known.forget(key for key, outcome in came.items() if isinstance(outcome, Failure))
+        return came
 
     def _queue_again(self, found: Mapping[str, Outcome]) -> None:
         """Send again what the vendor's queue had no room for, if others were answered meanwhile and have made some."""
@@ -346,20 +288,3 @@ async def _each(several: Iterable[Awaitable[None]]) -> None:
         for came in await asyncio.gather(*some, return_exceptions=True):
             if isinstance(came, BaseException):
                 raise came
-
-
-def _files(wanted: Iterable[tuple[Line, Ask]], size: int) -> Iterator[tuple[Judge, list[Line]]]:
-    """Yield what goes into one file each: of one judge, and no more than *size* or than a vendor takes."""
-    by_judge: dict[int, tuple[Judge, list[Line]]] = {}
-    for line, ask in wanted:
-        by_judge.setdefault(id(ask.judge), (ask.judge, []))[1].append(line)
-    for judge, every in by_judge.values():
-        part: list[Line] = []
-        length = 0
-        for line in every:
-            if part and (len(part) >= min(size, MOST_LINES) or length + len(line.body) > _MOST_BYTES):
-                yield judge, part
-                part, length = [], 0
-            part.append(line)
-            length += len(line.body) + 1
-        yield judge, part

@@ -51,7 +51,8 @@ class Budget:
     fit waits for those under way to settle, then fails with the kind `budget`, unsent. So no more is ever spent, as far
     as the tokens of a prompt can be known beforehand: exactly for OpenAI's models; for others with half as much again.
 
-    Runs that are given the same object share it, also across threads.
+    Runs that are given the same object share it, also across threads. A forked child goes on with a copy, in which all
+    that was set aside then is spent.
 
     Args:
         cost: In US dollars; None for any. A judge without a known price is then refused.
@@ -79,6 +80,12 @@ class Budget:
     _held: Sum = field(factory=Sum, init=False)
     _is_known: bool = field(default=True, init=False)
     _line: Line = field(factory=Line, init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self._line.forked = self._spend_what_is_held
+
+    def _spend_what_is_held(self) -> None:
+        self._spent, self._held = self._spent + self._held, Sum()
 
     def __call__(self, ask: Ask) -> AbstractAsyncContextManager[Settle]:
         """Return what the request *ask* passes: entered when there is enough for it, left when it is through."""

@@ -152,6 +152,10 @@ class Limiter:
 
     def __attrs_post_init__(self) -> None:
         self.room = self.most
+        self._line.forked = self._begin_anew
+
+    def _begin_anew(self) -> None:
+        self.under_way = 0
 
     @asynccontextmanager
     async def place(self, tokens: int) -> AsyncIterator[Settle]:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import math
+import os
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from threading import Lock
+from weakref import WeakSet
 
 from attrs import define, field
 
@@ -63,10 +65,15 @@ class Line:
     Args:
         lock: Held while somebody is let through; whoever changes what that depends on holds it too, and then calls
             `ring`.
+        forked: Is called in a forked child, where nobody is who stood in the line or has been let through.
     """
 
     lock: Lock = field(factory=Lock)
+    forked: Callable[[], None] | None = None
     _waiting: deque[_Place] = field(factory=deque)
+
+    def __attrs_post_init__(self) -> None:
+        _lines.add(self)
 
     async def pass_through(self, admit: Callable[[], float]) -> None:
         """
@@ -109,3 +116,22 @@ class Line:
         while self._waiting[0].loop.is_closed():
             self._waiting.popleft()
             self.ring()
+
+    def renew(self) -> None:
+        """Begin anew in a forked child: the lock may have been held, and who waited is not here."""
+        self.lock = Lock()
+        self._waiting.clear()
+        if self.forked is not None:
+            self.forked()
+
+
+_lines: WeakSet[Line] = WeakSet()
+
+
+def _renew_all() -> None:
+    for line in [*_lines]:
+        line.renew()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew_all)

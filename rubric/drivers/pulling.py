@@ -38,7 +38,7 @@ class Pull(Protocol):
 
 
 def pulling(items: Iterable[Any] | AsyncIterable[Any], *, is_held: bool = False) -> Pull:
-    """Return what takes from *items*; those that are *held* in memory need no thread."""
+    """Return what takes from *items*; *is_held*: they are in memory already, and need no thread."""
     if isinstance(items, AsyncIterable):
         return _Awaited(items)
     return _Held(iter(items)) if is_held else _Threaded(items)

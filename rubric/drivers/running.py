@@ -1,22 +1,17 @@
-"""Drives a flow: carries its asks to models, concurrently within bounds, and hands back what came."""
+"""Drives a flow: has the asks of each batch carried side by side, and hands back what came."""
 
 from __future__ import annotations
 
 import asyncio
-from typing import TypeVar
 
-from rubric.drivers.carrying import CONCURRENCY, Carry, Room
+from rubric.drivers.carrying import Carry, Room
 from rubric.exchanges import Ask, Failure, Reply
-from rubric.grading.batching import Batch, Got, Steps
+from rubric.grading.batching import Batch, Got, Steps, T
 
-__all__ = ["CONCURRENCY", "Room", "run"]
-
-T = TypeVar("T")
+__all__ = ["run"]
 
 
-async def run(
-    steps: Steps[T], *, concurrency: int = CONCURRENCY, room: Room | None = None, carry: Carry | None = None
-) -> T:
+async def run(steps: Steps[T], *, carry: Carry | None = None) -> T:
     """
     Return what *steps* come to, with each ask answered by the model of its judge.
 
@@ -25,11 +20,9 @@ async def run(
 
     Args:
         steps: What yields asks and is sent what came of them.
-        concurrency: How many asks are under way at once.
-        room: Where that is bounded already: steps that run side by side share one.
-        carry: How asks get to who answers them, where that is not straight to their models.
+        carry: How asks get to who answers them; None: straight to their models, 32 at once.
     """
-    carry = carry or (room or Room(asyncio.Semaphore(concurrency))).carry
+    carry = carry or Room().carry
     try:
         batch = next(steps)
         while True:

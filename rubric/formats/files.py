@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import secrets
 import stat
-from contextlib import suppress
 from pathlib import Path
 
 from rubric.errors import DumpError, LoadError
 from rubric.formats.growing import FOR_RUBRICS, Limits, refused
 from rubric.formats.parsing import too_large
+from rubric.replacing import replacing
 
 __all__ = ["read_text", "write_text"]
 
@@ -74,30 +73,8 @@ def write_text(path: Path, text: str) -> None:
         DumpError: What stands there is no plain file.
         OSError: It cannot be written.
     """
-    target = path.resolve()
-    mode = _mode(target)
-    fresh = target.with_name(f".{target.name[:80]}.{secrets.token_hex(4)}.tmp")
-    try:
-        handle = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
-        with os.fdopen(handle, "wb") as file:
-            file.write(text.encode())
-            file.flush()
-            os.fsync(file.fileno())
-        if mode is not None:
-            fresh.chmod(mode)
-        fresh.replace(target)
-    except BaseException:
-        with suppress(OSError):
-            fresh.unlink()
-        raise
-
-
-def _mode(target: Path) -> int | None:
-    """Return the permissions of *target*, or None where there is no such file."""
-    if not target.exists():
-        return None
-    mode = target.stat().st_mode
-    if not stat.S_ISREG(mode):
-        msg = f"{target} is not a file that can be written; choose another name"
+    if path.exists() and not path.is_file():
+        msg = f"{path.resolve()} is not a file that can be written; choose another name"
         raise DumpError(msg)
-    return stat.S_IMODE(mode)
+    with replacing(path) as file:
+        file.write(text)

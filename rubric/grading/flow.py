@@ -15,12 +15,10 @@ Grading as a state machine without I/O.
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 
 from attrs import evolve, field, frozen
 
-from rubric.answers import Unit
 from rubric.candidates import Candidate
 from rubric.criteria import Criterion
 from rubric.errors import DefinitionError
@@ -32,11 +30,12 @@ from rubric.grading.batching import Steps, leading, together
 from rubric.grading.cascading import goes_on
 from rubric.grading.checking import settled
 from rubric.grading.degenerates import why_degenerate
+from rubric.grading.grouping import as_question, grouped
 from rubric.grading.reading import read
-from rubric.grading.scoring import EVEN, Extreme, Outcome, outcome
+from rubric.grading.scoring import EVEN, outcome
 from rubric.grading.seating import Seat, seated
 from rubric.grading.sharing import as_one
-from rubric.grading.voting import is_decided, size_of
+from rubric.grading.voting import fewest_votes, is_decided
 from rubric.grading.weighing import weigh
 from rubric.judges import Bench, Cascade, Judge, Jury, Panel
 from rubric.rubrics import Rubric, check_weights
@@ -126,30 +125,6 @@ def _votes(
     for member in members[len(votes) :]:
         member.close()
     return votes
-
-
-def fewest_votes(rule: Jury | Panel, rubric: Rubric, cast: Sequence[Outcome] = ()) -> int:
-    """Return the fewest further votes that could decide: casting these together costs no call that is not needed."""
-
-    def could_decide(further: int) -> bool:
-        return any(is_decided(rule, rubric, [*cast, *[guess] * further]) for guess in _GUESSES)
-
-    left = size_of(rule) - len(cast)
-    return 1 + bisect_left(range(1, left), x=True, key=could_decide)
-
-
-def _guess(score: float, *, passed: bool, gated: bool) -> Outcome:
-    extreme = Extreme(score, passed=passed, gated=gated)
-    return Outcome(extreme, extreme, score, "pass" if passed else "fail")
-
-
-_GUESSES = tuple(
-    _guess(score, passed=passed, gated=gated)
-    for score in (0.0, 1.0)
-    for passed in (False, True)
-    for gated in (False, True)
-)
-"""The votes that decide soonest: none of another kind could make fewer do."""
 
 
 # -- one judge -------------------------------------------------------------------------------------------
@@ -309,34 +284,8 @@ class Session:
         return findings
 
 
-def as_question(criterion: Criterion, node: DecisionTree) -> Criterion:
-    """Return the question at *node* as a criterion that the judge scores: how surely the answer is yes."""
-    return Criterion(node.question, id=criterion.id, answer=Unit(), evidence=False, abstain="forbid")
-
-
 _REPAIRED = frozenset({"unreadable", "truncated", "bad_response"})
 
 
 def _is_read(finding: Finding | None) -> bool:
     return isinstance(finding, Scored | Abstained)
-
-
-def grouped(criteria: Sequence[Criterion], judge: Judge) -> list[list[Criterion]]:
-    """
-    Return what is asked together: trees and nested rubrics alone, others as many a call as the judge takes.
-
-    Criteria that ask for the judge's own pass flag are kept apart: a flag beside a yes or no could contradict it.
-    """
-    size = len(criteria) if judge.per_call == "all" else judge.per_call
-    groups: list[list[Criterion]] = []
-    filling: dict[bool, list[Criterion]] = {}
-    for criterion in criteria:
-        flagged = criterion.answer == Unit(flag=True)
-        if isinstance(criterion.answer, DecisionTree | Rubric):
-            groups.append([criterion])
-        elif len(filling.get(flagged, ())) in (0, size):
-            groups.append([criterion])
-            filling[flagged] = groups[-1]
-        else:
-            filling[flagged].append(criterion)
-    return groups

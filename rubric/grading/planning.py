@@ -14,9 +14,9 @@ from rubric.exchanges import Ask
 from rubric.grading.asking import Brief, brief, compose
 from rubric.grading.checking import applies
 from rubric.grading.degenerates import why_degenerate
-from rubric.grading.flow import as_question, fewest_votes, grouped
+from rubric.grading.grouping import as_question, grouped
 from rubric.grading.seating import Seat, seated
-from rubric.grading.voting import size_of
+from rubric.grading.voting import fewest_votes, size_of
 from rubric.judges import Bench, Cascade, Judge, Jury, Panel
 from rubric.rubrics import Rubric
 from rubric.showing import cell, table

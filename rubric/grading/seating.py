@@ -8,7 +8,7 @@ of a bench may ask the same model as the same vote: one reply would stand for tw
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 from attrs import frozen
@@ -33,13 +33,6 @@ class Seat:
     judge: Bench
     vote: int = 0
     members: tuple[Seat, ...] = ()
-
-    def judges(self) -> Iterator[Seat]:
-        """Yield the places of single judges, in order."""
-        if isinstance(self.judge, Judge):
-            yield self
-        for member in self.members:
-            yield from member.judges()
 
 
 def seated(bench: Bench) -> Seat:

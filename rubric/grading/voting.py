@@ -6,14 +6,15 @@ A vote that came to nothing, or was not cast, is settled twice like any other un
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
 from typing import assert_never
 
 from attrs import evolve
 
 from rubric.grading.averaging import TOLERANCE, mean, median
 from rubric.grading.scoring import EVEN, Extreme, Outcome, meets, unknown, verdict_of
-from rubric.judges import Bench, Cascade, Jury, Panel, passes_needed
+from rubric.judges import Bench, Cascade, Judge, Jury, Panel, passes_needed
 from rubric.rubrics import Rubric
 
 
@@ -31,6 +32,21 @@ def members_of(rule: Jury | Panel | Cascade) -> Sequence[Bench]:
             return rule.judges
         case Cascade():
             return (rule.first, rule.then)
+
+
+def judges_of(bench: Bench) -> Iterator[Judge]:
+    """Yield every single judge of *bench*, in order; that of a jury once."""
+    match bench:
+        case Judge():
+            yield bench
+        case Jury():
+            yield from judges_of(bench.judge)
+        case Panel():
+            for member in bench.judges:
+                yield from judges_of(member)
+        case Cascade():
+            yield from judges_of(bench.first)
+            yield from judges_of(bench.then)
 
 
 def unhurried(bench: Bench) -> Bench:
@@ -87,6 +103,30 @@ def is_decided(rule: Jury | Panel, rubric: Rubric, votes: Sequence[Outcome]) -> 
         return False
     came_to = tally(rule, rubric, votes)
     return _agree(rubric, came_to.worst, came_to.best)
+
+
+def fewest_votes(rule: Jury | Panel, rubric: Rubric, cast: Sequence[Outcome] = ()) -> int:
+    """Return the fewest further votes that could decide: casting these together costs no call that is not needed."""
+
+    def could_decide(further: int) -> bool:
+        return any(is_decided(rule, rubric, [*cast, *[guess] * further]) for guess in _GUESSES)
+
+    left = size_of(rule) - len(cast)
+    return 1 + bisect_left(range(1, left), x=True, key=could_decide)
+
+
+def _guess(score: float, *, passed: bool, gated: bool) -> Outcome:
+    extreme = Extreme(score, passed=passed, gated=gated)
+    return Outcome(extreme, extreme, score, "pass" if passed else "fail")
+
+
+_GUESSES = tuple(
+    _guess(score, passed=passed, gated=gated)
+    for score in (0.0, 1.0)
+    for passed in (False, True)
+    for gated in (False, True)
+)
+"""The votes that decide soonest: none of another kind could make fewer do."""
 
 
 def _agree(rubric: Rubric, worst: Extreme, best: Extreme) -> bool:

@@ -16,12 +16,14 @@ the chain of causes it stands. Client libraries rename both: a 413 may come out 
 | 4xx about the length of the prompt                  | context_window                         |
 | 4xx from a content filter                           | refusal                                |
 | other 4xx, a missing package                        | bad_request                            |
+| LiteLLM knows no vendor by the model's name         | bad_request, with the form of a name   |
 """
 
 from __future__ import annotations
 
 import re
 from datetime import UTC, datetime
+from difflib import get_close_matches
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
 
@@ -59,11 +61,17 @@ _TIMEOUTS = {"TimeoutError", "TimeoutException", "APITimeoutError", "Timeout"}
 _TRANSPORTS = {"TransportError", "ClientConnectionError", "ClientPayloadError", "ConnectionError"}
 _CREDENTIALS = {"DefaultCredentialsError", "NoCredentialsError", "RefreshError"}
 
+_NO_VENDOR = re.compile(r"LLM Provider NOT provided.*?model=(\S+)", re.DOTALL)
+_A_NAME = "no vendor is known by {!r}{} A model's name is vendor/model, such as 'openai/gpt-5.6'"
+
 
 def failure_of(error: BaseException, secrets: Iterable[str] = ()) -> Failure:
     """Return the failure that *error*, raised by a client library, amounts to; *secrets* do not occur in it."""
     chain = [*_causes(error)]
     names = {ancestor.__name__ for link in chain for ancestor in type(link).__mro__}
+    if unknown := _NO_VENDOR.search(str(error)):
+        near = get_close_matches(unknown[1], ["offline"], n=1)
+        return Failure("bad_request", _A_NAME.format(unknown[1], "; did you mean 'offline'?" if near else "."))
     said = words_of(str(error), secrets)
     response = next((link.response for link in chain if type(link).__name__ == "HTTPStatusError"), None)  # type: ignore[attr-defined]
     if response is not None:

@@ -132,11 +132,7 @@ def line_of(ask: Ask) -> Line:
         ModelError: Its judge has no address, no key, or a parameter that is no JSON.
     """
     endpoint = endpoint_of(ask.judge)
-    try:
-        content, unsent = content_of(ask, endpoint)
-    except (TypeError, ValueError, RecursionError) as error:
-        message = f"the request cannot be written as JSON: {words_of(str(error), endpoint.secrets)}"
-        raise ModelError(Failure("bad_request", message)) from None
+    content, unsent = content_of(ask, endpoint)
     told = f"{endpoint.url}\n{ask.vote}\n{ask.repair}\n".encode()
     key = sha256(told + content).hexdigest()[:40]
     head = json.dumps({"custom_id": key, "method": "POST", "url": "/v1/chat/completions"})

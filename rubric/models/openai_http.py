@@ -59,7 +59,7 @@ class OpenAIHTTPModel:
             ModelError: With the typed failure; its message has no secrets in it.
         """
         endpoint = endpoint_of(ask.judge)
-        content, unsent = _content(ask, endpoint)
+        content, unsent = content_of(ask, endpoint)
         status, headers, body = await _within(ask.judge.timeout, endpoint, content, _limit(ask, content))
         if not _OK <= status < _REDIRECTS:
             said = words_of(body[:_LONGEST_ERROR].decode("utf-8", "replace"), endpoint.secrets)
@@ -70,14 +70,6 @@ class OpenAIHTTPModel:
             failure = error.failure
             raise ModelError(evolve(failure, usage=priced(ask.judge, failure.usage))) from None
         return evolve(reply, usage=priced(ask.judge, reply.usage))
-
-
-def _content(ask: Ask, endpoint: Endpoint) -> tuple[bytes, tuple[str, ...]]:
-    try:
-        return content_of(ask, endpoint)
-    except (TypeError, ValueError, RecursionError) as error:
-        said = words_of(str(error), endpoint.secrets)
-        raise ModelError(Failure("bad_request", f"the request cannot be written as JSON: {said}")) from None
 
 
 def _limit(ask: Ask, content: bytes) -> int:

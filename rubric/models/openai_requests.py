@@ -7,6 +7,9 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from rubric.errors import ModelError
+from rubric.exchanges import Failure
+from rubric.models.classifying import words_of
 from rubric.models.contents import chat
 from rubric.models.endpoints import ADDRESSING
 
@@ -33,9 +36,17 @@ def content_of(ask: Ask, endpoint: Endpoint) -> tuple[bytes, tuple[str, ...]]:
     schema. Of models of others nothing is known, and all is sent. `extra_body` goes over what is here; None takes away.
 
     Raises:
-        ValueError: A parameter is no JSON.
-        TypeError: The same.
+        ModelError: A parameter is no JSON.
     """
+    try:
+        body, unsent = _body(ask, endpoint)
+        return json.dumps(body, default=_plain, allow_nan=False, separators=(",", ":")).encode(), unsent
+    except (TypeError, ValueError, RecursionError) as error:
+        said = words_of(str(error), endpoint.secrets)
+        raise ModelError(Failure("bad_request", f"the request cannot be written as JSON: {said}")) from None
+
+
+def _body(ask: Ask, endpoint: Endpoint) -> tuple[dict[str, Any], tuple[str, ...]]:
     body: dict[str, Any] = {"model": endpoint.model, "messages": chat(ask)}
     body[_limit_name(endpoint)] = ask.max_tokens
     if ask.schema and not _SCHEMALESS.match(endpoint.model):
@@ -47,8 +58,7 @@ def content_of(ask: Ask, endpoint: Endpoint) -> tuple[bytes, tuple[str, ...]]:
     unsent = _unsent(wanted, endpoint.model)
     body |= {name: value for name, value in wanted.items() if name not in unsent}
     extra = ask.judge.params.get("extra_body") or {}
-    body = {name: value for name, value in {**body, **extra}.items() if not (name in extra and value is None)}
-    return json.dumps(body, default=_plain, allow_nan=False, separators=(",", ":")).encode(), unsent
+    return {name: value for name, value in {**body, **extra}.items() if not (name in extra and value is None)}, unsent
 
 
 def _limit_name(endpoint: Endpoint) -> str:

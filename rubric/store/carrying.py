@@ -19,7 +19,7 @@ from attrs import define, evolve, field, frozen
 
 from rubric.drivers.attempts import Gate, Settle, persist
 from rubric.drivers.carrying import Carry
-from rubric.errors import StoreError
+from rubric.errors import ModelError, StoreError
 from rubric.exchanges import Ask, Failure, Reply
 from rubric.judges import Judge
 from rubric.store.clerks import Clerk
@@ -44,11 +44,16 @@ class Departure:
     call: int
     told: bool
     has_left: bool = False
+    is_over: bool = False
+    is_taken_over: bool = False
 
     async def leave(self) -> None:
         """Record that the call leaves; it may, once this has returned."""
         if not self.told and not self.has_left:
-            await settled(self.clerk.write(lambda ledger: ledger.leave(self.call)))
+            may = await settled(self.clerk.write(lambda ledger: ledger.leave(self.call)))
+            if not may:
+                self.is_taken_over = True
+                raise ModelError(Failure("in_doubt", _TAKEN_OVER))
         self.has_left = True
 
     def settle(self, outcome: Outcome | None) -> None:
@@ -56,6 +61,18 @@ class Departure:
         if not self.told and isinstance(outcome, Failure) and not outcome.in_doubt:
             self.clerk.owe(lambda ledger: ledger.stay(self.call))
             self.has_left = False
+
+    def give_up(self) -> None:
+        """Record that nobody waits for the call any more; it is not awaited: who claims it next is behind this."""
+        if self.is_over:
+            return
+        self.is_over = True
+        has_left = self.has_left
+        with suppress(StoreError):  # it is closed, and what this session had sent is in doubt anyway
+            self.clerk.owe(lambda ledger: ledger.doubt(self.call) if has_left else ledger.drop(self.call))
+
+
+_TAKEN_OVER = "not sent: this process gave no sign for so long that another one has taken the call over"
 
 
 _departure: ContextVar[Departure | None] = ContextVar("departure", default=None)
@@ -105,11 +122,18 @@ async def settled(future: Future[T]) -> T:
 
 @define(eq=False)
 class Flight:
-    """A request under way, and how many wait for it."""
+    """A request under way, and how many wait for it; with nobody left it is given up, and none may join it any more."""
 
     task: asyncio.Task[Outcome]
+    departures: list[Departure]
     waiting: int = 0
     is_taken: bool = False
+    is_given_up: bool = False
+
+    @property
+    def is_open(self) -> bool:
+        """Whether what comes of it can still be waited for."""
+        return not (self.is_given_up or self.task.done())
 
     async def join(self) -> Outcome:
         """Return what comes; its usage to the first that gets it, the others share what is paid for."""
@@ -119,6 +143,7 @@ class Flight:
         finally:
             self.waiting -= 1
             if not self.waiting and not self.task.done():
+                self.is_given_up = True
                 self.task.cancel()
                 await asyncio.wait([self.task])
         taken, self.is_taken = self.is_taken, True
@@ -162,8 +187,10 @@ class Keeping:
         loop = asyncio.get_running_loop()
         place = (id(loop), wanted.key)
         flight = self.flights.get(place)
-        if flight is None or flight.task.done() or flight.task.get_loop() is not loop:
-            flight = self.flights[place] = Flight(loop.create_task(self._fetch(ask, wanted)))
+        if flight is None or not flight.is_open or flight.task.get_loop() is not loop:
+            departures: list[Departure] = []
+            task = loop.create_task(self._fetch(ask, wanted, departures))
+            flight = self.flights[place] = Flight(task, departures)
             flight.task.add_done_callback(lambda task: self._land(place, task))
         return flight
 
@@ -181,7 +208,14 @@ class Keeping:
         message = f"{self.name} has no reply to this ask; record it with mode='read-write'"
         return _located(Failure("replay", message), ask)
 
-    async def _fetch(self, ask: Ask, wanted: Wanted) -> Outcome:
+    def _clear_wrecks(self) -> None:
+        """Give up what was under way on loops that are closed: nothing will come of it."""
+        for place, flight in [*self.flights.items()]:
+            if flight.task.get_loop().is_closed() and self.flights.pop(place, None) is flight:
+                for departure in flight.departures:
+                    departure.give_up()
+
+    async def _fetch(self, ask: Ask, wanted: Wanted, departures: list[Departure]) -> Outcome:
         pause = _FIRST_LOOK
         while True:
             match await self._claim(wanted):
@@ -190,8 +224,12 @@ class Keeping:
                 case Doubtful(sent_at):
                     return _located(_held(sent_at), ask)
                 case Yours(call):
-                    return await self._send(ask, call)
+                    departures.append(Departure(self.clerk, call, told=not self.gated, has_left=not self.gated))
+                    outcome = await self._send(ask, departures[-1])
+                    if not (departures[-1].is_taken_over and never_left(outcome)):
+                        return outcome
                 case Busy():
+                    self._clear_wrecks()
                     await asyncio.sleep(pause)
                     pause = min(2 * pause, _SLOWEST_LOOK)
 
@@ -202,30 +240,24 @@ class Keeping:
         except asyncio.CancelledError:
             claimed = None if future.cancelled() or future.exception() else future.result()
             if isinstance(claimed, Yours):
-                self._give_up(claimed.id, has_left=False)
+                Departure(self.clerk, claimed.id, told=True).give_up()
             raise
 
-    async def _send(self, ask: Ask, call: int) -> Outcome:
-        departure = Departure(self.clerk, call, told=not self.gated, has_left=not self.gated)
-        token = _departure.set(departure)
+    async def _send(self, ask: Ask, departure: Departure) -> Outcome:
+        _departure.set(departure)  # in the context of a task that has nothing else to do
         try:
             outcome = await self._sent(ask)
         except BaseException:
-            self._give_up(call, has_left=departure.has_left)
+            departure.give_up()
             raise
-        finally:
-            _departure.reset(token)
         if never_left(outcome):
-            self._give_up(call, has_left=False)
+            departure.has_left = False
+            departure.give_up()
             return outcome
         kept, kind = _as_kept(outcome, departure), kind_of(ask, outcome)
-        await settled(self.clerk.owe(lambda ledger: ledger.finish(call, kept, kind)))
+        await settled(self.clerk.owe(lambda ledger: ledger.finish(departure.call, kept, kind)))
+        departure.is_over = True
         return outcome
-
-    def _give_up(self, call: int, *, has_left: bool) -> None:
-        # Not awaited: whoever claims it next is behind this in the clerk's queue.
-        with suppress(StoreError):  # it is closed, and what this session had sent is in doubt anyway
-            self.clerk.owe(lambda ledger: ledger.doubt(call) if has_left else ledger.drop(call))
 
     async def _sent(self, ask: Ask) -> Outcome:
         if self.in_doubt == "retry":

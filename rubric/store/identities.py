@@ -2,8 +2,9 @@
 What tells one model from another, so that no answer of the one is served for the other.
 
 A name is enough for a model of a vendor, together with its address, which is kept as a digest. A function is told by
-where it is defined, its code and the plain values that it closes over; an object by its class and those of its
-attributes that are text. Either may say it itself, with an attribute `identity` that is a text.
+where it is defined, its code, what it closes over and the texts that it has from its module; an object by its class and
+those of its attributes that are text. What a function closes over counts as it is when it is first asked, so that one
+that keeps a log or a count stays the same. Either may say it itself, with an attribute `identity` that is a text.
 """
 
 from __future__ import annotations
@@ -12,10 +13,12 @@ import functools
 import hashlib
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from threading import RLock
 from types import CodeType
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
+from weakref import WeakKeyDictionary
 
 from rubric.judges import Judge
 from rubric.models.credentials import borrowed
@@ -29,6 +32,10 @@ ADDRESSES = ("api_base", "base_url", "base", "api_url", "endpoint")
 """Settings that are addresses, the first of them first: they may hold passwords, and are kept as digests."""
 
 _PLAIN = (str, bytes, int, float, bool, type(None))
+_first: WeakKeyDictionary[Any, object] = WeakKeyDictionary()
+"""What functions close over, as it was when they were first asked."""
+
+_looking = RLock()
 
 
 def digest(text: str) -> str:
@@ -79,19 +86,53 @@ def identity_of(model: Any) -> str:
 
 def _place(model: Any) -> str:
     named = model if hasattr(model, "__qualname__") else type(model)
-    return f"{named.__module__}.{named.__qualname__}"
+    return f"{getattr(named, '__module__', None)}.{named.__qualname__}"
 
 
 def _inside(model: Any) -> object:
     """Return what *model* is made of, as plain values alone: nothing in it has an address in memory."""
     if isinstance(model, functools.partial):
-        return (identity_of(model.func), _plain(model.args), _plain(model.keywords))
+        return (identity_of(model.func), _at_first(model, _arguments))
     if hasattr(model, "__func__"):
         return (_inside(model.__func__), _texts(model.__self__))
     if hasattr(model, "__code__"):
-        cells = [_content(cell) for cell in model.__closure__ or ()]
-        return (_code(model.__code__), _plain(model.__defaults__), _plain(model.__kwdefaults__), cells)
+        return (_at_first(model, _closed_over), _from_module(model))
     return _texts(model)
+
+
+def _at_first(function: Any, look: Callable[[Any], object]) -> object:
+    """Return what a *look* at *function* has shown when it was first taken."""
+    with _looking:  # so that no other thread comes upon half of it
+        if function not in _first:
+            _first[function] = None  # one that closes over itself is told without itself
+            _first[function] = look(function)
+        return _first[function]
+
+
+def _arguments(partial: functools.partial[Any]) -> object:
+    return (_plain(partial.args), _plain(partial.keywords))
+
+
+def _closed_over(function: Any) -> object:
+    code, closure = function.__code__, function.__closure__ or ()
+    cells = [_content(cell) for name, cell in zip(code.co_freevars, closure, strict=True) if not is_secret(name)]
+    return (_code(code), _plain(function.__defaults__), _plain(function.__kwdefaults__), cells)
+
+
+def _from_module(function: Any) -> list[tuple[str, str]]:
+    """Return the texts that *function* finds in its module now: the name of a model, a template."""
+    found = {name: function.__globals__.get(name) for name in _names(function.__code__) if not is_secret(name)}
+    return sorted((name, value) for name, value in found.items() if isinstance(value, str) and not _is_dunder(name))
+
+
+@functools.lru_cache(maxsize=256)
+def _names(code: CodeType) -> frozenset[str]:
+    inner = (_names(constant) for constant in code.co_consts if isinstance(constant, CodeType))
+    return frozenset(code.co_names).union(*inner)
+
+
+def _is_dunder(name: str) -> bool:
+    return name.startswith("__") and name.endswith("__")
 
 
 def _content(cell: Any) -> object:
@@ -121,4 +162,8 @@ def _plain(value: Any) -> object:
         return [_plain(item) for item in value]
     if isinstance(value, set | frozenset):
         return sorted(repr(_plain(item)) for item in value)
-    return identity_of(value) if callable(value) and hasattr(value, "__qualname__") else _place(value)
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    if isinstance(value, type) or not (callable(value) and hasattr(value, "__qualname__")):
+        return (_place(value), () if isinstance(value, type) else _texts(value))
+    return identity_of(value)

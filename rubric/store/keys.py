@@ -43,7 +43,8 @@ _HANDLING = frozenset(
 )
 """Fields of a judge that are in the messages of its asks, or that do not reach the vendor."""
 
-_HEADERS = frozenset({"headers", "extra_headers", "default_headers"})
+_HIDDEN = frozenset({"headers", "extra_headers", "default_headers", *ADDRESSES})
+"""Parameters that may have a key or a password in them; the first address stands in the key as the endpoint."""
 
 
 def request_of(ask: Ask) -> str:
@@ -108,9 +109,10 @@ def _written(value: Any) -> Any:
 
 
 def _params(params: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the parameters without secrets and addresses; of headers no more than a digest."""
-    shown = _without_secrets({name: value for name, value in params.items() if name not in ADDRESSES})
-    return {name: _digested(value) if name in _HEADERS else _plain(value) for name, value in shown.items()}
+    """Return the parameters without secrets and the address; of headers and what may be one no more than a digest."""
+    address = next((name for name in ADDRESSES if params.get(name)), "")
+    shown = _without_secrets({name: value for name, value in params.items() if name != address})
+    return {name: _digested(value) if name in _HIDDEN else _plain(value) for name, value in shown.items()}
 
 
 def _digested(value: Any) -> str:

@@ -172,11 +172,15 @@ class Ledger:
             return Busy()
         return self._succeed(way, wanted)
 
-    def leave(self, call: int) -> None:
-        """Tell that *call* is about to be sent, for the first time or again after it was turned away."""
-        first = self.connection.execute("SELECT sent_at IS NULL FROM calls WHERE id = ?", (call,)).fetchone()
-        self.tally = evolve(self.tally, sent=self.tally.sent + (first == (1,)))
-        self.connection.execute("UPDATE calls SET state = 'sent', sent_at = ? WHERE id = ?", (time.time(), call))
+    def leave(self, call: int) -> bool:
+        """
+        Tell that *call* is about to be sent, for the first time or again after it was turned away.
+
+        It returns whether it may be: not if another session took this one to be gone, and has taken the call over.
+        """
+        self._count(call)
+        sent = "UPDATE calls SET state = 'sent', sent_at = ? WHERE id = ? AND state IN ('claimed', 'sent')"
+        return self.connection.execute(sent, (time.time(), call)).rowcount > 0
 
     def stay(self, call: int) -> None:
         """Tell that what was sent for *call* was turned away; it may be sent again."""
@@ -189,6 +193,7 @@ class Ledger:
         Args:
             kind: Why it says nothing; None for an answer.
         """
+        self._count(call)  # what a batch has brought never told when it left
         state = _state(outcome, kind)
         if state == "done":
             self.connection.execute(
@@ -202,6 +207,13 @@ class Ledger:
             "UPDATE calls SET state = iif(state = ?, state, ?), kind = ?, ended_at = ?, outcome = ? WHERE id = ?",
             (kept, state, kind, time.time(), dump(outcome), call),
         )
+
+    def _count(self, call: int) -> None:
+        """Count *call* as sent, if it has not been."""
+        first = self.connection.execute("SELECT sent_at IS NULL FROM calls WHERE id = ?", (call,)).fetchone()
+        if first == (1,):
+            self.tally = evolve(self.tally, sent=self.tally.sent + 1)
+            self.connection.execute("UPDATE calls SET sent_at = ? WHERE id = ?", (time.time(), call))
 
     def drop(self, call: int) -> None:
         """Forget *call*: it was never sent."""

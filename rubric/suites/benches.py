@@ -25,6 +25,7 @@ from rubric.criteria import Criterion
 from rubric.errors import NoJudgeError
 from rubric.grading.checking import applies
 from rubric.grading.degenerates import why_degenerate
+from rubric.grading.voting import judges_of
 from rubric.judges import Bench, Cascade, Judge, Jury, Panel
 from rubric.models import default_judge
 from rubric.models.chatting import missing_key
@@ -34,7 +35,7 @@ from rubric.models.offline import OFFLINE
 from rubric.rubrics import Rubric
 from rubric.suites.cases import Case
 
-__all__ = ["NOBODY", "Assigned", "asked", "assign", "judges_of", "name_of", "without_key"]
+__all__ = ["NOBODY", "Assigned", "asked", "assign", "name_of", "without_key"]
 
 
 def code(_: Any) -> str:
@@ -128,21 +129,6 @@ def _is_cell_of_judges(case: Case) -> bool:
 def _bare(model: str) -> str:
     """Return the last part of *model*: its vendor may be written in several ways."""
     return model.replace(":", "/").rpartition("/")[2]
-
-
-def judges_of(bench: Bench) -> Iterator[Judge]:
-    """Yield every single judge of *bench*."""
-    match bench:
-        case Judge():
-            yield bench
-        case Jury():
-            yield from judges_of(bench.judge)
-        case Panel():
-            for member in bench.judges:
-                yield from judges_of(member)
-        case Cascade():
-            yield from judges_of(bench.first)
-            yield from judges_of(bench.then)
 
 
 def name_of(bench: Bench) -> str:

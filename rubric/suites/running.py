@@ -31,7 +31,7 @@ from rubric.suites.reports import Deferred, Report
 from rubric.suites.rows import Row
 from rubric.suites.suites import Suite
 from rubric.suites.targets import DeferError, Response, Target
-from rubric.validating import check_number, refuse
+from rubric.validating import check_count, check_number
 
 __all__ = ["OnRow", "run_suite"]
 
@@ -58,8 +58,7 @@ async def run_suite(
     Cancelled, it cancels the cases that are under way and waits for them.
     """
     report = Report(clean(suite.name), deferred=deferred, version=version("rubric-grade"))
-    if isinstance(concurrency, bool) or not isinstance(concurrency, int) or concurrency < 1:
-        raise refuse("concurrency", concurrency, "a whole number of at least 1")
+    check_count("concurrency", concurrency)
     began = time.monotonic()
     if max_cost is not None:
         check_number("max_cost", max_cost, 0, float("inf"))
