@@ -45,6 +45,9 @@ FailureKind = Literal[
 RETRIED: frozenset[FailureKind] = frozenset({"rate_limited", "overloaded", "timeout", "transport", "bad_response"})
 """The kinds that another attempt may cure."""
 
+UNSENT: frozenset[FailureKind] = frozenset({"budget", "in_doubt", "replay"})
+"""The kinds of what was not sent: it was no call, and there is nothing to keep of it."""
+
 
 @frozen
 class Outgoing:

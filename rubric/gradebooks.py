@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
-from attrs import evolve, field, frozen
+from attrs import field, frozen
 
 from rubric.displays import headline, verdict
 from rubric.exchanges import Usage
@@ -112,7 +112,7 @@ class Grades(Sequence[Grade | Ungraded]):
 
         def rescored(result: Grade | Ungraded) -> Grade | Ungraded:
             by = None if any_votes and isinstance(result.judge, Judge) else judge  # what was no candidate has no votes
-            return evolve(result.rescore(rubric, judge=by, **rule), index=result.index)
+            return result.rescore(rubric, judge=by, **rule)
 
         return Grades(rescored(result) for result in self.results)
 

@@ -108,6 +108,11 @@ class Result:
         Raises:
             DefinitionError: The criteria are others, or the votes do not fit.
         """
+        return evolve(self._rescored(rubric, judge, rule), index=self.index)
+
+    def _rescored(
+        self, rubric: Rubric | None, judge: Jury | Panel | Cascade | None, rule: Mapping[str, Any]
+    ) -> Grade | Ungraded:
         changed = _changed(rubric or self.rubric, rule)
         if not _asks_the_same(self.rubric, changed):
             raise DefinitionError("rubric", "other criteria than those that were judged; grade the candidate again")

@@ -15,7 +15,7 @@ from rubric.drivers.carrying import CONCURRENCY, Carry, Room
 from rubric.drivers.gates import gates
 from rubric.judges import Bench
 from rubric.store.stores import Store
-from rubric.validating import refuse
+from rubric.validating import check_count, refuse
 
 __all__ = ["Route", "Stored", "route"]
 
@@ -87,8 +87,7 @@ def route(
 
 
 def _check(concurrency: object, store: object, budget: object, limits: object) -> None:
-    if isinstance(concurrency, bool) or not isinstance(concurrency, int) or concurrency < 1:
-        raise refuse("concurrency", concurrency, "a whole number of at least 1")
+    check_count("concurrency", concurrency)
     if not (store is None or isinstance(store, Store | str | os.PathLike)):
         raise refuse("store", store, "a Store, or the path of one")
     if not (budget is None or isinstance(budget, Budget)):

@@ -15,37 +15,25 @@ Files and frames are read as they are graded, so memory stays flat.
 
 from __future__ import annotations
 
-import csv
-import json
-import re
 from collections.abc import AsyncIterable, Callable, Iterable, Iterator, Mapping, Sized
 from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 from attrs import field, fields, frozen
 
+from rubric.candidate_files import READERS, Broken, entries, polars, slices
 from rubric.candidates import Candidate
 from rubric.errors import DefinitionError
 from rubric.validating import refuse
 
-__all__ = ["Broken", "Candidates", "Placed", "Source", "as_candidate", "candidate_at", "located", "source_of"]
+__all__ = ["Candidates", "Placed", "Source", "as_candidate", "candidate_at", "located", "source_of"]
 
 Candidates = Iterable[Any] | AsyncIterable[Any] | str | Path
 """Many candidates, in any of the forms above."""
 
-_ROWS = 2_048
-"""Rows that are read of a Parquet file at once."""
-
-_LONGEST_CELL = 2**24
-"""Characters of a cell in CSV: more than any model reads, and an end to what a quote that is missing swallows."""
-
-_COUNTED = 2**27
-"""Bytes up to which the lines of a file are counted beforehand: about half a second."""
-
 _NEAR = 0.85
-_PARQUET = "to read Parquet files takes polars: pip install rubric-grade[parquet]"
 
 
 @frozen
@@ -179,7 +167,7 @@ def _frame(candidates: Any) -> Iterable[Any] | None:
         case "polars", "DataFrame":
             return _Rows(lambda: candidates.iter_rows(named=True))
         case "polars", "LazyFrame":
-            return _Rows(lambda: _slices(candidates))
+            return _Rows(lambda: slices(candidates))
         case "pyarrow", "Table" | "RecordBatch":
             return _Rows(lambda: (row for batch in candidates.to_batches() for row in batch.to_pylist()))
         case _:
@@ -189,13 +177,6 @@ def _frame(candidates: Any) -> Iterable[Any] | None:
 def _tuples(frame: Any) -> Iterator[tuple[Any, ...]]:
     rows: Iterator[tuple[Any, ...]] = frame.itertuples(index=False, name=None)
     return rows
-
-
-def _slices(frame: Any) -> Iterator[Any]:
-    start = 0
-    while (part := frame.slice(start, _ROWS).collect()).height:
-        yield from part.iter_rows(named=True)
-        start += _ROWS
 
 
 @frozen
@@ -212,124 +193,15 @@ def _size(candidates: object) -> int | None:
     return len(candidates) if isinstance(candidates, Sized) else None
 
 
-# -- files -----------------------------------------------------------------------------------------------
-
-
 def _file(given: str | Path) -> Source:
     path = Path(given)
-    read = _READERS.get(path.suffix.lower())
+    read = READERS.get(path.suffix.lower())
     if read is None:
-        known = ", ".join(_READERS)
+        known = ", ".join(READERS)
         message = f"expected many candidates, got the text {str(given)[:60]!r}; a path ends in {known}, a text is"
         raise DefinitionError("candidates", f"{message} for grade()")
     if not path.is_file():
         raise DefinitionError("candidates", f"there is no file {str(given)!r}")
     if path.suffix.lower() == ".parquet":
-        _polars()
-    return Source(_Rows(lambda: read(path)), partial(_entries, path))
-
-
-def _entries(path: Path) -> int | None:
-    """Return how many rows the file at *path* has, where that is soon found out."""
-    try:
-        if path.suffix.lower() == ".parquet":
-            return int(_polars().scan_parquet(path, glob=False).select(_polars().len()).collect().item())
-        if path.suffix.lower() not in _BY_LINE or path.stat().st_size > _COUNTED:
-            return None
-        with path.open("rb") as lines:
-            return sum(not line.isspace() for line in lines)
-    except Exception:  # noqa: BLE001 - whoever reads it will tell what is wrong with it
-        return None
-
-
-_BY_LINE = (".jsonl", ".ndjson")
-
-
-def _json_lines(path: Path) -> Iterator[Any]:
-    with _opened(path) as lines:
-        for number, line in enumerate(lines, 1):
-            if line.strip():
-                yield _json_line(path, number, line)
-
-
-def _opened(path: Path, newline: str | None = None) -> TextIO:
-    """Return the text in *path*; bytes that are none come out marked, so that they cost no more than their own line."""
-    return path.open(encoding="utf-8-sig", errors="surrogateescape", newline=newline)
-
-
-def _is_text(given: str) -> bool:
-    """Say whether *given* was UTF-8."""
-    return given.isascii() or not _MARKED.search(given)
-
-
-_MARKED = re.compile("[\udc80-\udcff]")
-
-
-def _json_line(path: Path, number: int, line: str) -> Any:
-    if not _is_text(line):
-        return Broken(f"{path.name}:{number}: {_NO_TEXT}")
-    try:
-        return json.loads(line)
-    except (ValueError, RecursionError) as problem:
-        return Broken(f"{path.name}:{number}: no JSON: {problem}")
-
-
-@frozen
-class Broken:
-    """A line that holds nothing; whoever comes to it says so, and the lines after it are still read."""
-
-    why: str
-
-
-def _separated(separator: str) -> Callable[[Path], Iterator[Any]]:
-    def read(path: Path) -> Iterator[Any]:
-        # Python's own limit is for all of a process, and shorter than a long candidate.
-        csv.field_size_limit(max(csv.field_size_limit(), _LONGEST_CELL))
-        with _opened(path, newline="") as lines:
-            rows = csv.DictReader(lines, delimiter=separator, strict=True)
-            try:
-                for row in rows:
-                    yield _row(path, rows.line_num, row)
-            except csv.Error as problem:
-                cure = f"put texts that hold {separator!r}, quotes or line breaks into quotes, each quote in them twice"
-                raise DefinitionError("candidates", f"{path.name}:{rows.reader.line_num}: {problem}; {cure}") from None
-
-    return read
-
-
-def _row(path: Path, number: int, row: dict[Any, Any]) -> Any:
-    """Return *row*, unless it is no text, or has been cut: what is beyond the last name belongs to one of its texts."""
-    if (beyond := row.get(None)) is not None:
-        found, allowed = len(row) - 1 + len(beyond), len(row) - 1
-        return Broken(f"{path.name}:{number}: {found} cells under {allowed} names; put texts that are cut into quotes")
-    if not all(_is_text(cell) for cell in row.values() if cell is not None):
-        return Broken(f"{path.name}:{number}: {_NO_TEXT}")
-    return row
-
-
-_NO_TEXT = "no text in UTF-8; save the file in that encoding"
-
-
-def _parquet(path: Path) -> Iterator[Any]:
-    pl = _polars()
-    try:
-        yield from _slices(pl.scan_parquet(path, glob=False))
-    except pl.exceptions.PolarsError as problem:
-        raise DefinitionError("candidates", f"{path.name} cannot be read as Parquet: {problem}") from None
-
-
-def _polars() -> Any:
-    try:
-        import polars as pl  # noqa: PLC0415 - an extra
-    except ImportError as error:
-        raise ImportError(_PARQUET, name="polars") from error
-    return pl
-
-
-_READERS: dict[str, Callable[[Path], Iterator[Any]]] = {
-    ".jsonl": _json_lines,
-    ".ndjson": _json_lines,
-    ".csv": _separated(","),
-    ".tsv": _separated("\t"),
-    ".parquet": _parquet,
-}
+        polars()
+    return Source(_Rows(lambda: read(path)), partial(entries, path))

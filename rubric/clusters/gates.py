@@ -18,6 +18,7 @@ from distributed import Worker
 from rubric.clusters.terms import Terms, Wanted
 from rubric.drivers.attempts import Settle
 from rubric.drivers.bills import Bill, Sum
+from rubric.drivers.limits import ADDRESS
 from rubric.errors import ModelError
 from rubric.exchanges import Ask, Failure, Reply
 from rubric.judges import Judge
@@ -28,7 +29,6 @@ from rubric.store.identities import digest
 __all__ = ["PermitGate"]
 
 _MILLION = 10**6
-_ADDRESS = ("api_key", "api_base", "base_url")
 
 _AT_ONCE = 64
 """Requests that the scheduler is asked about at once."""
@@ -155,7 +155,7 @@ class PermitGate:
 
 
 def _key(judge: Judge) -> str:
-    address = [str(judge.params.get(name)) for name in _ADDRESS]
+    address = [str(judge.params.get(name)) for name in ADDRESS]
     return digest("\n".join([judge.name, str(judge.via), *address]))
 
 

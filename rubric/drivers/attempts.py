@@ -23,14 +23,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from attrs import evolve, frozen
 
 from rubric.errors import ModelError
-from rubric.exchanges import RETRIED, Failure, Reply, Usage
+from rubric.exchanges import RETRIED, UNSENT, Failure, Reply, Usage
 from rubric.models.redacting import describe
 
 if TYPE_CHECKING:
     from rubric.exchanges import Ask
     from rubric.judges import Model
 
-__all__ = ["LONGEST_WAIT", "Gate", "Settle", "attempt", "is_free", "persist"]
+__all__ = ["LONGEST_WAIT", "Gate", "Settle", "attempt", "is_free", "persist", "settle_nothing"]
 
 T = TypeVar("T")
 
@@ -42,7 +42,6 @@ LONGEST_WAIT = 120.0
 
 _BAD_RESPONSES = 2
 _UNBILLED = frozenset({"auth", "quota", "rate_limited", "overloaded", "context_window", "bad_request"})
-_UNSENT = frozenset({"budget", "in_doubt", "replay"})
 
 Sleep = Callable[[float], Awaitable[Any]]
 
@@ -55,6 +54,10 @@ What a request passes on its way out: entered before it leaves, left when it is 
 raise a `ModelError` (a budget): that then is what came of the request, which is not tried again and was no call. Left
 without being told what came, it must take it that the request has left.
 """
+
+
+def settle_nothing(_: Reply | Failure | None) -> None:
+    """Be told what came of a request, and do nothing about it: a `Settle`."""
 
 
 @frozen
@@ -189,7 +192,7 @@ def _usage(failure: Failure) -> Usage:
     """Return what a failed attempt used: as the model says, else by its kind."""
     if failure.usage.calls:
         return failure.usage
-    if failure.kind in _UNSENT:
+    if failure.kind in UNSENT:
         return Usage()
     return Usage(calls=1, cost=0.0) if is_free(failure) else Usage(calls=1, cost=None, unmetered=1)
 

@@ -19,7 +19,7 @@ from uuid import uuid4
 from attrs import define, evolve, field
 
 from rubric.drivers import batch_calls as calls
-from rubric.drivers.attempts import Settle
+from rubric.drivers.attempts import Settle, settle_nothing
 from rubric.drivers.batch_lists import BatchList, Sent
 from rubric.drivers.budgets import Budget
 from rubric.drivers.carrying import Carry
@@ -202,7 +202,7 @@ class _Rounds:
     async def _admitted(self, held: AsyncExitStack, fresh: Wanted) -> dict[str, Settle]:
         """Return those that fit, with whom to tell what came; where none does, their refusals are their answers."""
         if self.budget is None:
-            return dict.fromkeys(fresh, _ignore)
+            return dict.fromkeys(fresh, settle_nothing)
         settles: dict[str, Settle] = {}
         refused: dict[str, Outcome] = {}
         for key, (_, ask) in fresh.items():
@@ -275,10 +275,6 @@ def _line(ask: Ask) -> Line | Failure:
         return vendor.line_of(ask)
     except ModelError as error:
         return error.failure
-
-
-def _ignore(_: Outcome | None) -> None:
-    """Settle nothing."""
 
 
 async def _each(several: Iterable[Awaitable[None]]) -> None:

@@ -8,7 +8,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
 from typing import Any
 
-from attrs import Attribute, define, evolve, field, fields
+from attrs import Attribute, define, evolve, field
 from attrs.setters import frozen as fixed
 
 from rubric.drivers.attempts import Settle
@@ -16,6 +16,7 @@ from rubric.drivers.bills import PICO, Amount, Bill, Sum, pico
 from rubric.drivers.lines import Line
 from rubric.errors import DefinitionError, ModelError
 from rubric.exchanges import Ask, Failure, Reply, Usage
+from rubric.grading.voting import judges_of
 from rubric.judges import Bench, Judge
 from rubric.mappings import FrozenMap
 from rubric.models.ceilings import dearest, most_tokens
@@ -134,7 +135,7 @@ class Budget:
         Raises:
             DefinitionError: With the name of the judge, and what helps.
         """
-        for judge in _judges(bench) if self.cost is not None else ():
+        for judge in judges_of(bench) if self.cost is not None else ():
             if judge.name not in self.prices and price(judge) is None:
                 raise DefinitionError(name, _NO_PRICE.format(judge.name, cure or _CURE))
 
@@ -153,18 +154,18 @@ class Budget:
         with self._line.lock:
             self._count(bill)
 
-    def refuse_beyond(self, cost: float, what: str = "this case") -> None:
+    def refuse_beyond(self, cost: float) -> None:
         """
         Refuse what may take *cost*, in US dollars, where less is left once all that is under way is through.
 
         Raises:
             ModelError: With a failure of the kind `budget`.
         """
-        if why := self._why_not(Sum(pico(cost)), what):
+        if why := self._why_not(Sum(pico(cost)), "this case"):
             raise ModelError(Failure("budget", why))
 
     @asynccontextmanager
-    async def holding(self, cost: float, what: str = "this case") -> AsyncIterator[Callable[[Usage], None]]:
+    async def holding(self, cost: float) -> AsyncIterator[Callable[[Usage], None]]:
         """
         Set *cost* aside for something that takes several requests, none of which passes this same budget.
 
@@ -173,7 +174,7 @@ class Budget:
         Raises:
             ModelError: It does not fit, with a failure of the kind `budget`.
         """
-        async with self._setting_aside(Sum(pico(cost), 1), what) as bill:
+        async with self._setting_aside(Sum(pico(cost), 1), "this case") as bill:
             # It may have come to nothing without a request, which is no reason to charge all.
             yield lambda usage: bill.settle(Reply(None, usage=evolve(usage, calls=max(1, usage.calls))))
 
@@ -272,18 +273,6 @@ class Budget:
                 f"and {what} may take {more.tokens:,}"
             )
         return ""
-
-
-def _judges(bench: Bench) -> Iterator[Judge]:
-    """Yield every single judge of *bench*, whatever it is made of."""
-    if isinstance(bench, Judge):
-        yield bench
-        return
-    for part in fields(type(bench)):
-        value = getattr(bench, part.name)
-        for each in value if isinstance(value, tuple) else (value,):
-            if isinstance(each, Bench):
-                yield from _judges(each)
 
 
 _NO_PRICE = "the price of {!r} is not known, so no budget can hold; {}"

@@ -14,7 +14,7 @@ from types import TracebackType
 
 from attrs import define, field, frozen
 
-from rubric.drivers.attempts import Gate, Settle, attempt
+from rubric.drivers.attempts import Gate, Settle, attempt, settle_nothing
 from rubric.exchanges import Ask, Failure, Reply
 from rubric.judges import Judge, Model
 from rubric.models import model_of
@@ -73,7 +73,7 @@ class _Place(AbstractAsyncContextManager[Settle]):
     async def __aenter__(self) -> Settle:
         await self._all.acquire()
         if self._gate is None:
-            return _ignore
+            return settle_nothing
         try:
             return await self._gate.__aenter__()
         except BaseException:
@@ -87,7 +87,3 @@ class _Place(AbstractAsyncContextManager[Settle]):
             return None if self._gate is None else await self._gate.__aexit__(kind, error, trace)
         finally:
             self._all.release()
-
-
-def _ignore(_: Reply | Failure | None) -> None:
-    """Settle nothing."""

@@ -24,10 +24,12 @@ from rubric.validating import as_map, count, number, optional
 if TYPE_CHECKING:
     from rubric.judges import Judge
 
-__all__ = ["Limits"]
+__all__ = ["ADDRESS", "Limits"]
+
+ADDRESS = ("api_key", "api_base", "base_url")
+"""The parameters of a judge that say whose limits hold, beside its model."""
 
 _BUSY = frozenset({"rate_limited", "overloaded"})
-_ADDRESS = ("api_key", "api_base", "base_url")
 
 Clock = Callable[[], float]
 
@@ -89,7 +91,7 @@ class Limits:
 
     def _limiter(self, judge: Judge) -> Limiter:
         model = judge.model
-        key = (model if isinstance(model, str) else id(model), *(str(judge.params.get(name)) for name in _ADDRESS))
+        key = (model if isinstance(model, str) else id(model), *(str(judge.params.get(name)) for name in ADDRESS))
         with self._lock:
             if key not in self._limiters:
                 self._limiters[key] = self._of(judge.name).limiter(model)

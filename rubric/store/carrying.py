@@ -17,15 +17,15 @@ from typing import TypeVar
 
 from attrs import define, evolve, field, frozen
 
-from rubric.drivers.attempts import Gate, Settle, persist
+from rubric.drivers.attempts import Gate, Settle, persist, settle_nothing
 from rubric.drivers.carrying import Carry
 from rubric.errors import ModelError, StoreError
-from rubric.exchanges import Ask, Failure, Reply
+from rubric.exchanges import UNSENT, Ask, Failure, Reply
 from rubric.judges import Judge
 from rubric.store.clerks import Clerk
 from rubric.store.keys import key_of, request_of
 from rubric.store.ledgers import Busy, Doubtful, InDoubt, Kept, Wanted, Yours
-from rubric.store.outcomes import UNSENT, free, kind_of, never_left
+from rubric.store.outcomes import free, kind_of, never_left
 
 __all__ = ["Flight", "Keeping", "departing"]
 
@@ -83,7 +83,7 @@ def departing(gate: Gate | None) -> Gate:
 
     @asynccontextmanager
     async def passing(ask: Ask) -> AsyncIterator[Settle]:
-        inner: AbstractAsyncContextManager[Settle] = nullcontext(_ignore) if gate is None else gate(ask)
+        inner: AbstractAsyncContextManager[Settle] = nullcontext(settle_nothing) if gate is None else gate(ask)
         async with inner as settle:
             departure = _departure.get()
             if departure is None:
@@ -102,10 +102,6 @@ def departing(gate: Gate | None) -> Gate:
             yield both
 
     return passing
-
-
-def _ignore(_: Outcome | None) -> None:
-    """Settle nothing."""
 
 
 async def settled(future: Future[T]) -> T:

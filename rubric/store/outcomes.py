@@ -8,14 +8,11 @@ from functools import cache
 from attrs import evolve
 from cattrs import Converter
 
-from rubric.exchanges import Ask, Failure, FailureKind, Reply, Usage
+from rubric.exchanges import UNSENT, Ask, Failure, FailureKind, Reply, Usage
 from rubric.findings import Unjudged
 from rubric.grading.reading import read
 
-__all__ = ["UNSENT", "dump", "free", "kind_of", "load", "never_left"]
-
-UNSENT: frozenset[FailureKind] = frozenset({"budget", "in_doubt", "replay"})
-"""Failures of calls that were held back here; an attempt may have left before."""
+__all__ = ["dump", "free", "kind_of", "load", "never_left"]
 
 REASKED: frozenset[FailureKind] = frozenset({"unreadable", "truncated", "bad_response"})
 """What grading asks again, as another ask, as long as the judge has repairs left."""
