@@ -8,112 +8,26 @@ loops and other processes look again until the answer is there, or its sender is
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from concurrent.futures import Future
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext, suppress
-from contextvars import ContextVar
 from datetime import UTC, datetime
-from typing import TypeVar
 
 from attrs import define, evolve, field, frozen
 
-from rubric.drivers.attempts import Gate, Settle, persist, settle_nothing
+from rubric.drivers.attempts import persist
 from rubric.drivers.carrying import Carry
-from rubric.errors import ModelError, StoreError
 from rubric.exchanges import UNSENT, Ask, Failure, Reply
 from rubric.judges import Judge
-from rubric.store.clerks import Clerk
+from rubric.store.clerks import Clerk, settled
+from rubric.store.departures import Departure, carried
 from rubric.store.keys import key_of, request_of
 from rubric.store.ledgers import Busy, Doubtful, InDoubt, Kept, Wanted, Yours
 from rubric.store.outcomes import free, kind_of, never_left
 
-__all__ = ["Flight", "Keeping", "departing"]
+__all__ = ["Flight", "Keeping"]
 
-T = TypeVar("T")
 Outcome = Reply | Failure
 
 _FIRST_LOOK, _SLOWEST_LOOK = 0.02, 0.5
 """Seconds until one looks again for what somebody else has sent."""
-
-
-@define(eq=False)
-class Departure:
-    """Tells the store when a call leaves, as far as that is told apart from its being claimed."""
-
-    clerk: Clerk
-    call: int
-    told: bool
-    has_left: bool = False
-    is_over: bool = False
-    is_taken_over: bool = False
-
-    async def leave(self) -> None:
-        """Record that the call leaves; it may, once this has returned."""
-        if not self.told and not self.has_left:
-            may = await settled(self.clerk.write(lambda ledger: ledger.leave(self.call)))
-            if not may:
-                self.is_taken_over = True
-                raise ModelError(Failure("in_doubt", _TAKEN_OVER))
-        self.has_left = True
-
-    def settle(self, outcome: Outcome | None) -> None:
-        """Record that a request was turned away, so that it is not in doubt while it waits for the next attempt."""
-        if not self.told and isinstance(outcome, Failure) and not outcome.in_doubt:
-            self.clerk.owe(lambda ledger: ledger.stay(self.call))
-            self.has_left = False
-
-    def give_up(self) -> None:
-        """Record that nobody waits for the call any more; it is not awaited: who claims it next is behind this."""
-        if self.is_over:
-            return
-        self.is_over = True
-        has_left = self.has_left
-        with suppress(StoreError):  # it is closed, and what this session had sent is in doubt anyway
-            self.clerk.owe(lambda ledger: ledger.doubt(self.call) if has_left else ledger.drop(self.call))
-
-
-_TAKEN_OVER = "not sent: this process gave no sign for so long that another one has taken the call over"
-
-
-_departure: ContextVar[Departure | None] = ContextVar("departure", default=None)
-
-
-def departing(gate: Gate | None) -> Gate:
-    """Return a gate that records each departure, after *gate* has let it through."""
-
-    @asynccontextmanager
-    async def passing(ask: Ask) -> AsyncIterator[Settle]:
-        inner: AbstractAsyncContextManager[Settle] = nullcontext(settle_nothing) if gate is None else gate(ask)
-        async with inner as settle:
-            departure = _departure.get()
-            if departure is None:
-                yield settle
-                return
-            try:
-                await departure.leave()
-            except BaseException:
-                settle(None)  # so it stays here
-                raise
-
-            def both(outcome: Outcome | None) -> None:
-                departure.settle(outcome)
-                settle(outcome)
-
-            yield both
-
-    return passing
-
-
-async def settled(future: Future[T]) -> T:
-    """Return what the clerk did; a cancellation waits until it has been done."""
-    waiting = asyncio.wrap_future(future)
-    try:
-        return await asyncio.shield(waiting)
-    except asyncio.CancelledError:
-        await asyncio.wait([waiting])
-        if not waiting.cancelled():
-            waiting.exception()  # asked for, so that nobody logs that it was not
-        raise
 
 
 @define(eq=False)
@@ -240,7 +154,7 @@ class Keeping:
             raise
 
     async def _send(self, ask: Ask, departure: Departure) -> Outcome:
-        _departure.set(departure)  # in the context of a task that has nothing else to do
+        carried.set(departure)  # in the context of a task that has nothing else to do
         try:
             outcome = await self._sent(ask)
         except BaseException:

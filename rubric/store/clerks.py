@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
 import threading
 import time
@@ -19,7 +20,7 @@ from rubric.store.ledgers import Ledger
 from rubric.store.owners import BEAT
 from rubric.store.schema import as_store_error, written
 
-__all__ = ["Clerk"]
+__all__ = ["Clerk", "settled"]
 
 T = TypeVar("T")
 
@@ -202,3 +203,15 @@ def _settle(order: _Order[T], result: T) -> None:
 def _fail(order: _Order[Any], error: Exception) -> None:
     if not order.done.done():
         order.done.set_exception(error)
+
+
+async def settled(future: Future[T]) -> T:
+    """Return what the clerk did; a cancellation waits until it has been done."""
+    waiting = asyncio.wrap_future(future)
+    try:
+        return await asyncio.shield(waiting)
+    except asyncio.CancelledError:
+        await asyncio.wait([waiting])
+        if not waiting.cancelled():
+            waiting.exception()  # asked for, so that nobody logs that it was not
+        raise

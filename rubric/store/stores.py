@@ -11,8 +11,9 @@ from typing import Self, get_args
 from rubric.drivers.attempts import Gate
 from rubric.drivers.carrying import Carry
 from rubric.exchanges import Ask, Failure, Reply
-from rubric.store.carrying import Flight, Keeping, departing
+from rubric.store.carrying import Flight, Keeping
 from rubric.store.clerks import Clerk
+from rubric.store.departures import departing
 from rubric.store.ledgers import InDoubt, Ledger, Mode, Tally
 from rubric.store.schema import connect, connect_to_read, explained, written
 from rubric.validating import refuse
