@@ -40,7 +40,8 @@ def test_bars_are_ratios_within_a_round() -> None:
         "autorubric": [{"calls/s": 10.0}],
         "rubric, grades over HTTP": [{"calls/s": 49.0}],
     }
-    http, rate = calls.bars(runs)
+    http, rate = calls.bars(runs, 64)
+    assert not calls.bars(runs, 16)
     assert http.endswith("2.00 × bare aiohttp, at most 2.5: met")
     assert rate.endswith("4.9 × autorubric, at least 5: MISSED")
 
