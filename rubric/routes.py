@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-from types import TracebackType
-from typing import Self
 
 from attrs import frozen
 
@@ -41,14 +39,6 @@ class Route:
         """Close what was opened for it."""
         if self.own is not None:
             self.own.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 def route(

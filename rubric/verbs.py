@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterable, Iterable
+from contextlib import closing
 from typing import Any
 
 from rubric import loops
@@ -79,7 +80,7 @@ async def _result(
     steps = flow(Candidate.of(candidate), as_rubric(rubric), bench := as_bench(judge))
     if all(means is None for means in way.values()):
         return await run(steps)
-    with await asyncio.to_thread(route, **way, bench=bench) as opened:
+    with closing(await asyncio.to_thread(route, **way, bench=bench)) as opened:
         return await run(steps, carry=opened.carry)
 
 

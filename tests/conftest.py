@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, settings
 
 settings.register_profile(
     "ci",
-    max_examples=100,
+    max_examples=200,
     derandomize=True,
     deadline=None,
     print_blob=True,

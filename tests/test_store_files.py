@@ -10,6 +10,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -341,3 +342,24 @@ def test_verify_tells_each_row_that_is_not_as_it_was_written(file: Path, stateme
     spoil(file, statement)
     (problem,) = verify(file)
     assert str(problem).startswith(words)
+
+
+def test_a_file_that_is_being_made_is_seen_whole(tmp_path: Path) -> None:
+    """Many that open a new store at the same moment all get it: none takes it for another program's."""
+    failed: list[BaseException] = []
+
+    def open_together(file: Path, barrier: threading.Barrier) -> None:
+        barrier.wait()
+        try:
+            Store(file).close()
+        except StoreError as error:
+            failed.append(error)
+
+    for number in range(12):
+        barrier = threading.Barrier(6)
+        threads = [threading.Thread(target=open_together, args=(tmp_path / f"{number}.db", barrier)) for _ in range(6)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert failed == []

@@ -154,9 +154,7 @@ def _log_ahead(connection: sqlite3.Connection, deadline: float) -> None:
 
 def _check(connection: sqlite3.Connection, path: Path) -> bool:
     """Say whether this is a store; an empty file may become one, anything else is refused."""
-    (application,) = connection.execute("PRAGMA application_id").fetchone()
-    (version,) = connection.execute("PRAGMA user_version").fetchone()
-    (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    application, version, tables = _seen(connection)
     if not tables and not application:
         return False
     if application != APPLICATION:
@@ -165,6 +163,19 @@ def _check(connection: sqlite3.Connection, path: Path) -> bool:
         newer = "newer" if version > VERSION else "older"
         raise StoreError(f"{path}: its tables are of version {version}, of a {newer} rubric; this one knows {VERSION}")
     return True
+
+
+def _seen(connection: sqlite3.Connection) -> list[int]:
+    """Return what the file says it is, and how many tables it has, at one moment: another process may be making it."""
+    asked = ("PRAGMA application_id", "PRAGMA user_version", "SELECT count(*) FROM sqlite_master")
+    begun = not connection.in_transaction
+    if begun:
+        connection.execute("BEGIN")
+    try:
+        return [connection.execute(each).fetchone()[0] for each in asked]
+    finally:
+        if begun:
+            connection.execute("ROLLBACK")
 
 
 @contextmanager

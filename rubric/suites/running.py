@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from importlib.metadata import version
 from typing import Any
 
@@ -65,7 +66,7 @@ async def run_suite(
     bench = None if judge is None else as_judge(judge)
     making = None if target is None else as_target(target)
     asked = None if max_cost is None else Budget(cost=max_cost)
-    with route(concurrency=max(CONCURRENCY, concurrency), store=store, budget=asked, limits=limits) as way:
+    with closing(route(concurrency=max(CONCURRENCY, concurrency), store=store, budget=asked, limits=limits)) as way:
         run = Run(suite, bench, making, allow_scripts, way, asked, Budget(cost=max_cost))
         rows = await run.rows(await asyncio.to_thread(run.prospects), concurrency, on_row)
     warnings = tuple(clean(str(problem)) for problem in suite.warnings)
