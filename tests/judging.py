@@ -35,9 +35,9 @@ class Judging:
         form = _FORM.findall(prompt)[-1]
         nonce = _NONCE.search(form)
         criteria = self._asked(prompt, many='"verdicts"' in form)
-        entries = [self._entry(id_, value, _KEYS.findall(form)) for id_, value in criteria]
-        reply = {"verdicts": entries} if '"verdicts"' in form else entries[0]
-        return json.dumps({"nonce": nonce[1]} | reply if nonce else reply)
+        seal = {"nonce": nonce[1]} if nonce else {}
+        entries = [self._entry(id_, value, _KEYS.findall(form)) | seal for id_, value in criteria]
+        return json.dumps({"verdicts": entries} if '"verdicts"' in form else entries[0])
 
     def _asked(self, prompt: str, *, many: bool) -> list[tuple[str, Any]]:
         """Return the id and the verdict of each criterion that the end of *prompt* asks about."""

@@ -27,12 +27,12 @@ def schema_of(**properties: Any) -> FrozenMap:
     )
 
 
-VERDICT = schema_of(nonce={"type": "string"}, reason={"type": "string"}, verdict={"type": "boolean"})
+VERDICT = schema_of(reason={"type": "string"}, verdict={"type": "boolean"}, nonce={"type": "string"})
 
 
 def ask_of(judge: Judge, *criteria: Criterion, shared: str = "shared", **changes: Any) -> Ask:
     """Return an ask of *judge* about *criteria*, "Is polite" if there are none."""
-    tail = f'Criterion. Answer with {{"nonce": "{NONCE}", "reason": ..., "verdict": ...}}'
+    tail = f'Criterion. Answer with {{"reason": ..., "verdict": ..., "nonce": "{NONCE}"}}'
     given: dict[str, Any] = {
         "messages": (Outgoing("system", ("You judge.",)), Outgoing("user", (shared, tail))),
         "schema": VERDICT,

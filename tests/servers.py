@@ -234,7 +234,7 @@ def nonce_of(body: dict[str, Any]) -> str:
 def say_yes(body: dict[str, Any]) -> str:
     """Answer yes, with the nonce that was asked for."""
     nonce = nonce_of(body)
-    return json.dumps({**({"nonce": nonce} if nonce else {}), "reason": "It does.", "verdict": True})
+    return json.dumps({"reason": "It does.", "verdict": True, **({"nonce": nonce} if nonce else {})})
 
 
 class Server:

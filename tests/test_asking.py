@@ -322,9 +322,9 @@ def _objects(schema: Any) -> list[dict[str, Any]]:
 @pytest.mark.parametrize(
     ("reasoning", "keys"),
     [
-        ("before", ["nonce", "reason", "verdict"]),
-        ("after", ["nonce", "verdict", "reason"]),
-        ("none", ["nonce", "verdict"]),
+        ("before", ["reason", "verdict", "nonce"]),
+        ("after", ["verdict", "reason", "nonce"]),
+        ("none", ["verdict", "nonce"]),
     ],
 )
 def test_the_reason_stands_where_the_judge_wants_it(reasoning: Any, keys: list[str]) -> None:

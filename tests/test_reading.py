@@ -468,7 +468,7 @@ def test_ids_that_are_numbers_as_text() -> None:
 def test_fences_and_empty_content_in_the_way_of_other_libraries() -> None:
     """A fenced verdict is not lost to its fence, and content that is None is a bad response and not an unknown one."""
     ask = ask_for(judge=SEALED)
-    assert verdict_of(ask, f'```json\n{{"nonce": "{ask.nonce}", "verdict": true}}\n```') is True
+    assert verdict_of(ask, f'```json\n{{"verdict": true, "nonce": "{ask.nonce}"}}\n```') is True
     finding = read_one(ask, Reply(None))
     assert isinstance(finding, Unjudged)
     assert finding.failure.kind == "bad_response"

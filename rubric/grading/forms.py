@@ -54,7 +54,8 @@ class Form:
         reason = ["reason"] if self.reasoning != "none" else []
         value = [*(["evidence"] if self.quoted else []), self.key, *(["pass"] if self.flagged else [])]
         body = [*value, *reason] if self.reasoning == "after" else [*reason, *value]
-        return [*(["id"] if self.many else []), *body]
+        # The nonce comes last: a judge that repeats the candidate unescaped ends its object early, before the nonce.
+        return [*(["id"] if self.many else []), *body, *(["nonce"] if self.sealed else [])]
 
     def words(self, nonce: str) -> str:
         """Return the reply form in words, with the *nonce* to copy."""
@@ -65,17 +66,16 @@ class Form:
             "evidence": '["<exact words>", ...]',
             self.key: value,
             "pass": "<true if it passes all in all, else false>",
+            "nonce": f'"{nonce}"',
         }
-        verdict = ", ".join(f'"{key}": {hints[key]}' for key in self.keys())
-        head = f'"nonce": "{nonce}", ' if nonce else ""
+        verdict = ", ".join(f'"{key}": {hints[key]}' for key in self.keys() if nonce or key != "nonce")
         inner = f'"verdicts": [{{{verdict}}}, ...]' if self.many else verdict
         each = " One verdict for each criterion." if self.many else ""
-        return f"Answer with one JSON object: {{{head}{inner}}}{each}"
+        return f"Answer with one JSON object: {{{inner}}}{each}"
 
     def schema(self) -> FrozenMap:
         """Return the JSON Schema of the reply, in the form that vendors call strict: every key required, no other."""
-        kind = {"nullable": self.nullable, "sealed": self.sealed, "many": self.many}
-        return _schema(tuple(self.keys()), self.key, self.type, **kind)
+        return _schema(tuple(self.keys()), self.key, self.type, nullable=self.nullable, many=self.many)
 
 
 _KEYS = {
@@ -87,7 +87,7 @@ _KEYS = {
 
 
 @lru_cache(maxsize=256)
-def _schema(keys: tuple[str, ...], key: str, kind: str, *, nullable: bool, sealed: bool, many: bool) -> FrozenMap:
+def _schema(keys: tuple[str, ...], key: str, kind: str, *, nullable: bool, many: bool) -> FrozenMap:
     types = ["boolean", "number", "string"] if kind == "any" else [kind]
     types = [*types, "null"] if nullable else types
     known: dict[str, Any] = {
@@ -95,11 +95,11 @@ def _schema(keys: tuple[str, ...], key: str, kind: str, *, nullable: bool, seale
         "reason": {"type": "string"},
         "evidence": {"type": "array", "items": {"type": "string"}},
         "pass": {"type": "boolean"},
+        "nonce": {"type": "string"},
         key: {"type": types if len(types) > 1 else types[0]},
     }
     verdict = _strict({name: known[name] for name in keys})
-    properties = {"verdicts": {"type": "array", "items": verdict}} if many else verdict["properties"]
-    return FrozenMap(_strict({"nonce": {"type": "string"}, **properties} if sealed else properties))
+    return FrozenMap(_strict({"verdicts": {"type": "array", "items": verdict}}) if many else verdict)
 
 
 def _strict(properties: dict[str, Any]) -> dict[str, Any]:

@@ -1,8 +1,9 @@
 """
-Finds the JSON objects in a text.
+JSON objects in a text: where they are, and how surely they can be read.
 
-Only outermost objects count: what stands within another object, whole or broken, is no answer. The punctuation of a
-broken object is repaired; where a repair would have to guess a key or a value, the object is refused.
+Only outermost objects count: what lies within another object, whole or broken, is no answer. Strict JSON is read as the
+standard has it. Near-JSON (single quotes, Python's constants, trailing commas) is read by its tokens, without a guess.
+Anything else is left to json-repair, which guesses; where it would have to guess a key or a value, the object is refused.
 """
 
 from __future__ import annotations
@@ -10,7 +11,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import Any, Literal
+
+from attrs import frozen
 
 _MOST_OBJECTS = 1_000
 _MOST_KEYS = 200
@@ -24,37 +27,79 @@ _OPENING = re.compile(r"""\{\s*(?:"(?:[^"\\]|\\.)*+"|'(?:[^'\\]|\\.)*+'|[“‘]
 _MARKS = re.compile(r'"(?:[^"\\]|\\.)*+"|[{}"]', re.DOTALL)
 _PYTHON_MARKS = re.compile(r""""(?:[^"\\]|\\.)*+"|'(?:[^'\\]|\\.)*+'|[{}"']""", re.DOTALL)
 
-Found = tuple[Mapping[str, Any], str]
-"""An object, and its source text."""
-
 
 class Ambiguous(Exception):  # noqa: N818 - it says what is wrong, it is caught at once
     """An object that was asked for and says more than one thing: a key twice, a guess, a cut end."""
 
 
-def find_objects(text: str, accept: Callable[[Mapping[str, Any], str], bool]) -> list[Found]:
+@frozen
+class Piece:
     """
-    Return the outermost objects in *text* that *accept* takes, in order.
+    An outermost object of a text.
+
+    Args:
+        start: Where it begins.
+        end: Where it ends; None if it has no end and hides all that follows.
+        source: Its text.
+        value: What it says; None if it cannot be read.
+        reading: How it was read: as strict JSON, by the tokens of near-JSON, or by json-repair's guess.
+    """
+
+    start: int
+    end: int | None
+    source: str
+    value: Mapping[str, Any] | None
+    reading: Literal["json", "tokens", "repair"] = "json"
+
+
+def pieces(text: str) -> list[Piece]:
+    """
+    Return the outermost objects of *text*, in order.
+
+    Raises:
+        Ambiguous: There are more than a thousand.
+    """
+    if (whole := _whole(text)) is not None:
+        return [Piece(0, len(text), text, whole)]
+    found: list[Piece] = []
+    repairs = 0
+    for start, end in _spans(text):
+        if len(found) == _MOST_OBJECTS:
+            raise Ambiguous(f"expected one JSON object, got more than {_MOST_OBJECTS}")
+        piece = _piece(text[start:end], start, end, repair=repairs < _MOST_REPAIRS)
+        repairs += piece.reading == "repair"
+        found.append(piece)
+    return found
+
+
+def find_objects(
+    text: str, accept: Callable[[Mapping[str, Any], str], bool]
+) -> list[tuple[Mapping[str, Any], str]]:
+    """
+    Return the outermost objects in *text* that *accept* takes, in order, each with its source.
 
     Raises:
         Ambiguous: *accept* takes an object with a key twice, with a value that is a guess, or without an end.
     """
-    if (whole := _whole(text)) is not None:
-        return [(whole, text)] if accept(whole, text) else []
-    found: list[Found] = []
-    repairs = 0
-    for count, (start, end) in enumerate(_pieces(text)):
-        if count == _MOST_OBJECTS:
-            raise Ambiguous(f"expected one JSON object, got more than {_MOST_OBJECTS}")
-        piece = text[start:end]
-        value = strict = _strict(piece)
-        if strict is None and repairs < _MOST_REPAIRS:
-            repairs += 1
-            value = _repaired(piece)
-        if value is not None and _is_shallow(value) and accept(value, piece):
-            _check(value, piece, whole=end is not None, repaired=strict is None)
-            found.append((value, piece))
-    return found
+    found = [piece for piece in pieces(text) if piece.value is not None and accept(piece.value, piece.source)]
+    return [(checked(piece), piece.source) for piece in found]
+
+
+def checked(piece: Piece) -> Mapping[str, Any]:
+    """
+    Return what *piece* says, if it says one thing.
+
+    Raises:
+        Ambiguous: It has a key twice, a value that is a guess, or no end.
+    """
+    value = piece.value or {}
+    if piece.end is None:
+        raise Ambiguous("expected a whole JSON object, got one that is cut")
+    if any(isinstance(part, _Doubled) for part in objects_in(value)):
+        raise Ambiguous("expected each key once, got one of them twice in one JSON object")
+    if piece.reading == "repair" and not _is_faithful(piece.source, value):
+        raise Ambiguous("expected JSON, got something near it that can be read in more than one way")
+    return value
 
 
 def _whole(text: str) -> Mapping[str, Any] | None:
@@ -67,13 +112,13 @@ def _whole(text: str) -> Mapping[str, Any] | None:
 
 def object_spans(text: str) -> list[tuple[int, int]]:
     """Return where the outermost objects of *text* start and end."""
-    return [(start, end) for start, end in _pieces(text) if end is not None]
+    return [(start, end) for start, end in _spans(text) if end is not None]
 
 
 # -- where ---------------------------------------------------------------------------------------------
 
 
-def _pieces(text: str) -> Iterator[tuple[int, int | None]]:
+def _spans(text: str) -> Iterator[tuple[int, int | None]]:
     """Yield the start and end of each outermost object; one without an end hides all that follows."""
     at: int | None = 0
     python = True
@@ -99,6 +144,16 @@ def _end(text: str, start: int, marks: re.Pattern[str]) -> int | None:
 
 
 # -- what ----------------------------------------------------------------------------------------------
+
+
+def _piece(source: str, start: int, end: int | None, *, repair: bool) -> Piece:
+    value: dict[str, Any] | None
+    reading: Literal["json", "tokens", "repair"] = "json"
+    if (value := _strict(source)) is None and (value := _by_tokens(source)) is not None:
+        reading = "tokens"
+    elif value is None and repair:
+        value, reading = _repaired(source), "repair"
+    return Piece(start, end, source, value if value is None or _is_shallow(value) else None, reading)
 
 
 class _Doubled(dict[str, Any]):
@@ -131,20 +186,55 @@ def _is_shallow(value: object, levels: int = _DEEPEST) -> bool:
     return levels > 0 and all(_is_shallow(item, levels - 1) for item in inner)
 
 
-def _check(value: Mapping[str, Any], piece: str, *, whole: bool, repaired: bool) -> None:
-    if not whole:
-        raise Ambiguous("expected a whole JSON object, got one that is cut")
-    if any(isinstance(part, _Doubled) for part in _objects_in(value)):
-        raise Ambiguous("expected each key once, got one of them twice in one JSON object")
-    if repaired and not _is_faithful(piece, value):
-        raise Ambiguous("expected JSON, got something near it that can be read in more than one way")
-
-
-def _objects_in(value: object) -> Iterator[Mapping[str, Any]]:
+def objects_in(value: object) -> Iterator[Mapping[str, Any]]:
+    """Yield all objects of *value*: itself, if it is one, and those within."""
     if isinstance(value, dict):
         yield value
     for item in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
-        yield from _objects_in(item)
+        yield from objects_in(item)
+
+
+# -- near-JSON ------------------------------------------------------------------------------------------
+
+_TOKEN = re.compile(
+    r"""(?P<double>"(?:[^"\\]|\\.)*+") | (?P<single>'(?:[^'\\]|\\.)*+') | (?P<comma>,(?=\s*[}\]]))
+    | (?P<other>[{}\[\]:,] | -?\d+(?:\.\d+)?(?:[eE][-+]?\d+)? | \s+) | (?P<word>\w+)""",
+    re.VERBOSE | re.DOTALL | re.ASCII,
+)
+_CONSTANTS = {"True": "true", "False": "false", "None": "null", "true": "true", "false": "false", "null": "null"}
+_QUOTES_WITHIN = re.compile(r"""\\'|\\.|\"""", re.DOTALL)
+
+
+def _by_tokens(source: str) -> dict[str, Any] | None:
+    """
+    Return *source* as JSON with single quotes, Python's constants or trailing commas; None if it has anything else.
+
+    Comments, triple quotes and texts side by side are left out on purpose: with them, a quoted candidate could hide
+    what the judge wrote after it.
+    """
+    made: list[str] = []
+    at = 0
+    while at < len(source):
+        token = _TOKEN.match(source, at)
+        if token is None:
+            return None
+        at = token.end()
+        match token.lastgroup:
+            case "single":
+                made.append(f'"{_QUOTES_WITHIN.sub(_double_quoted, token[0][1:-1])}"')
+            case "comma":
+                pass
+            case "word" if token[0] in _CONSTANTS:
+                made.append(_CONSTANTS[token[0]])
+            case "word":
+                return None
+            case _:
+                made.append(token[0])
+    return _strict("".join(made))
+
+
+def _double_quoted(match: re.Match[str]) -> str:
+    return {"\\'": "'", '"': '\\"'}.get(match[0], match[0])
 
 
 # -- repairs -------------------------------------------------------------------------------------------
@@ -165,7 +255,7 @@ def _repaired(piece: str) -> dict[str, Any] | None:
 
 def _is_faithful(piece: str, value: Mapping[str, Any]) -> bool:
     """Say whether each key stands in *piece* as often as in *value*, and each plain value there in full."""
-    given = [(str(key), item) for part in _objects_in(value) for key, item in part.items()]
+    given = [(str(key), item) for part in objects_in(value) for key, item in part.items()]
     items: dict[str, list[object]] = {key: [] for key, _ in given}
     for key, item in given:
         items[key].append(item)

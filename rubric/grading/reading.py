@@ -38,6 +38,7 @@ from rubric.exchanges import Ask, Failure, FailureKind, Reply
 from rubric.findings import Abstained, Evidence, Finding, Scored, Unjudged
 from rubric.grading.objects import Ambiguous, find_objects, object_spans
 from rubric.grading.quoting import quote, stands_in
+from rubric.grading.sealing import LISTS, after_first_thought, sealed_list, sealed_object
 from rubric.showing import shorten
 
 LONGEST_REPLY = 200_000
@@ -73,7 +74,7 @@ def read(ask: Ask, reply: Reply | Failure) -> tuple[Finding, ...]:
     if text is None:
         return _unjudged_all(ask, _failure(ask, "truncated", "the reply ends while still thinking"), said)
     try:
-        return _read_many(ask, text) if ask.many else (_read_one(ask, text),)
+        return _read_many(ask, said, text) if ask.many else (_read_one(ask, said, text),)
     except Unreadable as why:
         return _unjudged_all(ask, _failure(ask, "unreadable", str(why)), text)
 
@@ -100,6 +101,8 @@ _THINKING = re.compile(r"<(/?)think(?:ing)?>", re.IGNORECASE)
 
 def _after_thinking(text: str) -> str | None:
     """Return what follows the last thinking in *text*, tags in JSON apart; None if that thinking does not end."""
+    # A thought with which the reply begins goes first: half an object in it would hide the tag at its end.
+    text = after_first_thought(text)
     tags = list(_THINKING.finditer(text)) if "<" in text else []
     spans = iter(object_spans(text)) if tags else iter(())
     start, end = next(spans, (len(text), len(text)))
@@ -138,32 +141,46 @@ def reach(answer: Answer) -> tuple[float, float]:
 # -- which object --------------------------------------------------------------------------------------
 
 
-def _objects(ask: Ask, text: str, wanted: Sequence[str]) -> list[Mapping[str, Any]]:
-    """Return the objects of *text* that may be the answer, in order."""
+def _objects(ask: Ask, said: str, text: str, wanted: Sequence[str]) -> list[Mapping[str, Any]]:
+    """Return the objects of *text* that may be the answer, in order; *said*: the whole reply."""
 
     def accept(value: Mapping[str, Any], raw: str) -> bool:
-        if value.keys().isdisjoint(wanted):
-            return False
-        return value.get("nonce") == ask.nonce if ask.nonce else not _is_echo(raw, ask)
+        return not value.keys().isdisjoint(wanted) and not _is_echo(raw, ask)
 
     try:
-        found = find_objects(text, accept)
+        if ask.nonce:
+            return sealed_object(said, text, nonce=ask.nonce, asked=frozenset(wanted))
+        return [value for value, _ in find_objects(text, accept)]
     except Ambiguous as why:
         raise Unreadable(str(why)) from None
+
+
+def _lists(ask: Ask, said: str, text: str) -> list[Any]:
+    """Return the lists of verdicts of *text*, in order."""
+    if not ask.nonce:
+        return [o.get("verdicts", o.get("checks")) for o in _objects(ask, said, text, LISTS)]
+    asked = frozenset(key for criterion in ask.criteria for key in _keys(criterion.answer))
+    try:
+        return list(sealed_list(said, text, nonce=ask.nonce, asked=asked, ids=[c.id for c in ask.criteria]))
+    except Ambiguous as why:
+        raise Unreadable(str(why)) from None
+
+
+def _refuse_none(ask: Ask, found: Sequence[object]) -> None:
     if not found:
         mark = ' and the "nonce" of this request' if ask.nonce else ", other than one copied from the candidate"
         raise Unreadable(f"it holds no JSON object with the keys that were asked for{mark}")
-    return [value for value, _ in found]
 
 
 def _is_echo(raw: str, ask: Ask) -> bool:
     return any("{" in text and stands_in(raw, text) for text in (ask.candidate, ask.run))
 
 
-def _read_one(ask: Ask, text: str) -> Finding:
+def _read_one(ask: Ask, said: str, text: str) -> Finding:
     criterion = ask.criteria[0]
-    findings = [_finding(ask, criterion, o) for o in _objects(ask, text, _keys(criterion.answer))]
-    return _agreed(findings)
+    found = _objects(ask, said, text, _keys(criterion.answer))
+    _refuse_none(ask, found)
+    return _agreed([_finding(ask, criterion, o) for o in found])
 
 
 def _agreed(findings: Sequence[Finding]) -> Finding:
@@ -177,8 +194,9 @@ def _said(finding: Finding) -> object:
     return (finding.score, finding.value, finding.flag) if isinstance(finding, Scored) else type(finding)
 
 
-def _read_many(ask: Ask, text: str) -> tuple[Finding, ...]:
-    lists = [o.get("verdicts", o.get("checks")) for o in _objects(ask, text, ("verdicts", "checks"))]
+def _read_many(ask: Ask, said: str, text: str) -> tuple[Finding, ...]:
+    lists = _lists(ask, said, text)
+    _refuse_none(ask, lists)
     if not all(isinstance(entries, list) for entries in lists):
         raise Unreadable('it holds no list of "verdicts"')
     if any(entries != lists[0] for entries in lists):

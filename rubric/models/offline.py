@@ -50,7 +50,7 @@ class OfflineModel:
     async def answer(self, ask: Ask, /) -> Reply:
         """Return the JSON that the ask's schema describes."""
         verdicts = [_verdict(criterion, ask) for criterion in ask.criteria]
-        body: dict[str, Any] = {"nonce": ask.nonce, **({"verdicts": verdicts} if ask.many else verdicts[0])}
+        body: dict[str, Any] = {"verdicts": verdicts} if ask.many else verdicts[0]
         return Reply(json.dumps(_fitted(body, ask.schema), ensure_ascii=False), usage=Usage(calls=1, cost=0.0))
 
 
@@ -70,6 +70,7 @@ def _verdict(criterion: Criterion, ask: Ask) -> dict[str, Any]:
         "score": value,
         "choice": value,
         "pass": share >= _HALF,
+        "nonce": ask.nonce,
     }
 
 

@@ -97,7 +97,7 @@ def _text(ask: Ask, line: Line) -> str:
     if isinstance(line, str):
         return line
     if isinstance(line, Mapping):
-        return json.dumps({"nonce": ask.nonce, **line} if ask.nonce else dict(line))
+        return json.dumps(_sealed(ask, line))
     return reply_to(ask, line)
 
 
@@ -106,7 +106,16 @@ def reply_to(ask: Ask, *lines: Line) -> str:
     verdicts = [line if isinstance(line, Says) else Says(line) for line in lines]  # type: ignore[arg-type]  # raw lines have been sent
     entries = [_entry(ask, index, said) for index, said in enumerate(verdicts)]
     body: dict[str, Any] = {"verdicts": entries} if ask.many else entries[0]
-    return json.dumps({"nonce": ask.nonce, **body} if ask.nonce else body, ensure_ascii=False)
+    return json.dumps(body, ensure_ascii=False)
+
+
+def _sealed(ask: Ask, line: Mapping[str, Any]) -> dict[str, Any]:
+    """Return *line* with the ask's nonce at the end of each verdict, where it names none itself."""
+    if not ask.nonce or "nonce" in line:
+        return dict(line)
+    if isinstance(line.get("verdicts"), list):
+        return {**line, "verdicts": [_sealed(ask, e) if isinstance(e, Mapping) else e for e in line["verdicts"]]}
+    return {**line, "nonce": ask.nonce}
 
 
 def _entry(ask: Ask, index: int, said: Says) -> dict[str, Any]:
@@ -117,5 +126,6 @@ def _entry(ask: Ask, index: int, said: Says) -> dict[str, Any]:
         "reason": said.reason,
         "evidence": list(said.evidence),
         "pass": said.value is not False if said.flag is None else said.flag,
+        "nonce": ask.nonce,
     }
-    return {key: known.get(key, said.value) for key in keys if key != "nonce"}
+    return {key: known.get(key, said.value) for key in keys}

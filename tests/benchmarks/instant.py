@@ -95,10 +95,10 @@ def verdict(request: bytes) -> str:
     nonces = _NONCE.findall(request)
     if b'\\"verdicts\\"' in request:
         ids = dict.fromkeys(found.decode() for found in _IDS.findall(request))
-        verdicts = [{"id": id_, "reason": _WHY, "verdict": True} for id_ in ids]
-        return json.dumps({"nonce": nonces[-1].decode() if nonces else "", "verdicts": verdicts})
+        nonce = nonces[-1].decode() if nonces else ""
+        return json.dumps({"verdicts": [{"id": id_, "reason": _WHY, "verdict": True, "nonce": nonce} for id_ in ids]})
     if nonces:
-        return json.dumps({"nonce": nonces[-1].decode(), "reason": _WHY, "verdict": True})
+        return json.dumps({"reason": _WHY, "verdict": True, "nonce": nonces[-1].decode()})
     return json.dumps({"reasoning": _WHY, "reason": _WHY, "score": True, "verdict": True})
 
 

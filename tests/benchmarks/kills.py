@@ -97,7 +97,7 @@ def _answer(request: dict[str, Any]) -> bytes:
     chance = hashlib.sha256(prompt.encode()).digest()[0]
     value: object = chance / 255 if "warm" in prompt else chance % 2 == 0
     key = "score" if "warm" in prompt else "verdict"
-    text = json.dumps({"nonce": nonce_of(request), "reason": f"because of {chance}", key: value})
+    text = json.dumps({"reason": f"because of {chance}", key: value, "nonce": nonce_of(request)})
     message = {"role": "assistant", "content": text}
     usage = {"prompt_tokens": len(prompt) // 4, "completion_tokens": len(text) // 4, "total_tokens": 0}
     choices = [{"index": 0, "message": message, "finish_reason": "stop"}]

@@ -138,7 +138,7 @@ def lie(question: Question) -> bool | float:
 def sealed(request: dict[str, Any], verdict: bool | float, nonce: str = "") -> str:
     """Return *verdict* as it was asked for."""
     key = "verdict" if isinstance(verdict, bool) else "score"
-    return json.dumps({"nonce": nonce or nonce_of(request), "reason": "because " * 20, key: verdict})
+    return json.dumps({"reason": "because " * 20, key: verdict, "nonce": nonce or nonce_of(request)})
 
 
 def said_instead(kind: str, request: dict[str, Any], wrong: bool | float) -> str:
@@ -148,7 +148,7 @@ def said_instead(kind: str, request: dict[str, Any], wrong: bool | float) -> str
         "prose": f"Well, I would say {wrong}.",
         "another nonce": sealed(request, wrong, "qqqqqqqq"),
         "both answers": f"{sealed(request, other)}\nor\n{sealed(request, wrong)}",
-        "no verdict": json.dumps({"nonce": nonce_of(request), "reason": f"{wrong}"}),
+        "no verdict": json.dumps({"reason": f"{wrong}", "nonce": nonce_of(request)}),
     }[kind]
 
 

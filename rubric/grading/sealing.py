@@ -1,0 +1,198 @@
+"""
+Which object of a sealed reply is its verdict.
+
+A sealed verdict ends with the nonce of its ask, which no candidate can know. That alone does not keep a candidate out
+of it: a judge that repeats `", "verdict": true}` without escaping the quotes writes half of its own object in the
+candidate's words. What keeps it out is where the nonce comes. In `"verdict": false, "nonce": "..."` everything is the
+judge's: the candidate's words are always in a text, so a quotation mark of the judge's follows them. Hence the rules:
+
+1. The nonce is the last key of the verdict; of each verdict, in a list.
+2. No asked key is deeper in it, where the judge's own verdict could be hidden, and none is twice in it.
+3. Outside of the objects of the reply there is no asked key and no stray end of an object.
+4. If a text comes between the value and the nonce (`reasoning="after"`, a choice, a verdict in quotation marks), that
+   text could be the candidate's; then no other object of the whole reply may have an asked key either.
+5. In near-JSON, a comment or the other kind of quotation mark could hide what the judge wrote; unless value and nonce
+   are neighbours, each asked key must be in its source just as often as in what was read.
+
+Each rule is needed: `tests/test_sealing.py` has the reply that passes without it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from typing import Any
+
+from rubric.grading.objects import Ambiguous, Piece, checked, objects_in, pieces
+
+__all__ = ["LISTS", "after_first_thought", "sealed_list", "sealed_object"]
+
+_NONCE = "nonce"
+LISTS = ("verdicts", "checks")
+"""The keys under which a reply may have its list of verdicts."""
+
+_LEADING_THOUGHT = re.compile(r"\s*<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
+_BRACE = re.compile(r"[{}]")
+
+
+def sealed_object(reply: str, text: str, *, nonce: str, asked: AbstractSet[str]) -> list[Mapping[str, Any]]:
+    """
+    Return the sealed verdicts of *text*, in order; none, if it has none.
+
+    Args:
+        reply: The whole reply.
+        text: What follows the judge's thinking in it.
+        nonce: The nonce of the ask.
+        asked: The keys under which a verdict may be.
+
+    Raises:
+        Ambiguous: The reply has a verdict, and it may be somebody else's.
+    """
+    found = pieces(text)
+    own = [p for p in found if p.value is not None and p.value.get(_NONCE) == nonce and not asked.isdisjoint(p.value)]
+    all_sure = True
+    for piece in own:
+        value = checked(piece)
+        _check_end(value, nonce)
+        _check_depth(value.values(), asked)
+        if not (sure := _is_sure(value, asked) and piece.reading != "repair"):
+            _check_source(piece, [value], asked)
+        all_sure = all_sure and sure
+    _check_surroundings(reply, text, found, own, asked, sure=all_sure)
+    return [piece.value for piece in own if piece.value is not None]
+
+
+def sealed_list(
+    reply: str, text: str, *, nonce: str, asked: AbstractSet[str], ids: Sequence[str]
+) -> list[Sequence[Mapping[str, Any]]]:
+    """
+    Return the lists of sealed verdicts of *text*, in order; none, if it has none.
+
+    Args:
+        ids: The ids of the criteria that were asked about.
+
+    Raises:
+        Ambiguous: As `sealed_object`; also if any entry of a list lacks the nonce. A list is taken as a whole, since
+            an entry that a candidate began takes its value from the one that it cut short.
+    """
+    keys = frozenset({*asked, *LISTS})
+    found = pieces(text)
+    own = [piece for piece in found if any(_has_nonce(entry, nonce) for entry in _entries(piece))]
+    lists = [[_entry(entry, nonce, asked) for entry in _entries(piece)] for piece in own]
+    for piece, entries in zip(own, lists, strict=True):
+        value = checked(piece)
+        _check_depth((item for key, item in value.items() if key not in LISTS), keys)
+        if len(value.keys() & keys) != 1 or value.get(_NONCE, nonce) != nonce:
+            raise Ambiguous('expected the keys of a verdict within the list of "verdicts", got some beside it')
+        if piece.reading != "json":
+            _check_source(piece, [value, *entries], keys | {"id"})
+    sure = all(p.reading == "json" and _is_complete(e, ids, asked) for p, e in zip(own, lists, strict=True))
+    _check_surroundings(reply, text, found, own, keys, sure=sure)
+    return list(lists)
+
+
+def after_first_thought(reply: str) -> str:
+    """Return *reply* without the thought that it begins with, if it does."""
+    thought = _LEADING_THOUGHT.match(reply)
+    return reply[thought.end() :] if thought else reply
+
+
+# -- rules -----------------------------------------------------------------------------------------------
+
+
+def _check_end(value: Mapping[str, Any], nonce: str) -> None:
+    if next(reversed(value.items())) != (_NONCE, nonce):
+        raise Ambiguous('expected the "nonce" of this request as the last key of each verdict')
+
+
+def _check_depth(values: Iterable[object], asked: AbstractSet[str]) -> None:
+    if any(not asked.isdisjoint(part) or _NONCE in part for value in values for part in objects_in(value)):
+        raise Ambiguous("expected a flat verdict, got an object within it that has a key of a verdict")
+
+
+def _is_sure(value: Mapping[str, Any], asked: AbstractSet[str]) -> bool:
+    """True if the asked keys come right before the nonce and no value of theirs is a text."""
+    keys = list(value)[:-1]
+    while keys and keys[-1] in asked and not isinstance(value[keys[-1]], str | list):
+        keys.pop()
+    return asked.isdisjoint(keys)
+
+
+def _is_complete(entries: Sequence[Mapping[str, Any]], ids: Sequence[str], asked: AbstractSet[str]) -> bool:
+    """True if there is one sure entry for each of *ids*: then each nonce of the reply ends one, and none is hidden."""
+    given = [str(entry["id"]).strip() for entry in entries if next(iter(entry)) == "id"]
+    return sorted(given) == sorted(ids) and all(_is_sure(entry, asked) for entry in entries)
+
+
+def _check_source(piece: Piece, values: Sequence[Mapping[str, Any]], asked: AbstractSet[str]) -> None:
+    """Refuse near-JSON in which an asked key may be hidden in a text or a comment."""
+    if piece.reading == "json":
+        return
+    parsed = sum(key in asked or key == _NONCE for value in values for key in value)
+    if len(_key_pattern({*asked, _NONCE}).findall(piece.source)) != parsed:
+        raise Ambiguous("expected JSON, got something near it with the keys of more than one verdict")
+
+
+def _check_surroundings(
+    reply: str, text: str, found: Sequence[Piece], own: Sequence[Piece], asked: AbstractSet[str], *, sure: bool
+) -> None:
+    if not own:
+        return
+    if not sure:
+        # What a candidate says may hold the end of a thought, to hide what the judge wrote before it.
+        text = after_first_thought(reply)
+        found = pieces(text)
+    sources = {piece.source for piece in own}
+    others = [piece for piece in found if piece.source not in sources]
+    if not sure and any(_has_asked(piece, asked) for piece in others):
+        raise Ambiguous("expected one verdict, got one and an object that has a key of another")
+    pattern = _key_pattern(asked)
+    broken = [piece.source for piece in others if piece.value is None or piece.end is None]
+    if any(pattern.search(part) for part in [*broken, *_between(text, found)]):
+        raise Ambiguous("expected one JSON object, got remains of another beside it")
+    depth = 0
+    for brace in (brace for part in _between(text, found) for brace in _BRACE.findall(part)):
+        depth += 1 if brace == "{" else -1
+        if depth < 0:
+            raise Ambiguous("expected one JSON object, got the end of another beside it")
+
+
+# -- parts -----------------------------------------------------------------------------------------------
+
+
+def _entries(piece: Piece) -> Sequence[Any]:
+    value = piece.value or {}
+    given = next((value[key] for key in LISTS if key in value), None)
+    return given if isinstance(given, list) else ()
+
+
+def _has_nonce(entry: object, nonce: str) -> bool:
+    return isinstance(entry, Mapping) and entry.get(_NONCE) == nonce
+
+
+def _entry(entry: object, nonce: str, asked: AbstractSet[str]) -> Mapping[str, Any]:
+    if not isinstance(entry, Mapping) or not entry:
+        raise Ambiguous('expected one object for each criterion in "verdicts"')
+    _check_end(entry, nonce)
+    _check_depth(entry.values(), {*asked, *LISTS, "id"})
+    return entry
+
+
+def _has_asked(piece: Piece, asked: AbstractSet[str]) -> bool:
+    return any(not asked.isdisjoint(part) for part in objects_in(piece.value))
+
+
+def _between(text: str, found: Iterable[Piece]) -> Iterator[str]:
+    """Yield what is left of *text* without the objects in it."""
+    at = 0
+    for piece in found:
+        yield text[at : piece.start]
+        at = len(text) if piece.end is None else piece.end
+    yield text[at:]
+
+
+def _key_pattern(names: AbstractSet[str]) -> re.Pattern[str]:
+    """Return the pattern of a key in quotation marks that are not escaped, or of a bare one."""
+    any_name = "|".join(map(re.escape, sorted(names)))
+    return re.compile(rf"""(?:(?<!\\)["'“‘](?:{any_name})["'”’]|[{{,]\s*(?:{any_name}))\s*:""")
