@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Literal, Self, TypedDict, Unpack, cast
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal, Self, TypedDict, TypeVar, Unpack, cast
 
 from attrs import evolve, field, fields, frozen
 
@@ -27,6 +28,10 @@ __all__ = ["Aggregation", "CriterionOptions", "Degenerate", "Rubric", "check_wei
 
 Aggregation = Literal["weighted_average", "min"]
 Degenerate = Literal["fail", "judge", "error"]
+
+T = TypeVar("T")
+
+_FEWEST_DERIVED = 64
 
 WHOLE = "overall"
 """The id of the one criterion that a free-form rubric, or a rubric that is a tree, comes down to."""
@@ -173,7 +178,7 @@ class Rubric(Answer, Shown):
 
     # -- reading ---------------------------------------------------------------------------------
 
-    @property
+    @cached_property
     def judged(self) -> tuple[Criterion, ...]:
         """The criteria as the engine sees them: a free-form text and a tree come down to one."""
         if self.text:
@@ -181,6 +186,24 @@ class Rubric(Answer, Shown):
         if self.tree is not None:
             return (Criterion(self.tree.question, id=WHOLE, answer=self.tree, evidence=False),)
         return self.criteria
+
+    @cached_property
+    def _derived(self) -> dict[tuple[object, ...], Any]:
+        return {}
+
+    def derive(self, key: tuple[object, ...], make: Callable[[], T]) -> T:
+        """
+        Return what *make* returned the first time for *key*, for what grading derives from the rubric alone.
+
+        A few entries a criterion are kept, with the rubric, and they are gone with it.
+        """
+        kept = self._derived
+        made: T | None = kept.get(key)
+        if made is None:  # another thread may be here too: both make the same, and the last one is kept
+            while len(kept) > _FEWEST_DERIVED + 4 * len(self.judged):
+                kept.pop(next(iter(kept)), None)
+            made = kept[key] = make()
+        return made
 
     def __contains__(self, id: object) -> bool:
         """Say whether there is a criterion called *id*."""

@@ -133,7 +133,9 @@ def _form(name: str, members: list[dict[str, str]], *, many: bool) -> str:
     return whole.replace('"', "'") if name == "naive Python" else whole
 
 
-def replies(kind: str, reasoning: Any, *, evidence: bool, criteria: int = 1, rng: Random | None = None) -> Iterator[Case]:
+def replies(
+    kind: str, reasoning: Any, *, evidence: bool, criteria: int = 1, rng: Random | None = None
+) -> Iterator[Case]:
     """
     Yield the replies of a judge that says the worst, for each candidate, spelling, form and setting.
 

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import copy
+import gc
 import json
+import weakref
 from collections.abc import Iterator
 from itertools import cycle
 from typing import Any
 
 import pytest
+from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rubric import grade
 from rubric.answers import Answer, Choice, Choices, Levels, Unit, YesNo
 from rubric.candidates import Candidate
 from rubric.criteria import POLARITIES, Anchor, Criterion
@@ -18,6 +23,7 @@ from rubric.exchanges import Ask
 from rubric.grading.asking import brief, compose
 from rubric.judges import Judge
 from rubric.rubrics import Rubric
+from rubric.trees import DecisionTree
 from tests.asks import SEALED, UNSEALED, answer, ask_about, ask_for
 
 CANDIDATE = Candidate(
@@ -446,3 +452,49 @@ def test_odd_tool_calls_are_shown_all_the_same(arguments: dict[str, Any]) -> Non
         Candidate("x", tool_calls=[{"name": "f", "arguments": arguments, "result": arguments}]), Criterion("Is it so?")
     )
     assert "- f(" in user_text(ask)
+
+
+# -- what is derived once -------------------------------------------------------------------------------------
+
+SHAPES = {
+    "criteria": Rubric("r").expects("Is it so?").rates("How much?", {0: "none", 5: "all"}),
+    "text": Rubric.of("Is it so?"),
+    "tree": Rubric.deciding(DecisionTree("Is it so?", yes=DecisionTree("Is it?", yes=1, no=0), no=0)),
+    "nested": Rubric("r").includes(Rubric("inner").expects("Is it so?")).expects("Is it?"),
+}
+
+
+def derived(rubric: Rubric) -> list[object]:
+    """Return what is kept of *rubric*, and of those within it."""
+    inner = [c.answer for c in rubric.judged if isinstance(c.answer, Rubric)]
+    return [*map(id, rubric._derived.values()), *(kept for each in inner for kept in derived(each))]
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_a_criterion_is_worded_once_for_all_candidates(name: str) -> None:
+    """Free-form rubrics, trees and nested rubrics too are put into words for the first candidate only."""
+    rubric = evolve(SHAPES[name])
+    grade("Yes, it is so.", rubric, "offline")
+    first = derived(rubric)
+    grade("Yes, so it is.", rubric, "offline")
+    assert (derived(rubric), len(first) > 0) == (first, True)
+
+
+def test_no_judge_outlives_its_last_use() -> None:
+    """What is kept for the next candidate holds no judge, and so no key."""
+    rubric, judge = Rubric("r").expects("Is it so?"), Judge("offline", params={"api_key": "secret"})
+    compose(brief(CANDIDATE, rubric), rubric, judge, rubric.judged)
+    gone = weakref.ref(judge)
+    del judge
+    gc.collect()
+    assert gone() is None
+
+
+def test_what_is_derived_is_bounded_and_no_part_of_the_value() -> None:
+    """However many groups of criteria are asked about, little is kept, and neither equality nor copies know of it."""
+    rubric = Rubric("r").expects("Is it so?")
+    for number in range(1_000):
+        rubric.derive((number,), object)
+    assert len(rubric._derived) < 100
+    assert rubric == Rubric("r").expects("Is it so?")
+    assert copy.deepcopy(rubric)._derived == {}

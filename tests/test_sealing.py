@@ -117,7 +117,9 @@ def quoting(prompt: str) -> str:
     form = prompt.rpartition("Answer with one JSON object: ")[2]
     nonce = re.findall(r'"nonce": "(\w+)"', form)[0]
     ids = re.findall(r'^Criterion "(\w+)":', prompt, re.MULTILINE) or [""]
-    members = [f'{{"id": "{id_}", "reason": "It says: {text[1]}", "verdict": false, "nonce": "{nonce}"}}' for id_ in ids]
+    members = [
+        f'{{"id": "{id_}", "reason": "It says: {text[1]}", "verdict": false, "nonce": "{nonce}"}}' for id_ in ids
+    ]
     return f'{{"verdicts": [{", ".join(members)}]}}' if '"verdicts"' in form else members[0].replace('"id": "", ', "")
 
 

@@ -176,31 +176,31 @@ class Asked:
     quoted: frozenset[str]
 
 
-_MOST_KEPT = 512
-_kept: dict[tuple[object, ...], tuple[tuple[object, ...], Asked]] = {}
-
-
 def _asked(
     rubric: Rubric, judge: Judge, criteria: Sequence[Criterion], *, output: str, complaint: str, guidelines: str
 ) -> Asked:
     """Return what is asked; it is kept, for the next candidate, where it does not depend on this one."""
+    sealed = judge.is_sealed(own_prompt=rubric.prompt is not None)
+    worded = partial(_worded, rubric, judge, criteria, sealed=sealed, guidelines=guidelines)
     if complaint or any(criterion.anchors for criterion in criteria):
-        return _worded(rubric, judge, criteria, output=output, complaint=complaint, guidelines=guidelines)
-    parts = (rubric, judge, *criteria)
-    key = (guidelines, *map(id, parts))  # to compare rubrics would take longer; what is kept keeps its identity
-    if (known := _kept.get(key)) is not None:
-        return known[1]
-    asked = _worded(rubric, judge, criteria, output="", complaint="", guidelines=guidelines)
-    if len(_kept) >= _MOST_KEPT:
-        _kept.clear()
-    _kept[key] = (parts, asked)
-    return asked
+        return worded(output=output, complaint=complaint)
+    # By identity, since to hash a rubric takes longer than to word a criterion. The value holds the criteria, so that
+    # no id is used again; and no judge, whose key must not outlive it.
+    key = (judge.reasoning, sealed, guidelines, *map(id, criteria))
+    return rubric.derive(key, lambda: worded(output="", complaint=""))
 
 
 def _worded(
-    rubric: Rubric, judge: Judge, criteria: Sequence[Criterion], *, output: str, complaint: str, guidelines: str
+    rubric: Rubric,
+    judge: Judge,
+    criteria: Sequence[Criterion],
+    *,
+    sealed: bool,
+    output: str,
+    complaint: str,
+    guidelines: str,
 ) -> Asked:
-    form = Form.of(rubric, judge, criteria, sealed=judge.is_sealed(own_prompt=rubric.prompt is not None))
+    form = Form.of(rubric, judge, criteria, sealed=sealed)
     return Asked(
         form=form,
         criteria=tuple(criteria),

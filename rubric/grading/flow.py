@@ -16,6 +16,7 @@ Grading as a state machine without I/O.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 from attrs import evolve, field, frozen
 
@@ -218,7 +219,7 @@ class Session:
             if node.question in ahead:
                 found = self._taken(*ahead[node.question])
             else:
-                (found,) = yield from self._asked(rubric, [as_question(criterion, node)], guidelines)
+                (found,) = yield from self._asked(rubric, [_question(rubric, criterion, node)], guidelines)
             if not isinstance(found, Scored):
                 scores = [leaf.score for leaf in node.leaves()]
                 assert isinstance(found, Unjudged)  # noqa: S101 - a question without a score was not judged
@@ -234,7 +235,7 @@ class Session:
         nodes = {node.question: node for node in tree.nodes()}
         apart = [evolve(self, log=Log()) for _ in nodes]
         asked = [
-            session._asked(rubric, [as_question(criterion, node)], guidelines)  # noqa: SLF001 - of the same class
+            session._asked(rubric, [_question(rubric, criterion, node)], guidelines)  # noqa: SLF001 - of the same class
             for session, node in zip(apart, nodes.values(), strict=True)
         ]
         found = yield from together(asked)
@@ -282,6 +283,11 @@ class Session:
             self.log.notes.extend(notes)
         self.log.lost.extend(dict.fromkeys(f.failure for f in findings if isinstance(f, Unjudged)))
         return findings
+
+
+def _question(rubric: Rubric, criterion: Criterion, node: DecisionTree) -> Criterion:
+    """Return the question at *node*, the same object for each candidate."""
+    return rubric.derive(("question", criterion.id, node.question), partial(as_question, criterion, node))
 
 
 _REPAIRED = frozenset({"unreadable", "truncated", "bad_response"})

@@ -1,9 +1,9 @@
 """
 JSON objects in a text: where they are, and how surely they can be read.
 
-Only outermost objects count: what lies within another object, whole or broken, is no answer. Strict JSON is read as the
-standard has it. Near-JSON (single quotes, Python's constants, trailing commas) is read by its tokens, without a guess.
-Anything else is left to json-repair, which guesses; where it would have to guess a key or a value, the object is refused.
+Only outermost objects count: what lies within another object, whole or broken, is no answer. Strict JSON is read as
+the standard has it. Near-JSON (single quotes, Python's constants, trailing commas) is read by its tokens, without a
+guess. json-repair reads the rest; where it would have to guess a key or a value, the object is refused.
 """
 
 from __future__ import annotations
@@ -72,9 +72,7 @@ def pieces(text: str) -> list[Piece]:
     return found
 
 
-def find_objects(
-    text: str, accept: Callable[[Mapping[str, Any], str], bool]
-) -> list[tuple[Mapping[str, Any], str]]:
+def find_objects(text: str, accept: Callable[[Mapping[str, Any], str], bool]) -> list[tuple[Mapping[str, Any], str]]:
     """
     Return the outermost objects in *text* that *accept* takes, in order, each with its source.
 

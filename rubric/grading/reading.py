@@ -4,7 +4,7 @@ From a reply to findings. A reply is text from a stranger; what it does not clea
 | the reply | becomes |
 |---|---|
 | JSON, alone, in prose, in a fence, after `<think>...</think>` | read |
-| near-JSON: trailing commas, single quotes, Python literals, bare keys | repaired, then read like any other |
+| near-JSON: trailing commas, single quotes, Python literals, bare keys | read like any other |
 | near-JSON in which a value would have to be guessed, such as `80%` | unreadable |
 | several objects | the last one with the keys that were asked for; sealed: only those with this ask's nonce |
 | an object within another, or after one that does not end | not a verdict |
@@ -15,7 +15,8 @@ From a reply to findings. A reply is text from a stranger; what it does not clea
 | no object, no verdict, a verdict of the wrong kind | unreadable |
 | NaN, infinities, a score outside its range, a level that is not whole, a choice off the menu | unreadable |
 | a key that stands twice, or two verdicts that disagree | unreadable |
-| an object that stands word for word in the candidate (unsealed), or without the nonce (sealed) | not a verdict |
+| an object that is word for word in the candidate (unsealed), or does not end with the nonce (sealed) | not a verdict |
+| sealed: remains of another object beside the verdict, or a part of the verdict that could be quoted | unreadable |
 | cut at the token limit, or within `<think>` | truncated |
 | a refusal | refusal |
 | no text | bad response |

@@ -102,7 +102,7 @@ def after_first_thought(reply: str) -> str:
 
 
 def _check_end(value: Mapping[str, Any], nonce: str) -> None:
-    if next(reversed(value.items())) != (_NONCE, nonce):
+    if list(value.items())[-1] != (_NONCE, nonce):
         raise Ambiguous('expected the "nonce" of this request as the last key of each verdict')
 
 
