@@ -84,8 +84,9 @@ _UNTRUSTED = (
     "file in SSL_CERT_FILE: {}"
 )
 _ENDS_OF_TLS = {"SSLEOFError", "SSLZeroReturnError"}  # another attempt may do
+_NO_COMPLETION = "what came back is no chat completion: "
 _NO_TLS = "{}; is the address https://, and the server plain http://?"
-_NO_ENTRY = "{}; the proxy wants a user and a password: http://user:password@host:port in HTTPS_PROXY or HTTP_PROXY"
+_NO_ENTRY = "the proxy wants a user and a password: http://user:password@host:port in HTTPS_PROXY or HTTP_PROXY: {}"
 _LONGEST_SAID = 2**14  # characters: to mask secrets in megabytes would hold up the loop
 
 _TIMEOUTS = {"TimeoutError", "TimeoutException", "APITimeoutError", "Timeout"}
@@ -123,7 +124,7 @@ def failure_of(
         return Failure(kind, said, in_doubt=kind in ("timeout", "transport"))
     status = status_in(getattr(error, "status_code", None))
     if status in (None, _SERVER_ERROR):  # 500 is what libraries make up where there is no status
-        return Failure("bad_response", f"what came back is no chat completion: {said}")
+        return Failure("bad_response", f"{_NO_COMPLETION}{said}")
     return failure_of_status(status, said, {}, names)
 
 
@@ -148,8 +149,10 @@ def _unsent(chain: Sequence[BaseException], names: set[str], said: str) -> Failu
 
 def unsent(failure: Failure) -> Failure:
     """Return *failure*, of an attempt whose request never left, as free, not in doubt, and no response."""
-    kind: FailureKind = "transport" if failure.kind == "bad_response" else failure.kind
-    return evolve(failure, kind=kind, in_doubt=False, usage=UNSENT_USAGE)
+    kind, said = failure.kind, failure.message
+    if kind == "bad_response":  # of whatever stands between: it cannot be the model's
+        kind, said = "transport", f"no connection came about: {said.removeprefix(_NO_COMPLETION)}"
+    return evolve(failure, kind=kind, message=said, in_doubt=False, usage=UNSENT_USAGE)
 
 
 def status_in(value: object) -> int | None:
@@ -244,6 +247,7 @@ _PREFIX = re.compile(r"^(?:litellm\.)?\w*(?:Error|Exception|Timeout)\b(?: \w+Err
 _TAIL = re.compile(
     r"\s*(?:Traceback \(most recent call last\)|Error_str:|\.? Handle with `|, Original Response:).*", re.DOTALL
 )
+_SSL_OBJECT = re.compile(r" ssl:(?:default|None|False|<ssl\.SSLContext object at \w+>)")
 _MESSAGE = re.compile(r'"message"\s*:\s*"((?:[^"\\]|\\.)*)"')
 
 
@@ -253,7 +257,7 @@ def words_of(text: str, secrets: Iterable[str] = ()) -> str:
     if message := _MESSAGE.search(text):
         code = re.search(r'"code"\s*:\s*"([^"]+)"', text)
         return shorten(f"{message[1]} ({code[1]})" if code else message[1])
-    text = _TAIL.sub("", text)
+    text = _TAIL.sub("", _SSL_OBJECT.sub("", text))
     while shorter := _PREFIX.sub("", text, count=1):
         if shorter == text:
             break
