@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import json
+import re
 import shutil
 import socket
 import ssl
 import subprocess
 import threading
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
@@ -23,12 +25,13 @@ from rubric.judges import Judge
 from rubric.models import model_of
 from rubric.models.bodies import DEEPEST, MOST_BYTES, parsed
 from rubric.models.endpoints import endpoint_of, exposure_of, proxy_for
+from rubric.models.openai_batches import create, find, line_of, replies, state
 from tests.proxies import Proxy
 from tests.sendables import KEY, ask_of, openai_ask
 from tests.servers import BEHAVIOURS, STRANGE, Endpoint, Server
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Awaitable, Callable, Iterator
     from pathlib import Path
 
 UNSENT = (0.0, 0)  # cost, unmetered
@@ -455,3 +458,97 @@ def test_a_connection_that_takes_too_long_was_never_sent() -> None:
         judge = Judge("m", via="http", retries=0, timeout=0.2, params={"api_base": base, "api_key": KEY})
         failure = failing(ask_of(judge))
     assert (failure.kind, failure.usage, failure.in_doubt) == ("timeout", Usage(calls=1, cost=0.0), False)
+
+
+# -- batches ---------------------------------------------------------------------------------------------
+
+
+def told(answer: bytes | tuple[bytes, bytes], call: Callable[[Judge], Awaitable[Any]]) -> Any:
+    """Return what *call* comes to at a server that writes *answer*, to files and to the rest; or the typed failure."""
+    files, rest = answer if isinstance(answer, tuple) else (answer, answer)
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(ConnectionError):
+            head = await reader.readuntil(b"\r\n\r\n")
+            length = re.search(rb"content-length: (\d+)", head, re.IGNORECASE)
+            await reader.readexactly(int(length[1]) if length else 0)
+            writer.write(files if b"/files" in head.splitlines()[0] else rest)
+            await writer.drain()
+        writer.close()
+
+    async def main() -> Any:
+        async with await asyncio.start_server(serve, "127.0.0.1", 0) as listening:
+            base = f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}/v1"
+            try:
+                return await call(Judge("m", params={"api_base": base, "api_key": KEY}))
+            except ModelError as error:
+                return error.failure
+
+    return asyncio.run(main())
+
+
+def ok(body: bytes, *headers: str) -> bytes:
+    """Return a whole answer with *body*."""
+    lines = ["HTTP/1.1 200 OK", f"Content-Length: {len(body)}", *headers, "Connection: close", "", ""]
+    return "\r\n".join(lines).encode() + body
+
+
+NO_BATCHES: dict[str, tuple[bytes, FailureKind]] = {
+    "a redirect": (b"HTTP/1.1 307 Moved\r\nLocation: http://127.0.0.1:9/\r\nConnection: close\r\n\r\n", "bad_request"),
+    "an error in a 200": (ok(b'{"error": {"code": "429", "message": "slow"}}'), "rate_limited"),
+    "a page of a hotel": (ok(b"<html></html>"), "bad_response"),
+    "nested": (ok(b"[" * 100_000), "bad_response"),
+    "a bomb": (ok(gzip.compress(bytes(2**26)), "Content-Encoding: gzip"), "bad_response"),
+}
+
+
+@pytest.mark.parametrize(("answer", "kind"), NO_BATCHES.values(), ids=NO_BATCHES)
+@pytest.mark.parametrize(
+    "call", [lambda judge: state(judge, "b"), lambda judge: find(judge, "m")], ids=["state", "find"]
+)
+def test_what_is_no_answer_about_batches(
+    answer: bytes, kind: FailureKind, call: Callable[[Judge], Awaitable[Any]]
+) -> None:
+    """It is a typed failure: neither a batch that never ends, nor one that is not there and would be sent again."""
+    failure = told(answer, call)
+    assert isinstance(failure, Failure)
+    assert failure.kind == kind
+
+
+def test_a_batch_whose_name_was_not_understood_is_in_doubt() -> None:
+    """A yes that nobody can read may be a batch that is paid for, and is looked for before it is sent again."""
+
+    async def serve(judge: Judge) -> Any:
+        return await create(judge, [line_of(ask_of(judge))], "m")
+
+    good, cut = ok(b'{"id": "one"}'), ok(b'{"id": "one"')
+    assert told((good, good), serve) == "one"
+    assert told((good, cut), serve).in_doubt
+    assert not told((cut, good), serve).in_doubt  # a file alone is no batch
+
+
+ANSWERED = {"choices": [{"message": {"content": "yes"}, "finish_reason": "end_turn"}]}
+LINES: dict[str, tuple[Any, str]] = {
+    "a number": ({"status_code": 200, "body": ANSWERED}, "stop"),
+    "a text": ({"status_code": "200", "body": ANSWERED}, "stop"),
+    "an error as a text": ({"status_code": "429", "body": {"error": {"message": "slow"}}}, "rate_limited"),
+    "an error in a 200": ({"status_code": 200, "body": {"error": {"code": "503"}}}, "overloaded"),
+    "no status": ({"body": ANSWERED}, "timeout"),
+    "no object": ("busy", "timeout"),
+    "no body": ({"status_code": 200}, "bad_response"),
+}
+
+
+@pytest.mark.parametrize(("response", "end"), LINES.values(), ids=LINES)
+def test_lines_of_a_batch_are_read_like_replies(response: Any, end: str) -> None:
+    """Each line has its own fate, whatever stands in the others, and whatever its status is written as."""
+    line = line_of(ask_of(Judge("m", params={"api_base": "http://127.0.0.1:9/v1"})))
+    said = json.dumps({"custom_id": line.key, "response": response}).encode()
+    body = b"\n".join([b"[" * 100_000, b"no JSON", b"", said, b'{"custom_id": [1]}'])
+
+    async def read(judge: Judge) -> Any:
+        return await replies(judge, "file-1", {line.key: line})
+
+    for answer in (ok(body), ok(gzip.compress(body), "Content-Encoding: gzip")):
+        outcome = told(answer, read)[line.key]
+        assert (outcome.finish if isinstance(outcome, Reply) else outcome.kind) == end

@@ -20,7 +20,7 @@ from attrs import evolve, field, frozen
 
 from rubric.errors import ModelError
 from rubric.exchanges import Failure, FailureKind, Reply
-from rubric.models.bodies import MOST_BYTES, parsed, pour, too_long
+from rubric.models.bodies import MOST_BYTES, error_in, parsed, pour, too_long
 from rubric.models.classifying import UNSENT_USAGE, failure_of_status, words_of
 from rubric.models.completions import reply_from
 from rubric.models.endpoints import endpoint_of, exposure_of
@@ -151,16 +151,20 @@ async def create(judge: Judge, lines: Iterable[Line], mark: str) -> str:
     content = b"\n".join(line.body for line in lines)
     form.add_field("file", BytesIO(content), filename="requests.jsonl", content_type="application/jsonl")
     try:
-        sent = await _said(judge, "POST", "/files", data=form)
+        file = _id((await _said(judge, "POST", "/files", data=form)).get("id"))
     except ModelError as error:  # a file alone is no batch
         raise ModelError(evolve(error.failure, in_doubt=False)) from None
     order = {
-        "input_file_id": sent.get("id"),
+        "input_file_id": file,
         "endpoint": "/v1/chat/completions",
         "completion_window": "24h",
         "metadata": {_MARK: mark},
     }
-    return _id((await _said(judge, "POST", "/batches", json=order)).get("id"))
+    try:
+        return _id((await _said(judge, "POST", "/batches", json=order)).get("id"))
+    except ModelError as error:  # it said yes, and what it made has a name that was not understood
+        doubtful = error.failure.kind == "bad_response" or error.failure.in_doubt
+        raise ModelError(evolve(error.failure, in_doubt=doubtful)) from None
 
 
 async def find(judge: Judge, mark: str) -> str:
@@ -168,7 +172,9 @@ async def find(judge: Judge, mark: str) -> str:
     after = ""
     for _ in range(_PAGES):
         page = await _said(judge, "GET", f"/batches?limit={_PAGE}{after and f'&after={after}'}")
-        batches = [batch for batch in page.get("data") or () if isinstance(batch, dict)]
+        if not isinstance(page.get("data"), list):  # to take it for an empty page would be to send all of it again
+            raise ModelError(Failure("bad_response", "what came back is no list of batches"))
+        batches = [batch for batch in page["data"] if isinstance(batch, dict)]
         found = next((_id(b.get("id")) for b in batches if (b.get("metadata") or {}).get(_MARK) == mark), "")
         if found or not batches or not page.get("has_more"):
             return found
@@ -197,11 +203,13 @@ async def cancel(judge: Judge, batch: str) -> bool:
 async def state(judge: Judge, batch: str) -> BatchState:
     """Return how the batch called *batch* stands; raise `ModelError` if nobody says."""
     said = await _said(judge, "GET", f"/batches/{batch}")
+    if not isinstance(said.get("status"), str):  # which nobody should wait for the end of
+        raise ModelError(Failure("bad_response", "what came back is no batch"))
     files = tuple(_id(said[name]) for name in ("output_file_id", "error_file_id") if said.get(name))
     errors = [error for error in (said.get("errors") or {}).get("data") or () if isinstance(error, dict)]
     wrong = words_of("; ".join(str(error.get("message")) for error in errors), endpoint_of(judge).secrets)
     is_refused = any(error.get("code") == _FULL for error in errors)
-    return BatchState(str(said.get("status")), files, wrong, is_refused)
+    return BatchState(said["status"], files, wrong, is_refused)
 
 
 def _id(said: object) -> str:
@@ -267,9 +275,12 @@ def _answer(said: Mapping[str, Any], line: Line, secrets: Iterable[str]) -> Repl
 
 
 async def _said(judge: Judge, method: str, path: str, **sent: Any) -> dict[str, Any]:
-    """Return the object that the vendor answers with; it is asked once."""
+    """Return the object that the vendor answers with; it is asked once. An error in a 200 is raised."""
     async with _asked(judge, method, path, **sent) as response:
-        return _parsed(await whole(response, MOST_BYTES))
+        said = _parsed(await whole(response, MOST_BYTES))
+    if said.get("error") and "id" not in said:
+        raise ModelError(error_in(said["error"], endpoint_of(judge).secrets))
+    return said
 
 
 def _asked(judge: Judge, method: str, path: str, **sent: Any) -> AbstractAsyncContextManager[aiohttp.ClientResponse]:
