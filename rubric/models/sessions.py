@@ -15,11 +15,13 @@ import atexit
 import os
 import ssl
 from contextlib import asynccontextmanager, suppress
-from functools import lru_cache
+from functools import lru_cache, partial
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 import aiohttp
+from aiohttp.client_proto import ResponseHandler
+from aiohttp.http_exceptions import HttpProcessingError
 from attrs import frozen
 
 from rubric.errors import ModelError
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
 __all__ = ["answer_to", "whole"]
 
 _SECONDS_TO_CLOSE = 2.0
+_MOST_ANSWERS = 64  # to one request; all but the last are of the kind that one may send in advance
 _OK, _REDIRECTS = 200, 300
 _LONGEST_ODD = 2**20  # of a redirect, which has no body to speak of
 
@@ -98,8 +101,23 @@ async def whole(response: aiohttp.ClientResponse, limit: int) -> bytes:
     return await read(response.content.iter_any(), response.status, encoding, limit)
 
 
+class _Protocol(ResponseHandler):
+    """A connection that ends when more answers come than anybody asked for: "103 Early Hints" without an end, say."""
+
+    def data_received(self, data: bytes) -> None:
+        """Take in what came, which may be a quarter of a megabyte of answers."""
+        super().data_received(data)
+        if len(self) > _MOST_ANSWERS and self.transport is not None:
+            self.set_exception(HttpProcessingError(message="more answers than were asked for"))
+            self.transport.abort()
+
+
 class _Connector(aiohttp.TCPConnector):
     """Connections that only whoever opened them closes: never the collector, which may be that of a forked child."""
+
+    def __init__(self) -> None:
+        super().__init__(limit=0)
+        self._factory = partial(_Protocol, loop=self._loop)  # type: ignore[assignment]  # a subclass
 
     def __del__(self, *_: object) -> None:
         """Leave the connections alone; each socket closes itself."""
@@ -136,7 +154,7 @@ async def _leaving(_: object, context: Any, __: object) -> None:
 
 async def _keep(loop: asyncio.AbstractEventLoop) -> AsyncGenerator[aiohttp.ClientSession, None]:
     # Nothing of the session's own limits a request: its deadline is the judge's, its place the gate's.
-    connector, trace = _Connector(limit=0), aiohttp.TraceConfig()
+    connector, trace = _Connector(), aiohttp.TraceConfig()
     trace.on_request_headers_sent.append(_leaving)
     async with aiohttp.ClientSession(
         connector=connector,
