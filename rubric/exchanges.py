@@ -119,7 +119,7 @@ class Usage:
     What was used: requests, tokens and money.
 
     Args:
-        calls: Requests that left, every attempt counted.
+        calls: Requests that left, every attempt counted; one that got no connection is an attempt, at no cost.
         prompt_tokens: Tokens sent, cached ones included.
         cached_tokens: Of these, how many a prefix cache served.
         completion_tokens: Tokens that came back.
@@ -169,6 +169,7 @@ class Reply:
         logprobs: Of *text*, token by token, where they were asked for; None where the vendor gave none.
         choices: The texts of all choices, in the vendor's order and *text* first, where more than one came; a choice
             without text is an empty one.
+        remarks: What a person should know of how it was asked for, such as a key that went over plain HTTP.
     """
 
     text: str | None
@@ -179,6 +180,7 @@ class Reply:
     unsent: tuple[str, ...] = ()
     logprobs: tuple[TokenLogprob, ...] | None = field(default=None, repr=False)
     choices: tuple[str, ...] = field(default=(), repr=False)
+    remarks: tuple[str, ...] = ()
 
 
 @frozen

@@ -13,6 +13,7 @@ address: `server.at("429", "ok")` is an endpoint whose first request gets a 429 
 from __future__ import annotations
 
 import asyncio
+import gzip
 import json
 import math
 import re
@@ -26,7 +27,7 @@ from typing import TYPE_CHECKING, Any, Self
 from attrs import define, field, frozen
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Awaitable, Callable, Iterable
     from types import TracebackType
 
     Respond = Callable[[dict[str, Any]], str]
@@ -175,6 +176,7 @@ class Endpoint:
     requests: list[Request] = field(factory=list)
     asked: threading.Event = field(factory=threading.Event)
     closed: threading.Event = field(factory=threading.Event)
+    said: bytes | None = None
 
     @property
     def openai(self) -> str:
@@ -250,10 +252,16 @@ class Server:
 
     def at(self, *behaviours: str) -> Endpoint:
         """Return a new endpoint: its first request gets the first behaviour, the last one is for all that follow."""
-        assert set(behaviours) <= set(BEHAVIOURS), behaviours
+        assert set(behaviours) <= {*BEHAVIOURS, *STRANGE}, behaviours
         number = str(next(self._numbers))
         endpoint = Endpoint(f"http://127.0.0.1:{self.port}/{number}", behaviours)
         self._endpoints[number] = endpoint
+        return endpoint
+
+    def saying(self, said: object) -> Endpoint:
+        """Return a new endpoint that answers every request with *said*, as JSON, and status 200."""
+        endpoint = self.at("ok")
+        endpoint.said = said if isinstance(said, bytes) else _encoded(said)
         return endpoint
 
     def __enter__(self) -> Self:
@@ -294,7 +302,11 @@ class Server:
         endpoint = self._endpoints[request.path.split("/")[1]]
         behaviour = endpoint._receive(request)
         dialect = _anthropic if request.path.endswith("/messages") else _openai
-        if behaviour in STATUSES:
+        if endpoint.said is not None:
+            await _send(writer, 200, endpoint.said)
+        elif behaviour in STRANGE:
+            await STRANGE[behaviour](writer)
+        elif behaviour in STATUSES:
             await _send_status(writer, STATUSES[behaviour])
         elif behaviour in WIRES:
             await _misbehave(behaviour, endpoint, reader, writer)
@@ -432,3 +444,63 @@ async def _trickle(endpoint: Endpoint, writer: asyncio.StreamWriter) -> None:
 def _reset_on_close(writer: asyncio.StreamWriter) -> None:
     connection = writer.get_extra_info("socket")
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+
+
+# -- what no vendor would do -----------------------------------------------------------------------------
+
+
+def _redirecting(status: int) -> Callable[[asyncio.StreamWriter], Awaitable[None]]:
+    async def redirect(writer: asyncio.StreamWriter) -> None:
+        await _send(writer, status, b"", (("Location", "http://127.0.0.1:9/v1/chat/completions"),))
+
+    return redirect
+
+
+def _saying(body: bytes, *headers: tuple[str, str]) -> Callable[[asyncio.StreamWriter], Awaitable[None]]:
+    async def say(writer: asyncio.StreamWriter) -> None:
+        await _send(writer, 200, body, headers)
+
+    return say
+
+
+def _pouring(start: bytes, unit: bytes, times: int) -> Callable[[asyncio.StreamWriter], Awaitable[None]]:
+    """Return what sends *start*, then *unit* so many times or until nobody listens, and closes the connection."""
+
+    async def pour(writer: asyncio.StreamWriter) -> None:
+        writer.write(start)
+        for _ in range(times):
+            writer.write(unit)
+            await writer.drain()
+        raise ConnectionError
+
+    return pour
+
+
+async def _retry_after_odd(writer: asyncio.StreamWriter) -> None:
+    await _send(writer, 429, b"{}", (("Retry-After", "bient\u00f4t \u0663"),))
+
+
+def _error(**error: Any) -> Callable[[asyncio.StreamWriter], Awaitable[None]]:
+    return _saying(_encoded({"error": {"message": "the server made this up"} | error}))
+
+
+_CLOSING = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n\r\n"
+_MIB = 2**20
+
+STRANGE: dict[str, Callable[[asyncio.StreamWriter], Awaitable[None]]] = {
+    **{f"redirect-{status}": _redirecting(status) for status in (301, 302, 303, 307, 308)},
+    "retry-after-odd": _retry_after_odd,
+    "error-text-429": _error(code="429"),
+    "error-text-503": _error(code="503 Service Unavailable"),
+    "error-word-429": _error(code="rate_limit_exceeded"),
+    "error-word-401": _error(type="authentication_error", code=None),
+    "error-digits": _error(code="9" * 5000),
+    "nested": _saying(b"[" * 150_000 + b"]" * 150_000),
+    "nested-error": _saying(b'{"error": ' + b"[" * 900 + b"]" * 900 + b"}"),
+    "values": _saying(b"[" + b"[]," * 300_000 + b"0]"),
+    "large": _pouring(_CLOSING + b'{"choices": [{"message": {"content": "', b"x" * _MIB, 1024),
+    "bomb": _saying(gzip.compress(bytes(2**28)), ("Content-Encoding", "gzip")),
+    "headers": _pouring(b"HTTP/1.1 200 OK\r\n", b"X: " + b"x" * 8000 + b"\r\n", 2**16),
+    "early-hints": _pouring(b"", b"HTTP/1.1 103 Early Hints\r\n\r\n" * 100, 2**16),
+}
+"""Behaviours of a server that is hostile or broken, the same in either dialect."""

@@ -151,6 +151,7 @@ class Log:
         """Yield what a person should know of the calls."""
         for name in dict.fromkeys(n for g in self.got if isinstance(g, Reply) for n in g.unsent):
             yield f"{name} was not sent: the model does not take it"
+        yield from dict.fromkeys(remark for g in self.got if isinstance(g, Reply) for remark in g.remarks)
         yield from dict.fromkeys(self.notes)
 
 

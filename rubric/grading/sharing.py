@@ -119,4 +119,5 @@ def _one_of(reply: Reply, texts: tuple[str, ...]) -> Reply:
 
     A text that was cut holds no whole verdict, and a refusal none at all.
     """
-    return Reply(texts[0], usage=Usage(), model=reply.model, unsent=reply.unsent, choices=texts if texts[1:] else ())
+    told = Reply(texts[0], usage=Usage(), model=reply.model, unsent=reply.unsent, remarks=reply.remarks)
+    return evolve(told, choices=texts) if texts[1:] else told

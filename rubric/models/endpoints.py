@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import os
 from functools import lru_cache
+from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
     from rubric.judges import Judge
 
-__all__ = ["ADDRESSING", "Endpoint", "endpoint_of", "proxy_for"]
+__all__ = ["ADDRESSING", "Endpoint", "endpoint_of", "exposure_of", "proxy_for"]
 
 ADDRESSING = frozenset({"api_base", "base_url", "api_key", "organization", "extra_headers", "extra_body"})
 """The parameters of a judge that do not go into the request's body as they are."""
@@ -38,6 +39,9 @@ ADDRESSING = frozenset({"api_base", "base_url", "api_key", "organization", "extr
 _OPENAI = "https://api.openai.com/v1"
 _PREFIX = "openai/"
 _CALL = "/chat/completions"
+_PORTS = {"http": 80, "https": 443}
+_PROXIES = [spelt for name in ("http", "https", "all", "no") for spelt in (f"{name}_proxy", f"{name.upper()}_PROXY")]
+_PROXIES += ["REQUEST_METHOD"]  # set for CGI, where HTTP_PROXY may be what a stranger's header says
 
 
 @frozen
@@ -108,21 +112,83 @@ def _headers(judge: Judge, ambient: Mapping[str, str]) -> tuple[dict[str, str], 
 @lru_cache(maxsize=256)
 def _url(base: str) -> str:
     path, mark, query = base.partition("?")
-    try:
-        parts = urlsplit(path)
-        good = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port is None or parts.port > 0)
-    except ValueError:
-        good = False
-    if not good:
+    if not _is_reachable(path):
         raise ModelError(Failure("bad_request", "the judge's address is none that http:// or https:// can reach"))
     path = path.rstrip("/")
     return f"{path if path.endswith(_CALL) else path + _CALL}{mark}{query}"
 
 
-@lru_cache(maxsize=256)
+def _is_reachable(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in _PORTS and bool(parts.hostname) and (parts.port is None or parts.port > 0)
+    except ValueError:
+        return False
+
+
 def proxy_for(url: str) -> str | None:
-    """Return the proxy that the environment names for *url*; None for none. It is looked up once an address."""
-    parts = urlsplit(url)
-    if not parts.hostname or proxy_bypass(parts.netloc.rpartition("@")[2]):
+    """
+    Return the proxy that the environment names for *url*; None for none.
+
+    `HTTPS_PROXY` or `HTTP_PROXY` goes before `ALL_PROXY`, small letters before capital ones; `NO_PROXY` lists hosts,
+    which stand for those below them too, with or without a port, networks such as 10.0.0.0/8, or is `*`.
+
+    Raises:
+        ModelError: It is a SOCKS proxy, or none that http:// or https:// can reach (bad_request).
+    """
+    return _proxy(url, tuple(map(os.environ.get, _PROXIES)))
+
+
+@lru_cache(maxsize=256)
+def _proxy(url: str, _: tuple[str | None, ...]) -> str | None:
+    parts, named = urlsplit(url), getproxies()
+    proxy = named.get(parts.scheme) or named.get("all")
+    if not proxy or not parts.hostname or _is_excepted(parts.hostname, parts.port or _PORTS[parts.scheme], named):
         return None
-    return getproxies().get(parts.scheme)
+    proxy = proxy if "://" in proxy else f"http://{proxy}"
+    scheme = proxy.partition("://")[0].lower()
+    name = f"{parts.scheme.upper()}_PROXY" if named.get(parts.scheme) else "ALL_PROXY"
+    cure = f"name an http:// proxy in {parts.scheme.upper()}_PROXY, or {parts.hostname} in NO_PROXY to go without one"
+    if scheme.startswith("socks"):
+        raise ModelError(Failure("bad_request", f"{name} names a SOCKS proxy, which is not spoken here: {cure}"))
+    if not _is_reachable(proxy):
+        raise ModelError(Failure("bad_request", f"{name} names no http:// or https:// address: {cure}"))
+    return proxy
+
+
+def _is_excepted(host: str, port: int, named: Mapping[str, str]) -> bool:
+    if proxy_bypass(f"{host}:{port}"):
+        return True
+    try:
+        address = ip_address(host)
+    except ValueError:
+        return False
+    return any(address in network for name in named.get("no", "").split(",") for network in _networks(name.strip()))
+
+
+def _networks(name: str) -> list[IPv4Network | IPv6Network]:
+    try:
+        return [ip_network(name.strip("[]"), strict=False)]
+    except ValueError:
+        return []
+
+
+def exposure_of(endpoint: Endpoint) -> tuple[str, ...]:
+    """Return that key and prompt go to *endpoint* in the clear, in words, where they do and leave this machine."""
+    return _exposure(endpoint.url, proxy_for(endpoint.url)) if endpoint.secrets else ()
+
+
+@lru_cache(maxsize=256)
+def _exposure(url: str, proxy: str | None) -> tuple[str, ...]:
+    parts, way = urlsplit(url), urlsplit(proxy or "")
+    if parts.scheme != "http" or (_is_loopback(parts.hostname) and (not proxy or _is_loopback(way.hostname))):
+        return ()
+    through = f" through the proxy {way.hostname}, which can read both," if proxy else ""
+    return (f"key and prompt went{through} to http://{parts.hostname} unencrypted: use https:// where it is to be had",)
+
+
+def _is_loopback(host: str | None) -> bool:
+    try:
+        return ip_address(host or "").is_loopback
+    except ValueError:
+        return host == "localhost" or str(host).endswith(".localhost")

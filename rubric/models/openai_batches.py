@@ -7,10 +7,10 @@ straight over HTTP too: LiteLLM opens a client for each of these calls and close
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
 from collections.abc import Iterable, Mapping
+from contextlib import AbstractAsyncContextManager
 from hashlib import sha256
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
@@ -19,19 +19,19 @@ import aiohttp
 from attrs import evolve, field, frozen
 
 from rubric.errors import ModelError
-from rubric.exchanges import Failure, FailureKind, Reply, Usage
-from rubric.models.classifying import failure_of, failure_of_status, words_of
-from rubric.models.endpoints import endpoint_of, proxy_for
+from rubric.exchanges import Failure, FailureKind, Reply
+from rubric.models.bodies import MOST_BYTES, error_in, parsed, pour, too_long
+from rubric.models.classifying import UNSENT_USAGE, failure_of_status, words_of
+from rubric.models.completions import reply_from
+from rubric.models.endpoints import endpoint_of, exposure_of
 from rubric.models.offline import OFFLINE
-from rubric.models.openai_replies import reply_in
 from rubric.models.openai_requests import content_of
 from rubric.models.pricelists import priced
-from rubric.models.sessions import session_here
+from rubric.models.sessions import answer_to, whole
 
 if TYPE_CHECKING:
     from rubric.exchanges import Ask
     from rubric.judges import Judge
-    from rubric.models.endpoints import Endpoint
 
 __all__ = [
     "BatchState",
@@ -54,9 +54,9 @@ _OVER = frozenset({"completed", "failed", "expired", "cancelled"})
 _STOPPING = frozenset({"cancelling"})
 _PAGE, _PAGES = 100, 100
 _FULL = "token_limit_exceeded"
-_NOT_BILLED = Usage(calls=1, cost=0.0)
+_STATUS = re.compile(r"[1-5]\d\d", re.ASCII)
 _SECONDS = 600.0  # for a file of many megabytes; a judge's own timeout is for one reply
-_OK, _ERRORS, _NOT_FOUND = 200, 300, 404
+_NOT_FOUND = 404
 
 
 @frozen
@@ -103,12 +103,12 @@ class BatchState:
         if self.status == "failed":
             kind = "rate_limited" if self.is_refused else "bad_request"
         message = f"the batch {batch} is {self.status}, without an answer to this"
-        return Failure(kind, ". ".join([message, self.wrong] if self.wrong else [message]), usage=_NOT_BILLED)
+        return Failure(kind, ". ".join([message, self.wrong] if self.wrong else [message]), usage=UNSENT_USAGE)
 
 
 def is_queue_full(failure: Failure) -> bool:
     """Say whether it *failed* for want of room in the vendor's queue, which others leave when they are through."""
-    return failure.kind == "rate_limited" and failure.usage == _NOT_BILLED
+    return failure.kind == "rate_limited" and failure.usage == UNSENT_USAGE
 
 
 def has_batches(judge: Judge) -> bool:
@@ -151,24 +151,30 @@ async def create(judge: Judge, lines: Iterable[Line], mark: str) -> str:
     content = b"\n".join(line.body for line in lines)
     form.add_field("file", BytesIO(content), filename="requests.jsonl", content_type="application/jsonl")
     try:
-        sent = await _asked(judge, "POST", "/files", data=form)
+        file = _id((await _said(judge, "POST", "/files", data=form)).get("id"))
     except ModelError as error:  # a file alone is no batch
         raise ModelError(evolve(error.failure, in_doubt=False)) from None
     order = {
-        "input_file_id": sent.get("id"),
+        "input_file_id": file,
         "endpoint": "/v1/chat/completions",
         "completion_window": "24h",
         "metadata": {_MARK: mark},
     }
-    return _id((await _asked(judge, "POST", "/batches", json=order)).get("id"))
+    try:
+        return _id((await _said(judge, "POST", "/batches", json=order)).get("id"))
+    except ModelError as error:  # it said yes, and what it made has a name that was not understood
+        doubtful = error.failure.kind == "bad_response" or error.failure.in_doubt
+        raise ModelError(evolve(error.failure, in_doubt=doubtful)) from None
 
 
 async def find(judge: Judge, mark: str) -> str:
     """Return the id of the batch with *mark*; an empty text if it is not among the newest ten thousand."""
     after = ""
     for _ in range(_PAGES):
-        page = await _asked(judge, "GET", f"/batches?limit={_PAGE}{after and f'&after={after}'}")
-        batches = [batch for batch in page.get("data") or () if isinstance(batch, dict)]
+        page = await _said(judge, "GET", f"/batches?limit={_PAGE}{after and f'&after={after}'}")
+        if not isinstance(page.get("data"), list):  # to take it for an empty page would be to send all of it again
+            raise ModelError(Failure("bad_response", "what came back is no list of batches"))
+        batches = [batch for batch in page["data"] if isinstance(batch, dict)]
         found = next((_id(b.get("id")) for b in batches if (b.get("metadata") or {}).get(_MARK) == mark), "")
         if found or not batches or not page.get("has_more"):
             return found
@@ -190,18 +196,20 @@ async def cancel(judge: Judge, batch: str) -> bool:
         if error.failure.status == _NOT_FOUND:  # it was sent to another address, or with another key
             return False
         raise
-    await _asked(judge, "POST", f"/batches/{batch}/cancel")
+    await _said(judge, "POST", f"/batches/{batch}/cancel")
     return True
 
 
 async def state(judge: Judge, batch: str) -> BatchState:
     """Return how the batch called *batch* stands; raise `ModelError` if nobody says."""
-    said = await _asked(judge, "GET", f"/batches/{batch}")
+    said = await _said(judge, "GET", f"/batches/{batch}")
+    if not isinstance(said.get("status"), str):  # which nobody should wait for the end of
+        raise ModelError(Failure("bad_response", "what came back is no batch"))
     files = tuple(_id(said[name]) for name in ("output_file_id", "error_file_id") if said.get(name))
     errors = [error for error in (said.get("errors") or {}).get("data") or () if isinstance(error, dict)]
     wrong = words_of("; ".join(str(error.get("message")) for error in errors), endpoint_of(judge).secrets)
     is_refused = any(error.get("code") == _FULL for error in errors)
-    return BatchState(str(said.get("status")), files, wrong, is_refused)
+    return BatchState(said["status"], files, wrong, is_refused)
 
 
 def _id(said: object) -> str:
@@ -212,70 +220,71 @@ def _id(said: object) -> str:
 
 
 async def replies(judge: Judge, name: str, lines: Mapping[str, Line]) -> dict[str, Reply | Failure]:
-    """Return what the file called *name* answers to *lines*, by their keys."""
-    secrets = endpoint_of(judge).secrets
-    found: dict[str, Reply | Failure] = {}
-    for text in (await _content(judge, "GET", f"/files/{name}/content")).splitlines():
+    """
+    Return what the file called *name* answers to *lines*, by their keys.
+
+    It is read line by line: of fifty thousand answers no more is held than what they come to.
+    """
+    endpoint, found, rest = endpoint_of(judge), dict[str, Reply | Failure](), bytearray()
+    told = exposure_of(endpoint)
+
+    def answer(text: bytes) -> None:
         said = _parsed(text)
-        line = lines.get(str(said.get("custom_id")))
-        if line is not None:
-            answer = _answer(said, line, secrets)
-            found[line.key] = evolve(answer, usage=priced(judge, answer.usage, in_batch=True))
+        if (line := lines.get(str(said.get("custom_id")))) is not None:
+            came = _answer(said, line, endpoint.secrets)
+            came = evolve(came, usage=priced(judge, came.usage, in_batch=True))
+            found[line.key] = evolve(came, remarks=told) if isinstance(came, Reply) else came
+
+    def take(piece: bytes) -> None:
+        *whole_lines, last = piece.split(b"\n")
+        for text in whole_lines:
+            answer(bytes(rest + text))
+            rest.clear()
+        rest.extend(last)
+        if len(rest) > MOST_BYTES:
+            raise too_long(MOST_BYTES)
+
+    async with _asked(judge, "GET", f"/files/{name}/content") as response:
+        await pour(response.content.iter_any(), response.headers.get("Content-Encoding", ""), take)
+        answer(bytes(rest))
     return found
 
 
 def _parsed(text: bytes) -> dict[str, Any]:
+    """Return the object that *text* is; an empty one if it is none that can be read."""
     try:
-        said = json.loads(text)
-    except (ValueError, RecursionError):
+        said = parsed(text)
+    except ModelError:
         return {}
     return said if isinstance(said, dict) else {}
 
 
 def _answer(said: Mapping[str, Any], line: Line, secrets: Iterable[str]) -> Reply | Failure:
-    response = said.get("response") or {}
-    status, body = response.get("status_code"), json.dumps(response.get("body"))
-    if not isinstance(status, int):
+    response = said.get("response")
+    answer = response if isinstance(response, dict) else {}
+    status, body = str(answer.get("status_code")), answer.get("body")
+    if not _STATUS.fullmatch(status):
         told = words_of(json.dumps(said.get("error")), secrets)
-        return Failure("timeout", f"the batch ended without an answer to this: {told}", usage=_NOT_BILLED)
-    if not _OK <= status < _ERRORS:
-        return failure_of_status(status, words_of(body, secrets))
+        return Failure("timeout", f"the batch ended without an answer to this: {told}", usage=UNSENT_USAGE)
+    if not status.startswith("2"):
+        return failure_of_status(int(status), words_of(json.dumps(body), secrets))
     try:
-        return reply_in(body.encode(), line.unsent, secrets)
+        return reply_from(body if isinstance(body, dict) else {}, line.unsent, secrets)
     except ModelError as error:
         return error.failure
 
 
-async def _asked(judge: Judge, method: str, path: str, **given: Any) -> dict[str, Any]:
-    return _parsed(await _content(judge, method, path, **given))
+async def _said(judge: Judge, method: str, path: str, **sent: Any) -> dict[str, Any]:
+    """Return the object that the vendor answers with; it is asked once. An error in a 200 is raised."""
+    async with _asked(judge, method, path, **sent) as response:
+        said = _parsed(await whole(response, MOST_BYTES))
+    if said.get("error") and "id" not in said:
+        raise ModelError(error_in(said["error"], endpoint_of(judge).secrets))
+    return said
 
 
-async def _content(judge: Judge, method: str, path: str, **given: Any) -> bytes:
-    """Return what the vendor answers; it is asked once."""
+def _asked(judge: Judge, method: str, path: str, **sent: Any) -> AbstractAsyncContextManager[aiohttp.ClientResponse]:
     endpoint = endpoint_of(judge)
-    try:
-        async with asyncio.timeout(_SECONDS):
-            status, headers, body = await _exchanged(endpoint, method, path, given)
-    except TimeoutError:
-        message = f"no whole answer within {_SECONDS:g} seconds"
-        raise ModelError(Failure("timeout", message, in_doubt=True)) from None
-    except aiohttp.ClientConnectorError as error:  # there was no connection, so nothing was sent
-        raise ModelError(Failure("transport", words_of(str(error), endpoint.secrets))) from None
-    except (aiohttp.ClientError, OSError) as error:
-        raise ModelError(failure_of(error, endpoint.secrets)) from None
-    if not _OK <= status < _ERRORS:
-        raise ModelError(
-            failure_of_status(status, words_of(body.decode("utf-8", "replace"), endpoint.secrets), headers)
-        )
-    return body
-
-
-async def _exchanged(
-    endpoint: Endpoint, method: str, path: str, given: Mapping[str, Any]
-) -> tuple[int, Mapping[str, str], bytes]:
-    session = await session_here()
     url = endpoint.url.partition("?")[0].removesuffix(_CALL) + path
     headers = {name: value for name, value in endpoint.headers.items() if name != "Content-Type"}
-    asked = session.request(method, url, headers=headers, proxy=proxy_for(url), allow_redirects=False, **given)
-    async with asked as response:
-        return response.status, response.headers, await response.read()
+    return answer_to(endpoint, method, url, _SECONDS, headers=headers, **sent)

@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-import json
-import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rubric.errors import ModelError
-from rubric.exchanges import Failure, Reply, TokenLogprob, Usage
-from rubric.models.classifying import failure_of_status, words_of
-from rubric.models.completions import clean
+from rubric.exchanges import Failure, Reply
+from rubric.models.bodies import parsed
+from rubric.models.classifying import words_of
+from rubric.models.completions import reply_from
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
 __all__ = ["reply_in"]
 
-_FIRST_ERROR, _LAST_ERROR = 400, 599
-
 
 def reply_in(body: bytes, unsent: tuple[str, ...] = (), secrets: Iterable[str] = ()) -> Reply:
     """
-    Return the reply that *body*, of an answer with status 200, holds.
-
-    A refusal, in the model's own words or by a filter, ends as `refusal`; a text that was cut, as `length`.
+    Return the reply that *body*, of an answer with status 200, holds, as `completions` reads it.
 
     Args:
         unsent: The parameters that were left out of the request.
@@ -32,106 +27,8 @@ def reply_in(body: bytes, unsent: tuple[str, ...] = (), secrets: Iterable[str] =
     Raises:
         ModelError: It holds none; the failure keeps the usage.
     """
-    data = _parsed(body, secrets)
-    usage = _usage(data.get("usage"))
-    choices = _choices(data, usage, secrets)
-    texts = [_text(choice["message"], usage) for choice in choices]
-    first, text = choices[0], texts[0]
-    finish, refusal = _finish(first), clean(first["message"].get("refusal")) or ""
-    if refusal or finish == "content_filter":
-        finish, refusal = "refusal", refusal or "stopped by a content filter"
-    elif finish != "length" and not any((text or "").strip() for text in texts):
-        raise ModelError(Failure("bad_response", f"the reply is empty (finish: {finish})", usage=usage))
-    several = tuple(text or "" for text in texts) if len(texts) > 1 else ()
-    model = data.get("model")
-    logprobs = _logprobs(first.get("logprobs"))
-    return Reply(text, finish, refusal, usage, model if isinstance(model, str) else "", unsent, logprobs, several)
-
-
-def _parsed(body: bytes, secrets: Iterable[str]) -> dict[str, Any]:
-    try:
-        data = json.loads(body)
-    except RecursionError:
-        raise ModelError(Failure("bad_response", "what came back is nested too deeply")) from None
-    except ValueError:
-        raise ModelError(Failure("bad_response", f"what came back is not JSON: {_excerpt(body, secrets)}")) from None
+    data = parsed(body, secrets)
     if not isinstance(data, dict):
-        raise ModelError(Failure("bad_response", f"what came back is no chat completion: {_excerpt(body, secrets)}"))
-    return data
-
-
-def _excerpt(body: bytes, secrets: Iterable[str]) -> str:
-    return words_of(body[:1000].decode("utf-8", "replace"), secrets) or "nothing"
-
-
-def _choices(data: dict[str, Any], usage: Usage, secrets: Iterable[str]) -> list[dict[str, Any]]:
-    choices = data.get("choices")
-    if isinstance(choices, list) and choices and all(_is_choice(choice) for choice in choices):
-        return choices
-    if error := data.get("error"):
-        raise ModelError(_error(error, secrets))
-    said = "the reply has no choices" if not choices else "what came back is no chat completion"
-    raise ModelError(Failure("bad_response", said, usage=usage))
-
-
-def _is_choice(choice: object) -> bool:
-    return isinstance(choice, dict) and isinstance(choice.get("message"), dict)
-
-
-def _error(error: object, secrets: Iterable[str]) -> Failure:
-    """Return the failure that an error object in a 200 stands for: gateways hand on a vendor's status in it."""
-    said = words_of(json.dumps(error), secrets)
-    code = error.get("code") if isinstance(error, dict) else None
-    status = int(code) if isinstance(code, int) or (isinstance(code, str) and code.isdecimal()) else 0
-    if _FIRST_ERROR <= status <= _LAST_ERROR:
-        return failure_of_status(status, said)
-    return Failure("bad_response", f"an error instead of a reply: {said}")
-
-
-def _text(message: dict[str, Any], usage: Usage) -> str | None:
-    content = message.get("content")
-    if content is None or isinstance(content, str):
-        return clean(content)
-    raise ModelError(Failure("bad_response", f"the reply's content is a {type(content).__name__}", usage=usage))
-
-
-def _finish(choice: dict[str, Any]) -> str:
-    finish = choice.get("finish_reason")
-    if not isinstance(finish, str) or not finish:
-        return "stop"
-    return "length" if finish == "max_tokens" else finish
-
-
-def _usage(said: object) -> Usage:
-    """Return what the server says that was used; unmetered if it says nothing. What it cost, it does not say."""
-    if not isinstance(said, dict):
-        return Usage(calls=1, cost=None, unmetered=1)
-    sent, back = _count(said.get("prompt_tokens")), _count(said.get("completion_tokens"))
-    if not sent and not back:
-        return Usage(calls=1, cost=None, unmetered=1)
-    details = said.get("prompt_tokens_details")
-    cached = details.get("cached_tokens") if isinstance(details, dict) else said.get("prompt_cache_hit_tokens")
-    return Usage(1, sent, min(_count(cached), sent), back, None)
-
-
-def _count(value: object) -> int:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
-
-
-def _logprobs(said: object) -> tuple[TokenLogprob, ...] | None:
-    """Return the tokens with their probabilities; None unless all are there, since half of them would mislead."""
-    tokens = said.get("content") if isinstance(said, dict) else None
-    if not isinstance(tokens, list) or not tokens:
-        return None
-    try:
-        return tuple((*_token(token), tuple(map(_token, token.get("top_logprobs") or ()))) for token in tokens)
-    except (AttributeError, KeyError, TypeError, ValueError):
-        return None
-
-
-def _token(said: Any) -> tuple[str, float]:
-    logprob = float(said["logprob"])
-    if math.isnan(logprob):
-        msg = "no probability"
-        raise ValueError(msg)
-    return clean(str(said["token"])) or "", logprob
+        said = words_of(body[:1000].decode("utf-8", "replace"), secrets)
+        raise ModelError(Failure("bad_response", f"what came back is no chat completion: {said}"))
+    return reply_from(data, unsent, secrets)

@@ -9,7 +9,7 @@ from attrs import evolve, field, frozen
 
 from rubric.errors import ModelError
 from rubric.exchanges import Failure, Usage
-from rubric.models.completions import choice_of, clean, finish_of, refusal_of, usage_of
+from rubric.models.completions import at, choice_of, clean, finish_of, said_in, usage_of
 
 __all__ = ["ToolRequest", "Turn", "turn_from"]
 
@@ -73,7 +73,7 @@ class Turn:
 
 def turn_from(response: Any, unsent: tuple[str, ...] = ()) -> Turn:
     """
-    Return the turn that *response*, a completion as LiteLLM gives it, holds.
+    Return the turn that *response*, a chat completion as `completions` reads it, holds.
 
     What a model says when it refuses is its text. A request for tools that was cut off is none.
 
@@ -81,25 +81,25 @@ def turn_from(response: Any, unsent: tuple[str, ...] = ()) -> Turn:
         ModelError: There is nothing in it, a content filter stopped it, or it was cut off inside a request for tools.
     """
     usage, choice = usage_of(response), choice_of(response)
-    finish, refusal = finish_of(choice), refusal_of(choice.message)
-    text = clean(choice.message.content) or refusal
-    calls = _calls(choice.message)
+    finish, (text, refusal), message = finish_of(choice), said_in(choice, usage), at(choice, "message")
+    text, calls = text or refusal, _calls(message)
     if finish == "length" and calls:
         raise ModelError(evolve(_CUT, usage=usage))
     if finish == "content_filter":
         raise ModelError(Failure("refusal", "stopped by a content filter", usage=usage))
     if not text.strip() and not calls:
         raise ModelError(evolve(_NOTHING if finish != "length" else _CUT, usage=usage))
-    return Turn(text, calls, "refusal" if refusal else finish, usage, unsent, _message(choice.message, text, calls))
+    return Turn(text, calls, "refusal" if refusal else finish, usage, unsent, _message(message, text, calls))
 
 
 def _calls(message: Any) -> tuple[ToolRequest, ...]:
-    wanted = getattr(message, "tool_calls", None) or ()
     return tuple(
         ToolRequest(
-            str(call.id or f"call_{number}"), clean(call.function.name) or "", clean(call.function.arguments) or ""
+            str(at(call, "id") or f"call_{number}"),
+            clean(at(at(call, "function"), "name")) or "",
+            clean(at(at(call, "function"), "arguments")) or "",
         )
-        for number, call in enumerate(wanted, 1)
+        for number, call in enumerate(at(message, "tool_calls") or (), 1)
     )
 
 
@@ -108,9 +108,9 @@ def _message(message: Any, text: str, calls: tuple[ToolRequest, ...]) -> dict[st
     said: dict[str, Any] = {"role": "assistant", "content": text or None}
     if calls:
         said["tool_calls"] = [
-            _sent_back(call, original) for call, original in zip(calls, message.tool_calls, strict=True)
+            _sent_back(call, original) for call, original in zip(calls, at(message, "tool_calls"), strict=True)
         ]
-    if blocks := getattr(message, "thinking_blocks", None):  # Anthropic's, without which it takes no tool results
+    if blocks := at(message, "thinking_blocks"):  # Anthropic's, without which it takes no tool results
         said["thinking_blocks"] = blocks
     return said
 
@@ -127,6 +127,6 @@ def _sent_back(call: ToolRequest, original: Any) -> dict[str, Any]:
         "type": "function",
         "function": {"name": call.name, "arguments": arguments},
     }
-    if signed := getattr(original, "provider_specific_fields", None):  # Gemini's signatures of its thoughts
+    if signed := at(original, "provider_specific_fields"):  # Gemini's signatures of its thoughts
         sent["provider_specific_fields"] = signed
     return sent
