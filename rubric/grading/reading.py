@@ -44,8 +44,8 @@ LONGEST_REPLY = 200_000
 _LONGEST_NUMBER = 40
 _MOST_QUOTES = 20
 
-_YES = frozenset({"true", "yes", "pass", "passed", "satisfied", "met", "y", "correct", "present"})
-_NO = frozenset(
+YES = frozenset({"true", "yes", "pass", "passed", "satisfied", "met", "y", "correct", "present"})
+NO = frozenset(
     {"false", "no", "fail", "failed", "unsatisfied", "not satisfied", "unmet", "not met", "n", "incorrect", "absent"}
 )
 _VERDICTS = ("verdict", "pass", "passed", "satisfied", "met", "answer", "criterion_status")
@@ -162,7 +162,7 @@ def _is_echo(raw: str, ask: Ask) -> bool:
 
 def _read_one(ask: Ask, text: str) -> Finding:
     criterion = ask.criteria[0]
-    findings = [_finding(ask, criterion, o) for o in _objects(ask, text, _keys(criterion.answer))]
+    findings = [_finding(ask, criterion, o) for o in _objects(ask, text, keys_of(criterion.answer))]
     return _agreed(findings)
 
 
@@ -202,7 +202,8 @@ def _entry(ask: Ask, criterion: Criterion, entries: Sequence[Mapping[str, Any]])
 # -- what it says --------------------------------------------------------------------------------------
 
 
-def _keys(answer: Answer) -> Sequence[str]:
+def keys_of(answer: Answer) -> Sequence[str]:
+    """Return the keys under which a verdict of *answer* may stand."""
     match answer:
         case YesNo():
             return (*_VERDICTS, "score")
@@ -240,7 +241,7 @@ def _finding(ask: Ask, criterion: Criterion, said: Mapping[str, Any]) -> Finding
 
 def _abstains(answer: Answer, said: Mapping[str, Any]) -> bool:
     """Say whether the verdict is null: all of it, since one null beside a verdict disagrees with it."""
-    keys = _SCORES if isinstance(answer, Unit | Levels) else _keys(answer)
+    keys = _SCORES if isinstance(answer, Unit | Levels) else keys_of(answer)
     given = [said[key] for key in keys if key in said]
     return bool(given) and all(value is None for value in given)
 
@@ -267,7 +268,7 @@ def _as_bool(value: Any) -> bool | None:
         return value
     if isinstance(value, str):
         word = fold(value).replace("_", " ")
-        return True if word in _YES else False if word in _NO else None
+        return True if word in YES else False if word in NO else None
     return None
 
 
