@@ -35,10 +35,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Abstention", "Anchor", "Criterion", "Polarity", "When"]
 
-Polarity = Literal["satisfy", "guard", "penalty", "contradiction", "correctness"]
+Polarity = Literal["satisfy", "guard", "contradiction", "correctness", "penalty"]
 Abstention = Literal["forbid", "exclude", "zero", "fail"]
 
-POLARITIES = ("satisfy", "guard", "penalty", "contradiction", "correctness")
+POLARITIES = ("satisfy", "guard", "contradiction", "correctness", "penalty")
 ABSTENTIONS = ("forbid", "exclude", "zero", "fail")
 
 
