@@ -308,3 +308,50 @@ def test_pooled_scores_say_whether_they_are_weighted() -> None:
         assert isinstance(finding, Scored)
         assert finding.weighted
         assert finding.score == pytest.approx(0.8)
+
+
+def _surely(*answers: tuple[str, float]) -> ScriptedModel:
+    """Return a model that says yes or no with these probabilities, one answer after the other."""
+
+    def say(said: tuple[str, float]) -> Reply:
+        text, chance = said
+        other = {"true": "false", "false": "true"}[text]
+        return reply_of('{"reason": "", "evidence": [], "verdict": ', (text, {text: chance, other: 1 - chance}), "}")
+
+    return ScriptedModel([*map(say, answers)])
+
+
+def test_a_weighted_yes_gates_by_its_probability_and_decides_by_itself() -> None:
+    """As the share of yes among many votes: below the gate value the gate fails; without a threshold, yes is yes."""
+    gate = Rubric().requires("a", id="a")
+    likely, unlikely = (drive(gate, Judge(_surely(("true", p)), logprobs=True)) for p in (0.8, 0.6))
+    assert isinstance(likely, Grade)
+    assert isinstance(unlikely, Grade)
+    assert (likely.score, likely.passed) == (pytest.approx(0.8), True)
+    assert (unlikely.passed, unlikely.gates) == (False, ("a",))
+    own = gate.passing_at(None)
+    assert drive(own, Judge(_surely(("true", 0.8)), logprobs=True)).passed
+    assert not drive(own, Judge(_surely(("false", 0.8)), logprobs=True)).passed
+    members = [Judge(_surely(("true", p)), logprobs=True) for p in (0.8, 0.9)]
+    assert drive(own, Panel(members, level="criterion")).passed
+
+
+def test_a_weighted_no_needs_no_quote() -> None:
+    """The judge wrote "no", and has nothing to show; alone, or in a pool."""
+    rubric = Rubric(evidence=True).expects("a", id="a")
+    judges = [Judge(_surely(("false", p)), logprobs=True) for p in (0.9, 0.8)]
+    for bench, score in (
+        (Judge(_surely(("false", 0.9)), logprobs=True), 0.1),
+        (Panel(judges, level="criterion"), 0.15),
+    ):
+        result = drive(rubric, bench)
+        assert isinstance(result, Grade)
+        assert (result.score, result.gates) == (pytest.approx(score), ())
+
+
+def test_little_probability_moves_the_score_a_little() -> None:
+    """A ten millionth counts: sums over many scores would be off."""
+    finding, _ = weighed(TEN, HEAD, ("7", {"7": 1 - 1e-7, "9": 1e-7}), "}")
+    assert isinstance(finding, Scored)
+    assert finding.score == pytest.approx(0.7 + 0.2e-7, abs=1e-12)
+    assert finding.score != 0.7

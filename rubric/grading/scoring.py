@@ -219,7 +219,7 @@ def _part(
             return _Part(criterion, 0.0, holds=False, gated=criterion.polarity != "penalty")
         case Scored():
             part = _judged(rubric, criterion, finding.score, flag=finding.flag, resolved=True)
-            return evolve(part, holds=part.holds or _leans_well(criterion, finding))
+            return evolve(part, holds=part.holds or _leans_well(rubric, criterion, finding))
         case Unjudged():
             return _open(rubric, criterion, finding.low, finding.high, best=best)
 
@@ -233,13 +233,17 @@ def _judged(rubric: Rubric, criterion: Criterion, score: float, *, flag: bool | 
     return _Part(criterion, contribution, holds=holds, gated=gated, resolved=float(resolved))
 
 
-def _leans_well(criterion: Criterion, finding: Finding) -> bool:
-    """True if a weighted yes or no, or each one in a pool, speaks for the candidate, though not for certain."""
-    if not isinstance(finding, Scored) or not isinstance(criterion.answer, YesNo):
+def _leans_well(rubric: Rubric, criterion: Criterion, finding: Scored) -> bool:
+    """
+    True if a weighted yes or no, or each vote in a pool with such, speaks for the candidate.
+
+    Without a threshold the yes itself decides, and no weighted one is certain.
+    """
+    votes = [vote for vote in finding.votes if isinstance(vote, Scored)] or [finding]
+    if not isinstance(criterion.answer, YesNo) or not any(vote.weighted for vote in votes):
         return False
-    if finding.votes:
-        return all(_leans_well(criterion, vote) for vote in finding.votes)
-    return finding.weighted and (finding.score < EVEN if criterion.is_unwanted else finding.score >= EVEN)
+    backed = all(substantiated(rubric, criterion, vote) for vote in votes)
+    return backed and all(vote.score < EVEN if criterion.is_unwanted else vote.score >= EVEN for vote in votes)
 
 
 def _open(rubric: Rubric, criterion: Criterion, low: float, high: float, *, best: bool) -> _Part:

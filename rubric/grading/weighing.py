@@ -179,6 +179,7 @@ def _scale_of(answer: Answer) -> _Words | _Numbers:
             return _Words(keys_of(answer), {fold(choice.label): choice.score for choice in choices})
         case _:
             words = {**dict.fromkeys(YES, 1.0), **dict.fromkeys(NO, 0.0)}
+            words |= {word.replace(" ", "_"): place for word, place in words.items()}
             return _Words(keys_of(answer), words, {"true": 1.0, "false": 0.0, "null": None, "none": None})
 
 
@@ -238,11 +239,8 @@ class _Words:
     def says(self, text: str, value: object) -> bool:
         """True if *text* is the word for *value*."""
         known = self.quoted if text.startswith('"') else self.bare
-        place = known.get(self._folded(text.strip('"')))
+        place = known.get(fold(text.strip('"')))
         return place is not None and place == (float(value) if isinstance(value, bool) else known.get(fold(str(value))))
-
-    def _folded(self, text: str) -> str:
-        return fold(text.replace("_", " ")) if self.bare else fold(text)
 
     def read(self, tokens: Sequence[_Token], index: int, text: str) -> Read:
         """Return the place of the only answer that the verdict can be, with *text* at *index*; else of none."""
@@ -266,7 +264,7 @@ class _Words:
         """Return the answers that *verdict* may be, the word that stands there, and whether it ends."""
         if verdict.startswith('"'):
             word, closing, _ = verdict[1:].partition('"')
-            return self.quoted, self._folded(word), bool(closing)
+            return self.quoted, fold(word), bool(closing)
         found = re.match(r'[^\s,}"\]]*', verdict)
         word = found[0] if found else ""
         return self.bare, fold(word), len(word) < len(verdict)

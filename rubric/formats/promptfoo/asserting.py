@@ -139,7 +139,7 @@ def _tell_criterion(criterion: Criterion, tell: Tell) -> None:
 
 def _criterion(criterion: Criterion, variables: Mapping[str, Any], tell: Tell) -> dict[str, Any] | None:
     if criterion.polarity == "penalty":
-        tell(f"the criterion {criterion.id!r}: promptfoo subtracts nothing")
+        tell(f"the penalty {criterion.id!r}, since promptfoo subtracts nothing,")
         return None
     made = _answered(criterion, variables, tell)
     if made is None:
