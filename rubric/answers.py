@@ -59,7 +59,8 @@ class ScoreRange(Shown):
     """
     The scores from *low* to *high* (whole numbers, both included), and what an answer there is like.
 
-    The text may be left out where there is one range only: `ScoreRange(1, 5)` is a plain scale.
+    One of several scores is a band, one of a single score an anchor. The text may be left out where there is one range
+    only: `ScoreRange(1, 5)` is a plain scale.
     """
 
     _positional = ("low", "high", "text")
@@ -75,6 +76,11 @@ class ScoreRange(Shown):
         if self.low > self.high:
             message = f"a range starts at {self.low} and ends below that, at {self.high}; swap them"
             raise DefinitionError("low", message)
+
+    @property
+    def is_anchor(self) -> bool:
+        """True if it is a single score."""
+        return self.low == self.high
 
     def __contains__(self, score: object) -> bool:
         return isinstance(score, int) and self.low <= score <= self.high
@@ -108,36 +114,33 @@ def _as_ranges(value: Bands) -> tuple[ScoreRange, ...]:
 
 
 def _from_mapping(levels: Mapping[Any, str]) -> list[ScoreRange]:
-    bounds = sorted(((*_read_key(key), text) for key, text in levels.items()), key=itemgetter(0))
     ranges = []
-    for index, (low, high, words) in enumerate(bounds):
-        following = bounds[index + 1][0] if index + 1 < len(bounds) else low + 1
-        end = following - 1 if high is None else high
-        if end < low:
-            raise DefinitionError("ranges", f"two bands start at {low}; each score belongs to one")
+    for low, high, words in sorted(((*_read_key(k), words) for k, words in levels.items()), key=itemgetter(0)):
         check_text(f"ranges[{low}]", words)
-        ranges.append(ScoreRange(low, end, words))
+        ranges.append(ScoreRange(low, high, words))
     return ranges
 
 
 _KEY = re.compile(r"(-?\d{1,16})(?:\s*(?:-|\.\.|–)\s*(-?\d{1,16}))?", re.ASCII)
 
 
-def _read_key(key: object) -> tuple[int, int | None]:
-    """Read `5`, `"5"` or `"5-7"`: where a band starts and, where it is said, ends."""
+def _read_key(key: object) -> tuple[int, int]:
+    """Read `5` or `"5"`, an anchor, or `"5-7"`, a band: the first score and the last."""
     if isinstance(key, str) and (match := _KEY.fullmatch(key.strip())):
-        return int(match[1]), None if match[2] is None else int(match[2])
+        return int(match[1]), int(match[2] or match[1])
     if isinstance(key, float) and key.is_integer():
         key = int(key)
     if isinstance(key, bool) or not isinstance(key, int):
         raise refuse("ranges", key, 'a whole number, or a range such as "7-10", as the key of a level')
-    return key, None
+    return key, key
 
 
 def _check_neighbours(before: ScoreRange, after: ScoreRange) -> None:
+    if after.low == before.low:
+        raise DefinitionError("ranges", f"two bands start at {before.low}; each score belongs to one")
     if after.low <= before.high:
         raise DefinitionError("ranges", f"{before} and {after} overlap; each score belongs to one band")
-    if after.low > before.high + 1:
+    if after.low > before.high + 1 and not (before.is_anchor or after.is_anchor):
         gap = ScoreRange(before.high + 1, after.low - 1, "gap")
         raise DefinitionError("ranges", f"no band covers {gap}, between {before} and {after}; close the gap")
 
@@ -145,12 +148,13 @@ def _check_neighbours(before: ScoreRange, after: ScoreRange) -> None:
 @frozen(repr=False, init=False)
 class Levels(Answer, Shown):
     """
-    A whole number on the criterion's own range, with bands that say what the numbers mean.
+    A whole number on the criterion's own range, with texts that say what the numbers mean.
 
-    The score is (value - low) / (high - low): bands guide the judge, they do not quantise. `Levels()` is a number
-    from 0 to 10, `Levels(ScoreRange(1, 5))` one from 1 to 5. Bands are given one by one or as a list, or as a mapping
-    from the first score of each to its text: `{0: "no way in", 5: "with effort", 10: "at once"}`. There the first
-    key is the lowest score and the last the highest; write a key as `"7-10"` to say where a band ends.
+    The score is (value - low) / (high - low): texts guide the judge, they do not quantise. `Levels()` is a number
+    from 0 to 10, `Levels(ScoreRange(1, 5))` one from 1 to 5. Texts are given as a mapping, or as ranges, one by one or
+    in a list. A single number is an anchor, `{0: "no way in", 5: "with effort", 10: "at once"}`: the judge may also
+    answer what lies between two of them. A key such as `"0-3"` is a band, whose text holds for all of its scores. The
+    first key is the lowest score and the last the highest; between two bands there is no gap.
     """
 
     _positional = ("ranges",)
@@ -170,13 +174,29 @@ class Levels(Answer, Shown):
         """The highest score there is."""
         return self.ranges[-1].high if self.ranges else _PLAIN[1]
 
+    @property
+    def texts(self) -> dict[int | str, str]:
+        """The texts by their keys in a mapping: a number for an anchor, such as `"0-3"` for a band."""
+        return {(r.low if r.is_anchor else str(r)): r.text for r in self.ranges if r.text}
+
+    @property
+    def has_between(self) -> bool:
+        """True if there are scores without a text of their own, between two that have one."""
+        return any(after.low > before.high + 1 for before, after in pairwise(self.ranges))
+
     def band(self, value: int) -> str:
-        """Return the text of the band that holds *value*; empty without bands."""
+        """Return what *value* means: the text of its anchor or band, between two of them both; empty without texts."""
+        for before, after in pairwise(self.ranges):
+            if before.high < value < after.low:
+                return f"between {before} ({before.text}) and {after} ({after.text})"
         return next((r.text for r in self.ranges if value in r), "")
 
     def place(self, value: int) -> float:
         """Return the place in 0..1 of *value*."""
         return (value - self.low) / (self.high - self.low)
+
+    def __repr__(self) -> str:
+        return f"Levels({self.texts!r})" if self.texts else super().__repr__()
 
 
 @frozen(repr=False)

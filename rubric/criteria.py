@@ -35,10 +35,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Abstention", "Anchor", "Criterion", "Polarity", "When"]
 
-Polarity = Literal["satisfy", "guard", "contradiction", "correctness"]
+Polarity = Literal["satisfy", "guard", "contradiction", "correctness", "penalty"]
 Abstention = Literal["forbid", "exclude", "zero", "fail"]
 
-POLARITIES = ("satisfy", "guard", "contradiction", "correctness")
+POLARITIES = ("satisfy", "guard", "contradiction", "correctness", "penalty")
 ABSTENTIONS = ("forbid", "exclude", "zero", "fail")
 
 
@@ -141,13 +141,15 @@ class Criterion(Shown):
     One thing that is judged: a *text*, and what a judge may answer to it.
 
     Args:
-        text: What is to be judged, in words. For a guard, what must not hold.
+        text: What is to be judged, in words. For a guard and a penalty, what should not hold.
         id: Unique in its rubric. Left out, it is made of the words of the text.
         answer: `YesNo()`, `Unit()`, `Levels(...)`, `Choices(...)`; or a `DecisionTree` that is walked, a check
             that code decides, a `Rubric` that is graded as one criterion of this one.
         polarity: `satisfy`; `guard` (the text must not hold: the contribution is 1 - score, and found
-            present it fails the grade); `contradiction` (the text is a fact: passes unless the candidate
-            conflicts with it, silence is fine); `correctness` (the candidate must positively support the fact).
+            present it fails the grade); `penalty` (the text should not hold: found present it takes off its weight
+            and fails nothing; beside other criteria it needs a rubric by points); `contradiction` (the text is a
+            fact: passes unless the candidate conflicts with it, silence is fine); `correctness` (the candidate must
+            positively support the fact).
         weight: How much it counts: finite and at least 0. With 0 it is judged and shown, and counts for nothing but its
             gate.
         required: A gate: below its gate value the grade fails, whatever the mean is.
@@ -181,3 +183,24 @@ class Criterion(Shown):
     abstain: Abstention | float | None = field(default=None, kw_only=True, validator=optional(abstention))
     tags: tuple[str, ...] = field(default=(), kw_only=True, converter=_as_tags)
     metadata: FrozenMap = field(factory=FrozenMap, kw_only=True, converter=_as_metadata)
+
+    def __attrs_post_init__(self) -> None:
+        if self.polarity == "penalty":
+            self._check_penalty()
+
+    def _check_penalty(self) -> None:
+        """Refuse what would make a gate of a penalty: it could only be ignored."""
+        gates = {
+            "required": self.required,
+            "min_score": self.min_score is not None,
+            "answer": getattr(self.answer, "flag", False) or getattr(self.answer, "binding", False),
+        }
+        for name, given in gates.items():
+            if given:
+                message = f"a penalty subtracts and fails nothing, so {name}={getattr(self, name)!r} has no effect"
+                raise DefinitionError(name, f"{message}; for what must not be at all use forbids(text)")
+
+    @property
+    def is_unwanted(self) -> bool:
+        """True if what the text says counts against the candidate: of a guard and a penalty."""
+        return self.polarity in ("guard", "penalty")

@@ -131,8 +131,11 @@ def _quotes(finding: Finding) -> str:
 def _advice(criterion: Criterion, finding: Finding, contribution: float | None) -> str:
     if contribution is None or contribution == 1:
         return ""
-    what = "Must not hold" if criterion.polarity == "guard" else "Not fully met"
+    what = _ADVICE.get(criterion.polarity, "Not fully met").format(criterion.weight)
     return f"- {what}: {criterion.text} ({_reason(finding) or 'no reason given'})"
+
+
+_ADVICE = {"guard": "Must not hold", "penalty": "Should not hold, takes off up to {:g}"}
 
 
 def _name(judge: Bench) -> str:

@@ -52,12 +52,12 @@ class Scored:
 
     Args:
         id: The criterion's.
-        score: The judge's answer in 0..1, before polarity and evidence: for a guard, 1 is "present".
+        score: The judge's answer in 0..1, before polarity and evidence: for a guard and a penalty, 1 is "present".
         value: The answer itself: True, 0.8, 7, `"warm"`; None where code or another rubric decided.
         reason: What the judge said for it.
         evidence: What it quoted, found or not.
         flag: The judge's own pass flag, where it was asked for.
-        level: The text of the band that a level lies in.
+        level: What a level means: the text of its anchor or band; between two, `between 5 (...) and 10 (...)`.
         path: The walk, for a tree.
         parts: The findings of a nested rubric.
         votes: The findings that this one pools, in the order of the judges.

@@ -23,7 +23,7 @@ from rubric.grading.scoring import Extreme, Outcome, Verdict, outcome, unknown
 from rubric.grading.voting import members_of, size_of, tally
 from rubric.judges import Bench, Cascade, Judge, Jury, Panel
 from rubric.mappings import FrozenMap
-from rubric.rubrics import Rubric
+from rubric.rubrics import Rubric, check_weights
 from rubric.validating import suggest
 
 __all__ = ["Grade", "Ungraded", "conclude", "conclude_votes", "degenerate"]
@@ -298,7 +298,7 @@ def degenerate(rubric: Rubric, judge: Bench, why: str) -> Grade | Ungraded:
         failure = Failure("degenerate", f"the candidate {why}")
         missing = tuple(Unjudged(c.id, failure) for c in rubric.judged)
         return Ungraded(rubric, judge, missing, unknown(rubric), failures=(failure,), degenerate=why)
-    findings = tuple(Scored(c.id, float(c.polarity == "guard"), reason=f"the candidate {why}") for c in rubric.judged)
+    findings = tuple(Scored(c.id, float(c.is_unwanted), reason=f"the candidate {why}") for c in rubric.judged)
     return Grade(rubric, judge, findings, _failed(rubric), degenerate=why)
 
 
@@ -326,7 +326,8 @@ def _asks_the_same(old: Rubric, new: Rubric) -> bool:
 
 
 def _is_same_question(old: Criterion, new: Criterion) -> bool:
-    if (old.id, old.text, old.polarity) != (new.id, new.text, new.polarity):
+    both_unwanted = old.is_unwanted and new.is_unwanted  # a guard and a penalty are asked the same
+    if (old.id, old.text) != (new.id, new.text) or (old.polarity != new.polarity and not both_unwanted):
         return False
     if isinstance(old.answer, Rubric) and isinstance(new.answer, Rubric):
         return _asks_the_same(old.answer, new.answer)
@@ -338,4 +339,6 @@ def _changed(rubric: Rubric, rule: Mapping[str, Any]) -> Rubric:
     for name in rule:
         if name not in known:
             raise DefinitionError(name, f"a rubric has no such field{suggest(name, known)}")
-    return evolve(rubric, **rule)
+    changed = evolve(rubric, **rule)
+    check_weights(changed)
+    return changed

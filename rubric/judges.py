@@ -109,9 +109,9 @@ class Judge(Shown):
         repairs: How many times an unreadable reply is asked again, with the complaint.
         sealed: Whether a verdict must carry the nonce of its ask. None: yes for a model name with our own prompt.
         reasoning: Whether the judge gives its reason `before` its verdict, `after` it, or not at all (`none`).
-        logprobs: Whether the score of a level or of an answer in 0..1 is the expectation over the likeliest tokens in
-            the verdict's place (G-Eval, arXiv 2303.16634). Where the model gives no probabilities, or they cannot be
-            told apart, the sampled score stands, and a warning says so.
+        logprobs: Whether scores are expectations over the likeliest tokens in the verdict's place (G-Eval, arXiv
+            2303.16634): of a yes or no, the probability of yes. Where the model gives no probabilities, or they
+            cannot be told apart, the sampled score stands, and a warning says so.
         speculate: Whether all questions of a tree are asked at once, and the walk is taken from the answers: more
             calls, fewer rounds, the same verdict.
         params: Further parameters for the vendor, as LiteLLM names them.

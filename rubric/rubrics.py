@@ -15,7 +15,7 @@ from rubric.errors import DefinitionError
 from rubric.scales import Scale, UnitScale
 from rubric.showing import Shown, cell, shorten, table
 from rubric.trees import DecisionTree
-from rubric.validating import flag, number, one_of, optional, refuse, string, suggest
+from rubric.validating import check_number, flag, number, one_of, optional, refuse, string, suggest
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
     from rubric.candidates import Candidate
 
-__all__ = ["Aggregation", "CriterionOptions", "Degenerate", "Rubric", "check_weights"]
+__all__ = ["Aggregation", "CriterionOptions", "Degenerate", "Rubric", "averaged", "check_weights"]
 
-Aggregation = Literal["weighted_average", "min"]
+Aggregation = Literal["weighted_average", "min", "points"]
 Degenerate = Literal["fail", "judge", "error"]
 
 T = TypeVar("T")
@@ -111,7 +111,8 @@ class Rubric(Answer, Shown):
             criterion must have one (yes/no, a check, `Unit(flag=True)`, a nested rubric).
         borderline: The score from which a failed grade is shown as borderline.
         strict: Pass only if every contribution is 1.
-        aggregation: `weighted_average`, or `min` for the worst contribution.
+        aggregation: `weighted_average`; `min` for the worst contribution; `points` for the points (weights) of what is
+            met, less those of the penalties that are found, over all points that can be met, cut to 0..1.
         evidence: Whether judges must quote the candidate. A verdict whose quote is missing, or is not found in the
             candidate, scores 0 and fails the grade; an absence has nothing to quote and is exempt.
         abstain: What becomes of "cannot tell", see `Criterion`.
@@ -138,7 +139,7 @@ class Rubric(Answer, Shown):
     borderline: float | None = field(default=None, kw_only=True, validator=optional(number(0, 1)))
     strict: bool = field(default=False, kw_only=True, validator=flag)
     aggregation: Aggregation = field(
-        default="weighted_average", kw_only=True, validator=one_of("weighted_average", "min")
+        default="weighted_average", kw_only=True, validator=one_of("weighted_average", "min", "points")
     )
     evidence: bool = field(default=False, kw_only=True, validator=flag)
     abstain: Abstention | float = field(default="forbid", kw_only=True, validator=abstention)
@@ -162,6 +163,8 @@ class Rubric(Answer, Shown):
             raise DefinitionError("borderline", message)
         if self.tree is not None and self.aggregation != "weighted_average":
             raise DefinitionError("aggregation", "a tree takes none: the leaf that is reached is the score")
+        if self.text and self.aggregation == "points":
+            raise DefinitionError("aggregation", "a free-form text earns no points: its one judgement is the score")
         if self.threshold is None:
             self._check_flags()
 
@@ -169,6 +172,9 @@ class Rubric(Answer, Shown):
         if self.tree is not None:
             raise DefinitionError("threshold", "a tree has no pass flag of the judge's; give a threshold from 0 to 1")
         for index, criterion in enumerate(self.criteria):
+            if criterion.polarity == "penalty":
+                message = f"criteria[{index}] {criterion.id!r} is a penalty, and a score decides what that comes to"
+                raise DefinitionError("threshold", f"{message}; give a threshold from 0 to 1")
             if not isinstance(criterion.answer, YesNo | Check | Rubric) and criterion.answer != Unit(flag=True):
                 message = (
                     f"criteria[{index}] {criterion.id!r} has no pass flag that could decide without a threshold; "
@@ -248,7 +254,12 @@ class Rubric(Answer, Shown):
         /,
         **options: Unpack[CriterionOptions],
     ) -> Self:
-        """Return the rubric with a criterion rated in whole numbers: on *levels*, a `ScoreRange`, or from 0 to 10."""
+        """
+        Return the rubric with a criterion rated in whole numbers: on *levels*, a `ScoreRange`, or from 0 to 10.
+
+        In a mapping a number is an anchor on the scale, between two of which the judge may answer too, and a key such
+        as `"0-3"` a band.
+        """
         return self._with(text, levels if isinstance(levels, Levels) else Levels(levels), options)
 
     def chooses(
@@ -264,6 +275,17 @@ class Rubric(Answer, Shown):
     def forbids(self, text: str, /, **options: Unpack[CriterionOptions]) -> Self:
         """Return the rubric with a guard: *text* says what must not hold; found present, the grade fails."""
         return self._with(text, YesNo(), _meaning(options, polarity="guard"))
+
+    def penalizes(self, text: str, /, *, points: float = 1, **options: Unpack[CriterionOptions]) -> Self:
+        """
+        Return the rubric with a penalty: *text* says what should not hold; found present, it takes off its *points*.
+
+        It fails nothing by itself. Beside other criteria it needs a rubric `by_points`.
+        """
+        if "weight" in options:
+            raise DefinitionError("weight", "the weight of a penalty is its points; give points alone")
+        check_number("points", points, 0, above=True)
+        return self._with(text, YesNo(), _meaning(options, polarity="penalty", weight=points))
 
     def checks(self, check: Check, /, text: str = "", **options: Unpack[CriterionOptions]) -> Self:
         """Return the rubric with a *check* that code decides: no call."""
@@ -298,6 +320,10 @@ class Rubric(Answer, Shown):
     def by_worst(self) -> Self:
         """Return the rubric whose score is its worst contribution."""
         return evolve(self, aggregation="min")
+
+    def by_points(self) -> Self:
+        """Return the rubric scored by points: those of what is met, less penalties, over all that can be met."""
+        return evolve(self, aggregation="points")
 
     def with_evidence(self) -> Self:
         """Return the rubric whose judges must quote the candidate."""
@@ -351,8 +377,13 @@ class Rubric(Answer, Shown):
 
     def _repr_markdown_(self) -> str:
         head = f"**{cell(self.name) or 'rubric'}** ({self._summary()})"
-        rows = [(c.id, shorten(c.text, 300), describe(c), f"{c.weight:g}") for c in self.judged]
-        return f"{head}\n\n{table(('id', 'criterion', 'answer', 'weight'), rows)}"
+        counts = "points" if self.aggregation == "points" else "weight"
+        rows = [(c.id, shorten(c.text, 300), describe(c), _counts(c)) for c in self.judged]
+        return f"{head}\n\n{table(('id', 'criterion', 'answer', counts), rows)}"
+
+
+def _counts(criterion: Criterion) -> str:
+    return f"{'-' if criterion.polarity == 'penalty' else ''}{criterion.weight:g}"
 
 
 def _meaning(options: CriterionOptions, **meant: Any) -> CriterionOptions:
@@ -366,12 +397,22 @@ def _meaning(options: CriterionOptions, **meant: Any) -> CriterionOptions:
 
 def check_weights(rubric: Rubric) -> None:
     """
-    Refuse a rubric, or one nested in it, in which nothing counts.
+    Refuse a rubric, or one nested in it, in which nothing counts, or whose penalties do not fit its aggregation.
 
-    A rubric may pass through such a state while it is built; it cannot grade in it.
+    A rubric may pass through such a state while it is built; it cannot grade in it. Penalties alone are the exception
+    that needs no points: the average of their contributions is the share of them that was not found.
     """
     if rubric.criteria and not any(criterion.weight for criterion in rubric.criteria):
         raise DefinitionError("criteria", "their weights sum to 0; at least one must count, so give it a weight")
+    counted = [criterion for criterion in rubric.criteria if criterion.weight]
+    penalties = [criterion.id for criterion in counted if criterion.polarity == "penalty"]
+    earning = len(counted) - len(penalties)
+    if rubric.aggregation == "points" and counted and not earning:
+        message = "no criterion earns points; add one that does, or leave points: penalties alone are averaged"
+        raise DefinitionError("aggregation", message)
+    if rubric.aggregation != "points" and penalties and earning:
+        message = f"the penalty {penalties[0]!r} subtracts points, and {rubric.aggregation} has none"
+        raise DefinitionError("aggregation", f'{message}; score by_points(), which is aggregation="points"')
     for index, criterion in enumerate(rubric.criteria):
         if isinstance(criterion.answer, Rubric):
             try:
@@ -380,9 +421,16 @@ def check_weights(rubric: Rubric) -> None:
                 raise DefinitionError(f"criteria[{index}].{problem.field}", problem.message) from None
 
 
+def averaged(rubric: Rubric) -> Rubric:
+    """Return *rubric* for files that know no points: without penalties, points are the weighted average."""
+    return evolve(rubric, aggregation="weighted_average") if rubric.aggregation == "points" else rubric
+
+
 def _check_fields(given: Mapping[str, Any]) -> None:
     known = [f.name for f in fields(Criterion)]
     for name in given:
+        if name == "points":
+            raise DefinitionError(name, "the points of a criterion are its weight; give weight=...")
         if name not in known:
             raise DefinitionError(name, f"a criterion has no such field{suggest(name, known)}")
 
@@ -395,6 +443,14 @@ def describe(criterion: Criterion) -> str:
     return ", ".join([_answer_words(criterion.answer), *gates])
 
 
+def _guides(levels: Levels) -> str:
+    """Return which scores of *levels* have a text, and whether it holds for them alone or for a band."""
+    texts = [band for band in levels.ranges if band.text]
+    kinds = {"anchors": [r for r in texts if r.is_anchor], "bands": [r for r in texts if not r.is_anchor]}
+    said = [f"{kind} {', '.join(map(str, ranges))}" for kind, ranges in kinds.items() if ranges]
+    return f" ({'; '.join(said)})" if said else ""
+
+
 def _answer_words(answer: Answer) -> str:
     match answer:
         case YesNo():
@@ -402,7 +458,7 @@ def _answer_words(answer: Answer) -> str:
         case Unit():
             return "0..1"
         case Levels():
-            return f"{answer.low}..{answer.high}"
+            return f"{answer.low}..{answer.high}{_guides(answer)}"
         case Choices():
             return " | ".join(c.label for c in answer.choices)
         case DecisionTree():

@@ -72,7 +72,7 @@ def number(low: float = 0.0, high: float = math.inf, *, above: bool = False) -> 
     return validate
 
 
-def check_number(field: str, value: object, low: float, high: float, *, above: bool = False) -> None:
+def check_number(field: str, value: object, low: float, high: float = math.inf, *, above: bool = False) -> None:
     """Refuse all but finite numbers from *low* (or just *above* it) to *high*, for *field*."""
     start = f"above {low:g}" if above else f"from {low:g}"
     allowed = f"a finite number {start}" + ("" if math.isinf(high) else f" to {high:g}")

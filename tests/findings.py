@@ -69,13 +69,18 @@ def _answers(path: str, depth: int, *, flagged: bool) -> st.SearchStrategy[Answe
 @st.composite
 def criteria(draw: st.DrawFn, path: str, depth: int, *, flagged: bool) -> Criterion:
     """Return a criterion whose text is *path*; *flagged*: it can be decided without a threshold."""
+    polarity: Any = draw(st.sampled_from(["satisfy", "satisfy", "guard", "penalty", "contradiction", "correctness"]))
+    answer = draw(_answers(path, depth, flagged=flagged))
+    if polarity == "penalty" and (flagged or answer == Unit(flag=True)):
+        polarity = "guard"
+    gates = polarity != "penalty"
     return Criterion(
         path,
-        answer=draw(_answers(path, depth, flagged=flagged)),
+        answer=answer,
         weight=draw(weights),
-        polarity=draw(st.sampled_from(["satisfy", "satisfy", "guard", "contradiction", "correctness"])),
-        required=draw(st.booleans()),
-        min_score=draw(st.sampled_from([None, None, 0.3, 0.8, 1])),
+        polarity=polarity,
+        required=gates and draw(st.booleans()),
+        min_score=draw(st.sampled_from([None, None, 0.3, 0.8, 1])) if gates else None,
         when=draw(applying),
         evidence=draw(st.sampled_from([None, None, None, True])),
         abstain=draw(st.sampled_from([None, None, "forbid", "exclude", "zero", "fail", 0.4])),
@@ -87,13 +92,17 @@ def rubrics(draw: st.DrawFn, path: str = "r", depth: int = 1) -> Rubric:
     """Return a rubric of one to four criteria, other rubrics among them; every rule of scoring may be set."""
     threshold = draw(st.sampled_from([None, 0, 0.3, 0.5, 0.7, 0.8, 1]))
     paths = [f"{path}{index}" for index in range(draw(st.integers(1, 4)))]
+    held = [draw(criteria(p, depth, flagged=threshold is None)) for p in paths]
+    signs = {c.polarity == "penalty" for c in held}
+    fitting = ["weighted_average", "weighted_average", "min"] if len(signs) == 1 else []
+    fitting += ["points"] if False in signs else []
     return Rubric(
         path,
-        criteria=[draw(criteria(p, depth, flagged=threshold is None)) for p in paths],
+        criteria=held,
         threshold=threshold,
         borderline=None if threshold is None else draw(st.sampled_from([None, None, threshold / 2])),
         strict=draw(st.sampled_from([False, False, False, True])),
-        aggregation=draw(st.sampled_from(["weighted_average", "weighted_average", "min"])),
+        aggregation=draw(st.sampled_from(fitting)),
         evidence=draw(st.sampled_from([False, False, True])),
         abstain=draw(st.sampled_from(["forbid", "forbid", "exclude", "zero", "fail", 0.4])),
         negate=draw(st.sampled_from([False, False, False, True])),

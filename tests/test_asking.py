@@ -400,9 +400,12 @@ def test_an_anchor_speaks_the_answers_language(kind: Answer, shown: str) -> None
 
 
 def test_levels_and_options_are_explained() -> None:
-    """What the bands of a level and the options of a choice mean is said; a plain menu stands in the form alone."""
+    """What the anchors and bands of a level and the options of a choice mean is said; a plain menu stands in the form alone."""
     levels = user_text(ask_for(Levels({0: "no way in", 5: "with effort", 10: "at once"})))
-    assert "- 0-4: no way in\n- 5-9: with effort\n- 10: at once\n" in levels
+    assert "- 0: no way in\n- 5: with effort\n- 10: at once\nThe scores between these are answers too" in levels
+    bands = user_text(ask_for(Levels({"0-4": "no way in", "5-9": "with effort", 10: "at once"})))
+    assert "- 0-4: no way in\n- 5-9: with effort\n- 10: at once\n" in bands
+    assert "between these" not in bands
     assert "<a whole number from 0 to 10>" in levels
     choices = user_text(ask_for(Choices([Choice("warm", 1, text="like a friend"), Choice("cold", 0)])))
     assert "- warm: like a friend\n" in choices

@@ -64,7 +64,10 @@ criteria:
         ("text: a\nthreshold: 1e999", "2:12: threshold: expected a finite number, got 1e999; quote it if it is text"),
         ("text: a\nborderline: 0.9", "2:13: borderline: expected at most the threshold 0.7, got 0.9"),
         ("text: a\nstrict: 'true'", "2:9: strict: expected True or False, got 'true'; take the quotes off"),
-        ("text: a\naggregation: mean", "2:14: aggregation: unknown value 'mean'; allowed: weighted_average, min"),
+        (
+            "text: a\naggregation: mean",
+            "2:14: aggregation: unknown value 'mean'; allowed: weighted_average, min, points",
+        ),
         (
             "text: a\nscale: likert",
             "2:8: scale: expected unit, boolean, letter or {likert: {min: 1, max: 5}}, got 'likert'",

@@ -58,7 +58,7 @@ def test_a_rubric_tells_what_hangs_on_each_criterion() -> None:
         "| id | criterion | answer | weight |\n"
         "|---|---|---|---|\n"
         "| a | Answers | yes or no, required | 1 |\n"
-        "| b | Clear | 1..5, at least 0.5 | 2 |\n"
+        "| b | Clear | 1..5 (anchors 1, 5), at least 0.5 | 2 |\n"
         "| c | Lies | yes or no, guard | 1 |\n"
         "| d | contains 'x' | check: contains 'x' | 1 |\n"
         "| t | t | tree | 1 |"

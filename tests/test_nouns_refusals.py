@@ -136,7 +136,7 @@ REFUSED: list[tuple[Callable[..., Any], dict[str, Any], str, str]] = [
     (Rubric, {"borderline": 0.8}, "borderline", "at most the threshold 0.7"),
     (Rubric, {"strict": "yes"}, "strict", "True or False"),
     (Rubric, {"aggregation": "wieghted_average"}, "aggregation", "did you mean 'weighted_average'?"),
-    (Rubric, {"aggregation": "sum"}, "aggregation", "allowed: weighted_average, min"),
+    (Rubric, {"aggregation": "sum"}, "aggregation", "allowed: weighted_average, min, points"),
     (Rubric, {"abstain": True}, "abstain", "from 0 to 1"),
     (Rubric, {"scale": "letter"}, "scale", "Letter()"),
     (Rubric, {"degenerate": "pass"}, "degenerate", "allowed: fail, judge, error"),

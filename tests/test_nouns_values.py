@@ -226,9 +226,9 @@ def test_without_and_revising_undo_and_redo() -> None:
 
 
 def test_levels_may_be_given_as_a_mapping_or_as_ranges() -> None:
-    """Each key starts a band; the last is the highest score; the order does not matter."""
+    """A key is a band or a single score; the last is the highest score; the order does not matter."""
     ranges = [ScoreRange(0, 4, "no"), ScoreRange(5, 9, "so"), ScoreRange(10, 10, "yes")]
-    mapping: dict[Any, str] = {10: "yes", 0: "no", 5: "so"}
+    mapping: dict[Any, str] = {10: "yes", "0-4": "no", "5..9": "so"}
     assert Levels(mapping) == Levels(ranges) == Levels(reversed(ranges))
     assert Levels({"0-4": "no", "5..9": "so", "10": "yes"}) == Levels(ranges)
     assert [Levels(ranges).place(n) for n in (0, 5, 10)] == [0.0, 0.5, 1.0]

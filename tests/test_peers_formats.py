@@ -47,7 +47,7 @@ ITEMS = [
 ]
 CRITERIA = (
     Criterion("States the margin as 17.2%", weight=10.0),
-    Criterion("Uses total deliveries", id="deliveries", weight=15.0, polarity="guard"),
+    Criterion("Uses total deliveries", id="deliveries", weight=15.0, polarity="penalty"),
 )
 
 
@@ -66,10 +66,9 @@ def test_criteria_come_as_a_list_or_in_sections(data: Any, criteria: tuple[Crite
     """One case that waits for an output, and warnings of what differs."""
     suite, warnings = loaded(autorubric, data)
     (case,) = suite
-    assert case.rubric == Rubric(criteria=criteria)
+    assert case.rubric == Rubric(criteria=criteria, aggregation="points")
     assert (case.output, suite.format) == (None, "autorubric")
-    assert warnings[0] == NO_MARK
-    assert "the score differs from the format's own" in warnings[1]
+    assert warnings == [NO_MARK]
 
 
 def test_without_negative_weights_there_is_no_difference_to_tell() -> None:
@@ -86,7 +85,7 @@ def test_a_section_is_a_tag() -> None:
 
 
 def test_options_are_choices_and_one_of_them_may_mean_cannot_tell() -> None:
-    """A negative weight makes them a guard; a weight that is not given is 10."""
+    """A negative weight makes them a penalty; a weight that is not given is 10."""
     options = [{"label": "low", "value": 0}, {"label": "high", "value": 1}, {"label": "none", "value": 0, "na": True}]
     data = [{"requirement": "A", "options": options, "scale_type": "ordinal"}]
     suite, _ = loaded(autorubric, data)
@@ -166,10 +165,11 @@ def test_an_example_of_healthbench_is_a_case_that_waits_for_an_answer() -> None:
     assert [(c.text, c.weight, c.polarity) for c in case.rubric.criteria] == [
         ("Says to see a doctor", 7, "satisfy"),
         ("Names the dose", 3, "satisfy"),
-        ("Gives wrong advice", 5, "guard"),
+        ("Gives wrong advice", 5, "penalty"),
     ]
     assert [*case.metadata] == ["ideal_completions_data"]
-    assert len(warnings) == 2
+    assert case.rubric.aggregation == "points"
+    assert len(warnings) == 1
 
 
 def test_the_points_of_healthbench_are_summed_over_the_positive_ones() -> None:
@@ -179,7 +179,7 @@ def test_the_points_of_healthbench_are_summed_over_the_positive_ones() -> None:
     assert case.candidate is not None
     grade = drive(case.rubric, Judge(ScriptedModel([True, False, True])), case.candidate)
     assert isinstance(grade, Grade)
-    assert llm_data_score(grade) == 0.2
+    assert llm_data_score(grade) == grade.score == 0.2
 
 
 @pytest.mark.parametrize("key", ["", "tests", "examples"])

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rubric import Choices, Contains, Criterion, DefinitionError, Grade, Judge, Jury, Rubric, When
+from rubric.formats.peers.weights import by_points
 from rubric.grading.compat import llm_data_score
 from rubric.testing import Says, ScriptedModel
 
@@ -39,16 +40,16 @@ def documented(parts: list[Part], credit: str | float = "exclude") -> Fraction |
     return total / positive if positive > 0 else 1 + total / negative if negative > 0 else Fraction()
 
 
-def graded(parts: list[Part], credit: str | float = "exclude") -> Grade | None:
-    """Return the grade of a rubric with *parts*; None where it is no grade."""
+def graded(parts: list[Part], credit: str | float = "exclude", against: str = "guard") -> Grade | None:
+    """Return the grade of a rubric with *parts*, those *against* of that polarity; None where it is no grade."""
     menu = Choices({"none": 0, "some": 0.25, "half": 0.5, "most": 0.7, "all": 1})
     criteria = [
-        Criterion("t", id=f"c{n}", answer=menu, weight=abs(w), polarity="guard" if w < 0 else "satisfy")
+        Criterion("t", id=f"c{n}", answer=menu, weight=abs(w), polarity=against if w < 0 else "satisfy")  # type: ignore[arg-type]
         for n, (w, _) in enumerate(parts)
     ]
     labels = {choice.score: choice.label for choice in menu.choices}
     script = {f"c{n}": Says(None if v is None else labels[v]) for n, (_, v) in enumerate(parts)}
-    rubric = Rubric(criteria=criteria, abstain=credit)  # type: ignore[arg-type]  # a policy, or a number
+    rubric = Rubric(abstain=credit, **by_points(criteria))  # type: ignore[arg-type]  # a policy, or a number
     result = drive(rubric, Judge(ScriptedModel(script)))
     return result if isinstance(result, Grade) else None
 
@@ -77,6 +78,15 @@ def test_abstentions_follow_the_documented_strategies(parts: list[Part], credit:
     grade, exact = graded(parts, credit), documented(parts, credit)
     if grade is not None and exact is not None:
         assert llm_data_score(grade, cut=False) == pytest.approx(float(exact), abs=1e-12)
+
+
+@given(_open_parts.filter(lambda parts: any(w for w, _ in parts)), st.sampled_from(["exclude", "zero", 0.5]))
+def test_with_penalties_the_native_score_is_the_documented_one(parts: list[Part], credit: str | float) -> None:
+    """By points where both signs meet, averaged where one is alone; abstentions too."""
+    grade, exact = graded(parts, credit, "penalty"), documented(parts, credit)
+    if grade is not None and exact is not None:
+        assert grade.score == pytest.approx(float(min(max(exact, Fraction()), Fraction(1))), abs=1e-12)
+        assert llm_data_score(grade) == pytest.approx(grade.score, abs=1e-12)
 
 
 @pytest.mark.parametrize(("polarity", "score"), [("satisfy", 0.25), ("guard", 0.0)])

@@ -332,10 +332,19 @@ def test_a_label_beyond_ascii() -> None:
     assert verdict_of(ask_for(menu), json.dumps({"choice": "холодный"})) == "холодный"
 
 
-def test_a_level_has_its_place_and_its_band() -> None:
-    """A level is placed on its range, and the finding names its band."""
-    finding = read_one(ask_for(Levels({0: "no way in", 5: "with effort", 10: "at once"})), '{"score": 7}')
-    assert finding == Scored("it", 0.7, 7, level="with effort")
+@pytest.mark.parametrize(
+    ("levels", "level"),
+    [
+        ({0: "no way in", 5: "with effort", 10: "at once"}, "between 5 (with effort) and 10 (at once)"),
+        ({0: "no way in", 7: "with effort", 10: "at once"}, "with effort"),
+        ({"0-4": "no way in", "5-9": "with effort", 10: "at once"}, "with effort"),
+        ({"0-4": "no way in", 10: "at once"}, "between 0-4 (no way in) and 10 (at once)"),
+        (ScoreRange(0, 10), ""),
+    ],
+)
+def test_a_level_has_its_place_and_its_meaning(levels: Any, level: str) -> None:
+    """A level is placed on its range, and the finding names its anchor, its band, or the two that it lies between."""
+    assert read_one(ask_for(Levels(levels)), '{"score": 7}') == Scored("it", 0.7, 7, level=level)
 
 
 def test_a_plain_yes_is_a_full_score() -> None:

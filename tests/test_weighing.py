@@ -134,11 +134,75 @@ def test_tokens_that_are_not_the_text_say_nothing() -> None:
         assert "not those of the text" in notes[0]
 
 
-def test_yes_or_no_and_choices_are_not_weighed() -> None:
-    """They have no order in which a middle would mean something."""
-    for answer, tokens in ((YesNo(), ['{"verdict": true', "}"]), (Choices({"a": 0, "b": 1}), ['{"choice": "a"', "}"])):
-        ask, reply = ask_for(answer), reply_of(*tokens)
-        assert weigh(ask, reply, read(ask, reply)) == (read(ask, reply), ())
+YES_NO = '{"reason": "ok", "verdict": '
+PICK = '{"reason": "ok", "choice": '
+TONE = Choices({"hostile": 0, "neutral": 0.5, "negative": 0.25, "warm": 1})
+GOOD = Choices({"good": 0.5, "good enough": 1, "bad": 0})
+
+
+def of(text: str, *others: tuple[str, float]) -> Token:
+    """Return the token *text*, with the chances of *others*; what is left is its own."""
+    return text, {text: 1 - sum(chance for _, chance in others), **dict(others)}
+
+
+@pytest.mark.parametrize(
+    ("answer", "tokens", "value", "score"),
+    [
+        (YesNo(), [YES_NO, of("true", ("false", 0.2)), "}"], True, 0.8),
+        (YesNo(), [YES_NO, of("false", ("true", 0.2)), "}"], False, 0.2),
+        (YesNo(), ['{"verdict":', of(" true", (" false", 0.3)), "}"], True, 0.7),
+        (YesNo(), ['{"verdict', of('": true', ('": false', 0.3)), "}"], True, 0.7),
+        (YesNo(), [YES_NO, of("true}", ("false}", 0.3))], True, 0.7),
+        (YesNo(), [YES_NO, of("tr", ("fal", 0.3)), "ue", "}"], True, 0.7),
+        (YesNo(), [YES_NO, "t", of("rue", ("RUE", 0.4)), "}"], True, 1.0),
+        (YesNo(), [YES_NO, '"', of("Yes", ("no", 0.2), ("NO", 0.2), ("not", 0.1)), '"}'], True, 0.5),
+        (YesNo(), [YES_NO, of('"yes', ("false", 0.25), (" true", 0.25)), '"}'], True, 0.75),
+        (YesNo(), [YES_NO, of("true", ("null", 0.2), (" maybe", 0.2), ("false", 0.2)), "}"], True, 2 / 3),
+        (YesNo(), [YES_NO, '"', of("not", ("met", 0.5)), "_met", '"}'], False, 0.5),
+        (TONE, [PICK, '"', of("warm", ("hostile", 0.2), ("h", 0.2)), '"}'], "warm", 0.6),
+        (TONE, [PICK, of('"warm', ('"hostile', 0.25)), '"', "}"], "warm", 0.75),
+        (TONE, [PICK, '"', of("ne", ("warm", 0.2)), of("utral", ("gative", 0.5)), '"}'], "neutral", 0.5),
+        (TONE, [PICK, '"', of("Warm", ("WARM", 0.2), ("Hostile", 0.2)), '"}'], "warm", 0.8),
+        (GOOD, [PICK, '"', of("good", ("bad", 0.2)), of('"}', (" enough", 0.5))], "good", 0.6),
+        (GOOD, [PICK, '"', "good", of(" enough", ('"}', 0.25)), '"}'], "good enough", 0.875),
+        (GOOD, [PICK, '"', of("good", ('bad"', 0.25), ('good"', 0.25)), '"}'], "good", 0.375),
+        (Choices({"no": 0.5, "none": 0.5, "yes": 1}), [PICK, '"', of("yes", ("no", 0.5)), '"}'], "yes", 0.75),
+    ],
+)
+def test_yes_or_no_and_choices_are_weighed_too(
+    answer: Answer, tokens: list[Token], value: object, score: float
+) -> None:
+    """By the probability of yes, or of each label, however they are cut into tokens; the sampled one stays the value."""
+    finding, notes = weighed(answer, *tokens)
+    assert isinstance(finding, Scored)
+    assert notes == ()
+    assert (finding.value, finding.weighted) == (value, True)
+    assert finding.score == pytest.approx(score)
+
+
+@pytest.mark.parametrize(
+    ("answer", "tokens", "why"),
+    [
+        (TONE, [PICK, '"', of("warm", ("ne", 0.2)), '"}'], "not settled"),
+        (GOOD, [PICK, '"', of("bad", ("good", 0.2)), '"}'], "not settled"),
+        (YesNo(), [YES_NO, of("true", ('"', 0.2)), "}"], "not settled"),
+        (TONE, [PICK, '"', of("warm", ("\N{REPLACEMENT CHARACTER}", 0.2)), '"}'], "not settled"),
+        (YesNo(), [YES_NO, of("true", ("null", 0.6)), "}"], "too little"),
+        (TONE, [PICK, '"', of("warm", ("cool", 0.6)), '"}'], "too little"),
+        (YesNo(), ['{"verdict": true, "passed": true', "}"], "one place"),
+        (YesNo(), ["{'verdict': 'yes'", "}"], "one place"),
+        (Choices({"a\\b": 0, "c": 1}), ['{"choice": "a\\\\b"', "}"], "one place"),
+    ],
+)
+def test_words_that_tokens_do_not_tell_apart_leave_the_sampled_verdict(
+    answer: Answer, tokens: list[Token], why: str
+) -> None:
+    """Labels that begin alike, a quote that may begin any word, an answer that is none: a note says why."""
+    ask, reply = ask_for(answer), reply_of(*tokens)
+    before = read(ask, reply)
+    findings, notes = weigh(ask, reply, before)
+    assert (findings, len(notes)) == (before, 1)
+    assert why in notes[0]
 
 
 def test_of_several_verdicts_in_a_reply_each_has_its_tokens() -> None:
@@ -181,7 +245,7 @@ def test_a_certain_token_gives_exactly_the_sampled_score(answer: Any, data: st.D
     text = f"{HEAD}{number}}}"
     cuts = data.draw(st.sets(st.integers(1, len(text) - 1)))
     edges = [0, *sorted(cuts), len(text)]
-    noise = data.draw(st.dictionaries(st.sampled_from(["2", "0.1", "x", "9"]), st.floats(0, 1e-8)))
+    noise = data.draw(st.dictionaries(st.sampled_from(["2", "0.1", "x", "9"]), st.floats(0, 1e-11)))
     parts = [text[a:b] for a, b in pairwise(edges)]
     finding, _ = weighed(answer, *[(part, {**noise, part: 1.0}) for part in parts])
     ask = ask_for(answer)
@@ -233,7 +297,7 @@ def test_a_model_without_probabilities_is_told_of_once() -> None:
     assert result.score == pytest.approx(0.6)
     assert [("no probabilities" in warning) for warning in result.warnings] == [True]
     yes = drive(Rubric().expects("a"), Judge(ScriptedModel([True]), logprobs=True))
-    assert yes.warnings == ()
+    assert yes.warnings == result.warnings
 
 
 def test_pooled_scores_say_whether_they_are_weighted() -> None:
@@ -244,3 +308,50 @@ def test_pooled_scores_say_whether_they_are_weighted() -> None:
         assert isinstance(finding, Scored)
         assert finding.weighted
         assert finding.score == pytest.approx(0.8)
+
+
+def _surely(*answers: tuple[str, float]) -> ScriptedModel:
+    """Return a model that says yes or no with these probabilities, one answer after the other."""
+
+    def say(said: tuple[str, float]) -> Reply:
+        text, chance = said
+        other = {"true": "false", "false": "true"}[text]
+        return reply_of('{"reason": "", "evidence": [], "verdict": ', (text, {text: chance, other: 1 - chance}), "}")
+
+    return ScriptedModel([*map(say, answers)])
+
+
+def test_a_weighted_yes_gates_by_its_probability_and_decides_by_itself() -> None:
+    """As the share of yes among many votes: below the gate value the gate fails; without a threshold, yes is yes."""
+    gate = Rubric().requires("a", id="a")
+    likely, unlikely = (drive(gate, Judge(_surely(("true", p)), logprobs=True)) for p in (0.8, 0.6))
+    assert isinstance(likely, Grade)
+    assert isinstance(unlikely, Grade)
+    assert (likely.score, likely.passed) == (pytest.approx(0.8), True)
+    assert (unlikely.passed, unlikely.gates) == (False, ("a",))
+    own = gate.passing_at(None)
+    assert drive(own, Judge(_surely(("true", 0.8)), logprobs=True)).passed
+    assert not drive(own, Judge(_surely(("false", 0.8)), logprobs=True)).passed
+    members = [Judge(_surely(("true", p)), logprobs=True) for p in (0.8, 0.9)]
+    assert drive(own, Panel(members, level="criterion")).passed
+
+
+def test_a_weighted_no_needs_no_quote() -> None:
+    """The judge wrote "no", and has nothing to show; alone, or in a pool."""
+    rubric = Rubric(evidence=True).expects("a", id="a")
+    judges = [Judge(_surely(("false", p)), logprobs=True) for p in (0.9, 0.8)]
+    for bench, score in (
+        (Judge(_surely(("false", 0.9)), logprobs=True), 0.1),
+        (Panel(judges, level="criterion"), 0.15),
+    ):
+        result = drive(rubric, bench)
+        assert isinstance(result, Grade)
+        assert (result.score, result.gates) == (pytest.approx(score), ())
+
+
+def test_little_probability_moves_the_score_a_little() -> None:
+    """A ten millionth counts: sums over many scores would be off."""
+    finding, _ = weighed(TEN, HEAD, ("7", {"7": 1 - 1e-7, "9": 1e-7}), "}")
+    assert isinstance(finding, Scored)
+    assert finding.score == pytest.approx(0.7 + 0.2e-7, abs=1e-12)
+    assert finding.score != 0.7

@@ -118,13 +118,7 @@ def _unit(unit: Unit) -> Any:
 
 
 def _levels(levels: Levels) -> Any:
-    if not any(band.text for band in levels.ranges):
-        return f"{levels.low}..{levels.high}"
-    ends = [following.low - 1 for following in levels.ranges[1:]] + [levels.ranges[-1].low]
-    return {
-        (band.low if band.high == end else f"{band.low}-{band.high}"): str(band.text)
-        for band, end in zip(levels.ranges, ends, strict=True)
-    }
+    return {key: str(text) for key, text in levels.texts.items()} or f"{levels.low}..{levels.high}"
 
 
 def _choices(choices: Choices) -> Any:

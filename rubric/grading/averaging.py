@@ -18,6 +18,19 @@ def mean(values: Sequence[float], weights: Sequence[float]) -> float:
     return (part * below_whole) / (whole * below_part)  # whole numbers of any size divide with one rounding
 
 
+def share_of_points(earning: Sequence[tuple[float, float]], penalties: Sequence[tuple[float, float]]) -> float:
+    """
+    Return the points that are met over those that can be met, cut to 0..1: exact until the last rounding.
+
+    Args:
+        earning: The contribution and the points of each criterion that earns points.
+        penalties: The same of each penalty; a contribution of 1 takes nothing off, one of 0 all its points.
+    """
+    met = sum((Fraction(c) * Fraction(points) for c, points in earning), Fraction())
+    lost = sum((Fraction(1 - c) * Fraction(points) for c, points in penalties), Fraction())
+    return float(min(max((met - lost) / sum(Fraction(points) for _, points in earning), Fraction()), Fraction(1)))
+
+
 def _exact_sum(ratios: Sequence[tuple[int, int]]) -> tuple[int, int]:
     """Return the sum of *ratios* whose denominators are powers of two, as those of all floats are; not shortened."""
     common = max(below for _, below in ratios)

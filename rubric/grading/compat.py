@@ -7,8 +7,8 @@ weight, so what should not be there and is subtracts, and only positive weights 
     S = sum of value x weight      P = sum of the positive weights      N = sum of the negative ones, without sign
     score = S / P  if P > 0;  1 + S / N  if only N > 0;  0 if neither;  then cut to 0..1
 
-Here a criterion of negative weight is a guard, whose weight stands below the line like any other and whose
-contribution is 1 - score. The two agree where no weight is negative, and where all are.
+A rubric by points with penalties has this score natively, and so has one of penalties alone. `llm_data_score` gives it
+for every rubric, those with guards too, and uncut.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def llm_data_score(grade: Grade, *, cut: bool = True) -> float:
     and a number its PARTIAL.
 
     Args:
-        grade: Of a rubric whose criteria are judged one by one; a guard counts with negative weight.
+        grade: Of a rubric whose criteria are judged one by one; guards and penalties count with negative weight.
         cut: Cut to 0..1. HealthBench averages the uncut scores of its examples, and cuts the average.
 
     Raises:
@@ -57,8 +57,8 @@ def llm_data_score(grade: Grade, *, cut: bool = True) -> float:
 
 def _part(rubric: Rubric, criterion: Criterion, finding: Finding) -> tuple[Fraction, Fraction] | None:
     """Return the value and the signed weight of *criterion*; None where it does not count."""
-    guard = criterion.polarity == "guard"
-    weight = Fraction(criterion.weight) * (-1 if guard else 1)
+    negative = criterion.is_unwanted
+    weight = Fraction(criterion.weight) * (-1 if negative else 1)
     match finding:
         case Scored():
             return Fraction(finding.score), weight
@@ -72,14 +72,14 @@ def _part(rubric: Rubric, criterion: Criterion, finding: Finding) -> tuple[Fract
 
 def _of_abstention(criterion: Criterion, credit: str | float) -> Fraction:
     """Return the value that stands in for "cannot tell"; a guard gets no partial credit."""
-    guard = criterion.polarity == "guard"
+    negative = criterion.is_unwanted
     match credit:
         case "fail" if isinstance(criterion.answer, Choices):
             scores = [choice.score for choice in criterion.answer.choices]
-            return Fraction(max(scores) if guard else min(scores))
+            return Fraction(max(scores) if negative else min(scores))
         case "fail":
-            return Fraction(guard)
+            return Fraction(negative)
         case str():
             return Fraction()
         case number:
-            return Fraction() if guard else Fraction(number)
+            return Fraction() if negative else Fraction(number)

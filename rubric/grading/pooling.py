@@ -62,10 +62,10 @@ def _pooled_scores(
     rubric: Rubric, criterion: Criterion, scored: Sequence[tuple[Scored, float]], how: Pooling
 ) -> Scored:
     findings, weights = [v for v, _ in scored], [w for _, w in scored]
-    guard = criterion.polarity == "guard"
+    unwanted = criterion.is_unwanted
     backed = [substantiated(rubric, criterion, v) for v in findings]
-    raw = [v.score if ok else float(guard) for v, ok in zip(findings, backed, strict=True)]
-    score = _middle(raw, weights, how, guard=guard)
+    raw = [v.score if ok else float(unwanted) for v, ok in zip(findings, backed, strict=True)]
+    score = _middle(raw, weights, how, unwanted=unwanted)
     kept = [v for v, ok in zip(findings, backed, strict=True) if ok] or findings
     spokesman = min(kept, key=lambda v: abs(v.score - score))
     flags = [v.flag for v in findings if v.flag is not None]
@@ -87,14 +87,14 @@ def _pooled_scores(
     )
 
 
-def _middle(raw: Sequence[float], weights: Sequence[float], how: Pooling, *, guard: bool) -> float:
+def _middle(raw: Sequence[float], weights: Sequence[float], how: Pooling, *, unwanted: bool) -> float:
     """Return the pooled score. A majority is the median that leans as the tie break says."""
     match how.aggregate:
         case "median":
             return median(raw, weights)
         case "majority":
             low, high = medians(raw, weights)
-            return high if (how.tie_break == "pass") != guard else low
+            return high if (how.tie_break == "pass") != unwanted else low
         case _:
             return mean(raw, weights)
 
@@ -102,9 +102,9 @@ def _middle(raw: Sequence[float], weights: Sequence[float], how: Pooling, *, gua
 def _pooled_dead(
     criterion: Criterion, votes: Sequence[Finding], weights: Sequence[float], how: Pooling, dead: Unjudged
 ) -> Unjudged:
-    guard = criterion.polarity == "guard"
+    unwanted = criterion.is_unwanted
     known = [(v.score, v.score) if isinstance(v, Scored) else (0.0, 1.0) for v in votes]
     lows = [v.low if isinstance(v, Unjudged) else low for v, (low, _) in zip(votes, known, strict=True)]
     highs = [v.high if isinstance(v, Unjudged) else high for v, (_, high) in zip(votes, known, strict=True)]
-    low, high = (_middle(extremes, weights, how, guard=guard) for extremes in (lows, highs))
+    low, high = (_middle(extremes, weights, how, unwanted=unwanted) for extremes in (lows, highs))
     return Unjudged(criterion.id, dead.failure, dead.text, low, high, votes=tuple(votes))

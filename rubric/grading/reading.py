@@ -46,8 +46,8 @@ LONGEST_REPLY = 200_000
 _LONGEST_NUMBER = 40
 _MOST_QUOTES = 20
 
-_YES = frozenset({"true", "yes", "pass", "passed", "satisfied", "met", "y", "correct", "present"})
-_NO = frozenset(
+YES = frozenset({"true", "yes", "pass", "passed", "satisfied", "met", "y", "correct", "present"})
+NO = frozenset(
     {"false", "no", "fail", "failed", "unsatisfied", "not satisfied", "unmet", "not met", "n", "incorrect", "absent"}
 )
 _VERDICTS = ("verdict", "pass", "passed", "satisfied", "met", "answer", "criterion_status")
@@ -160,7 +160,7 @@ def _lists(ask: Ask, said: str, text: str) -> list[Any]:
     """Return the lists of verdicts of *text*, in order."""
     if not ask.nonce:
         return [o.get("verdicts", o.get("checks")) for o in _objects(ask, said, text, LISTS)]
-    asked = frozenset(key for criterion in ask.criteria for key in _keys(criterion.answer))
+    asked = frozenset(key for criterion in ask.criteria for key in keys_of(criterion.answer))
     try:
         return list(sealed_list(said, text, nonce=ask.nonce, asked=asked, ids=[c.id for c in ask.criteria]))
     except Ambiguous as why:
@@ -179,7 +179,7 @@ def _is_echo(raw: str, ask: Ask) -> bool:
 
 def _read_one(ask: Ask, said: str, text: str) -> Finding:
     criterion = ask.criteria[0]
-    found = _objects(ask, said, text, _keys(criterion.answer))
+    found = _objects(ask, said, text, keys_of(criterion.answer))
     _refuse_none(ask, found)
     return _agreed([_finding(ask, criterion, o) for o in found])
 
@@ -221,7 +221,8 @@ def _entry(ask: Ask, criterion: Criterion, entries: Sequence[Mapping[str, Any]])
 # -- what it says --------------------------------------------------------------------------------------
 
 
-def _keys(answer: Answer) -> Sequence[str]:
+def keys_of(answer: Answer) -> Sequence[str]:
+    """Return the keys under which a verdict of *answer* may stand."""
     match answer:
         case YesNo():
             return (*_VERDICTS, "score")
@@ -259,7 +260,7 @@ def _finding(ask: Ask, criterion: Criterion, said: Mapping[str, Any]) -> Finding
 
 def _abstains(answer: Answer, said: Mapping[str, Any]) -> bool:
     """Say whether the verdict is null: all of it, since one null beside a verdict disagrees with it."""
-    keys = _SCORES if isinstance(answer, Unit | Levels) else _keys(answer)
+    keys = _SCORES if isinstance(answer, Unit | Levels) else keys_of(answer)
     given = [said[key] for key in keys if key in said]
     return bool(given) and all(value is None for value in given)
 
@@ -286,7 +287,7 @@ def _as_bool(value: Any) -> bool | None:
         return value
     if isinstance(value, str):
         word = fold(value).replace("_", " ")
-        return True if word in _YES else False if word in _NO else None
+        return True if word in YES else False if word in NO else None
     return None
 
 

@@ -1,7 +1,8 @@
 """
 From findings to a score, its bounds and a verdict: pure, exact, and the same for one judge, a jury and a panel.
 
-Everything works on *contributions*: a criterion's place in 0..1 with 1 as good, so a guard contributes 1 - score.
+Everything works on *contributions*: a criterion's place in 0..1 with 1 as good, so guards and penalties contribute
+1 - score.
 What is not known yet is settled twice, at its worst and at its best; the two outcomes are the bounds.
 """
 
@@ -12,11 +13,11 @@ from typing import Literal
 
 from attrs import evolve, frozen
 
-from rubric.answers import Unit, YesNo
+from rubric.answers import Choices, Levels, Unit, YesNo
 from rubric.checks import Check
 from rubric.criteria import Criterion
 from rubric.findings import Abstained, Finding, NotApplicable, Scored, Unjudged
-from rubric.grading.averaging import TOLERANCE, mean
+from rubric.grading.averaging import TOLERANCE, mean, share_of_points
 from rubric.mappings import FrozenMap
 from rubric.rubrics import Rubric
 from rubric.trees import DecisionTree
@@ -88,6 +89,7 @@ class _Part:
     holds: bool  # what the criterion says by itself, where no threshold decides
     gated: bool
     resolved: float = 1.0  # the share of it that is known
+    leaves: bool = False  # whether it may yet leave the mean: the judge may abstain, and that is excluded
 
 
 def outcome(rubric: Rubric, findings: Sequence[Finding]) -> Outcome:
@@ -134,17 +136,38 @@ def substantiated(rubric: Rubric, criterion: Criterion, finding: Scored) -> bool
     """
     Say whether *finding* has the evidence that it needs.
 
-    An absence has no span to show: a clean guard, a fact without a conflict, an unmet criterion are exempt.
+    An absence has no span to show: a clean guard, a clean penalty, a fact without a conflict, an unmet criterion are
+    exempt.
     """
     if not asks_evidence(rubric, criterion) or any(e.verified for e in finding.evidence):
         return True
+    score = _sampled(criterion, finding)
     match criterion.polarity:
-        case "guard":
-            return finding.score < EVEN
+        case "guard" | "penalty":
+            return score < EVEN
         case "contradiction":
-            return finding.score >= EVEN
+            return score >= EVEN
+        case _:  # a pool without a verified quote has no vote but "unmet", however little above 0 these are weighted
+            return score == 0 or bool(finding.votes)
+
+
+def _sampled(criterion: Criterion, finding: Scored) -> float:
+    """
+    Return the score of the answer that the judge wrote, and gave its evidence for.
+
+    A weighted "no" scores a little above 0; to ask it for a quote would fail every unmet criterion.
+    """
+    value = finding.value
+    if not finding.weighted or value is None:
+        return finding.score
+    match criterion.answer:
+        case Levels() as levels if isinstance(value, int):
+            return levels.place(value)
+        case Choices() as choices:
+            choice = choices.get(str(value))
+            return finding.score if choice is None else choice.score
         case _:
-            return finding.score == 0
+            return float(value)
 
 
 def asks_evidence(rubric: Rubric, criterion: Criterion) -> bool:
@@ -193,20 +216,34 @@ def _part(
         case Abstained():
             return _abstained(rubric, criterion, best=best)
         case Scored() if not substantiated(rubric, criterion, finding):
-            return _Part(criterion, 0.0, holds=False, gated=True)
+            return _Part(criterion, 0.0, holds=False, gated=criterion.polarity != "penalty")
         case Scored():
-            return _judged(rubric, criterion, finding.score, flag=finding.flag, resolved=True)
+            part = _judged(rubric, criterion, finding.score, flag=finding.flag, resolved=True)
+            return evolve(part, holds=part.holds or _leans_well(rubric, criterion, finding))
         case Unjudged():
             return _open(rubric, criterion, finding.low, finding.high, best=best)
 
 
 def _judged(rubric: Rubric, criterion: Criterion, score: float, *, flag: bool | None, resolved: bool) -> _Part:
-    contribution = 1 - score if criterion.polarity == "guard" else score
+    contribution = 1 - score if criterion.is_unwanted else score
     disowned = flag is False and criterion.answer == Unit(flag=True)
     holds = not disowned if isinstance(criterion.answer, Unit) else contribution == 1
     most_say_no = isinstance(criterion.answer, YesNo | Check) and contribution < EVEN
     gated = disowned or _below_gate(rubric, criterion, 0.0 if most_say_no else contribution)
     return _Part(criterion, contribution, holds=holds, gated=gated, resolved=float(resolved))
+
+
+def _leans_well(rubric: Rubric, criterion: Criterion, finding: Scored) -> bool:
+    """
+    True if a weighted yes or no, or each vote in a pool with such, speaks for the candidate.
+
+    Without a threshold the yes itself decides, and no weighted one is certain.
+    """
+    votes = [vote for vote in finding.votes if isinstance(vote, Scored)] or [finding]
+    if not isinstance(criterion.answer, YesNo) or not any(vote.weighted for vote in votes):
+        return False
+    backed = all(substantiated(rubric, criterion, vote) for vote in votes)
+    return backed and all(vote.score < EVEN if criterion.is_unwanted else vote.score >= EVEN for vote in votes)
 
 
 def _open(rubric: Rubric, criterion: Criterion, low: float, high: float, *, best: bool) -> _Part:
@@ -218,10 +255,11 @@ def _open(rubric: Rubric, criterion: Criterion, low: float, high: float, *, best
     quoted = asks_evidence(rubric, criterion)
     if quoted or abstainable(rubric, criterion):
         low, high = 0.0, 1.0
-    raw = high if best != (criterion.polarity == "guard") else low
+    raw = high if best != criterion.is_unwanted else low
     part = _judged(rubric, criterion, raw, flag=best, resolved=False)
-    dreaded = quoted or (abstainable(rubric, criterion) and policy(rubric, criterion) == "fail")
-    return evolve(part, gated=part.gated or (dreaded and not best))
+    abstains = policy(rubric, criterion) if abstainable(rubric, criterion) else None
+    dreaded = (quoted and criterion.polarity != "penalty") or abstains == "fail"
+    return evolve(part, gated=part.gated or (dreaded and not best), leaves=abstains == "exclude")
 
 
 def _below_gate(rubric: Rubric, criterion: Criterion, contribution: float) -> bool:
@@ -235,10 +273,10 @@ def _below_gate(rubric: Rubric, criterion: Criterion, contribution: float) -> bo
 
 
 def _nested(criterion: Criterion, inner: Outcome, *, best: bool) -> _Part:
-    guard = criterion.polarity == "guard"
-    extreme = inner.best if best != guard else inner.worst
-    contribution = 1 - extreme.score if guard else extreme.score
-    holds = extreme.passed != guard
+    unwanted, guard = criterion.is_unwanted, criterion.polarity == "guard"
+    extreme = inner.best if best != unwanted else inner.worst
+    contribution = 1 - extreme.score if unwanted else extreme.score
+    holds = extreme.passed != unwanted
     too_low = criterion.min_score is not None and contribution < criterion.min_score - TOLERANCE
     gated = too_low or ((criterion.required or guard) and not holds) or (_binds(criterion) and extreme.gated)
     return _Part(criterion, contribution, holds=holds, gated=gated, resolved=inner.coverage)
@@ -257,6 +295,8 @@ def _abstained(rubric: Rubric, criterion: Criterion, *, best: bool) -> _Part | N
             return _open(rubric, criterion, 0.0, 1.0, best=best)
         case "fail":
             return _Part(criterion, 0.0, holds=False, gated=True)
+        case _ if criterion.polarity == "penalty":  # no points are no loss, and a part of none is none
+            return _Part(criterion, 1.0, holds=True, gated=False)
         case "zero":
             return _Part(criterion, 0.0, holds=False, gated=_below_gate(rubric, criterion, 0.0))
         case credit:
@@ -268,20 +308,36 @@ def _extreme(rubric: Rubric, parts: Sequence[_Part], *, best: bool) -> Extreme:
     if not parts:  # every judge abstained: nothing is known
         return unknown(rubric).best if best else unknown(rubric).worst
     counted = [p for p in parts if p.criterion.weight]
-    contributions = [p.contribution for p in counted]
-    if not counted:  # what counts does not apply
-        score = 1.0
-    elif rubric.aggregation == "min":
-        score = min(contributions)
-    else:
-        score = mean(contributions, [p.criterion.weight for p in counted])
+    score = _score(rubric, counted, best=best != rubric.negate)
     gated = any(p.gated for p in parts)
     passed = meets(rubric, score) and not gated
     if rubric.strict:
-        passed = passed and all(c == 1 for c in contributions)
+        passed = passed and all(p.contribution == 1 for p in counted)
     elif rubric.threshold is None:
         passed = passed and all(p.holds for p in counted)
     return Extreme(1 - score, passed=not passed, gated=gated) if rubric.negate else Extreme(score, passed, gated)
+
+
+def _score(rubric: Rubric, counted: Sequence[_Part], *, best: bool) -> float:
+    """Return what *counted* come to, before any negation."""
+    if not counted:  # what counts does not apply
+        return 1.0
+    if rubric.aggregation == "min":
+        return min(p.contribution for p in counted)
+    earning = [p for p in counted if p.criterion.polarity != "penalty"]
+    penalties = [p for p in counted if p.criterion.polarity == "penalty"]
+    if rubric.aggregation != "points" or not earning:
+        return _mean(counted)
+    score = share_of_points(*([(p.contribution, p.criterion.weight) for p in those] for those in (earning, penalties)))
+    if penalties and all(p.leaves for p in earning):
+        # Should the judge abstain from all that earns, the penalties are averaged, and half of them may be half a
+        # point where they had eaten up all points: the one case in which leaving is no mean of staying as 0 and as 1.
+        score = (max if best else min)(score, _mean(penalties))
+    return score
+
+
+def _mean(parts: Sequence[_Part]) -> float:
+    return mean([p.contribution for p in parts], [p.criterion.weight for p in parts])
 
 
 def _coverage(parts: Sequence[_Part]) -> float:

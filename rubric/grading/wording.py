@@ -29,9 +29,10 @@ def body(
 
 
 def _advice(rubric: Rubric, criterion: Criterion, output: str, form: Form) -> list[str]:
-    advice = [_levels(criterion.answer), _options(criterion.answer), _anchors(criterion, output)]
+    levels = level_lines(criterion.answer) if isinstance(criterion.answer, Levels) else []
+    advice = ["\n".join(levels), _options(criterion.answer), _anchors(criterion, output)]
     if criterion.polarity != "satisfy" or not isinstance(criterion.answer, Choices):
-        advice.append(rendering.text(criterion.polarity))
+        advice.append(rendering.text("guard" if criterion.is_unwanted else criterion.polarity))
     if asks_evidence(rubric, criterion):
         advice.append(rendering.text("evidence"))
     if policy(rubric, criterion) != "forbid":
@@ -41,10 +42,10 @@ def _advice(rubric: Rubric, criterion: Criterion, output: str, form: Form) -> li
     return advice
 
 
-def _levels(answer: object) -> str:
-    if not isinstance(answer, Levels) or not answer.ranges:
-        return ""
-    return "\n".join(f"- {r}: {r.text}" for r in answer.ranges if r.text)
+def level_lines(levels: Levels) -> list[str]:
+    """Return what the numbers of *levels* mean, a line each; and that those between anchors are answers too."""
+    between = [rendering.text("between")] if levels.has_between else []
+    return [*(f"- {r}: {r.text}" for r in levels.ranges if r.text), *between]
 
 
 def _options(answer: object) -> str:

@@ -30,8 +30,8 @@ class Entry:
         contribution: What it adds to the mean, in 0..1 with 1 as good; None while it is not known.
         weight: How much it counts.
         answer: How it is answered, in words: `yes or no`, `0..10, required`.
-        value: The answer itself, as text: `yes`, `7`, `warm`; of a guard, whether it was found.
-        level: The text of the band that a level lies in.
+        value: The answer itself, as text: `yes`, `7`, `warm`; of a guard and a penalty, whether it was found.
+        level: What a level means, see `Scored`.
         gated: Whether it failed the grade.
         reason: What the judge said for it, or why there is no verdict.
         evidence: What was quoted.

@@ -88,11 +88,15 @@ patterns = st.sampled_from(["a+", r"\d{4}-\d{2}", r"(?i)sorry|cannot", r"\p{L}",
 
 @st.composite
 def levels(draw: st.DrawFn) -> Levels:
-    """Return levels: contiguous bands, anywhere on the number line; or a plain scale."""
+    """Return levels: bands and anchors, anywhere on the number line; or a plain scale."""
     lengths = draw(st.lists(st.integers(1, 5), max_size=5))
+    before = 0
     low = draw(st.one_of(st.sampled_from([0, 1, -5]), st.integers(-(2**52), 2**52)))
     bands = []
     for length in lengths:
+        if 1 in (length, before):  # beside an anchor there may be a gap
+            low += draw(st.integers(0, 3))
+        before = length
         bands.append(ScoreRange(low, low + length - 1, draw(texts())))
         low += length
     return Levels(bands) if sum(lengths) > 1 else Levels(ScoreRange(low, low + 7))
@@ -164,6 +168,15 @@ def criteria(draw: st.DrawFn, answers: st.SearchStrategy[Answer] = flat_answers)
             },
         )
     )
+    if options.get("polarity") == "penalty":
+        options = {name: value for name, value in options.items() if name not in ("required", "min_score")}
+        answer = (
+            Unit()
+            if answer == Unit(flag=True)
+            else evolve(answer, binding=False)
+            if isinstance(answer, Rubric)
+            else answer
+        )
     return Criterion(text, answer=answer, **options)
 
 
@@ -210,7 +223,9 @@ def rubrics(draw: st.DrawFn, *, depth: int = 1) -> Rubric:
     held = draw(st.lists(criteria(st.one_of(flat_answers, *nested)), max_size=4, unique_by=lambda c: c.id))
     if not any(c.weight for c in held):  # what grades nothing is not written down
         held = [evolve(c, weight=1) for c in held]
-    aggregation: Any = draw(st.sampled_from(["weighted_average", "min"]))
-    if all(isinstance(c.answer, YesNo) for c in held) and draw(st.booleans()):
+    signs = {c.polarity == "penalty" for c in held if c.weight}
+    fitting = ["points"] if len(signs) > 1 else ["weighted_average", "min", *([] if True in signs else ["points"])]
+    aggregation: Any = draw(st.sampled_from(fitting))
+    if all(isinstance(c.answer, YesNo) and c.polarity != "penalty" for c in held) and draw(st.booleans()):
         return Rubric(name, criteria=held, aggregation=aggregation, **{**options, "threshold": None})
     return Rubric(name, criteria=held, aggregation=aggregation, borderline=borderline, **options)

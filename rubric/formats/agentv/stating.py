@@ -16,7 +16,7 @@ from rubric.formats.agentv.quoting import quoted
 from rubric.formats.agentv.ranges import HIGHEST
 from rubric.formats.agentv.scopes import THRESHOLD
 from rubric.formats.agentv.templates import state_prompt
-from rubric.rubrics import Rubric
+from rubric.rubrics import Rubric, averaged
 
 __all__ = ["Losses", "state_rubric"]
 
@@ -127,6 +127,9 @@ def _grader(criterion: Criterion, name: str, stating: Stating) -> dict[str, Any]
     text = criterion.id if isinstance(answer, Rubric) else str(answer)
     if criterion.text != text:
         losses.add(f"{criterion.id}.text", "AgentV's graders have names, and no texts")
+    if criterion.polarity == "penalty":
+        losses.add(criterion.id, "AgentV's graders subtract nothing; it is left out")
+        return None
     if criterion.polarity != "satisfy":
         losses.add(f"{criterion.id}.polarity", "AgentV's graders have none; items do")
     _note_criterion(criterion, losses)
@@ -253,12 +256,14 @@ def _item(criterion: Criterion, stating: Stating) -> dict[str, Any] | None:
     if criterion.polarity in _OPERATORS:
         row["operator"] = criterion.polarity
     elif criterion.polarity != "satisfy":
-        losses.add(criterion.id, "AgentV has no guards, whose text must not hold; it is left out")
+        losses.add(criterion.id, "AgentV has no guards and no penalties, whose text should not hold; it is left out")
         return None
     if isinstance(answer, Levels):
         if not answer.ranges or (answer.low, answer.high) != (0, HIGHEST):
             losses.add(criterion.id, f"AgentV's bands run from 0 to {HIGHEST}, with a text each; it is left out")
             return None
+        if answer.has_between:
+            losses.add(f"{criterion.id}.levels", "AgentV reads anchors as bands: a text holds up to the next one")
         row["score_ranges"] = {band.low: quoted(band.text) for band in answer.ranges}
     _note_criterion(criterion, losses)
     return row
@@ -273,6 +278,7 @@ def _note_criterion(criterion: Criterion, losses: Losses) -> None:
 
 def _note_fields(rubric: Rubric, losses: Losses, where: str) -> None:
     plain = Rubric()
+    rubric = averaged(rubric)
     for attribute in fields(Rubric):
         name = attribute.name
         if name not in _HELD and getattr(rubric, name) != getattr(plain, name):

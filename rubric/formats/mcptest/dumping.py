@@ -9,7 +9,7 @@ from attrs import define, evolve, field
 from rubric.answers import Choices, Levels, Unit, YesNo
 from rubric.formats.mcptest.criteria import FIELDS
 from rubric.formats.mcptest.rubrics import OPTIONS, SCALES
-from rubric.rubrics import Rubric
+from rubric.rubrics import Rubric, averaged
 from rubric.scales import Likert, Scale
 from rubric.showing import shown_fields
 from rubric.trees import Leaf
@@ -49,6 +49,7 @@ class Losses:
 
 def plain_rubric(losses: Losses, whose: str, rubric: Rubric) -> Rubric:
     """Return *rubric* without what no mcptest rubric has."""
+    rubric = averaged(rubric)
     losses.fields(f"{whose}: rubric", rubric, _HELD)
     if rubric.threshold is None:
         losses.add(f"{whose}: rubric", "threshold: null", f"mcptest's rubrics pass from a score, here {_THRESHOLD}")
@@ -96,6 +97,9 @@ def _criterion(losses: Losses, whose: str, rubric: Rubric, criterion: Criterion)
     here = f"{whose}: criterion {criterion.id!r}"
     if not isinstance(criterion.answer, YesNo | Unit | Levels | Choices):
         losses.add(here, "the criterion", "mcptest has no checks, trees or rubrics among its criteria")
+        return None
+    if criterion.polarity == "penalty":
+        losses.add(here, "the criterion", "mcptest subtracts nothing")
         return None
     _tell(losses, here, rubric, criterion)
     guard = criterion.polarity == "guard"

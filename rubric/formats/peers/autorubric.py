@@ -5,7 +5,7 @@ Rubrics of autorubric and of The LLM Data Company's `rubric`, and autorubric's d
 |------------------------------------|--------------------------------------------------------------------------|
 | a list; `rubric`; `sections`       | one rubric; a section is a tag of its criteria, since neither scores it  |
 | `requirement`, `name` or `id`      | `Criterion.text`, `Criterion.id`                                         |
-| `weight` (autorubric: 10 if none)  | `weight`; a negative one makes a guard                                   |
+| `weight` (autorubric: 10 if none)  | `weight`; a negative one makes a penalty, and the rubric one by points   |
 | `options` (`label`, `value`, `na`) | `Choices`; an `na` option is "cannot tell", and out of the mean          |
 | `guidelines`                       | `Rubric.guidelines`                                                      |
 | `items` (`submission`, ...)        | a case each; without items, one case that waits for an output            |
@@ -19,7 +19,7 @@ from rubric.answers import Choice, Choices
 from rubric.criteria import Criterion
 from rubric.errors import DefinitionError
 from rubric.formats.locating import given, listing, made, mapping, only
-from rubric.formats.peers.weights import Ids, as_guard, tell_scores
+from rubric.formats.peers.weights import Ids, as_penalty, by_points, tell_scores
 from rubric.rubrics import Rubric
 from rubric.suites.cases import Case
 from rubric.suites.suites import Suite
@@ -69,8 +69,7 @@ def read(notes: Notes, loading: Loading) -> Suite:  # noqa: ARG001 - every forma
         notes.warn(("description",), "what the file says of itself is left out", key=True)
     rubric = _read_root(notes, root, () if isinstance(data, list) else ("rubric",))
     cases = [*_read_items(notes, root, rubric)] if "items" in root else [*_alone(notes, root, rubric)]
-    guards = any(criterion.polarity == "guard" for case in cases for criterion in case.rubric.criteria)
-    tell_scores(notes, (), guards=guards)
+    tell_scores(notes, ())
     return Suite(_name(root), cases, format="autorubric")
 
 
@@ -99,7 +98,7 @@ def _read_rubric(notes: Notes, path: Path, data: object, name: str, guidelines: 
     names = [item.get(key) for _, item, _ in items if isinstance(item, dict) for key in ("name", "id")]
     ids = Ids(frozenset(name for name in names if isinstance(name, str)))
     found = [_read_criterion(notes, where, item, tags, ids) for where, item, tags in items]
-    values: dict[str, Any] = {"name": name, "criteria": [criterion for criterion in found if criterion is not None]}
+    values: dict[str, Any] = {"name": name, **by_points([criterion for criterion in found if criterion is not None])}
     if guidelines is not None:
         values["guidelines"] = guidelines
     if not values["criteria"]:
@@ -139,7 +138,7 @@ def _read_criterion(notes: Notes, path: Path, data: object, tags: tuple[str, ...
     keys = {**_CRITERION, "id": _key_of_id(notes, path, item)}
     present = {key: value for key, value in item.items() if value is not None or key != "name"}
     values = {"weight": WEIGHT, **given(notes, path, present, keys), "tags": tags}
-    as_guard(values)
+    as_penalty(values)
     if "id" not in values:
         values |= ids.make(values.get("text"))
     elif not ids.take(values["id"]):

@@ -4,7 +4,8 @@ HealthBench examples (arXiv 2505.08775): a conversation, and criteria with point
 | in the file                                | here                                                           |
 |--------------------------------------------|----------------------------------------------------------------|
 | `prompt` (messages)                        | `Case.messages`: a live target goes on from there              |
-| `rubrics`: `criterion`, `points`, `tags`   | yes/no criteria; negative points make a guard                  |
+| `rubrics`: `criterion`, `points`, `tags`   | yes/no criteria; negative points make penalties, and the       |
+|                                            | rubric one by points                                           |
 | `completion`                               | `Case.output`                                                  |
 | `prompt_id`, `example_tags`                | `Case.id`, `Case.tags`                                         |
 | `ideal_completions_data`, and other keys   | `Case.metadata`: HealthBench's judge does not see them either  |
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from rubric.candidates import Message
 from rubric.criteria import Criterion
 from rubric.formats.locating import given, listing, made, mapping, only
-from rubric.formats.peers.weights import Ids, as_guard, tell_scores
+from rubric.formats.peers.weights import Ids, as_penalty, by_points, tell_scores
 from rubric.rubrics import Rubric
 from rubric.suites.cases import Case
 from rubric.suites.suites import Suite
@@ -57,8 +58,7 @@ def read(notes: Notes, loading: Loading) -> Suite:  # noqa: ARG001 - every forma
         elif case is not None:
             taken.add(case.id)
             cases.append(case)
-    guards = any(criterion.polarity == "guard" for case in cases for criterion in case.rubric.criteria)
-    tell_scores(notes, (), guards=guards)
+    tell_scores(notes, ())
     return Suite(cases=cases, format="healthbench")
 
 
@@ -110,7 +110,7 @@ def _read_rubrics(notes: Notes, path: Path, data: dict[Any, Any]) -> Rubric | No
     if not criteria:
         notes.error(here, "an example has nothing to grade by without criteria; give it some")
         return None
-    return made(notes, path, Rubric, {"criteria": criteria, "guidelines": GUIDELINES}, {"criteria": "rubrics"})
+    return made(notes, path, Rubric, {**by_points(criteria), "guidelines": GUIDELINES}, {"criteria": "rubrics"})
 
 
 def _read_criterion(notes: Notes, path: Path, data: object, ids: Ids) -> Criterion | None:
@@ -121,5 +121,5 @@ def _read_criterion(notes: Notes, path: Path, data: object, ids: Ids) -> Criteri
     values = given(notes, path, item, _CRITERION)
     if "points" not in item:
         notes.error(path, "the key 'points' is missing; add it")
-    as_guard(values)
+    as_penalty(values)
     return made(notes, path, Criterion, values | ids.make(values.get("text")), _CRITERION)

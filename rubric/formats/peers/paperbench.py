@@ -40,7 +40,7 @@ _ROOTS = ("tests", "examples")
 def read(notes: Notes, loading: Loading) -> Suite:  # noqa: ARG001 - every format is read with both
     """Return the suite in the document of *notes*: a case for each tree, which waits for an output."""
     cases = [case for path, data in _trees(notes, notes.data()) if (case := _read_tree(notes, path, data)) is not None]
-    tell_scores(notes, (), guards=False)
+    tell_scores(notes, ())
     return Suite(cases=cases, format="paperbench")
 
 

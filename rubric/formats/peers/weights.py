@@ -1,4 +1,4 @@
-"""What the systems with signed weights have in common: a negative weight is a guard, and an id may have to be made."""
+"""What the systems with signed weights have in common: negative ones are penalties, and an id may have to be made."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ from attrs import define, field
 from rubric.criteria import slug
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
+    from rubric.criteria import Criterion
     from rubric.formats.documents import Path
     from rubric.formats.notes import Notes
 
-__all__ = ["NATIVE", "Ids", "as_guard", "tell_scores"]
-
-NATIVE = (
-    "criteria of negative weight are guards here: they count in the mean and fail the grade, so the score differs from "
-    "the format's own, which subtracts them; rubric.grading.compat.llm_data_score(grade) gives that one"
-)
+__all__ = ["Ids", "as_penalty", "by_points", "tell_scores"]
 
 
-def as_guard(values: dict[str, Any]) -> bool:
-    """Turn a negative weight in *values*, fields of a criterion, into a guard; say whether it was one."""
+def as_penalty(values: dict[str, Any]) -> None:
+    """Turn a negative weight in *values*, fields of a criterion, into a penalty of as many points."""
     weight = values.get("weight")
-    if isinstance(weight, bool) or not isinstance(weight, int | float) or not weight < 0:
-        return False
-    values |= {"weight": -weight, "polarity": "guard"}
-    return True
+    if not isinstance(weight, bool) and isinstance(weight, int | float) and weight < 0:
+        values |= {"weight": -weight, "polarity": "penalty"}
+
+
+def by_points(criteria: Sequence[Criterion]) -> dict[str, Any]:
+    """Return the fields of a rubric of *criteria* with these systems' score: points, where both signs meet."""
+    signs = {criterion.polarity == "penalty" for criterion in criteria if criterion.weight}
+    return {"criteria": criteria, **({"aggregation": "points"} if len(signs) > 1 else {})}
 
 
 @define
@@ -67,8 +67,6 @@ class Ids:
         yield from (f"{base}-{number}" for number in count(2))
 
 
-def tell_scores(notes: Notes, path: Path, *, guards: bool) -> None:
-    """Warn, once a file, of what these formats do not say and of how their own score differs."""
+def tell_scores(notes: Notes, path: Path) -> None:
+    """Warn, once a file, of what these formats do not say."""
     notes.warn(path, "the format has no pass mark; 0.7 is taken, as everywhere here")
-    if guards:
-        notes.warn(path, NATIVE)

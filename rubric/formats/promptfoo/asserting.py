@@ -29,8 +29,9 @@ from rubric.formats.assertions import ContainsJSON
 from rubric.formats.includes.including import is_reference
 from rubric.formats.promptfoo.shorthand import KNOWN
 from rubric.formats.templates import is_template
+from rubric.grading.wording import level_lines
 from rubric.mappings import FrozenMap, thaw
-from rubric.rubrics import Rubric
+from rubric.rubrics import Rubric, averaged
 
 __all__ = ["Assertions", "assertions_of", "escaped"]
 
@@ -83,7 +84,7 @@ def _alone(rubric: Rubric, variables: Mapping[str, Any], tell: Tell) -> dict[str
     if len(rubric.judged) != 1 or rubric.tree is not None:
         return None
     (only,) = rubric.judged
-    if rubric.criteria and (only.id != "overall" or only.tags or only.weight != 1):
+    if rubric.criteria and (only.id != "overall" or only.tags or only.weight != 1 or only.is_unwanted):
         return None
     negation = "not-" if rubric.negate else ""
     if isinstance(only.answer, Check):
@@ -113,7 +114,7 @@ def _negated_check(rubric: Rubric, check: Check, tell: Tell) -> dict[str, Any] |
 
 
 def _tell_fields(rubric: Rubric, names: tuple[str, ...], what: str, tell: Tell) -> None:
-    plain = Rubric()
+    plain, rubric = Rubric(), averaged(rubric)
     for name in names:
         if getattr(rubric, name) != getattr(plain, name):
             tell(f"{name} of {what}")
@@ -137,6 +138,9 @@ def _tell_criterion(criterion: Criterion, tell: Tell) -> None:
 
 
 def _criterion(criterion: Criterion, variables: Mapping[str, Any], tell: Tell) -> dict[str, Any] | None:
+    if criterion.polarity == "penalty":
+        tell(f"the penalty {criterion.id!r}, since promptfoo subtracts nothing,")
+        return None
     made = _answered(criterion, variables, tell)
     if made is None:
         tell(f"the criterion {criterion.id!r}: promptfoo has nothing like {criterion.answer!r}")
@@ -165,17 +169,16 @@ def _answered(criterion: Criterion, variables: Mapping[str, Any], tell: Tell) ->
             return {"type": "llm-rubric", "value": escaped(criterion.text)}
         case Unit() | YesNo() | Levels():
             tell(f"the answer of the criterion {criterion.id!r}: a grader gives a score in 0..1 and a pass flag")
-            return {"type": "llm-rubric", "value": escaped(_with_bands(criterion))}
+            return {"type": "llm-rubric", "value": escaped(_with_levels(criterion))}
         case _:
             return None
 
 
-def _with_bands(criterion: Criterion) -> str:
+def _with_levels(criterion: Criterion) -> str:
     if not isinstance(criterion.answer, Levels):
         return criterion.text
     span = f"Of a score of 1, {criterion.answer.low} is worth 0 and {criterion.answer.high} is worth 1."
-    bands = [f"{band}: {band.text}" for band in criterion.answer.ranges if band.text]
-    return "\n".join([criterion.text, span, *bands])
+    return "\n".join([criterion.text, span, *level_lines(criterion.answer)])
 
 
 def _nested(criterion: Criterion, inner: Rubric, variables: Mapping[str, Any], tell: Tell) -> dict[str, Any] | None:
