@@ -12,6 +12,10 @@ the chain of causes it stands. Client libraries rename both: a 413 may come out 
 | 408, 504, no answer in time                         | timeout (in doubt)                     |
 | 409, 500, 502, 503, 529, other 5xx                  | overloaded: another attempt may do     |
 | broken connection                                   | transport (in doubt)                   |
+| no connection, so that nothing was sent             | transport, at no cost                  |
+| a certificate that cannot be verified               | bad_request, at no cost, with the cure |
+| a proxy that leads nowhere                          | transport or bad_request, at no cost   |
+| a redirect, which is not followed                   | bad_request, with the new host         |
 | a 200 that is no chat completion                    | bad_response                           |
 | 4xx about the length of the prompt                  | context_window                         |
 | 4xx from a content filter                           | refusal                                |
@@ -26,15 +30,19 @@ from datetime import UTC, datetime
 from difflib import get_close_matches
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
-from rubric.exchanges import Failure, FailureKind
+from rubric.exchanges import Failure, FailureKind, Usage
 from rubric.models.redacting import redact
 from rubric.showing import shorten
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-__all__ = ["failure_of", "failure_of_status", "words_of"]
+__all__ = ["UNSENT_USAGE", "failure_of", "failure_of_status", "status_in", "words_of"]
+
+UNSENT_USAGE = Usage(calls=1, cost=0.0)
+"""What an attempt has used whose request never left: nothing that anybody can charge."""
 
 _BY_STATUS: dict[int, FailureKind] = {
     401: "auth",
@@ -46,7 +54,7 @@ _BY_STATUS: dict[int, FailureKind] = {
     504: "timeout",
 }
 _TOO_MANY = 429
-_SERVER_ERROR = 500
+_FIRST_REDIRECT, _FIRST_ERROR, _SERVER_ERROR, _LAST_ERROR = 300, 400, 500, 599
 
 _QUOTA = re.compile(r"insufficient_quota|credit balance|insufficient (?:balance|credit|funds)", re.IGNORECASE)
 _BILLING = re.compile(r"\bbilling\b", re.IGNORECASE)
@@ -57,6 +65,21 @@ _CONTEXT = re.compile(
 )
 _POLICY = re.compile(r"content_policy|content management policy|content_filter|safety system", re.IGNORECASE)
 
+_UNCONNECTED = {  # httpx's own ConnectError may be a reset of what was sent, those below it are not
+    "aiohttp.ClientConnectorError",
+    "aiohttp.ConnectionTimeoutError",
+    "httpcore.ConnectError",
+    "httpcore.ConnectTimeout",
+    "httpcore.PoolTimeout",
+}
+_PROXIES = {"aiohttp.ClientHttpProxyError", "httpcore.ProxyError"}
+_CERTIFICATES = {"SSLCertVerificationError", "CertificateError"}
+_UNTRUSTED = (
+    "the server's certificate cannot be verified, so nothing was sent; if it is one of your own, name its authority's "
+    "file in SSL_CERT_FILE: {}"
+)
+_LONGEST_SAID = 2**14  # characters: to mask secrets in megabytes would hold up the loop
+
 _TIMEOUTS = {"TimeoutError", "TimeoutException", "APITimeoutError", "Timeout"}
 _TRANSPORTS = {"TransportError", "ClientConnectionError", "ClientPayloadError", "ConnectionError"}
 _CREDENTIALS = {"DefaultCredentialsError", "NoCredentialsError", "RefreshError"}
@@ -65,24 +88,54 @@ _NO_VENDOR = re.compile(r"LLM Provider NOT provided.*?model=(\S+)", re.DOTALL)
 _A_NAME = "no vendor is known by {!r}{} A model's name is vendor/model, such as 'openai/gpt-5.6'"
 
 
-def failure_of(error: BaseException, secrets: Iterable[str] = ()) -> Failure:
-    """Return the failure that *error*, raised by a client library, amounts to; *secrets* do not occur in it."""
+def failure_of(
+    error: BaseException, secrets: Iterable[str] = (), answer: tuple[int, Mapping[str, Any]] | None = None
+) -> Failure:
+    """
+    Return the failure that *error*, raised by a client library, amounts to; *secrets* do not occur in it.
+
+    Args:
+        answer: Status and headers of the answer that it was raised over, where they are known.
+    """
     chain = [*_causes(error)]
     names = {ancestor.__name__ for link in chain for ancestor in type(link).__mro__}
     if unknown := _NO_VENDOR.search(str(error)):
         near = get_close_matches(unknown[1], ["offline"], n=1)
         return Failure("bad_request", _A_NAME.format(unknown[1], "; did you mean 'offline'?" if near else "."))
     said = words_of(str(error), secrets)
-    response = next((link.response for link in chain if type(link).__name__ == "HTTPStatusError"), None)  # type: ignore[attr-defined]
-    if response is not None:
-        return failure_of_status(response.status_code, said, response.headers, names)
+    if unsent := _unsent(chain, names, said):
+        return unsent
+    if answer is None:
+        response = next((link.response for link in chain if type(link).__name__ == "HTTPStatusError"), None)  # type: ignore[attr-defined]
+        answer = None if response is None else (response.status_code, response.headers)
+    if answer is not None:
+        return failure_of_status(answer[0], said, answer[1], names)
     kind = _kind_without_status(names)
     if kind is not None:
         return Failure(kind, said, in_doubt=kind in ("timeout", "transport"))
-    status = getattr(error, "status_code", None)
-    if status in (None, 200, _SERVER_ERROR):  # 500 is what libraries make up where there is no status
+    status = status_in(getattr(error, "status_code", None))
+    if status in (None, _SERVER_ERROR):  # 500 is what libraries make up where there is no status
         return Failure("bad_response", f"what came back is no chat completion: {said}")
     return failure_of_status(status, said, {}, names)
+
+
+def _unsent(chain: Sequence[BaseException], names: set[str], said: str) -> Failure | None:
+    """Return the failure that is due where no connection came about; None where one may have."""
+    if names & _CERTIFICATES:
+        return Failure("bad_request", _UNTRUSTED.format(said), usage=UNSENT_USAGE)
+    kinds = {f"{kind.__module__.partition('.')[0]}.{kind.__name__}": e for e in chain for kind in type(e).__mro__}
+    if proxy := next((kinds[name] for name in _PROXIES if name in kinds), None):
+        status = status_in(getattr(proxy, "status", None)) or _SERVER_ERROR
+        kind: FailureKind = "transport" if status >= _SERVER_ERROR else "bad_request"
+        return Failure(kind, f"the proxy refused to lead there: {said}", status=status, usage=UNSENT_USAGE)
+    return Failure("transport", said, usage=UNSENT_USAGE) if _UNCONNECTED & kinds.keys() else None
+
+
+def status_in(value: object) -> int | None:
+    """Return *value*, a number or its digits, as the HTTP status of an error; None if it is none."""
+    if isinstance(value, str) and value.isdecimal() and len(value) == len(str(_LAST_ERROR)):
+        value = int(value)
+    return value if isinstance(value, int) and _FIRST_ERROR <= value <= _LAST_ERROR else None
 
 
 def failure_of_status(
@@ -95,9 +148,21 @@ def failure_of_status(
         said: The message of the answer, redacted.
         names: Class names of the exceptions that came with it, which may know more than the message tells.
     """
+    if _FIRST_REDIRECT <= status < _FIRST_ERROR:
+        return Failure("bad_request", _redirected(status, headers or {}), status=status)
     wait = _wait(headers or {}, said)
     kind = _kind_of_status(status, said, {*names}, waits=wait is not None)
     return Failure(kind, f"HTTP {status}: {said}", status=status, retry_after=wait, in_doubt=kind == "timeout")
+
+
+def _redirected(status: int, headers: Mapping[str, Any]) -> str:
+    location = str(headers.get("location") or headers.get("Location") or "")
+    try:
+        host = urlsplit(location).netloc.rpartition("@")[2]  # neither a password before it nor a key after it
+    except ValueError:
+        host = ""
+    where = f" to {shorten(redact(host))}" if host else ""
+    return f"HTTP {status}: a redirect{where}, which is not followed; if it is right, give the address that it leads to"
 
 
 def _kind_of_status(status: int, said: str, names: set[str], *, waits: bool) -> FailureKind:
@@ -148,7 +213,7 @@ def _wait(headers: Mapping[str, Any], said: str) -> float | None:
 def _until(date: str) -> float | None:
     try:
         then = parsedate_to_datetime(date)
-    except ValueError:
+    except (TypeError, ValueError, OverflowError):
         return None
     return max(0.0, (then.replace(tzinfo=then.tzinfo or UTC) - datetime.now(UTC)).total_seconds())
 
@@ -162,7 +227,7 @@ _MESSAGE = re.compile(r'"message"\s*:\s*"((?:[^"\\]|\\.)*)"')
 
 def words_of(text: str, secrets: Iterable[str] = ()) -> str:
     """Return what the vendor said in *text*, redacted, without the names that client libraries put before it."""
-    text = redact(text, secrets)
+    text = redact(text[:_LONGEST_SAID], secrets)
     if message := _MESSAGE.search(text):
         code = re.search(r'"code"\s*:\s*"([^"]+)"', text)
         return shorten(f"{message[1]} ({code[1]})" if code else message[1])

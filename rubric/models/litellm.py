@@ -22,10 +22,9 @@ from attrs import evolve
 
 from rubric import loops
 from rubric.errors import ModelError
-from rubric.exchanges import Failure, Reply, Usage
+from rubric.exchanges import Reply, Usage
 from rubric.mappings import thaw
-from rubric.models.classifying import failure_of
-from rubric.models.clients import client_for, payer_of, shorten_the_way
+from rubric.models.clients import check_way, payer_of, shorten_the_way
 from rubric.models.completions import reply_from
 from rubric.models.contents import chat
 from rubric.models.credentials import borrowed
@@ -74,6 +73,8 @@ class LiteLLMModel:
     A refusal is a `Reply` with `finish="refusal"`, so that its usage is kept; `length` is one that was cut. A parameter
     that the model does not take is left out and named in `Reply.unsent`. Everything else raises `ModelError`.
     """
+
+    is_punctual = True
 
     async def ready(self) -> None:
         """Import LiteLLM, which takes seconds, so that no deadline has to count them."""
@@ -219,24 +220,27 @@ async def complete(judge: Judge, request: Callable[[], Mapping[str, Any]]) -> tu
     Raises:
         ModelError: With the typed failure; its message has no secrets in it.
     """
+    from rubric.models.wire import calling, watch  # noqa: PLC0415 - it brings aiohttp and httpx, as LiteLLM does
+
     params = judge.params
     provider = vendor_of(judge.name)[1]
     extra = borrowed(provider, params)
     if _may_shorten():
         shorten_the_way(provider)
-    client = client_for(library(), provider)
-    try:
-        wanted, unsent = _sendable(judge)
-        _skip_unwanted_logging()
-        async with asyncio.timeout(judge.timeout):
-            given = {**request(), **wanted, **extra, **payer_of(provider, wanted), **client}
-            response = await library().acompletion(**given, timeout=judge.timeout, max_retries=0)
-    except TimeoutError:
-        message = f"no whole answer within {judge.timeout:g} seconds"
-        raise ModelError(Failure("timeout", message, in_doubt=True)) from None
-    except Exception as error:  # noqa: BLE001 - whatever it was, it becomes a typed failure
-        secrets = [*extra.values(), *(str(params[name]) for name in _SECRETS if name in params)]
-        raise ModelError(failure_of(error, secrets)) from None  # the cause may hold keys
+    check_way(library(), provider)
+    watch()
+    wanted, unsent = _sendable(judge)
+    _skip_unwanted_logging()
+    given = {**request(), **wanted, **extra, **payer_of(provider, wanted)}
+    secrets = (*extra.values(), *(str(params[name]) for name in _SECRETS if name in params))
+    with calling(given["max_tokens"] * given.get("n", 1), logprobs=judge.logprobs, secrets=secrets) as call:
+        try:
+            async with asyncio.timeout(judge.timeout):
+                response = await library().acompletion(**given, timeout=judge.timeout, max_retries=0)
+        except TimeoutError:
+            raise ModelError(call.out_of_time(judge.timeout)) from None
+        except Exception as error:  # noqa: BLE001 - whatever it was, it becomes a typed failure
+            raise ModelError(call.failure_of(error)) from None  # the cause may hold keys
     return response, unsent
 
 

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import math
 from typing import TYPE_CHECKING, Any
 
 from rubric.errors import ModelError
 from rubric.exchanges import Failure, Reply, TokenLogprob, Usage
-from rubric.models.classifying import failure_of_status, words_of
+from rubric.models.bodies import error_in, parsed
+from rubric.models.classifying import words_of
 from rubric.models.completions import clean
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
 __all__ = ["reply_in"]
-
-_FIRST_ERROR, _LAST_ERROR = 400, 599
 
 
 def reply_in(body: bytes, unsent: tuple[str, ...] = (), secrets: Iterable[str] = ()) -> Reply:
@@ -32,7 +30,7 @@ def reply_in(body: bytes, unsent: tuple[str, ...] = (), secrets: Iterable[str] =
     Raises:
         ModelError: It holds none; the failure keeps the usage.
     """
-    data = _parsed(body, secrets)
+    data = _completion(body, secrets)
     usage = _usage(data.get("usage"))
     choices = _choices(data, usage, secrets)
     texts = [_text(choice["message"], usage) for choice in choices]
@@ -48,20 +46,12 @@ def reply_in(body: bytes, unsent: tuple[str, ...] = (), secrets: Iterable[str] =
     return Reply(text, finish, refusal, usage, model if isinstance(model, str) else "", unsent, logprobs, several)
 
 
-def _parsed(body: bytes, secrets: Iterable[str]) -> dict[str, Any]:
-    try:
-        data = json.loads(body)
-    except RecursionError:
-        raise ModelError(Failure("bad_response", "what came back is nested too deeply")) from None
-    except ValueError:
-        raise ModelError(Failure("bad_response", f"what came back is not JSON: {_excerpt(body, secrets)}")) from None
+def _completion(body: bytes, secrets: Iterable[str]) -> dict[str, Any]:
+    data = parsed(body, secrets)
     if not isinstance(data, dict):
-        raise ModelError(Failure("bad_response", f"what came back is no chat completion: {_excerpt(body, secrets)}"))
+        said = words_of(body[:1000].decode("utf-8", "replace"), secrets)
+        raise ModelError(Failure("bad_response", f"what came back is no chat completion: {said}"))
     return data
-
-
-def _excerpt(body: bytes, secrets: Iterable[str]) -> str:
-    return words_of(body[:1000].decode("utf-8", "replace"), secrets) or "nothing"
 
 
 def _choices(data: dict[str, Any], usage: Usage, secrets: Iterable[str]) -> list[dict[str, Any]]:
@@ -69,23 +59,13 @@ def _choices(data: dict[str, Any], usage: Usage, secrets: Iterable[str]) -> list
     if isinstance(choices, list) and choices and all(_is_choice(choice) for choice in choices):
         return choices
     if error := data.get("error"):
-        raise ModelError(_error(error, secrets))
+        raise ModelError(error_in(error, secrets))
     said = "the reply has no choices" if not choices else "what came back is no chat completion"
     raise ModelError(Failure("bad_response", said, usage=usage))
 
 
 def _is_choice(choice: object) -> bool:
     return isinstance(choice, dict) and isinstance(choice.get("message"), dict)
-
-
-def _error(error: object, secrets: Iterable[str]) -> Failure:
-    """Return the failure that an error object in a 200 stands for: gateways hand on a vendor's status in it."""
-    said = words_of(json.dumps(error), secrets)
-    code = error.get("code") if isinstance(error, dict) else None
-    status = int(code) if isinstance(code, int) or (isinstance(code, str) and code.isdecimal()) else 0
-    if _FIRST_ERROR <= status <= _LAST_ERROR:
-        return failure_of_status(status, said)
-    return Failure("bad_response", f"an error instead of a reply: {said}")
 
 
 def _text(message: dict[str, Any], usage: Usage) -> str | None:
