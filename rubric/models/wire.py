@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import cache, wraps
+from functools import wraps
 from io import BytesIO
 from typing import Any
 
@@ -49,12 +49,14 @@ class Call:
         logprobs: Whether each of them comes with its alternatives.
         secrets: What must not be shown.
         has_left: Whether a request was put on the wire.
+        was_cut: Whether Ollama says that the reply was cut, which LiteLLM hands on for one of its two calls alone.
     """
 
     tokens: int
     logprobs: bool
     secrets: tuple[str, ...] = field(repr=False)
     has_left: bool = False
+    was_cut: bool = False
     _is_over: bool = False
     _sent: set[str] = field(factory=set)
     _failure: Failure | None = None
@@ -93,12 +95,17 @@ class Call:
         if status >= _FIRST_ERROR:
             self._refused = (status, text)
         elif not any(word in text.get("content-type", "") for word in _STREAMS):
-            data = parsed(body, self.secrets)
-            if isinstance(data, dict) and data.get("error") and not any(data.get(name) for name in _ANSWERS):
-                raise ModelError(error_in(data["error"], self.secrets))
+            self._look_at(parsed(body, self.secrets))
         # LiteLLM copies headers about as ASCII, and fails over others.
         kept = [(n, v.decode("latin-1").encode("ascii", "replace")) for n, v in headers if n.lower() not in _FRAMING]
         return httpx.Response(status, headers=kept, stream=httpx.ByteStream(body), request=request)
+
+    def _look_at(self, data: object) -> None:
+        if not isinstance(data, dict):
+            return
+        self.was_cut = data.get("done_reason") == "length"
+        if data.get("error") and not any(data.get(name) for name in _ANSWERS):
+            raise ModelError(error_in(data["error"], self.secrets))
 
     def end(self, error: Exception) -> httpx.TransportError:
         """Take note of what went wrong on the wire, and return what LiteLLM is told."""
@@ -121,12 +128,9 @@ def calling(tokens: int, *, logprobs: bool, secrets: tuple[str, ...]) -> Iterato
         _current.reset(token)
 
 
-@cache
-def watch() -> None:
-    """Wrap the transports that LiteLLM sends with; once a process, and after LiteLLM is imported."""
-    from litellm.llms.custom_httpx.aiohttp_transport import LiteLLMAiohttpTransport  # noqa: PLC0415 - seconds
-
-    _wrap(LiteLLMAiohttpTransport, _over_aiohttp)
+def watch(of_litellm: type) -> None:
+    """Wrap the transports that LiteLLM sends with, its own and httpx's; once a process."""
+    _wrap(of_litellm, _over_aiohttp)
     _wrap(httpx.AsyncHTTPTransport, _over_httpx)
     _wrap_now(httpx.HTTPTransport)
 
