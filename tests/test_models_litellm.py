@@ -22,9 +22,6 @@ if TYPE_CHECKING:
 
 MODEL = LiteLLMModel()
 
-# Older releases of LiteLLM hand on what came of a body that broke off, as if it were whole.
-BROKEN_OFF: FailureKind = "transport" if RECENT else "bad_response"
-
 FAILURES: dict[str, FailureKind] = {
     "429": "rate_limited",
     "429-after": "rate_limited",
@@ -63,9 +60,9 @@ FAILURES: dict[str, FailureKind] = {
     "content-empty": "bad_response",
     "content-list": "bad_response",
     "content-number": "bad_response",
-    "length-too-long": BROKEN_OFF,
+    "length-too-long": "transport",
     "reset": "transport",
-    "reset-mid-body": BROKEN_OFF,
+    "reset-mid-body": "transport",
     "close": "transport",
     "hang": "timeout",
     "trickle": "timeout",

@@ -23,7 +23,7 @@ __all__ = ["MOST_BYTES", "error_in", "most_bytes", "parsed", "read", "read_now"]
 MOST_BYTES = 2**24
 """Bytes that a reply may have at most, whatever was asked for."""
 
-_LONGEST_ERROR = 2**14
+_LONGEST_ERROR = 2**13  # LiteLLM masks secrets in it with a dozen patterns, on the loop
 _LEAST_READ = 2**20
 _A_TOKEN = 256  # bytes of JSON; one that comes with its alternatives takes more
 _A_TOKEN_WITH_ALTERNATIVES = 4096
