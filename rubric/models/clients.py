@@ -1,5 +1,5 @@
 """
-LiteLLM's short way to OpenAI.
+What LiteLLM's ways to vendors are: the short one to OpenAI, and those that do not lead over httpx.
 
 LiteLLM has two ways to OpenAI and to those who speak its protocol: through OpenAI's client library, or, where
 `EXPERIMENTAL_OPENAI_BASE_LLM_HTTP_HANDLER` is true, through the HTTP client that it has for most other vendors. The
@@ -19,11 +19,12 @@ from rubric.exchanges import Failure
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["check_way", "payer_of", "shorten_the_way"]
+__all__ = ["check_way", "is_watched", "payer_of", "shorten_the_way"]
 
 _SHORT = "EXPERIMENTAL_OPENAI_BASE_LLM_HTTP_HANDLER"  # looked at by LiteLLM on each call
 _OPENAI = frozenset({"openai", "custom_openai"})
 _OTHER_CLIENTS = frozenset({"azure_ai"})
+_ELSEWHERE = frozenset({"aiohttp_openai", "sagemaker", "sagemaker_chat", "vertex_ai", "vertex_ai_beta"})
 _LACKING = frozenset({"aiml", "xinference"})
 
 
@@ -45,6 +46,11 @@ def check_way(litellm: Any, provider: str) -> None:
     if provider in _LACKING or (provider not in _OPENAI and provider not in _listed(litellm)):
         cure = f"set {_SHORT}=False to ask {provider} in a process that asks OpenAI, too"
         raise ModelError(Failure("bad_request", cure))
+
+
+def is_watched(litellm: Any, provider: str) -> bool:
+    """Return whether LiteLLM is certain to ask *provider* over httpx, not by a library of its own, or the user's."""
+    return provider in _listed(litellm) and provider not in _ELSEWHERE
 
 
 def payer_of(provider: str, given: Mapping[str, Any], environ: Mapping[str, str] = os.environ) -> dict[str, Any]:

@@ -24,7 +24,7 @@ from rubric import loops
 from rubric.errors import ModelError
 from rubric.exchanges import Reply, Usage
 from rubric.mappings import thaw
-from rubric.models.clients import check_way, payer_of, shorten_the_way
+from rubric.models.clients import check_way, is_watched, payer_of, shorten_the_way
 from rubric.models.completions import reply_from
 from rubric.models.contents import chat
 from rubric.models.credentials import borrowed
@@ -257,7 +257,8 @@ async def complete(judge: Judge, request: Callable[[], Mapping[str, Any]]) -> tu
     _skip_unwanted_logging()
     given = {**request(), **wanted, **extra, **payer_of(provider, wanted)}
     secrets = (*extra.values(), *(str(params[name]) for name in _SECRETS if name in params))
-    with calling(given["max_tokens"] * given.get("n", 1), logprobs=judge.logprobs, secrets=secrets) as call:
+    tokens, watched = given["max_tokens"] * given.get("n", 1), is_watched(library(), provider)
+    with calling(tokens, logprobs=judge.logprobs, secrets=secrets, is_watched=watched) as call:
         try:
             async with asyncio.timeout(judge.timeout):
                 response = await library().acompletion(**given, timeout=judge.timeout, max_retries=0)

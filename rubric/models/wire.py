@@ -48,6 +48,7 @@ class Call:
         tokens: The most that may come back, over all choices.
         logprobs: Whether each of them comes with its alternatives.
         secrets: What must not be shown.
+        is_watched: Whether all that LiteLLM may send for it comes past here.
         has_left: Whether a request was put on the wire.
         was_cut: Whether Ollama says that the reply was cut, which LiteLLM hands on for one of its two calls alone.
     """
@@ -55,6 +56,7 @@ class Call:
     tokens: int
     logprobs: bool
     secrets: tuple[str, ...] = field(repr=False)
+    is_watched: bool
     has_left: bool = False
     was_cut: bool = False
     _is_over: bool = False
@@ -65,13 +67,18 @@ class Call:
     def failure_of(self, error: Exception) -> Failure:
         """Return the failure that *error*, which LiteLLM has raised, amounts to, by what came back if anything did."""
         failure = self._failure or failure_of(error, self.secrets, self._refused)
-        return failure if self.has_left else evolve(failure, usage=UNSENT_USAGE, in_doubt=False)
+        return evolve(failure, usage=UNSENT_USAGE, in_doubt=False) if self._has_stayed else failure
 
     def out_of_time(self, seconds: float) -> Failure:
         """Return the failure of a call that has not ended within *seconds*."""
-        if self.has_left:
-            return Failure("timeout", f"no whole answer within {seconds:g} seconds", in_doubt=True)
-        return Failure("timeout", f"it could not be sent within {seconds:g} seconds", usage=UNSENT_USAGE)
+        if self._has_stayed:
+            return Failure("timeout", f"it could not be sent within {seconds:g} seconds", usage=UNSENT_USAGE)
+        return Failure("timeout", f"no whole answer within {seconds:g} seconds", in_doubt=True)
+
+    @property
+    def _has_stayed(self) -> bool:
+        """Whether it is certain that nothing has left: a few vendors are asked by libraries of their own."""
+        return not self.has_left and (self.is_watched or bool(self._sent))
 
     def takes(self, request: httpx.Request) -> bool:
         """Return whether *request* is to go our way."""
@@ -117,9 +124,9 @@ _current: ContextVar[Call | None] = ContextVar("call", default=None)
 
 
 @contextmanager
-def calling(tokens: int, *, logprobs: bool, secrets: tuple[str, ...]) -> Iterator[Call]:
+def calling(tokens: int, *, logprobs: bool, secrets: tuple[str, ...], is_watched: bool) -> Iterator[Call]:
     """Have what is sent in the block belong to one call; what a callback of LiteLLM's sends after it does not."""
-    call = Call(tokens, logprobs, secrets)
+    call = Call(tokens, logprobs, secrets, is_watched)
     token = _current.set(call)
     try:
         yield call
