@@ -253,21 +253,21 @@ async def complete(judge: Judge, request: Callable[[], Mapping[str, Any]]) -> tu
     if _may_shorten():
         shorten_the_way(provider)
     check_way(library(), provider)
-    wanted, unsent = _sendable(judge)
-    _skip_unwanted_logging()
-    given = {**request(), **wanted, **extra, **payer_of(provider, wanted)}
     secrets = (*extra.values(), *(str(params[name]) for name in _SECRETS if name in params))
-    tokens, watched = given["max_tokens"] * given.get("n", 1), is_watched(library(), provider)
-    with calling(tokens, logprobs=judge.logprobs, secrets=secrets, is_watched=watched) as call:
+    with calling(logprobs=judge.logprobs, secrets=secrets, is_watched=is_watched(library(), provider)) as call:
         try:
+            wanted, unsent = _sendable(judge)
+            _skip_unwanted_logging()
+            given = {**request(), **wanted, **extra, **payer_of(provider, wanted)}
+            call.tokens = given["max_tokens"] * given.get("n", 1)
             async with asyncio.timeout(judge.timeout):
                 response = await library().acompletion(**given, timeout=judge.timeout, max_retries=0)
+            if call.was_cut:
+                response.choices[0].finish_reason = "length"
         except TimeoutError:
             raise ModelError(call.out_of_time(judge.timeout)) from None
         except Exception as error:  # noqa: BLE001 - whatever it was, it becomes a typed failure
             raise ModelError(call.failure_of(error)) from None  # the cause may hold keys
-    if call.was_cut:
-        response.choices[0].finish_reason = "length"
     return response, unsent
 
 

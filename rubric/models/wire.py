@@ -45,18 +45,18 @@ class Call:
     A call of ours to LiteLLM: what it has sent, and what came back.
 
     Args:
-        tokens: The most that may come back, over all choices.
-        logprobs: Whether each of them comes with its alternatives.
+        logprobs: Whether each token comes with its alternatives.
         secrets: What must not be shown.
         is_watched: Whether all that LiteLLM may send for it comes past here.
+        tokens: The most that may come back, over all choices.
         has_left: Whether a request was put on the wire.
         was_cut: Whether Ollama says that the reply was cut, which LiteLLM hands on for one of its two calls alone.
     """
 
-    tokens: int
     logprobs: bool
     secrets: tuple[str, ...] = field(repr=False)
     is_watched: bool
+    tokens: int = 0
     has_left: bool = False
     was_cut: bool = False
     _is_over: bool = False
@@ -124,9 +124,9 @@ _current: ContextVar[Call | None] = ContextVar("call", default=None)
 
 
 @contextmanager
-def calling(tokens: int, *, logprobs: bool, secrets: tuple[str, ...], is_watched: bool) -> Iterator[Call]:
+def calling(*, logprobs: bool, secrets: tuple[str, ...], is_watched: bool) -> Iterator[Call]:
     """Have what is sent in the block belong to one call; what a callback of LiteLLM's sends after it does not."""
-    call = Call(tokens, logprobs, secrets, is_watched)
+    call = Call(logprobs, secrets, is_watched)
     token = _current.set(call)
     try:
         yield call
