@@ -197,6 +197,8 @@ class Failure:
         retry_after: Seconds that the server asked to wait.
         status: The HTTP status, where there was one.
         in_doubt: Whether the request may have been carried out, and paid for, all the same.
+        again: Whether it is sent again at once, whatever the judge's retries: the server refused the reply's form, and
+            the model has a simpler one.
     """
 
     kind: FailureKind
@@ -207,6 +209,7 @@ class Failure:
     retry_after: float | None = None
     status: int | None = None
     in_doubt: bool = False
+    again: bool = False
 
     def __str__(self) -> str:
         where = [f"criterion {self.criterion!r}"] if self.criterion else []

@@ -57,6 +57,8 @@ STATUSES = {
         429, "rate_limit_exceeded", "Rate limit reached", (("Retry-After", "Fri, 31 Dec 1999 23:59:59 GMT"),)
     ),
     "429-after-long": Status(429, "rate_limit_exceeded", "Rate limit reached", (("Retry-After", "3600"),)),
+    "429-after-odd": Status(429, "rate_limit_exceeded", "Rate limit reached", (("Retry-After", "\u00e9t\u00e9"),)),
+    "redirect": Status(307, headers=(("Location", "http://user:hidden@localhost/v1?key=hidden"),)),
     "quota": Status(429, "insufficient_quota", "You exceeded your current quota, please check your plan and billing"),
     "400": Status(400, "invalid_value", "Invalid value"),
     "422": Status(422, "unprocessable", "Unprocessable"),
@@ -119,6 +121,9 @@ BODIES: dict[str, Callable[[dict[str, Any]], bytes]] = {
     "choices-null": lambda body: _encoded(body | {"choices": None}),
     "choices-empty": lambda body: _encoded(body | {"choices": []}),
     "error-in-200": lambda _: _encoded({"error": {"message": "upstream is busy", "code": 503, "type": "server_error"}}),
+    "error-in-200-text": lambda _: _encoded({"error": {"message": "Rate limit reached", "code": "429"}}),
+    "nested": lambda _: b"[" * 150_000 + b"]" * 150_000,
+    "long": lambda body: _message(body, content="y" * 3_000_000),
     "content-null": lambda body: _message(body, content=None),
     "content-empty": lambda body: _message(body, content=""),
     "content-list": lambda body: _message(body, content=[{"type": "text", "text": "yes"}]),
@@ -142,7 +147,8 @@ def _stopped(body: dict[str, Any], **changes: Any) -> bytes:
 
 
 ANTHROPIC_BODIES: dict[str, Callable[[dict[str, Any]], bytes]] = {
-    name: BODIES[name] for name in ("ok", "truncated", "empty-body", "html", "{}", "no-usage")
+    name: BODIES[name]
+    for name in ("ok", "truncated", "empty-body", "html", "{}", "no-usage", "nested", "error-in-200-text")
 } | {
     "content-empty": lambda body: _stopped(body, content=[]),
     "content-null": lambda body: _stopped(body, content=None),

@@ -22,14 +22,13 @@ if TYPE_CHECKING:
 
 MODEL = LiteLLMModel()
 
-# Older releases of LiteLLM hand on what came of a body that broke off, as if it were whole.
-BROKEN_OFF: FailureKind = "transport" if RECENT else "bad_response"
-
 FAILURES: dict[str, FailureKind] = {
     "429": "rate_limited",
     "429-after": "rate_limited",
     "429-after-date": "rate_limited",
     "429-after-long": "rate_limited",
+    "429-after-odd": "rate_limited",
+    "redirect": "bad_request",
     "quota": "quota",
     "400": "bad_request",
     "422": "bad_request",
@@ -54,13 +53,16 @@ FAILURES: dict[str, FailureKind] = {
     "choices-null": "bad_response",
     "choices-empty": "bad_response",
     "error-in-200": "overloaded",
+    "error-in-200-text": "rate_limited",
+    "nested": "bad_response",
+    "long": "bad_response",
     "content-null": "bad_response",
     "content-empty": "bad_response",
     "content-list": "bad_response",
     "content-number": "bad_response",
-    "length-too-long": BROKEN_OFF,
+    "length-too-long": "transport",
     "reset": "transport",
-    "reset-mid-body": BROKEN_OFF,
+    "reset-mid-body": "transport",
     "close": "transport",
     "hang": "timeout",
     "trickle": "timeout",
@@ -231,11 +233,11 @@ def test_failures_that_may_have_been_paid_for_are_in_doubt(server: Server, behav
 
 
 def test_nobody_listens(server: Server) -> None:
-    """A refused connection is a transport failure."""
+    """A connection that never came about is a transport failure that nobody can have been paid for."""
     ask = openai_ask(Endpoint("http://127.0.0.1:9", ()), retries=0, timeout=30)
     failure = run(ask)
     assert isinstance(failure, Failure)
-    assert failure.kind == "transport"
+    assert (failure.kind, failure.in_doubt, failure.usage) == ("transport", False, Usage(calls=1, cost=0.0))
 
 
 def test_an_unknown_vendor_is_a_bad_request(server: Server) -> None:
@@ -266,8 +268,9 @@ def test_the_schema_is_sent(server: Server) -> None:
 
 
 def test_no_schema_for_a_model_that_takes_none(server: Server) -> None:
-    """A model that is not known to take a schema gets none."""
-    assert "response_format" not in sent(server, model="openai/nobody-knows-me")
+    """A model that is known to take no schema gets none; one that nobody knows gets one."""
+    assert "response_format" not in sent(server, model="openai/gpt-4")
+    assert "response_format" in sent(server, model="openai/nobody-knows-me")
 
 
 def test_max_tokens_is_always_sent(server: Server) -> None:

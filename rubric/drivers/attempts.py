@@ -8,6 +8,8 @@ The one loop that tries again.
 | auth, quota, refusal, context_window, bad_request, exception  | 1                |
 | whatever a gate refuses, such as budget                       | 0: it stays here |
 
+A form of the reply that the server refuses (`Failure.again`) is no attempt: it is sent in another form at once.
+
 Between two attempts it waits a random part of 0.5, 1, 2 ... 20 seconds (full jitter), or as long as the server asks
 for if that is longer. A server that asks for more than two minutes ends it.
 """
@@ -122,6 +124,8 @@ async def persist(
         failures.append(outcome)
         if not _goes_on(failures, retries):
             return _explained(outcome), spent
+        if outcome.again:
+            continue
         backoff = random() * min(_LONGEST_BACKOFF, _BASE_SECONDS * 2.0 ** min(len(failures) - 1, _DOUBLINGS))
         await sleep(max(outcome.retry_after or 0.0, backoff))
 
@@ -129,7 +133,10 @@ async def persist(
 def _goes_on(failures: Sequence[Failure], retries: int) -> bool:
     """Say whether another attempt follows on *failures*."""
     last = failures[-1]
-    if len(failures) > retries or last.kind not in RETRIED or (last.retry_after or 0) > LONGEST_WAIT:
+    if last.again:  # each form is refused once, so this comes to an end
+        return True
+    tried = sum(not failure.again for failure in failures)
+    if tried > retries or last.kind not in RETRIED or (last.retry_after or 0) > LONGEST_WAIT:
         return False
     return sum(failure.kind == "bad_response" for failure in failures) < _BAD_RESPONSES
 

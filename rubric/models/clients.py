@@ -1,8 +1,5 @@
 """
-An HTTP client for LiteLLM that sends a request once, and its short way to OpenAI.
-
-LiteLLM's own client sends a request again, unasked and uncounted, when the connection breaks. What we count is what has
-left, so for vendors that take a client of that kind, one is given that does not.
+What LiteLLM's ways to vendors are: the short one to OpenAI, and those that do not lead over httpx.
 
 LiteLLM has two ways to OpenAI and to those who speak its protocol: through OpenAI's client library, or, where
 `EXPERIMENTAL_OPENAI_BASE_LLM_HTTP_HANDLER` is true, through the HTTP client that it has for most other vendors. The
@@ -22,13 +19,13 @@ from rubric.exchanges import Failure
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["client_for", "payer_of", "shorten_the_way"]
+__all__ = ["check_way", "is_watched", "payer_of", "shorten_the_way"]
 
 _SHORT = "EXPERIMENTAL_OPENAI_BASE_LLM_HTTP_HANDLER"  # looked at by LiteLLM on each call
 _OPENAI = frozenset({"openai", "custom_openai"})
 _OTHER_CLIENTS = frozenset({"azure_ai"})
+_ELSEWHERE = frozenset({"aiohttp_openai", "sagemaker", "sagemaker_chat", "vertex_ai", "vertex_ai_beta"})
 _LACKING = frozenset({"aiml", "xinference"})
-_NAME = "rubric-sends-once"
 
 
 def shorten_the_way(provider: str) -> None:
@@ -37,30 +34,23 @@ def shorten_the_way(provider: str) -> None:
         os.environ.setdefault(_SHORT, "True")
 
 
-def client_for(litellm: Any, provider: str) -> dict[str, Any]:
+def check_way(litellm: Any, provider: str) -> None:
     """
-    Return the argument that gives *provider* a client that sends once; nothing where clients are of another kind.
+    Raise where the short way is on and does not lead to *provider*.
 
     Raises:
-        ModelError: The short way does not lead to *provider*.
+        ModelError: It says how to turn the short way off.
     """
-    if provider == "anthropic":
-        return {"client": _client(litellm)}
     if not _is_short() or not _is_passed(litellm, provider):
-        return {}
+        return
     if provider in _LACKING or (provider not in _OPENAI and provider not in _listed(litellm)):
         cure = f"set {_SHORT}=False to ask {provider} in a process that asks OpenAI, too"
         raise ModelError(Failure("bad_request", cure))
-    return {"client": _client(litellm)}
 
 
-def _client(litellm: Any) -> Any:
-    kept = litellm.in_memory_llm_clients_cache  # whoever closes LiteLLM's clients, or forgets them, does so with ours
-    client = kept.get_cache(_NAME)
-    if client is None:
-        client = _kind()()
-        kept.set_cache(_NAME, client)
-    return client
+def is_watched(litellm: Any, provider: str) -> bool:
+    """Return whether LiteLLM is certain to ask *provider* over httpx, not by a library of its own, or the user's."""
+    return provider in _listed(litellm) and provider not in _ELSEWHERE
 
 
 def payer_of(provider: str, given: Mapping[str, Any], environ: Mapping[str, str] = os.environ) -> dict[str, Any]:
@@ -83,7 +73,7 @@ def _is_passed(litellm: Any, provider: str) -> bool:
     if provider in _OPENAI or provider in litellm.openai_compatible_providers:
         return provider not in _OTHER_CLIENTS
     try:
-        from litellm.llms.openai_like.json_loader import JSONProviderRegistry  # noqa: PLC0415 - as in `_kind`
+        from litellm.llms.openai_like.json_loader import JSONProviderRegistry  # noqa: PLC0415 - after the switches
     except ImportError:  # an older LiteLLM has all of them in its list
         return False
     return bool(JSONProviderRegistry.exists(provider))
@@ -92,15 +82,3 @@ def _is_passed(litellm: Any, provider: str) -> bool:
 @cache
 def _listed(litellm: Any) -> frozenset[str]:
     return frozenset(provider.value for provider in litellm.LlmProviders)
-
-
-@cache
-def _kind() -> type:
-    from litellm.llms.custom_httpx.http_handler import AsyncHTTPHandler  # noqa: PLC0415 - after the switches are set
-
-    class SendsOnce(AsyncHTTPHandler):  # type: ignore[misc]  # LiteLLM has no types
-        async def single_connection_post_request(self, *_: Any, **__: Any) -> Any:
-            """Raise the error over which it would send again."""
-            raise  # noqa: PLE0704 - called while that error is handled
-
-    return SendsOnce

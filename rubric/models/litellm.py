@@ -22,19 +22,20 @@ from attrs import evolve
 
 from rubric import loops
 from rubric.errors import ModelError
-from rubric.exchanges import Failure, Reply, Usage
+from rubric.exchanges import Reply, Usage
 from rubric.mappings import thaw
-from rubric.models.classifying import failure_of
-from rubric.models.clients import client_for, payer_of, shorten_the_way
+from rubric.models.clients import check_way, is_watched, payer_of, shorten_the_way
 from rubric.models.completions import reply_from
 from rubric.models.contents import chat
 from rubric.models.credentials import borrowed
+from rubric.models.structured import first_form, lowered, response_format
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from rubric.exchanges import Ask
     from rubric.judges import Judge
+    from rubric.models.structured import Form
 
 __all__ = ["LiteLLMModel", "complete", "library", "listed", "vendor_of"]
 
@@ -49,6 +50,10 @@ _FIRST_SHORT = (1, 106)  # the release from which on the short way was tried wit
 _SECRETS = ("api_key", "azure_ad_token", "aws_secret_access_key", "aws_session_token", "vertex_credentials")
 _HOSTS_OF_CLAUDE = frozenset({"bedrock", "bedrock_converse", "vertex_ai", "azure_ai"})
 _ALTERNATIVES = 20  # of the likeliest tokens in each place: the most that OpenAI gives
+_LITELLMS = frozenset(  # these stand among OpenAI's parameters in its table, and no model says that it takes them
+    {"additional_drop_params", "allowed_openai_params", "api_version", "custom_llm_provider", "drop_params"}
+    | {"extra_headers", "metadata"}
+)
 _UNSENDABLE = ("UnsupportedParamsError",)
 
 _WARNINGS = (
@@ -74,6 +79,8 @@ class LiteLLMModel:
     A refusal is a `Reply` with `finish="refusal"`, so that its usage is kept; `length` is one that was cut. A parameter
     that the model does not take is left out and named in `Reply.unsent`. Everything else raises `ModelError`.
     """
+
+    is_punctual = True
 
     async def ready(self) -> None:
         """Import LiteLLM, which takes seconds, so that no deadline has to count them."""
@@ -117,11 +124,20 @@ def _imported() -> Any:
     litellm.suppress_debug_info = True
     if _ours and "LITELLM_LOG" not in os.environ:
         logging.getLogger("LiteLLM").setLevel(logging.CRITICAL)
+    _watch()
     loops.before_close(_close_clients)
     loops.before_close(_stop_logging)
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=_forget_clients)
     return litellm
+
+
+def _watch() -> None:
+    from litellm.llms.custom_httpx.aiohttp_transport import LiteLLMAiohttpTransport  # noqa: PLC0415
+
+    from rubric.models.wire import watch  # noqa: PLC0415 - it brings aiohttp and httpx, as LiteLLM does
+
+    watch(LiteLLMAiohttpTransport)
 
 
 @cache
@@ -196,12 +212,22 @@ def listed(model: str) -> Mapping[str, Any] | None:
 
 
 async def _answer(ask: Ask) -> Reply:
-    response, unsent = await complete(ask.judge, lambda: _request(ask))
+    form, asked = _held_to(ask)
+    try:
+        response, unsent = await complete(ask.judge, lambda: _request(ask) | asked)
+    except ModelError as error:
+        raise ModelError(lowered(ask.judge, form, error.failure)) from None
+    if ask.schema and form == "nothing":
+        unsent = (*unsent, "response_format")
     try:
         reply = reply_from(response, unsent)
     except ModelError as error:
         raise ModelError(evolve(error.failure, usage=_known(ask.judge, error.failure.usage))) from None
     return evolve(reply, usage=_known(ask.judge, reply.usage))
+
+
+def _held_to(ask: Ask) -> tuple[Form, dict[str, Any]]:
+    return response_format(ask.judge, ask.schema, _first_form(ask.judge.name)) if ask.schema else ("nothing", {})
 
 
 def _known(judge: Judge, usage: Usage) -> Usage:
@@ -219,24 +245,29 @@ async def complete(judge: Judge, request: Callable[[], Mapping[str, Any]]) -> tu
     Raises:
         ModelError: With the typed failure; its message has no secrets in it.
     """
+    from rubric.models.wire import calling  # noqa: PLC0415 - it brings aiohttp and httpx, as LiteLLM does
+
     params = judge.params
     provider = vendor_of(judge.name)[1]
     extra = borrowed(provider, params)
     if _may_shorten():
         shorten_the_way(provider)
-    client = client_for(library(), provider)
-    try:
-        wanted, unsent = _sendable(judge)
-        _skip_unwanted_logging()
-        async with asyncio.timeout(judge.timeout):
-            given = {**request(), **wanted, **extra, **payer_of(provider, wanted), **client}
-            response = await library().acompletion(**given, timeout=judge.timeout, max_retries=0)
-    except TimeoutError:
-        message = f"no whole answer within {judge.timeout:g} seconds"
-        raise ModelError(Failure("timeout", message, in_doubt=True)) from None
-    except Exception as error:  # noqa: BLE001 - whatever it was, it becomes a typed failure
-        secrets = [*extra.values(), *(str(params[name]) for name in _SECRETS if name in params)]
-        raise ModelError(failure_of(error, secrets)) from None  # the cause may hold keys
+    check_way(library(), provider)
+    secrets = (*extra.values(), *(str(params[name]) for name in _SECRETS if name in params))
+    with calling(logprobs=judge.logprobs, secrets=secrets, is_watched=is_watched(library(), provider)) as call:
+        try:
+            wanted, unsent = _sendable(judge)
+            _skip_unwanted_logging()
+            given = {**request(), **wanted, **extra, **payer_of(provider, wanted)}
+            call.tokens = given["max_tokens"] * given.get("n", 1)
+            async with asyncio.timeout(judge.timeout):
+                response = await library().acompletion(**given, timeout=judge.timeout, max_retries=0)
+            if call.was_cut:
+                response.choices[0].finish_reason = "length"
+        except TimeoutError:
+            raise ModelError(call.out_of_time(judge.timeout)) from None
+        except Exception as error:  # noqa: BLE001 - whatever it was, it becomes a typed failure
+            raise ModelError(call.failure_of(error)) from None  # the cause may hold keys
     return response, unsent
 
 
@@ -261,17 +292,15 @@ def _request(ask: Ask) -> dict[str, Any]:
     }
     if ask.n > 1 and "n" in _supported(model):
         request["n"] = ask.n
-    if ask.schema and _takes_schema(model):
-        schema = {"name": "verdict", "strict": True, "schema": thaw(ask.schema)}
-        request["response_format"] = {"type": "json_schema", "json_schema": schema}
     return request
 
 
 @lru_cache(maxsize=256)
-def _takes_schema(model: str) -> bool:
+def _first_form(model: str) -> Form:
     name, provider = vendor_of(model)
-    supports = library().supports_response_schema(model=name, custom_llm_provider=provider or None)
-    return bool(supports) and "response_format" in _supported(model)
+    takes = bool(library().supports_response_schema(model=name, custom_llm_provider=provider or None))
+    has_format = "response_format" in _supported(model)
+    return first_form(provider, has_format=has_format, takes_schema=takes, is_listed=listed(model) is not None)
 
 
 @lru_cache(maxsize=256)
@@ -300,8 +329,8 @@ def _sendable(judge: Judge) -> tuple[Mapping[str, Any], tuple[str, ...]]:
 
 
 def _takes(model: str, params: dict[str, Any], name: str) -> bool:
-    if name not in library().utils.DEFAULT_CHAT_COMPLETION_PARAM_VALUES:
-        return True  # not one of OpenAI's: the vendor's own, or LiteLLM's
+    if name in _LITELLMS or name not in library().utils.DEFAULT_CHAT_COMPLETION_PARAM_VALUES:
+        return True  # how LiteLLM is to call, or the vendor's own: no parameter of OpenAI's
     if name not in _supported(model):
         return False
     bare, provider = vendor_of(model)
