@@ -19,7 +19,7 @@ from rubric.formats import load
 from rubric.formats import schema as rubric_schema
 from rubric.formats.files import write_text
 from rubric.formats.suites import convert as convert_suite
-from rubric.formats.suites import format_of, is_rubric, load_suite, suite_schema
+from rubric.formats.suites import is_rubric, load_suite, suite_schema
 from rubric.rubrics import Rubric
 from rubric.showing import table
 from rubric.suites.suites import Suite
@@ -126,7 +126,7 @@ def _check(file: str, source: str | None, names: Sequence[str], base: str | None
             return _of_rubric(file, load(file))
         return _of_suite(file, load_suite(file, source, base=base, environ=declared(names)))
     except LoadError as error:
-        return Checked(file, source or format_of(file), problems=list(error.problems))
+        return Checked(file, source or error.format, problems=list(error.problems))
 
 
 def _of_rubric(file: str, rubric: Rubric) -> Checked:
