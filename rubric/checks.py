@@ -264,7 +264,7 @@ class Unsupported(Check, Shown):
         return f"unsupported: {shorten(self.type, 60)}"
 
 
-NOTHING = Unsupported("nothing is asserted")
+NOTHING = Unsupported("no grader")
 """What a case of another system that asserts nothing is graded by: nothing, so that it is ungraded and no pass."""
 
 

@@ -173,7 +173,7 @@ def _read(document: Document, format_: str | None, loading: Loading, name: str) 
     try:
         suite = _read_native(document, name) if guess.format == "native" else _read_as(document, guess, loading)
     except LoadError as error:
-        remark = f"{document.source} was read as {guess.format}: {guess.why}; if it is another, name one with format="
+        remark = f"{document.source}: read as {guess.format}, since {guess.why}; if it is another, name one with format="
         raise LoadError(error.problems, guess.format, remark if guess.why else "") from None
     return evolve(suite, name=suite.name or name, source=document.source)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from attrs import evolve, frozen
 
-from rubric.checks import Unsupported
+from rubric.checks import NOTHING, Unsupported
 from rubric.errors import DefinitionError
 from rubric.formats.agentv.defaults import Defaults, entries_of
 from rubric.formats.agentv.entries import Task
@@ -194,7 +194,7 @@ def _graders(test: Test, defaults: Defaults, task: Task) -> list[Grader]:
     graders = [_with_default_prompt(grader, defaults) for grader in graders]
     if not graders and not scope.notes.errors:
         graders = [_by_criteria(test, task)]
-    return [*graders, *_unsupported(test, defaults)] or [Grader("nothing", Unsupported("no grader"), test.path)]
+    return [*graders, *_unsupported(test, defaults)] or [Grader("nothing", NOTHING, test.path)]
 
 
 def _by_criteria(test: Test, task: Task) -> Grader:
@@ -202,7 +202,7 @@ def _by_criteria(test: Test, task: Task) -> Grader:
         made = read_graders([{"type": "llm-rubric", "value": task.criteria}], test.scope, test.path, task)
         return made[0]
     test.scope.warn(test.path, "there is nothing to grade by: no grader and no criteria; the case is ungraded")
-    return Grader("nothing", Unsupported("no grader"), test.path)
+    return Grader("nothing", NOTHING, test.path)
 
 
 def _with_default_prompt(grader: Grader, defaults: Defaults) -> Grader:

@@ -68,7 +68,7 @@ def graded(
     made += more
     if not made:
         place.warn("this test asserts nothing, so it stays ungraded; give it an `assert`")
-        made = [Made(NOTHING.type, NOTHING, kind="no assertions")]
+        made = [Made("nothing is asserted", NOTHING, kind="no assertions")]
     single = made[0]
     if len(made) == 1 and single.weight == 1 and bar is None and not single.tags and isinstance(single.answer, Rubric):
         return Graded(single.answer, judge=next(iter(single.judges), None))
