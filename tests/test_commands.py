@@ -214,7 +214,9 @@ def test_a_wrong_file_says_as_what_it_was_read(tmp_path: Path) -> None:
     assert f"{file}: read as promptfoo" in run("grade", str(file), "-j", "offline").stderr
 
 
-@pytest.mark.parametrize("text", ["suite: x\ncases: []\n", "servers: {main: {command: [x]}}\n", "openapi: 3\nservers: []\n"])
+@pytest.mark.parametrize(
+    "text", ["suite: x\ncases: []\n", "servers: {main: {command: [x]}}\n", "openapi: 3\nservers: []\n"]
+)
 def test_a_file_without_cases_is_not_valid(text: str, tmp_path: Path) -> None:
     """A suite of nothing passes nothing."""
     file = tmp_path / "empty.yaml"

@@ -178,9 +178,9 @@ def test_a_misspelt_type_is_an_error_with_a_suggestion() -> None:
 @pytest.mark.parametrize("test", ["{vars: {a: b}}", "{vars: {a: b}, assert: []}", "{vars: {a: b}, threshold: 0}"])
 def test_a_test_without_assertions_is_ungraded_and_says_so(test: str) -> None:
     """Where nothing is asserted promptfoo passes; nobody has judged anything, so we do not."""
-    suite, notes = opened(f"tests: [{test}]")
+    suite, notes = opened(f"tests: [{test[:-1]}, providerOutput: anything at all}}]")
     assert "asserts nothing" in str(notes.warnings[0])
-    (row,) = suite.run("offline", target=lambda case: "anything at all")
+    (row,) = suite.run("offline")
     assert (row.status, row.score) == ("ungraded", None)
     assert "nothing is asserted" in row.reason
 
@@ -204,13 +204,17 @@ WRONG_KEYS = [
     ("tests: [{assert: [{type: contains, vlaue: a}]}]", "1:36: tests[0].assert[0].vlaue: unknown key"),
     ("tests: [{assert: [{type: llm-rubric, value: a, treshold: 1}]}]", "did you mean 'threshold'?"),
     ("tests: [{assert: [{type: assert-set, asserts: []}]}]", "did you mean 'assert'?"),
+    ("defaultTset: {}\ntests: [{assert: [{type: is-json}]}]", "did you mean 'defaultTest'?"),
     ("tests: [{options: {rubric_prompt: a}, assert: [{type: is-json}]}]", "did you mean 'rubricPrompt'?"),
     ("tests: [{assert: [{type: llm-rubric, value: a, provider: {id: 'openai:x', confg: {}}}]}]", "'config'?"),
     ("providers: [{id: 'openai:x', lable: a}]\ntests: [{assert: [{type: is-json}]}]", "did you mean 'label'?"),
     ("scenarios: [{config: [{}], test: []}]", "did you mean 'tests'?"),
     ("assert: [{type: is-json}]\ntests: [{vars: {a: b}}]", "1:1: assert: assertions beside `tests`"),
     ("options: {}\ntests: [{assert: [{type: is-json}]}]", "write it under `defaultTest`"),
-    ("tests: [{type: contains, value: a}]", "1:10: tests[0].type: 'type' has no effect here; it belongs to an assertion"),
+    (
+        "tests: [{type: contains, value: a}]",
+        "1:10: tests[0].type: 'type' has no effect here; it belongs to an assertion",
+    ),
     ("tests: [{rubricPrompt: a, assert: [{type: is-json}]}]", "it belongs under `options`"),
     ("tests: [{options: {assert: [{type: is-json}]}}]", "it belongs to the test, beside `options`"),
     ("tests: [{assert: [{type: is-json, vars: {}}]}]", "it belongs to the test"),
@@ -647,7 +651,7 @@ def test_code_that_would_change_what_is_graded_leaves_the_case_ungraded(test: st
     [
         ("extensions: [file://hook.js:x]", "extensions"),
         ("derivedMetrics: []", "derivedMetrics"),
-        ("defaultTset: {}", "did you mean 'defaultTest'"),
+        ("owner: me", "the key 'owner' is not read"),
         ("env: {A: b}", "env"),
     ],
 )

@@ -31,7 +31,7 @@ def read_as(path: Path) -> str:
 
 
 @pytest.mark.skipif(not INDEX.is_file(), reason="the collected files are not beside this checkout")
-@pytest.mark.parametrize(("path", "format_"), _rows(), ids=lambda value: str(value))
+@pytest.mark.parametrize(("path", "format_"), _rows(), ids=str)
 def test_a_real_file_is_recognised_as_what_it_is(path: str, format_: str) -> None:
     """By the default call; the folder that it was collected in says what it is."""
     assert read_as(INDEX.parent / path) == format_
@@ -52,12 +52,18 @@ SHARED_WORDS = "tests: [{id: a, vars: {question: x}, assert: [{type: contains, v
     [
         (SHARED_WORDS, "promptfoo"),
         ("prompts: ['{{question}}']\nproviders: [openai:gpt-4o]\n" + SHARED_WORDS, "promptfoo"),
-        ("prompts: ['{{input}}']\nproviders: [{id: openai:gpt-4o}]\n" + SHARED_WORDS.replace("question", "input"), "promptfoo"),
+        (
+            "prompts: ['{{input}}']\nproviders: [{id: openai:gpt-4o}]\n" + SHARED_WORDS.replace("question", "input"),
+            "promptfoo",
+        ),
         ("[{id: a, description: b, vars: {question: x}, assert: [{type: similar, value: y}]}]", "promptfoo"),
         ("providers: [llm]\n" + SHARED_WORDS, "agentv-2"),
         ("prompts: ['{{ input }}']\n" + SHARED_WORDS.replace("question", "input"), "agentv-2"),
         ("tests: [{vars: {q: x}, assert: [{type: llm-rubric, value: [{outcome: y}]}]}]", "agentv-2"),
-        ("prompts: [a]\nassert: [{metric: m, type: llm-rubric, target: grader, prompt: b}]\ntests: [{vars: {}}]", "agentv-2"),
+        (
+            "prompts: [a]\nassert: [{metric: m, type: llm-rubric, target: grader, prompt: b}]\ntests: [{vars: {}}]",
+            "agentv-2",
+        ),
         ("fixtures: [{id: a, assert: [is polite], answer: x}]", "agentv-2"),
         ("tests: [{id: a, criteria: b, input: c, assert: [{type: code_judge, script: d}]}]", "agentv-1.5"),
         ("execution: {evaluators: [{type: llm_judge, name: a, prompt: b}]}", "agentv-1"),
@@ -91,7 +97,7 @@ def test_included_cases_count_too(name: str, reference: str, tmp_path: Path) -> 
 def test_a_file_of_two_systems_is_refused_with_the_choice() -> None:
     """Each would grade it otherwise; named, it is read as that."""
     text = "defaultTest: {threshold: 0.5}\ngovernance: {owner: a}\ntests: [{assert: [{type: is-json}]}]"
-    with pytest.raises(LoadError, match="name one with format='agentv-2' or format='promptfoo'") as caught:
+    with pytest.raises(LoadError, match="name one with format='promptfoo' or format='agentv-2'") as caught:
         loads_suite(text)
     assert "'governance'" in str(caught.value)
     assert "'defaultTest'" in str(caught.value)
@@ -101,7 +107,7 @@ def test_a_file_of_two_systems_is_refused_with_the_choice() -> None:
 def test_an_error_says_as_what_a_file_was_read() -> None:
     """And why; where the caller has said it, there is nothing to say."""
     text = "defaultTest: {asert: []}\ntests: [{vars: {a: b}}]"
-    with pytest.raises(LoadError, match="read as promptfoo, since it has the key 'defaultTest'; .* format=") as caught:
+    with pytest.raises(LoadError, match=r"read as promptfoo, since it has the key 'defaultTest'; .* format=") as caught:
         loads_suite(text)
     assert caught.value.format == "promptfoo"
     with pytest.raises(LoadError) as caught:
@@ -109,7 +115,9 @@ def test_an_error_says_as_what_a_file_was_read() -> None:
     assert "read as" not in str(caught.value)
 
 
-@pytest.mark.parametrize("text", ["servers: {main: {command: [x]}}", "rubrics: {a: {criteria: [{name: a, description: b}]}}"])
+@pytest.mark.parametrize(
+    "text", ["servers: {main: {command: [x]}}", "rubrics: {a: {criteria: [{name: a, description: b}]}}"]
+)
 def test_a_suite_without_cases_is_refused(text: str) -> None:
     """It would pass, whatever was wanted."""
     with pytest.raises(LoadError, match="nothing in it to grade"):

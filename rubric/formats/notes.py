@@ -49,7 +49,7 @@ class Notes:
             self.warnings.append(told)
 
     def unknown(
-        self, path: Path, message: str, known: Iterable[str], elsewhere: Mapping[str, str] | None = None
+        self, path: Path, message: str, known: Iterable[str], elsewhere: Mapping[Any, str] | None = None
     ) -> None:
         """
         Note the key that ends *path* and that nothing is known by at this place.

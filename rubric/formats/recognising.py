@@ -15,7 +15,7 @@ from fnmatch import fnmatchcase
 from functools import cached_property
 from typing import Any
 
-from attrs import field, frozen
+from attrs import frozen
 
 from rubric.formats.agentv.generations import CASES, GRADERS, generation_of
 from rubric.formats.promptfoo.shorthand import KNOWN
@@ -76,7 +76,7 @@ class Seen:
 
     def under(self, *keys: str) -> list[Any]:
         """Return what stands under the first of *keys* that is given, as a list."""
-        value = next((self.keys[key] for key in keys if self.keys.get(key) is not None), [])
+        value: Any = next((self.keys[key] for key in keys if self.keys.get(key) is not None), [])
         return value if isinstance(value, list) else [value]
 
 
@@ -361,12 +361,9 @@ def _evals(seen: Seen) -> str:
 
 
 def _has_points(seen: Seen) -> str:
-    examples = seen.keys.get("examples")
-    for holder in [*seen.tests, *(examples if isinstance(examples, list) else [])]:
-        rubrics = holder.get("rubrics") if isinstance(holder, Mapping) else None
-        if any(isinstance(item, Mapping) and "points" in item for item in (rubrics if isinstance(rubrics, list) else [])):
-            return "its rubrics have points"
-    return ""
+    holders = [holder for holder in (*seen.tests, *seen.under("examples")) if isinstance(holder, Mapping)]
+    rubrics = [item for holder in holders if isinstance(holder.get("rubrics"), list) for item in holder["rubrics"]]
+    return "its rubrics have points" if any(isinstance(item, Mapping) and "points" in item for item in rubrics) else ""
 
 
 def _lists_requirements(seen: Seen) -> str:
@@ -424,7 +421,8 @@ _RULES: tuple[tuple[str, int, Rule], ...] = (
     ("agentv", STRONG, _has("target", kind=str)),
     ("agentv", STRONG, _asserts_texts),
     ("agentv", STRONG, _asserts_items),
-    ("agentv", STRONG, _asserts("required", "min_score", "negate", "prompt", "command", "criteria", "rubrics", "target")),
+    ("agentv", STRONG, _asserts("required", "min_score", "negate", "prompt", "command")),
+    ("agentv", STRONG, _asserts("criteria", "rubrics", "target")),
     ("agentv", STRONG, _uses(lambda kind: kind in _AGENTV_TYPES or kind.startswith("trajectory:"))),
     ("agentv", STRONG, _option("rubric_prompt")),
     ("agentv", STRONG, _test_has("expected_output", "expected_outcome", "assertions", "evaluators")),

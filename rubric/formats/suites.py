@@ -171,21 +171,23 @@ def _rows(text: str, source: str) -> Listing:
 def _read(document: Document, format_: str | None, loading: Loading, name: str) -> Suite:
     guess = _guessed(document, loading) if format_ is None else Guess(_checked(format_), "")
     try:
-        suite = _read_native(document, name) if guess.format == "native" else _read_as(document, guess, loading)
+        if guess.format == "native":
+            return _read_native(document, name)
+        return _read_as(document, guess, loading, name)
     except LoadError as error:
-        remark = f"{document.source}: read as {guess.format}, since {guess.why}; if it is another, name one with format="
-        raise LoadError(error.problems, guess.format, remark if guess.why else "") from None
-    return evolve(suite, name=suite.name or name, source=document.source)
+        said = f"{document.source}: read as {guess.format}, since {guess.why}"
+        remark = f"{said}; if it is another, name one with format=" if guess.why else ""
+        raise LoadError(error.problems, guess.format, remark) from None
 
 
-def _read_as(document: Document, guess: Guess, loading: Loading) -> Suite:
+def _read_as(document: Document, guess: Guess, loading: Loading, name: str) -> Suite:
     notes = Notes(document)
     generation = (guess.format,) if guess.format.startswith("agentv-") else ()
     suite: Suite = import_module(_READERS[guess.format]).read(notes, loading, *generation)
     if not suite.cases and not notes.errors:
         notes.error((), f"there is nothing in it to grade: a suite of {guess.format} without cases")
     notes.finish()
-    return evolve(suite, warnings=tuple(notes.warnings))
+    return evolve(suite, name=suite.name or name, source=document.source, warnings=tuple(notes.warnings))
 
 
 def _checked(format_: str) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 
 from rubric.candidates import Candidate
 from rubric.checks import (
+    NOTHING,
     Calls,
     Check,
     Contains,
@@ -20,7 +21,6 @@ from rubric.checks import (
     FitsSchema,
     Holds,
     IsJSON,
-    NOTHING,
     Matches,
     Script,
     StartsWith,

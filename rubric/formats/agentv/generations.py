@@ -26,10 +26,8 @@ GRADERS = ("assert", "assertions", "graders", "evaluators")
 """Where a file, a case or its `execution` may have its graders."""
 
 _SECOND = frozenset({"prompts", "providers", "default_test", "evaluate_options", "vars", "options", "refs"})
-_OF_TESTS = frozenset({"criteria", "input", "expected_output", "execution"})
-"""What a test says itself until generation 2, which has `vars`."""
 _REMOVED_TYPES = frozenset(
-    {"rubrics", "llm-grader", "llm_grader", "llm_judge", "llm-judge", "code_judge", "code-judge", "code-grader", "composite"}
+    {"rubrics", "llm-grader", "llm_judge", "llm-judge", "code_judge", "code-judge", "code-grader", "composite"}
 )
 _FIRST_TYPES = frozenset({"llm_judge", "rubric", "code_judge", "code", "tool_trajectory"})
 _SECOND_TYPES = frozenset({"llm-rubric", "agent-rubric", "script", "assert-set"})
@@ -50,7 +48,7 @@ def generation_of(data: Any) -> Generation:
     if keys & _SECOND:
         return "agentv-2"
     if "assert" in keys:
-        return "agentv-1.5" if keys & _OF_TESTS and any(map(_asserts_removed, parts)) else "agentv-2"
+        return "agentv-1.5" if keys & {"criteria", "execution"} and any(map(_asserts_removed, parts)) else "agentv-2"
     if keys & _FIRST and "assertions" not in keys and "tests" not in keys:
         return "agentv-1"
     return "agentv-1.5" if keys & (_BETWEEN | _FIRST) else "agentv-2"

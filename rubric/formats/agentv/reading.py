@@ -39,7 +39,7 @@ _KNOWN = frozenset(
      "prompts", "refs", "threshold", "rubrics", *CASES, *GRADERS, *KEPT}
 )  # fmt: skip
 _ELSEWHERE = dict.fromkeys(
-    ("vars", "options", "criteria", "expected_output"), "it belongs to a test; for all tests, write it under `default_test`"
+    ("vars", "options", "criteria", "expected_output"), "it belongs to a test, or for all tests under `default_test`"
 )
 _EXECUTION = frozenset({"assert", "assertions", "graders", "evaluators", "threshold"})
 _OWN = frozenset(

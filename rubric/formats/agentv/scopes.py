@@ -85,7 +85,7 @@ class Scope:
         self.notes.warn(path, message, key=key)
 
     def unknown(
-        self, path: Path, message: str, known: Collection[str], elsewhere: Mapping[str, str] | None = None
+        self, path: Path, message: str, known: Collection[str], elsewhere: Mapping[Any, str] | None = None
     ) -> None:
         """Note a key that is not *known*: see `Notes.unknown`."""
         self.notes.unknown(path, f"{message}; it is not used{suggest(str(path[-1]), known)}", known, elsewhere)

@@ -171,7 +171,7 @@ class Part:
         known: frozenset[str],
         quiet: frozenset[str],
         fates: Mapping[str, str],
-        elsewhere: Mapping[str, str] | None = None,
+        elsewhere: Mapping[Any, str] | None = None,
     ) -> None:
         """
         Note every key that is not *known*: what becomes of it, by *fates*, or where it belongs, by *elsewhere*.

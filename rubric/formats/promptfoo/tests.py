@@ -25,8 +25,9 @@ OPTIONS = frozenset({
     "storeOutputAs", "factuality",
 })  # fmt: skip
 """The options of a test."""
+_ASSERTED = ("type", "value", "metric", "weight", "contextTransform")
 _ELSEWHERE = (
-    dict.fromkeys(("type", "value", "metric", "weight", "contextTransform"), "it belongs to an assertion, under `assert`")
+    dict.fromkeys(_ASSERTED, "it belongs to an assertion, under `assert`")
     | dict.fromkeys(OPTIONS, "it belongs under `options`")
     | dict.fromkeys(("defaultTest", "tests", "scenarios"), "it belongs to the file, not to a test")
 )
