@@ -264,6 +264,10 @@ class Unsupported(Check, Shown):
         return f"unsupported: {shorten(self.type, 60)}"
 
 
+NOTHING = Unsupported("no grader")
+"""What a case of another system that asserts nothing is graded by: nothing, so that it is ungraded and no pass."""
+
+
 @frozen(repr=False)
 class Decided(Check, Shown):
     """What was decided elsewhere, such as by a script: a *score* in 0..1, and why."""

@@ -73,14 +73,21 @@ class Problem:
 
 
 class LoadError(RubricError, ValueError):
-    """A document that holds no rubric: `problems` lists all that is wrong, in the order of the file."""
+    """
+    A document that holds no rubric, or no suite.
 
-    def __init__(self, problems: Sequence[Problem]) -> None:
-        super().__init__("\n".join(str(problem) for problem in problems))
+    `problems` lists all that is wrong, in the order of the file; `format` is what it was read as, empty where that is
+    not known; `remark` is the last line of the message, which says so.
+    """
+
+    def __init__(self, problems: Sequence[Problem], format: str = "", remark: str = "") -> None:
+        super().__init__("\n".join([*(str(problem) for problem in problems), *filter(None, [remark])]))
         self.problems = tuple(problems)
+        self.format = format
+        self.remark = remark
 
-    def __reduce__(self) -> tuple[type[LoadError], tuple[tuple[Problem, ...]]]:
-        return type(self), (self.problems,)
+    def __reduce__(self) -> tuple[type[LoadError], tuple[tuple[Problem, ...], str, str]]:
+        return type(self), (self.problems, self.format, self.remark)
 
 
 class DumpError(RubricError, ValueError):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import unicodedata
 from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
@@ -33,6 +34,34 @@ def suggest(found: str, allowed: Iterable[str]) -> str:
     names = [*allowed]
     near = get_close_matches(found, names, n=1)
     return f"; did you mean {near[0]!r}?" if near else f"; allowed: {', '.join(names)}"
+
+
+_INFLECTED = re.compile(r"(?<=.{3})(?:ions?|s|ed|ing)$")
+
+
+def _letters(name: str) -> str:
+    return "".join(letter for letter in name.lower() if letter.isalnum())
+
+
+def _stem(letters: str) -> str:
+    return _INFLECTED.sub("", letters)
+
+
+def misspelt(found: object, allowed: Iterable[str]) -> str:
+    """
+    Return the name in *allowed* that *found*, which is none of them, was meant to be; empty if it is just another.
+
+    Near are names that differ by a letter, by the order of their letters, by case and separators (`rubric_prompt`,
+    `rubricPrompt`) or by an ending (`assertions`, `assert`).
+    """
+    if not isinstance(found, str):
+        return ""
+    letters = _letters(found)
+    names = {_letters(name): name for name in allowed}
+    same = [name for name in names if _stem(name) == _stem(letters)]
+    shuffled = [name for name in names if sorted(name) == sorted(letters) and len(name) > 3]  # noqa: PLR2004 - not id, di
+    near = same or shuffled or get_close_matches(letters, names, n=1, cutoff=0.8)
+    return names[near[0]] if near else ""
 
 
 def text(_: Any, attribute: Attribute[Any], value: object) -> None:

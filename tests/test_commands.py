@@ -158,7 +158,7 @@ def test_valid_files_exit_with_0() -> None:
     """Each is named."""
     result = run("validate", RUBRIC, RUBRIC)
     assert (result.exit_code, result.stderr) == (0, "")
-    assert result.stdout == f"{RUBRIC}: valid\n" * 2
+    assert result.stdout == f"{RUBRIC}: valid; read as a rubric\n" * 2
 
 
 def test_validate_tells_every_problem_of_every_file(tmp_path: Path) -> None:
@@ -168,8 +168,61 @@ def test_validate_tells_every_problem_of_every_file(tmp_path: Path) -> None:
     second.write_text("criteria: [a, a]\n")
     result = run("validate", str(first), RUBRIC, str(second))
     assert result.exit_code == 2
-    assert result.stdout == f"{RUBRIC}: valid\n"
+    assert result.stdout == f"{RUBRIC}: valid; read as a rubric\n"
     assert [line.split(":")[0] for line in result.stderr.splitlines()] == [str(first), str(second)]
+
+
+LACKING = """
+prompts: ["{{q}}"]
+providers: [openai:gpt-4o]
+tests:
+  - {id: a, vars: {q: hi}, assert: [{type: javascript, value: x}, {type: similar, value: y}]}
+  - {id: b, vars: {q: hi}, assert: [{type: assert-set, assert: [{type: similar, value: y}, {type: is-json}]}]}
+  - {id: c, vars: {q: hi}}
+  - {id: d, vars: {q: hi}, assert: [{type: contains, value: y}]}
+"""
+
+
+def test_validate_says_what_cannot_be_graded_here(tmp_path: Path) -> None:
+    """In the verdict, in the exit code, in JSON and in the summary; and as what the file was read."""
+    file = tmp_path / "lacking.yaml"
+    file.write_text(LACKING)
+    result = run("validate", str(file))
+    assert result.exit_code == 2
+    assert result.stdout == (
+        f"{file}: valid; 2 of 4 cases hold graders that this library lacks (javascript, similar); "
+        "1 of 4 cases asserts nothing; read as promptfoo, 4 cases\n"
+    )
+    (report,) = json.loads(run("validate", str(file), "--format", "json").stdout)
+    assert (report["valid"], report["ungradable"], report["empty"]) == (True, 3, 1)
+    assert report["lacking"] == ["javascript", "similar"]
+    summary = run("validate", str(file), "--summary")
+    assert (summary.exit_code, "ungradable" in summary.stdout) == (2, True)
+
+
+def test_a_wrong_file_says_as_what_it_was_read(tmp_path: Path) -> None:
+    """And names the option that has it read as something else; `grade` says it of a right one too."""
+    file = tmp_path / "evals.yaml"
+    file.write_text(LACKING.replace("assert:", "asert:"))
+    for command in (["validate"], ["grade", "-j", "offline"]):
+        result = run(*command, str(file))
+        assert result.exit_code == 2
+        assert f"{file}:5:28: tests[0].asert: unknown key 'asert'; did you mean 'assert'?" in result.stderr
+        assert f"{file}: read as promptfoo, since it asks the provider 'openai:gpt-4o'" in result.stderr
+        assert "name one with --from" in result.stderr
+    file.write_text(LACKING)
+    assert f"{file}: read as promptfoo" in run("grade", str(file), "-j", "offline").stderr
+
+
+@pytest.mark.parametrize(
+    "text", ["suite: x\ncases: []\n", "servers: {main: {command: [x]}}\n", "openapi: 3\nservers: []\n"]
+)
+def test_a_file_without_cases_is_not_valid(text: str, tmp_path: Path) -> None:
+    """A suite of nothing passes nothing."""
+    file = tmp_path / "empty.yaml"
+    file.write_text(text)
+    result = run("validate", str(file))
+    assert (result.exit_code, result.stdout) == (2, "")
 
 
 def test_validate_as_json(tmp_path: Path) -> None:

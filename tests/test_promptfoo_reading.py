@@ -9,13 +9,13 @@ import pytest
 
 from rubric.answers import Unit
 from rubric.candidates import Candidate
-from rubric.checks import Contains, Decided, Equals, Holds, IsJSON, Unsupported
+from rubric.checks import Contains, Equals, Holds, IsJSON, Unsupported
 from rubric.errors import LoadError
 from rubric.formats.includes.loading import Loading
 from rubric.formats.notes import Notes
 from rubric.formats.parsing import parse
 from rubric.formats.promptfoo import read
-from rubric.formats.suites import loads_suite
+from rubric.formats.suites import convert, loads_suite
 from rubric.grades import Grade
 from rubric.judges import Judge
 from rubric.rubrics import Rubric
@@ -175,11 +175,64 @@ def test_a_misspelt_type_is_an_error_with_a_suggestion() -> None:
     assert "did you mean 'llm-rubric'" in problems("tests: [{assert: [{type: llm-rubrik, value: a}]}]")
 
 
-def test_a_test_without_assertions_passes_and_says_so() -> None:
-    """Where nothing is asserted promptfoo passes; so do we, with a warning."""
-    suite, notes = opened("tests: [{vars: {a: b}}]")
-    assert isinstance(suite.cases[0].rubric.criteria[0].answer, Decided)
+@pytest.mark.parametrize("test", ["{vars: {a: b}}", "{vars: {a: b}, assert: []}", "{vars: {a: b}, threshold: 0}"])
+def test_a_test_without_assertions_is_ungraded_and_says_so(test: str) -> None:
+    """Where nothing is asserted promptfoo passes; nobody has judged anything, so we do not."""
+    suite, notes = opened(f"tests: [{test[:-1]}, providerOutput: anything at all}}]")
     assert "asserts nothing" in str(notes.warnings[0])
+    (row,) = suite.run("offline")
+    assert (row.status, row.score) == ("ungraded", None)
+    assert "nothing is asserted" in row.reason
+
+
+def test_a_test_without_assertions_converts() -> None:
+    """Into a test without assertions, and into a case of ours that nothing decides."""
+    suite, _ = opened("tests: [{vars: {a: b}}]")
+    written = convert(suite, "promptfoo")
+    assert (written.data["tests"], written.dropped) == ([{"vars": {"a": "b"}}], ())
+    again = loads_suite(str(convert(suite)))
+    assert again.cases[0].rubric == suite.cases[0].rubric
+
+
+WRONG_KEYS = [
+    ("tests: [{asert: []}]", "1:10: tests[0].asert: unknown key 'asert'; did you mean 'assert'?"),
+    ("tests: [{assertions: []}]", "1:10: tests[0].assertions: unknown key 'assertions'; did you mean 'assert'?"),
+    ("tests: [{var: {a: b}}]", "did you mean 'vars'?"),
+    ("test: []\nprompts: [a]", "1:1: test: unknown key 'test'; did you mean 'tests'?"),
+    ("default_test: {assert: []}\ntests: [{vars: {}}]", "did you mean 'defaultTest'?"),
+    ("defaultTest: {asert: []}\ntests: [{vars: {}}]", "1:15: defaultTest.asert: unknown key"),
+    ("tests: [{assert: [{type: contains, vlaue: a}]}]", "1:36: tests[0].assert[0].vlaue: unknown key"),
+    ("tests: [{assert: [{type: llm-rubric, value: a, treshold: 1}]}]", "did you mean 'threshold'?"),
+    ("tests: [{assert: [{type: assert-set, asserts: []}]}]", "did you mean 'assert'?"),
+    ("defaultTset: {}\ntests: [{assert: [{type: is-json}]}]", "did you mean 'defaultTest'?"),
+    ("tests: [{options: {rubric_prompt: a}, assert: [{type: is-json}]}]", "did you mean 'rubricPrompt'?"),
+    ("tests: [{assert: [{type: llm-rubric, value: a, provider: {id: 'openai:x', confg: {}}}]}]", "'config'?"),
+    ("providers: [{id: 'openai:x', lable: a}]\ntests: [{assert: [{type: is-json}]}]", "did you mean 'label'?"),
+    ("scenarios: [{config: [{}], test: []}]", "did you mean 'tests'?"),
+    ("assert: [{type: is-json}]\ntests: [{vars: {a: b}}]", "1:1: assert: assertions beside `tests`"),
+    ("options: {}\ntests: [{assert: [{type: is-json}]}]", "write it under `defaultTest`"),
+    (
+        "tests: [{type: contains, value: a}]",
+        "1:10: tests[0].type: 'type' has no effect here; it belongs to an assertion",
+    ),
+    ("tests: [{rubricPrompt: a, assert: [{type: is-json}]}]", "it belongs under `options`"),
+    ("tests: [{options: {assert: [{type: is-json}]}}]", "it belongs to the test, beside `options`"),
+    ("tests: [{assert: [{type: is-json, vars: {}}]}]", "it belongs to the test"),
+    ("tests: [{assert: [{type: llm-rubric, value: a, assert: []}]}]", "only a set has assertions"),
+]
+
+
+@pytest.mark.parametrize(("text", "message"), WRONG_KEYS)
+def test_a_key_that_was_meant_to_grade_is_a_problem(text: str, message: str) -> None:
+    """One that is nearly another, or stands at another's place: read over, it would leave a test unasserted."""
+    assert message in problems(text)
+
+
+def test_any_other_unknown_key_is_told_and_left() -> None:
+    """Authors keep notes of their own in files."""
+    suite, notes = opened("owner: me\ntests: [{ticket: 7, assert: [{type: is-json, because: x}]}]")
+    assert [warning.path for warning in notes.warnings] == ["owner", "tests[0].ticket", "tests[0].assert[0].because"]
+    assert len(suite) == 1
 
 
 @pytest.mark.parametrize("value", ["''", "'  '", "[]", "7", "true"])
@@ -598,7 +651,7 @@ def test_code_that_would_change_what_is_graded_leaves_the_case_ungraded(test: st
     [
         ("extensions: [file://hook.js:x]", "extensions"),
         ("derivedMetrics: []", "derivedMetrics"),
-        ("defaultTset: {}", "did you mean 'defaultTest'"),
+        ("owner: me", "the key 'owner' is not read"),
         ("env: {A: b}", "env"),
     ],
 )

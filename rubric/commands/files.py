@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import sys
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
 import click
 from attrs import asdict, define, field
 
+from rubric.checks import NOTHING
 from rubric.commands.options import FORMAT, FROM, declared
 from rubric.commands.printing import print_json, print_line, print_markdown, print_text
 from rubric.commands.refusing import REFUSED, as_options
@@ -19,9 +20,10 @@ from rubric.formats import load
 from rubric.formats import schema as rubric_schema
 from rubric.formats.files import write_text
 from rubric.formats.suites import convert as convert_suite
-from rubric.formats.suites import format_of, is_rubric, load_suite, suite_schema
+from rubric.formats.suites import is_rubric, load_suite, suite_schema
 from rubric.rubrics import Rubric
-from rubric.showing import table
+from rubric.showing import shorten, table
+from rubric.suites.deciding import unsupported_of
 from rubric.suites.suites import Suite
 
 __all__ = ["convert", "schema", "validate"]
@@ -31,7 +33,15 @@ SUFFIXES = (".yaml", ".yml", ".json", ".jsonl", ".csv")
 
 @define
 class Checked:
-    """What was found in one file: its format, how much is in it, and what is wrong."""
+    """
+    What was found in one file: its format, how much is in it, and what is wrong.
+
+    Args:
+        ungradable: How many of its cases would end ungraded, whoever judges them.
+        empty: Those among them that assert nothing.
+        lacking: The graders of the others that this library does not have.
+        remark: Why it was read as what it was, where something is wrong with it.
+    """
 
     file: str
     format: str = ""
@@ -40,6 +50,36 @@ class Checked:
     criteria: int = 0
     problems: list[Problem] = field(factory=list)
     warnings: list[Problem] = field(factory=list)
+    ungradable: int = 0
+    empty: int = 0
+    lacking: list[str] = field(factory=list)
+    remark: str = ""
+
+    @property
+    def sound(self) -> bool:
+        """True if it is valid, and all of it can be graded here."""
+        return not self.problems and not self.ungradable
+
+    def count(self, rubrics: Iterable[Rubric]) -> None:
+        """Count those of *rubrics*, one of each case, that cannot be graded."""
+        for rubric in rubrics:
+            found = [*unsupported_of(rubric)]
+            self.ungradable += bool(found)
+            self.empty += NOTHING in found
+            self.lacking += [one.type for one in found if one != NOTHING and one.type not in self.lacking]
+
+    @property
+    def verdict(self) -> str:
+        """The file's line: whether it is valid, what of it cannot be graded, and as what it was read."""
+        total = self.cases or 1
+        parts = ["valid"]
+        if held := self.ungradable - self.empty:
+            names = shorten(", ".join(self.lacking), 200)
+            parts.append(f"{held} of {_counted(total)} {_s(held, 'hold')} graders that this library lacks ({names})")
+        if self.empty:
+            parts.append(f"{self.empty} of {_counted(total)} {_s(self.empty, 'assert')} nothing")
+        read = "a rubric" if self.format == "rubric" else f"{self.format}, {_counted(self.cases)}"
+        return "; ".join([*parts, f"read as {read}"])
 
 
 @click.command()
@@ -53,8 +93,8 @@ def validate(
     """
     Tell all that is wrong with files of rubrics and suites.
 
-    Each problem and each warning stands on a line of its own, with its place in the file. A folder stands for all
-    files in it.
+    Each problem and each warning stands on a line of its own, with its place in the file; a valid file is told with
+    what it was read as, and with the cases that cannot be graded here. A folder stands for all files in it.
     """
     found = [_check(file, source, names, base) for file in _all_files(files)]
     if form == "json":
@@ -64,7 +104,7 @@ def validate(
     else:
         for checked in found:
             _tell(checked)
-    if any(checked.problems for checked in found):
+    if not all(checked.sound for checked in found):
         sys.exit(REFUSED)
 
 
@@ -111,6 +151,14 @@ def _all_files(given: Sequence[str]) -> Iterator[str]:
             yield name
 
 
+def _counted(cases: int) -> str:
+    return "1 case" if cases == 1 else f"{cases} cases"
+
+
+def _s(count: int, verb: str) -> str:
+    return f"{verb}s" if count == 1 else verb
+
+
 def _may_be_ours(file: Path) -> bool:
     """Say whether a file in a folder is worth a look; a table is one of tests only where it says what is expected."""
     suffix = file.suffix.lower()
@@ -126,11 +174,12 @@ def _check(file: str, source: str | None, names: Sequence[str], base: str | None
             return _of_rubric(file, load(file))
         return _of_suite(file, load_suite(file, source, base=base, environ=declared(names)))
     except LoadError as error:
-        return Checked(file, source or format_of(file), problems=list(error.problems))
+        return Checked(file, source or error.format, problems=list(error.problems), remark=error.remark)
 
 
 def _of_rubric(file: str, rubric: Rubric) -> Checked:
     checked = Checked(file, "rubric", 0, 1 + len(_nested(rubric)), len(rubric.judged))
+    checked.count([rubric])
     if not rubric.judged:
         checked.problems.append(Problem(file, 1, 1, "criteria", "there is nothing to grade by; write one"))
     return checked
@@ -139,7 +188,11 @@ def _of_rubric(file: str, rubric: Rubric) -> Checked:
 def _of_suite(file: str, suite: Suite) -> Checked:
     rubrics = [inner for case in suite for inner in (case.rubric, *_nested(case.rubric))]
     criteria = sum(len(rubric.judged) for rubric in rubrics)
-    return Checked(file, suite.format, len(suite), len(rubrics), criteria, warnings=list(suite.warnings))
+    checked = Checked(file, suite.format, len(suite), len(rubrics), criteria, warnings=list(suite.warnings))
+    checked.count(case.rubric for case in suite)
+    if not suite.cases:
+        checked.problems.append(Problem(file, 1, 1, "cases", "there are no cases in it; write one"))
+    return checked
 
 
 def _nested(rubric: Rubric) -> list[Rubric]:
@@ -157,8 +210,10 @@ def _tell(checked: Checked) -> None:
         print_line(f"warning: {warning}", problem=True)
     for problem in checked.problems:
         print_line(as_options(str(problem)), problem=True)
+    if checked.remark:
+        print_line(as_options(checked.remark), problem=True)
     if not checked.problems:
-        print_line(f"{checked.file}: valid")
+        print_line(f"{checked.file}: {checked.verdict}")
 
 
 _COLUMNS = ("format", "files", "valid", "cases", "rubrics", "criteria", "warnings", "problems")
@@ -169,7 +224,10 @@ def _summary(found: Sequence[Checked]) -> str:
     for checked in found:
         by_format[checked.format or "unknown"].append(checked)
     rows = [_row(name, by_format[name]) for name in sorted(by_format)]
-    return table(_COLUMNS, [*rows, _row("all", found)])
+    every = [*rows, _row("all", found)]
+    if not any(checked.ungradable for checked in found):
+        return table(_COLUMNS, [row[: len(_COLUMNS)] for row in every])
+    return table((*_COLUMNS, "ungradable"), every)
 
 
 def _row(name: str, group: Sequence[Checked]) -> tuple[str, ...]:
@@ -178,5 +236,6 @@ def _row(name: str, group: Sequence[Checked]) -> tuple[str, ...]:
         sum(not checked.problems for checked in group),
         *(sum(getattr(checked, column) for checked in group) for column in ("cases", "rubrics", "criteria")),
         *(sum(len(getattr(checked, column)) for checked in group) for column in ("warnings", "problems")),
+        sum(checked.ungradable for checked in group),
     )
     return (name, *(str(count) for count in counts))

@@ -12,7 +12,7 @@ from attrs import evolve, frozen
 
 from rubric.candidates import Candidate
 from rubric.commands.options import GRADING, TEXT, declared, judge_of, refuse_given
-from rubric.commands.printing import print_json, print_markdown
+from rubric.commands.printing import print_json, print_line, print_markdown
 from rubric.commands.refusing import Refusal
 from rubric.commands.suites import RUNNING, SUITES_ONLY, Running
 from rubric.errors import LoadError, Problem, UngradedError
@@ -61,6 +61,8 @@ class Given:
     def suite(self, file: str) -> Suite:
         """Return the suite in *file*."""
         suite = load_suite(file, self.source, base=self.base, environ=declared(self.names))
+        if suite.format != "native":
+            print_line(f"{file}: read as {suite.format}", problem=True)
         if self.threshold is None:
             return suite
         return evolve(suite, cases=[evolve(c, rubric=c.rubric.passing_at(self.threshold)) for c in suite])
@@ -74,13 +76,15 @@ class Given:
         """
         found: list[Suite] = []
         problems: list[Problem] = []
+        remarks: list[str] = []
         for file in files:
             try:
                 found.append(self.suite(file))
             except LoadError as error:
                 problems += error.problems
+                remarks += [error.remark] if error.remark else []
         if problems:
-            raise LoadError(problems)
+            raise LoadError(problems, remark="\n".join(remarks))
         return found
 
     def candidate(self, output: IO[str] | None) -> Candidate:

@@ -32,7 +32,7 @@ FORMAT = click.option(
     "--format", "form", type=click.Choice(["table", "json"]), default="table", help="For people, or for machines."
 )
 FROM = options(
-    click.option("--from", "source", type=click.Choice(FORMATS), help="The format, where the keys do not say."),
+    click.option("--from", "source", type=click.Choice(FORMATS), help="The format, where a file does not say."),
     click.option("--env", "names", multiple=True, metavar="NAME", help="A variable that {{ env.NAME }} may show."),
     click.option(
         "--base",

@@ -67,6 +67,7 @@ _SPOKEN = (
     (r'say judge="offline"', "say --judge offline"),
     (r"give a wider base=", "give a wider --base"),
     (r"declare it when you load: load_suite\(path, environ=\{'(\w+)': ...\}\)", r"declare it with --env \1"),
+    (r"name one with format='(\S+)' or format='(\S+)'", r"name one with --from \1 or --from \2"),
     (r"name one with format=", "name one with --from"),
     (r"limit calls or tokens instead of the cost, or .*", "limit the calls instead: --max-calls"),
 )

@@ -66,10 +66,11 @@ class Mapping(Node):
 
 @frozen
 class Document:
-    """The *root* node of a document, and the *source* that its problems name."""
+    """The *root* node of a document, the *source* that its problems name, and the *schema* that its head names."""
 
     source: str
     root: Node
+    schema: str = ""
 
 
 class Unreadable:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from attrs import define, field
@@ -10,6 +11,7 @@ from rubric.errors import DefinitionError, LoadError, Problem
 from rubric.formats.documents import Document, Node, Path, find, plain, show_path
 from rubric.showing import shorten
 from rubric.suites.cases import Place
+from rubric.validating import misspelt
 
 __all__ = ["Notes"]
 
@@ -45,6 +47,34 @@ class Notes:
         told = self._at(path, message, key=key)
         if told not in self.warnings:  # what many cases share is read for each of them
             self.warnings.append(told)
+
+    def unknown(
+        self, path: Path, message: str, known: Iterable[str], elsewhere: Mapping[Any, str] | None = None
+    ) -> None:
+        """
+        Note the key that ends *path* and that nothing is known by at this place.
+
+        A key that is nearly a known one, or that has its place *elsewhere*, was meant to grade: read over, it would
+        leave a test without its assertions. So it is wrong; any other is told with the *message*.
+
+        Args:
+            path: Of the key.
+            message: What becomes of a key that is simply another.
+            known: The keys that may stand here.
+            elsewhere: For keys of other places, where they belong.
+        """
+        key = path[-1]
+        near = misspelt(key, known)
+        shown = shorten(str(key), 40)
+        if elsewhere and key in elsewhere:
+            told = self._at(path, f"{shown!r} has no effect here; {elsewhere[key]}", key=True)
+        elif near:
+            told = self._at(path, f"unknown key {shown!r}; did you mean {near!r}?", key=True)
+        else:
+            self.warn(path, message, key=True)
+            return
+        if told not in self.errors:  # what many cases share is read for each of them
+            self.errors.append(told)
 
     def place(self, path: Path) -> Place:
         """Return where *path* stands."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Literal
 
 from rubric.errors import LoadError
@@ -29,7 +30,17 @@ def parse(text: str, source: str, language: Language = "yaml", limits: Limits = 
         raise too_large(source, limits)
     text = text.removeprefix("\ufeff")
     parser = parse_json if language == "json" or _is_json(text) else parse_yaml
-    return Document(source, _filled(parser(text, source, limits), source))
+    return Document(source, _filled(parser(text, source, limits), source), _schema(text))
+
+
+_SCHEMA = re.compile(r"^#\s*yaml-language-server:\s*\$schema=(\S+)", re.MULTILINE)
+_HEAD = 2_000
+"""Characters in which editors look for the schema of a file."""
+
+
+def _schema(text: str) -> str:
+    found = _SCHEMA.search(text[:_HEAD])
+    return found[1] if found else ""
 
 
 def too_large(source: str, limits: Limits) -> LoadError:

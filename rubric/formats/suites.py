@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
 from importlib.resources import files
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -17,13 +18,14 @@ from rubric.formats.documents import Document, Listing, Node, Scalar, plain
 from rubric.formats.documents import Mapping as MappingNode
 from rubric.formats.files import read_text, write_text
 from rubric.formats.growing import FOR_SUITES, refused
-from rubric.formats.includes.loading import Loading
+from rubric.formats.includes.including import expand_at, read_document_at
+from rubric.formats.includes.loading import Library, Loading
 from rubric.formats.json_parsing import parse_json
 from rubric.formats.native import LANGUAGES, schema, unknown_suffix
 from rubric.formats.notes import Notes
 from rubric.formats.parsing import Language, parse
 from rubric.formats.problems import read_as
-from rubric.formats.recognising import FORMATS, recognise
+from rubric.formats.recognising import FORMATS, Guess, case_files, recognise
 from rubric.formats.writing import to_json, to_yaml
 from rubric.rubrics import Rubric
 from rubric.suites.cases import Case, Place
@@ -38,7 +40,6 @@ __all__ = [
     "convert",
     "dump_suite",
     "dumps_suite",
-    "format_of",
     "is_rubric",
     "load_suite",
     "loads_suite",
@@ -74,14 +75,14 @@ def load_suite(
     functions: Mapping[str, Callable[..., Any]] | None = None,
 ) -> Suite:
     """
-    Return the suite in the file at *path*.
+    Return the suite in the file at *path*; `suite.format` says what it was read as.
 
     What the file says and the library does not do stands in `suite.warnings`, each with its place; a grader that it
     does not have leaves its case ungraded.
 
     Args:
         path: A YAML, JSON, JSONL or CSV file.
-        format: One of `rubric.formats.recognising.FORMATS`; None: recognised by its keys.
+        format: One of `rubric.formats.recognising.FORMATS`; None: recognised by all that it says.
         base: The folder that the file, and whatever it includes, must be in; None: the folder of the file.
         environ: The variables that `{{ env.NAME }}` in the file may show. The process's own are never shown.
         required: Whether an AgentV criterion that does not say so is a gate; None: as its generation documents it;
@@ -114,16 +115,8 @@ def is_rubric(path: str | PathLike[str], /) -> bool:
     if file.suffix.lower() not in LANGUAGES:
         return False
     document = _document(file, None)
-    return not _is_suite(document) and recognise(plain(document.root, lambda *_: None)).format in ("", "native")
-
-
-def format_of(path: str | PathLike[str], /) -> str:
-    """Return the format that the file at *path* seems to be in; empty where it cannot be told."""
-    try:
-        document = _document(Path(path), None)
-    except LoadError:
-        return ""
-    return recognise(plain(document.root, lambda *_: None)).format
+    guess = recognise(_plain(document), file.name, document.schema)
+    return not _is_suite(document) and (guess.format == "native" or not (guess.format or guess.rivals))
 
 
 def _is_suite(document: Document) -> bool:
@@ -176,29 +169,70 @@ def _rows(text: str, source: str) -> Listing:
 
 
 def _read(document: Document, format_: str | None, loading: Loading, name: str) -> Suite:
-    chosen = _checked(format_) or _recognised(document)
-    if chosen == "native":
-        return _read_native(document, name)
+    guess = _guessed(document, loading) if format_ is None else Guess(_checked(format_), "")
+    try:
+        if guess.format == "native":
+            return _read_native(document, name)
+        return _read_as(document, guess, loading, name)
+    except LoadError as error:
+        said = f"{document.source}: read as {guess.format}, since {guess.why}"
+        remark = f"{said}; if it is another, name one with format=" if guess.why else ""
+        raise LoadError(error.problems, guess.format, remark) from None
+
+
+def _read_as(document: Document, guess: Guess, loading: Loading, name: str) -> Suite:
     notes = Notes(document)
-    reader = import_module(_READERS[chosen])
-    generation = (chosen,) if chosen.startswith("agentv-") and format_ else ()
-    suite: Suite = reader.read(notes, loading, *generation)
+    generation = (guess.format,) if guess.format.startswith("agentv-") else ()
+    suite: Suite = import_module(_READERS[guess.format]).read(notes, loading, *generation)
+    if not suite.cases and not notes.errors:
+        notes.error((), f"there is nothing in it to grade: a suite of {guess.format} without cases")
     notes.finish()
     return evolve(suite, name=suite.name or name, source=document.source, warnings=tuple(notes.warnings))
 
 
-def _checked(format_: str | None) -> str:
-    if format_ is not None and format_ not in FORMATS:
+def _checked(format_: str) -> str:
+    if format_ not in FORMATS:
         raise DefinitionError("format", f"unknown format {format_!r}{suggest(format_, FORMATS)}")
-    return format_ or ""
+    return format_
 
 
-def _recognised(document: Document) -> str:
-    guess = recognise(plain(document.root, lambda *_: None))
+def _guessed(document: Document, loading: Loading) -> Guess:
+    """Return what *document* is recognised as, with a look into the case files that it names."""
+    data = _plain(document)
+    if cases := [*_included(document, loading, [*case_files(data)])]:
+        own = data["tests"] if isinstance(data["tests"], list) else []
+        data = {**data, "tests": [*own, *cases]}
+    guess = recognise(data, Path(document.source).name, document.schema)
+    if guess.rivals:
+        choice = " or ".join(f"format={rival!r}" for rival in guess.rivals)
+        message = f"this may be of two systems, which would grade it otherwise: {guess.why}; name one with {choice}"
+        raise refused(document.source, document.root.place, message)
     if not guess.format:
         message = f"this is no suite of a known format: {guess.why}; name one with format=: {', '.join(FORMATS)}"
         raise refused(document.source, document.root.place, message)
-    return guess.format
+    return guess
+
+
+MOST_LOOKED_INTO = 8
+"""Case files that are opened to recognise the file that names them."""
+
+
+def _included(document: Document, loading: Loading, names: list[str]) -> Iterator[Any]:
+    """Yield the cases in the files called *names*; what cannot be read is told when it is read as what it is."""
+    notes, loading = Notes(document), evolve(loading, library=Library())
+    references = (one for name in names for one in expand_at(name, loading, notes, ()))
+    for reference in islice(references, MOST_LOOKED_INTO):
+        if reference.lower().endswith((".csv", ".tsv")):  # whose columns are variables, and may have any name
+            continue
+        found = read_document_at(reference, loading, notes, ())
+        data = None if found is None else _plain(found[0].document)
+        if isinstance(data, dict):
+            data = data.get("tests", [data])
+        yield from data if isinstance(data, list) else ()
+
+
+def _plain(document: Document) -> Any:
+    return plain(document.root, lambda *_: None)
 
 
 def _read_native(document: Document, name: str) -> Suite:

@@ -9,6 +9,7 @@ from typing import Any
 
 from rubric.candidates import Candidate
 from rubric.checks import (
+    NOTHING,
     Calls,
     Check,
     Contains,
@@ -70,6 +71,8 @@ def settle(criterion: Criterion, check: Check, candidate: Candidate) -> Finding:
             return Scored(criterion.id, check.score, check.score, check.reason)
         case Holds():
             return _consult(criterion, check, candidate)
+        case Unsupported() if check == NOTHING:
+            return _undecided(criterion, "unsupported", "nothing is asserted, so there is nothing to grade by")
         case Unsupported():
             return _undecided(criterion, "unsupported", f"{check.type}: this library has no such grader")
         case Script():

@@ -9,9 +9,10 @@ from attrs import frozen
 
 from rubric.formats.agentv.scopes import THRESHOLD, Scope
 from rubric.formats.documents import Path
-from rubric.validating import suggest
 
 __all__ = ["Entry", "Task"]
+
+_ELSEWHERE = dict.fromkeys(("vars", "options", "input", "expected_output"), "it belongs to the test")
 
 
 @frozen
@@ -87,4 +88,4 @@ class Entry:
         """Warn of fields that are not *known*."""
         for key in self.fields:
             if key not in known:
-                self.warn(f"{self.kind} has no such field; it is not used{suggest(str(key), known)}", key)
+                self.scope.unknown(self.at(key), f"{self.kind} has no such field", known, _ELSEWHERE)

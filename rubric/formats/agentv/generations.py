@@ -6,6 +6,8 @@ The three generations of AgentV eval files, and how to tell them apart.
 | 1 | `evalcases`, `eval_cases` | `rubrics`, `execution.evaluators` | `expected_outcome`, `description` |
 | 1.5 | `tests` | `assertions`, `execution.evaluators`, `graders` | `outcome` |
 | 2 | `tests` | `assert` | `outcome`, `criteria` |
+
+Between 1.5 and 2, `assert` held graders whose types generation 2 does not have: they are those of 1.5.
 """
 
 from __future__ import annotations
@@ -23,7 +25,10 @@ CASES = ("tests", "evalcases", "eval_cases")
 GRADERS = ("assert", "assertions", "graders", "evaluators")
 """Where a file, a case or its `execution` may have its graders."""
 
-_SECOND = frozenset({"assert", "prompts", "providers", "default_test", "evaluate_options", "vars", "options", "refs"})
+_SECOND = frozenset({"prompts", "providers", "default_test", "evaluate_options", "vars", "options", "refs"})
+_REMOVED_TYPES = frozenset(
+    {"rubrics", "llm-grader", "llm_judge", "llm-judge", "code_judge", "code-judge", "code-grader", "composite"}
+)
 _FIRST_TYPES = frozenset({"llm_judge", "rubric", "code_judge", "code", "tool_trajectory"})
 _SECOND_TYPES = frozenset({"llm-rubric", "agent-rubric", "script", "assert-set"})
 _BETWEEN = frozenset({"assertions", "graders", "execution", "workspace", "criteria"})
@@ -36,12 +41,23 @@ def generation_of(data: Any) -> Generation:
         return "agentv-1"
     if isinstance(data, list) and any(looks_like_grader(item) for item in data):
         return _by_types(data)
-    keys = {key for part in _parts(data) for key in part}
+    parts = [*_parts(data)]
+    keys = {key for part in parts for key in part}
+    if {"timestamp", "score", "dataset"} <= keys:  # the record of a run, whose suite was a dataset until generation 2
+        return "agentv-1.5"
     if keys & _SECOND:
         return "agentv-2"
+    if "assert" in keys:
+        return "agentv-1.5" if keys & {"criteria", "execution"} and any(map(_asserts_removed, parts)) else "agentv-2"
     if keys & _FIRST and "assertions" not in keys and "tests" not in keys:
         return "agentv-1"
     return "agentv-1.5" if keys & (_BETWEEN | _FIRST) else "agentv-2"
+
+
+def _asserts_removed(part: Mapping[Any, Any]) -> bool:
+    entries = part.get("assert")
+    graders = [entry for entry in entries if isinstance(entry, Mapping)] if isinstance(entries, list) else []
+    return any(str(grader.get("type")) in _REMOVED_TYPES for grader in graders)
 
 
 def looks_like_grader(item: object) -> bool:
@@ -57,9 +73,11 @@ def _by_types(items: list[Any]) -> Generation:
 
 
 def _parts(data: Any) -> Iterator[Mapping[Any, Any]]:
-    """Yield the mappings whose keys tell the generation: the file and its cases."""
+    """Yield the mappings whose keys tell the generation: the file, its `execution` and its cases."""
     if isinstance(data, Mapping):
         yield data
+        if isinstance(data.get("execution"), Mapping):
+            yield data["execution"]
         tests = data.get("tests")
     else:
         tests = data

@@ -118,7 +118,7 @@ def _check_keys(item: Mapping[Any, Any], scope: Scope, path: Path) -> None:
     allowed = [*_TEXTS[scope.generation], *_FIELDS]
     for key in item:
         if key not in allowed:
-            scope.warn((*path, key), f"an item has no such field; it is not used{suggest(str(key), allowed)}", key=True)
+            scope.unknown((*path, key), "an item has no such field", allowed)
 
 
 def _id(value: Any, own_id: str, scope: Scope, path: Path) -> str:

@@ -17,7 +17,7 @@ from rubric.formats.agentv.generations import CASES, GRADERS, Generation, genera
 from rubric.formats.agentv.prompting import Template, read_prompts
 from rubric.formats.agentv.rows import is_row, test_of
 from rubric.formats.agentv.scopes import Scope
-from rubric.formats.agentv.testcases import Test, read_case
+from rubric.formats.agentv.testcases import Test, check_keys, read_case
 from rubric.formats.agentv.writing import KEPT
 from rubric.formats.documents import Path
 from rubric.formats.includes.including import expand_at, read_document_at
@@ -26,7 +26,7 @@ from rubric.formats.notes import Notes
 from rubric.showing import shorten
 from rubric.suites.cases import Case
 from rubric.suites.suites import Suite
-from rubric.validating import suggest
+from rubric.validating import misspelt
 
 __all__ = ["read"]
 
@@ -38,6 +38,9 @@ _KNOWN = frozenset(
     {"$schema", "name", "dataset", "suite", "execution", "input", "input_messages", "input_files", "default_test",
      "prompts", "refs", "threshold", "rubrics", *CASES, *GRADERS, *KEPT}
 )  # fmt: skip
+_ELSEWHERE = dict.fromkeys(
+    ("vars", "options", "criteria", "expected_output"), "it belongs to a test, or for all tests under `default_test`"
+)
 _EXECUTION = frozenset({"assert", "assertions", "graders", "evaluators", "threshold"})
 _OWN = frozenset(
     {"id", "input", "vars", "criteria", "expected_output", "expected_outcome", "metadata", "options", "output"}
@@ -60,6 +63,8 @@ def read(notes: Notes, loading: Loading, generation: Generation | None = None) -
     whole = content.fields
     _check_keys(whole, scope)
     defaults = read_defaults(whole, scope)
+    if defaults.test_scope is not None:
+        check_keys(defaults.test, defaults.test_scope, defaults.test_path)
     templates: list[Template | None] = [*read_prompts(whole.get("prompts"), scope)] or [None]
     cases = list(_cases(content, defaults, templates))
     if not cases and not notes.errors:
@@ -116,10 +121,14 @@ def _check_keys(whole: Mapping[Any, Any], scope: Scope) -> None:
         if key in _UNUSED:
             scope.once((key,), f"`{key}` is not used: it is about how answers are made")
         elif key not in _KNOWN:
-            scope.warn((key,), f"an eval file has no such field; it is not used{suggest(str(key), _KNOWN)}", key=True)
+            scope.unknown((key,), "an eval file has no such field", _KNOWN, _ELSEWHERE)
     execution = whole.get("execution")
     for key in execution if isinstance(execution, Mapping) else ():
-        if key not in _EXECUTION:
+        if key in _EXECUTION:
+            continue
+        if misspelt(key, _EXECUTION):
+            scope.unknown(("execution", key), "", _EXECUTION)
+        else:
             scope.once(("execution", key), f"`execution.{key}` is not used: it is about how answers are made")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from attrs import evolve, field, frozen
@@ -16,6 +16,7 @@ from rubric.formats.includes.loading import Loading
 from rubric.formats.notes import Notes
 from rubric.formats.templates import render, show_environment
 from rubric.showing import as_json, shorten
+from rubric.validating import suggest
 
 __all__ = ["Scope", "as_text"]
 
@@ -82,6 +83,12 @@ class Scope:
     def warn(self, path: Path, message: str, *, key: bool = False) -> None:
         """Note that what stands at *path* is read otherwise than it says, or not at all."""
         self.notes.warn(path, message, key=key)
+
+    def unknown(
+        self, path: Path, message: str, known: Collection[str], elsewhere: Mapping[Any, str] | None = None
+    ) -> None:
+        """Note a key that is not *known*: see `Notes.unknown`."""
+        self.notes.unknown(path, f"{message}; it is not used{suggest(str(path[-1]), known)}", known, elsewhere)
 
     def once(self, path: Path, message: str) -> None:
         """Warn of the key at *path*, the first time that this is said."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from attrs import evolve, frozen
 
-from rubric.checks import Unsupported
+from rubric.checks import NOTHING, Unsupported
 from rubric.errors import DefinitionError
 from rubric.formats.agentv.defaults import Defaults, entries_of
 from rubric.formats.agentv.entries import Task
@@ -23,9 +23,9 @@ from rubric.judges import Judge
 from rubric.rubrics import Rubric
 from rubric.showing import shorten
 from rubric.suites.cases import Case
-from rubric.validating import suggest
+from rubric.validating import misspelt
 
-__all__ = ["Test", "read_case"]
+__all__ = ["Test", "check_keys", "read_case"]
 
 BORDERLINE = 0.6
 """Where the borderline band of generation 1 begins."""
@@ -45,6 +45,13 @@ _KNOWN = frozenset(
      "metadata", "tags", "tool_calls", "file_changes", "turns", "input_files", "assert_scoring_function",
      *_CRITERIA, *_INPUTS, *_REFERENCES, *_OUTPUTS, *_KEPT}
 )  # fmt: skip
+_ELSEWHERE = dict.fromkeys(
+    ("type", "value", "metric", "weight", "required", "min_score", "negate"), "it belongs to a grader, under `assert`"
+) | dict.fromkeys(("default_test", "tests", "refs"), "it belongs to the file, not to a test")
+_BESIDE = dict.fromkeys(("vars", "assert", "threshold"), "it belongs to the test")
+_OPTIONS = frozenset(
+    {"provider", "target", "model", "transform", "rubric_prompt", "temperature", "max_tokens", "seed", "repeat"}
+)
 _EXECUTION = frozenset({"assert", "assertions", "graders", "evaluators", "skip_defaults", "threshold"})
 
 
@@ -85,7 +92,7 @@ def read_case(test: Test, defaults: Defaults, template: Template | None, *, seve
     """
     variables = {**defaults.variables, **test.under("vars")}
     test = evolve(test, scope=test.scope.seeing({str(k): v for k, v in variables.items()}, (*test.path, "vars")))
-    _check_keys(test)
+    check_keys(test.fields, test.scope, test.path)
     task = _task(test, defaults)
     graders, asked = _graders(test, defaults, task), _asked(test, defaults, template)
     label = template.label if template is not None and several else ""
@@ -126,16 +133,22 @@ def _says(rubric: Rubric, text: str) -> bool:
     return any(criterion.text == text for criterion in rubric.criteria)
 
 
-def _check_keys(test: Test) -> None:
-    for key in test.fields:
+def check_keys(fields: Mapping[Any, Any], scope: Scope, path: Path) -> None:
+    """Note the keys of a test (its *fields*, at *path*), or of `default_test`, that are none of a test's."""
+    for key in fields:
         if key in _UNUSED:
-            test.scope.once((*test.path, key), f"`{key}` of a test is not used: it is about how answers are made")
+            scope.once((*path, key), f"`{key}` of a test is not used: it is about how answers are made")
         elif key not in _KNOWN:
-            hint = suggest(str(key), _KNOWN)
-            test.scope.warn((*test.path, key), f"a test has no such field; it is not used{hint}", key=True)
-    for key in test.under("execution"):
-        if key not in _EXECUTION:
-            test.scope.once((*test.path, "execution", key), f"`execution.{key}` of a test is not used")
+            scope.unknown((*path, key), "a test has no such field", _KNOWN, _ELSEWHERE)
+    for outer, known in (("execution", _EXECUTION), ("options", _OPTIONS)):
+        inner = fields.get(outer)
+        for key in inner if isinstance(inner, Mapping) else ():
+            if key in known:
+                continue
+            if misspelt(key, known) or key in _BESIDE:
+                scope.unknown((*path, outer, key), "", known, _BESIDE)
+            else:
+                scope.once((*path, outer, key), f"`{outer}.{key}` of a test is not used")
 
 
 def _id(test: Test) -> str:
@@ -181,7 +194,7 @@ def _graders(test: Test, defaults: Defaults, task: Task) -> list[Grader]:
     graders = [_with_default_prompt(grader, defaults) for grader in graders]
     if not graders and not scope.notes.errors:
         graders = [_by_criteria(test, task)]
-    return [*graders, *_unsupported(test, defaults)] or [Grader("nothing", Unsupported("no grader"), test.path)]
+    return [*graders, *_unsupported(test, defaults)] or [Grader("nothing", NOTHING, test.path)]
 
 
 def _by_criteria(test: Test, task: Task) -> Grader:
@@ -189,7 +202,7 @@ def _by_criteria(test: Test, task: Task) -> Grader:
         made = read_graders([{"type": "llm-rubric", "value": task.criteria}], test.scope, test.path, task)
         return made[0]
     test.scope.warn(test.path, "there is nothing to grade by: no grader and no criteria; the case is ungraded")
-    return Grader("nothing", Unsupported("no grader"), test.path)
+    return Grader("nothing", NOTHING, test.path)
 
 
 def _with_default_prompt(grader: Grader, defaults: Defaults) -> Grader:

@@ -24,7 +24,7 @@ from rubric.formats.mcptest.matrix import cells, read_matrix
 from rubric.formats.mcptest.rubrics import Shared, overridden, read_rubric, read_shared
 from rubric.suites.cases import Case
 from rubric.suites.suites import Suite
-from rubric.validating import suggest
+from rubric.validating import misspelt
 
 if TYPE_CHECKING:
     from rubric.formats.documents import Path
@@ -93,9 +93,8 @@ def _values(notes: Notes, path: Path, item: dict[Any, Any]) -> dict[str, Any]:
 
 def _read_other(notes: Notes, key: Any, value: object, shared: Shared) -> list[Found]:
     """Read the matchers that grade by rubric out of a block that is not about rubrics, and tell the rest."""
-    near = suggest(str(key), _BLOCKS)
-    if "did you mean" in near:
-        notes.error((key,), f"unknown key{near}", key=True)
+    if misspelt(key, _BLOCKS):
+        notes.unknown((key,), "", _BLOCKS)
         return []
     found = [*read_matchers(notes, (key,), value, shared)]
     what = "only its rubrics are read" if found else "this is not about rubrics, and is left out"

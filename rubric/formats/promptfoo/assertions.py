@@ -8,11 +8,10 @@ the weighted mean decides alone, so each judged one is a rubric of its own, whos
 from __future__ import annotations
 
 from collections.abc import Sequence
-from difflib import get_close_matches
 
 from attrs import evolve, field, frozen
 
-from rubric.checks import Decided
+from rubric.checks import NOTHING
 from rubric.criteria import Criterion
 from rubric.errors import DefinitionError
 from rubric.formats.promptfoo.checking import checked
@@ -20,10 +19,12 @@ from rubric.formats.promptfoo.criteria import Made, criteria_of, degenerate_of, 
 from rubric.formats.promptfoo.judging import judged
 from rubric.formats.promptfoo.parts import Part, as_text
 from rubric.formats.promptfoo.shorthand import KNOWN
+from rubric.formats.promptfoo.tests import OPTIONS
 from rubric.formats.promptfoo.values import Context, rendered
 from rubric.judges import Judge
 from rubric.rubrics import Rubric
 from rubric.showing import shorten
+from rubric.validating import misspelt
 
 __all__ = ["Graded", "graded"]
 
@@ -34,7 +35,10 @@ _FATES = {
     "config": "the configuration of an assertion is not used",
     "contextTransform": "contextTransform is not carried out",
 }
-_NOTHING = "nothing is asserted"
+_ELSEWHERE = dict.fromkeys(("vars", "options", "assertScoringFunction"), "it belongs to the test") | dict.fromkeys(
+    OPTIONS - _KNOWN_KEYS, "it belongs to the test, under `options`"
+)
+_OF_SETS = {"assert": "only a set has assertions of its own: `type: assert-set`"}
 
 
 @frozen
@@ -63,8 +67,8 @@ def graded(
         return None
     made += more
     if not made:
-        place.warn("this test asserts nothing, so it passes whatever is answered; give it an `assert`")
-        made = [Made(_NOTHING, Decided(1, reason=_NOTHING), kind="no assertions")]
+        place.warn("this test asserts nothing, so it stays ungraded; give it an `assert`")
+        made = [Made("nothing is asserted", NOTHING, kind="no assertions")]
     single = made[0]
     if len(made) == 1 and single.weight == 1 and bar is None and not single.tags and isinstance(single.answer, Rubric):
         return Graded(single.answer, judge=next(iter(single.judges), None))
@@ -161,7 +165,7 @@ def _of_type(part: Part, context: Context, depth: int) -> Made | None:
     if near := _misspelt(bare):
         part.at("type").error(f"unknown type {kind!r}; did you mean {near!r}?")
         return None
-    part.unknown_keys(_KNOWN_KEYS, _QUIET_KEYS, _FATES)
+    part.unknown_keys(_KNOWN_KEYS, _QUIET_KEYS, _FATES, _ELSEWHERE | _OF_SETS)
     if part.has("transform"):
         return unsupported(f"{kind} with a transform", as_text(part.value["transform"]), part)
     if bare == "llm-rubric":
@@ -170,12 +174,11 @@ def _of_type(part: Part, context: Context, depth: int) -> Made | None:
 
 
 def _misspelt(kind: str) -> str:
-    near = [] if kind in KNOWN or ":" in kind else get_close_matches(kind, KNOWN, n=1, cutoff=0.85)
-    return near[0] if near else ""
+    return "" if kind in KNOWN or ":" in kind else misspelt(kind, KNOWN)
 
 
 def _set(part: Part, context: Context, depth: int) -> Made | None:
-    part.unknown_keys(_KNOWN_KEYS | {"assert"}, _QUIET_KEYS, _FATES)
+    part.unknown_keys(_KNOWN_KEYS | {"assert"}, _QUIET_KEYS, _FATES, _ELSEWHERE)
     children = part.at("assert").listed("assertions")
     if not children:
         part.error("a set of assertions has at least one; give it an `assert`")

@@ -22,14 +22,19 @@ class Cell:
     names: dict[str, str]
 
 
+_KEYS = frozenset({"id", "config", "label", "prompts", "transform", "delay", "env", "inputs"})
+
+
 def providers_of(whole: Part) -> list[Part]:
     """Return the providers (or targets) that a configuration lists."""
     part = whole.find("providers") or whole.find("targets")
     if part is None:
         return []
-    if isinstance(part.value, list):
-        return part.parts()
-    return [part]
+    found = part.parts() if isinstance(part.value, list) else [part]
+    for provider in found:
+        if isinstance(provider.value, dict) and "id" in provider.value:
+            provider.unknown_keys(_KEYS, frozenset(), {})
+    return found
 
 
 def cells_of(prompts: list[Prompt], providers: list[Part]) -> list[Cell]:

@@ -69,7 +69,9 @@ def _take(name: str, setting: Part, settings: dict[str, Any]) -> None:
     elif _SECRET.search(name):
         setting.warn(f"{name} is not used: no file says where a judge is, or with which key; use the environment")
     else:
-        setting.warn(f"{name} is not used; of a grader's configuration, temperature, max_tokens and seed are")
+        known = _TAKEN if name.islower() else ()  # maxTokens is another vendor's own word
+        what = f"{name} is not used; of a grader's configuration, temperature, max_tokens and seed are"
+        setting.notes.unknown(setting.path, what, known)
 
 
 def _judge(part: Part, id_: str, settings: dict[str, Any]) -> Judge | None:

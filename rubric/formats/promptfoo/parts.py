@@ -166,12 +166,26 @@ class Part:
             return None
         return Part.of(*found)
 
-    def unknown_keys(self, known: frozenset[str], quiet: frozenset[str], fates: dict[str, str]) -> None:
-        """Warn of every key that is not *known*: what becomes of it, by *fates*, or that nothing does."""
+    def unknown_keys(
+        self,
+        known: frozenset[str],
+        quiet: frozenset[str],
+        fates: Mapping[str, str],
+        elsewhere: Mapping[Any, str] | None = None,
+    ) -> None:
+        """
+        Note every key that is not *known*: what becomes of it, by *fates*, or where it belongs, by *elsewhere*.
+
+        Those that are *quiet* are known and change nothing here.
+        """
         for key, part in self.items():
             if key in known or key in quiet:
                 continue
-            part.warn(fates.get(key) or f"the key {key!r} is not read{suggest(key, known) if key else ''}")
+            if key in fates:
+                part.warn(fates[key])
+            else:
+                what = f"the key {key!r} is not read{suggest(key, known) if key else ''}"
+                self.notes.unknown(part.path, what, known | quiet | fates.keys(), elsewhere)
 
 
 _ENVIRONMENT = re.compile(r"\{\{-?\s*(?:process\.)?env\b")

@@ -22,7 +22,7 @@ from rubric.formats.promptfoo.criteria import unsupported
 from rubric.formats.promptfoo.parts import Part, as_text, compact
 from rubric.formats.promptfoo.prompts import Asked, Prompt, ask, prompts_of
 from rubric.formats.promptfoo.rubric_prompts import Slots
-from rubric.formats.promptfoo.tests import Test, scenarios_of, test_of, tests_of
+from rubric.formats.promptfoo.tests import OPTIONS, Test, is_test, scenarios_of, test_of, tests_of
 from rubric.formats.promptfoo.values import Context
 from rubric.formats.promptfoo.variables import OWN, as_texts, combinations, scripted
 from rubric.showing import shorten
@@ -47,10 +47,12 @@ _FATES = {
     "redteam": "redteam is not read: no tests are generated",
     "nunjucksFilters": "nunjucksFilters are code, which is not run; a template that uses one is an error",
 }
-_QUIET_OPTIONS = frozenset({
-    "disableVarExpansion", "disableDefaultAsserts", "disableConversationVar", "runSerially", "delay", "repeat",
-    "cache", "prefix", "suffix", "provider", "rubricPrompt",
-})  # fmt: skip
+_OF_TESTS = "it belongs to a test; for all tests, write it under `defaultTest`"
+_ELSEWHERE = dict.fromkeys(("vars", "options", "threshold", "assertScoringFunction"), _OF_TESTS) | dict.fromkeys(
+    ("rubricPrompt", "transform"), "it belongs under `defaultTest.options`"
+)
+_UNUSED_OPTIONS = frozenset({"storeOutputAs", "factuality"})
+_BESIDE_OPTIONS = dict.fromkeys(("assert", "threshold", "vars", "metadata"), "it belongs to the test, beside `options`")
 _CHANGING = ("transform", "postprocess", "transformVars")
 """Options that change, by code, what is graded or what it is graded by."""
 
@@ -66,7 +68,8 @@ def read(notes: Notes, loading: Loading) -> Suite:
         return Suite(format="promptfoo")
     if isinstance(whole.value, dict):
         whole = _with_environment(whole)
-        whole.unknown_keys(_KNOWN_KEYS, _QUIET_KEYS, _FATES)
+    if isinstance(whole.value, dict) and not is_test(whole):
+        whole.unknown_keys(_KNOWN_KEYS, _QUIET_KEYS, _FATES, _ELSEWHERE)
     cases = _unique(_cases(whole))
     if not cases and not notes.errors:
         notes.error((), "there are no tests in it; a configuration of promptfoo has `tests`")
@@ -102,13 +105,16 @@ def _cases(whole: Part) -> Iterator[Case]:
 def _tests(whole: Part, defaults: Test) -> list[Test]:
     if isinstance(whole.value, list):  # a file of tests by themselves
         return tests_of(whole)
+    if is_test(whole):  # an example of the documentation: one test by itself, or no more than assertions
+        return [test] if (test := test_of(whole)) is not None else []
     tests = [test.on(defaults) for test in tests_of(whole.find("tests"))]
     tests += scenarios_of(whole.find("scenarios"), defaults)
     fragment = whole.at("assert").listed("assertions")
-    if fragment and not tests:  # an example of the documentation: assertions by themselves
+    if fragment and "tests" not in whole.value and not tests:
         return [Test(whole, asserts=tuple(fragment)).on(defaults)]
-    if fragment:
-        whole.at("assert").warn("assertions beside `tests` belong to no test; put them into defaultTest")
+    if whole.has("assert"):
+        message = "assertions beside `tests` belong to no test, and nothing is asserted by them"
+        whole.notes.error(("assert",), f"{message}; write them under `defaultTest`, or in each test", key=True)
     if not tests and "tests" not in whole.value and defaults.asserts:
         return [Test(whole).on(defaults)]  # one test without variables, as promptfoo has it
     return tests
@@ -120,7 +126,9 @@ def _tests(whole: Part, defaults: Test) -> list[Test]:
 def _of_test(test: Test, number: int, cells: list[Cell]) -> Iterator[Case]:
     options = test.options
     for name, part in options.items():
-        if name not in _QUIET_OPTIONS and name not in _CHANGING:
+        if name not in OPTIONS:
+            part.notes.unknown(part.path, f"the option {name} is not used", OPTIONS, _BESIDE_OPTIONS)
+        elif name in _UNUSED_OPTIONS:
             part.warn(f"the option {name} is not used")
     expand = "disableVarExpansion" not in options or options["disableVarExpansion"].value is not True
     found = combinations(test.variables, expand=expand)

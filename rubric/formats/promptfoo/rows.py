@@ -50,7 +50,7 @@ def _set(test: dict[str, Any], column: str, cell: Part) -> None:
         value = [item.strip() for item in re.split(r"(?<!\\),", cell.value)] if match[2] else cell.value
         test.setdefault("metadata", {})[match[1]] = value
     elif column != "__metric" and not _SETTING.fullmatch(column):
-        cell.warn(f"the column {column} is not read")
+        cell.notes.unknown(cell.path, f"the column {column} is not read", ("__expected", "__metric", *_PLAIN))
 
 
 def _configure(part: Part, test: dict[str, Any], numbered: dict[int, dict[str, Any]]) -> None:

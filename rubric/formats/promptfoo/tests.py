@@ -12,13 +12,27 @@ from rubric.formats.promptfoo.parts import Part, as_text
 from rubric.formats.promptfoo.rows import row_of
 from rubric.showing import shorten
 
-__all__ = ["Test", "scenarios_of", "test_of", "tests_of"]
+__all__ = ["OPTIONS", "Test", "is_test", "scenarios_of", "test_of", "tests_of"]
 
 _KNOWN_KEYS = frozenset({
     "description", "vars", "assert", "options", "threshold", "metadata", "provider", "providers", "prompts",
     "providerOutput", "assertScoringFunction",
 })  # fmt: skip
 _QUIET_KEYS = frozenset({"id", "author"})
+OPTIONS = frozenset({
+    "disableVarExpansion", "disableDefaultAsserts", "disableConversationVar", "runSerially", "delay", "repeat",
+    "cache", "prefix", "suffix", "provider", "rubricPrompt", "transform", "postprocess", "transformVars",
+    "storeOutputAs", "factuality",
+})  # fmt: skip
+"""The options of a test."""
+_ASSERTED = ("type", "value", "metric", "weight", "contextTransform")
+_ELSEWHERE = (
+    dict.fromkeys(_ASSERTED, "it belongs to an assertion, under `assert`")
+    | dict.fromkeys(OPTIONS, "it belongs under `options`")
+    | dict.fromkeys(("defaultTest", "tests", "scenarios"), "it belongs to the file, not to a test")
+)
+OF_A_SCENARIO = frozenset({"description", "config", "tests"})
+_IN_TESTS = dict.fromkeys(("assert", "options", "threshold", "vars"), "it belongs to a test of the scenario")
 _TABLES = (".csv", ".tsv")
 
 
@@ -76,7 +90,7 @@ def test_of(part: Part) -> Test | None:
     found = part.followed()
     if found is None or not found.mapping("a test"):
         return None
-    found.unknown_keys(_KNOWN_KEYS, _QUIET_KEYS, {})
+    found.unknown_keys(_KNOWN_KEYS, _QUIET_KEYS, {}, _ELSEWHERE)
     options = found.find("options")
     metadata = found.find("metadata")
     asserts = found.at("assert").listed("assertions")
@@ -155,12 +169,18 @@ def _of_file(part: Part) -> list[Test]:
     return tests_of(whole)
 
 
+def is_test(part: Part) -> bool:
+    """True if a whole file is one test, or the assertions of one, as examples in documentation are."""
+    return isinstance(part.value, dict) and bool(part.value) and part.value.keys() <= _KNOWN_KEYS | _QUIET_KEYS
+
+
 def scenarios_of(part: Part | None, defaults: Test) -> list[Test]:
     """Return each test of each scenario on top of each of its configurations."""
     found: list[Test] = []
     for scenario in [] if part is None else _scenarios(part):
         if not scenario.mapping("a scenario with config and tests"):
             continue
+        scenario.unknown_keys(OF_A_SCENARIO, frozenset(), {}, _IN_TESTS)
         configurations = tests_of(scenario.at("config"))
         tests = tests_of(scenario.find("tests")) or [Test(scenario)]
         found += [test.on(data) for data in configurations for test in tests]

@@ -7,9 +7,10 @@ from typing import Any
 
 from attrs import fields
 
+from rubric.checks import NOTHING
 from rubric.errors import DefinitionError
 from rubric.formats.includes.including import is_reference
-from rubric.formats.promptfoo.asserting import assertions_of
+from rubric.formats.promptfoo.asserting import Assertions, assertions_of
 from rubric.formats.promptfoo.parts import as_text, compact
 from rubric.formats.promptfoo.prompts import is_chat
 from rubric.formats.promptfoo.reading import clean
@@ -52,8 +53,9 @@ def _test(case: Case, number: int, dropped: list[str]) -> dict[str, Any] | None:
     def tell(what: str) -> None:
         dropped.append(f"The case {case.id!r}: {what} is dropped.")
 
-    graded = assertions_of(case.rubric, case.variables, tell)
-    if not any(assertion.get("weight", 1) for assertion in graded.asserts):
+    nothing = [criterion.answer for criterion in case.rubric.judged] == [NOTHING]  # and so the test asserts nothing
+    graded = Assertions([], None, []) if nothing else assertions_of(case.rubric, case.variables, tell)
+    if not nothing and not any(assertion.get("weight", 1) for assertion in graded.asserts):
         tell("all of it, since nothing is left to grade it by,")
         return None
     for name in _NOT_HELD:
@@ -73,7 +75,7 @@ def _test(case: Case, number: int, dropped: list[str]) -> dict[str, Any] | None:
         test["threshold"] = graded.threshold
     if case.metadata:
         test["metadata"] = thaw(case.metadata)
-    return {**test, "assert": graded.asserts}
+    return test if nothing else {**test, "assert": graded.asserts}
 
 
 def _description(case: Case, tell: Tell) -> str:
