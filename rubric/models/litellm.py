@@ -29,6 +29,7 @@ from rubric.models.clients import client_for, payer_of, shorten_the_way
 from rubric.models.completions import reply_from
 from rubric.models.contents import chat
 from rubric.models.credentials import borrowed
+from rubric.secrets import values_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -46,7 +47,6 @@ _SWITCHES = {
 
 _FIRST_SHORT = (1, 106)  # the release from which on the short way was tried with all that can go wrong
 
-_SECRETS = ("api_key", "azure_ad_token", "aws_secret_access_key", "aws_session_token", "vertex_credentials")
 _HOSTS_OF_CLAUDE = frozenset({"bedrock", "bedrock_converse", "vertex_ai", "azure_ai"})
 _ALTERNATIVES = 20  # of the likeliest tokens in each place: the most that OpenAI gives
 _UNSENDABLE = ("UnsupportedParamsError",)
@@ -235,7 +235,7 @@ async def complete(judge: Judge, request: Callable[[], Mapping[str, Any]]) -> tu
         message = f"no whole answer within {judge.timeout:g} seconds"
         raise ModelError(Failure("timeout", message, in_doubt=True)) from None
     except Exception as error:  # noqa: BLE001 - whatever it was, it becomes a typed failure
-        secrets = [*extra.values(), *(str(params[name]) for name in _SECRETS if name in params)]
+        secrets = [*extra.values(), *values_of(params)]
         raise ModelError(failure_of(error, secrets)) from None  # the cause may hold keys
     return response, unsent
 

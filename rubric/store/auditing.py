@@ -14,7 +14,7 @@ from typing import Any
 from attrs import asdict, frozen
 
 from rubric.mappings import FrozenMap
-from rubric.models.redacting import redact
+from rubric.secrets import masked, redact
 from rubric.showing import cell, table
 from rubric.store.identities import digest
 from rubric.store.outcomes import load
@@ -207,9 +207,15 @@ def export(path: str | Path) -> Iterator[dict[str, Any]]:
                 "kind": kind,
                 "sent_at": sent_at,
                 "ended_at": ended_at,
-                "request": _masked(json.loads(zlib.decompress(text))),
+                "request": _request(json.loads(zlib.decompress(text))),
                 **_masked(json.loads(outcome) if outcome else {}),
             }
+
+
+def _request(data: dict[str, Any]) -> dict[str, Any]:
+    """Return a kept request; an older version of the library may have kept parameters that are secret."""
+    safe: dict[str, Any] = _masked(data)
+    return safe | ({"params": masked(safe["params"])} if isinstance(safe.get("params"), dict) else {})
 
 
 def _masked(value: Any) -> Any:
