@@ -141,7 +141,7 @@ class Judge(Shown):
     )
     logprobs: bool = field(default=False, kw_only=True, validator=flag)
     speculate: bool = field(default=False, kw_only=True, validator=flag)
-    params: FrozenMap = field(factory=Settings, kw_only=True, converter=_as_params, validator=_params)
+    params: FrozenMap = field(factory=FrozenMap, kw_only=True, converter=_as_params, validator=_params)
     via: str = field(default="litellm", kw_only=True, validator=_via)
 
     def __attrs_post_init__(self) -> None:
