@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, Protocol, cast, runtime_checkable
 
@@ -11,6 +10,7 @@ from attrs import evolve, field, frozen
 
 from rubric.errors import DefinitionError
 from rubric.mappings import FrozenMap
+from rubric.secrets import Settings, masked, redact, values_of
 from rubric.showing import Shown, cell, table
 from rubric.validating import as_map, check_number, count, flag, number, one_of, optional, refuse, string
 
@@ -77,8 +77,8 @@ def _per_call(_: Any, attribute: Attribute[Any], value: object) -> None:
         count(1)(_, attribute, value)
 
 
-def _as_params(value: Mapping[str, Any]) -> FrozenMap:
-    return as_map("params", value)
+def _as_params(value: Mapping[str, Any]) -> Settings:
+    return Settings(as_map("params", value))
 
 
 def _params(_: Any, attribute: Attribute[Any], value: Mapping[str, Any]) -> None:
@@ -98,7 +98,6 @@ def _via(judge: Judge, attribute: Attribute[Any], value: str) -> None:
 
 _SCHEMES = ("http://", "https://")
 _WRITTEN_PRECISION = 0.005
-_SECRET = re.compile("key|token|secret|password|credential|headers", re.IGNORECASE)
 
 
 @frozen(repr=False)
@@ -158,13 +157,12 @@ class Judge(Shown):
 
     def __attrs_post_init__(self) -> None:
         if self.via.startswith(_SCHEMES):
-            object.__setattr__(self, "params", FrozenMap({**self.params, "api_base": self.via}))
+            object.__setattr__(self, "params", Settings({**self.params, "api_base": self.via}))
             object.__setattr__(self, "via", "http")
 
     def __repr__(self) -> str:
         """Return what one would type, without the secrets."""
-        shown = {name: "***" if _SECRET.search(name) else value for name, value in self.params.items()}
-        return Shown.__repr__(evolve(self, params=shown))
+        return redact(Shown.__repr__(evolve(self, params=masked(self.params))), values_of(self.params))
 
     @property
     def name(self) -> str:

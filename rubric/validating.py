@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from rubric.errors import DefinitionError
 from rubric.mappings import FrozenMap
+from rubric.secrets import redact
 from rubric.showing import shorten
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ T = TypeVar("T")
 
 def refuse(field: str, found: object, allowed: str) -> DefinitionError:
     """Return (not raise) the error that says what stands in *field* and what may."""
-    return DefinitionError(field, f"expected {allowed}, got {shorten(repr(found))}")
+    return DefinitionError(field, f"expected {allowed}, got {shorten(redact(repr(found)))}")
 
 
 def suggest(found: str, allowed: Iterable[str]) -> str:

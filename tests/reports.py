@@ -61,6 +61,24 @@ FAILED = Row(
     place=Place("suites/support.yaml", 12, 5),
 )
 PASSED = Row("found", "passed", score=0.9, verdict="pass", shown="0.90", threshold=0.7, bounds=(0.9, 0.9), output="Hi!")
+JUDGED = Row(
+    "kept",
+    "passed",
+    score=1.0,
+    verdict="pass",
+    shown="1.00",
+    threshold=0.7,
+    bounds=(1.0, 1.0),
+    output=OUTPUT,
+    path=(Step("Is it urgent?", yes=True, score=1.0, reason=""),),
+    entries=(
+        entry("place", 1.0, reason="It says where.", evidence=(quote("in Oslo"),)),
+        entry("steps", 1.0, path=(Step("Is it required?", yes=False, score=0.2, reason="Not listed."),)),
+        entry("style", 1.0, parts=(entry("greets", 1.0, reason="By name.", evidence=(quote("Hello Ada"),)),)),
+    ),
+)
+NOTHING = (Entry("json", "is JSON", "not applicable"),)
+VACUOUS = Row("free", "passed", score=1.0, verdict="pass", shown="1.00", threshold=0.7, entries=NOTHING, vacuous=True)
 UNJUDGED = Entry("b", "Offers help", "unjudged", reason="rate_limited: 429")
 UNGRADED = Row("limited", "ungraded", bounds=(0.2, 0.9), threshold=0.7, reason="429", entries=(UNJUDGED,), output="Hi!")
 DEFERRED = Row("serverless", "deferred", reason="there is no server", threshold=0.7)

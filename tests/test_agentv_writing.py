@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import pytest
+from attrs import evolve
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from rubric import Contains, Criterion, IsJSON, Judge, Levels, Message, Rubric, Unit, YesNo
-from rubric.checks import ContainsAll, Equals, Matches, Script
+from rubric import Contains, Criterion, IsJSON, Judge, Levels, Message, Rubric, Unit, YesNo, ask, grade
+from rubric.checks import ContainsAll, Equals, Holds, Matches, Script
 from rubric.formats.agentv import write
 from rubric.suites.cases import Case
 from rubric.suites.suites import Suite
+from rubric.testing import ScriptedModel
 from rubric.testing.strategies import ids, rubrics, texts
 from tests.agentv import loads
 
@@ -130,8 +133,10 @@ def test_what_agentv_can_hold_comes_back_as_it_was(suite: Suite) -> None:
 def test_whatever_is_lost_is_told(rubric: Rubric) -> None:
     """Any rubric is written; where it does not come back as it was, at least one sentence says what is lost."""
     suite = Suite("any", [Case("one", rubric, input="What?")], format="agentv-2")
-    _, dropped = write(suite)
-    assert dropped or _again(suite) == suite
+    data, dropped = write(suite)
+    assert all(test["assert"] for test in data["tests"])
+    assert not data["tests"] or dropped or _again(suite) == suite
+    assert dropped or data["tests"]
     assert all(sentence.startswith("case 'one': ") for sentence in dropped)
 
 
@@ -174,6 +179,67 @@ def test_a_loss_names_the_case_and_the_field(case: Case, name: str) -> None:
     """What AgentV cannot hold is one sentence, with the case and the field."""
     _, dropped = write(Suite("s", [case]))
     assert any(f"case 'c': {name}" in sentence for sentence in dropped), dropped
+
+
+_TREE = ask("Is it short?").yes(1).no(0)
+_WHOLE = Rubric("r", threshold=0.8).expects("Good", id="good", weight=2).requires("Short", id="short")
+
+
+@pytest.mark.parametrize(
+    ("rubric", "lost"),
+    [
+        (_WHOLE.chooses("Which?", {"a": 0, "b": 1}, id="odd"), "odd: AgentV's judges give no answer like Choices"),
+        (_WHOLE.decides("Ok", _TREE, id="odd"), "odd: AgentV's judges give no answer like DecisionTree"),
+        (_WHOLE.rates("How", {1: "bad", 5: "good"}, id="odd"), "odd: AgentV's bands run from 0 to 10"),
+        (_WHOLE.forbids("Bad", id="odd"), "odd: AgentV has no guards"),
+        (_WHOLE.checks(Holds(lambda candidate: not candidate.output), id="odd"), "odd: AgentV has no check like Holds"),
+        (_WHOLE.includes(Rubric("in").decides("Ok", _TREE), id="odd"), "odd: nothing is left of it to grade by"),
+    ],
+    ids=["choices", "tree", "levels", "guard", "check", "nested"],
+)
+def test_one_criterion_that_cannot_be_held_costs_no_other(rubric: Rubric, lost: str) -> None:
+    """The others are written as if it had never stood among them, and its reason is its own."""
+    data, dropped = write(Suite("s", [Case("c", rubric)]))
+    assert data == write(Suite("s", [Case("c", _WHOLE)]))[0]
+    assert any(f"case 'c': {lost}" in sentence for sentence in dropped)
+    assert not any("'c': good" in sentence or "'c': short" in sentence for sentence in dropped)
+
+
+@pytest.mark.parametrize("nested", [False, True])
+def test_judged_criteria_beside_checks_are_items_of_a_grader_of_their_weight(nested: bool) -> None:
+    """So the score and the gates of the case are what they were, in a set too."""
+    rubric = _WHOLE.checks(Contains("x"), id="x").scores("How good", id="how", required=True, weight=3)
+    rubric = (
+        Rubric("outer", threshold=0.8).includes(evolve(rubric, binding=True)).expects("Kind", id="kind")
+        if nested
+        else rubric
+    )
+    again = _again(Suite("s", [Case("c", rubric)])).cases[0].rubric
+    for good, short, how in product([True, False], [True, False], [0.5, 0.9]):
+        judge = Judge(ScriptedModel({"good": good, "short": short, "how": how, "kind": True}))
+        before, after = (grade("an x", each, judge) for each in (rubric, again))
+        assert after.score == pytest.approx(before.score)
+        assert after.passed == before.passed
+
+
+@pytest.mark.parametrize(
+    "rubric",
+    [Rubric.deciding(_TREE), Rubric("r").forbids("Bad"), evolve(_WHOLE, negate=True), Rubric("r"),
+     Rubric("r").expects("Free", weight=0).chooses("Which?", {"a": 0, "b": 1})],
+    ids=["tree", "guard", "turned", "empty", "weightless"],
+)  # fmt: skip
+def test_a_test_that_nothing_is_left_of_is_left_out_and_told(rubric: Rubric) -> None:
+    """No test is written without assertions, nor one that says the opposite."""
+    data, dropped = write(Suite("s", [Case("c", rubric), Case("d", _WHOLE)]))
+    assert [test["id"] for test in data["tests"]] == ["d"]
+    assert "case 'c': rubric: nothing is left of it to grade by, so the test is left out" in dropped
+
+
+def test_a_criterion_with_a_judge_of_its_own_has_a_grader_of_its_own() -> None:
+    """Its judge is that grader's provider, and is not lost."""
+    case = Case("c", _WHOLE, judges={"short": Judge("openai/gpt-5")})
+    data, _ = write(Suite("s", [case]))
+    assert [grader.get("provider") for grader in data["tests"][0]["assert"]] == [None, "openai:gpt-5"]
 
 
 def test_the_judge_of_a_suite_is_the_default_of_its_tests() -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import copy
+import pickle
 import random
 from threading import Thread
 from typing import Any
@@ -390,3 +392,12 @@ def test_what_no_budget_lets_through_is_no_call() -> None:
         return Failure("budget", "")
 
     assert asyncio.run(persist(refused, 2)) == (Failure("budget", ""), Usage())
+
+
+@pytest.mark.parametrize(("gate", "name"), [(Budget(cost=1), "budget"), (Limits(rpm=5), "limits")])
+@pytest.mark.parametrize("share", [pickle.dumps, copy.copy, copy.deepcopy])
+def test_what_counts_in_one_process_says_how_several_share_it(gate: Any, name: str, share: Any) -> None:
+    """A copy would count anew, so that twice as much could be spent."""
+    with pytest.raises(DefinitionError, match=f"grade_on_cluster.*{name}={name}.*in each process") as caught:
+        share(gate)
+    assert caught.value.field == name

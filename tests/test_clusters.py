@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import pytest
 from distributed import Client
 
-from rubric import Budget, Candidate, DefinitionError, Grades, Judge, Limits, StoreError, grade_many
+from rubric import Budget, Candidate, DefinitionError, Grades, Judge, Limits, Rubric, StoreError, grade_many
 from rubric.clusters import grade_on_cluster
 from rubric.clusters.terms import Terms
 from tests.benchmarks.cluster import POLITE, cluster_of, failings, killed_run, server_of
@@ -131,3 +132,33 @@ def test_what_cannot_be_graded_with_is_refused(client: Client, tmp_path: Path, g
     arguments: dict[str, Any] = {"client": client, "folder": tmp_path} | given
     with pytest.raises(DefinitionError, match=why):
         graded(**arguments)
+
+
+class Locked:
+    """A judge that no process can be sent."""
+
+    def __init__(self) -> None:
+        self.lock = Lock()
+
+    def __call__(self, messages: Any) -> str:
+        """Say yes."""
+        return '{"reason": "so", "verdict": true}'
+
+
+@pytest.mark.parametrize("name", ["judge", "rubric"])
+def test_what_cannot_be_sent_to_a_worker_is_refused_before_anything_starts(
+    client: Client, tmp_path: Path, name: str
+) -> None:
+    """With the cure, and nothing in the folder."""
+    lock = Lock()
+    rubric = Rubric().expects("Says thank you", when=lambda _: bool(lock)) if name == "rubric" else "Says thank you"
+    judge = Locked() if name == "judge" else "offline"
+    with pytest.raises(DefinitionError, match=f"^{name}: it cannot be sent to the workers .*name a model"):
+        grade_on_cluster(client, TEXTS, rubric, judge, store_folder=tmp_path)
+    assert [*tmp_path.iterdir()] == []
+
+
+def test_a_lambda_judges_on_a_cluster(client: Client, tmp_path: Path) -> None:
+    """Dask sends it by value."""
+    grades = graded(client, tmp_path, TEXTS[:2], judge=lambda _: '{"reason": "so", "verdict": true}')
+    assert [grade.passed for grade in grades] == [True, True]

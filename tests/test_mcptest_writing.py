@@ -246,3 +246,9 @@ def test_a_text_that_has_to_be_strict_becomes_a_criterion() -> None:
         "criteria": [{"name": "overall", "description": "Is good"}],
     }
     assert "is written as one criterion" in sentence
+
+
+def test_a_rubric_that_is_turned_over_is_never_written_as_its_opposite() -> None:
+    """Mcptest turns nothing over, so the case is left out, and told."""
+    data, lost = write(Suite("s", [Case("c", evolve(HELD, negate=True), output="x")]))
+    assert (data["evals"], len(lost)) == ([], 1)

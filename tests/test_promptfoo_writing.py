@@ -192,3 +192,12 @@ def test_a_spoilt_configuration_is_read_or_refused(config: dict[str, Any], data:
     place[key] = deepcopy(data.draw(spoilt))
     with suppress(LoadError):
         loads(whole)
+
+
+def test_a_rubric_that_is_turned_over_is_never_written_as_its_opposite() -> None:
+    """Promptfoo turns over one assertion and no set of them, so such a test or criterion is left out, and told."""
+    turned = Rubric("r", negate=True).expects("Good").expects("Short")
+    data, dropped = write(Suite("s", [Case("c", turned), Case("d", Rubric().expects("Kind").includes(turned))]))
+    assert [[a["value"] for a in test["assert"]] for test in data["tests"]] == [["Kind"]]
+    assert "The case 'd': the criterion 'r': promptfoo turns over no more than one assertion is dropped." in dropped
+    assert "The case 'c': all of it, since nothing is left to grade it by, is dropped." in dropped

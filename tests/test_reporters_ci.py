@@ -15,11 +15,12 @@ from junitparser import JUnitXml
 from tap.parser import Parser  # type: ignore[import-untyped]  # it does not say what its types are
 from xmlschema import XMLSchema
 
+from rubric.findings import Evidence, Step
 from rubric.suites.cases import Place
 from rubric.suites.reporters.issues import address, issues
 from rubric.suites.reporters.junit import outcome
 from rubric.suites.reports import Deferred, Report
-from tests.reports import DEFERRED, FAILED, NASTY, PASSED, REPORT, UNGRADED, entry, reports
+from tests.reports import DEFERRED, FAILED, JUDGED, NASTY, PASSED, REPORT, UNGRADED, VACUOUS, entry, reports
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -154,12 +155,14 @@ def prints(found: Sequence[dict[str, Any]]) -> list[str]:
 
 @given(reports)
 @settings(max_examples=25)
-def test_sarif_and_gitlab_fit_their_schemas_with_something_for_each_case_that_did_not_pass(report: Report) -> None:
-    """Both say the same: at least one issue for each such case, and none for those that passed."""
+def test_sarif_and_gitlab_fit_their_schemas_with_something_for_each_case_that_was_not_judged_a_pass(
+    report: Report,
+) -> None:
+    """Both say the same: at least one issue for each such case, and none for those that a judge passed."""
     run, quality = sarif(report), json.loads(report.render("gitlab"))
     GITLAB.validate(quality)
     assert len(run["results"]) == len(quality) == len(issues(report))
-    assert {id(i.row) for i in issues(report)} == {id(r) for r in report if r.status != "passed"}
+    assert {id(i.row) for i in issues(report)} == {id(r) for r in report if r.status != "passed" or r.vacuous}
     assert len(set(prints(quality))) == len(quality)
 
 
@@ -265,6 +268,59 @@ def test_any_text_renders_as_something_that_can_be_encoded(name: str) -> None:
     text = MANY_NASTY.render(name)
     text.encode()
     assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]", text)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_pass_to_which_nothing_applied_is_told_from_one_that_was_judged(name: str) -> None:
+    """A reader who sees no more than 1.00 takes it for a verdict."""
+    judged, vacuous = (Report("s", (row,)).render(name) for row in (evolve(VACUOUS, vacuous=False), VACUOUS))
+    said = '"vacuous": true' if name in ("json", "ndjson") else "vacuous"
+    assert said in vacuous
+    assert said not in judged
+
+
+@pytest.mark.parametrize("name", ["junit", "tap", "md", "pretty"])
+def test_a_pass_shows_its_path_its_quotes_and_its_reasons(name: str) -> None:
+    """Those of its tree, of its criteria, and of the criteria and trees within them."""
+    text = Report("s", (JUDGED,)).render(name).replace("\\u201c", "“").replace("\\u201d", "”")
+    for words in ("Is it urgent? yes", "It says where.", "“in Oslo”", "Is it required? no", "By name.", "“Hello Ada”"):
+        assert words in text
+
+
+def test_vacuous_passes_and_those_that_show_their_reasons_fit_the_schemas() -> None:
+    """The notes of SARIF and GitLab are no errors, and JUnit counts no failure."""
+    report = Report("s", (JUDGED, VACUOUS))
+    assert junit(report) == {"failure": 0, "error": 0, "skipped": 0}
+    assert [(result["level"], result["properties"]["vacuous"]) for result in sarif(report)["results"]] == [
+        ("note", True)
+    ]
+    (issue,) = json.loads(report.render("gitlab"))
+    GITLAB.validate([issue])
+    assert (issue["severity"], issue["description"]) == ("info", "free: passed, vacuous: nothing applied.")
+    assert [result.ok for result in tap(report)] == [True, True]
+
+
+def test_a_nested_rubric_of_which_nothing_applied_is_vacuous() -> None:
+    """Its contribution of 1 is judged by nobody either."""
+    row = evolve(JUDGED, entries=(entry("format", 1.0, parts=VACUOUS.entries),))
+    assert "1.00, vacuous" in Report("s", (row,)).render("md")
+
+
+@pytest.mark.parametrize("name", ["pretty", "junit", "tap", "md"])
+def test_what_is_shown_of_a_pass_is_bounded(name: str) -> None:
+    """However long its path, its reasons and its quotes are."""
+    long = "a" * 500_000
+    many = tuple(Evidence(long) for _ in range(1_000))
+    walked = tuple(Step(long, yes=True, score=1.0, reason=long) for _ in range(1_000))
+    row = evolve(JUDGED, output="", path=walked, entries=(entry("c", 1.0, reason=long, evidence=many, path=walked),))
+    assert len(Report("s", (row,)).render(name)) < 10_000
+
+
+def test_the_criteria_of_passes_in_markdown_are_bounded_and_the_rest_is_told() -> None:
+    """A comment or a job summary that is too long is not shown at all."""
+    text = Report("s", (JUDGED,) * 1_000).render("md")
+    assert text.count("It says where.") == 50
+    assert "3,800 criteria of passed cases are left out here." in text
 
 
 @pytest.mark.parametrize("name", ["pretty", "junit", "tap", "md", "html", "sarif", "gitlab"])

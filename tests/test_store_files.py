@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import random
+import re
 import resource
 import shutil
 import sqlite3
@@ -12,15 +13,17 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
-from rubric import Candidate, Grade, Judge, flow
+from rubric import Candidate, Grade, Judge, Ungraded, flow
 from rubric.errors import RubricError, StoreError
 from rubric.exchanges import Ask, Usage
 from rubric.store import Store, export, stats, verify
-from tests.storing import POLITE, Counted, carried, graded, is_odd, scores
+from rubric.store.ledgers import Mode
+from tests.storing import POLITE, Counted, carried, graded, is_odd, scores, told
 from tests.test_store_keys import ask
 
 ROOT = Path(__file__).parents[1]
@@ -250,7 +253,7 @@ KILLED = """
 import os, signal, sys
 from rubric import Judge
 from rubric.store import Store
-from tests.storing import POLITE, Counted, graded, is_odd, scores
+from tests.storing import POLITE, Counted, graded, is_odd, scores, told
 store = Store(sys.argv[1])
 for number in range(20):
     graded(store, Judge(Counted(is_odd)), f"Good morning, number {number}!")
@@ -363,3 +366,93 @@ def test_a_file_that_is_being_made_is_seen_whole(tmp_path: Path) -> None:
         for thread in threads:
             thread.join()
     assert failed == []
+
+
+def _flip(data: bytearray, chance: random.Random, times: int) -> None:
+    for _ in range(times):
+        data[chance.randrange(len(data))] ^= 1 << chance.randrange(8)
+
+
+def _page(data: bytearray, chance: random.Random, page: bytes) -> None:
+    at = 4096 * chance.randrange(len(data) // 4096)
+    data[at : at + 4096] = page
+
+
+def _in_value(data: bytearray, chance: random.Random) -> None:
+    """Change a byte where a reply stands: SQLite sees nothing of that."""
+    found = [match.start() for match in re.finditer(rb'"reply"|verdict|reason|"usage"|"sum"|done', bytes(data))]
+    data[chance.choice(found) + chance.randrange(12)] = chance.choice([0x30, 0x61, 0x22, 0xC3, 0xFF])
+
+
+DAMAGE: dict[str, Callable[[bytearray, random.Random], None]] = {
+    "a bit": lambda data, chance: _flip(data, chance, 1),
+    "bytes": lambda data, chance: _flip(data, chance, 300),
+    "a page of zeros": lambda data, chance: _page(data, chance, bytes(4096)),
+    "a page of noise": lambda data, chance: _page(data, chance, chance.randbytes(4096)),
+    "its end": lambda data, chance: data.__delitem__(slice(chance.randrange(len(data)), None)),
+    "a value": _in_value,
+}
+
+
+@pytest.mark.parametrize("what", DAMAGE)
+def test_a_store_that_lost_something_serves_what_was_written_or_says_so(file: Path, what: str) -> None:
+    """Whatever became of its bytes: no error but `StoreError`, and no reply that is another one."""
+    filled(file, 8)
+    whole, chance = file.read_bytes(), random.Random(what)
+    texts = [f"Good morning, number {number}!" for number in range(8)]
+    with Store(file, mode="replay") as store:
+        written = [told(graded(store, Judge(Counted()), text)) for text in texts]
+
+    def served(mode: Mode) -> None:
+        with Store(file, mode=mode, patience=0.1) as store:
+            for text, before in zip(texts, written, strict=True):
+                with suppress(StoreError):
+                    result = graded(store, Judge(Counted()), text)
+                    assert told(result) == before or isinstance(result, Ungraded)
+
+    uses: list[Callable[[], object]] = [
+        lambda: served("replay"),
+        lambda: served("read-write"),
+        lambda: stats(file),
+        lambda: verify(file),
+        lambda: [*export(file)],
+    ]
+    for _ in range(8):
+        data = bytearray(whole)
+        DAMAGE[what](data, chance)
+        for use in uses:
+            for left in file.parent.glob("replies.db*"):
+                left.unlink()
+            file.write_bytes(data)
+            with suppress(StoreError):
+                use()
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE calls SET outcome = replace(outcome, 'as scripted', 'as forged')",
+        "UPDATE calls SET outcome = replace(outcome, 'true', 'false')",
+        "UPDATE calls SET request = 4 - request",
+        "UPDATE calls SET outcome = CAST(x'ff' AS TEXT)",
+    ],
+)
+def test_a_reply_that_is_not_the_one_that_was_written_is_not_served(file: Path, statement: str) -> None:
+    """Neither a changed one, nor that of another request; `verify` tells of it."""
+    with Store(file) as store:
+        for number in range(3):
+            graded(store, Judge(Counted(lambda ask: '{"reason": "as scripted", "verdict": true}')), f"Number {number}!")
+    spoil(file, "DROP INDEX one_answer", statement)
+    assert verify(file)
+    with Store(file, mode="replay") as store, pytest.raises(StoreError, match="store verify"):
+        graded(store, Judge(Counted()), "Number 0!")
+
+
+def test_a_store_of_before_there_were_checksums_still_serves(file: Path) -> None:
+    """What has none cannot be looked at, and is served as it was."""
+    filled(file)
+    spoil(file, """UPDATE calls SET outcome = substr(outcome, 1, instr(outcome, ',"sum":') - 1) || '}'""")
+    model = Counted()
+    with Store(file) as store:
+        graded(store, Judge(model), "Good morning, number 0!")
+    assert (model.asks, verify(file)) == ([], [])

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, get_args
 from uuid import uuid4
 
+import cloudpickle  # type: ignore[import-untyped]  # it does not say what its types are
 from attrs import field, frozen
 from distributed import Client, Future, as_completed, get_worker
 
@@ -27,6 +28,7 @@ from rubric.gradebooks import Grades
 from rubric.grades import Grade, Ungraded
 from rubric.grading.flow import check
 from rubric.judges import Bench
+from rubric.models.redacting import describe
 from rubric.rubrics import Rubric
 from rubric.shards import Placed, number_of
 from rubric.sources import Candidates, source_of
@@ -90,7 +92,8 @@ def grade_on_cluster(
         progress: As for `grade_many`; it moves when a shard is through.
 
     Raises:
-        DefinitionError: An argument that cannot be graded with, or another number of shards than *store_folder* has.
+        DefinitionError: An argument that cannot be graded with or sent to a worker, or another number of shards than
+            *store_folder* has.
         StoreError: A worker cannot open or write to a store.
         distributed.KilledWorker: A shard's workers died again and again; what they paid for is in the folder.
 
@@ -107,6 +110,8 @@ def grade_on_cluster(
     _check(client, concurrency, in_doubt, budget, limits)
     graded, bench = as_rubric(rubric), as_bench(judge)
     check(graded)
+    for name, value in (("rubric", graded), ("judge", bench)):
+        _check_sendable(name, value)
     if budget is not None:
         budget.check(bench)
     items = _read(candidates)
@@ -132,6 +137,18 @@ def _check(client: object, concurrency: object, in_doubt: object, budget: object
         raise refuse("limits", limits, "Limits, such as Limits(rpm=500)")
     if budget is not None and not isinstance(budget, Budget):
         raise refuse("budget", budget, "a Budget, such as Budget(cost=5.00)")
+
+
+def _check_sendable(name: str, value: object) -> None:
+    """Refuse a rubric or a judge that cannot be pickled, which Dask would find out when the run has begun."""
+    try:
+        cloudpickle.dumps(value)
+    except Exception as error:  # noqa: BLE001 - whatever its parts raise
+        message = (
+            f"it cannot be sent to the workers ({describe(error)}); name a model, or give a function that makes its "
+            "connections and locks when it is first called"
+        )
+        raise DefinitionError(name, message) from None
 
 
 # -- the client ------------------------------------------------------------------------------------------

@@ -6,13 +6,14 @@ import math
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
-from typing import Any
+from typing import Any, NoReturn
 
 from attrs import Attribute, define, evolve, field
 from attrs.setters import frozen as fixed
 
 from rubric.drivers.attempts import Settle
 from rubric.drivers.bills import PICO, Amount, Bill, Sum, pico
+from rubric.drivers.gates import of_one_process
 from rubric.drivers.lines import Line
 from rubric.errors import DefinitionError, ModelError
 from rubric.exchanges import Ask, Failure, Reply, Usage
@@ -121,6 +122,9 @@ class Budget:
         spent, held = self.spent, self.held
         set_aside = f", {held} set aside" if held.calls else ""
         return f"<Budget: {spent} spent{set_aside}; {self.left} left>"
+
+    def __reduce__(self) -> NoReturn:
+        raise of_one_process("budget", "Budget(cost=1.00)")
 
     def check(self, bench: Bench, *, name: str = "budget", cure: str = "") -> None:
         """

@@ -1,4 +1,4 @@
-"""Several gates as one."""
+"""Several gates as one; and what is said of a gate that somebody wants to send to another process."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 
 from rubric.drivers.attempts import Gate, Settle
+from rubric.errors import DefinitionError
 from rubric.exchanges import Ask, Failure, Reply
 
-__all__ = ["gates"]
+__all__ = ["gates", "of_one_process"]
 
 
 def gates(*several: Gate | None) -> Gate | None:
@@ -42,3 +43,19 @@ async def _passage(several: Sequence[Gate], ask: Ask) -> AsyncIterator[Settle]:
             settle(None)
             raise
         yield settle
+
+
+def of_one_process(name: str, example: str) -> DefinitionError:
+    """
+    Return (not raise) the error for a gate that is pickled or copied: it would count twice what is to count once.
+
+    Args:
+        name: What it is given as, `budget` or `limits`.
+        example: How one is made, such as `Budget(cost=1.00)`.
+    """
+    message = (
+        "it counts in one process, and can be neither pickled nor copied; give it to "
+        f"rubric.clusters.grade_on_cluster(..., {name}={name}), where it holds for all workers together, or make one "
+        f"in each process with its share: {example}"
+    )
+    return DefinitionError(name, message)

@@ -8,11 +8,12 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from attrs import Attribute, define, evolve, field, frozen
 
 from rubric.drivers.attempts import LONGEST_WAIT, Settle
+from rubric.drivers.gates import of_one_process
 from rubric.drivers.lines import Line
 from rubric.drivers.windows import Entry, Window
 from rubric.errors import DefinitionError, ModelError
@@ -80,6 +81,9 @@ class Limits:
     def __call__(self, ask: Ask) -> AbstractAsyncContextManager[Settle]:
         """Return what the request *ask* passes: entered when it may leave, left when it is through."""
         return self._passing(ask)
+
+    def __reduce__(self) -> NoReturn:
+        raise of_one_process("limits", "Limits(rpm=100)")
 
     @asynccontextmanager
     async def _passing(self, ask: Ask) -> AsyncIterator[Settle]:

@@ -25,6 +25,7 @@ from attrs import field, frozen
 
 from rubric.errors import ModelError
 from rubric.exchanges import Failure
+from rubric.secrets import redact, values_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -57,7 +58,7 @@ class Endpoint:
         is_openai: Whether it is OpenAI's own.
     """
 
-    url: str
+    url: str = field(repr=redact)
     model: str
     headers: dict[str, str] = field(repr=False)
     secrets: tuple[str, ...] = field(repr=False)
@@ -80,7 +81,7 @@ def endpoint_of(judge: Judge, environ: Mapping[str, str] = os.environ) -> Endpoi
     if is_openai and not key:
         raise ModelError(Failure("auth", "OpenAI wants a key: set OPENAI_API_KEY, or give params={'api_key': ...}"))
     extra = {str(name): str(value) for name, value in (judge.params.get("extra_headers") or {}).items()}
-    secrets = (*([key] if key else []), *extra.values())
+    secrets = (*([key] if key else []), *extra.values(), *values_of(judge.params))
     model = judge.name.removeprefix(_PREFIX)
     return Endpoint(_url(base), model, headers | extra, secrets, is_openai)
 

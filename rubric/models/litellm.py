@@ -29,6 +29,7 @@ from rubric.models.completions import reply_from
 from rubric.models.contents import chat
 from rubric.models.credentials import borrowed
 from rubric.models.structured import first_form, lowered, response_format
+from rubric.secrets import values_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -47,7 +48,6 @@ _SWITCHES = {
 
 _FIRST_SHORT = (1, 106)  # the release from which on the short way was tried with all that can go wrong
 
-_SECRETS = ("api_key", "azure_ad_token", "aws_secret_access_key", "aws_session_token", "vertex_credentials")
 _HOSTS_OF_CLAUDE = frozenset({"bedrock", "bedrock_converse", "vertex_ai", "azure_ai"})
 _ALTERNATIVES = 20  # of the likeliest tokens in each place: the most that OpenAI gives
 _LITELLMS = frozenset(  # these stand among OpenAI's parameters in its table, and no model says that it takes them
@@ -253,7 +253,7 @@ async def complete(judge: Judge, request: Callable[[], Mapping[str, Any]]) -> tu
     if _may_shorten():
         shorten_the_way(provider)
     check_way(library(), provider)
-    secrets = (*extra.values(), *(str(params[name]) for name in _SECRETS if name in params))
+    secrets = (*extra.values(), *values_of(params))
     with calling(logprobs=judge.logprobs, secrets=secrets, is_watched=is_watched(library(), provider)) as call:
         try:
             wanted, unsent = _sendable(judge)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import sqlite3
 import zlib
 from collections.abc import Iterator
 from contextlib import closing
@@ -14,10 +13,10 @@ from typing import Any
 from attrs import asdict, frozen
 
 from rubric.mappings import FrozenMap
-from rubric.models.redacting import redact
+from rubric.secrets import masked, redact
 from rubric.showing import cell, table
 from rubric.store.identities import digest
-from rubric.store.outcomes import load
+from rubric.store.outcomes import load, unpacked
 from rubric.store.schema import connect_to_read, explained
 
 __all__ = ["ModelStats", "Problem", "Stats", "export", "stats", "verify"]
@@ -207,9 +206,15 @@ def export(path: str | Path) -> Iterator[dict[str, Any]]:
                 "kind": kind,
                 "sent_at": sent_at,
                 "ended_at": ended_at,
-                "request": _masked(json.loads(zlib.decompress(text))),
-                **_masked(json.loads(outcome) if outcome else {}),
+                "request": _request(json.loads(zlib.decompress(text))),
+                **_masked(unpacked(outcome, key) if outcome else {}),
             }
+
+
+def _request(data: dict[str, Any]) -> dict[str, Any]:
+    """Return a kept request; an older version of the library may have kept parameters that are secret."""
+    safe: dict[str, Any] = _masked(data)
+    return safe | ({"params": masked(safe["params"])} if isinstance(safe.get("params"), dict) else {})
 
 
 def _masked(value: Any) -> Any:
@@ -232,7 +237,7 @@ def verify(path: str | Path) -> list[Problem]:
         try:
             found = [Problem(0, line) for (line,) in connection.execute("PRAGMA integrity_check") if line != "ok"]
             found += [p for row in connection.execute(_ROWS) if (p := _problem(row)) is not None]
-        except sqlite3.DatabaseError as error:
+        except Exception as error:  # noqa: BLE001 - the bytes of a damaged file can be anything
             found = [Problem(0, f"the file is damaged: {error}")]
     return found
 
@@ -242,11 +247,11 @@ def _problem(row: tuple[Any, ...]) -> Problem | None:
     try:
         if digest(zlib.decompress(text).decode()) != key:
             return Problem(id_, "the request is not the one of its key")
-    except (zlib.error, UnicodeDecodeError, TypeError) as error:
+    except (zlib.error, ValueError, TypeError) as error:
         return Problem(id_, f"the request cannot be read: {error}")
     if state in ("done", "unreadable", "failed", "replaced"):
         try:
-            load(outcome or "")
+            load(outcome or "", key)
         except ValueError as error:
             return Problem(id_, f"what came of it cannot be read: {error}")
     return None

@@ -135,7 +135,7 @@ class Clerk:
         try:
             result = order.read(self._ledger)
         except Exception as error:  # noqa: BLE001 - it is for whoever waits
-            _fail(order, self._told(error))
+            _fail(order, as_store_error(self._path, error))
             return True
         if result is None and order.write is not None:
             return False
@@ -158,7 +158,7 @@ class Clerk:
             try:
                 ((_, result),) = self._written([order])
             except Exception as error:  # noqa: BLE001 - it is for whoever waits
-                _fail(order, self._told(error))
+                _fail(order, as_store_error(self._path, error))
                 self._keep_owing(order, error)
             else:
                 _settle(order, result)
@@ -172,15 +172,6 @@ class Clerk:
                 self._owed.append(order)
         elif order in self._owed:
             self._owed.remove(order)
-
-    def _told(self, error: Exception) -> StoreError:
-        if isinstance(error, StoreError):
-            return error
-        if isinstance(error, sqlite3.Error):
-            return as_store_error(self._path, error)
-        return StoreError(
-            f"{self._path}: what is kept cannot be used: {error}; `python -m rubric store verify` tells more"
-        )
 
     def _beat(self) -> None:
         now = time.monotonic()

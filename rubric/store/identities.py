@@ -12,7 +12,6 @@ from __future__ import annotations
 import functools
 import hashlib
 import os
-import re
 from collections.abc import Callable, Mapping
 from threading import RLock
 from types import CodeType
@@ -22,12 +21,10 @@ from weakref import WeakKeyDictionary
 
 from rubric.judges import Judge
 from rubric.models.credentials import borrowed
+from rubric.secrets import names_a_login
 
-__all__ = ["ADDRESSES", "digest", "endpoint_of", "identity_of", "is_secret"]
+__all__ = ["ADDRESSES", "digest", "endpoint_of", "identity_of"]
 
-_SECRET = re.compile(
-    r"(?:^|[-_])(?:keys?|token|secret|passw(?:or)?d|credentials?|auth|authorization|cookie)$", re.IGNORECASE
-)
 ADDRESSES = ("api_base", "base_url", "base", "api_url", "endpoint")
 """Settings that are addresses, the first of them first: they may hold passwords, and are kept as digests."""
 
@@ -41,11 +38,6 @@ _looking = RLock()
 def digest(text: str) -> str:
     """Return the SHA-256 of *text*, in 64 hexadecimal digits."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-
-
-def is_secret(name: str) -> bool:
-    """Say whether a setting called *name* holds a secret: `api_key` and `aws_session_token`, not `stop_token_ids`."""
-    return bool(_SECRET.search(name))
 
 
 def endpoint_of(judge: Judge, environ: Mapping[str, str] = os.environ) -> str:
@@ -115,13 +107,13 @@ def _arguments(partial: functools.partial[Any]) -> object:
 
 def _closed_over(function: Any) -> object:
     code, closure = function.__code__, function.__closure__ or ()
-    cells = [_content(cell) for name, cell in zip(code.co_freevars, closure, strict=True) if not is_secret(name)]
+    cells = [_content(cell) for name, cell in zip(code.co_freevars, closure, strict=True) if not names_a_login(name)]
     return (_code(code), _plain(function.__defaults__), _plain(function.__kwdefaults__), cells)
 
 
 def _from_module(function: Any) -> list[tuple[str, str]]:
     """Return the texts that *function* finds in its module now: the name of a model, a template."""
-    found = {name: function.__globals__.get(name) for name in _names(function.__code__) if not is_secret(name)}
+    found = {name: function.__globals__.get(name) for name in _names(function.__code__) if not names_a_login(name)}
     return sorted((name, value) for name, value in found.items() if isinstance(value, str) and not _is_dunder(name))
 
 
@@ -149,7 +141,7 @@ def _code(code: CodeType) -> object:
 
 def _texts(owner: Any) -> list[tuple[str, str]]:
     names = sorted({*getattr(owner, "__dict__", ()), *getattr(owner, "__slots__", ())})
-    found = [(name, getattr(owner, name, None)) for name in names if not is_secret(name)]
+    found = [(name, getattr(owner, name, None)) for name in names if not names_a_login(name)]
     return [(name, value) for name, value in found if isinstance(value, str)]
 
 
@@ -157,7 +149,7 @@ def _plain(value: Any) -> object:
     if isinstance(value, _PLAIN):
         return value
     if isinstance(value, Mapping):
-        return sorted((str(key), repr(_plain(item))) for key, item in value.items() if not is_secret(str(key)))
+        return sorted((str(key), repr(_plain(item))) for key, item in value.items() if not names_a_login(str(key)))
     if isinstance(value, list | tuple):
         return [_plain(item) for item in value]
     if isinstance(value, set | frozenset):

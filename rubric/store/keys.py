@@ -10,6 +10,7 @@ themselves, so the same ask has the same key in every process and on every day.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -17,8 +18,9 @@ import attrs
 
 from rubric.exchanges import Ask
 from rubric.judges import Judge
+from rubric.secrets import is_secret, redact
 from rubric.showing import default_of
-from rubric.store.identities import ADDRESSES, digest, endpoint_of, identity_of, is_secret
+from rubric.store.identities import ADDRESSES, digest, endpoint_of, identity_of
 
 __all__ = ["key_of", "request_of"]
 
@@ -119,10 +121,19 @@ def _digested(value: Any) -> str:
     return digest(json.dumps(_plain(value), sort_keys=True))[:16]
 
 
+_SAME_REPLY = re.compile(r"(?:cache|public)_keys?$|cost_per_\w*token$")
+"""Names of parameters that change what a reply costs, or how it is found, and not what it says."""
+
+
 def _without_secrets(value: Any) -> Any:
     if isinstance(value, Mapping):
-        return {str(name): _without_secrets(item) for name, item in value.items() if not is_secret(str(name))}
-    return [_without_secrets(item) for item in value] if isinstance(value, list | tuple) else value
+        kept = {str(name): item for name, item in value.items() if not is_secret(str(name))}
+        return {name: _without_secrets(item) for name, item in kept.items() if not _SAME_REPLY.search(name)}
+    if isinstance(value, list | tuple):
+        return [_without_secrets(item) for item in value]
+    # Two texts that differ in what is masked are still two; that of another process's environment is no part of a key.
+    safe = redact(value, environ={}) if isinstance(value, str) else value
+    return value if safe == value else f"{safe} #{digest(value)[:16]}"
 
 
 def _plain(value: Any) -> Any:

@@ -151,14 +151,14 @@ class Ledger:
         """Return what is kept for *wanted*; None where that would take writing."""
         done = self._call(wanted.key, "AND state = 'done'")
         if done is not None and self._counts(done):
-            return self._served(done)
+            return self._served(done, wanted.key)
         return None
 
     def recall(self, wanted: Wanted) -> Kept | None:
         """Return what came of *wanted* when it was recorded, failures too; None if it was not."""
         done = self._call(wanted.key, "AND state = 'done'")
         last = done or self._call(wanted.key, "AND state IN ('unreadable', 'failed') ORDER BY calls.id DESC LIMIT 1")
-        return None if last is None else self._served(last)
+        return None if last is None else self._served(last, wanted.key)
 
     def claim(self, wanted: Wanted) -> Answer:
         """Return what is kept for *wanted*, or who is to send it."""
@@ -194,6 +194,8 @@ class Ledger:
             kind: Why it says nothing; None for an answer.
         """
         self._count(call)  # what a batch has brought never told when it left
+        asked = "SELECT key FROM calls JOIN requests ON requests.id = calls.request WHERE calls.id = ?"
+        (key,) = self.connection.execute(asked, (call,)).fetchone() or ("",)
         state = _state(outcome, kind)
         if state == "done":
             self.connection.execute(
@@ -205,7 +207,7 @@ class Ledger:
         kept = "resent" if state == "in_doubt" else ""
         self.connection.execute(
             "UPDATE calls SET state = iif(state = ?, state, ?), kind = ?, ended_at = ?, outcome = ? WHERE id = ?",
-            (kept, state, kind, time.time(), dump(outcome), call),
+            (kept, state, kind, time.time(), dump(outcome, key), call),
         )
 
     def _count(self, call: int) -> None:
@@ -230,8 +232,8 @@ class Ledger:
         """Say whether *call* is good enough for this session: a refreshing one takes none but its own."""
         return self.mode != "refresh" or call.owner.id == self.session
 
-    def _served(self, call: Call) -> Kept:
-        outcome = load(call.outcome or "")
+    def _served(self, call: Call, key: str) -> Kept:
+        outcome = load(call.outcome or "", key)
         known = evolve(outcome.usage, cost=outcome.usage.cost or 0.0)
         self.tally = evolve(self.tally, hits=self.tally.hits + 1, saved=self.tally.saved + known)
         return Kept(outcome)
@@ -243,7 +245,7 @@ class Ledger:
         last = self._call(wanted.key, "AND state IN ('unreadable', 'failed') ORDER BY calls.id DESC LIMIT 1")
         if last is None or last.kind not in REASKED or not self._counts(last):
             return None
-        return self._served(last)
+        return self._served(last, wanted.key)
 
     def _succeed(self, call: Call, wanted: Wanted) -> Answer:
         """Return what is to be done about *call*, whose sender is gone."""

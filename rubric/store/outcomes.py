@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from functools import cache
+from typing import Any
 
 from attrs import evolve
 from cattrs import Converter
@@ -12,7 +14,7 @@ from rubric.exchanges import UNSENT, Ask, Failure, FailureKind, Reply, Usage
 from rubric.findings import Unjudged
 from rubric.grading.reading import read
 
-__all__ = ["dump", "free", "kind_of", "load", "never_left"]
+__all__ = ["dump", "free", "kind_of", "load", "never_left", "unpacked"]
 
 REASKED: frozenset[FailureKind] = frozenset({"unreadable", "truncated", "bad_response"})
 """What grading asks again, as another ask, as long as the judge has repairs left."""
@@ -23,26 +25,57 @@ def _converter() -> Converter:
     return Converter(detailed_validation=False)
 
 
-def dump(outcome: Reply | Failure) -> str:
-    """Return *outcome* as JSON."""
+def dump(outcome: Reply | Failure, key: str = "") -> str:
+    """Return *outcome*, of the request of *key*, as JSON with a checksum over both."""
     what = "reply" if isinstance(outcome, Reply) else "failure"
-    return json.dumps({what: _converter().unstructure(outcome)}, separators=(",", ":"), default=str)
+    body = json.dumps({what: _converter().unstructure(outcome)}, separators=(",", ":"), default=str)
+    return f"{body[:-1]}{_MARK}{_checksum(body, key)}{_END}"
 
 
-def load(text: str) -> Reply | Failure:
+def load(text: str, key: str = "") -> Reply | Failure:
     """
-    Return the outcome in *text*.
+    Return the outcome in *text*, of the request of *key*.
 
     Raises:
-        ValueError: There is none in it.
+        ValueError: There is none in it, or it is not what was written.
     """
+    data = unpacked(text, key)
     try:
-        data = json.loads(text)
         if "reply" in data:
             return _converter().structure(data["reply"], Reply)
         return _converter().structure(data["failure"], Failure)
     except Exception as error:  # cattrs raises groups, and whatever the values raise
         raise ValueError(f"no reply and no failure: {type(error).__name__}") from error
+
+
+def unpacked(text: str, key: str) -> dict[str, Any]:
+    """
+    Return the plain data in *text*, of the request of *key*; its checksum is looked at, and left out.
+
+    Outcomes that an older version has written have none. SQLite itself does not see that a byte of a value has changed.
+
+    Raises:
+        ValueError: It is no outcome, or not what was written.
+    """
+    body, mark, rest = text.rpartition(_MARK)
+    if mark:
+        text = body + "}"
+        if rest != _checksum(text, key) + _END:
+            raise ValueError("it is not what was written")
+    try:
+        data: dict[str, Any] = json.loads(text)
+        (_,) = data.keys() & {"reply", "failure"}
+        (_,) = data
+    except Exception as error:  # any text at all may have come of damage
+        raise ValueError(f"no reply and no failure: {type(error).__name__}") from error
+    return data
+
+
+_MARK, _END = ',"sum":"', '"}'
+
+
+def _checksum(body: str, key: str) -> str:
+    return hashlib.sha256(f"{key}\n{body}".encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 def free(outcome: Reply | Failure) -> Reply | Failure:

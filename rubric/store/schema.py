@@ -22,7 +22,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from rubric.errors import StoreError
+from rubric.errors import RubricError, StoreError
+from rubric.showing import shorten
 
 __all__ = ["as_store_error", "connect", "connect_to_read", "explained", "written"]
 
@@ -202,20 +203,28 @@ _CURES = (
     ("readonly", "it cannot be written to; mode='replay' needs no more than reading"),
     ("unable to open", "it cannot be opened"),
     ("malformed", "the file is damaged; `python -m rubric store verify` tells more"),
+    ("could not decode", "the file is damaged; `python -m rubric store verify` tells more"),
 )
 
 
 @contextmanager
 def explained(path: Path) -> Iterator[None]:
-    """Turn what SQLite raises into a `StoreError` that says what to do."""
+    """Turn what SQLite raises, and what comes of damage unseen by it, into a `StoreError` that says what to do."""
     try:
         yield
-    except sqlite3.Error as error:
+    except (RubricError, OSError):
+        raise
+    except Exception as error:  # the bytes of a damaged file can be anything, so what reading them raises can be too
         raise as_store_error(path, error) from error
 
 
-def as_store_error(path: Path, error: sqlite3.Error) -> StoreError:
+def as_store_error(path: Path, error: Exception) -> StoreError:
     """Return *error* with the file's name, and in words that say what to do."""
+    if isinstance(error, StoreError):
+        return error
+    if not isinstance(error, sqlite3.Error):
+        cure = "`python -m rubric store verify` tells more"
+        return StoreError(f"{path}: what is kept cannot be used: {shorten(str(error)) or type(error).__name__}; {cure}")
     said = str(error)
     cure = next((cure for sign, cure in _CURES if sign in said.lower()), "SQLite cannot go on")
     return StoreError(f"{path}: {cure} ({said})")

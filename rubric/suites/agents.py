@@ -28,7 +28,7 @@ from rubric.errors import ModelError
 from rubric.exchanges import Failure
 from rubric.judges import Judge
 from rubric.mappings import FrozenMap
-from rubric.models.redacting import hide
+from rubric.secrets import masked
 from rubric.showing import Shown
 from rubric.suites.cases import Case
 from rubric.suites.chats import as_params, asked_of, opening, ready_to_ask
@@ -92,7 +92,7 @@ class AgentTarget(Shown):
             raise ImportError(_CURE, name="mcp")
 
     def __repr__(self) -> str:
-        return Shown.__repr__(evolve(self, params=hide(self.params)))
+        return Shown.__repr__(evolve(self, params=masked(self.params)))
 
     @property
     def asked(self) -> Judge:

@@ -14,7 +14,8 @@ from rubric.judges import Judge
 from rubric.mappings import FrozenMap
 from rubric.models.chatting import Turn, missing_key, take_turn
 from rubric.models.litellm import LiteLLMModel
-from rubric.models.redacting import describe, hide
+from rubric.models.redacting import describe
+from rubric.secrets import Settings, masked
 from rubric.showing import Shown
 from rubric.suites.cases import Case
 from rubric.suites.targets import DeferError, Response
@@ -25,8 +26,8 @@ __all__ = ["ModelTarget", "opening", "ready_to_ask", "say"]
 _SENT = frozenset({"system", "developer", "user", "assistant"})
 
 
-def as_params(value: Mapping[str, Any]) -> FrozenMap:
-    return as_map("params", value)
+def as_params(value: Mapping[str, Any]) -> Settings:
+    return Settings(as_map("params", value))
 
 
 @frozen(repr=False)
@@ -63,7 +64,7 @@ class ModelTarget(Shown):
         _ = self.asked  # refuses what cannot be asked
 
     def __repr__(self) -> str:
-        return Shown.__repr__(evolve(self, params=hide(self.params)))
+        return Shown.__repr__(evolve(self, params=masked(self.params)))
 
     @property
     def asked(self) -> Judge:

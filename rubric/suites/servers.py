@@ -11,7 +11,7 @@ from attrs import evolve, field, frozen
 
 from rubric.errors import DefinitionError
 from rubric.mappings import FrozenMap
-from rubric.models.redacting import redact
+from rubric.secrets import HIDDEN, MASK, is_secret, redact
 from rubric.showing import Shown
 from rubric.validating import as_map, as_tuple, optional, refuse, string, text
 
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from attrs import Attribute
 
 __all__ = ["HTTPServer", "Server", "StdioServer", "as_servers"]
-
-_HIDDEN = "***"
 
 
 def _as_args(value: Iterable[str]) -> tuple[str, ...]:
@@ -88,7 +86,12 @@ class StdioServer(Shown):
         return tuple(self.env.values())
 
     def __repr__(self) -> str:
-        shown = Shown.__repr__(evolve(self, env=dict.fromkeys(self.env, _HIDDEN)))
+        flags = ("", *self.args)
+        args = [
+            MASK if flag.startswith("-") and is_secret(flag) else arg
+            for flag, arg in zip(flags, self.args, strict=False)
+        ]
+        shown = Shown.__repr__(evolve(self, args=args, env=dict.fromkeys(self.env, HIDDEN)))
         return redact(shown, self.secrets)
 
 
@@ -114,9 +117,9 @@ class HTTPServer(Shown):
         return (*self.headers.values(), *filter(None, (address.password, address.query)))
 
     def __repr__(self) -> str:
-        shown = Shown.__repr__(evolve(self, headers=dict.fromkeys(self.headers, _HIDDEN)))
+        shown = Shown.__repr__(evolve(self, headers=dict.fromkeys(self.headers, HIDDEN)))
         query = urlsplit(self.url).query
-        return redact(shown.replace(f"?{query}", f"?{_HIDDEN}") if query else shown, self.secrets)
+        return redact(shown.replace(f"?{query}", f"?{HIDDEN}") if query else shown, self.secrets)
 
 
 Server = StdioServer | HTTPServer

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from itertools import count
+from typing import Any, cast
 
 from attrs import evolve, field, fields, frozen
 
@@ -47,17 +48,105 @@ class Stating:
 
 
 def state_rubric(rubric: Rubric, judges: Mapping[str, Any], losses: Losses) -> list[Any]:
-    """Return the graders that *rubric*, of a case, comes down to; *judges* are provider ids by criterion."""
+    """
+    Return the graders that *rubric*, of a case, comes down to; *judges* are provider ids by criterion.
+
+    The list is empty, with the reasons noted, where AgentV can hold nothing of it.
+    """
+    held = _held(rubric, losses)
+    if held is None:
+        return []
+    if rubric.negate:
+        losses.add("rubric.negate", "AgentV turns single graders over, not tests; unturned, it would say the opposite")
+        return []
     stating = Stating(THRESHOLD if rubric.threshold is None else rubric.threshold, losses)
     if rubric.threshold is None:
         losses.add("rubric.threshold", f"AgentV asks for a score; {THRESHOLD} is written for the judge's own flag")
-    if _is_judged(rubric) and not rubric.negate:
-        return _alone(rubric, stating)
+    if _is_judged(held) and not any(judges.values()):
+        return _alone(held, stating)
     _note_fields(evolve(rubric, binding=False), losses, "rubric")
-    for name in ("name", "prompt", "negate", "binding", "text", "tree"):
-        if getattr(rubric, name) != getattr(Rubric(), name):
+    held = _gathered(held, judges, stating.threshold, losses, "rubric")
+    for name in ("name", "prompt", "binding"):
+        if getattr(held, name) != getattr(Rubric(), name):
             losses.add(f"rubric.{name}", "a test with several graders has none of its own")
-    return _graders(rubric.criteria, judges, stating)
+    return _graders(held.criteria, judges, stating)
+
+
+# -- what can be held --------------------------------------------------------------------------------------
+
+
+def _held(rubric: Rubric, losses: Losses) -> Rubric | None:
+    """Return *rubric* without the criteria that AgentV cannot hold; None if nothing is left that counts."""
+    kept = []
+    for criterion in rubric.judged:
+        inner = _held(criterion.answer, losses) if isinstance(criterion.answer, Rubric) else None
+        if why := _why(criterion, inner):
+            losses.add(criterion.id, f"{why}; it is left out")
+        else:
+            kept.append(criterion if inner is None else evolve(criterion, answer=inner))
+    if not any(criterion.weight for criterion in kept):
+        return None
+    return evolve(rubric, criteria=kept) if rubric.criteria else rubric
+
+
+def _why(criterion: Criterion, inner: Rubric | None) -> str:
+    """Return why AgentV cannot hold *criterion*, of whose nested rubric it can hold *inner*; empty if it can."""
+    answer = criterion.answer
+    if criterion.polarity in ("guard", "penalty"):
+        return "AgentV has no guards and no penalties, whose text should not hold"
+    match answer:
+        case Rubric():
+            return "" if inner is not None else "nothing is left of it to grade by"
+        case Unsupported():
+            return f"what the grader {answer.type!r} says is not kept"
+        case Check():
+            return "" if state_check(answer) else f"AgentV has no check like {type(answer).__name__}"
+        case Levels():
+            fits = answer.ranges and (answer.low, answer.high) == (0, HIGHEST)
+            return "" if fits else f"AgentV's bands run from 0 to {HIGHEST}, with a text each"
+        case YesNo() | Unit():
+            return ""
+        case _:
+            return f"AgentV's judges give no answer like {type(answer).__name__}"
+
+
+def _gathered(rubric: Rubric, judges: Mapping[str, Any], threshold: float, losses: Losses, where: str) -> Rubric:
+    """
+    Return *rubric* with nested rubrics in the place of the criteria that a judge answers by themselves.
+
+    Beside checks and sets AgentV has items in a grader, and no items. Those without a judge of their own are one
+    grader, which weighs as much as they do together, so that the score stays what it is.
+    """
+    bare = [c for c in rubric.judged if not isinstance(c.answer, Check | Rubric)]
+    together = [c for c in bare if not isinstance(c.answer, Unit) and not judges.get(c.id)]
+    if not bare:
+        return rubric
+    criteria: list[Criterion] = []
+    for criterion in rubric.judged:
+        if criterion not in bare:
+            criteria.append(criterion)
+        elif criterion not in together or len(together) == 1:
+            criteria.append(_grading([criterion], criterion.id, rubric.prompt, threshold))
+        elif criterion is together[0]:
+            taken = {other.id for other in rubric.judged if other not in together}
+            id_ = next(name for n in count(1) if (name := KIND if n == 1 else f"{KIND}-{n}") not in taken)
+            criteria.append(_grading(together, id_, rubric.prompt, threshold))
+    losses.add(f"{where}.criteria", "those that a judge answers are written, whole, as graders and items of graders")
+    return evolve(rubric, text="", criteria=criteria, prompt=None)
+
+
+def _grading(criteria: Sequence[Criterion], id: str, prompt: str | None, threshold: float) -> Criterion:
+    """Return *criteria*, items or one judgement, as a nested rubric that weighs as much as they do together."""
+    weight = sum(criterion.weight for criterion in criteria)
+    if not weight or len(criteria) == 1:  # what is in a grader must count in it
+        criteria = [evolve(criterion, weight=1) for criterion in criteria]
+    (first, *_) = criteria
+    gate = None
+    if isinstance(first.answer, Unit):  # a judgement has no gate of its own, its grader has
+        gate = (first.min_score or threshold or None) if first.required or first.min_score else None
+        criteria = [evolve(first, required=False, min_score=None)]
+    inner = Rubric(id, criteria=criteria, threshold=threshold, prompt=prompt, binding=binds(criteria))
+    return Criterion(id, id=id, answer=inner, weight=weight, min_score=gate)
 
 
 def _is_judged(rubric: Rubric) -> bool:
@@ -69,9 +158,6 @@ def _is_judged(rubric: Rubric) -> bool:
 def _alone(rubric: Rubric, stating: Stating) -> list[Any]:
     texts = [_as_text(c, n) for n, c in enumerate(rubric.criteria, 1)]
     _note_fields(rubric, stating.losses, "rubric")
-    if not rubric.judged:
-        stating.losses.add("rubric", "there is nothing in it to grade by")
-        return []
     if rubric.binding:
         stating.losses.add("rubric.binding", "it says nothing for the rubric of a case")
     if rubric.name == KIND and rubric.prompt is None and all(text is not None for text in texts):
@@ -91,10 +177,8 @@ def _as_text(criterion: Criterion, number: int) -> str | None:
 def _graders(criteria: Sequence[Criterion], judges: Mapping[str, Any], stating: Stating) -> list[Any]:
     stated = []
     for criterion, name in zip(criteria, _names(criteria), strict=True):
-        row = _grader(criterion, name, stating)
-        if row is not None:
-            provider = judges.get(criterion.id)
-            stated.append({**row, "provider": provider} if provider else row)
+        row, provider = _grader(criterion, name, stating), judges.get(criterion.id)
+        stated.append({**row, "provider": provider} if provider else row)
     return stated
 
 
@@ -110,38 +194,25 @@ def _names(criteria: Sequence[Criterion]) -> list[str]:
 def _own_name(criterion: Criterion) -> str:
     answer = criterion.answer
     if isinstance(answer, Check):
-        stated = state_check(answer)
-        return str(stated["type"]) if stated else criterion.id
+        return str((state_check(answer) or {})["type"])
     return (answer.name if isinstance(answer, Rubric) else "") or criterion.id
 
 
-def _grader(criterion: Criterion, name: str, stating: Stating) -> dict[str, Any] | None:
-    """Return one criterion of a case's rubric as a grader; None, with the loss noted, where AgentV has none like it."""
+def _grader(criterion: Criterion, name: str, stating: Stating) -> dict[str, Any]:
+    """Return one criterion of a case's rubric, a check or a nested rubric, as a grader."""
     losses, answer = stating.losses, criterion.answer
     if name != _called(name):
         losses.add(f"{name}.id", f"it is read as {_called(name)!r}")
     row = _stated(criterion, name, stating)
-    if row is None:
-        losses.add(criterion.id, _why(answer))
-        return None
     text = criterion.id if isinstance(answer, Rubric) else str(answer)
     if criterion.text != text:
         losses.add(f"{criterion.id}.text", "AgentV's graders have names, and no texts")
-    if criterion.polarity == "penalty":
-        losses.add(criterion.id, "AgentV's graders subtract nothing; it is left out")
-        return None
     if criterion.polarity != "satisfy":
         losses.add(f"{criterion.id}.polarity", "AgentV's graders have none; items do")
     _note_criterion(criterion, losses)
     if criterion.weight != 1:
         row["weight"] = criterion.weight
     return row | _gate(criterion, row, stating)
-
-
-def _why(answer: Answer) -> str:
-    if isinstance(answer, Unsupported):
-        return f"what the grader {answer.type!r} says is not kept; it is left out"
-    return f"AgentV has no grader like {type(answer).__name__}; it is left out"
 
 
 def _gate(criterion: Criterion, row: Mapping[str, Any], stating: Stating) -> dict[str, Any]:
@@ -156,25 +227,20 @@ def _gate(criterion: Criterion, row: Mapping[str, Any], stating: Stating) -> dic
     return {"required": True} if plain else {"required": True, "min_score": criterion.min_score}
 
 
-def _stated(criterion: Criterion, name: str, stating: Stating) -> dict[str, Any] | None:
+def _stated(criterion: Criterion, name: str, stating: Stating) -> dict[str, Any]:
     answer = criterion.answer
-    if isinstance(answer, Check):
-        return _named(state_check(answer), name)
-    if not isinstance(answer, Rubric) or not answer.judged:
-        return None
+    if not isinstance(answer, Rubric):
+        return _check(answer, name)
     if _is_turned(answer):
-        inner = answer.criteria[0].answer
-        row = _named(state_check(inner), name) if isinstance(inner, Check) else None
-        return None if row is None else {**row, "negate": True}
-    if _is_judged(answer):
-        _note_fields(answer, stating.losses, criterion.id)
-        row = _judged(answer, name, criterion.id, stating)
-    elif answer.criteria and all(isinstance(c.answer, Rubric | Check) for c in answer.criteria):
-        _note_fields(answer, stating.losses, criterion.id)
-        row = _set(answer, name, stating)
-    else:
-        return None
+        return {**_check(answer.criteria[0].answer, name), "negate": True}
+    _note_fields(answer, stating.losses, criterion.id)
+    row = _judged(answer, name, criterion.id, stating) if _is_judged(answer) else _set(answer, name, stating)
     return {**row, "negate": True} if answer.negate else row
+
+
+def _check(answer: Answer, name: str) -> dict[str, Any]:
+    row = state_check(cast("Check", answer)) or {}
+    return row if row["type"] == name else {"metric": quoted(name), **row}
 
 
 def _is_turned(rubric: Rubric) -> bool:
@@ -185,13 +251,10 @@ def _is_turned(rubric: Rubric) -> bool:
     return rubric == Rubric(threshold=None, criteria=[Criterion(str(answers[0]), answer=answers[0])], negate=True)
 
 
-def _named(row: dict[str, Any] | None, name: str) -> dict[str, Any] | None:
-    return row if row is None or row["type"] == name else {"metric": quoted(name), **row}
-
-
 def _set(rubric: Rubric, name: str, stating: Stating) -> dict[str, Any]:
     row: dict[str, Any] = {} if name == "assert-set" else {"metric": quoted(name)}
     row["type"] = "assert-set"
+    rubric = _gathered(rubric, {}, 1.0 if rubric.threshold is None else rubric.threshold, stating.losses, name)
     if rubric.name != _called(name):
         stating.losses.add(f"{name}.name", f"the rubric {rubric.name!r} is called {_called(name)!r}")
     if rubric.threshold is not None:
@@ -217,10 +280,12 @@ def _judged(rubric: Rubric, name: str, within: str | None, stating: Stating) -> 
         stating.losses.add(f"{name}.prompt", "it shows what AgentV's prompts do not")
     if single:
         return row | _judgement(rubric, first, stating)
-    items = [_item(criterion, stating) for criterion in rubric.criteria]
-    row["value"] = [item for item in items if item is not None]
-    if within is not None and rubric.threshold not in (stating.threshold, None, 0):
-        row["min_score"] = rubric.threshold
+    row["value"] = [_item(criterion, stating) for criterion in rubric.criteria]
+    if within is not None and rubric.threshold != stating.threshold:
+        if rubric.threshold:
+            row["min_score"] = rubric.threshold
+        else:
+            stating.losses.add(f"{name}.threshold", f"items pass from a score above 0, here {stating.threshold:g}")
     if within is not None and rubric.binding != binds(rubric.criteria):
         stating.losses.add(f"{name}.binding", "a gate in a grader always fails the case")
     return row
@@ -242,8 +307,7 @@ def _judgement(rubric: Rubric, criterion: Criterion, stating: Stating) -> dict[s
 # -- items -----------------------------------------------------------------------------------------------
 
 
-def _item(criterion: Criterion, stating: Stating) -> dict[str, Any] | None:
-    answer, losses = criterion.answer, stating.losses
+def _item(criterion: Criterion, stating: Stating) -> dict[str, Any]:
     row: dict[str, Any] = {
         "id": quoted(criterion.id),
         "outcome": quoted(criterion.text),
@@ -255,17 +319,12 @@ def _item(criterion: Criterion, stating: Stating) -> dict[str, Any] | None:
         row["min_score"] = criterion.min_score
     if criterion.polarity in _OPERATORS:
         row["operator"] = criterion.polarity
-    elif criterion.polarity != "satisfy":
-        losses.add(criterion.id, "AgentV has no guards and no penalties, whose text should not hold; it is left out")
-        return None
-    if isinstance(answer, Levels):
-        if not answer.ranges or (answer.low, answer.high) != (0, HIGHEST):
-            losses.add(criterion.id, f"AgentV's bands run from 0 to {HIGHEST}, with a text each; it is left out")
-            return None
-        if answer.has_between:
-            losses.add(f"{criterion.id}.levels", "AgentV reads anchors as bands: a text holds up to the next one")
-        row["score_ranges"] = {band.low: quoted(band.text) for band in answer.ranges}
-    _note_criterion(criterion, losses)
+    if isinstance(criterion.answer, Levels):
+        if criterion.answer.has_between:
+            why = "AgentV reads anchors as bands: a text holds up to the next one"
+            stating.losses.add(f"{criterion.id}.levels", why)
+        row["score_ranges"] = {band.low: quoted(band.text) for band in criterion.answer.ranges}
+    _note_criterion(criterion, stating.losses)
     return row
 
 

@@ -52,7 +52,7 @@ def write(suite: Suite) -> tuple[dict[str, Any], list[str]]:
             writer.lost.append(f"suite: metadata {key!r}: an AgentV file has no place for it")
     if provider := writer.provider(suite.judge, "suite", "judge"):
         data["default_test"] = {"options": {"provider": provider}}
-    data["tests"] = [writer.test(case) for case in suite]
+    data["tests"] = [test for case in suite if (test := writer.test(case)) is not None]
     return data, writer.lost
 
 
@@ -62,13 +62,17 @@ class Writer:
 
     lost: list[str] = field(factory=list)
 
-    def test(self, case: Case) -> dict[str, Any]:
-        """Return *case* as a test."""
+    def test(self, case: Case) -> dict[str, Any] | None:
+        """Return *case* as a test; None, with the loss noted, where nothing is left to grade it by."""
         losses = Losses(case.id, self.lost)
         for name, what in _LOST.items():
             if getattr(case, name) != fields(type(case)).__getattribute__(name).default and getattr(case, name):
                 losses.add(name, f"AgentV's tests do not have {what}")
         judges = {id_: self.provider(judge, f"case {case.id!r}", f"judges.{id_}") for id_, judge in case.judges.items()}
+        graders = state_rubric(case.rubric, judges, losses)
+        if not graders:
+            losses.add("rubric", "nothing is left of it to grade by, so the test is left out")
+            return None
         threshold = THRESHOLD if case.rubric.threshold is None else case.rubric.threshold
         row = {
             "id": quoted(case.id),
@@ -78,7 +82,7 @@ class Writer:
             "vars": self._variables(case, losses),
             "threshold": None if threshold == THRESHOLD else threshold,
             "options": self._options(case),
-            "assert": state_rubric(case.rubric, judges, losses),
+            "assert": graders,
             "tags": [quoted(tag) for tag in case.tags],
             "metadata": thaw(case.metadata),
         }

@@ -63,6 +63,9 @@ class Writer:
         """Write the first of *cases*, with the rest of its matrix if it has one; return how many that were."""
         case, axes, taken = gathered(cases)
         whose = f"case {case.id!r}"
+        if case.rubric.negate:
+            self.losses.add(f"{whose}: rubric", "negate", "unturned it says the opposite, so the case is left out")
+            return taken
         rubric = self._rubric(whose, plain_rubric(self.losses, whose, case.rubric))
         if not rubric:
             self.losses.sentences.append(f"{whose}: it is left out; mcptest can judge nothing of its rubric")

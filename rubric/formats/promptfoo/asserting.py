@@ -9,7 +9,7 @@ from typing import Any
 
 from attrs import frozen
 
-from rubric.answers import Levels, Unit, YesNo
+from rubric.answers import Answer, Levels, Unit, YesNo
 from rubric.checks import (
     Check,
     Contains,
@@ -32,6 +32,7 @@ from rubric.formats.templates import is_template
 from rubric.grading.wording import level_lines
 from rubric.mappings import FrozenMap, thaw
 from rubric.rubrics import Rubric, averaged
+from rubric.showing import shorten
 
 __all__ = ["Assertions", "assertions_of", "escaped"]
 
@@ -53,6 +54,9 @@ def assertions_of(rubric: Rubric, variables: Mapping[str, Any], tell: Tell) -> A
     alone = _alone(rubric, variables, tell)
     if alone is not None:
         return Assertions([alone], None, [rubric.judged[0].id])
+    if rubric.negate:
+        tell("the rubric, since promptfoo turns over no more than one assertion,")
+        return Assertions([], rubric.threshold, [])
     _tell_fields(rubric, _OUTER, "the rubric", tell)
     made = [(criterion.id, _criterion(criterion, variables, tell)) for criterion in rubric.judged]
     kept = [(id_, assertion) for id_, assertion in made if assertion is not None]
@@ -75,7 +79,7 @@ def _name(asserts: list[dict[str, Any]], ids: list[str]) -> None:
 
 # -- rubrics that are one assertion ------------------------------------------------------------------------
 
-_OUTER = ("borderline", "strict", "aggregation", "evidence", "abstain", "guidelines", "scale", "prompt", "negate")
+_OUTER = ("borderline", "strict", "aggregation", "evidence", "abstain", "guidelines", "scale", "prompt")
 _INNER = ("borderline", "strict", "aggregation", "evidence", "abstain", "guidelines", "scale")
 
 
@@ -143,7 +147,7 @@ def _criterion(criterion: Criterion, variables: Mapping[str, Any], tell: Tell) -
         return None
     made = _answered(criterion, variables, tell)
     if made is None:
-        tell(f"the criterion {criterion.id!r}: promptfoo has nothing like {criterion.answer!r}")
+        tell(f"the criterion {criterion.id!r}: {_why(criterion.answer)}")
         return None
     _tell_criterion(criterion, tell)
     if criterion.polarity == "guard":
@@ -154,6 +158,15 @@ def _criterion(criterion: Criterion, variables: Mapping[str, Any], tell: Tell) -
     if criterion.tags:
         made["metric"] = criterion.tags[0]
     return made
+
+
+def _why(answer: Answer) -> str:
+    """Return why promptfoo cannot hold a criterion with *answer*."""
+    if not isinstance(answer, Rubric):
+        return f"promptfoo has nothing like {shorten(repr(answer))}"
+    if answer.tree is not None:
+        return f"promptfoo has nothing like {shorten(repr(answer.tree))}"
+    return "promptfoo turns over no more than one assertion" if answer.negate else "nothing is left of it to grade by"
 
 
 def _answered(criterion: Criterion, variables: Mapping[str, Any], tell: Tell) -> dict[str, Any] | None:

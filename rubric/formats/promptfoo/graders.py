@@ -9,6 +9,7 @@ from rubric.errors import DefinitionError
 from rubric.formats.promptfoo.parts import Part
 from rubric.formats.providers import litellm_name
 from rubric.judges import Judge
+from rubric.secrets import is_secret
 
 __all__ = ["judge_of"]
 
@@ -20,7 +21,7 @@ _TAKEN = {
 }
 _OTHER_KINDS = frozenset({"text", "embedding", "classification", "moderation"})
 """Kinds of providers beside each other; those that give no text grade nothing here."""
-_SECRET = re.compile(r"key|token|secret|password|credential|header|url|host|endpoint|auth|base", re.IGNORECASE)
+_PLACE = re.compile(r"header|url|host|endpoint|auth|base", re.IGNORECASE)
 
 
 def judge_of(part: Part | None) -> Judge | None:
@@ -66,7 +67,7 @@ def _with_config(part: Part) -> Judge | None:
 def _take(name: str, setting: Part, settings: dict[str, Any]) -> None:
     if name in _TAKEN:
         settings[_TAKEN[name]] = setting.value
-    elif _SECRET.search(name):
+    elif is_secret(name) or _PLACE.search(name):
         setting.warn(f"{name} is not used: no file says where a judge is, or with which key; use the environment")
     else:
         known = _TAKEN if name.islower() else ()  # maxTokens is another vendor's own word

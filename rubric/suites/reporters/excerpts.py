@@ -7,12 +7,15 @@ from typing import TYPE_CHECKING
 from rubric.prompts.escaping import visible
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from rubric.findings import Evidence, Step
     from rubric.suites.rows import Entry
 
-__all__ = ["cut", "figure", "line", "quotes", "shown", "walk"]
+__all__ = ["VACUOUS", "cut", "figure", "flat", "line", "proof", "quotes", "shown", "walk"]
+
+VACUOUS = "vacuous: nothing applied"
+"""What every reporter says of a pass that nobody judged, so that it does not look like a judged 1.00."""
 
 
 def shown(text: str) -> str:
@@ -45,6 +48,22 @@ def walk(path: Iterable[Step], limit: int = 120) -> str:
     return " → ".join(f"{line(step.question, limit)} {'yes' if step.yes else 'no'}" for step in path)
 
 
+def proof(entry: Entry, path: Iterable[Step] = (), limit: int = 600) -> str:
+    """Return on one line what *entry* was quoted for, and its walk; not that of the whole case, which is *path*."""
+    steps = walk(entry.path) if entry.path != path else ""
+    return " · ".join(line(text, limit) for text in (quotes(entry.evidence), steps) if text)
+
+
 def figure(entry: Entry) -> str:
     """Return what an entry came to in a word or a number, for a column."""
-    return entry.status if entry.contribution is None else f"{entry.contribution:.2f}"
+    came_to = entry.status if entry.contribution is None else f"{entry.contribution:.2f}"
+    nothing = entry.parts and all(part.status == "not applicable" for part in entry.parts)
+    return f"{came_to}, vacuous" if nothing else came_to
+
+
+def flat(entries: Iterable[Entry], within: str = "") -> Iterator[tuple[str, Entry]]:
+    """Yield each entry, then those of its nested rubric, with the ids that it stands under: `style/greets`."""
+    for entry in entries:
+        name = f"{within}/{line(entry.id, 80)}" if within else line(entry.id, 80)
+        yield name, entry
+        yield from flat(entry.parts, name)

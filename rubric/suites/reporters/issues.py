@@ -1,4 +1,4 @@
-"""What is wrong with a report, one issue a criterion: what SARIF and GitLab's code quality are made of."""
+"""What is to be known of a report, one issue a criterion: what SARIF and GitLab's code quality are made of."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from urllib.parse import quote
 
 from attrs import frozen
 
-from rubric.suites.reporters.excerpts import line
-from rubric.suites.rows import Entry, Row
+from rubric.suites.reporters.excerpts import VACUOUS, line
+from rubric.suites.rows import Entry, Row, Status
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,7 +29,7 @@ _DEFERRED: dict[Deferred, Level] = {"pass": "note", "fail": "error", "error": "w
 @frozen
 class Issue:
     """
-    One thing that kept a case from passing.
+    One thing that kept a case from passing; or that nothing applied to it, so that its pass was judged by nobody.
 
     Args:
         row: The case.
@@ -49,14 +49,15 @@ class Issue:
 
 
 def issues(report: Report) -> list[Issue]:
-    """Return what is wrong, in the order of the rows."""
+    """Return what is to be known, in the order of the rows."""
     seen: Counter[str] = Counter()
     return [_issue(report, row, entry, seen) for row in report for entry in _causes(row)]
 
 
 def _causes(row: Row) -> Iterator[Entry | None]:
-    """Yield the criteria that kept *row* from passing; None if no single one did."""
+    """Yield the criteria that kept *row* from passing; None if no single one did, or if nobody judged the pass."""
     if row.status == "passed":
+        yield from [None] if row.vacuous else []
         return
     wrong = [entry for entry in row.entries if row.status != "deferred" and _is_cause(row, entry)]
     yield from wrong
@@ -89,13 +90,16 @@ def _issue(report: Report, row: Row, entry: Entry | None, seen: Counter[str]) ->
 def _level(report: Report, row: Row) -> Level:
     if row.status == "deferred":
         return _DEFERRED[report.deferred]
-    return "error" if row.status == "failed" else "warning"
+    levels: dict[Status, Level] = {"passed": "note", "failed": "error"}
+    return levels.get(row.status, "warning")
 
 
 def message_of(row: Row, entry: Entry | None) -> str:
     """Return what happened: the case, the criterion, what it came to and why."""
     if entry is None:
-        return f"{line(row.id, 200)}: {row.status}. {line(row.reason) or 'No reason was given.'}"
+        why = line(row.reason) or ("" if row.vacuous else "No reason was given.")
+        status = f"{row.status}, {VACUOUS}" if row.vacuous else row.status
+        return f"{line(row.id, 200)}: {status}. {why}".rstrip()
     came_to = entry.status if entry.contribution is None else f"{entry.contribution:.2f}"
     gate = ", and fails the grade" if entry.gated else ""
     reason = line(entry.reason) or "No reason was given."

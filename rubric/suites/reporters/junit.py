@@ -2,7 +2,8 @@
 JUnit XML, as CI systems read it.
 
 There is no standard; this is the common core: failures for what failed, errors for what is ungraded, and for what was
-deferred what the report says it counts as. Score and criteria stand in each case's properties and output.
+deferred what the report says it counts as. The score stands in each case's properties; the criteria in its failure or
+error, or among the properties of a pass, which has neither.
 """
 
 from __future__ import annotations
@@ -10,10 +11,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
-from rubric.suites.reporters.excerpts import cut, figure, line, quotes, shown, walk
+from rubric.suites.reporters.excerpts import VACUOUS, cut, figure, flat, line, proof, shown, walk
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from rubric.suites.reports import Report
     from rubric.suites.rows import Entry, Row
@@ -33,7 +34,7 @@ def render(report: Report) -> str:
     head = {"name": line(report.suite) or "rubric", "tests": str(len(report)), **counts, "time": _time(report)}
     root = ET.Element("testsuites", head)
     suite = ET.SubElement(root, "testsuite", {**head, "skipped": str(outcomes.count("skipped"))})
-    _properties(suite, dict(_of_run(report)))
+    _properties(suite, _of_run(report))
     suite.extend(_case(report, row) for row in report)
     ET.indent(root)
     return f"<?xml version='1.0' encoding='utf-8'?>\n{ET.tostring(root, encoding='unicode')}\n"
@@ -64,7 +65,7 @@ def _case(report: Report, row: Row) -> ET.Element:
     name = {"name": line(row.id), "classname": line(row.rubric or report.suite) or "rubric"}
     place = {"file": shown(row.place.source), "line": str(max(row.place.line, 1))} if row.place else {}
     case = ET.Element("testcase", name | place)
-    _properties(case, dict(_of_case(row)))
+    _properties(case, _of_case(row))
     if kind := outcome(report, row):
         result = ET.SubElement(case, kind, {"message": line(row.reason) or row.status, "type": row.status})
         result.text = _text(row)
@@ -72,9 +73,9 @@ def _case(report: Report, row: Row) -> ET.Element:
     return case
 
 
-def _properties(parent: ET.Element, values: dict[str, str]) -> None:
+def _properties(parent: ET.Element, values: Iterable[tuple[str, str]]) -> None:
     holder = ET.SubElement(parent, "properties")
-    for name, value in values.items():
+    for name, value in values:
         if value:
             ET.SubElement(holder, "property", {"name": shown(name), "value": shown(value)})
 
@@ -85,20 +86,26 @@ def _of_case(row: Row) -> Iterator[tuple[str, str]]:
     yield "threshold", "" if row.threshold is None else f"{row.threshold:.6g}"
     yield "verdict", row.verdict
     yield "shown", row.shown
+    yield "vacuous", VACUOUS if row.vacuous else ""
     yield "judge", row.judge
     yield "tags", ", ".join(row.tags)
     for key, value in row.cell.items():
         yield f"cell.{line(key)}", line(str(value))
+    if row.status == "passed":
+        yield "path", line(walk(row.path), 1000)
+        for name, entry in flat(row.entries):
+            yield f"criterion.{name}", _line(row, entry)
 
 
 def _text(row: Row) -> str:
     """Return why a case did not pass: the whole reason, and a line for each criterion."""
-    lines = [shown(cut(row.reason, LONGEST)), *(_line(entry) for entry in row.entries)]
-    lines += [f"path: {walk(row.path)}"] if row.path else []
+    lines = [shown(cut(row.reason, LONGEST)), *(f"{name}: {_line(row, entry)}" for name, entry in flat(row.entries))]
+    lines += [VACUOUS] if row.vacuous else []
+    lines += [f"path: {line(walk(row.path), 1000)}"] if row.path else []
     return "\n".join(lines)
 
 
-def _line(entry: Entry) -> str:
+def _line(row: Row, entry: Entry) -> str:
     gate = ", gate failed" if entry.gated else ""
-    words = [f"{line(entry.id)}: {figure(entry)}{gate}", line(entry.reason), quotes(entry.evidence)]
+    words = [f"{figure(entry)}{gate}", line(entry.reason), proof(entry, row.path)]
     return " · ".join(word for word in words if word)

@@ -1,5 +1,6 @@
 """
-A report in Markdown, for job summaries and for comments: a table of the cases, and more on each that did not pass.
+A report in Markdown, for job summaries and for comments: a table of the cases, more on each that did not pass, and a
+table of the criteria of those that did.
 
 Strangers' text is escaped so that it stays text: no markup, no link, and nobody is called by an `@`.
 """
@@ -10,7 +11,7 @@ import re
 from typing import TYPE_CHECKING
 
 from rubric.showing import cell
-from rubric.suites.reporters.excerpts import cut, figure, line, quotes, shown, walk
+from rubric.suites.reporters.excerpts import VACUOUS, cut, figure, flat, line, proof, shown, walk
 from rubric.suites.rows import below
 
 if TYPE_CHECKING:
@@ -24,6 +25,9 @@ __all__ = ["plain", "render"]
 LONGEST = 4_000
 """Characters of a candidate that are shown."""
 
+MOST = 200
+"""Criteria of passed cases that are shown: job summaries and comments have a largest size."""
+
 _MARKS: dict[Status, str] = {"passed": "✅", "failed": "❌", "ungraded": "⚠️", "deferred": "⏸️"}
 
 
@@ -34,6 +38,7 @@ def render(report: Report) -> str:
         parts.append(_table(("case", "result", "score", "why"), [_cells(row) for row in report]))
     parts += [f"> **warning:** {plain(warning)}" for warning in report.warnings]
     parts += [part for row in report if row.status != "passed" for part in _section(row)]
+    parts += _passes([row for row in report if row.status == "passed"])
     return "\n\n".join(parts) + "\n"
 
 
@@ -64,7 +69,7 @@ def _totals(report: Report) -> str:
 
 
 def _cells(row: Row) -> tuple[str, str, str, str]:
-    why = "" if row.status == "passed" else row.reason or walk(row.path)
+    why = VACUOUS if row.vacuous else row.reason or walk(row.path)
     return plain(row.id, 120), f"{_MARKS[row.status]} {row.status}", plain(_score(row)), plain(why, 160)
 
 
@@ -85,7 +90,7 @@ def _section(row: Row) -> Iterator[str]:
     if row.reason:
         yield f"**Why:** {plain(row.reason, 1000)}"
     if row.entries:
-        rows = [_entry(entry) for entry in row.entries]
+        rows = [_entry(row, name, entry) for name, entry in flat(row.entries)]
         yield _table(("criterion", "result", "reason", "evidence"), rows)
     if row.path:
         yield f"**Path:** {plain(walk(row.path), 1000)}"
@@ -96,9 +101,20 @@ def _section(row: Row) -> Iterator[str]:
         yield _folded("candidate", row.output)
 
 
-def _entry(entry: Entry) -> tuple[str, str, str, str]:
+def _passes(rows: Sequence[Row]) -> Iterator[str]:
+    """Yield why those cases passed, in one table: criteria, reasons, quotes and walks."""
+    found = [(plain(r.id, 120), *_entry(r, name, entry)) for r in rows for name, entry in flat(r.entries)]
+    if found:
+        yield "**Passed, and why:**"
+        yield _table(("case", "criterion", "result", "reason", "evidence"), found[:MOST])
+    if len(found) > MOST:
+        yield f"{len(found) - MOST:,} criteria of passed cases are left out here."
+
+
+def _entry(row: Row, name: str, entry: Entry) -> tuple[str, str, str, str]:
     result = f"{figure(entry)}{', gate failed' if entry.gated else ''}"
-    return plain(entry.id, 80), result, plain(entry.reason), plain(quotes(entry.evidence))
+    told = () if row.status == "passed" else row.path  # a section has a line of its own for it
+    return plain(name, 160), result, plain(entry.reason), plain(proof(entry, told), 600)
 
 
 def _vote(judge: str, score: float | None, verdict: str) -> tuple[str, str, str]:

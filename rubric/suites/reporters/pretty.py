@@ -1,4 +1,4 @@
-"""A report for people at a terminal: a line for each case, and beneath it what kept it from passing."""
+"""A report for people at a terminal: a line for each case, and beneath it why it passed, or what kept it from that."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from rich.console import Console, Group
 from rich.padding import Padding
 from rich.text import Text
 
-from rubric.suites.reporters.excerpts import figure, line, quotes, walk
+from rubric.suites.reporters.excerpts import VACUOUS, figure, line, proof, walk
 from rubric.suites.reporters.issues import short
 from rubric.suites.rows import below
 
@@ -84,16 +84,15 @@ def _score(row: Row) -> str:
         return f"{row.bounds[0]:.2f}..{row.bounds[1]:.2f}"
     words = [line(row.shown, 40) or ("" if row.score is None else f"{row.score:.2f}")]
     words += [row.verdict] if row.verdict == "borderline" else []
-    words += ["nothing applied"] if row.vacuous else []
+    words += [VACUOUS] if row.vacuous else []
     return ", ".join(word for word in words if word)
 
 
 def _details(row: Row) -> Iterator[tuple[int, Text]]:
     """Yield what else is to be said of *row*, each with its depth."""
-    if row.status != "passed":
-        yield from ((1, Text(text)) for text in _why(row))
-        for entry in row.entries:
-            yield from _entry(row, entry)
+    yield from ((1, Text(text)) for text in _why(row))
+    for entry in row.entries:
+        yield from _entry(row, entry)
     for warning in row.warnings:
         yield 1, Text(f"warning: {line(warning)}", style="yellow")
 
@@ -106,25 +105,28 @@ def _why(row: Row) -> Iterator[str]:
     if row.reason:
         yield line(row.reason)
     if row.path:
-        yield walk(row.path)
+        yield line(walk(row.path), 1000)
     for vote in row.votes:
         score = "no score" if vote.score is None else f"{vote.score:.2f}"
         yield f"{line(vote.judge, 80)}: {score} {line(vote.verdict, 40)}"
 
 
 def _entry(row: Row, entry: Entry, depth: int = 2) -> Iterator[tuple[int, Text]]:
-    """Yield a line for a criterion that is not fully met, and beneath it why: for a nested rubric, its criteria."""
-    if entry.status == "not applicable" or (entry.status == "scored" and not short(row, entry)):
+    """
+    Yield a line for a criterion, and beneath it why: for a nested rubric, its criteria.
+
+    Of a case that did not pass, criteria that are met are left out.
+    """
+    kept = row.status == "passed" or entry.status in ("abstained", "unjudged") or short(row, entry)
+    if entry.status == "not applicable" or not kept:
         return
     style = "red" if entry.gated else "yellow" if entry.status == "unjudged" else ""
     gate = "  gate failed" if entry.gated else ""
     yield depth, Text(f"{figure(entry)}  {line(entry.id, 80)}{gate}", style=style)
     if entry.reason:
         yield depth + 2, Text(line(entry.reason), style="dim")
-    if entry.evidence:
-        yield depth + 2, Text(quotes(entry.evidence), style="dim")
-    if entry.path and entry.path != row.path:
-        yield depth + 2, Text(walk(entry.path), style="dim")
+    if proven := proof(entry, row.path, 1000):
+        yield depth + 2, Text(proven, style="dim")
     for part in entry.parts:
         yield from _entry(row, part, depth + 1)
 

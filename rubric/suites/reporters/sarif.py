@@ -1,7 +1,8 @@
 """
 SARIF 2.1.0, the OASIS standard for results of static analysis, as code scanning reads it.
 
-The rules are criteria. A result is a criterion that kept a case from passing, at the place where the case was written.
+The rules are criteria. A result is a criterion that kept a case from passing, at the place where the case was written;
+a note tells of a pass that is vacuous.
 """
 
 from __future__ import annotations
@@ -100,6 +101,7 @@ def _physical(place: Place) -> dict[str, Any]:
 def _properties(issue: Issue) -> dict[str, Any]:
     row, entry = issue.row, issue.entry
     data: dict[str, Any] = {"status": row.status, "score": row.score, "threshold": row.threshold}
+    data |= {"vacuous": True} if row.vacuous else {}
     if entry is not None:
         data |= {"criterion": entry.status, "contribution": entry.contribution, "gated": entry.gated}
     return data

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from rubric.suites.reporters.excerpts import cut, line
+from rubric.suites.reporters.excerpts import VACUOUS, cut, line, quotes, walk
 from rubric.suites.reporters.records import written
 
 if TYPE_CHECKING:
@@ -31,26 +31,29 @@ def render(report: Report) -> str:
     lines = ["TAP version 14", plan]
     for number, row in enumerate(report, 1):
         lines.append(_result(report, number, row))
-        lines += _block(_diagnostics(row)) if row.status != "passed" else []
+        lines += _block(_diagnostics(row))
     lines += [f"# {line(warning)}" for warning in report.warnings]
     return "\n".join([*lines, f"# {_totals(report)}"]) + "\n"
 
 
 def _result(report: Report, number: int, row: Row) -> str:
     description = line(row.id, 200).replace("#", "＃").replace("\\", "＼")  # noqa: RUF001 - stand-ins
+    description += f" ({VACUOUS})" if row.vacuous else ""
     if row.status == "deferred" and report.deferred == "pass":
         return f"ok {number} - {description} # SKIP deferred"
     return f"{'ok' if row.status == 'passed' else 'not ok'} {number} - {description}"
 
 
 def _diagnostics(row: Row) -> dict[str, Any]:
-    """Return what a person or a program should know of a case that did not pass."""
+    """Return what a person or a program should know of a case."""
     data: dict[str, Any] = {
         "id": cut(row.id, LONGEST),
         "status": row.status,
         "message": cut(row.reason, LONGEST),
         "score": row.score,
         "threshold": row.threshold,
+        "vacuous": row.vacuous or None,
+        "path": line(walk(row.path), LONGEST),
         "gates": [cut(gate, LONGEST) for gate in row.gates],
         "criteria": [_criterion(entry) for entry in row.entries],
         "at": cut(str(row.place), LONGEST) if row.place else None,
@@ -60,7 +63,12 @@ def _diagnostics(row: Row) -> dict[str, Any]:
 
 def _criterion(entry: Entry) -> dict[str, Any]:
     data = {"id": cut(entry.id, LONGEST), "status": entry.status, "contribution": entry.contribution}
-    return {**data, "reason": cut(entry.reason, LONGEST)}
+    more = {
+        "evidence": line(quotes(entry.evidence), LONGEST),
+        "path": line(walk(entry.path), LONGEST),
+        "parts": [_criterion(part) for part in entry.parts],
+    }
+    return {**data, "reason": cut(entry.reason, LONGEST), **{key: value for key, value in more.items() if value}}
 
 
 def _block(data: dict[str, Any]) -> Iterator[str]:

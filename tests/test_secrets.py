@@ -1,0 +1,160 @@
+"""One rule says what is a secret, and everything that people read is masked by it."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from typing import Any
+
+import pytest
+from attrs import evolve
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rubric import Candidate, Judge, Jury, Panel, Rubric
+from rubric.errors import DefinitionError
+from rubric.grading.asking import brief, compose
+from rubric.models.classifying import failure_of
+from rubric.models.endpoints import endpoint_of
+from rubric.secrets import HIDDEN, MASK, is_secret, masked, redact, values_of
+from rubric.store.keys import request_of
+from rubric.suites.servers import StdioServer
+
+SECRET = "correct-horse-battery-7"  # noqa: S105 - made up
+
+NAMES = [
+    "api_key", "apiKey", "APIKEY", "api_key_2", "key", "x-api-key", "Ocp-Apim-Subscription-Key", "aws_access_key_id",
+    "aws_secret_access_key", "aws_session_token", "token", "hf_token", "azure_ad_token", "session-token", "secret",
+    "client_secret", "password", "passwd", "pwd", "PGPASSWORD", "authorization", "Proxy-Authorization", "auth", "cookie",
+    "Set-Cookie", "credential", "vertex_credentials", "private_key", "private", "bearer", "signature", "X-Amz-Signature",
+    "sig", "sas_token", "AccountKey", "MYSQL_PWD",
+]  # fmt: skip
+PLAIN = [
+    "max_tokens", "max_completion_tokens", "token_count", "tokens", "prompt_tokens", "cached_tokens", "tokenizer",
+    "stop_token_ids", "eos_token", "logit_bias", "input_cost_per_token", "prompt_cache_key", "public_key", "key_points",
+    "keyword", "monkey", "secretary", "author", "auth_type", "temperature", "model", "session_id", "passes",
+]  # fmt: skip
+
+PARAMS: list[dict[str, Any]] = [
+    *({name: SECRET} for name in NAMES),
+    {"extra_body": {"deep": [{"api_key": SECRET}]}},
+    {"extra_headers": {"X-Anything": SECRET}},
+    {"metadata": {"note": f"Bearer {SECRET}"}},
+    {"api_base": f"https://me:{SECRET}@example.org/v1"},
+    {"api_base": f"https://{SECRET}@example.org/v1"},
+    {"api_base": f"https://example.org/v1?api-version=1&api_key={SECRET}"},
+]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_name_that_says_so_is_secret(name: str) -> None:
+    """In any spelling."""
+    assert is_secret(name)
+
+
+@pytest.mark.parametrize("name", PLAIN)
+def test_a_name_that_only_looks_like_one_is_not_secret(name: str) -> None:
+    """Counts of tokens, tokens that models know, keys that all may see, and longer words."""
+    assert not is_secret(name)
+
+
+@pytest.mark.parametrize("params", PARAMS, ids=str)
+def test_a_judge_shows_no_secret_anywhere(params: dict[str, Any]) -> None:
+    """Neither it, nor its parameters, nor a jury or a panel of it, nor its table."""
+    judge = Judge("openai/gpt-5.6", params={**params, "top_p": 0.5})
+    shown = [
+        repr(judge),
+        str(judge),
+        repr(judge.params),
+        judge._repr_markdown_(),
+        repr(Jury(judge)),
+        repr(Panel([judge])),
+    ]
+    assert not [text for text in shown if SECRET in text or "battery" in text]
+    assert all("top" in text and "0.5" in text for text in shown)
+    assert pickle.loads(pickle.dumps(judge)) == judge  # noqa: S301 - our own
+
+
+@pytest.mark.parametrize("params", PARAMS, ids=str)
+def test_no_secret_is_in_what_the_store_keeps(params: dict[str, Any]) -> None:
+    """Nor in the key, which is made of it."""
+    rubric, candidate = Rubric().expects("Is polite"), Candidate("Hello")
+    judge = Judge("openai/gpt-5.6", params=params)
+    asked = compose(brief(candidate, rubric), rubric, judge, rubric.criteria)
+    assert SECRET not in request_of(asked)
+
+
+@pytest.mark.parametrize("params", PARAMS, ids=str)
+def test_no_secret_of_a_judge_is_in_an_error_that_repeats_it(params: dict[str, Any]) -> None:
+    """Servers send back what they were sent, in JSON and in addresses."""
+    known = values_of(params)
+    if known:
+        said = failure_of(RuntimeError(f"refused: {SECRET}, {json.dumps({'x': SECRET})}"), known).message
+        assert SECRET not in said
+
+
+def test_an_endpoint_shows_no_secret() -> None:
+    """Its address may have a password and a key."""
+    judge = Judge("m", via=f"https://me:{SECRET}@example.org/v1?api_key={SECRET}")
+    endpoint = endpoint_of(judge, {})
+    assert SECRET not in repr(endpoint)
+    assert SECRET in endpoint.secrets
+
+
+def test_an_address_that_is_refused_shows_no_secret() -> None:
+    """A slip in its scheme does not print the password."""
+    with pytest.raises(DefinitionError) as caught:
+        Judge("m", via=f"htps://me:{SECRET}@example.org/v1?key={SECRET}")
+    assert SECRET not in str(caught.value)
+
+
+def test_a_value_of_the_environment_is_masked_where_its_variable_is_secret(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the parameter is called; the working folder is no password."""
+    monkeypatch.setenv("MY_CLIENT_SECRET", SECRET)
+    monkeypatch.setenv("PWD", "/home/somebody")
+    assert repr(Judge("m", params={"user": SECRET, "end": "/home/somebody"})) == (
+        "Judge('m', params={'user': '[secret]', 'end': '/home/somebody'})"
+    )
+
+
+def test_masking_keeps_what_is_no_secret() -> None:
+    """Numbers, flags and names stand as they are."""
+    plain = {"max_tokens": 5, "logit_bias": {"50256": -100}, "stop": ["a", "b"], "api_key": None, "user": "me"}
+    assert masked(plain) == plain
+    assert masked({"api_key": "x", "n": [{"token": "y"}]}) == {"api_key": HIDDEN, "n": [{"token": HIDDEN}]}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [f'{{"api_key": "{SECRET}"}}', f"x-api-key: {SECRET}", f"password={SECRET}", f"Authorization: Token {SECRET}",
+     f"see https://example.org/?sv=1&sig={SECRET}", f'{{\\"client_secret\\": \\"{SECRET}\\"}}'],
+)  # fmt: skip
+def test_a_secret_that_is_introduced_by_its_name_is_masked_in_a_text(text: str) -> None:
+    """In JSON, in headers, in queries."""
+    assert SECRET not in redact(text, environ={})
+
+
+@pytest.mark.parametrize("text", ["Answer key: photosynthesis", "Key: chapter-12", "max_tokens=123456789", "a@b.org"])
+def test_what_people_write_stays(text: str) -> None:
+    """A report that hides words of the candidate is no report."""
+    assert redact(text, environ={}) == text
+
+
+@given(st.text())
+def test_masking_twice_is_masking_once(text: str) -> None:
+    """A mask is no secret."""
+    once = redact(text, environ={})
+    assert redact(once, environ={}) == once
+
+
+def test_an_argument_after_a_secret_flag_is_masked() -> None:
+    """As in `--api-key abc`."""
+    assert repr(StdioServer("serve", ["--api-key", "abc", "--port", "80"])) == (
+        f"StdioServer('serve', ('--api-key', '{MASK}', '--port', '80'))"
+    )
+
+
+def test_a_judge_that_is_changed_keeps_its_parameters() -> None:
+    """Masking is for showing alone."""
+    judge = Judge("m", params={"api_key": SECRET})
+    assert evolve(judge, temperature=1).params["api_key"] == SECRET
