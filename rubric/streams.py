@@ -29,7 +29,7 @@ from rubric.routes import Route, Stored, route
 from rubric.rubrics import Rubric
 from rubric.shards import Placed
 from rubric.sources import Candidates, Source, as_candidate, located, source_of
-from rubric.verbs import Judging, as_bench, as_rubric
+from rubric.verbs import Judging, as_bench, as_rubric, remarked
 
 __all__ = ["AsyncGrading", "Grading", "Progress", "agrade_many", "grade_many"]
 
@@ -147,7 +147,7 @@ class _Job:
             raise
         except Exception as error:  # noqa: BLE001 - a condition of the user's own may raise anything
             return self._ungraded(index, error)
-        return evolve(result, index=index)
+        return evolve(remarked(result, self.route.room), index=index)
 
     def _ungraded(self, index: int, error: Exception) -> Ungraded:
         failure = Failure("exception", describe(error))

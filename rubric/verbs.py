@@ -7,10 +7,13 @@ from collections.abc import AsyncIterable, Iterable
 from contextlib import closing
 from typing import Any
 
+from attrs import evolve
+
 from rubric import loops
 from rubric.candidates import Candidate
 from rubric.drivers.attempts import Gate
 from rubric.drivers.budgets import Budget
+from rubric.drivers.carrying import Room
 from rubric.drivers.running import run
 from rubric.errors import UngradedError
 from rubric.grades import Grade, Ungraded
@@ -79,9 +82,16 @@ async def _result(
 ) -> Grade | Ungraded:
     steps = flow(Candidate.of(candidate), as_rubric(rubric), bench := as_bench(judge))
     if all(means is None for means in way.values()):
-        return await run(steps)
+        room = Room()
+        return remarked(await run(steps, carry=room.carry), room)
     with closing(await asyncio.to_thread(route, **way, bench=bench)) as opened:
-        return await run(steps, carry=opened.carry)
+        return remarked(await run(steps, carry=opened.carry), opened.room)
+
+
+def remarked(result: Grade | Ungraded, room: Room) -> Grade | Ungraded:
+    """Return *result* with what a person should know of how its asks, or those of others, went through *room*."""
+    remarks = room.remarks()
+    return evolve(result, warnings=(*result.warnings, *remarks)) if remarks else result
 
 
 def whole(result: Grade | Ungraded) -> Grade:

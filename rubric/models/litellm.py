@@ -23,7 +23,7 @@ from attrs import evolve
 from rubric import loops
 from rubric.errors import ModelError
 from rubric.exchanges import Failure, Reply, Usage
-from rubric.mappings import thaw
+from rubric.mappings import Memo, thaw
 from rubric.models.classifying import failure_of
 from rubric.models.clients import client_for, payer_of, shorten_the_way
 from rubric.models.completions import reply_from
@@ -288,7 +288,7 @@ def _supported(model: str) -> frozenset[str]:
     return frozenset(library().get_supported_openai_params(model=name, custom_llm_provider=provider or None) or ())
 
 
-@lru_cache(maxsize=256)
+@Memo
 def _sendable(judge: Judge) -> tuple[Mapping[str, Any], tuple[str, ...]]:
     """Return the parameters of *judge* that its model takes, and the names of those that it does not."""
     alternatives = {"logprobs": True, "top_logprobs": _ALTERNATIVES} if judge.logprobs else {}

@@ -21,6 +21,7 @@ from urllib.parse import urlsplit, urlunsplit
 from weakref import WeakKeyDictionary
 
 from rubric.judges import Judge
+from rubric.mappings import Memo
 from rubric.models.credentials import borrowed
 
 __all__ = ["ADDRESSES", "digest", "endpoint_of", "identity_of", "is_secret"]
@@ -125,7 +126,7 @@ def _from_module(function: Any) -> list[tuple[str, str]]:
     return sorted((name, value) for name, value in found.items() if isinstance(value, str) and not _is_dunder(name))
 
 
-@functools.lru_cache(maxsize=256)
+@Memo
 def _names(code: CodeType) -> frozenset[str]:
     inner = (_names(constant) for constant in code.co_consts if isinstance(constant, CodeType))
     return frozenset(code.co_names).union(*inner)
