@@ -34,7 +34,11 @@ class Model(Protocol):
 
 
 Function = Callable[[list[dict[str, Any]]], str | Awaitable[str]]
-"""A judge of one's own: from chat messages (`{"role": ..., "content": ...}`) to the text of the reply."""
+"""
+A judge of one's own: from chat messages (`{"role": ..., "content": ...}`) to the text of the reply.
+
+A content is a text; with images, that of the last message is a list of OpenAI's blocks: `image_url` for each, and text.
+"""
 
 _OWNED = {
     "model": "the judge's model",

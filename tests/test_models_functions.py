@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rubric import Candidate, DefinitionError, Grade, Panel, Rubric, agrade, grade, grade_many
+from rubric import Candidate, DefinitionError, Panel, Rubric, grade, grade_many
 from rubric.drivers.carrying import Room
 from rubric.errors import ModelError
 from rubric.exchanges import Reply, Usage
@@ -20,6 +20,7 @@ from tests.sendables import ask_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from rubric.exchanges import Ask
 
@@ -90,6 +91,37 @@ def test_a_sync_function_that_returns_an_awaitable() -> None:
 def test_the_messages() -> None:
     """The function gets chat messages with plain text."""
     assert answer(lambda messages: messages[0]["role"] + messages[0]["content"]).text == "systemYou judge."
+
+
+PICTURE = "data:image/png;base64,AAAA"
+
+
+@pytest.mark.parametrize("is_async", [True, False])
+def test_images_reach_a_function(is_async: bool, tmp_path: Path) -> None:  # noqa: FBT001
+    """A candidate's images come as blocks before the text of the last message, also through a store and many at once."""
+    seen: list[Any] = []
+
+    def judge(messages: Messages) -> str:
+        seen.append(messages)
+        return '{"verdict": true}'
+
+    async def awaited(messages: Messages) -> str:
+        return judge(messages)
+
+    candidate, asked = Candidate("A cat.", images=[PICTURE]), awaited if is_async else judge
+    grade(candidate, "Describes the image", asked)
+    grade_many([{"output": "A cat.", "images": [PICTURE]}], "Describes the image", asked, store=tmp_path / "s.db").collect()
+    for system, user in seen:
+        image, text = user["content"]
+        assert (type(system["content"]), image) == (str, {"type": "image_url", "image_url": {"url": PICTURE}})
+        assert "A cat." in text["text"]
+    assert len(seen) == 2
+
+
+def test_the_offline_judge_says_that_it_sees_no_image() -> None:
+    """It counts words, and the grade says what it has left out."""
+    result = grade(Candidate("A cat.", images=[PICTURE]), "Describes the image", "offline")
+    assert result.warnings == ("an image was not sent: the model does not take it",)
 
 
 def test_an_async_function_runs_on_the_callers_loop() -> None:
