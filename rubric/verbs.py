@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterable, Iterable
+from collections.abc import AsyncIterable, Iterable, Mapping
 from contextlib import closing
 from typing import Any
 
@@ -115,7 +115,13 @@ def as_rubric(rubric: Rubric | str) -> Rubric:
     return rubric
 
 
-def plan(candidates: Candidate | str | Candidates, rubric: Rubric | str, judge: Judging | None = None) -> Plan:
+def plan(
+    candidates: Candidate | str | Candidates,
+    rubric: Rubric | str,
+    judge: Judging | None = None,
+    *,
+    columns: Mapping[str, str | None] | None = None,
+) -> Plan:
     """
     Return what grading would take: calls, tokens, cost, and the exact messages. Nothing is sent.
 
@@ -124,17 +130,19 @@ def plan(candidates: Candidate | str | Candidates, rubric: Rubric | str, judge: 
             or a `Path` of a file. A text is one candidate.
         rubric: As for `grade`.
         judge: As for `grade`.
+        columns: Of several, as for `grade_many`.
 
     Raises:
         DefinitionError: An argument that cannot be graded with; so too an item that is no candidate.
     """
     bench, graded = as_bench(judge), as_rubric(rubric)
-    several = [candidates] if isinstance(candidates, Candidate | str) else source_of(candidates).items
+    source = source_of([candidates] if isinstance(candidates, Candidate | str) else candidates, columns)
+    several = source.items
     if isinstance(several, AsyncIterable):
         raise refuse("candidates", candidates, "one candidate, an iterable that is not async, or the path of a file")
 
     def planned(index: int, item: object) -> Plan:
-        candidate = candidate_at(index, item)
+        candidate = candidate_at(index, item, source.columns)
         return plan_one(candidate, graded, bench, count=count_tokens, price=price, worst=worst_cost)
 
     return Plan.total(planned(index, item) for index, item in enumerate(several))

@@ -97,7 +97,7 @@ PICTURE = "data:image/png;base64,AAAA"
 
 
 @pytest.mark.parametrize("is_async", [True, False])
-def test_images_reach_a_function(is_async: bool, tmp_path: Path) -> None:  # noqa: FBT001
+def test_images_reach_a_function(is_async: bool, tmp_path: Path) -> None:
     """A candidate's images come as blocks before the text of the last message, also through a store and many at once."""
     seen: list[Any] = []
 
@@ -110,7 +110,9 @@ def test_images_reach_a_function(is_async: bool, tmp_path: Path) -> None:  # noq
 
     candidate, asked = Candidate("A cat.", images=[PICTURE]), awaited if is_async else judge
     grade(candidate, "Describes the image", asked)
-    grade_many([{"output": "A cat.", "images": [PICTURE]}], "Describes the image", asked, store=tmp_path / "s.db").collect()
+    grade_many(
+        [{"output": "A cat.", "images": [PICTURE]}], "Describes the image", asked, store=tmp_path / "s.db"
+    ).collect()
     for system, user in seen:
         image, text = user["content"]
         assert (type(system["content"]), image) == (str, {"type": "image_url", "image_url": {"url": PICTURE}})
@@ -248,7 +250,7 @@ def of_judges() -> list[threading.Thread]:
 
 
 @pytest.mark.parametrize("kept", [True, False])
-def test_functions_that_come_and_go_leave_few_threads(kept: bool) -> None:  # noqa: FBT001
+def test_functions_that_come_and_go_leave_few_threads(kept: bool) -> None:
     """Hundreds of functions, each of which judges once, leave no thread each, whether the grades are kept or not."""
     grades = []
     for _ in range(300):

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rubric.drivers.carrying import Room
 from rubric.exchanges import Ask, Reply
 from rubric.judges import Judge
 from rubric.models import FunctionModel, LiteLLMModel, OfflineModel, model_of, resolving
@@ -18,6 +17,7 @@ from rubric.models.litellm import _sendable
 from rubric.store import Store
 from rubric.store.keys import request_of
 from tests.sendables import KEY, ask_of
+from tests.storing import carried
 from tests.test_models_processes import in_child
 
 if TYPE_CHECKING:
@@ -82,8 +82,9 @@ def test_nothing_of_a_judge_outlives_it(tmp_path: Path) -> None:
         named = Judge("openai/gpt-4o-mini", temperature=0, params={"api_key": KEY})
         assert _sendable(named)[0]["api_key"] == KEY
         with Store(tmp_path / "s.db", in_doubt="hold") as store:
-            carry = store.carry(Room(gate=store.gate()).carry, gated=True)
-            assert asyncio.run(carry(ask_of(mine))).text == "hello"
+            reply = asyncio.run(carried(store, ask_of(mine)))
+            assert isinstance(reply, Reply)
+            assert reply.text == "hello"
         request_of(ask_of(named))
         return [weakref.ref(each) for each in (judge, mine, named)]
 
