@@ -109,8 +109,9 @@ def test_plans_and_shards_have_columns() -> None:
     ours = [{"input": row["question"], "output": row["answer"]} for row in ASKED]
     assert plan(ASKED, POLITE, "offline", columns=NAMED) == plan(ours, POLITE, "offline")
     for number in (1, 2):
-        indices = [placed.index for placed in Shard(number, 2).of(ASKED, columns=NAMED)]
-        assert indices == [placed.index for placed in Shard(number, 2).of(ours)]
+        shards = (Shard(number, 2).of(ASKED, columns=NAMED), Shard(number, 2).of(ours))
+        one, other = ([placed.index for placed in shard] for shard in shards)  # type: ignore[union-attr]
+        assert one == other
     some = Shard(1, 1).of(ASKED, columns=NAMED)
     assert len(grade_many(some, POLITE, Judge(model())).collect().passed) == 2
     for refused in (lambda: plan(ASKED, POLITE, "offline"), lambda: Shard(1, 1).of(ASKED)):
@@ -149,7 +150,9 @@ def test_the_cure_works(names: str, cure: dict[str, str | None]) -> None:
 
 def test_columns_that_resemble_nothing_are_passed_over() -> None:
     """Ids, counts and figures of the user's own are no fields, and neither are fields with a number's name beside."""
-    Columns().check(["output", "id", "model", "score", "input_tokens", "response_time", "question_id", "created", "url"])
+    Columns().check(
+        ["output", "id", "model", "score", "input_tokens", "response_time", "question_id", "created", "url"]
+    )
 
 
 @pytest.mark.parametrize("ignored", ["question", "input"])
@@ -164,11 +167,17 @@ def test_a_column_is_passed_over(ignored: str) -> None:
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
-        ({"answer": "output"}, "columns.answer: is no field of a candidate; it is the other way round: {'output': 'answer'}"),
+        (
+            {"answer": "output"},
+            "columns.answer: is no field of a candidate; it is the other way round: {'output': 'answer'}",
+        ),
         ({"ouput": "a"}, "columns.ouput: is no field of a candidate; did you mean 'output'?"),
         ({"output": "anser"}, "columns.output: there is no column 'anser'; did you mean 'answer'?"),
         ({"output": None}, "columns.output: a candidate has one; name its column"),
-        ({"output": 3}, "columns.output: expected the name of a column, or None to pass over a column of this name, got 3"),
+        (
+            {"output": 3},
+            "columns.output: expected the name of a column, or None to pass over a column of this name, got 3",
+        ),
         (["a"], "columns: expected a mapping such as {'output': 'answer', 'input': 'question'}, got ['a']"),
     ],
 )
