@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Iterator
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -27,7 +28,7 @@ def model() -> ScriptedModel:
     return ScriptedModel(lambda _: True)
 
 
-def written(folder: Path, suffix: str) -> Path:
+def written(suffix: str, folder: Path) -> Path:
     path, frame = folder / f"replies.{suffix}", pl.DataFrame(ASKED)
     match suffix:
         case "csv" | "tsv":
@@ -66,7 +67,7 @@ FORMS: dict[str, Callable[[Path], Any]] = {
     "polars": lambda _: pl.DataFrame(ASKED),
     "lazy": lambda _: pl.LazyFrame(ASKED),
     "arrow": lambda _: Table(),
-    **{suffix: lambda folder, s=suffix: written(folder, s) for suffix in ("jsonl", "csv", "tsv", "parquet")},
+    **{suffix: partial(written, suffix) for suffix in ("jsonl", "csv", "tsv", "parquet")},
 }
 
 

@@ -3,7 +3,7 @@ Threads that call functions, and that nobody has to wait for.
 
 Each function has threads of its own: one, unless the user says that it may be called side by side. So it need not be
 thread-safe, and what belongs to a thread (a connection of sqlite3) works as long as the function is in use. A thread
-that has nothing to do ends as soon as eight others have been idle for a shorter time; so judges that come and go, such
+that has nothing to do ends as soon as four others have been idle for a shorter time; so judges that come and go, such
 as a lambda a sample, leave no more than that. Nothing here keeps a function alive but its calls that are not through.
 """
 
@@ -21,7 +21,7 @@ from attrs import define, field
 
 __all__ = ["abandon", "submit"]
 
-_MOST_IDLE = 8
+_MOST_IDLE = 4
 
 _Job = tuple["Future[Any]", Callable[[], Any]]
 
