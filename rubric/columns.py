@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
+from functools import lru_cache
 from typing import Any
 
 from attrs import field, fields, frozen
@@ -21,7 +22,7 @@ from rubric.validating import refuse, suggest
 
 __all__ = ["OWN_NAMES", "Columns"]
 
-FIELDS = tuple(one.name for one in fields(Candidate))
+_FIELDS = tuple(one.name for one in fields(Candidate))
 
 _NEAR = 0.85
 
@@ -57,9 +58,10 @@ _MEANS = {
     for names in _CALLED.values()
     for name in map(_plain, names.split())
 }
-_OWN = {_plain(name): name for name in FIELDS}
+_OWN = {_plain(name): name for name in _FIELDS}
 
 
+@lru_cache(maxsize=1_024)  # it is asked for each column of each row
 def _meant(name: str) -> tuple[str, ...]:
     """Return the fields that a column called *name* may be meant for, the likeliest first."""
     plain = _plain(name)
@@ -78,10 +80,10 @@ def _as_named(value: object) -> FrozenMap:
             continue
         if not isinstance(column, str):
             raise refuse(f"columns.{name}", column, "the name of a column, or None to pass over a column of this name")
-        if name not in FIELDS:
-            swapped = f"; it is the other way round: {{{column!r}: {name!r}}}" if column in FIELDS else ""
+        if name not in _FIELDS:
+            swapped = f"; it is the other way round: {{{column!r}: {name!r}}}" if column in _FIELDS else ""
             raise DefinitionError(
-                f"columns.{name}", f"is no field of a candidate{swapped or suggest(str(name), FIELDS)}"
+                f"columns.{name}", f"is no field of a candidate{swapped or suggest(str(name), _FIELDS)}"
             )
     return FrozenMap(value)
 
@@ -116,7 +118,7 @@ class Columns:
             known = {*map(_plain, (name, means[0]))} & _MEANS.keys()
             cure = f" Name it, columns={{{means[0]!r}: {name!r}}}, or pass it over: {{{name!r}: None}}" if known else ""
             raise DefinitionError(name, f"is no field of a candidate; did you mean {means[0]!r}?{cure}")
-        columns = {name: self.named.get(name, name) for name in FIELDS}
+        columns = {name: self.named.get(name, name) for name in _FIELDS}
         return {name: row[column] for name, column in columns.items() if column is not None and column in row}
 
     def check(self, names: Iterable[object]) -> None:
@@ -149,19 +151,17 @@ class Columns:
         """Yield the columns that look like a field and are neither used nor passed over, with what they may be."""
         used = {column for column in self.named.values() if column is not None}
         for name in names:
-            is_used = name in FIELDS or name in used or name in self.named
+            is_used = name in _FIELDS or name in used or name in self.named
             if isinstance(name, str) and not is_used and (means := _meant(name)):
                 yield name, means
 
     def _with(self, unused: Mapping[str, tuple[str, ...]], there: Iterable[str]) -> dict[str, str | None]:
         """Return what would be right if each of *unused* were meant for a field that is free, and else passed over."""
         given: dict[str, str | None] = dict(self.named)
-        for name, means in sorted(
-            unused.items(), key=lambda each: len(each[1])
-        ):  # those that have no choice come first
+        for name, means in sorted(unused.items(), key=lambda each: len(each[1])):  # first those that have no choice
             free = [one for one in means if one not in given and one not in there]
             given |= {free[0]: name} if free else {name: None}
-        return {name: given[name] for name in (*FIELDS, *given) if name in given}
+        return {name: given[name] for name in (*_FIELDS, *given) if name in given}
 
 
 OWN_NAMES = Columns()

@@ -193,7 +193,7 @@ class Frequencies:
         return dict(sorted(map(tuple, self._counts.values()), key=lambda each: -each[1]))
 
 
-_VARYING = re.compile(r"""\d+|'[^']*'|"[^"]*"|“[^”]*”""")
+_VARYING = re.compile(r"""\d+|(?<!\w)'[^']*'(?!\w)|"[^"]*"|“[^”]*”""")
 _MOST_KEPT = 1_000
 
 

@@ -251,9 +251,9 @@ def of_judges() -> list[threading.Thread]:
 
 @pytest.mark.parametrize("kept", [True, False])
 def test_functions_that_come_and_go_leave_few_threads(kept: bool) -> None:
-    """Hundreds of functions, each of which judges once, leave no thread each, whether the grades are kept or not."""
+    """Functions by the dozen, each of which judges once, leave no thread each, whether the grades are kept or not."""
     grades = []
-    for _ in range(300):
+    for _ in range(60):
         result = grade("Thank you.", "Says thank you", lambda _: '{"verdict": true}')
         grades += [result] if kept else []
     end = time.monotonic() + 10
@@ -281,7 +281,7 @@ def test_calls_that_hang_are_replaced_one_by_one() -> None:
     begun = {number: threading.Event() for number in "0123"}
 
     def judge(messages: Messages) -> str:
-        number = messages[-1]["content"].split("Criterion")[0]
+        number = str(messages[-1]["content"]).split("Criterion")[0]
         seen.append(number)
         begun[number].set()
         if number in "01":
@@ -355,7 +355,7 @@ class Slow:
 
 @pytest.mark.parametrize(
     ("seconds", "calls", "remarks"),
-    [(0.1, 30, 1), (0.02, 30, 1), (1.0, 2, 1), (60.0, 1, 0), (0.1, 4, 0), (0.001, 5_000, 0)],
+    [(0.1, 30, 1), (0.02, 30, 1), (1.0, 2, 1), (60.0, 1, 0), (0.1, 4, 0), (0.001, 600, 0)],
 )
 def test_a_remark_on_slow_functions(seconds: float, calls: int, remarks: int) -> None:
     """There is one, once, as soon as calls have waited half a second for calls that are not instant."""

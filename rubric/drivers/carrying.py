@@ -52,7 +52,8 @@ class Room:
         model = self._model(ask.judge)
         if not getattr(model, "is_serial", False):
             return await attempt(model, ask, gate=self._place)
-        async with self._turns.setdefault(id(model), _Turn(model, ask.judge)).taken():
+        turn = self._turns.get(id(model)) or self._turns.setdefault(id(model), _Turn(model, ask.judge))
+        async with turn.taken():
             return await attempt(model, ask, gate=self._place)
 
     def remarks(self) -> tuple[str, ...]:

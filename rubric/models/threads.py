@@ -27,19 +27,19 @@ _Job = tuple["Future[Any]", Callable[[], Any]]
 
 
 @define(eq=False)
-class _Crew:
+class _Pool:
     """
     The threads of one function.
 
     Args:
         jobs: Calls that wait; None ends the thread that takes it.
         workers: The threads, with the call that each is at.
-        owed: How many calls are not through, waiting ones included.
+        pending: How many calls are not through, waiting ones included.
     """
 
     jobs: SimpleQueue[_Job | None] = field(factory=SimpleQueue)
     workers: dict[Thread, Future[Any] | None] = field(factory=dict)
-    owed: int = 0
+    pending: int = 0
 
     def start(self) -> None:
         # A daemon: an executor of the standard library is waited for at exit, where a call that hangs holds it up.
@@ -53,7 +53,7 @@ class _Crew:
 
 
 _lock = Lock()
-_crews: dict[Hashable, _Crew] = {}  # those that were used last come last
+_pools: dict[Hashable, _Pool] = {}  # those that were used last come last
 
 
 def submit(owner: Hashable, call: Callable[[], Any], threads: int = 1) -> Future[Any]:
@@ -70,73 +70,75 @@ def submit(owner: Hashable, call: Callable[[], Any], threads: int = 1) -> Future
     """
     future: Future[Any] = Future()
     with _lock:
-        crew = _crews.pop(owner, None) or _Crew()
-        _crews[owner] = crew
-        if len(crew.workers) < min(threads, crew.owed + 1):
-            crew.start()
-        crew.owed += 1
-        crew.jobs.put((future, call))
+        pool = _pools.pop(owner, None) or _Pool()
+        _pools[owner] = pool
+        if len(pool.workers) < min(threads, pool.pending + 1):
+            pool.start()
+        pool.pending += 1
+        pool.jobs.put((future, call))
     return future
 
 
 def abandon(owner: Hashable, future: Future[Any]) -> None:
     """Give up the call of *future*: if it hangs, its thread is left behind, and another takes its place."""
     with _lock:
-        crew = _crews.get(owner)
-        hung = [] if crew is None else [worker for worker, at in crew.workers.items() if at is future]
-        if crew is None or not hung:
+        pool = _pools.get(owner)
+        hung = [] if pool is None else [worker for worker, at in pool.workers.items() if at is future]
+        if pool is None or not hung:
             return
-        del crew.workers[hung[0]]
-        crew.owed -= 1
-        if crew.owed > len(crew.workers):
+        del pool.workers[hung[0]]
+        pool.pending -= 1
+        if not (pool.pending or pool.workers):
+            del _pools[owner]
+        elif pool.pending > len(pool.workers):
             with suppress(RuntimeError):  # no more threads: the next call tries again, and is told
-                crew.start()
+                pool.start()
 
 
-def _work(crew: _Crew) -> None:
+def _work(pool: _Pool) -> None:
     me = current_thread()
-    while (job := crew.jobs.get()) is not None:
+    while (job := pool.jobs.get()) is not None:
         future, call = job
         del job
         with _lock:
-            crew.workers[me] = future
+            pool.workers[me] = future
         if future.set_running_or_notify_cancel():
             future.set_result(call())
         del future, call  # nothing is kept alive while waiting for the next one
-        if not _goes_on(crew, me):
+        if not _goes_on(pool, me):
             return
 
 
-def _goes_on(crew: _Crew, me: Thread) -> bool:
+def _goes_on(pool: _Pool, me: Thread) -> bool:
     """Take note that the call of *me* is through; False if it was abandoned."""
     with _lock:
-        if me not in crew.workers:
+        if me not in pool.workers:
             return False
-        crew.workers[me] = None
-        crew.owed -= 1
-        if not crew.owed:
-            _dismiss_the_oldest()
+        pool.workers[me] = None
+        pool.pending -= 1
+        if not pool.pending:
+            _end_the_oldest()
         return True
 
 
-def _dismiss_the_oldest() -> None:
-    """End the threads of crews without work, those first that were used first, until few enough are idle."""
-    idle = [(owner, crew) for owner, crew in _crews.items() if not crew.owed]
-    surplus = sum(len(crew.workers) for _, crew in idle) - _MOST_IDLE
-    for owner, crew in idle:
+def _end_the_oldest() -> None:
+    """End the threads of pools without work, those first that were used first, until few enough are idle."""
+    idle = [(owner, pool) for owner, pool in _pools.items() if not pool.pending]
+    surplus = sum(len(pool.workers) for _, pool in idle) - _MOST_IDLE
+    for owner, pool in idle:
         if surplus <= 0:
             return
-        del _crews[owner]  # from now on it is given no call, so nothing comes after the None
-        surplus -= len(crew.workers)
-        for _ in crew.workers:
-            crew.jobs.put(None)
+        del _pools[owner]  # from now on it is given no call, so nothing comes after the None
+        surplus -= len(pool.workers)
+        for _ in pool.workers:
+            pool.jobs.put(None)
 
 
 def _forget_after_fork() -> None:
     """Drop the parent's threads, which are not in this process, and the lock, which one of them may have held."""
     global _lock  # noqa: PLW0603
     _lock = Lock()
-    _crews.clear()
+    _pools.clear()
 
 
 if hasattr(os, "register_at_fork"):
