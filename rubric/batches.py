@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterable
+from collections.abc import AsyncIterable, Mapping
 from contextlib import ExitStack
 from functools import partial
 
@@ -37,6 +37,7 @@ def grade_in_batches(
     judge: Judging | None,
     path: str | os.PathLike[str],
     *,
+    columns: Mapping[str, str | None] | None = None,
     store: Stored | None = None,
     budget: Budget | None = None,
     size: int = MOST_LINES,
@@ -59,6 +60,7 @@ def grade_in_batches(
         judge: As for `grade`, with models of OpenAI's alone, or of servers of its batches that
             `params={"api_base": ...}` names. They are asked straight over HTTP, also without `via="http"`.
         path: A file of your own for each run; it holds no text and no key.
+        columns: Which column of a row holds which field of a candidate, as for `grade_many`.
         store: Serves what it has, and keeps each answer as soon as it is read: a `Store`, or the path of one.
         budget: What may be spent; at the ordinary price until it is known what it took. What does not fit is sent in a
             later round, or refused.
@@ -71,7 +73,9 @@ def grade_in_batches(
         StoreError: The store cannot be opened, or not written to.
     """
     return loops.run(
-        agrade_in_batches(candidates, rubric, judge, path, store=store, budget=budget, size=size, poll=poll)
+        agrade_in_batches(
+            candidates, rubric, judge, path, columns=columns, store=store, budget=budget, size=size, poll=poll
+        )
     )
 
 
@@ -81,6 +85,7 @@ async def agrade_in_batches(
     judge: Judging | None,
     path: str | os.PathLike[str],
     *,
+    columns: Mapping[str, str | None] | None = None,
     store: Stored | None = None,
     budget: Budget | None = None,
     size: int = MOST_LINES,
@@ -89,8 +94,8 @@ async def agrade_in_batches(
     """Grade *candidates* like `grade_in_batches`, on the running event loop."""
     _check(size, poll)
     graded, bench = as_rubric(rubric), _in_batches(as_bench(judge))
-    placed = await _read(candidates)
-    flows = [flow(candidate_at(one.index, one.item), graded, bench, ahead=False) for one in placed]
+    placed = await _read(candidates, columns)
+    flows = [flow(candidate_at(one.index, one), graded, bench, ahead=False) for one in placed]
     if budget is not None:
         await asyncio.to_thread(budget.check, bench)
     with ExitStack() as opened:
@@ -135,7 +140,8 @@ def _in_batches(bench: Bench) -> Bench:
     return unhurried(bench)
 
 
-async def _read(candidates: Candidates) -> list[Placed]:
-    items = source_of(candidates).items
+async def _read(candidates: Candidates, columns: Mapping[str, str | None] | None) -> list[Placed]:
+    source = source_of(candidates, columns)
+    items = source.items
     every = [item async for item in items] if isinstance(items, AsyncIterable) else [*items]
-    return [Placed.at(index, item) for index, item in enumerate(every)]
+    return [Placed.at(index, item, source.columns) for index, item in enumerate(every)]

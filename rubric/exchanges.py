@@ -109,8 +109,18 @@ class Ask:
     n: int = 1
 
     def chat(self) -> list[dict[str, Any]]:
-        """Return the messages in the form that chat APIs take, each content one text."""
-        return [{"role": m.role, "content": m.text} for m in self.messages]
+        """
+        Return the messages in the form that chat APIs take.
+
+        Each content is one text; with images, that of the last message is a list of blocks: `image_url` for each, then
+        the text.
+        """
+        messages: list[dict[str, Any]] = [{"role": m.role, "content": m.text} for m in self.messages]
+        if self.images:
+            # Images come first: what follows the tail would differ in its place from ask to ask.
+            images = [{"type": "image_url", "image_url": {"url": image}} for image in self.images]
+            messages[-1]["content"] = [*images, {"type": "text", "text": messages[-1]["content"]}]
+        return messages
 
 
 @frozen

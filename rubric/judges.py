@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, Protocol, cast, runtime_checkable
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from rubric.exchanges import Ask, Reply
     from rubric.grades import Grade, Ungraded
 
-__all__ = ["Bench", "Cascade", "Judge", "Jury", "Model", "Panel", "as_judge"]
+__all__ = ["Bench", "Cascade", "Judge", "Jury", "Model", "Panel", "as_judge", "is_async"]
 
 
 @runtime_checkable
@@ -33,7 +34,11 @@ class Model(Protocol):
 
 
 Function = Callable[[list[dict[str, Any]]], str | Awaitable[str]]
-"""A judge of one's own: from chat messages (`{"role": ..., "content": ...}`) to the text of the reply."""
+"""
+A judge of one's own: from chat messages (`{"role": ..., "content": ...}`) to the text of the reply.
+
+A content is a text; with images, that of the last message is a list of OpenAI's blocks: `image_url` for each, and text.
+"""
 
 _OWNED = {
     "model": "the judge's model",
@@ -63,6 +68,12 @@ _OWNED = {
 }
 
 
+def is_async(function: object) -> bool:
+    """True if *function* is an async function, or an object or a partial that is called as one."""
+    called = function if inspect.isroutine(function) else getattr(function, "__call__", function)  # noqa: B004
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(called)
+
+
 def _model(_: Any, attribute: Attribute[Any], value: object) -> None:
     if isinstance(value, str):
         string(_, attribute, value)
@@ -75,6 +86,16 @@ def _model(_: Any, attribute: Attribute[Any], value: object) -> None:
 def _per_call(_: Any, attribute: Attribute[Any], value: object) -> None:
     if value != "all":
         count(1)(_, attribute, value)
+
+
+def _threads(judge: Judge, attribute: Attribute[Any], value: object) -> None:
+    count(1)(judge, attribute, value)
+    model = judge.model
+    if value == 1 or not (isinstance(model, str | Model) or is_async(model)):
+        return
+    kind = "a model name" if isinstance(model, str) else "a model" if isinstance(model, Model) else "an async function"
+    message = f"{value} has no effect on {kind}, whose calls run side by side already; leave it out"
+    raise DefinitionError(attribute.name, f"{message}, or say how many at once: grade_many(..., concurrency={value})")
 
 
 def _as_params(value: Mapping[str, Any]) -> Settings:
@@ -107,7 +128,7 @@ class Judge(Shown):
 
     Args:
         model: A LiteLLM name (`"openai/gpt-5.6"`), `"offline"`, or a function, sync or async, from chat
-            messages to text. A sync function is called from one thread, one call after another.
+            messages to text. A sync function is called one call after another, unless *threads* says otherwise.
         temperature: As the vendor reads it; None sends none.
         max_tokens: The longest reply, thinking included; a reply that is cut there is asked again with twice as many.
         seed: For vendors that take one.
@@ -124,6 +145,8 @@ class Judge(Shown):
             cannot be told apart, the sampled score stands, and a warning says so.
         speculate: Whether all questions of a tree are asked at once, and the walk is taken from the answers: more
             calls, fewer rounds, the same verdict.
+        threads: How many calls of a sync function may run side by side, each in a thread of its own. 1: the function
+            need not be thread-safe, and is called in the order of the asks, as a script needs it.
         params: Further parameters for the vendor, as LiteLLM names them.
         via: How a model name is asked. `litellm`: any vendor, through LiteLLM. `http`: straight over HTTP, for OpenAI
             and for servers of its chat completions protocol, at a fraction of the CPU time. The server's address is
@@ -152,6 +175,7 @@ class Judge(Shown):
     )
     logprobs: bool = field(default=False, kw_only=True, validator=flag)
     speculate: bool = field(default=False, kw_only=True, validator=flag)
+    threads: int = field(default=1, kw_only=True, validator=_threads)
     params: FrozenMap = field(factory=FrozenMap, kw_only=True, converter=_as_params, validator=_params)
     via: str = field(default="litellm", kw_only=True, validator=_via)
 

@@ -72,7 +72,11 @@ class _Background:
 
     def __attrs_post_init__(self) -> None:
         self._thread = threading.Thread(target=self._serve, name="rubric", daemon=True)
-        self._thread.start()
+        try:
+            self._thread.start()
+        except RuntimeError:  # the process ends, and from Python 3.12 on it starts no more threads
+            self.loop.close()
+            raise
 
     @property
     def is_here(self) -> bool:
@@ -110,7 +114,8 @@ class _Background:
                     task.cancel()
                 await asyncio.gather(*others, return_exceptions=True)
                 await self.loop.shutdown_asyncgens()
-                await self.loop.shutdown_default_executor()
+                # Not `shutdown_default_executor`: it starts a thread, which Python 3.12 refuses at exit. By then those
+                # of the executor have been waited for, and `loop.close` tells it to end.
 
 
 _lock = threading.Lock()
@@ -128,6 +133,14 @@ def _current() -> _Background:
         return _background
 
 
+def _for(coroutine: Coroutine[Any, Any, Any]) -> _Background:
+    try:
+        return _current()
+    except RuntimeError:
+        coroutine.close()  # or Python warns that nobody has awaited it
+        raise
+
+
 def run(coroutine: Coroutine[Any, Any, T]) -> T:
     """
     Run *coroutine* on the background loop and return what it returns; any thread may call this, also inside a loop.
@@ -135,9 +148,10 @@ def run(coroutine: Coroutine[Any, Any, T]) -> T:
     An interrupt (Ctrl-C) cancels the coroutine, waits until it has ended, and is raised.
 
     Raises:
-        RuntimeError: The call came from the background loop itself, which would wait for itself for ever.
+        RuntimeError: The call came from the background loop itself, which would wait for itself for ever; or at the
+            very end of the process, when no thread can be started.
     """
-    background = _current()
+    background = _for(coroutine)
     if background.is_here:
         coroutine.close()
         message = "a synchronous call from inside the background loop would never return; await the async form instead"
@@ -155,7 +169,7 @@ def run(coroutine: Coroutine[Any, Any, T]) -> T:
 
 async def on_background(coroutine: Coroutine[Any, Any, T]) -> T:
     """Await *coroutine* on the background loop, from any loop; a cancellation goes through, and waits for its end."""
-    background = _current()
+    background = _for(coroutine)
     if background.is_here:
         return await coroutine
     job = background.submit(coroutine)

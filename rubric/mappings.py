@@ -1,12 +1,16 @@
-"""Mappings that do not change, so that a value that holds one can be hashed."""
+"""Mappings that do not change, so that a value that holds one can be hashed; and what is worked out once a value."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from weakref import ref
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
+
+K = TypeVar("K")
+V = TypeVar("V")
 
 
 class FrozenMap(Mapping[str, Any]):
@@ -52,3 +56,28 @@ def thaw(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [thaw(item) for item in value]
     return value
+
+
+class Memo(Generic[K, V]):
+    """
+    A function of one value that is worked out once for each value, and forgotten with it.
+
+    A cache of the standard library keeps its last values alive, and with a judge the API key in it. Values are told
+    apart by identity: to hash a large one takes as long as to work out the result.
+
+    Args:
+        make: What it returns must not hold the value, or neither would ever go.
+    """
+
+    def __init__(self, make: Callable[[K], V], /) -> None:
+        self._make = make
+        self._known: dict[int, tuple[ref[K], V]] = {}
+
+    def __call__(self, value: K, /) -> V:
+        place = id(value)
+        known = self._known.get(place)
+        if known is None:
+            # The entry goes before the memory of the value does, so no other value is found under its id.
+            forget = ref(value, lambda _: self._known.pop(place, None))
+            known = self._known[place] = (forget, self._make(value))
+        return known[1]

@@ -29,10 +29,12 @@ class Route:
 
     Args:
         carry: Takes an ask along it.
+        room: Where its requests find their places.
         own: The store that was opened for it, and is closed with it.
     """
 
     carry: Carry
+    room: Room
     own: Store | None = None
 
     def close(self) -> None:
@@ -70,10 +72,11 @@ def route(
         budget.check(bench)
     gate = gates(budget, limits)
     if store is None:
-        return Route(Room(asyncio.Semaphore(concurrency), gate).carry)
+        room = Room(asyncio.Semaphore(concurrency), gate)
+        return Route(room.carry, room)
     kept = store if isinstance(store, Store) else Store(store)
     room = Room(asyncio.Semaphore(concurrency), kept.gate(gate))
-    return Route(kept.carry(room.carry, gated=True), None if kept is store else kept)
+    return Route(kept.carry(room.carry, gated=True), room, None if kept is store else kept)
 
 
 def _check(concurrency: object, store: object, budget: object, limits: object) -> None:

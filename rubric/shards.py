@@ -20,9 +20,10 @@ from typing import Any, Self
 from attrs import field, fields, frozen, has
 
 from rubric.candidates import Candidate
+from rubric.columns import Columns
 from rubric.errors import DefinitionError, LoadError, Problem
 from rubric.replacing import replacing
-from rubric.sources import Candidates, Placed, as_candidate, source_of
+from rubric.sources import Candidates, Placed, source_of
 from rubric.validating import count as counting
 
 __all__ = ["Placed", "Shard", "merge_results"]
@@ -75,18 +76,26 @@ class Shard:
     def __str__(self) -> str:
         return f"{self.number}/{self.count}"
 
-    def of(self, candidates: Candidates, /) -> Iterable[Placed] | AsyncIterable[Placed]:
+    def of(
+        self, candidates: Candidates, /, *, columns: Mapping[str, str | None] | None = None
+    ) -> Iterable[Placed] | AsyncIterable[Placed]:
         """
         Return those of *candidates* that are in this shard, each with its place among all of them.
 
         `grade_many` takes what this returns, and gives every result the `index` of the whole data set; so do `plan` and
         `grade_in_batches`. Nothing is read yet; it can be gone through as often as *candidates* can.
 
+        Args:
+            columns: Which column of a row holds which field of a candidate, as for `grade_many`.
+
         Raises:
             DefinitionError: They cannot be read; see `rubric.sources`.
         """
-        items = source_of(candidates).items
-        return _AsyncPart(self, items) if isinstance(items, AsyncIterable) else _Part(self, items)
+        source = source_of(candidates, columns)
+        items = source.items
+        if isinstance(items, AsyncIterable):
+            return _AsyncPart(self, items, source.columns)
+        return _Part(self, items, source.columns)
 
     def has(self, index: int, item: object, /) -> bool:
         """Say whether *item*, which is at *index* of the whole data set, is in this shard."""
@@ -97,30 +106,34 @@ class Shard:
 class _Part:
     _shard: Shard
     _items: Iterable[Any]
+    _columns: Columns
 
     def __iter__(self) -> Iterator[Placed]:
         for index, item in enumerate(self._items):
-            if self._shard.has(index, item):
-                yield Placed(index, item)
+            placed = Placed(index, item, self._columns)
+            if self._shard.has(index, placed):
+                yield placed
 
 
 @frozen
 class _AsyncPart:
     _shard: Shard
     _items: AsyncIterable[Any]
+    _columns: Columns
 
     async def __aiter__(self) -> AsyncIterator[Placed]:
         index = 0
         async for item in self._items:
-            if self._shard.has(index, item):
-                yield Placed(index, item)
+            placed = Placed(index, item, self._columns)
+            if self._shard.has(index, placed):
+                yield placed
             index += 1
 
 
 def number_of(index: int, item: object, count: int) -> int:
     """Return which of *count* shards, from 1, *item* is in, which is at *index* of the whole data set."""
     try:
-        content = _content(as_candidate(item))
+        content = _content(Placed.at(index, item).candidate)
     except Exception:  # noqa: BLE001 - grading it will say what is wrong
         return index % count + 1
     return int.from_bytes(hashlib.blake2b(content, digest_size=8).digest(), "big") % count + 1

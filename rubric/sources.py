@@ -9,22 +9,25 @@ Where many candidates come from: iterables, sync or async, columns and frames of
 | a path that ends in .csv or .tsv                     | a row under the names of the first                       |
 | a path that ends in .parquet (extra `parquet`)       | a row, a mapping of its columns                          |
 
-Of a mapping, the keys that a `Candidate` has count; `output` must be among them, and other keys are passed over.
+Of a mapping, the keys that a `Candidate` has count, or those that `rubric.columns` is told; `output` must be among
+them. A key that looks like a field and is not used is refused; other keys are passed over.
 Files and frames are read as they are graded, so memory stays flat.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, Callable, Iterable, Iterator, Mapping, Sized
-from difflib import get_close_matches
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence, Sized
+from contextlib import suppress
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from attrs import field, fields, frozen
+from attrs import field, frozen
 
 from rubric.candidate_files import READERS, Broken, entries, polars, slices
 from rubric.candidates import Candidate
+from rubric.columns import OWN_NAMES, Columns
 from rubric.errors import DefinitionError
 from rubric.validating import refuse
 
@@ -33,20 +36,32 @@ __all__ = ["Candidates", "Placed", "Source", "as_candidate", "candidate_at", "lo
 Candidates = Iterable[Any] | AsyncIterable[Any] | str | Path
 """Many candidates, in any of the forms above."""
 
-_NEAR = 0.85
+_LOOKED_AT = 100
+"""Rows of a file whose columns are looked at beforehand."""
 
 
 @frozen
 class Placed:
-    """A candidate with its place in the whole data set, from 0."""
+    """A candidate with its place in the whole data set, from 0, and the columns of its row."""
 
     index: int
     item: Any
+    columns: Columns = field(default=OWN_NAMES, repr=False)
 
     @classmethod
-    def at(cls, index: int, item: Any) -> Placed:
-        """Return *item* with the place that it has already, or with *index*."""
-        return item if isinstance(item, Placed) else cls(index, item)
+    def at(cls, index: int, item: Any, columns: Columns = OWN_NAMES) -> Placed:
+        """Return *item* with the place and the columns that it has already, or with *index* and *columns*."""
+        return item if isinstance(item, Placed) else cls(index, item, columns)
+
+    @property
+    def candidate(self) -> Candidate:
+        """
+        The candidate.
+
+        Raises:
+            DefinitionError: It is none; the field is within the item, such as `output`.
+        """
+        return as_candidate(self.item, self.columns)
 
 
 @frozen
@@ -58,11 +73,13 @@ class Source:
         items: They themselves; what is not a candidate is found out when its turn comes.
         count: Says how many there are, where that can be told without taking them; None where it cannot.
         is_held: Whether they are in memory already, so that to take the next one never has to wait.
+        columns: Which columns hold which fields, where they are rows.
     """
 
     items: Iterable[Any] | AsyncIterable[Any] = field(repr=False)
     count: Callable[[], int | None] = field(default=lambda: None, repr=False)
     is_held: bool = False
+    columns: Columns = OWN_NAMES
 
     @property
     def total(self) -> int | None:
@@ -70,29 +87,40 @@ class Source:
         return self.count()
 
 
-def source_of(candidates: Candidates, /) -> Source:
+def source_of(candidates: Candidates, columns: Mapping[str, str | None] | None = None, /) -> Source:
     """
-    Return where *candidates* come from; nothing is taken or read yet.
+    Return where *candidates* come from; no more is taken or read yet than the names of columns.
+
+    Args:
+        columns: The column of each field of a candidate that stands under another name; None for a column to pass over.
 
     Raises:
-        DefinitionError: It is one candidate, no iterable, or a file of a kind that cannot be read.
+        DefinitionError: It is one candidate, no iterable, or a file of a kind that cannot be read; or a column looks
+            like a field and is not used. Where that is not seen before the first row is taken, it is raised then.
         ImportError: What reads files of this kind is not installed.
     """
+    named = Columns.of(columns)
     if isinstance(candidates, str | Path):
-        return _file(candidates)
+        return _file(candidates, named)
     if isinstance(candidates, Candidate | Mapping | bytes):
         message = f"expected many candidates, got one {type(candidates).__name__}; put it into a list, or use grade()"
         raise DefinitionError("candidates", message)
     if (rows := _frame(candidates)) is not None:
-        return Source(rows, partial(_size, candidates))
-    if not isinstance(candidates, Iterable | AsyncIterable):
+        _check_names(_names(candidates), named)
+        return Source(rows, partial(_size, candidates), columns=named)
+    if isinstance(candidates, AsyncIterable):
+        return Source(_AsyncChecked(candidates, named), partial(_size, candidates), columns=named)
+    if not isinstance(candidates, Iterable):
         raise refuse("candidates", candidates, "an iterable, an async iterable, a frame, or the path of a file")
-    return Source(candidates, partial(_size, candidates), isinstance(candidates, list | tuple))
+    if not isinstance(candidates, list | tuple):
+        return Source(_Rows(partial(_checked, candidates, named)), partial(_size, candidates), columns=named)
+    _check_held(candidates, named)
+    return Source(candidates, partial(_size, candidates), is_held=True, columns=named)
 
 
-def as_candidate(item: object, /) -> Candidate:
+def as_candidate(item: object, columns: Columns = OWN_NAMES, /) -> Candidate:
     """
-    Return *item* as a candidate.
+    Return *item* as a candidate; *columns* are those of a row.
 
     Raises:
         DefinitionError: It can be none; the field is within the item, such as `output`.
@@ -102,22 +130,22 @@ def as_candidate(item: object, /) -> Candidate:
     if isinstance(item, Candidate):
         return item
     if isinstance(item, Mapping):
-        return _of_row(item)
+        return _of_row(item, columns)
     if isinstance(item, Broken):
         raise DefinitionError("", item.why)
     raise DefinitionError("", f"expected a text, a Candidate or a mapping, got {_called(item)}")
 
 
-def candidate_at(index: int, item: object, /) -> Candidate:
+def candidate_at(index: int, item: object, columns: Columns = OWN_NAMES, /) -> Candidate:
     """
     Return *item*, which stands at *index* if it does not say where itself, as a candidate.
 
     Raises:
         DefinitionError: It can be none; the field begins with its place, such as `candidates[3].output`.
     """
-    placed = Placed.at(index, item)
+    placed = Placed.at(index, item, columns)
     try:
-        return as_candidate(placed.item)
+        return placed.candidate
     except DefinitionError as error:
         raise located(placed.index, error) from None
 
@@ -131,27 +159,84 @@ def _called(item: object) -> str:
     return f"nothing ({item})" if _is_missing(item) else type(item).__name__
 
 
-_FIELDS = tuple(field.name for field in fields(Candidate))
-
-
-def _of_row(row: Mapping[Any, Any]) -> Candidate:
-    given = {name: row[name] for name in _FIELDS if name in row and not _is_missing(row[name])}
-    for name in row:
-        near = get_close_matches(name, _FIELDS, 1, _NEAR) if isinstance(name, str) and name not in _FIELDS else []
-        if near and near[0] not in row:
-            raise DefinitionError(name, f"is no field of a candidate; did you mean {near[0]!r}?")
-    if "output" not in row:
+def _of_row(row: Mapping[Any, Any], columns: Columns) -> Candidate:
+    given = columns.row(row)
+    if "output" not in given:
         named = ", ".join(map(str, row)) or "nothing"
         raise DefinitionError("output", f"is not there; name the text that is graded so (there are: {named})")
-    if "output" not in given:
-        raise DefinitionError("output", f"expected text, got nothing ({row['output']})")
-    return Candidate(**given)
+    if _is_missing(given["output"]):
+        raise DefinitionError("output", f"expected text, got nothing ({given['output']})")
+    return Candidate(**{name: _as_field(name, value) for name, value in given.items() if not _is_missing(value)})
+
+
+def _as_field(name: str, value: Any) -> Any:
+    """Return *value* as the field has it, where a column often holds one text for several, or several for one."""
+    if name == "images" and isinstance(value, str):
+        return [value]
+    if name == "context" and isinstance(value, list | tuple) and all(isinstance(each, str) for each in value):
+        return "\n\n".join(value)
+    return value
 
 
 def _is_missing(value: object) -> bool:
     if value is None or (isinstance(value, float) and value != value):  # noqa: PLR0124 - NaN
         return True
     return type(value).__name__ in ("NAType", "NaTType") and type(value).__module__.startswith("pandas.")
+
+
+# -- columns ---------------------------------------------------------------------------------------------
+
+
+def _check_first(item: object, columns: Columns) -> None:
+    """Refuse all items for what the first is, before any is paid for; another that differs is refused by itself."""
+    if isinstance(item, Placed) and columns.named:
+        raise DefinitionError("columns", "these are parts of a data set already; say it there: Shard.of(..., columns=)")
+    if isinstance(item, Mapping):
+        columns.check(item)
+
+
+def _check_held(items: list[Any] | tuple[Any, ...], columns: Columns) -> None:
+    if columns.named and items and not any(isinstance(item, Mapping | Placed) for item in items):
+        raise DefinitionError("columns", f"there are no rows with columns here, but {_called(items[0])}; leave it out")
+    if items and isinstance(items[0], Mapping):
+        columns.check(dict.fromkeys(name for item in items if isinstance(item, Mapping) for name in item))
+    elif items:
+        _check_first(items[0], columns)
+
+
+def _check_names(names: Sequence[Any], columns: Columns) -> None:
+    if names:  # there are none in an empty file, or in one of texts
+        columns.check(names)
+
+
+def _checked(items: Iterable[Any], columns: Columns) -> Iterator[Any]:
+    iterator = iter(items)
+    try:
+        for place, item in enumerate(iterator):
+            if not place:
+                _check_first(item, columns)
+            yield item
+    finally:
+        getattr(iterator, "close", bool)()
+
+
+@frozen
+class _AsyncChecked:
+    _items: AsyncIterable[Any]
+    _columns: Columns
+
+    async def __aiter__(self) -> AsyncIterator[Any]:
+        iterator, is_first = aiter(self._items), True
+        try:
+            async for item in iterator:
+                if is_first:
+                    _check_first(item, self._columns)
+                is_first = False
+                yield item
+        finally:
+            close = getattr(iterator, "aclose", None)
+            if close is not None:
+                await close()
 
 
 # -- frames ----------------------------------------------------------------------------------------------
@@ -174,6 +259,19 @@ def _frame(candidates: Any) -> Iterable[Any] | None:
             return None
 
 
+def _names(frame: Any) -> list[str]:
+    """Return the names of the columns of *frame*; none where reading it will tell what is wrong with it."""
+    with suppress(Exception):
+        match type(frame).__name__:
+            case "LazyFrame":
+                return [*frame.collect_schema().names()]
+            case "DataFrame":
+                return [str(name) for name in frame.columns]
+            case _:
+                return [*frame.schema.names]
+    return []
+
+
 def _tuples(frame: Any) -> Iterator[tuple[Any, ...]]:
     rows: Iterator[tuple[Any, ...]] = frame.itertuples(index=False, name=None)
     return rows
@@ -193,7 +291,7 @@ def _size(candidates: object) -> int | None:
     return len(candidates) if isinstance(candidates, Sized) else None
 
 
-def _file(given: str | Path) -> Source:
+def _file(given: str | Path, columns: Columns) -> Source:
     path = Path(given)
     read = READERS.get(path.suffix.lower())
     if read is None:
@@ -204,4 +302,14 @@ def _file(given: str | Path) -> Source:
         raise DefinitionError("candidates", f"there is no file {str(given)!r}")
     if path.suffix.lower() == ".parquet":
         polars()
-    return Source(_Rows(lambda: read(path)), partial(entries, path))
+    _check_names(_first_names(read(path)), columns)
+    return Source(_Rows(lambda: read(path)), partial(entries, path), columns=columns)
+
+
+def _first_names(rows: Iterator[Any]) -> list[Any]:
+    """Return the names in the first rows; those of JSON need not have all of them."""
+    names: dict[Any, None] = {}
+    with suppress(Exception):  # reading it again will tell what is wrong
+        for row in islice(rows, _LOOKED_AT):
+            names |= dict.fromkeys(row if isinstance(row, Mapping) else ())
+    return [*names]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from typing import Self
 
 from attrs import define, evolve, field, frozen
@@ -27,9 +27,8 @@ from rubric.judges import Bench, Judge
 from rubric.models.redacting import describe
 from rubric.routes import Route, Stored, route
 from rubric.rubrics import Rubric
-from rubric.shards import Placed
-from rubric.sources import Candidates, Source, as_candidate, located, source_of
-from rubric.verbs import Judging, as_bench, as_rubric
+from rubric.sources import Candidates, Placed, Source, located, source_of
+from rubric.verbs import Judging, as_bench, as_rubric, remarked
 
 __all__ = ["AsyncGrading", "Grading", "Progress", "agrade_many", "grade_many"]
 
@@ -45,6 +44,7 @@ def grade_many(
     *,
     concurrency: int = CONCURRENCY,
     ordered: bool = True,
+    columns: Mapping[str, str | None] | None = None,
     store: Stored | None = None,
     budget: Budget | None = None,
     limits: Gate | None = None,
@@ -68,6 +68,9 @@ def grade_many(
         judge: As for `grade`.
         concurrency: How many candidates are graded, and how many requests are under way, at once.
         ordered: Whether results come in the order of the candidates, or as they are completed; `index` tells the place.
+        columns: Which column of a row holds which field of a candidate, where it has another name, such as
+            `{"output": "answer", "input": "question"}`. A column that looks like a field and is not used is refused
+            before anything is sent; `{"question": None}` passes it over.
         store: Keeps every reply, and serves what it has: a `Store`, or the path of one.
         budget: What may be spent; what it refuses is ungraded.
         limits: How fast models may be asked: `Limits`.
@@ -86,7 +89,7 @@ def grade_many(
         1 0.0
     """
     graded, bench = _checked(rubric, judge)
-    source = source_of(candidates)
+    source = source_of(candidates, columns)
     way = route(concurrency=concurrency, store=store, budget=budget, limits=limits, bench=bench)
     return Grading(_Job(source, graded, bench, way, concurrency, ordered, progress))
 
@@ -98,6 +101,7 @@ def agrade_many(
     *,
     concurrency: int = CONCURRENCY,
     ordered: bool = True,
+    columns: Mapping[str, str | None] | None = None,
     store: Stored | None = None,
     budget: Budget | None = None,
     limits: Gate | None = None,
@@ -110,7 +114,7 @@ def agrade_many(
     next line, use `async with agrade_many(...) as stream:` around the loop.
     """
     graded, bench = _checked(rubric, judge)
-    source = source_of(candidates)
+    source = source_of(candidates, columns)
     way = route(concurrency=concurrency, store=store, budget=budget, limits=limits)
     return AsyncGrading(_Job(source, graded, bench, way, concurrency, ordered, progress), budget)
 
@@ -139,15 +143,15 @@ class _Job:
 
     async def grade(self, index: int, item: object) -> Result:
         """Return what *item* comes to; nothing is raised but what ends the stream."""
-        if isinstance(item, Placed):
-            index, item = item.index, item.item
+        placed = Placed.at(index, item, self.source.columns)
+        index = placed.index
         try:
-            result = await run(flow(as_candidate(item), self.rubric, self.bench), carry=self.route.carry)
+            result = await run(flow(placed.candidate, self.rubric, self.bench), carry=self.route.carry)
         except StoreError:  # what cannot be kept ends the stream: it would be paid for again
             raise
         except Exception as error:  # noqa: BLE001 - a condition of the user's own may raise anything
             return self._ungraded(index, error)
-        return evolve(result, index=index)
+        return evolve(remarked(result, self.route.room), index=index)
 
     def _ungraded(self, index: int, error: Exception) -> Ungraded:
         failure = Failure("exception", describe(error))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from statistics import fmean
@@ -13,9 +14,11 @@ from rubric.exchanges import Usage
 from rubric.findings import Abstained, Finding, NotApplicable, Scored, Unjudged
 from rubric.grades import Grade, Ungraded
 from rubric.grading.estimating import Interval, mean_interval, share_interval
-from rubric.showing import cell, table
+from rubric.showing import cell, shorten, table
 
-__all__ = ["CriterionSummary", "Summary", "kinds_of", "summarise"]
+__all__ = ["CriterionSummary", "Frequencies", "Summary", "kinds_of", "reasons_of", "summarise"]
+
+_MOST_SHOWN, _LONGEST_SHOWN = 3, 240
 
 
 @frozen
@@ -63,6 +66,9 @@ class Summary:
         criteria: Each criterion, in the rubric's order.
         failures: How often each kind of failure made a result ungraded.
         usage: What all results used.
+        reasons: How often each failure made a result ungraded, in words, the commonest first. Those that differ in
+            numbers and in what they quote are one, shown as it came first.
+        warnings: How many results come with each warning, likewise.
     """
 
     results: int
@@ -77,6 +83,8 @@ class Summary:
     criteria: tuple[CriterionSummary, ...]
     failures: dict[str, int] = field(hash=False)
     usage: Usage
+    reasons: dict[str, int] = field(factory=dict, hash=False)
+    warnings: dict[str, int] = field(factory=dict, hash=False)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the summary as plain JSON-able data."""
@@ -84,14 +92,16 @@ class Summary:
 
     def __str__(self) -> str:
         lines = [self._head(), *(f"  {name:<9}  {said}" for name, said in self._facts().items())]
-        return "\n".join([*lines, *(["", _columns(_HEAD, self._rows())] if self.criteria else [])])
+        table = ["", _columns(_HEAD, self._rows())] if self.criteria else []
+        return "\n".join([*lines, *table, *(f"\n{remark}" for remark in self._remarks())])
 
     def __repr__(self) -> str:
         return f"<Summary: {self.line}>"
 
     def _repr_markdown_(self) -> str:
         facts = [f"- {name}: {cell(said)}" for name, said in self._facts().items()]
-        return "\n".join([f"**{cell(self._head())}**", "", *facts, "", table(_HEAD, self._rows())])
+        remarks = [f"\n{cell(remark)}" for remark in self._remarks()]
+        return "\n".join([f"**{cell(self._head())}**", "", *facts, "", table(_HEAD, self._rows()), *remarks])
 
     @property
     def line(self) -> str:
@@ -113,6 +123,11 @@ class Summary:
             facts["ungraded"] = f"{self.ungraded:,} ({kinds}), so {low:.1%} to {high:.1%} of all pass"
         return {name: said for name, said in facts.items() if said} | {"used": _used(self.usage)}
 
+    def _remarks(self) -> list[str]:
+        """Return why results are ungraded, and what they warn of: each in one line, the commonest first."""
+        told = ((f"{self.ungraded:,} ungraded", self.reasons), ("warnings", self.warnings))
+        return [f"{name}: {_commonest(counts)}" for name, counts in told if counts]
+
     def _rows(self) -> list[tuple[object, ...]]:
         return [
             (
@@ -126,6 +141,12 @@ class Summary:
             )
             for criterion in self.criteria
         ]
+
+
+def _commonest(counts: dict[str, int]) -> str:
+    shown = [f"{count:,} × {shorten(said, _LONGEST_SHOWN)}" for said, count in [*counts.items()][:_MOST_SHOWN]]
+    more = [f"and {len(counts) - _MOST_SHOWN} others"] if len(counts) > _MOST_SHOWN else []
+    return "; ".join([*shown, *more])
 
 
 _HEAD = ("criterion", "scored", "mean", "not applicable", "abstained", "unjudged", "gate failed")
@@ -155,8 +176,42 @@ def _columns(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     return "\n".join(f"  {'  '.join(line)}".rstrip() for line in lines)
 
 
+@frozen
+class Frequencies:
+    """How often texts came; those that differ in numbers and quotations alone are one. Very many are not all kept."""
+
+    _counts: dict[str, list[Any]] = field(factory=dict)
+
+    def add(self, texts: Iterable[str]) -> None:
+        """Count each of *texts*, which all are of one result, once."""
+        for key, said in {_VARYING.sub("#", text): text for text in reversed([*texts])}.items():
+            if key in self._counts or len(self._counts) < _MOST_KEPT:
+                self._counts.setdefault(key, [said, 0])[1] += 1
+
+    def most_common(self) -> dict[str, int]:
+        """Return how often each came, the commonest first."""
+        return dict(sorted(map(tuple, self._counts.values()), key=lambda each: -each[1]))
+
+
+_VARYING = re.compile(r"""\d+|(?<!\w)'[^']*'(?!\w)|"[^"]*"|“[^”]*”""")
+_MOST_KEPT = 1_000
+
+
+def reasons_of(result: Grade | Ungraded) -> list[str]:
+    """Return what left a criterion of *result* without a verdict, in words; nothing for a grade."""
+    if isinstance(result, Grade):
+        return []
+    missing = [finding.failure for finding in result.findings if isinstance(finding, Unjudged)]
+    said = [f"{failure.kind}: {failure.message}" for failure in missing or result.failures]
+    return said or ["abstained: of every criterion that applies, the judge said that it cannot tell"]
+
+
 def summarise(results: Sequence[Grade | Ungraded]) -> Summary:
     """Return what *results* come to."""
+    reasons, warnings = Frequencies(), Frequencies()
+    for result in results:
+        reasons.add(reasons_of(result))
+        warnings.add(result.warnings)
     scores = [result.score for result in results if isinstance(result, Grade)]
     passed = sum(isinstance(result, Grade) and result.passed for result in results)
     kinds = Counter(kind for result in results if isinstance(result, Ungraded) for kind in kinds_of(result))
@@ -173,6 +228,8 @@ def summarise(results: Sequence[Grade | Ungraded]) -> Summary:
         _criteria(results),
         dict(kinds.most_common()),
         sum((result.usage for result in results), Usage()),
+        reasons.most_common(),
+        warnings.most_common(),
     )
 
 

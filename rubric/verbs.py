@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterable, Iterable
+from collections.abc import AsyncIterable, Iterable, Mapping
 from contextlib import closing
 from typing import Any
+
+from attrs import evolve
 
 from rubric import loops
 from rubric.candidates import Candidate
 from rubric.drivers.attempts import Gate
 from rubric.drivers.budgets import Budget
+from rubric.drivers.carrying import Room
 from rubric.drivers.running import run
 from rubric.errors import UngradedError
 from rubric.grades import Grade, Ungraded
@@ -79,9 +82,16 @@ async def _result(
 ) -> Grade | Ungraded:
     steps = flow(Candidate.of(candidate), as_rubric(rubric), bench := as_bench(judge))
     if all(means is None for means in way.values()):
-        return await run(steps)
+        room = Room()
+        return remarked(await run(steps, carry=room.carry), room)
     with closing(await asyncio.to_thread(route, **way, bench=bench)) as opened:
-        return await run(steps, carry=opened.carry)
+        return remarked(await run(steps, carry=opened.carry), opened.room)
+
+
+def remarked(result: Grade | Ungraded, room: Room) -> Grade | Ungraded:
+    """Return *result* with what a person should know of how its asks, or those of others, went through *room*."""
+    remarks = room.remarks()
+    return evolve(result, warnings=(*result.warnings, *remarks)) if remarks else result
 
 
 def whole(result: Grade | Ungraded) -> Grade:
@@ -105,7 +115,13 @@ def as_rubric(rubric: Rubric | str) -> Rubric:
     return rubric
 
 
-def plan(candidates: Candidate | str | Candidates, rubric: Rubric | str, judge: Judging | None = None) -> Plan:
+def plan(
+    candidates: Candidate | str | Candidates,
+    rubric: Rubric | str,
+    judge: Judging | None = None,
+    *,
+    columns: Mapping[str, str | None] | None = None,
+) -> Plan:
     """
     Return what grading would take: calls, tokens, cost, and the exact messages. Nothing is sent.
 
@@ -114,17 +130,19 @@ def plan(candidates: Candidate | str | Candidates, rubric: Rubric | str, judge: 
             or a `Path` of a file. A text is one candidate.
         rubric: As for `grade`.
         judge: As for `grade`.
+        columns: Of several, as for `grade_many`.
 
     Raises:
         DefinitionError: An argument that cannot be graded with; so too an item that is no candidate.
     """
     bench, graded = as_bench(judge), as_rubric(rubric)
-    several = [candidates] if isinstance(candidates, Candidate | str) else source_of(candidates).items
+    source = source_of([candidates] if isinstance(candidates, Candidate | str) else candidates, columns)
+    several = source.items
     if isinstance(several, AsyncIterable):
         raise refuse("candidates", candidates, "one candidate, an iterable that is not async, or the path of a file")
 
     def planned(index: int, item: object) -> Plan:
-        candidate = candidate_at(index, item)
+        candidate = candidate_at(index, item, source.columns)
         return plan_one(candidate, graded, bench, count=count_tokens, price=price, worst=worst_cost)
 
     return Plan.total(planned(index, item) for index, item in enumerate(several))

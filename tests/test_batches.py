@@ -66,6 +66,17 @@ def test_a_shard_is_graded_in_batches(tmp_path: Path) -> None:
     assert sorted(place for place in places if place is not None) == [0, 1, 2]
 
 
+def test_columns_are_named_for_batches(tmp_path: Path) -> None:
+    """They are refused before anything is sent."""
+    rows = [{"answer": text} for text in CANDIDATES]
+    with BatchServer(held := Batching(SAYS)) as server:
+        arguments = (rows, RUBRIC, judge_at(server.base), tmp_path / "batches.json")
+        with pytest.raises(DefinitionError, match="'answer' looks like a field"):
+            grade_in_batches(*arguments, poll=0)
+        assert held.batches == {}
+        assert len(grade_in_batches(*arguments, columns={"output": "answer"}, poll=0).graded) == 3
+
+
 def test_a_batch_costs_what_batches_do(tmp_path: Path) -> None:
     """Half of what the same tokens cost one by one."""
     (first, *_) = run(Batching(SAYS), tmp_path / "batches.json")

@@ -42,6 +42,15 @@ def test_the_results_are_those_of_one_process(client: Client, tmp_path: Path) ->
     assert len([*tmp_path.glob("shard-?-of-5.db")]) == 5
 
 
+def test_columns_are_named_for_a_cluster(client: Client, tmp_path: Path) -> None:
+    """They are refused before anything goes to the cluster, and read by its workers."""
+    rows = [{"answer": text} for text in TEXTS]
+    with pytest.raises(DefinitionError, match="'answer' looks like a field"):
+        graded(client, tmp_path, rows)
+    grades = graded(client, tmp_path, rows, shards=3, columns={"output": "answer"})
+    assert [r.to_dict() for r in grades] == [r.to_dict() for r in grade_many(TEXTS, "Says thank you", "offline")]
+
+
 def test_a_worker_that_is_killed_loses_nothing(client: Client, tmp_path: Path) -> None:
     """Nothing is paid twice; what was in flight is told, and graded by the next run; the limit holds for the server."""
     limits = Limits(rpm=25, window=0.5)

@@ -200,6 +200,48 @@ def test_what_would_do_harm_or_nothing_is_refused(
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
 
 
+def test_columns_are_named_on_the_command_line(folder: Path) -> None:
+    """What is not used is refused before anything is graded, with the options that work; so it is in shards."""
+    rows = [{"The answer": text, "answer": text, "question": "Why?"} for text in TEXTS]
+    (folder / "rows.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
+    done = graded(folder, candidates="rows.jsonl")
+    assert done.exit_code == 2
+    assert "such as --column output=answer --column input=question" in " ".join(done.stderr.split())
+    named = ["--column", "output=The answer", "--column", "question=", "--column", "answer="]
+    for options in (named, [*named, "--shard", "1/1"]):
+        done = graded(folder, "--out", folder / "out.jsonl", *options, "--format", "json", candidates="rows.jsonl")
+        (folder / "out.jsonl").unlink()
+        assert json.loads(done.stdout)["results"] == len(TEXTS)
+        assert json.loads(done.stdout)["ungraded"] == 0
+
+
+@pytest.mark.parametrize(
+    ("column", "why"),
+    [
+        ("answer", "expected FIELD=COLUMN"),
+        ("=answer", "expected FIELD=COLUMN"),
+        ("outptu=answer", "--column outptu: is no field of a candidate"),
+    ],
+)
+def test_columns_that_cannot_be_are_refused(folder: Path, column: str, why: str) -> None:
+    """With the form that is expected, or the field that comes near."""
+    done = graded(folder, "--column", column)
+    assert done.exit_code == 2
+    assert why in " ".join(done.stderr.split())
+
+
+def test_a_column_is_named_once(folder: Path) -> None:
+    """The second of two would win in silence."""
+    done = graded(folder, "--column", "output=a", "--column", "output=b")
+    assert (done.exit_code, "output is given twice" in done.stderr) == (2, True)
+
+
+def test_the_reasons_stand_under_the_printed_summary(folder: Path) -> None:
+    """So whoever ran it knows why rows are ungraded."""
+    (folder / "rows.jsonl").write_text('{"text": 1}\n{"text": 2}\n', encoding="utf-8")
+    assert "2 ungraded: 2 × bad_request" in " ".join(graded(folder, candidates="rows.jsonl").stdout.split())
+
+
 def test_a_file_without_candidates_is_told(folder: Path) -> None:
     """Unless it is a shard's, which may be empty."""
     (folder / "none.jsonl").write_text("\n", encoding="utf-8")

@@ -122,6 +122,7 @@ cases:
         ("{jury: {judge: x, consensus: 2}}", "expected a finite number above 0 to 1, got 2"),
         ("{model: x, api_key: k}", "unknown key"),
         ("{model: x, headers: {a: b}}", "unknown key"),
+        ("{model: x, threads: 1}", "unknown key"),
     ],
 )
 def test_a_judge_in_a_file_is_checked(judge: str, problem: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import random
 from collections import deque
 from collections.abc import Callable
@@ -304,6 +305,16 @@ def test_models_that_take_one_after_another_do_not_lock_up() -> None:
         return len(await asyncio.gather(*(room.carry(each) for each in asks)))
 
     assert simulate(main()) == 40
+
+
+def test_limits_keep_no_function_alive() -> None:
+    """Functions that come and go under the same limits leave nothing in them."""
+    limits = Limits(rpm=1_000)
+    for _ in range(5):
+        outcome = asyncio.run(Room(gate=limits).carry(ask_of(Judge(lambda _: "yes"))))
+        assert isinstance(outcome, Reply)
+    gc.collect()
+    assert limits._limiters == {}
 
 
 def test_one_object_serves_several_loops() -> None:

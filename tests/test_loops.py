@@ -216,3 +216,23 @@ def test_exit_with_work_in_flight_is_silent() -> None:
     )
     done = in_child(script)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+NO_MORE_THREADS = """
+import asyncio, threading
+from rubric import grade_many, loops
+
+def refuse(self):
+    raise RuntimeError("can't create new thread at interpreter shutdown")
+
+loops.run(asyncio.to_thread(int))
+begun = iter(grade_many(iter(["We thank you."] * 500), "Says thank you", "offline"))
+next(begun)
+threading.Thread.start = refuse
+"""
+
+
+def test_the_end_of_a_process_starts_no_thread() -> None:
+    """Python 3.12 refuses new threads at exit; a used executor and a stream that was begun end in silence without."""
+    done = in_child(NO_MORE_THREADS)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

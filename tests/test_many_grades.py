@@ -109,7 +109,7 @@ def test_they_show_themselves(grades: Grades) -> None:
 
 
 def test_printed_they_are_a_table(grades: Grades) -> None:
-    """What they come to, a fact a line, and a line a criterion; of nothing, that there is nothing."""
+    """What they come to, a fact a line, a line a criterion, and why some are ungraded; of nothing, that there is nothing."""
     assert str(grades) == str(grades.summary())
     assert str(grades).splitlines() == [
         "6 results: 2 of 4 grades pass",
@@ -121,6 +121,11 @@ def test_printed_they_are_a_table(grades: Grades) -> None:
         "  criterion  scored                    mean  not applicable  abstained  unjudged  gate failed",
         "  polite          5  0.800 (0.376 to 0.964)               0          0         1            1",
         "  warm            4  0.625 (0.000 to 1.000)               0          0         2            0",
+        "",
+        (
+            "2 ungraded: 1 × refusal: the model refused; 1 × bad_request: candidates[4]: expected a text, a Candidate or a "
+            "mapping, got nothing (None)"
+        ),
     ]
     assert str(Grades()) == "0 results: 0 of 0 grades pass\n  used       0 calls, 0 + 0 tokens, $0.0000"
 

@@ -5,10 +5,13 @@ from __future__ import annotations
 import asyncio
 import functools
 import threading
+import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from rubric import Candidate, DefinitionError, Panel, Rubric, grade, grade_many
+from rubric.drivers.carrying import Room
 from rubric.errors import ModelError
 from rubric.exchanges import Reply, Usage
 from rubric.judges import Judge
@@ -17,6 +20,7 @@ from tests.sendables import ask_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from rubric.exchanges import Ask
 
@@ -87,6 +91,39 @@ def test_a_sync_function_that_returns_an_awaitable() -> None:
 def test_the_messages() -> None:
     """The function gets chat messages with plain text."""
     assert answer(lambda messages: messages[0]["role"] + messages[0]["content"]).text == "systemYou judge."
+
+
+PICTURE = "data:image/png;base64,AAAA"
+
+
+@pytest.mark.parametrize("is_async", [True, False])
+def test_images_reach_a_function(is_async: bool, tmp_path: Path) -> None:
+    """A candidate's images come as blocks before the text of the last message, also through a store and many at once."""
+    seen: list[Any] = []
+
+    def judge(messages: Messages) -> str:
+        seen.append(messages)
+        return '{"verdict": true}'
+
+    async def awaited(messages: Messages) -> str:
+        return judge(messages)
+
+    candidate, asked = Candidate("A cat.", images=[PICTURE]), awaited if is_async else judge
+    grade(candidate, "Describes the image", asked)
+    grade_many(
+        [{"output": "A cat.", "images": [PICTURE]}], "Describes the image", asked, store=tmp_path / "s.db"
+    ).collect()
+    for system, user in seen:
+        image, text = user["content"]
+        assert (type(system["content"]), image) == (str, {"type": "image_url", "image_url": {"url": PICTURE}})
+        assert "A cat." in text["text"]
+    assert len(seen) == 2
+
+
+def test_the_offline_judge_says_that_it_sees_no_image() -> None:
+    """It counts words, and the grade says what it has left out."""
+    result = grade(Candidate("A cat.", images=[PICTURE]), "Describes the image", "offline")
+    assert result.warnings == ("an image was not sent: the model does not take it",)
 
 
 def test_an_async_function_runs_on_the_callers_loop() -> None:
@@ -202,3 +239,157 @@ def test_a_call_that_hangs_does_not_hold_up_the_next() -> None:
     assert asyncio.run(two()) == "hello"
     let_go.set()
     assert all(thread.daemon for thread in threading.enumerate() if thread.name == "rubric-judge")
+
+
+# -- threads ---------------------------------------------------------------------------------------------
+
+
+def of_judges() -> list[threading.Thread]:
+    """Return the threads of functions that there are."""
+    return [thread for thread in threading.enumerate() if thread.name == "rubric-judge"]
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_functions_that_come_and_go_leave_few_threads(kept: bool) -> None:
+    """Functions by the dozen, each of which judges once, leave no thread each, whether the grades are kept or not."""
+    grades = []
+    for _ in range(60):
+        result = grade("Thank you.", "Says thank you", lambda _: '{"verdict": true}')
+        grades += [result] if kept else []
+    end = time.monotonic() + 10
+    while len(of_judges()) > 4 and time.monotonic() < end:  # those that were told to end are about to
+        time.sleep(0.001)
+    assert len(of_judges()) <= 4
+
+
+def test_a_function_keeps_its_thread() -> None:
+    """What belongs to a thread, such as a connection of sqlite3, works from one grade to the next."""
+    seen = set()
+
+    def judge(messages: Messages) -> str:
+        seen.add(threading.get_ident())
+        return '{"verdict": true}'
+
+    for _ in range(20):
+        grade("Thank you.", "Says thank you", judge)
+    assert len(seen) == 1
+
+
+def test_calls_that_hang_are_replaced_one_by_one() -> None:
+    """A call that hangs does not hold up those that wait behind it, also of another user; they keep their order."""
+    let_go, seen = threading.Event(), list[str]()
+    begun = {number: threading.Event() for number in "0123"}
+
+    def judge(messages: Messages) -> str:
+        number = str(messages[-1]["content"]).split("Criterion")[0]
+        seen.append(number)
+        begun[number].set()
+        if number in "01":
+            let_go.wait()
+        return number
+
+    async def main() -> list[str | None]:
+        first, other = FunctionModel(judge), FunctionModel(judge)
+        hung = [asyncio.create_task(first.answer(numbered(n))) for n in (0, 1)]
+        rest = [asyncio.create_task(other.answer(numbered(n))) for n in (2, 3)]
+        for number, task in enumerate(hung):
+            await asyncio.to_thread(begun[str(number)].wait)
+            task.cancel()
+        return [reply.text for reply in await asyncio.gather(*rest)]
+
+    try:
+        assert asyncio.run(asyncio.wait_for(main(), 30)) == ["2", "3"]
+        assert seen == ["0", "1", "2", "3"]
+    finally:
+        let_go.set()
+
+
+def test_threads_call_a_function_side_by_side() -> None:
+    """With `threads=4` four calls of a sync function are under way at once, and no more."""
+    met = threading.Barrier(4)
+    lock, running, most = threading.Lock(), 0, 0
+
+    def judge(messages: Messages) -> str:
+        nonlocal running, most
+        with lock:
+            running += 1
+            most = max(most, running)
+        met.wait(30)
+        with lock:
+            running -= 1
+        return '{"verdict": true}'
+
+    grades = grade_many(["Thank you."] * 40, "Says thank you", Judge(judge, threads=4), concurrency=20).collect()
+    assert (len(grades.passed), most) == (40, 4)
+
+
+async def later(messages: Messages) -> str:
+    return ""
+
+
+@pytest.mark.parametrize("model", ["offline", "openai/gpt-5.6", later, Greeter(), FunctionModel(say_hello)])
+def test_threads_without_an_effect_are_refused(model: Any) -> None:
+    """A model name, a model and an async function have no threads of ours; one thread is what they all may say."""
+    assert Judge(model, threads=1).threads == 1
+    with pytest.raises(DefinitionError, match=r"threads: 8 has no effect .*; leave it out, or say .*concurrency=8"):
+        Judge(model, threads=8)
+
+
+# -- functions that are slow, one after another ----------------------------------------------------------
+
+
+class Slow:
+    """A model that is asked one call after another, and says how long its calls have taken so far."""
+
+    is_serial = True
+    busy = 0.0
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+
+    async def answer(self, ask: Ask, /) -> Reply:
+        await asyncio.sleep(0)
+        self.busy += self.seconds
+        return Reply("")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "calls", "remarks"),
+    [(0.1, 30, 1), (0.02, 30, 1), (1.0, 2, 1), (60.0, 1, 0), (0.1, 4, 0), (0.001, 600, 0)],
+)
+def test_a_remark_on_slow_functions(seconds: float, calls: int, remarks: int) -> None:
+    """There is one, once, as soon as calls have waited half a second for calls that are not instant."""
+    room = Room()
+
+    async def main() -> None:
+        judge = Judge(Slow(seconds))
+        await asyncio.gather(*(room.carry(ask_of(judge)) for _ in range(calls)))
+
+    asyncio.run(main())
+    assert (len(room.remarks()), room.remarks()) == (remarks, ())
+
+
+def slow(messages: Messages) -> str:
+    time.sleep(0.02)
+    return '{"verdict": true}'
+
+
+REMARK = "slow is a synchronous function, so its calls wait for one another; if it may be called side by side, say so"
+
+
+def test_slow_functions_are_told_of_in_results() -> None:
+    """Of a run one result says so, and its summary; with threads no result does."""
+    texts = ["Thank you."] * 32
+    grades = grade_many(texts, "Says thank you", slow).collect()
+    assert sum(warning.startswith(REMARK) for result in grades for warning in result.warnings) == 1
+    assert REMARK in str(grades)
+    assert REMARK in grades.summary()._repr_markdown_()
+    assert not any(result.warnings for result in grade_many(texts, "Says thank you", Judge(slow, threads=32)))
+
+
+def test_slow_functions_are_told_of_in_one_result() -> None:
+    """A rubric with many criteria, or a panel, is enough."""
+    rubric = Rubric("thanks")
+    for number in range(15):
+        rubric = rubric.expects(f"Says thank you {number} times")
+    assert REMARK in grade("Thank you.", rubric, Panel([slow, slow])).warnings[0]

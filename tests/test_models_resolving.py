@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import sys
-from typing import Any
+import weakref
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from rubric.exchanges import Ask, Reply
 from rubric.judges import Judge
 from rubric.models import FunctionModel, LiteLLMModel, OfflineModel, model_of, resolving
+from rubric.models.litellm import _sendable
+from rubric.store import Store
+from rubric.store.keys import request_of
+from tests.sendables import KEY, ask_of
+from tests.storing import carried
 from tests.test_models_processes import in_child
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 class Own:
@@ -59,6 +69,28 @@ def test_the_memory_is_bounded() -> None:
         model_of(Judge(lambda messages: ""))
     gc.collect()
     assert len(resolving._functions) <= 256
+
+
+def test_nothing_of_a_judge_outlives_it(tmp_path: Path) -> None:
+    """Once a judge and its function are gone, so are its settings and its key; also where its replies are kept."""
+
+    def gone() -> list[weakref.ref[Any]]:
+        def judge(messages: list[dict[str, Any]]) -> str:
+            return "hello"
+
+        mine = Judge(judge, params={"api_key": KEY})
+        named = Judge("openai/gpt-4o-mini", temperature=0, params={"api_key": KEY})
+        assert _sendable(named)[0]["api_key"] == KEY
+        with Store(tmp_path / "s.db", in_doubt="hold") as store:
+            reply = asyncio.run(carried(store, ask_of(mine)))
+            assert isinstance(reply, Reply)
+            assert reply.text == "hello"
+        request_of(ask_of(named))
+        return [weakref.ref(each) for each in (judge, mine, named)]
+
+    left = gone()
+    gc.collect()
+    assert [ref() for ref in left] == [None, None, None]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no fork")

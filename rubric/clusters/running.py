@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import AsyncIterable, Iterator, Sequence
+from collections.abc import AsyncIterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
@@ -61,6 +61,7 @@ def grade_on_cluster(
     judge: Judging | None = None,
     *,
     store_folder: str | os.PathLike[str],
+    columns: Mapping[str, str | None] | None = None,
     shards: int | None = None,
     concurrency: int = CONCURRENCY,
     in_doubt: InDoubt = "retry",
@@ -84,6 +85,7 @@ def grade_on_cluster(
         judge: As for `grade`; left out, the environment of this process names one.
         store_folder: A folder that all workers see under this name. Where they are on several machines, its file
             system must have locks that work.
+        columns: Which column of a row holds which field of a candidate, as for `grade_many`.
         shards: How many; None for one for every 256 candidates, or as many as *store_folder* has already.
         concurrency: How many requests are under way at once in a shard; a worker has as many shards as threads.
         in_doubt: What becomes of calls that were in flight when a worker died: `retry` or `hold`; see `Store`.
@@ -114,7 +116,7 @@ def grade_on_cluster(
         _check_sendable(name, value)
     if budget is not None:
         budget.check(bench)
-    items = _read(candidates)
+    items = _read(candidates, columns)
     folder = Path(store_folder).absolute()
     parts = _shared_out(items, _count_of(folder, shards, len(items)))
     with _permitted(client, limits, budget) as terms, reporting(progress, len(items)) as tell:
@@ -154,11 +156,12 @@ def _check_sendable(name: str, value: object) -> None:
 # -- the client ------------------------------------------------------------------------------------------
 
 
-def _read(candidates: Candidates) -> list[Any]:
-    items = source_of(candidates).items
+def _read(candidates: Candidates, columns: Mapping[str, str | None] | None) -> list[Placed]:
+    source = source_of(candidates, columns)
+    items = source.items
     if isinstance(items, AsyncIterable):
         raise refuse("candidates", candidates, "an iterable that is not async, a frame, or the path of a file")
-    return [*items]
+    return [Placed(index, item, source.columns) for index, item in enumerate(items)]
 
 
 def _count_of(folder: Path, wanted: int | None, candidates: int) -> int:
@@ -183,11 +186,11 @@ def _count_of(folder: Path, wanted: int | None, candidates: int) -> int:
     return known
 
 
-def _shared_out(items: Sequence[Any], count: int) -> dict[str, list[Placed]]:
+def _shared_out(items: Sequence[Placed], count: int) -> dict[str, list[Placed]]:
     """Return the candidates of each shard that has any, by the name of its store."""
     parts: dict[int, list[Placed]] = {}
-    for index, item in enumerate(items):
-        parts.setdefault(number_of(index, item, count), []).append(Placed(index, item))
+    for item in items:
+        parts.setdefault(number_of(item.index, item, count), []).append(item)
     digits = len(str(count))
     return {f"shard-{number:0{digits}}-of-{count}.db": parts[number] for number in sorted(parts)}
 

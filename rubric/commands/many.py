@@ -13,7 +13,7 @@ from typing import IO, Any, get_args
 import click
 from attrs import frozen
 
-from rubric.commands.options import FORMAT, JUDGE, THRESHOLD, judge_of, refuse_given
+from rubric.commands.options import FORMAT, JUDGE, THRESHOLD, columns_of, judge_of, refuse_given
 from rubric.commands.printing import print_json, print_line, print_markdown
 from rubric.commands.refusing import INTERRUPTED, REFUSED, Refusal
 from rubric.commands.tallying import Tally
@@ -62,6 +62,7 @@ class Given:
     tpm: int | None
     concurrency: int
     shard: Shard | None
+    columns: Sequence[str]
 
     def check(self, rubric: Path) -> None:
         """Refuse to write over what is read, or over results that would have to be paid for again."""
@@ -80,11 +81,12 @@ class Given:
 
     def stream(self, rubric: Rubric, judges: Sequence[str], store: Store | None) -> Grading:
         """Return the stream of results; nothing has been sent yet."""
-        path = str(self.candidates)
+        path, columns = str(self.candidates), columns_of(self.columns)
         return grade_candidates(
-            path if self.shard is None else self.shard.of(path),
+            path if self.shard is None else self.shard.of(path, columns=columns),
             rubric,
             judge_of(judges),
+            columns=columns if self.shard is None else None,
             concurrency=self.concurrency,
             store=store,
             budget=self._budget(),
@@ -127,6 +129,13 @@ class Given:
 @click.option("--tpm", type=A_COUNT, metavar="N", help="Tokens to and from a model in any minute.")
 @click.option("--concurrency", type=A_COUNT, default=CONCURRENCY, metavar="N", help="Requests at once.")
 @click.option("--shard", callback=_as_shard, metavar="I/N", help="Grade the I-th of N parts of the candidates.")
+@click.option(
+    "--column",
+    "columns",
+    multiple=True,
+    metavar="FIELD=COLUMN",
+    help="Which column holds a field, such as output=answer; question= passes that column over.",
+)
 @click.option(
     "--min-pass-rate", type=click.FloatRange(0, 1), metavar="R", help="Fail if a smaller share of the grades passes."
 )

@@ -11,7 +11,19 @@ from click.core import ParameterSource
 
 from rubric.formats.recognising import FORMATS
 
-__all__ = ["FORMAT", "FROM", "GRADING", "JUDGE", "TEXT", "THRESHOLD", "declared", "judge_of", "options", "refuse_given"]
+__all__ = [
+    "FORMAT",
+    "FROM",
+    "GRADING",
+    "JUDGE",
+    "TEXT",
+    "THRESHOLD",
+    "columns_of",
+    "declared",
+    "judge_of",
+    "options",
+    "refuse_given",
+]
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -75,6 +87,21 @@ def refuse_given(names: Collection[str], why: str) -> None:
     for option in context.command.params:
         if option.name in names and context.get_parameter_source(option.name) is ParameterSource.COMMANDLINE:
             raise click.UsageError(f"{option.opts[0]} {why}")
+
+
+def columns_of(given: Sequence[str]) -> dict[str, str | None]:
+    """Return which column holds which field, as `FIELD=COLUMN` says; `COLUMN=` passes a column over."""
+    named: dict[str, str | None] = {}
+    for said in given:
+        name, sign, column = said.partition("=")
+        if not name or not sign:
+            raise click.UsageError(
+                f"--column {said}: expected FIELD=COLUMN, such as output=answer; question= passes over"
+            )
+        if name in named:
+            raise click.UsageError(f"--column {said}: {name} is given twice; give it once")
+        named[name] = column or None
+    return named
 
 
 def judge_of(models: Sequence[str]) -> str | list[str] | None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import re
+import shlex
 import sys
+from collections.abc import Callable
 from typing import IO, Any
 
 import click
@@ -62,13 +65,24 @@ def _unwritten(problem: OSError) -> Refusal:
     return Refusal(f"the output cannot be written: {problem.strerror or problem}")
 
 
-_SPOKEN = (
+def _as_columns(said: re.Match[str]) -> str:
+    try:
+        named = ast.literal_eval(said[1])
+    except (ValueError, SyntaxError):  # a column with a brace in its name
+        return said[0]
+    return " ".join(f"--column {shlex.quote(f'{name}={column or str()}')}" for name, column in named.items())
+
+
+_SPOKEN: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     (r"such as judge='openai/gpt-5.6'", "such as --judge openai/gpt-5.6"),
     (r'say judge="offline"', "say --judge offline"),
     (r"give a wider base=", "give a wider --base"),
     (r"declare it when you load: load_suite\(path, environ=\{'(\w+)': ...\}\)", r"declare it with --env \1"),
     (r"name one with format='(\S+)' or format='(\S+)'", r"name one with --from \1 or --from \2"),
     (r"name one with format=", "name one with --from"),
+    (r"columns=(\{.*?\})", _as_columns),
+    (r"or None to pass it over", "or COLUMN= to pass it over"),
+    (r"columns\.(\w+): ", r"--column \1: "),
     (r"limit calls or tokens instead of the cost, or .*", "limit the calls instead: --max-calls"),
 )
 

@@ -10,6 +10,7 @@ from rubric.exchanges import Failure, Usage
 from rubric.findings import Finding, Unjudged
 from rubric.gradebooks import Grades, Summary
 from rubric.grades import Grade, Ungraded
+from rubric.summaries import Frequencies, reasons_of
 
 __all__ = ["Tally"]
 
@@ -24,6 +25,8 @@ class Tally:
     _results: list[Grade | Ungraded] = field(factory=list)
     _known: dict[Any, Grade | Ungraded] = field(factory=dict)
     _usage: Usage = Usage()
+    _reasons: Frequencies = field(factory=Frequencies)
+    _warnings: Frequencies = field(factory=Frequencies)
 
     def __len__(self) -> int:
         return len(self._results)
@@ -39,10 +42,14 @@ class Tally:
             )
         self._results.append(self._known[key])
         self._usage += result.usage
+        self._reasons.add(reasons_of(result))
+        self._warnings.add(result.warnings)
 
     def summary(self) -> Summary:
         """Return what they come to."""
-        return evolve(Grades(self._results).summary(), usage=self._usage)
+        summary = Grades(self._results).summary()
+        reasons, warnings = self._reasons.most_common(), self._warnings.most_common()
+        return evolve(summary, usage=self._usage, reasons=reasons, warnings=warnings)
 
 
 def _short(finding: Finding) -> Finding:

@@ -9,6 +9,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
 from threading import Lock
 from typing import TYPE_CHECKING, Any, NoReturn
+from weakref import ref
 
 from attrs import Attribute, define, evolve, field, frozen
 
@@ -98,8 +99,15 @@ class Limits:
         key = (model if isinstance(model, str) else id(model), *(str(judge.params.get(name)) for name in ADDRESS))
         with self._lock:
             if key not in self._limiters:
-                self._limiters[key] = self._of(judge.name).limiter(model)
+                self._limiters[key] = self._of(judge.name).limiter(self._kept(model, key))
             return self._limiters[key]
+
+    def _kept(self, model: object, key: tuple[object, ...]) -> object:
+        """Return what a limiter keeps of *model*: where that can be, a reference with which the limiter goes, too."""
+        try:
+            return ref(model, lambda _: self._limiters.pop(key, None))
+        except TypeError:  # a name; or an object whose id would be used again if it were not kept
+            return model
 
     def _of(self, name: str) -> Limits:
         own: Limits | None = self.by_model.get(name)
@@ -137,7 +145,7 @@ class Limiter:
 
     Args:
         most: Requests at once.
-        model: Is kept, so that its id is not used again.
+        model: What tells that its id is not another's.
         requests: Those of the last minute.
         tokens: Those of the last minute.
         room: Requests at once for now: fewer than the most after the server has been too busy.

@@ -85,7 +85,7 @@ def _read_occasion(data: Any) -> Any:
     return data
 
 
-_read_judge = reader_of(Judge, params=None, via=None)
+_read_judge = reader_of(Judge, params=None, threads=None, via=None)
 _KINDS: dict[Any, Callable[[Any], Bench]] = {
     "jury": reader_of(Jury, judge=read_bench),
     "panel": reader_of(Panel, judges=_read_members, weights=lambda data: data),

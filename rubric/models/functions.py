@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
 import json
 from collections.abc import Awaitable, Mapping
 from contextvars import copy_context
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from rubric.errors import ModelError
 from rubric.exchanges import Failure, Reply, Usage
+from rubric.judges import is_async
 from rubric.models.redacting import describe
-from rubric.models.threads import SerialThread
+from rubric.models.threads import abandon, submit
 
 if TYPE_CHECKING:
     from rubric.exchanges import Ask
     from rubric.judges import Function
 
-__all__ = ["FunctionModel"]
+__all__ = ["FunctionModel", "identity"]
 
 _Outcome = tuple[Any, BaseException | None]
 
@@ -27,19 +28,22 @@ class FunctionModel:
     """
     Answers with what *function* returns.
 
-    A sync function is called in one thread of its own, one call after another, in the order of the asks; it need not
-    be thread-safe, and it may be a script. An async one is awaited where the asks come from, several at once.
+    A sync function is called in a thread of its own, one call after another, in the order of the asks; it need not be
+    thread-safe, and it may be a script. With more *threads* it is called side by side in as many. An async one is
+    awaited where the asks come from, several at once.
     """
 
-    def __init__(self, function: Function, /) -> None:
+    def __init__(self, function: Function, /, *, threads: int = 1) -> None:
         self._function = function
-        self._thread = SerialThread("rubric-judge")
-        called = function if inspect.isroutine(function) else getattr(function, "__call__", function)  # noqa: B004
-        self._is_async = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(called)
+        self._is_async = is_async(function)
+        self._owner = (*identity(function), threads)
+        self.threads = threads
+        self.busy = 0.0
+        """Seconds that calls of a sync function have taken so far."""
 
     @property
     def is_serial(self) -> bool:
-        """Whether calls wait for one another; the waiting is not part of an attempt."""
+        """Whether calls wait for one another, so many at a time as there are threads; that is no part of an attempt."""
         return not self._is_async
 
     async def answer(self, ask: Ask, /) -> Reply:
@@ -49,7 +53,7 @@ class FunctionModel:
         Raises:
             ModelError: The function raised, or returned neither text nor a mapping.
         """
-        said, error = await (self._on_the_loop(ask) if self._is_async else self._in_the_thread(ask))
+        said, error = await (self._on_the_loop(ask) if self._is_async else self._in_a_thread(ask))
         if isinstance(error, Exception):
             raise ModelError(Failure("exception", describe(error))) from error
         if error is not None:
@@ -62,22 +66,24 @@ class FunctionModel:
     async def _on_the_loop(self, ask: Ask) -> _Outcome:
         return await _awaited(self._function(ask.chat()))
 
-    async def _in_the_thread(self, ask: Ask) -> _Outcome:
+    async def _in_a_thread(self, ask: Ask) -> _Outcome:
         context = copy_context()
-        future = self._thread.submit(lambda: context.run(self._outcome, ask))
+        future = submit(self._owner, lambda: context.run(self._outcome, ask), self.threads)
         try:
             said, error = await asyncio.wrap_future(future)
         except asyncio.CancelledError:
-            if future.running():  # it hangs: the next call gets a thread that does not
-                self._thread = SerialThread("rubric-judge")
+            abandon(self._owner, future)
             raise
         return await _awaited(said) if isinstance(said, Awaitable) else (said, error)
 
     def _outcome(self, ask: Ask) -> _Outcome:
+        began = perf_counter()
         try:
             return self._function(ask.chat()), None
         except BaseException as error:  # noqa: BLE001
             return None, error
+        finally:
+            self.busy += perf_counter() - began
 
 
 async def _awaited(said: Any) -> _Outcome:
@@ -94,3 +100,9 @@ def _as_text(said: Any) -> str:
         return json.dumps(dict(said), ensure_ascii=False, default=str)
     message = f"the function returned {type(said).__name__}; expected the text of a reply, or a mapping for JSON"
     raise ModelError(Failure("bad_response", message, usage=Usage(calls=1, cost=None, unmetered=1)))
+
+
+def identity(function: Any) -> tuple[int, ...]:
+    """Return what tells *function* from others while it is alive: a bound method is another object at each look-up."""
+    owner = getattr(function, "__self__", None)
+    return (id(function),) if owner is None else (id(owner), id(getattr(function, "__func__", function)))

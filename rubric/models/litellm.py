@@ -23,7 +23,7 @@ from attrs import evolve
 from rubric import loops
 from rubric.errors import ModelError
 from rubric.exchanges import Reply, Usage
-from rubric.mappings import thaw
+from rubric.mappings import Memo, thaw
 from rubric.models.clients import check_way, is_watched, payer_of, shorten_the_way
 from rubric.models.completions import reply_from
 from rubric.models.contents import chat
@@ -317,7 +317,7 @@ def _supported(model: str) -> frozenset[str]:
     return frozenset(library().get_supported_openai_params(model=name, custom_llm_provider=provider or None) or ())
 
 
-@lru_cache(maxsize=256)
+@Memo
 def _sendable(judge: Judge) -> tuple[Mapping[str, Any], tuple[str, ...]]:
     """Return the parameters of *judge* that its model takes, and the names of those that it does not."""
     alternatives = {"logprobs": True, "top_logprobs": _ALTERNATIVES} if judge.logprobs else {}

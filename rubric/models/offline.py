@@ -51,7 +51,8 @@ class OfflineModel:
         """Return the JSON that the ask's schema describes."""
         verdicts = [_verdict(criterion, ask) for criterion in ask.criteria]
         body: dict[str, Any] = {"verdicts": verdicts} if ask.many else verdicts[0]
-        return Reply(json.dumps(_fitted(body, ask.schema), ensure_ascii=False), usage=Usage(calls=1, cost=0.0))
+        text = json.dumps(_fitted(body, ask.schema), ensure_ascii=False)
+        return Reply(text, usage=Usage(calls=1, cost=0.0), unsent=("an image",) if ask.images else ())
 
 
 def _verdict(criterion: Criterion, ask: Ask) -> dict[str, Any]:

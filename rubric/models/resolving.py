@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections import OrderedDict
 from functools import cache
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+from weakref import WeakValueDictionary
 
 from rubric.judges import Model
-from rubric.models.functions import FunctionModel
+from rubric.models.functions import FunctionModel, identity
 from rubric.models.litellm import LiteLLMModel
 from rubric.models.offline import OFFLINE, OfflineModel
 
@@ -18,19 +18,18 @@ if TYPE_CHECKING:
 
 __all__ = ["model_of"]
 
-_KEPT = 256
-
 _offline, _litellm = OfflineModel(), LiteLLMModel()
 _lock = Lock()
-_functions: OrderedDict[tuple[int, ...], tuple[Any, FunctionModel]] = OrderedDict()
+_functions: WeakValueDictionary[tuple[int, ...], FunctionModel] = WeakValueDictionary()
+"""The models of functions that are in use, by identity: a model keeps its function alive, so no id is used twice."""
 
 
 def model_of(judge: Judge, /) -> Model:
-    """Return the model that answers for *judge*; the same function always gets the same one, and so one thread."""
+    """Return the model that answers for *judge*; a function has one for all who use it at a time, and so one thread."""
     model = judge.model
     if isinstance(model, str):
         return _direct() if judge.via == "http" else _offline if model == OFFLINE else _litellm
-    return model if isinstance(model, Model) else _of_function(model)
+    return model if isinstance(model, Model) else _of_function(model, judge.threads)
 
 
 @cache
@@ -40,29 +39,18 @@ def _direct() -> Model:
     return OpenAIHTTPModel()
 
 
-def _of_function(function: Function) -> FunctionModel:
-    # By identity: functions that compare equal may still be two. The function is kept, so its id is not used again.
-    key = _identity(function)
+def _of_function(function: Function, threads: int) -> FunctionModel:
+    # By identity: functions that compare equal may still be two.
+    key = (*identity(function), threads)
     with _lock:
-        _, model = _functions.pop(key, None) or (function, FunctionModel(function))
-        _functions[key] = (function, model)
-        if len(_functions) > _KEPT:
-            _functions.popitem(last=False)
-    return model
+        return _functions.setdefault(key, FunctionModel(function, threads=threads))
 
 
-def _identity(function: Any) -> tuple[int, ...]:
-    """Return what tells *function* from others; a bound method is another object each time that it is looked up."""
-    owner = getattr(function, "__self__", None)
-    return (id(function),) if owner is None else (id(owner), id(getattr(function, "__func__", function)))
-
-
-def _forget_after_fork() -> None:
-    """Drop the models of functions: their threads are not in this process."""
+def _renew_lock() -> None:
+    """Replace the lock in a forked child: a thread that is not there may have held it."""
     global _lock  # noqa: PLW0603
     _lock = Lock()
-    _functions.clear()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget_after_fork)
+    os.register_at_fork(after_in_child=_renew_lock)

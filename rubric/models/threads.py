@@ -1,42 +1,145 @@
-"""A thread that calls one function after another, and that nobody has to wait for."""
+"""
+Threads that call functions, and that nobody has to wait for.
+
+Each function has threads of its own: one, unless the user says that it may be called side by side. So it need not be
+thread-safe, and what belongs to a thread (a connection of sqlite3) works as long as the function is in use. A thread
+that has nothing to do ends as soon as four others have been idle for a shorter time; so judges that come and go, such
+as a lambda a sample, leave no more than that. Nothing here keeps a function alive but its calls that are not through.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Hashable
 from concurrent.futures import Future
+from contextlib import suppress
 from queue import SimpleQueue
-from threading import Thread
+from threading import Lock, Thread, current_thread
 from typing import Any
 
-__all__ = ["SerialThread"]
+from attrs import define, field
 
-_Job = tuple[Future[Any], Callable[[], Any]]
+__all__ = ["abandon", "submit"]
+
+_MOST_IDLE = 4
+
+_Job = tuple["Future[Any]", Callable[[], Any]]
 
 
-class SerialThread:
+@define(eq=False)
+class _Pool:
     """
-    Calls what it is given in one daemon thread, in order.
+    The threads of one function.
 
-    The executors of the standard library are waited for when the process ends; a call that hangs would hold it up.
+    Args:
+        jobs: Calls that wait; None ends the thread that takes it.
+        workers: The threads, with the call that each is at.
+        pending: How many calls are not through, waiting ones included.
     """
 
-    def __init__(self, name: str) -> None:
-        self._name = name
-        self._jobs: SimpleQueue[_Job] = SimpleQueue()
-        self._started = False
+    jobs: SimpleQueue[_Job | None] = field(factory=SimpleQueue)
+    workers: dict[Thread, Future[Any] | None] = field(factory=dict)
+    pending: int = 0
 
-    def submit(self, call: Callable[[], Any]) -> Future[Any]:
-        """Return the future of what *call* returns; it must not raise."""
-        if not self._started:
-            self._started = True
-            Thread(target=self._work, name=self._name, daemon=True).start()
-        future: Future[Any] = Future()
-        self._jobs.put((future, call))
-        return future
+    def start(self) -> None:
+        # A daemon: an executor of the standard library is waited for at exit, where a call that hangs holds it up.
+        worker = Thread(target=_work, args=(self,), name="rubric-judge", daemon=True)
+        self.workers[worker] = None
+        try:
+            worker.start()
+        except BaseException:
+            del self.workers[worker]
+            raise
 
-    def _work(self) -> None:
-        while True:
-            future, call = self._jobs.get()
-            if future.set_running_or_notify_cancel():
-                future.set_result(call())
-            del future, call  # nothing is kept alive while waiting for the next one
+
+_lock = Lock()
+_pools: dict[Hashable, _Pool] = {}  # those that were used last come last
+
+
+def submit(owner: Hashable, call: Callable[[], Any], threads: int = 1) -> Future[Any]:
+    """
+    Have a thread of *owner* call *call*, in the order in which calls are submitted.
+
+    Args:
+        owner: Tells functions apart that are alive; one that is dead may have had the same.
+        call: It must not raise.
+        threads: How many threads there may be, the same in each call for this *owner*.
+
+    Raises:
+        RuntimeError: The system starts no more threads.
+    """
+    future: Future[Any] = Future()
+    with _lock:
+        pool = _pools.pop(owner, None) or _Pool()
+        _pools[owner] = pool
+        if len(pool.workers) < min(threads, pool.pending + 1):
+            pool.start()
+        pool.pending += 1
+        pool.jobs.put((future, call))
+    return future
+
+
+def abandon(owner: Hashable, future: Future[Any]) -> None:
+    """Give up the call of *future*: if it hangs, its thread is left behind, and another takes its place."""
+    with _lock:
+        pool = _pools.get(owner)
+        hung = [] if pool is None else [worker for worker, at in pool.workers.items() if at is future]
+        if pool is None or not hung:
+            return
+        del pool.workers[hung[0]]
+        pool.pending -= 1
+        if not (pool.pending or pool.workers):
+            del _pools[owner]
+        elif pool.pending > len(pool.workers):
+            with suppress(RuntimeError):  # no more threads: the next call tries again, and is told
+                pool.start()
+
+
+def _work(pool: _Pool) -> None:
+    me = current_thread()
+    while (job := pool.jobs.get()) is not None:
+        future, call = job
+        del job
+        with _lock:
+            pool.workers[me] = future
+        if future.set_running_or_notify_cancel():
+            future.set_result(call())
+        del future, call  # nothing is kept alive while waiting for the next one
+        if not _goes_on(pool, me):
+            return
+
+
+def _goes_on(pool: _Pool, me: Thread) -> bool:
+    """Take note that the call of *me* is through; False if it was abandoned."""
+    with _lock:
+        if me not in pool.workers:
+            return False
+        pool.workers[me] = None
+        pool.pending -= 1
+        if not pool.pending:
+            _end_the_oldest()
+        return True
+
+
+def _end_the_oldest() -> None:
+    """End the threads of pools without work, those first that were used first, until few enough are idle."""
+    idle = [(owner, pool) for owner, pool in _pools.items() if not pool.pending]
+    surplus = sum(len(pool.workers) for _, pool in idle) - _MOST_IDLE
+    for owner, pool in idle:
+        if surplus <= 0:
+            return
+        del _pools[owner]  # from now on it is given no call, so nothing comes after the None
+        surplus -= len(pool.workers)
+        for _ in pool.workers:
+            pool.jobs.put(None)
+
+
+def _forget_after_fork() -> None:
+    """Drop the parent's threads, which are not in this process, and the lock, which one of them may have held."""
+    global _lock  # noqa: PLW0603
+    _lock = Lock()
+    _pools.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_after_fork)

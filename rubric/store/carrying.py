@@ -16,6 +16,7 @@ from rubric.drivers.attempts import persist
 from rubric.drivers.carrying import Carry
 from rubric.exchanges import UNSENT, Ask, Failure, Reply
 from rubric.judges import Judge
+from rubric.mappings import Memo
 from rubric.store.clerks import Clerk, settled
 from rubric.store.departures import Departure, carried
 from rubric.store.keys import key_of, request_of
@@ -204,19 +205,10 @@ async def _sent_once(inner: Carry, ask: Ask) -> Outcome:
     return evolve(outcome, usage=spent)
 
 
-_known: dict[int, tuple[Judge, Judge]] = {}
-_MOST_KNOWN = 256
-
-
+@Memo
 def _once_only(judge: Judge) -> Judge:
     """Return *judge* without retries; the same one each time, since what carries its asks keeps who has been asked."""
-    found = _known.get(id(judge))
-    if found is None:
-        if len(_known) >= _MOST_KNOWN:
-            _known.clear()
-        # The judge is kept with it, so that its id is not another's.
-        found = _known[id(judge)] = (judge, evolve(judge, retries=0))
-    return found[1]
+    return evolve(judge, retries=0)
 
 
 def _held(sent_at: float) -> Failure:

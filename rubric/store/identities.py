@@ -20,6 +20,7 @@ from urllib.parse import urlsplit, urlunsplit
 from weakref import WeakKeyDictionary
 
 from rubric.judges import Judge
+from rubric.mappings import Memo
 from rubric.models.credentials import borrowed
 from rubric.secrets import names_a_login
 
@@ -117,7 +118,7 @@ def _from_module(function: Any) -> list[tuple[str, str]]:
     return sorted((name, value) for name, value in found.items() if isinstance(value, str) and not _is_dunder(name))
 
 
-@functools.lru_cache(maxsize=256)
+@Memo
 def _names(code: CodeType) -> frozenset[str]:
     inner = (_names(constant) for constant in code.co_consts if isinstance(constant, CodeType))
     return frozenset(code.co_names).union(*inner)

@@ -18,6 +18,7 @@ import attrs
 
 from rubric.exchanges import Ask
 from rubric.judges import Judge
+from rubric.mappings import Memo
 from rubric.secrets import is_secret, redact
 from rubric.showing import default_of
 from rubric.store.identities import ADDRESSES, digest, endpoint_of, identity_of
@@ -41,6 +42,7 @@ _HANDLING = frozenset(
         "sealed",
         "reasoning",
         "speculate",
+        "threads",
     }
 )
 """Fields of a judge that are in the messages of its asks, or that do not reach the vendor."""
@@ -78,26 +80,15 @@ def _defaults(kind: type[Ask | Judge], skipped: frozenset[str]) -> tuple[tuple[s
 
 _ASKED = _defaults(Ask, _SAID_ELSEWHERE | _READING)
 _SET = _defaults(Judge, _HANDLING)
-_known: dict[int, tuple[Judge, dict[str, Any]]] = {}
-_MOST_KNOWN = 256
 
 
 def _given(value: Ask | Judge, fields: tuple[tuple[str, Any], ...]) -> dict[str, Any]:
     return {name: it for name, default in fields if (it := getattr(value, name)) != default}
 
 
+@Memo  # there are many asks to one judge
 def _settings(judge: Judge) -> dict[str, Any]:
-    """Return what *judge* sets; worked out once for each, since there are many asks to one."""
-    found = _known.get(id(judge))
-    if found is None:
-        if len(_known) >= _MOST_KNOWN:
-            _known.clear()
-        # The judge is kept with it, so that its id is not another's.
-        found = _known[id(judge)] = (judge, _of_judge(judge))
-    return found[1]
-
-
-def _of_judge(judge: Judge) -> dict[str, Any]:
+    """Return what *judge* sets."""
     given = {
         name: digest(str(it))[:16] if name in ADDRESSES else _plain(it) for name, it in _given(judge, _SET).items()
     }

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from typing import Any
 
 from rubric.candidates import Candidate
+from rubric.judges import is_async
 from rubric.suites.cases import Case
 from rubric.suites.targets import Response, Target
 from rubric.validating import refuse
@@ -38,8 +38,7 @@ class FunctionTarget:
     def __init__(self, function: Answering, /) -> None:
         self._function = function
         self._threads = ThreadPoolExecutor(_MOST_THREADS, thread_name_prefix="rubric-target")
-        called = function if inspect.isroutine(function) else getattr(function, "__call__", function)  # noqa: B004
-        self._is_async = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(called)
+        self._is_async = is_async(function)
 
     def __repr__(self) -> str:
         return f"FunctionTarget({getattr(self._function, '__name__', type(self._function).__name__)})"

@@ -69,7 +69,7 @@ async def run_suite(
     with closing(route(concurrency=max(CONCURRENCY, concurrency), store=store, budget=asked, limits=limits)) as way:
         run = Run(suite, bench, making, allow_scripts, way, asked, Budget(cost=max_cost))
         rows = await run.rows(await asyncio.to_thread(run.prospects), concurrency, on_row)
-    warnings = tuple(clean(str(problem)) for problem in suite.warnings)
+    warnings = tuple(clean(str(said)) for said in (*suite.warnings, *way.room.remarks()))
     return evolve(report, rows=rows, warnings=warnings, duration=time.monotonic() - began)
 
 

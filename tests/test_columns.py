@@ -1,0 +1,241 @@
+"""Columns that hold fields under other names, and why results are ungraded, under their summary."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable, Iterator
+from functools import partial
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pandas as pd
+import polars as pl
+import pytest
+
+from rubric import Candidate, DefinitionError, Grade, Judge, Rubric, Shard, Ungraded, agrade_many, grade_many, plan
+from rubric.columns import Columns
+from rubric.testing import ScriptedModel
+
+ASKED = [{"question": "Why?", "answer": "Thank you."}, {"question": "How?", "answer": "Thank you, so."}]
+NAMED = {"output": "answer", "input": "question"}
+POLITE = Rubric("polite").expects("Says thank you")
+
+
+def model() -> ScriptedModel:
+    """Return a model that says yes."""
+    return ScriptedModel(lambda _: True)
+
+
+def written(suffix: str, folder: Path) -> Path:
+    path, frame = folder / f"replies.{suffix}", pl.DataFrame(ASKED)
+    match suffix:
+        case "csv" | "tsv":
+            frame.write_csv(path, separator="," if suffix == "csv" else "\t")
+        case "parquet":
+            frame.write_parquet(path)
+        case _:
+            path.write_text("".join(json.dumps(row) + "\n" for row in ASKED))
+    return path
+
+
+async def one_by_one() -> AsyncIterator[dict[str, str]]:
+    for row in ASKED:
+        yield row
+
+
+class Table:
+    """What a table of pyarrow shows of itself, which is not among the extras."""
+
+    schema = SimpleNamespace(names=["question", "answer"])
+
+    def to_batches(self) -> list[Table]:
+        return [self]
+
+    def to_pylist(self) -> list[dict[str, str]]:
+        return ASKED
+
+
+Table.__module__ = "pyarrow.lib"
+
+FORMS: dict[str, Callable[[Path], Any]] = {
+    "list": lambda _: ASKED,
+    "generator": lambda _: iter(ASKED),
+    "async": lambda _: one_by_one(),
+    "pandas": lambda _: pd.DataFrame(ASKED),
+    "polars": lambda _: pl.DataFrame(ASKED),
+    "lazy": lambda _: pl.LazyFrame(ASKED),
+    "arrow": lambda _: Table(),
+    **{suffix: partial(written, suffix) for suffix in ("jsonl", "csv", "tsv", "parquet")},
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_columns_are_named(form: str, tmp_path: Path) -> None:
+    """The question reaches the judge from each form of rows, under the name that is given for it."""
+    judge = model()
+    grades = grade_many(FORMS[form](tmp_path), POLITE, Judge(judge), columns=NAMED).collect()
+    assert len(grades.passed) == 2
+    assert [(word in ask.messages[-1].text) for ask in judge.asks for word in ("Why?", "How?")] in (
+        [True, False, False, True],
+        [False, True, True, False],
+    )
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_columns_that_look_like_fields_are_refused_once(form: str, tmp_path: Path) -> None:
+    """Nothing is asked before; the message names all of them, and the call that works."""
+    judge = model()
+    with pytest.raises(DefinitionError) as caught:
+        grade_many(FORMS[form](tmp_path), POLITE, Judge(judge)).collect()
+    assert "'question', 'answer' look like fields" in str(caught.value)
+    assert "columns={'output': 'answer', 'input': 'question'}" in str(caught.value)
+    assert judge.asks == []
+
+
+def test_the_async_twin_has_columns_too() -> None:
+    """`agrade_many` takes and refuses what `grade_many` does."""
+
+    async def main() -> int:
+        with pytest.raises(DefinitionError, match="'question', 'answer' look like"):
+            await agrade_many(one_by_one(), POLITE, Judge(model())).collect()
+        return len((await agrade_many(one_by_one(), POLITE, Judge(model()), columns=NAMED).collect()).passed)
+
+    assert asyncio.run(main()) == 2
+
+
+def test_plans_and_shards_have_columns() -> None:
+    """A plan counts what is asked; a shard has the rows that it had with columns of our own names."""
+    ours = [{"input": row["question"], "output": row["answer"]} for row in ASKED]
+    assert plan(ASKED, POLITE, "offline", columns=NAMED) == plan(ours, POLITE, "offline")
+    for number in (1, 2):
+        shards = (Shard(number, 2).of(ASKED, columns=NAMED), Shard(number, 2).of(ours))
+        one, other = ([placed.index for placed in shard] for shard in shards)  # type: ignore[union-attr]
+        assert one == other
+    some = Shard(1, 1).of(ASKED, columns=NAMED)
+    assert len(grade_many(some, POLITE, Judge(model())).collect().passed) == 2
+    for refused in (lambda: plan(ASKED, POLITE, "offline"), lambda: Shard(1, 1).of(ASKED)):
+        with pytest.raises(DefinitionError, match="look like fields"):
+            refused()
+    with pytest.raises(DefinitionError, match=r"say it there: Shard\.of"):
+        grade_many(some, POLITE, "offline", columns=NAMED).collect()
+
+
+@pytest.mark.parametrize(
+    ("names", "cure"),
+    [
+        ("output question", {"input": "question"}),
+        ("output Ground-Truth", {"reference": "Ground-Truth"}),
+        ("output retrievedContexts prompt", {"input": "prompt", "context": "retrievedContexts"}),
+        ("output expected_output id", {"reference": "expected_output"}),
+        ("OUTPUT Tool Calls", {"output": "OUTPUT", "tool_calls": "Calls"}),
+        ("outptu", {"output": "outptu"}),
+        ("output refrence", {"reference": "refrence"}),
+        ("output answer", {"reference": "answer"}),
+        ("answer response", {"output": "response", "reference": "answer"}),
+        ("output input instruction", {"instruction": None}),
+        ("completion response query", {"output": "completion", "input": "query", "response": None}),
+    ],
+)
+def test_the_cure_works(names: str, cure: dict[str, str | None]) -> None:
+    """What a refusal says to give is taken, whatever case and separators the names have."""
+    there = names.split() if "Tool" not in names else ["OUTPUT", "Tool Calls"]
+    cure = {"output": "OUTPUT", "tool_calls": "Tool Calls"} if "Tool" in names else cure
+    with pytest.raises(DefinitionError, match="not used") as caught:
+        Columns().check(there)
+    assert f"columns={cure!r}" in str(caught.value)
+    Columns(cure).check(there)
+    assert {"output"} <= Columns(cure).row(dict.fromkeys(there, "x")).keys()
+
+
+def test_columns_that_resemble_nothing_are_passed_over() -> None:
+    """Ids, counts and figures of the user's own are no fields, and neither are fields with a number's name beside."""
+    Columns().check(
+        ["output", "id", "model", "score", "input_tokens", "response_time", "question_id", "created", "url"]
+    )
+
+
+@pytest.mark.parametrize("ignored", ["question", "input"])
+def test_a_column_is_passed_over(ignored: str) -> None:
+    """None passes a column over, also one that is called like a field."""
+    judge = model()
+    (grade,) = grade_many([{"output": "a", ignored: "Why?"}], POLITE, Judge(judge), columns={ignored: None})
+    assert isinstance(grade, Grade)
+    assert "Why?" not in judge.asks[0].messages[-1].text
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        (
+            {"answer": "output"},
+            "columns.answer: is no field of a candidate; it is the other way round: {'output': 'answer'}",
+        ),
+        ({"ouput": "a"}, "columns.ouput: is no field of a candidate; did you mean 'output'?"),
+        ({"output": "anser"}, "columns.output: there is no column 'anser'; did you mean 'answer'?"),
+        ({"output": None}, "columns.output: a candidate has one; name its column"),
+        (
+            {"output": 3},
+            "columns.output: expected the name of a column, or None to pass over a column of this name, got 3",
+        ),
+        (["a"], "columns: expected a mapping such as {'output': 'answer', 'input': 'question'}, got ['a']"),
+    ],
+)
+def test_columns_that_cannot_be(columns: Any, message: str) -> None:
+    """What is no name of a field or of a column is refused at the call, with the cure."""
+    with pytest.raises(DefinitionError) as caught:
+        grade_many(ASKED, POLITE, "offline", columns=columns)
+    assert str(caught.value) == message
+
+
+def test_columns_of_texts_are_an_option_without_an_effect() -> None:
+    """Texts have no columns."""
+    for texts in (["a", "b"], [Candidate("a")]):
+        with pytest.raises(DefinitionError, match="no rows with columns here"):
+            grade_many(texts, POLITE, "offline", columns=NAMED)
+    with pytest.raises(DefinitionError, match="no rows with columns here"):
+        plan("a", POLITE, "offline", columns=NAMED)
+
+
+def test_a_later_row_with_other_columns_is_ungraded() -> None:
+    """A stream has been paid for by then, so the row that would be judged without its question says so itself."""
+
+    def rows() -> Iterator[dict[str, str]]:
+        yield {"output": "a"}
+        yield {"output": "b", "question": "Why?"}
+
+    good, bad = grade_many(rows(), POLITE, Judge(model()))
+    assert (type(good), type(bad)) == (Grade, Ungraded)
+    assert "columns={'input': 'question'}" in bad.failures[0].message
+
+
+def test_contexts_and_images_may_be_one_or_several() -> None:
+    """A list of texts is one context, a lone address one image: so other systems have them."""
+    row = Columns({"context": "contexts", "images": "image"}).row({"output": "a", "contexts": ["b", "c"], "image": "x"})
+    assert row == {"output": "a", "context": ["b", "c"], "images": "x"}
+    rows = [{"output": "a", "contexts": ["first part", "second part"], "image": "https://example.org/a.png"}]
+    judge = model()
+    grade_many(rows, POLITE, Judge(judge), columns={"context": "contexts", "images": "image"}).collect()
+    assert "first part\n\nsecond part" in judge.asks[0].messages[-1].text
+    assert judge.asks[0].images == ("https://example.org/a.png",)
+
+
+# -- reasons ---------------------------------------------------------------------------------------------
+
+
+def test_the_reasons_stand_under_the_summary() -> None:
+    """The commonest come first; those that differ in numbers and quotations alone are counted as one."""
+    said = [{"text": n} for n in range(10)] + [None, None, "Thank you."]
+    grades = grade_many(said, POLITE, "offline").collect()
+    reason = "10 × bad_request: candidates[0].output: is not there; name the text"
+    for shown in (str(grades), grades.summary()._repr_markdown_().replace("\\", "")):
+        assert f"12 ungraded: {reason}" in shown
+        assert "; 2 × bad_request: candidates[10]: expected a text" in shown
+    assert [*grades.summary().to_dict()["reasons"].values()] == [10, 2]
+
+
+def test_unreadable_replies_are_told_of() -> None:
+    """What the judge did wrong stands under the summary, too."""
+    grades = grade_many(["a", "b"], POLITE, lambda _: "no idea").collect()
+    assert "2 ungraded: 2 × unreadable: it holds no JSON" in str(grades)
