@@ -9,6 +9,7 @@ from typing import Any
 
 from attrs import asdict, field, frozen
 
+from rubric.containers import NoTruth
 from rubric.exchanges import Usage
 from rubric.findings import Abstained, Finding, NotApplicable, Scored, Unjudged
 from rubric.grades import Grade, Ungraded
@@ -19,7 +20,7 @@ __all__ = ["CriterionSummary", "Summary", "kinds_of", "summarise"]
 
 
 @frozen
-class CriterionSummary:
+class CriterionSummary(NoTruth):
     """
     What many results say of one criterion.
 
@@ -35,6 +36,8 @@ class CriterionSummary:
         gated: How many it failed as a gate.
     """
 
+    _truth = ".mean"
+
     id: str
     scored: int = 0
     mean: float | None = None
@@ -46,7 +49,7 @@ class CriterionSummary:
 
 
 @frozen(repr=False)
-class Summary:
+class Summary(NoTruth):
     """
     What many results come to.
 
@@ -64,6 +67,8 @@ class Summary:
         failures: How often each kind of failure made a result ungraded.
         usage: What all results used.
     """
+
+    _truth = ".pass_rate"
 
     results: int
     passed: int

@@ -14,6 +14,7 @@ from attrs import evolve, frozen
 
 from rubric.answers import Unit, YesNo
 from rubric.checks import Check
+from rubric.containers import NoTruth
 from rubric.criteria import Criterion
 from rubric.findings import Abstained, Finding, NotApplicable, Scored, Unjudged
 from rubric.grading.averaging import TOLERANCE, mean
@@ -28,7 +29,7 @@ Verdict = Literal["pass", "borderline", "fail"]
 
 
 @frozen
-class Extreme:
+class Extreme(NoTruth):
     """How a rubric comes out when all that is unknown turns out one way."""
 
     score: float
@@ -37,7 +38,7 @@ class Extreme:
 
 
 @frozen
-class Outcome:
+class Outcome(NoTruth):
     """
     What a rubric's findings come to.
 
