@@ -38,6 +38,7 @@ from rubric.grading.reading import reach
 from rubric.grading.scoring import abstainable, asks_evidence, outcome
 from rubric.testing import Says
 from rubric.testing.scripts import Line, reply_to
+from rubric.testing.strategies import built
 
 GONE = Failure("timeout", "nothing came back")
 QUOTED = (Evidence("2.3.0", 4, 9),)
@@ -69,7 +70,8 @@ def _answers(path: str, depth: int, *, flagged: bool) -> st.SearchStrategy[Answe
 @st.composite
 def criteria(draw: st.DrawFn, path: str, depth: int, *, flagged: bool) -> Criterion:
     """Return a criterion whose text is *path*; *flagged*: it can be decided without a threshold."""
-    return Criterion(
+    return built(
+        Criterion,
         path,
         answer=draw(_answers(path, depth, flagged=flagged)),
         weight=draw(weights),
