@@ -13,7 +13,7 @@ from attrs import field, frozen
 
 from rubric.errors import DefinitionError
 from rubric.showing import Shown
-from rubric.validating import as_tuple, check_text, flag, number, refuse, string, text
+from rubric.validating import as_tuple, check_text, flag, number, plain_number, refuse, string, text
 
 __all__ = ["Answer", "Choice", "Choices", "Levels", "ScoreRange", "Unit", "YesNo"]
 
@@ -70,9 +70,11 @@ class ScoreRange(Shown):
     text: str = field(default="", validator=string)
 
     def __attrs_post_init__(self) -> None:
-        for name, value in (("low", self.low), ("high", self.high)):
+        for name, given in (("low", self.low), ("high", self.high)):
+            value = plain_number(given)
             if isinstance(value, bool) or not isinstance(value, int) or abs(value) > _LARGEST:
-                raise refuse(name, value, "a whole number")
+                raise refuse(name, given, "a whole number")
+            object.__setattr__(self, name, value)
         if self.low > self.high:
             message = f"a range starts at {self.low} and ends below that, at {self.high}; swap them"
             raise DefinitionError("low", message)
@@ -128,11 +130,12 @@ def _read_key(key: object) -> tuple[int, int]:
     """Read `5` or `"5"`, an anchor, or `"5-7"`, a band: the first score and the last."""
     if isinstance(key, str) and (match := _KEY.fullmatch(key.strip())):
         return int(match[1]), int(match[2] or match[1])
-    if isinstance(key, float) and key.is_integer():
-        key = int(key)
-    if isinstance(key, bool) or not isinstance(key, int):
+    value = plain_number(key)
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    if isinstance(value, bool) or not isinstance(value, int):
         raise refuse("ranges", key, 'a whole number, or a range such as "7-10", as the key of a level')
-    return key, key
+    return value, value
 
 
 def _check_neighbours(before: ScoreRange, after: ScoreRange) -> None:

@@ -7,6 +7,7 @@ import os
 from collections.abc import AsyncIterable, Mapping
 from contextlib import ExitStack
 from functools import partial
+from pathlib import Path
 
 from attrs import evolve
 
@@ -25,7 +26,7 @@ from rubric.routes import Stored
 from rubric.rubrics import Rubric
 from rubric.sources import Candidates, Placed, candidate_at, source_of
 from rubric.store import Store
-from rubric.validating import check_count, check_number
+from rubric.validating import as_path, check_count, check_number
 from rubric.verbs import Judging, as_bench, as_rubric
 
 __all__ = ["acancel_batches", "agrade_in_batches", "cancel_batches", "grade_in_batches"]
@@ -33,7 +34,7 @@ __all__ = ["acancel_batches", "agrade_in_batches", "cancel_batches", "grade_in_b
 
 def grade_in_batches(
     candidates: Candidates,
-    rubric: Rubric | str,
+    rubric: Rubric | str | Path,
     judge: Judging | None,
     path: str | os.PathLike[str],
     *,
@@ -81,7 +82,7 @@ def grade_in_batches(
 
 async def agrade_in_batches(
     candidates: Candidates,
-    rubric: Rubric | str,
+    rubric: Rubric | str | Path,
     judge: Judging | None,
     path: str | os.PathLike[str],
     *,
@@ -93,6 +94,7 @@ async def agrade_in_batches(
 ) -> Grades:
     """Grade *candidates* like `grade_in_batches`, on the running event loop."""
     _check(size, poll)
+    file = as_path("path", path)
     graded, bench = as_rubric(rubric), _in_batches(as_bench(judge))
     placed = await _read(candidates, columns)
     flows = [flow(candidate_at(one.index, one), graded, bench, ahead=False) for one in placed]
@@ -102,7 +104,7 @@ async def agrade_in_batches(
         kept = store if store is None or isinstance(store, Store) else opened.enter_context(Store(store))
         # Gated, though nothing is sent that way: who dies while looking something up leaves nothing in doubt.
         past = None if kept is None else partial(kept.carry, gated=True)
-        results = await run_in_batches(together(flows), path, past=past, budget=budget, size=size, poll=poll)
+        results = await run_in_batches(together(flows), file, past=past, budget=budget, size=size, poll=poll)
     return Grades(evolve(result, index=one.index) for one, result in zip(placed, results, strict=True))
 
 
@@ -124,7 +126,7 @@ def cancel_batches(path: str | os.PathLike[str], judge: Judging | None = None) -
 
 async def acancel_batches(path: str | os.PathLike[str], judge: Judging | None = None) -> int:
     """Cancel batches like `cancel_batches`, on the running event loop."""
-    return await cancelled_in(path, judges_of(_in_batches(as_bench(judge))))
+    return await cancelled_in(as_path("path", path), judges_of(_in_batches(as_bench(judge))))
 
 
 def _check(size: object, poll: object) -> None:

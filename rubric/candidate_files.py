@@ -14,7 +14,7 @@ from attrs import frozen
 
 from rubric.errors import DefinitionError
 
-__all__ = ["READERS", "Broken", "entries", "polars", "slices"]
+__all__ = ["READERS", "Broken", "entries", "polars", "slices", "text_of"]
 
 _ROWS = 2_048
 """Rows that are read of a Parquet file at once."""
@@ -42,6 +42,23 @@ def entries(path: Path) -> int | None:
 
 
 _BY_LINE = (".jsonl", ".ndjson")
+
+
+def text_of(path: Path) -> str:
+    """
+    Return the text in the file at *path*, which is one candidate.
+
+    Raises:
+        DefinitionError: There is no such file, or no text in UTF-8 in it.
+    """
+    if not path.is_file():  # nor a pipe, which would never end
+        raise DefinitionError("", f"there is no file {str(path)!r}")
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError:
+        raise DefinitionError("", f"{path.name}: {_NO_TEXT}") from None
+    except OSError as problem:
+        raise DefinitionError("", f"{path.name} cannot be read: {problem.strerror or problem}") from None
 
 
 def _json_lines(path: Path) -> Iterator[Any]:

@@ -196,7 +196,7 @@ Opinion = bool | float | tuple[bool | float, str]
 
 
 def _callable(_: Any, __: Attribute[Any], value: object) -> None:
-    if not callable(value):
+    if not callable(value) or isinstance(value, type):
         raise refuse("function", value, "a function from a Candidate to a bool or a score in 0..1")
 
 

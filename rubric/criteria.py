@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from attrs import Factory, field, frozen
 
-from rubric.answers import Answer, YesNo
+from rubric.answers import Answer, Choices, Levels, Unit, YesNo
+from rubric.checks import Check, Decided, Holds, Script, Unsupported
 from rubric.errors import DefinitionError
 from rubric.mappings import FrozenMap
 from rubric.patterns import pattern
@@ -79,7 +80,7 @@ class When(Shown):
         if len(given) != 1:
             found = " and ".join(given) or "nothing"
             raise DefinitionError("when", f"expected one of contains, regex, tool_called, holds; got {found}")
-        if self.holds is not None and not callable(self.holds):
+        if self.holds is not None and (not callable(self.holds) or isinstance(self.holds, type)):
             raise refuse("when", self.holds, "a function from a candidate to a bool")
 
 
@@ -122,9 +123,17 @@ def _as_metadata(value: Mapping[str, Any]) -> FrozenMap:
 
 
 def _answer(_: Any, attribute: Attribute[Any], value: object) -> None:
+    allowed = "YesNo(), Unit(), Levels(...), Choices(...), a DecisionTree, a check or a Rubric"
     if not isinstance(value, Answer):
-        allowed = "YesNo(), Unit(), Levels(...), Choices(...), a DecisionTree, a check or a Rubric"
         raise refuse(attribute.name, value, allowed)
+    ours = next(kind.__name__ for kind in type(value).__mro__ if kind.__module__.startswith("rubric."))
+    if (
+        type(value).__module__.startswith("rubric.") or ours == "Rubric"
+    ):  # a rubric of one's own is asked for like any other
+        return
+    cures = {"Answer": f"give {allowed}", "Check": "give Holds(function): the function may do the same"}
+    what = f"{type(value).__name__} is a class of your own, which no prompt, no reader of replies and no file knows"
+    raise DefinitionError(attribute.name, f"{what}; {cures.get(ours, f'give {ours}(...) itself')}")
 
 
 def abstention(_: Any, attribute: Attribute[Any], value: object) -> None:
@@ -154,9 +163,10 @@ class Criterion(Shown):
             gate.
         required: A gate: below its gate value the grade fails, whatever the mean is.
         min_score: This criterion's own gate value in (0, 1]; given, it gates with or without *required*.
-            Without it the rubric's threshold is the gate value.
+            Without it the rubric's threshold is the gate value. A guard that is answered with yes or no has none.
         when: The condition under which it applies; where it does not hold: no call, no score, no gate.
-        anchors: Labelled examples, for calibration.
+        anchors: Labelled examples, for calibration. They, *evidence* and *abstain* are for a judge that is asked the
+            text: a check, a tree and a nested rubric take none.
         evidence: Whether the judge must quote the candidate; None leaves that to the rubric.
         abstain: What becomes of "cannot tell": `forbid` (no such answer), `exclude` (out of the mean, no gate),
             `zero` (a contribution of 0), `fail` (that, and the grade fails), or a partial credit in 0..1;
@@ -187,6 +197,14 @@ class Criterion(Shown):
     def __attrs_post_init__(self) -> None:
         if self.polarity == "penalty":
             self._check_penalty()
+        if not isinstance(self.answer, YesNo | Unit | Levels | Choices):
+            self._refuse_for_judges()
+        if self.polarity == "guard" and self.min_score is not None and _is_yes_or_no(self.answer):
+            raise DefinitionError(
+                "min_score",
+                "a yes/no guard is found or it is not, and found it fails the grade; take the min_score out, or have "
+                'it scored: Criterion(text, answer=Unit(), polarity="guard", min_score=...)',
+            )
 
     def _check_penalty(self) -> None:
         """Refuse what would make a gate of a penalty: it could only be ignored."""
@@ -204,3 +222,21 @@ class Criterion(Shown):
     def is_unwanted(self) -> bool:
         """True if what the text says counts against the candidate: of a guard and a penalty."""
         return self.polarity in ("guard", "penalty")
+
+    def _refuse_for_judges(self) -> None:
+        """Refuse what is for the judge of this text, where none is asked: code decides, or questions of their own."""
+        kind = type(self.answer).__name__
+        for name in ("anchors", "evidence", "abstain"):
+            if getattr(self, name) not in ((), None):
+                message = f"it would do nothing here: no judge is asked this text, {kind} decides; take it out"
+                raise DefinitionError(name, message)
+        if self.polarity in ("contradiction", "correctness"):
+            allowed = "'satisfy' or 'guard'"
+            raise DefinitionError(
+                "polarity", f"{self.polarity!r} tells a judge how to read the text, and here {kind} decides; {allowed}"
+            )
+
+
+def _is_yes_or_no(answer: Answer) -> bool:
+    scored = (Holds, Script, Unsupported, Decided)  # whose function or program may give a score
+    return isinstance(answer, YesNo) or (isinstance(answer, Check) and not isinstance(answer, scored))

@@ -18,7 +18,7 @@ from rubric.mappings import FrozenMap
 from rubric.models import default_judge
 from rubric.prompts import rendering
 from rubric.rubrics import Rubric, check_weights
-from rubric.validating import check_text, suggest
+from rubric.validating import check_text, refuse_path, suggest
 from rubric.verbs import Judging
 
 __all__ = ["agenerate", "generate"]
@@ -72,6 +72,7 @@ async def agenerate(expected_outcome: str, judge: Judging | None = None, *, inpu
 
 async def _drafted(outcome: str, judge: Judging | None, task: str, name: str) -> Rubric:
     check_text("expected_outcome", outcome)
+    refuse_path("expected_outcome", outcome, f"give Path({outcome!r}).read_text()")
     writer = default_judge() if judge is None else as_judge(judge)
     if not isinstance(writer, Judge) or writer.model == "offline":
         shown = type(writer).__name__ if not isinstance(writer, Judge) else "'offline', which only counts words"

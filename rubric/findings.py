@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 from attrs import field, frozen
 
+from rubric.containers import NoTruth
+
 if TYPE_CHECKING:
     from rubric.exchanges import Failure
 
@@ -13,7 +15,7 @@ __all__ = ["Abstained", "Evidence", "Finding", "NotApplicable", "Scored", "Step"
 
 
 @frozen
-class Evidence:
+class Evidence(NoTruth):
     """
     A span that a judge quoted.
 
@@ -23,6 +25,8 @@ class Evidence:
         end: Where it ends.
         where: Which part of the candidate holds it: `output`, or `run` (messages, tool calls, file changes).
     """
+
+    _truth = ".verified"
 
     text: str
     start: int | None = None
@@ -36,8 +40,10 @@ class Evidence:
 
 
 @frozen
-class Step:
+class Step(NoTruth):
     """One question of a walk down a tree: the judge's score, and yes from 0.5."""
+
+    _truth = ".yes"
 
     question: str
     yes: bool
@@ -46,7 +52,7 @@ class Step:
 
 
 @frozen
-class Scored:
+class Scored(NoTruth):
     """
     A criterion with a score.
 
@@ -65,6 +71,8 @@ class Scored:
             one that was sampled.
     """
 
+    _truth = ".score, or the grade for .contributions[id]"
+
     id: str
     score: float
     value: bool | float | str | None = None
@@ -79,30 +87,36 @@ class Scored:
 
 
 @frozen
-class NotApplicable:
+class NotApplicable(NoTruth):
     """A criterion whose `when` does not hold: no call, not in the mean, no gate."""
 
+    _truth = "its class with isinstance"
+
     id: str
     reason: str = ""
     votes: tuple[Finding, ...] = field(default=(), repr=False)
 
 
 @frozen
-class Abstained:
+class Abstained(NoTruth):
     """A criterion of which the judge said that it cannot tell."""
 
+    _truth = "its class with isinstance"
+
     id: str
     reason: str = ""
     votes: tuple[Finding, ...] = field(default=(), repr=False)
 
 
 @frozen
-class Unjudged:
+class Unjudged(NoTruth):
     """
     A criterion without a verdict, and why.
 
     *low* and *high* are the scores that the missing verdict could have given; *text* is the start of what came back.
     """
+
+    _truth = "its .failure"
 
     id: str
     failure: Failure

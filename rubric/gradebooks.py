@@ -17,6 +17,7 @@ from rubric.judges import Cascade, Judge, Jury, Panel
 from rubric.rubrics import Rubric
 from rubric.showing import shorten, table
 from rubric.summaries import CriterionSummary, Summary, kinds_of, summarise
+from rubric.validating import refuse
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,6 +29,8 @@ _MOST_ROWS = 20
 
 
 def _as_results(value: Iterable[Grade | Ungraded]) -> tuple[Grade | Ungraded, ...]:
+    if isinstance(value, Grade | Ungraded):  # which can be gone through as well, for its findings
+        raise refuse("results", value, "a list of results, such as Grades([grade])")
     return tuple(value)
 
 

@@ -13,6 +13,7 @@ from attrs import evolve, field, fields, frozen
 
 from rubric import displays
 from rubric.answers import Unit
+from rubric.containers import Listed, NoTruth
 from rubric.criteria import Criterion
 from rubric.errors import DefinitionError
 from rubric.exchanges import Failure, Usage
@@ -30,9 +31,12 @@ __all__ = ["Grade", "Ungraded", "conclude", "conclude_votes", "degenerate"]
 
 
 @frozen(repr=False)
-class Result:
+class Result(NoTruth, Listed[Finding]):
     """
     What `Grade` and `Ungraded` have in common.
+
+    Its findings can be gone through, counted and taken by the criterion's id, by place or by slice: `grade["cites"]`,
+    `grade[0]`. It is neither true nor false: `.passed` is.
 
     Args:
         rubric: What was graded against.
@@ -47,6 +51,8 @@ class Result:
         degenerate: Why the candidate was answered without a call; empty if it was not.
         index: The place of the candidate among those of `grade_many`, from 0; None for one that was graded alone.
     """
+
+    _noun = "finding"
 
     rubric: Rubric
     judge: Bench
@@ -80,17 +86,9 @@ class Result:
         only = self.findings[0] if self.rubric.tree is not None and self.findings else None
         return only.path if isinstance(only, Scored | Unjudged) else ()
 
-    def __contains__(self, id: object) -> bool:
-        """Say whether there is a finding of a criterion called *id*."""
-        return any(finding.id == id for finding in self.findings)
-
-    def __getitem__(self, id: str) -> Finding:
-        """Return the finding of the criterion called *id*."""
-        for finding in self.findings:
-            if finding.id == id:
-                return finding
-        msg = f"no finding {id!r}{suggest(id, [f.id for f in self.findings])}"
-        raise KeyError(msg)
+    @property
+    def _listed(self) -> Sequence[Finding]:
+        return self.findings
 
     def rescore(
         self, rubric: Rubric | None = None, *, judge: Jury | Panel | Cascade | None = None, **rule: Any

@@ -11,9 +11,22 @@ from attrs import evolve, field, frozen
 
 from rubric.errors import DefinitionError
 from rubric.mappings import FrozenMap
+from rubric.rubrics import Rubric
 from rubric.secrets import Settings, masked, redact, values_of
 from rubric.showing import Shown, cell, table
-from rubric.validating import as_map, check_number, count, flag, number, one_of, optional, refuse, string
+from rubric.validating import (
+    as_map,
+    check_number,
+    count,
+    flag,
+    number,
+    one_of,
+    optional,
+    plain_number,
+    refuse,
+    string,
+    wording,
+)
 
 if TYPE_CHECKING:
     from attrs import Attribute
@@ -75,6 +88,9 @@ def is_async(function: object) -> bool:
 
 
 def _model(_: Any, attribute: Attribute[Any], value: object) -> None:
+    if isinstance(value, type):  # it can be called, and what it would make of a prompt is no reply
+        cure = f"give an instance of it: {value.__name__}(...)"
+        raise DefinitionError(attribute.name, f"got the class {value.__name__}; {cure}")
     if isinstance(value, str):
         string(_, attribute, value)
         if not value.strip() or value != value.strip():
@@ -117,6 +133,7 @@ def _via(judge: Judge, attribute: Attribute[Any], value: str) -> None:
         raise DefinitionError(attribute.name, "the address stands in params as well; give it once")
 
 
+_OBJECT = "take it out, or give an object with `async def answer(self, ask)`, which sees `ask.judge`"
 _SCHEMES = ("http://", "https://")
 _WRITTEN_PRECISION = 0.005
 
@@ -167,7 +184,7 @@ class Judge(Shown):
     timeout: float = field(default=60.0, kw_only=True, validator=number(0, 86_400, above=True))
     retries: int = field(default=2, kw_only=True, validator=count(0))
     per_call: int | Literal["all"] = field(default=1, kw_only=True, validator=_per_call)
-    prompt: str | None = field(default=None, kw_only=True, validator=optional(string))
+    prompt: str | None = field(default=None, kw_only=True, validator=optional(wording))
     repairs: int = field(default=1, kw_only=True, validator=count(0))
     sealed: bool | None = field(default=None, kw_only=True, validator=optional(flag))
     reasoning: Literal["before", "after", "none"] = field(
@@ -180,6 +197,12 @@ class Judge(Shown):
     via: str = field(default="litellm", kw_only=True, validator=_via)
 
     def __attrs_post_init__(self) -> None:
+        if self.is_function:
+            for name in ("temperature", "seed", "logprobs", "params"):
+                value = getattr(self, name)
+                if value is not None and value is not False and value != FrozenMap():  # a seed of 0 is given
+                    message = f"a function is called with the messages alone, so this would do nothing; {_OBJECT}"
+                    raise DefinitionError(name, message)
         if self.via.startswith(_SCHEMES):
             object.__setattr__(self, "params", Settings({**self.params, "api_base": self.via}))
             object.__setattr__(self, "via", "http")
@@ -194,6 +217,11 @@ class Judge(Shown):
         if isinstance(self.model, str):
             return self.model
         return str(getattr(self.model, "__name__", None) or type(self.model).__name__)
+
+    @property
+    def is_function(self) -> bool:
+        """Whether a plain function answers, which is given the messages and nothing else."""
+        return not isinstance(self.model, str | Model)
 
     def is_sealed(self, *, own_prompt: bool = False) -> bool:
         """Say whether verdicts must carry the nonce; *own_prompt*: the rubric brings a template."""
@@ -237,6 +265,8 @@ class Jury(Shown):
 
     def __attrs_post_init__(self) -> None:
         _check_quorum(self.quorum, self.size)
+        if self.one_request and isinstance(self.judge, Judge) and self.judge.is_function:
+            raise DefinitionError("one_request", f"a function gives one reply a call; {_OBJECT}")
 
     @property
     def needed(self) -> int:
@@ -278,7 +308,7 @@ def _as_weights(value: Iterable[float] | None) -> tuple[float, ...] | None:
         return None
     if isinstance(value, str | Mapping) or not isinstance(value, Iterable):
         raise refuse("weights", value, "a list of numbers, one a judge")
-    return tuple(value)
+    return tuple(cast("float", plain_number(weight)) for weight in value)
 
 
 @frozen(repr=False)
@@ -290,11 +320,11 @@ class Panel(Shown):
         judges: The members: judges, juries, panels, or model names.
         aggregate: What decides: the `mean` or the `median` of the scores against the threshold (gates: more than
             half of the members must find them passed), or the `majority` of the members' verdicts.
-        tie_break: What an even split of a majority is: `fail` or `pass`.
+        tie_break: What an even split is, for a majority: `fail` or `pass`.
         quorum: How many members must have come to a grade; None means all.
         weights: One positive number a member; None counts all alike.
         level: `rubric` pools verdicts; `criterion` pools the members' findings one by one, then scores once.
-        early_stop: Stop when the members that are left cannot change the verdict.
+        early_stop: Stop when the members that are left cannot change the verdict; with the level `rubric` alone.
     """
 
     _positional = ("judges",)
@@ -313,6 +343,10 @@ class Panel(Shown):
 
     def __attrs_post_init__(self) -> None:
         _check_quorum(self.quorum, len(self.judges))
+        if self.tie_break != "fail" and self.aggregate != "majority":
+            raise DefinitionError("tie_break", f"a {self.aggregate} has no ties; it is for aggregate='majority'")
+        if self.early_stop and self.level == "criterion":
+            raise DefinitionError("early_stop", "findings are pooled from all members; it is for level='rubric'")
         if self.weights is None:
             return
         if len(self.weights) != len(self.judges):
@@ -336,7 +370,7 @@ Occasion = (
 
 
 def _as_occasion(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value
+    return tuple(map(plain_number, value)) if isinstance(value, list | tuple) else value
 
 
 def _occasion(_: Any, attribute: Attribute[Any], value: object) -> None:
@@ -344,7 +378,7 @@ def _occasion(_: Any, attribute: Attribute[Any], value: object) -> None:
         one_of(*_OCCASIONS)(_, attribute, value)
     elif isinstance(value, tuple):
         _check_pair(attribute.name, value)
-    elif not callable(value):
+    elif not callable(value) or isinstance(value, type):
         raise refuse(attribute.name, value, f"one of {', '.join(_OCCASIONS)}, a pair of scores, or a function")
 
 
@@ -401,4 +435,6 @@ def as_judge(value: Bench | str | Function | Model | Iterable[Any], /) -> Judge 
         return value
     if isinstance(value, list | tuple):
         return Panel(value)
+    if isinstance(value, Rubric):
+        raise DefinitionError("judge", "got a Rubric; the candidate comes first, then the rubric, then the judge")
     return Judge(cast("str | Function | Model", value))

@@ -41,12 +41,22 @@ class FrozenMap(Mapping[str, Any]):
 
 
 def freeze(value: Any) -> Any:
-    """Return *value* with mappings as `FrozenMap`, lists as tuples and sets as frozen ones, all the way down."""
+    """Return *value* frozen all the way down: mappings as `FrozenMap`, lists as tuples; NumPy's scalars as Python's."""
     if isinstance(value, Mapping):
         return FrozenMap(value)
     if isinstance(value, list | tuple):
         return tuple(freeze(item) for item in value)
-    return frozenset(value) if isinstance(value, set) else value
+    return frozenset(value) if isinstance(value, set) else scalar(value)
+
+
+def scalar(value: Any) -> Any:
+    """Return a scalar of NumPy's, or an array without dimensions, as the Python value that it holds."""
+    if type(value) in _PLAIN or getattr(value, "shape", None) != ():
+        return value
+    return value.item() if callable(getattr(value, "item", None)) else value
+
+
+_PLAIN = frozenset({str, int, float, bool, type(None)})
 
 
 def thaw(value: Any) -> Any:

@@ -85,5 +85,5 @@ def _check(concurrency: object, store: object, budget: object, limits: object) -
         raise refuse("store", store, "a Store, or the path of one")
     if not (budget is None or isinstance(budget, Budget)):
         raise refuse("budget", budget, "a Budget, such as Budget(cost=5.00)")
-    if isinstance(limits, Budget) or not (limits is None or callable(limits)):
+    if isinstance(limits, Budget | type) or not (limits is None or callable(limits)):
         raise refuse("limits", limits, "Limits, such as Limits(rpm=500)")

@@ -2,20 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Literal, Self, TypedDict, TypeVar, Unpack, cast
 
 from attrs import evolve, field, fields, frozen
 
 from rubric.answers import Answer, Bands, Choices, Levels, Menu, ScoreRange, Unit, YesNo
 from rubric.checks import Check
+from rubric.containers import Listed
 from rubric.criteria import Abstention, Anchor, Criterion, Polarity, When, abstention
 from rubric.errors import DefinitionError
 from rubric.scales import Scale, UnitScale
 from rubric.showing import Shown, cell, shorten, table
 from rubric.trees import DecisionTree
-from rubric.validating import check_number, flag, number, one_of, optional, refuse, string, suggest
+from rubric.validating import (
+    check_number,
+    flag,
+    number,
+    one_of,
+    optional,
+    refuse,
+    refuse_path,
+    string,
+    suggest,
+    wording,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,7 +37,16 @@ if TYPE_CHECKING:
 
     from rubric.candidates import Candidate
 
-__all__ = ["Aggregation", "CriterionOptions", "Degenerate", "Rubric", "averaged", "check_weights"]
+__all__ = [
+    "Aggregation",
+    "CriterionOptions",
+    "Degenerate",
+    "Rubric",
+    "averaged",
+    "check_gate",
+    "check_weights",
+    "rubric_of",
+]
 
 Aggregation = Literal["weighted_average", "min", "points"]
 Degenerate = Literal["fail", "judge", "error"]
@@ -54,7 +76,7 @@ class CriterionOptions(TypedDict, total=False):
 
 
 def _as_criteria(value: Iterable[Criterion | str]) -> tuple[Criterion, ...]:
-    if isinstance(value, str | Mapping | Criterion) or not isinstance(value, Iterable):
+    if isinstance(value, str | Mapping | Criterion | Rubric) or not isinstance(value, Iterable):
         raise refuse("criteria", value, "a list of criteria (a Criterion, or its text)")
     criteria = []
     for index, item in enumerate(value):
@@ -95,9 +117,12 @@ _TREE = "a DecisionTree: ask('...').yes(...).no(...)"
 
 
 @frozen(repr=False)
-class Rubric(Answer, Shown):
+class Rubric(Answer, Shown, Listed[Criterion]):
     """
     What a candidate is graded against. Every method returns a new rubric; a rubric never changes.
+
+    It can be gone through, counted and asked for a criterion by id, by place or by slice: `rubric["cites"]`,
+    `rubric[0]`, `rubric[-2:]`. A free-form text and a tree are one criterion, `overall`.
 
     At most one of *criteria*, *text* and *tree* is given. A rubric without any is a start for the verbs;
     it cannot grade.
@@ -130,6 +155,7 @@ class Rubric(Answer, Shown):
     """
 
     _positional = ("name",)
+    _noun = "criterion"
 
     name: str = field(default="", validator=string)
     criteria: tuple[Criterion, ...] = field(default=(), kw_only=True, converter=_as_criteria, validator=_unique)
@@ -143,11 +169,11 @@ class Rubric(Answer, Shown):
     )
     evidence: bool = field(default=False, kw_only=True, validator=flag)
     abstain: Abstention | float = field(default="forbid", kw_only=True, validator=abstention)
-    guidelines: str = field(default="", kw_only=True, validator=string)
+    guidelines: str = field(default="", kw_only=True, validator=wording)
     scale: Scale = field(
         factory=UnitScale, kw_only=True, validator=_kind(Scale, "UnitScale(), Likert(1, 5), Boolean() or Letter()")
     )
-    prompt: str | None = field(default=None, kw_only=True, validator=optional(string))
+    prompt: str | None = field(default=None, kw_only=True, validator=optional(wording))
     negate: bool = field(default=False, kw_only=True, validator=flag)
     degenerate: Degenerate = field(default="fail", kw_only=True, validator=one_of("fail", "judge", "error"))
     binding: bool = field(default=False, kw_only=True, validator=flag)
@@ -165,8 +191,18 @@ class Rubric(Answer, Shown):
             raise DefinitionError("aggregation", "a tree takes none: the leaf that is reached is the score")
         if self.text and self.aggregation == "points":
             raise DefinitionError("aggregation", "a free-form text earns no points: its one judgement is the score")
+        self._check_effects()
         if self.threshold is None:
             self._check_flags()
+
+    def _check_effects(self) -> None:
+        """Refuse what does nothing in a rubric that is one tree or one text."""
+        if self.tree is not None:
+            for name, default in (("aggregation", "weighted_average"), ("evidence", False), ("abstain", "forbid")):
+                if getattr(self, name) != default:
+                    raise DefinitionError(name, "a tree takes none: the leaf that is reached is the score")
+        if self.text and self.aggregation != "weighted_average":
+            raise DefinitionError("aggregation", "a free-form text takes none: it has one score; take it out")
 
     def _check_flags(self) -> None:
         if self.tree is not None:
@@ -190,7 +226,7 @@ class Rubric(Answer, Shown):
         if self.text:
             return (Criterion(self.text, id=WHOLE, answer=Unit(flag=self.threshold is None)),)
         if self.tree is not None:
-            return (Criterion(self.tree.question, id=WHOLE, answer=self.tree, evidence=False),)
+            return (Criterion(self.tree.question, id=WHOLE, answer=self.tree),)
         return self.criteria
 
     @cached_property
@@ -211,17 +247,13 @@ class Rubric(Answer, Shown):
             made = kept[key] = make()
         return made
 
-    def __contains__(self, id: object) -> bool:
-        """Say whether there is a criterion called *id*."""
-        return any(criterion.id == id for criterion in self.judged)
+    @property
+    def _listed(self) -> Sequence[Criterion]:
+        return self.judged
 
-    def __getitem__(self, id: str) -> Criterion:
-        """Return the criterion called *id*."""
-        for criterion in self.judged:
-            if criterion.id == id:
-                return criterion
-        msg = f"no criterion {id!r} in {self!r}{suggest(id, [c.id for c in self.judged])}"
-        raise KeyError(msg)
+    def __bool__(self) -> bool:
+        """True, also without criteria: a rubric to begin with is a rubric."""
+        return True
 
     # -- verbs: each returns a new rubric ----------------------------------------------------------
 
@@ -274,6 +306,7 @@ class Rubric(Answer, Shown):
 
     def forbids(self, text: str, /, **options: Unpack[CriterionOptions]) -> Self:
         """Return the rubric with a guard: *text* says what must not hold; found present, the grade fails."""
+        check_gate("guard", options)
         return self._with(text, YesNo(), _meaning(options, polarity="guard"))
 
     def penalizes(self, text: str, /, *, points: float = 1, **options: Unpack[CriterionOptions]) -> Self:
@@ -355,6 +388,7 @@ class Rubric(Answer, Shown):
         """Return the rubric with *changes* to the fields of the criterion called *id*."""
         self._must_have(id)
         _check_fields(changes)
+        check_gate(changes.get("polarity", self[id].polarity), changes)
         return evolve(self, criteria=[evolve(c, **changes) if c.id == id else c for c in self.criteria])
 
     def _with(self, text: str, answer: Answer, options: CriterionOptions) -> Self:
@@ -393,6 +427,43 @@ def _meaning(options: CriterionOptions, **meant: Any) -> CriterionOptions:
         if given != value:
             raise DefinitionError(name, f"this verb means {value!r}, got {given!r}; use another verb, such as expects")
     return cast("CriterionOptions", {**options, **meant})
+
+
+def check_gate(polarity: object, options: Mapping[Any, Any]) -> None:
+    """Refuse *options* that take its gate from a guard, whose polarity alone makes it one."""
+    if polarity == "guard" and options.get("required", True) is False:
+        cure = "one that takes points off, and fails nothing, is penalizes(text, points=...)"
+        raise DefinitionError("required", f"a guard that is found fails the grade, required or not; {cure}")
+
+
+def rubric_of(value: object) -> Rubric:
+    """
+    Return *value*, given as what is graded against; a text is a free-form rubric.
+
+    Raises:
+        DefinitionError: It is neither, or it is the path of a file.
+    """
+    if isinstance(value, str):
+        cure = f"load the file: load({value!r}); or give Rubric.of({value!r}) to grade by these words"
+        refuse_path("rubric", value, cure)
+        return Rubric.of(value)
+    if isinstance(value, Rubric):
+        return value
+    allowed = "a Rubric, the text of a free-form one, or the Path of its file"
+    raise DefinitionError("rubric", f"expected {allowed}, got {shorten(repr(value))}{_instead(value)}")
+
+
+def _instead(value: object) -> str:
+    """Return what to write instead of *value*, where that can be told."""
+    match value:
+        case list() | tuple():
+            return "; give Rubric(criteria=[...])"
+        case Mapping():
+            return "; what a file would hold is read by loads(json.dumps(data))"
+        case PurePath():
+            return f"; give load({str(value)!r})"
+        case _:
+            return ""
 
 
 def check_weights(rubric: Rubric) -> None:

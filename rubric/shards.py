@@ -24,6 +24,7 @@ from rubric.columns import Columns
 from rubric.errors import DefinitionError, LoadError, Problem
 from rubric.replacing import replacing
 from rubric.sources import Candidates, Placed, source_of
+from rubric.validating import as_path, refuse
 from rubric.validating import count as counting
 
 __all__ = ["Placed", "Shard", "merge_results"]
@@ -68,7 +69,7 @@ class Shard:
         Raises:
             DefinitionError: It names none.
         """
-        found = re.fullmatch(r"([0-9]{1,9})/([0-9]{1,9})", text.strip())
+        found = re.fullmatch(r"([0-9]{1,9})/([0-9]{1,9})", text.strip()) if isinstance(text, str) else None
         if found is None or not 1 <= int(found[1]) <= int(found[2]):
             raise DefinitionError("shard", f"{text!r}: {_FORM}")
         return cls(int(found[1]), int(found[2]))
@@ -172,16 +173,20 @@ def merge_results(parts: Sequence[str | Path], out: str | Path) -> int:
     Raises:
         LoadError: A line is no result, or stands twice, or one is missing; with the file and the line.
     """
+    if isinstance(parts, str | Path) or not isinstance(parts, Iterable):
+        raise refuse("parts", parts, "a list of the files of all shards")
+    files = [as_path(f"parts[{number}]", part) for number, part in enumerate(parts)]
+    out = as_path("out", out)
     written = 0
     with replacing(out, errors="surrogateescape") as file:
-        for line in _in_order(parts):
+        for line in _in_order(files):
             file.write(line)
             written += 1
     return written
 
 
-def _in_order(parts: Sequence[str | Path]) -> Iterator[str]:
-    for due, (index, name, number, line) in enumerate(merge(*(_lines(Path(part)) for part in parts))):
+def _in_order(parts: Sequence[Path]) -> Iterator[str]:
+    for due, (index, name, number, line) in enumerate(merge(*(_lines(part) for part in parts))):
         if index < due:
             raise _wrong(name, number, f"the result of candidate {index} stands in another place too; give it once")
         if index > due:

@@ -3,7 +3,7 @@ Where many candidates come from: iterables, sync or async, columns and frames of
 
 | given                                                | an item is                                               |
 |------------------------------------------------------|----------------------------------------------------------|
-| an iterable or async iterable, a column              | a text, a `Candidate`, or a mapping of its fields        |
+| an iterable or async iterable, a column              | a text, a `Candidate`, a mapping of its fields, a `Path` |
 | a frame of pandas or polars, a table of Arrow        | a row, a mapping of its columns                          |
 | a path that ends in .jsonl or .ndjson                | a line: a JSON text, or an object                        |
 | a path that ends in .csv or .tsv                     | a row under the names of the first                       |
@@ -11,7 +11,9 @@ Where many candidates come from: iterables, sync or async, columns and frames of
 
 Of a mapping, the keys that a `Candidate` has count, or those that `rubric.columns` is told; `output` must be among
 them. A key that looks like a field and is not used is refused; other keys are passed over.
-Files and frames are read as they are graded, so memory stays flat.
+A `Path` among the items is read: its text is the output. A text that looks like a path is refused, see
+`rubric.validating.names_a_file`; what is meant to be graded as it stands is given as `Candidate("notes.txt")`, or as
+`{"output": "notes.txt"}`. Files and frames are read as they are graded, so memory stays flat.
 """
 
 from __future__ import annotations
@@ -25,13 +27,26 @@ from typing import Any
 
 from attrs import field, frozen
 
-from rubric.candidate_files import READERS, Broken, entries, polars, slices
+from rubric.candidate_files import READERS, Broken, entries, polars, slices, text_of
 from rubric.candidates import Candidate
 from rubric.columns import OWN_NAMES, Columns
 from rubric.errors import DefinitionError
-from rubric.validating import refuse
+from rubric.grades import Grade, Ungraded
+from rubric.rubrics import Rubric
+from rubric.validating import refuse, refuse_path
 
-__all__ = ["Candidates", "Placed", "Source", "as_candidate", "candidate_at", "located", "source_of"]
+__all__ = [
+    "Candidates",
+    "Placed",
+    "Source",
+    "as_candidate",
+    "candidate_at",
+    "fetched",
+    "holds_many",
+    "located",
+    "one_candidate",
+    "source_of",
+]
 
 Candidates = Iterable[Any] | AsyncIterable[Any] | str | Path
 """Many candidates, in any of the forms above."""
@@ -105,6 +120,7 @@ def source_of(candidates: Candidates, columns: Mapping[str, str | None] | None =
     if isinstance(candidates, Candidate | Mapping | bytes):
         message = f"expected many candidates, got one {type(candidates).__name__}; put it into a list, or use grade()"
         raise DefinitionError("candidates", message)
+    _refuse_swapped("candidates", candidates)
     if (rows := _frame(candidates)) is not None:
         _check_names(_names(candidates), named)
         return Source(rows, partial(_size, candidates), columns=named)
@@ -126,14 +142,62 @@ def as_candidate(item: object, columns: Columns = OWN_NAMES, /) -> Candidate:
         DefinitionError: It can be none; the field is within the item, such as `output`.
     """
     if isinstance(item, str):
+        refuse_path("", item, f"give Path({item!r}) to have the file read, or Candidate({item!r}) to grade these words")
         return Candidate(item)
     if isinstance(item, Candidate):
         return item
+    if isinstance(item, Path):
+        return Candidate(text_of(item))
     if isinstance(item, Mapping):
         return _of_row(item, columns)
     if isinstance(item, Broken):
         raise DefinitionError("", item.why)
-    raise DefinitionError("", f"expected a text, a Candidate or a mapping, got {_called(item)}")
+    raise DefinitionError("", f"expected a text, a Candidate, a mapping or a Path, got {_called(item)}")
+
+
+def one_candidate(value: object, /) -> Candidate:
+    """
+    Return *value*, given as the one candidate of `grade`, as a candidate; a `Path` is read.
+
+    Raises:
+        DefinitionError: It can be none: it is several, or a rubric, or the path of a file as a text.
+    """
+    if isinstance(value, str | Candidate) or (isinstance(value, Path) and not holds_many(value)):
+        try:
+            return as_candidate(value)
+        except DefinitionError as error:
+            raise DefinitionError("candidate", error.message) from None
+    _refuse_swapped("candidate", value)
+    if isinstance(value, Mapping):
+        cure = "Candidate(output=..., input=...), or Candidate(**row)"
+    elif isinstance(value, Path | Iterable | AsyncIterable) and not isinstance(value, bytes):
+        cure = "many candidates are for grade_many(candidates, rubric, judge)"
+    else:
+        cure = "give the text that is graded, Candidate(text), or the Path of its file"
+    raise DefinitionError("candidate", f"expected one text, Candidate or Path, got {_called(value)}; {cure}")
+
+
+def holds_many(path: Path, /) -> bool:
+    """True if *path* names a file of many candidates."""
+    return path.suffix.lower() in READERS
+
+
+def fetched(item: object, /) -> object:
+    """Return *item* for another machine: a `Path` as the candidate that its file holds, all else as it is."""
+    if not isinstance(item, Path):
+        return item
+    try:
+        return as_candidate(item)
+    except DefinitionError as error:
+        return Broken(error.message)
+
+
+def _refuse_swapped(field: str, value: object) -> None:
+    """Refuse a rubric or a result, which can be gone through as well, as candidates."""
+    if isinstance(value, Rubric):
+        raise DefinitionError(field, "got a Rubric; the candidate comes first, then the rubric, then the judge")
+    if isinstance(value, Grade | Ungraded):
+        raise DefinitionError(field, f"got a {type(value).__name__}, a result; give what is to be graded")
 
 
 def candidate_at(index: int, item: object, columns: Columns = OWN_NAMES, /) -> Candidate:
@@ -156,7 +220,10 @@ def located(index: int, error: DefinitionError) -> DefinitionError:
 
 
 def _called(item: object) -> str:
-    return f"nothing ({item})" if _is_missing(item) else type(item).__name__
+    """Return what *item* is; a path by its name, since all of it is in the way of what is wrong with it."""
+    if isinstance(item, Path):
+        return f"the file {item.name!r} of many"
+    return f"nothing ({item})" if _is_missing(item) else f"a {type(item).__name__}"
 
 
 def _of_row(row: Mapping[Any, Any], columns: Columns) -> Candidate:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import AsyncIterator, Iterator, Mapping
+from pathlib import Path
 from typing import Self
 
 from attrs import define, evolve, field, frozen
 
 from rubric import loops
+from rubric.containers import NoTruth
 from rubric.drivers.attempts import Gate
 from rubric.drivers.budgets import Budget
 from rubric.drivers.many import Stream
@@ -27,7 +29,7 @@ from rubric.judges import Bench, Judge
 from rubric.models.redacting import describe
 from rubric.routes import Route, Stored, route
 from rubric.rubrics import Rubric
-from rubric.sources import Candidates, Placed, Source, located, source_of
+from rubric.sources import Candidates, Placed, Source, as_candidate, located, source_of
 from rubric.verbs import Judging, as_bench, as_rubric, remarked
 
 __all__ = ["AsyncGrading", "Grading", "Progress", "agrade_many", "grade_many"]
@@ -39,7 +41,7 @@ CONCURRENCY = 64
 
 def grade_many(
     candidates: Candidates,
-    rubric: Rubric | str,
+    rubric: Rubric | str | Path,
     judge: Judging | None = None,
     *,
     concurrency: int = CONCURRENCY,
@@ -61,9 +63,9 @@ def grade_many(
     An error that *candidates* raise themselves comes out once all that was taken before it has been handed out.
 
     Args:
-        candidates: An iterable or async iterable of texts, candidates or mappings (`output`, `input`, ...), a column or
-            a frame of pandas or polars, or the path of a JSONL, CSV or Parquet file; see `rubric.sources`. An iterable
-            that is no list is gone through in a thread of its own.
+        candidates: An iterable or async iterable of texts, candidates, mappings (`output`, `input`, ...) or `Path`s of
+            texts, a column or a frame of pandas or polars, or the path of a JSONL, CSV or Parquet file; see
+            `rubric.sources`. An iterable that is no list is gone through in a thread of its own.
         rubric: As for `grade`.
         judge: As for `grade`.
         concurrency: How many candidates are graded, and how many requests are under way, at once.
@@ -96,7 +98,7 @@ def grade_many(
 
 def agrade_many(
     candidates: Candidates,
-    rubric: Rubric | str,
+    rubric: Rubric | str | Path,
     judge: Judging | None = None,
     *,
     concurrency: int = CONCURRENCY,
@@ -119,7 +121,7 @@ def agrade_many(
     return AsyncGrading(_Job(source, graded, bench, way, concurrency, ordered, progress), budget)
 
 
-def _checked(rubric: Rubric | str, judge: Judging | None) -> tuple[Rubric, Bench]:
+def _checked(rubric: Rubric | str | Path, judge: Judging | None) -> tuple[Rubric, Bench]:
     graded = as_rubric(rubric)
     check(graded)
     return graded, as_bench(judge)
@@ -146,6 +148,8 @@ class _Job:
         placed = Placed.at(index, item, self.source.columns)
         index = placed.index
         try:
+            if isinstance(placed.item, Path):  # a file may be on a slow disk
+                placed = evolve(placed, item=await asyncio.to_thread(as_candidate, placed.item))
             result = await run(flow(placed.candidate, self.rubric, self.bench), carry=self.route.carry)
         except StoreError:  # what cannot be kept ends the stream: it would be paid for again
             raise
@@ -169,13 +173,18 @@ def _nobody(_: object) -> str:
 _NOBODY = Judge(_nobody)
 
 
+_READ = "its results: read it, or call .collect()"
+
+
 @define(eq=False, repr=False)
-class Grading:
+class Grading(NoTruth):
     """
     What `grade_many` returns: a stream of results that can be read once, by `for` or by `collect`.
 
     Leaving the loop ends it. `close` does so too, and may be called at any time.
     """
+
+    _truth = _READ
 
     _job: _Job
     _stream: Stream[Result] | None = None
@@ -241,8 +250,10 @@ class Grading:
 
 
 @define(eq=False, repr=False)
-class AsyncGrading:
+class AsyncGrading(NoTruth):
     """What `agrade_many` returns: a stream of results that can be read once, by `async for` or by `collect`."""
+
+    _truth = _READ
 
     _job: _Job
     _budget: Budget | None = None

@@ -10,6 +10,7 @@ from typing import Any
 
 from attrs import asdict, field, frozen
 
+from rubric.containers import NoTruth
 from rubric.exchanges import Usage
 from rubric.findings import Abstained, Finding, NotApplicable, Scored, Unjudged
 from rubric.grades import Grade, Ungraded
@@ -22,7 +23,7 @@ _MOST_SHOWN, _LONGEST_SHOWN = 3, 240
 
 
 @frozen
-class CriterionSummary:
+class CriterionSummary(NoTruth):
     """
     What many results say of one criterion.
 
@@ -38,6 +39,8 @@ class CriterionSummary:
         gated: How many it failed as a gate.
     """
 
+    _truth = ".mean"
+
     id: str
     scored: int = 0
     mean: float | None = None
@@ -49,7 +52,7 @@ class CriterionSummary:
 
 
 @frozen(repr=False)
-class Summary:
+class Summary(NoTruth):
     """
     What many results come to.
 
@@ -70,6 +73,8 @@ class Summary:
             numbers and in what they quote are one, shown as it came first.
         warnings: How many results come with each warning, likewise.
     """
+
+    _truth = ".pass_rate"
 
     results: int
     passed: int

@@ -13,7 +13,7 @@ from attrs import field, frozen
 from rubric.answers import Answer
 from rubric.errors import DefinitionError
 from rubric.showing import Shown
-from rubric.validating import number, refuse, string, text
+from rubric.validating import number, plain_number, refuse, string, text
 
 __all__ = ["DecisionTree", "Leaf", "Question", "ask"]
 
@@ -35,9 +35,10 @@ def _as_branch(name: str, value: object) -> DecisionTree | Leaf:
         return value
     if isinstance(value, Question | HalfAnswered):
         raise DefinitionError(name, f"{value!r} is a question that lacks a branch; give it both .yes(...) and .no(...)")
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    score = plain_number(value)
+    if isinstance(score, bool) or not isinstance(score, int | float):
         raise refuse(name, value, "a DecisionTree, a Leaf or a score from 0 to 1")
-    return Leaf(value)
+    return Leaf(score)
 
 
 def _as_yes(value: DecisionTree | Leaf | float) -> DecisionTree | Leaf:

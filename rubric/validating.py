@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import math
+import os
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from collections.abc import Set as AbstractSet
+from decimal import Decimal
 from difflib import get_close_matches
+from numbers import Integral, Real
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from rubric.errors import DefinitionError
-from rubric.mappings import FrozenMap
+from rubric.mappings import FrozenMap, scalar
 from rubric.secrets import redact
 from rubric.showing import shorten
 
@@ -87,29 +91,53 @@ def string(_: Any, attribute: Attribute[Any], value: object) -> None:
         raise refuse(attribute.name, value, "text")
 
 
-def flag(_: Any, attribute: Attribute[Any], value: object) -> None:
+def flag(instance: Any, attribute: Attribute[Any], value: object) -> None:
     """Refuse all but True and False."""
-    if not isinstance(value, bool):
+    if not isinstance(found := scalar(value), bool):
         raise refuse(attribute.name, value, "True or False")
+    _keep(instance, attribute, value, found)
+
+
+def _keep(instance: Any, attribute: Attribute[Any], given: object, plain: object) -> None:
+    """
+    Put *plain* where attrs has put *given*.
+
+    attrs has validators run last, on the finished object. NumPy's scalars pass here for what they stand for; kept as
+    they are, they would show in every repr, and JSON and YAML would not take all of them.
+    """
+    if plain is not given:
+        object.__setattr__(instance, attribute.name, plain)
+
+
+def plain_number(value: object) -> object:
+    """Return *value*, a number of any library, as an int or a float; anything else as it is, booleans too."""
+    value = scalar(value)
+    if type(value) in (bool, int, float):
+        return value
+    if isinstance(value, Integral):
+        return int(value)
+    return float(value) if isinstance(value, Real | Decimal) else value
 
 
 def number(low: float = 0.0, high: float = math.inf, *, above: bool = False) -> Validator:
     """Return a validator for finite numbers from *low* (or just *above* it) to *high*."""
 
-    def validate(_: Any, attribute: Attribute[Any], value: object) -> None:
-        check_number(attribute.name, value, low, high, above=above)
+    def validate(instance: Any, attribute: Attribute[Any], value: object) -> None:
+        _keep(instance, attribute, value, check_number(attribute.name, value, low, high, above=above))
 
     return validate
 
 
-def check_number(field: str, value: object, low: float, high: float = math.inf, *, above: bool = False) -> None:
-    """Refuse all but finite numbers from *low* (or just *above* it) to *high*, for *field*."""
+def check_number(field: str, value: object, low: float, high: float = math.inf, *, above: bool = False) -> float:
+    """Return *value* as Python's own number; refuse all but finite ones from *low* (or just *above* it) to *high*."""
     start = f"above {low:g}" if above else f"from {low:g}"
     allowed = f"a finite number {start}" + ("" if math.isinf(high) else f" to {high:g}")
-    if isinstance(value, bool) or not isinstance(value, int | float) or not _is_finite(value):
+    found = plain_number(value)
+    if isinstance(found, bool) or not isinstance(found, int | float) or not _is_finite(found):
         raise refuse(field, value, allowed)
-    if not low <= value <= high or (above and value == low):
+    if not low <= found <= high or (above and found == low):
         raise refuse(field, value, allowed)
+    return found
 
 
 def _is_finite(value: float) -> bool:
@@ -122,27 +150,34 @@ def _is_finite(value: float) -> bool:
 def count(low: int = 1) -> Validator:
     """Return a validator for whole numbers of at least *low*."""
 
-    def validate(_: Any, attribute: Attribute[Any], value: object) -> None:
-        check_count(attribute.name, value, low)
+    def validate(instance: Any, attribute: Attribute[Any], value: object) -> None:
+        _keep(instance, attribute, value, check_count(attribute.name, value, low))
 
     return validate
 
 
-def check_count(field: str, value: object, low: int = 1) -> None:
-    """Refuse all but whole numbers of at least *low*, for *field*."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < low:
+def check_count(field: str, value: object, low: int = 1) -> int:
+    """Return *value* as Python's own number; refuse all but whole ones of at least *low*."""
+    found = plain_number(value)
+    if isinstance(found, bool) or not isinstance(found, int) or found < low:
         raise refuse(field, value, f"a whole number of at least {low}")
+    return found
 
 
 def one_of(*names: str) -> Validator:
     """Return a validator for one of *names*."""
 
     def validate(_: Any, attribute: Attribute[Any], value: object) -> None:
-        if not isinstance(value, str) or value not in names:
-            hint = suggest(value, names) if isinstance(value, str) else f"; allowed: {', '.join(names)}"
-            raise DefinitionError(attribute.name, f"unknown value {shorten(repr(value))}{hint}")
+        check_name(attribute.name, value, names)
 
     return validate
+
+
+def check_name(field: str, value: object, names: Collection[str]) -> None:
+    """Refuse all but one of *names*, for *field*."""
+    if not isinstance(value, str) or value not in names:
+        hint = suggest(value, names) if isinstance(value, str) else f"; allowed: {', '.join(names)}"
+        raise DefinitionError(field, f"unknown value {shorten(repr(value))}{hint}")
 
 
 def optional(validator: Validator) -> Validator:
@@ -181,3 +216,55 @@ def as_tuple(field: str, value: object, kind: type[T], what: str) -> tuple[T, ..
         if not isinstance(item, kind):
             raise refuse(f"{field}[{index}]", item, what)
     return items
+
+
+# -- paths -----------------------------------------------------------------------------------------------
+
+
+_FILES = frozenset(
+    """
+    cfg conf csv diff doc docx eml gif gz htm html ini ipynb java jpeg jpg json jsonl log md markdown ndjson odt parquet
+    patch pdf pkl png pptx py rst rtf sh sql tex toml ts tsv tsx txt webp xlsx xml yaml yml zip
+    """.split()  # noqa: SIM905 - a list of its own lines would be a page
+)
+"""What the name of a file may end in. Not "js" and "net", in which names of products end (Node.js, ASP.NET)."""
+
+_ROOTED = re.compile(r"~?[/\\](?!/)|\.\.?[/\\]|[A-Za-z]:[/\\]")
+_LONGEST_PATH = 1_024
+
+
+def refuse_path(field: str, text: str, cure: str) -> None:
+    """Refuse *text*, given as the text of *field*, if it looks like the path of a file."""
+    if names_a_file(text):
+        raise DefinitionError(field, f"{text!r} looks like the path of a file, and is no text; {cure}")
+
+
+def wording(_: Any, attribute: Attribute[Any], value: object) -> None:
+    """Refuse all but text that is no path; it may be empty."""
+    string(_, attribute, value)
+    refuse_path(attribute.name, str(value), f"give Path({value!r}).read_text()")
+
+
+def names_a_file(text: str) -> bool:
+    """
+    True if *text* looks like the path of a file.
+
+    It is one line that ends in the suffix of a known kind of file. Beside that, it has no white space in it, or it
+    begins as a path does (`/`, `./`, `~/`, `C:\\`), or there is such a file: "See notes.txt" is a sentence.
+    """
+    line = text.strip() if len(text) <= _LONGEST_PATH else ""
+    name, _, suffix = line.rpartition(".")
+    if not name or suffix.lower() not in _FILES or len(line.splitlines()) > 1:
+        return False
+    if not any(map(str.isspace, line)) or _ROOTED.match(line):
+        return True
+    # Only a relative path is looked for. The text may be anybody's, and to look for \\host\share, or for //host/share
+    # on Windows, would send that host the credentials of this process.
+    return not line.startswith(("/", "\\")) and os.path.isfile(line)  # noqa: PTH113 - it raises for no text
+
+
+def as_path(field: str, value: object) -> Path:
+    """Return *value*, the path of a file, as a `Path`; all else is refused."""
+    if not isinstance(value, str | os.PathLike) or isinstance(os.fspath(value), bytes):
+        raise refuse(field, value, "the path of a file, as a text or a Path")
+    return Path(value)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterable, Iterable, Mapping
 from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 from attrs import evolve
@@ -15,15 +16,15 @@ from rubric.drivers.attempts import Gate
 from rubric.drivers.budgets import Budget
 from rubric.drivers.carrying import Room
 from rubric.drivers.running import run
-from rubric.errors import UngradedError
+from rubric.errors import DefinitionError, UngradedError
 from rubric.grades import Grade, Ungraded
 from rubric.grading.flow import flow
 from rubric.grading.planning import Plan, plan_one
 from rubric.judges import Bench, Cascade, Function, Judge, Jury, Model, Panel, as_judge
 from rubric.models import count_tokens, default_judge, price, worst_cost
 from rubric.routes import Stored, route
-from rubric.rubrics import Rubric
-from rubric.sources import Candidates, candidate_at, source_of
+from rubric.rubrics import Rubric, rubric_of
+from rubric.sources import Candidates, candidate_at, holds_many, one_candidate, source_of
 from rubric.validating import refuse
 
 __all__ = ["Judging", "agrade", "grade", "plan"]
@@ -33,8 +34,8 @@ Judging = Judge | Jury | Panel | Cascade | Model | Function | str | Iterable[Any
 
 
 def grade(
-    candidate: Candidate | str,
-    rubric: Rubric | str,
+    candidate: Candidate | str | Path,
+    rubric: Rubric | str | Path,
     judge: Judging | None = None,
     *,
     store: Stored | None = None,
@@ -47,8 +48,9 @@ def grade(
     It may be called anywhere: in scripts, in threads, and inside a running event loop (as in Jupyter).
 
     Args:
-        candidate: What is graded; a text is its output.
-        rubric: What it is graded against; a text is a free-form rubric.
+        candidate: What is graded. A text is its output, and so is the text in the file at a `Path`.
+        rubric: What it is graded against. A text is a free-form rubric; a `Path` is loaded, as by `load`. A text that
+            looks like the path of a file ("rubric.yaml") is refused, here and as a candidate.
         judge: Who judges. A model name stands for a judge of that model, a list for a panel. Left out, the
             environment's API keys name one.
         store: Keeps every reply, and serves what it has: a `Store`, or the path of one.
@@ -58,6 +60,7 @@ def grade(
     Raises:
         UngradedError: Something could not be judged; its `result` says what, and how the score could have come out.
         DefinitionError: An argument that cannot be graded with.
+        LoadError: The file of the rubric holds none.
         NoJudgeError: No judge was given, and the environment names none.
         StoreError: The store cannot be opened, or not written to.
     """
@@ -65,8 +68,8 @@ def grade(
 
 
 async def agrade(
-    candidate: Candidate | str,
-    rubric: Rubric | str,
+    candidate: Candidate | str | Path,
+    rubric: Rubric | str | Path,
     judge: Judging | None = None,
     *,
     store: Stored | None = None,
@@ -78,9 +81,11 @@ async def agrade(
 
 
 async def _result(
-    candidate: Candidate | str, rubric: Rubric | str, judge: Judging | None, **way: Any
+    candidate: Candidate | str | Path, rubric: Rubric | str | Path, judge: Judging | None, **way: Any
 ) -> Grade | Ungraded:
-    steps = flow(Candidate.of(candidate), as_rubric(rubric), bench := as_bench(judge))
+    if isinstance(candidate, Path) or isinstance(rubric, Path):  # a file may be on a slow disk
+        candidate, rubric = await asyncio.to_thread(lambda: (one_candidate(candidate), as_rubric(rubric)))
+    steps = flow(one_candidate(candidate), as_rubric(rubric), bench := as_bench(judge))
     if all(means is None for means in way.values()):
         room = Room()
         return remarked(await run(steps, carry=room.carry), room)
@@ -106,18 +111,20 @@ def as_bench(judge: Judging | None) -> Bench:
     return default_judge() if judge is None else as_judge(judge)
 
 
-def as_rubric(rubric: Rubric | str) -> Rubric:
-    """Return *rubric*; a text is a free-form one."""
-    if isinstance(rubric, str):
-        return Rubric.of(rubric)
-    if not isinstance(rubric, Rubric):
-        raise refuse("rubric", rubric, "a Rubric, or the text of a free-form one")
-    return rubric
+def as_rubric(rubric: Rubric | str | Path) -> Rubric:
+    """Return *rubric*; a text is a free-form one, a `Path` is loaded."""
+    if isinstance(rubric, Path):
+        from rubric.formats import load  # noqa: PLC0415 - who grades without files needs no parser of YAML
+
+        return load(rubric)
+    if isinstance(rubric, Candidate):
+        raise DefinitionError("rubric", "got a Candidate; the candidate comes first, then the rubric, then the judge")
+    return rubric_of(rubric)
 
 
 def plan(
     candidates: Candidate | str | Candidates,
-    rubric: Rubric | str,
+    rubric: Rubric | str | Path,
     judge: Judging | None = None,
     *,
     columns: Mapping[str, str | None] | None = None,
@@ -127,7 +134,7 @@ def plan(
 
     Args:
         candidates: One candidate, or several as for `grade_many`: an iterable (not an async one), a column or a frame,
-            or a `Path` of a file. A text is one candidate.
+            or the `Path` of such a file. A text is one candidate, and so is any other `Path`.
         rubric: As for `grade`.
         judge: As for `grade`.
         columns: Of several, as for `grade_many`.
@@ -136,7 +143,9 @@ def plan(
         DefinitionError: An argument that cannot be graded with; so too an item that is no candidate.
     """
     bench, graded = as_bench(judge), as_rubric(rubric)
-    source = source_of([candidates] if isinstance(candidates, Candidate | str) else candidates, columns)
+    if isinstance(candidates, Candidate | str) or (isinstance(candidates, Path) and not holds_many(candidates)):
+        candidates = [one_candidate(candidates)]
+    source = source_of(candidates, columns)
     several = source.items
     if isinstance(several, AsyncIterable):
         raise refuse("candidates", candidates, "one candidate, an iterable that is not async, or the path of a file")

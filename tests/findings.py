@@ -38,6 +38,7 @@ from rubric.grading.reading import reach
 from rubric.grading.scoring import abstainable, asks_evidence, outcome
 from rubric.testing import Says
 from rubric.testing.scripts import Line, reply_to
+from rubric.testing.strategies import built
 
 GONE = Failure("timeout", "nothing came back")
 QUOTED = (Evidence("2.3.0", 4, 9),)
@@ -74,7 +75,8 @@ def criteria(draw: st.DrawFn, path: str, depth: int, *, flagged: bool) -> Criter
     if polarity == "penalty" and (flagged or answer == Unit(flag=True)):
         polarity = "guard"
     gates = polarity != "penalty"
-    return Criterion(
+    return built(
+        Criterion,
         path,
         answer=answer,
         weight=draw(weights),

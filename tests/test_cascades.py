@@ -195,7 +195,7 @@ def test_a_cascade_in_a_file_reads_as_it_is_written() -> None:
     cascade = Cascade("offline", Jury("b"), (0.4, 0.6))
     assert (read_bench(data), write(cascade)) == (cascade, data)
     with pytest.raises(Exception, match="is a function"):
-        write(Cascade("a", "b", when=bool))
+        write(Cascade("a", "b", when=callable))
 
 
 @given(benches)

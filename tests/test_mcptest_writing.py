@@ -207,7 +207,7 @@ def _of(criterion: Criterion) -> Case:
         (Case("c", HELD, messages=[Message("user", "P")]), ["messages is left out"]),
         (Case("c", HELD, output="x", metadata={"a": 1}), ["metadata is left out"]),
         (Case("c", HELD, output="x", judge=Judge("m", temperature=0)), ["judge: temperature is left out"]),
-        (Case("c", HELD, output="x", judge=Judge(str)), ["judge is left out; an mcptest file cannot name the model"]),
+        (Case("c", HELD, output="x", judge=Judge(repr)), ["judge is left out; an mcptest file cannot name the model"]),
         (Case("c", HELD, output="x", judge=Judge("a:b")), ["judge is left out; an mcptest file cannot name the model"]),
         (Case("c", HELD, output="x", judge=Jury("m", 3, early_stop=True)), ["jury: early_stop is left out"]),
         (Case("c", HELD, output="x", judge=Jury(Panel(["m"]), 3)), ["judge is left out; mcptest has no juries of"]),

@@ -146,7 +146,10 @@ def test_whatever_is_dropped_is_told_with_its_case(rubric: Rubric) -> None:
 def test_what_promptfoo_lacks_is_told_for_each_case() -> None:
     """Juries, functions, gates, reference answers and tool calls are dropped, a sentence each."""
     rubric = (
-        Rubric("r", threshold=0.7).requires("Is polite").checks(Holds(bool), id="fn").checks(Contains("a"), id="named")
+        Rubric("r", threshold=0.7)
+        .requires("Is polite")
+        .checks(Holds(callable), id="fn")
+        .checks(Contains("a"), id="named")
     )
     case = Case(
         "c", rubric, judge=Jury("openai/gpt-5", 3), reference="ref", tool_calls=[ToolCall("search")], input="Hi"

@@ -31,11 +31,11 @@ from rubric.judges import Bench
 from rubric.models.redacting import describe
 from rubric.rubrics import Rubric
 from rubric.shards import Placed, number_of
-from rubric.sources import Candidates, source_of
+from rubric.sources import Candidates, fetched, source_of
 from rubric.store import Store
 from rubric.store.ledgers import InDoubt
 from rubric.streams import grade_many
-from rubric.validating import check_count, refuse
+from rubric.validating import as_path, check_count, refuse
 from rubric.verbs import Judging, as_bench, as_rubric
 
 __all__ = ["grade_on_cluster"]
@@ -57,7 +57,7 @@ _COUNT_FILE = "shards.json"
 def grade_on_cluster(
     client: Client,
     candidates: Candidates,
-    rubric: Rubric | str,
+    rubric: Rubric | str | Path,
     judge: Judging | None = None,
     *,
     store_folder: str | os.PathLike[str],
@@ -117,7 +117,7 @@ def grade_on_cluster(
     if budget is not None:
         budget.check(bench)
     items = _read(candidates, columns)
-    folder = Path(store_folder).absolute()
+    folder = as_path("store_folder", store_folder).absolute()
     parts = _shared_out(items, _count_of(folder, shards, len(items)))
     with _permitted(client, limits, budget) as terms, reporting(progress, len(items)) as tell:
         task = Task(terms, graded, bench, concurrency, in_doubt)
@@ -161,7 +161,7 @@ def _read(candidates: Candidates, columns: Mapping[str, str | None] | None) -> l
     items = source.items
     if isinstance(items, AsyncIterable):
         raise refuse("candidates", candidates, "an iterable that is not async, a frame, or the path of a file")
-    return [Placed(index, item, source.columns) for index, item in enumerate(items)]
+    return [Placed(index, fetched(item), source.columns) for index, item in enumerate(items)]
 
 
 def _count_of(folder: Path, wanted: int | None, candidates: int) -> int:

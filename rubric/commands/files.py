@@ -12,9 +12,9 @@ import click
 from attrs import asdict, define, field
 
 from rubric.checks import NOTHING
-from rubric.commands.options import FORMAT, FROM, declared
+from rubric.commands.options import FORMAT, FROM, declared, refuse_given
 from rubric.commands.printing import print_json, print_line, print_markdown, print_text
-from rubric.commands.refusing import REFUSED, as_options
+from rubric.commands.refusing import REFUSED, Command, as_options
 from rubric.errors import LoadError, Problem
 from rubric.formats import load
 from rubric.formats import schema as rubric_schema
@@ -82,7 +82,7 @@ class Checked:
         return "; ".join([*parts, f"read as {read}"])
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("files", nargs=-1, required=True, metavar="FILE...", type=click.Path())
 @click.option("--summary", is_flag=True, help="Count files, cases, rubrics, warnings and problems, format by format.")
 @FROM
@@ -96,6 +96,8 @@ def validate(
     Each problem and each warning stands on a line of its own, with its place in the file; a valid file is told with
     what it was read as, and with the cases that cannot be graded here. A folder stands for all files in it.
     """
+    if form == "json":
+        refuse_given({"summary"}, "is a table for people; with --format json, count the entries")
     found = [_check(file, source, names, base) for file in _all_files(files)]
     if form == "json":
         print_json([_as_data(checked) for checked in found])
@@ -108,7 +110,7 @@ def validate(
         sys.exit(REFUSED)
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("file", type=click.Path())
 @click.option("--to", "form", type=click.Choice(["native", "promptfoo", "agentv-2", "mcptest"]), default="native")
 @click.option("--out", type=click.Path(), metavar="FILE", help="Where to write it; left out: standard output.")
@@ -131,7 +133,7 @@ def convert(
         write_text(Path(out), str(converted))
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("what", type=click.Choice(["rubric", "suite"]), default="rubric")
 def schema(what: Literal["rubric", "suite"]) -> None:
     """
@@ -171,7 +173,7 @@ def _may_be_ours(file: Path) -> bool:
 def _check(file: str, source: str | None, names: Sequence[str], base: str | None) -> Checked:
     try:
         if source is None and is_rubric(file):
-            return _of_rubric(file, load(file))
+            return _of_rubric(file, load(file, base=base))
         return _of_suite(file, load_suite(file, source, base=base, environ=declared(names)))
     except LoadError as error:
         return Checked(file, source or error.format, problems=list(error.problems), remark=error.remark)

@@ -13,8 +13,8 @@ from attrs import evolve, frozen
 from rubric.candidates import Candidate
 from rubric.commands.options import GRADING, TEXT, declared, judge_of, refuse_given
 from rubric.commands.printing import print_json, print_line, print_markdown
-from rubric.commands.refusing import Refusal
-from rubric.commands.suites import RUNNING, SUITES_ONLY, Running
+from rubric.commands.refusing import Command, Refusal
+from rubric.commands.suites import RUNNING, SUITES_ONLY, Running, target_among
 from rubric.errors import LoadError, Problem, UngradedError
 from rubric.formats import load
 from rubric.formats.suites import is_rubric, load_suite
@@ -31,7 +31,7 @@ __all__ = ["grade", "plan"]
 
 PASSED, FAILED = 0, 1
 
-ANSWERING = frozenset({"target", "servers"})
+ANSWERING = frozenset({"target", "servers", "names"})
 ABOUT_A_CANDIDATE = frozenset({"question", "reference"})
 OF_CASES = "is for one candidate; the cases of a suite have their own"
 
@@ -55,7 +55,7 @@ class Given:
 
     def rubric(self, file: str) -> Rubric:
         """Return the rubric in *file*."""
-        rubric = load(file)
+        rubric = load(file, base=self.base)
         return rubric if self.threshold is None else rubric.passing_at(self.threshold)
 
     def suite(self, file: str) -> Suite:
@@ -89,6 +89,9 @@ class Given:
 
     def candidate(self, output: IO[str] | None) -> Candidate:
         """Return the candidate whose text is *output*."""
+        piped = [stream for stream in (output, self.question, self.reference) if stream is sys.stdin]
+        if len(piped) > 1:
+            raise click.UsageError("standard input (-) is given for two things, and can be read once; name a file")
         text = STAND_IN if output is None else _read(output)
         return Candidate(text, input=_read(self.question), reference=_read(self.reference))
 
@@ -115,7 +118,7 @@ def _server(said: str) -> tuple[str, Any]:
     return name, StdioServer(command, arguments)
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("files", nargs=-1, required=True, metavar="FILE...", type=click.Path(allow_dash=True))
 @GRADING
 def plan(files: Sequence[str], form: str, **given: Any) -> None:
@@ -133,7 +136,8 @@ def plan(files: Sequence[str], form: str, **given: Any) -> None:
         print_json(planned.to_dict()) if form == "json" else print_markdown(planned._repr_markdown_())
         return
     refuse_given(ABOUT_A_CANDIDATE, OF_CASES)
-    plans = [suite.plan(judge_of(said.judges), target=said.answerer()) for suite in said.suites(files)]
+    suites, target = said.suites(files), said.answerer()
+    plans = [suite.plan(judge_of(said.judges), target=target_among(suites, suite, target)) for suite in suites]
     if form == "json":
         print_json(plans[0].to_dict() if len(plans) == 1 else [one.to_dict() for one in plans])
     else:
@@ -141,7 +145,7 @@ def plan(files: Sequence[str], form: str, **given: Any) -> None:
             print_markdown(one._repr_markdown_())
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("files", nargs=-1, required=True, metavar="FILE...", type=click.Path(allow_dash=True))
 @GRADING
 @RUNNING

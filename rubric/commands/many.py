@@ -15,7 +15,7 @@ from attrs import frozen
 
 from rubric.commands.options import FORMAT, JUDGE, THRESHOLD, columns_of, judge_of, refuse_given
 from rubric.commands.printing import print_json, print_line, print_markdown
-from rubric.commands.refusing import INTERRUPTED, REFUSED, Refusal
+from rubric.commands.refusing import INTERRUPTED, REFUSED, Command, Refusal
 from rubric.commands.tallying import Tally
 from rubric.drivers.budgets import Budget
 from rubric.drivers.limits import Limits
@@ -110,7 +110,7 @@ class Given:
         return f"{said}; run the same command again to go on: what {self.store} has is not paid for again"
 
 
-@click.command("grade-many")
+@click.command("grade-many", cls=Command)
 @click.argument("rubric", type=PATH)
 @click.argument("candidates", type=PATH)
 @JUDGE
@@ -234,7 +234,7 @@ def _without_usage(data: Any) -> Any:
     return [_without_usage(value) for value in data] if isinstance(data, list | tuple) else data
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("parts", nargs=-1, required=True, metavar="RESULTS...", type=PATH)
 @click.option("--out", required=True, type=PATH, metavar="FILE", help="Where all results go.")
 def merge(parts: Iterable[Path], out: Path) -> None:

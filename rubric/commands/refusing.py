@@ -7,6 +7,7 @@ import os
 import re
 import shlex
 import sys
+from collections import Counter
 from collections.abc import Callable
 from typing import IO, Any
 
@@ -15,7 +16,7 @@ import click
 from rubric.errors import RubricError
 from rubric.prompts.escaping import visible
 
-__all__ = ["INTERRUPTED", "REFUSED", "Commands", "Refusal", "as_options"]
+__all__ = ["INTERRUPTED", "REFUSED", "Command", "Commands", "Refusal", "as_options"]
 
 REFUSED = 2
 INTERRUPTED = 130
@@ -31,8 +32,23 @@ class Refusal(click.ClickException):
         click.echo(visible(self.message)[0], file=file, err=True)
 
 
+class Command(click.Command):
+    """A command that refuses an option of one value that is given twice; click would take the last."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse *args*."""
+        _, _, given = self.make_parser(ctx).parse_args(args=[*args])
+        for option, times in Counter(given).items():
+            if times > 1 and isinstance(option, click.Option) and not (option.multiple or option.is_flag):
+                message = f"{option.opts[0]} is given {times} times, and takes one value; give it once"
+                raise click.UsageError(message, ctx)
+        return super().parse_args(ctx, args)
+
+
 class Commands(click.Group):
     """Commands whose `RubricError`s are refusals, not tracebacks, and so is output that cannot be written."""
+
+    command_class = Command
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command."""

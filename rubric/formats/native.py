@@ -12,11 +12,12 @@ from ruamel.yaml.error import YAMLError
 from rubric.errors import DumpError, LoadError, Problem
 from rubric.formats.editing import edited
 from rubric.formats.files import read_text, write_text
-from rubric.formats.parsing import Language, parse
+from rubric.formats.parsing import Language, given_text, parse
 from rubric.formats.problems import read_as
 from rubric.formats.unstructuring import as_data
 from rubric.formats.writing import to_json, to_yaml
 from rubric.rubrics import Rubric
+from rubric.validating import as_path, check_name, refuse
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -35,9 +36,10 @@ def load(path: str | PathLike[str], /, *, base: str | PathLike[str] | None = Non
         base: The folder that the file must be in, links followed; None: anywhere.
 
     Raises:
+        DefinitionError: *path* is no path.
         LoadError: All that is wrong with the file, each problem with its line and column.
     """
-    file = Path(path)
+    file = as_path("path", path)
     language = LANGUAGES.get(file.suffix.lower())
     if language is None:
         raise LoadError([unknown_suffix(file)])
@@ -53,9 +55,10 @@ def loads(text: str, /, *, source: str = "<string>") -> Rubric:
         source: What problems name as the file.
 
     Raises:
+        DefinitionError: *text* is no text, or looks like the path of a file.
         LoadError: All that is wrong with the text, each problem with its line and column.
     """
-    return _load(text, source, "yaml")
+    return _load(given_text(text, "load"), source, "yaml")
 
 
 def _load(text: str, source: str, language: Language) -> Rubric:
@@ -67,8 +70,12 @@ def dumps(rubric: Rubric, /, *, format: Literal["yaml", "json"] = "yaml") -> str
     Return *rubric* as text: `loads(dumps(rubric)) == rubric`.
 
     Raises:
+        DefinitionError: It is no rubric, or *format* is another.
         DumpError: It holds what no file can say, such as a function as a `when`, or it is beyond the limits of files.
     """
+    if not isinstance(rubric, Rubric):
+        raise refuse("rubric", rubric, "a Rubric (a suite is for dumps_suite)")
+    check_name("format", format, ("yaml", "json"))
     try:
         data = as_data(rubric)
         text = to_json(data) if format == "json" else to_yaml(data)
@@ -104,7 +111,7 @@ def dump(rubric: Rubric, path: str | PathLike[str], /) -> None:
     Raises:
         DumpError: It holds what no file can say, or *path* is a YAML file that holds something else than a rubric.
     """
-    file = Path(path)
+    file = as_path("path", path)
     language = LANGUAGES.get(file.suffix.lower())
     if language is None:
         raise DumpError(str(unknown_suffix(file)))

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
+from pathlib import PurePath
 from typing import Literal
 
-from rubric.errors import LoadError
+from rubric.errors import DefinitionError, LoadError
 from rubric.formats.documents import Document, Node
 from rubric.formats.growing import FOR_RUBRICS, Limits, refused
 from rubric.formats.json_parsing import parse_json
 from rubric.formats.yaml_parsing import parse_yaml
+from rubric.showing import shorten
+from rubric.validating import refuse_path
 
-__all__ = ["Language", "parse"]
+__all__ = ["Language", "given_text", "parse"]
 
 Language = Literal["yaml", "json"]
 
@@ -41,6 +45,28 @@ _HEAD = 2_000
 def _schema(text: str) -> str:
     found = _SCHEMA.search(text[:_HEAD])
     return found[1] if found else ""
+
+
+def given_text(text: object, load: str) -> str:
+    """
+    Return *text*, given as the text of a document; *load* names the function that takes a path.
+
+    Raises:
+        DefinitionError: It is no text, or the path of a file.
+    """
+    if isinstance(text, str):
+        refuse_path("text", text, f"give {load}({text!r}) to have the file read")
+        return text
+    match text:
+        case bytes() | bytearray():
+            cure = "; decode it: data.decode()"
+        case PurePath():
+            cure = f"; give {load}({str(text)!r})"
+        case Mapping() | list():
+            cure = "; give json.dumps(data), which is read as well"
+        case _:
+            cure = ""
+    raise DefinitionError("text", f"expected the text of a document, got {shorten(repr(text))}{cure}")
 
 
 def too_large(source: str, limits: Limits) -> LoadError:

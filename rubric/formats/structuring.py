@@ -36,7 +36,7 @@ from rubric.formats.converters import (
     wanted,
 )
 from rubric.mappings import FrozenMap
-from rubric.rubrics import Rubric, check_weights
+from rubric.rubrics import Rubric, check_gate, check_weights
 from rubric.scales import Boolean, Letter, Likert, Scale, UnitScale
 from rubric.showing import shorten
 from rubric.trees import DecisionTree, Leaf
@@ -254,6 +254,7 @@ def read_criterion(data: Any) -> Criterion:
     if {"check", "rubric"} & {*answers}:
         rest.setdefault("text", words_of(answer) or "unknown")
     with gathering.at():
+        check_gate(rest.get("polarity"), rest)
         criterion = _read_criterion({**rest, "answer": answer})
     gathering.finish()
     return criterion

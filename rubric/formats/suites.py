@@ -23,14 +23,14 @@ from rubric.formats.includes.loading import Library, Loading
 from rubric.formats.json_parsing import parse_json
 from rubric.formats.native import LANGUAGES, schema, unknown_suffix
 from rubric.formats.notes import Notes
-from rubric.formats.parsing import Language, parse
+from rubric.formats.parsing import Language, given_text, parse
 from rubric.formats.problems import read_as
 from rubric.formats.recognising import FORMATS, Guess, case_files, recognise
 from rubric.formats.writing import to_json, to_yaml
 from rubric.rubrics import Rubric
 from rubric.suites.cases import Case, Place
 from rubric.suites.suites import Suite
-from rubric.validating import suggest
+from rubric.validating import as_path, check_name, refuse, suggest
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -92,7 +92,7 @@ def load_suite(
     Raises:
         LoadError: All that is wrong with the file, each problem with its line and column.
     """
-    file = Path(path)
+    file = as_path("path", path)
     document = _document(file, None if base is None else Path(base))
     loading = Loading(
         folder=file.parent,
@@ -134,7 +134,7 @@ def loads_suite(text: str, /, format: str | None = None, *, source: str = "<stri
         source: What problems name as the file.
         options: `environ`, `required` and `functions`, as for `load_suite`.
     """
-    return _read(parse(text, source, limits=FOR_SUITES), format, Loading(**options), "suite")
+    return _read(parse(given_text(text, "load_suite"), source, limits=FOR_SUITES), format, Loading(**options), "suite")
 
 
 def _document(file: Path, base: Path | None) -> Document:
@@ -273,6 +273,7 @@ def convert(suite: Suite, format: str = "native", /) -> Converted:
         DefinitionError: Another format.
         DumpError: It holds what no file can say, such as a function.
     """
+    _check_suite(suite)
     if format == "native":
         dropped = tuple(f"{problem}" for problem in suite.warnings)
         return Converted(format, as_suite_data(suite), dropped)
@@ -283,6 +284,11 @@ def convert(suite: Suite, format: str = "native", /) -> Converted:
     return Converted(format, data, tuple(lost))
 
 
+def _check_suite(suite: object) -> None:
+    if not isinstance(suite, Suite):
+        raise refuse("suite", suite, "a Suite (a rubric is for dumps)")
+
+
 def dumps_suite(suite: Suite, /, *, language: Literal["yaml", "json"] = "yaml") -> str:
     """
     Return *suite* as text in the native format: `loads_suite(dumps_suite(suite)) == suite`, but for its format's name.
@@ -290,6 +296,8 @@ def dumps_suite(suite: Suite, /, *, language: Literal["yaml", "json"] = "yaml") 
     Raises:
         DumpError: It holds what no file can say, such as a function.
     """
+    _check_suite(suite)
+    check_name("language", language, ("yaml", "json"))
     data = as_suite_data(suite)
     text = to_json(data) if language == "json" else to_yaml(data)
     again = read_suite(parse(text, "<dump>", language, FOR_SUITES))
@@ -301,7 +309,7 @@ def dumps_suite(suite: Suite, /, *, language: Literal["yaml", "json"] = "yaml") 
 
 def dump_suite(suite: Suite, path: str | PathLike[str], /) -> None:
     """Write *suite* to the file at *path* in the native format; the file is replaced as a whole."""
-    file = Path(path)
+    file = as_path("path", path)
     language: Language | None = LANGUAGES.get(file.suffix.lower())
     if language is None:
         raise DumpError(str(unknown_suffix(file)))

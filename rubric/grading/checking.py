@@ -33,6 +33,7 @@ from rubric.mappings import thaw
 from rubric.patterns import matches
 from rubric.schemas import misfit
 from rubric.showing import shorten
+from rubric.validating import plain_number
 
 
 def applies(when: When | None, candidate: Candidate) -> bool:
@@ -91,7 +92,8 @@ def _consult(criterion: Criterion, check: Holds, candidate: Candidate) -> Findin
         said: object = check.function(candidate)
     except Exception as error:  # noqa: BLE001 - a function of the user's own may raise anything
         return _undecided(criterion, "exception", f"{check} raised {type(error).__name__}: {error}")
-    score, why = said if isinstance(said, tuple) and len(said) == 2 else (said, "")  # noqa: PLR2004
+    found, why = said if isinstance(said, tuple) and len(said) == 2 else (said, "")  # noqa: PLR2004
+    score = plain_number(found)
     if not isinstance(score, bool | int | float) or not 0 <= score <= 1 or not isinstance(why, str):
         allowed = "a bool, a score from 0 to 1, or a pair of one with a reason"
         return _undecided(criterion, "exception", f"{check} returned {said!r}, expected {allowed}")

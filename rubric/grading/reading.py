@@ -279,7 +279,9 @@ def _evidence(ask: Ask, said: Mapping[str, Any]) -> tuple[Evidence, ...]:
 
 
 def _span(ask: Ask, words: str) -> Evidence:
-    return quote(words, ask.candidate) or quote(words, ask.run, "run") or Evidence(shorten(words))
+    found = quote(words, ask.candidate)
+    found = quote(words, ask.run, "run") if found is None else found
+    return Evidence(shorten(words)) if found is None else found
 
 
 def _as_bool(value: Any) -> bool | None:

@@ -15,6 +15,7 @@ from attrs import evolve, frozen
 
 from rubric.answers import Choices, Levels, Unit, YesNo
 from rubric.checks import Check
+from rubric.containers import NoTruth
 from rubric.criteria import Criterion
 from rubric.findings import Abstained, Finding, NotApplicable, Scored, Unjudged
 from rubric.grading.averaging import TOLERANCE, mean, share_of_points
@@ -29,7 +30,7 @@ Verdict = Literal["pass", "borderline", "fail"]
 
 
 @frozen
-class Extreme:
+class Extreme(NoTruth):
     """How a rubric comes out when all that is unknown turns out one way."""
 
     score: float
@@ -38,7 +39,7 @@ class Extreme:
 
 
 @frozen
-class Outcome:
+class Outcome(NoTruth):
     """
     What a rubric's findings come to.
 

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import os
 import weakref
-from pathlib import Path
 from types import TracebackType
 from typing import Self, get_args
 
 from rubric.drivers.attempts import Gate
 from rubric.drivers.carrying import Carry
+from rubric.errors import DefinitionError
 from rubric.exchanges import Ask, Failure, Reply
 from rubric.store.carrying import Flight, Keeping
 from rubric.store.clerks import Clerk
 from rubric.store.departures import departing
 from rubric.store.ledgers import InDoubt, Ledger, Mode, Tally
 from rubric.store.schema import connect, connect_to_read, explained, written
-from rubric.validating import refuse
+from rubric.validating import as_path, refuse
 
 __all__ = ["Store", "Tally"]
 
@@ -42,7 +42,7 @@ class Store:
 
     Raises:
         StoreError: The file cannot be opened, or is something else.
-        DefinitionError: A mode or a policy that there is not.
+        DefinitionError: No path, or a mode or a policy that there is not.
 
     Example:
         >>> import asyncio, tempfile
@@ -67,13 +67,15 @@ class Store:
         in_doubt: InDoubt = "retry",
         patience: float = _PATIENCE,
     ) -> None:
-        if os.fspath(path) == ":memory:":
+        self.path = as_path("path", path)
+        if str(self.path) == ":memory:":
             raise refuse("path", path, "the path of a file, which is what outlives a process")
         if mode not in get_args(Mode):
             raise refuse("mode", mode, "one of 'read-write', 'replay', 'refresh'")
         if in_doubt not in get_args(InDoubt):
             raise refuse("in_doubt", in_doubt, "'retry' or 'hold'")
-        self.path = Path(path)
+        if mode == "replay" and in_doubt != "retry":
+            raise DefinitionError("in_doubt", "a replay sends nothing, so nothing comes into doubt; take it out")
         self.mode: Mode = mode
         self.in_doubt: InDoubt = in_doubt
         self.patience = patience

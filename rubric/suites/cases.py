@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from difflib import get_close_matches
 from typing import Any
 
 from attrs import evolve, field, frozen
@@ -12,20 +11,11 @@ from rubric.candidates import Candidate, Message, ToolCall, as_calls, as_message
 from rubric.errors import DefinitionError
 from rubric.judges import Bench, Judge, as_judge
 from rubric.mappings import FrozenMap
-from rubric.rubrics import Rubric, check_weights
+from rubric.rubrics import Rubric, check_weights, rubric_of
 from rubric.showing import Shown
-from rubric.validating import as_map, as_tuple, identifier, optional, refuse, string, suggest
+from rubric.validating import as_map, as_tuple, identifier, optional, string
 
-__all__ = ["Case", "Place", "no_case"]
-
-_MOST_NAMED = 10
-
-
-def no_case(id: str, ids: Iterable[str]) -> KeyError:
-    """Return the error for an *id* that is none of *ids*: with the nearest of them, or all if they are few."""
-    names = [*ids]
-    near = suggest(id, names) if len(names) <= _MOST_NAMED or get_close_matches(id, names, n=1) else ""
-    return KeyError(f"no case {id!r} among {len(names)}{near}")
+__all__ = ["Case", "Place"]
 
 
 @frozen
@@ -41,11 +31,7 @@ class Place:
 
 
 def _as_rubric(value: Rubric | str) -> Rubric:
-    if isinstance(value, str):
-        return Rubric.of(value)
-    if not isinstance(value, Rubric):
-        raise refuse("rubric", value, "a Rubric, or the text of a free-form one")
-    return value
+    return rubric_of(value)
 
 
 def _as_bench(value: Any) -> Bench | None:

@@ -8,17 +8,18 @@ was graded before and no longer is, is worse.
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from attrs import asdict, field, frozen
 
+from rubric.containers import Listed, NoTruth
 from rubric.grading.averaging import TOLERANCE, mean
 from rubric.showing import shorten, table
 from rubric.suites.rows import Entry, Row, Status
-from rubric.validating import number, optional
+from rubric.validating import check_name, number, optional
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from rubric.suites.reports import Report
 
@@ -33,7 +34,7 @@ _RANKS: dict[Status, int] = {"passed": 2, "failed": 1, "ungraded": 0, "deferred"
 
 
 @frozen
-class CriterionChange:
+class CriterionChange(NoTruth):
     """
     How one criterion of a case came out otherwise.
 
@@ -44,6 +45,8 @@ class CriterionChange:
         gated: Whether it fails the grade now.
     """
 
+    _truth = ".after"
+
     id: str
     before: float | str | None
     after: float | str | None
@@ -51,7 +54,7 @@ class CriterionChange:
 
 
 @frozen
-class Change:
+class Change(NoTruth):
     """
     What became of one case.
 
@@ -64,6 +67,8 @@ class Change:
         score_after: The same, now.
         criteria: The criteria that came out otherwise.
     """
+
+    _truth = ".kind"
 
     id: str
     kind: Kind
@@ -85,7 +90,7 @@ class Change:
 
 
 @frozen(repr=False)
-class Comparison:
+class Comparison(NoTruth, Listed[Change]):
     """
     A report beside its baseline.
 
@@ -97,6 +102,8 @@ class Comparison:
         deferred: What deferred cases count as, as in the report.
     """
 
+    _noun = "case"
+
     suite: str
     changes: tuple[Change, ...]
     largest_drop: float | None = field(default=None, validator=optional(number(0, 1)))
@@ -104,6 +111,7 @@ class Comparison:
 
     def of(self, kind: Kind) -> tuple[Change, ...]:
         """Return the changes of one *kind*."""
+        check_name("kind", kind, get_args(Kind))
         return tuple(change for change in self.changes if change.kind == kind)
 
     @property
@@ -171,18 +179,9 @@ class Comparison:
         """Whether the report is no worse than is allowed."""
         return self.exit_code == PASSED
 
-    def __iter__(self) -> Iterator[Change]:
-        return iter(self.changes)
-
-    def __len__(self) -> int:
-        return len(self.changes)
-
-    def __getitem__(self, id: str) -> Change:
-        """Return the change of the case called *id*."""
-        for change in self.changes:
-            if change.id == id:
-                return change
-        raise KeyError(id)
+    @property
+    def _listed(self) -> Sequence[Change]:
+        return self.changes
 
     def __repr__(self) -> str:
         return f"<Comparison {self.suite!r}: {self._summary()}>"

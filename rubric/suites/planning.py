@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from attrs import evolve, frozen
 
 from rubric.candidates import Candidate
+from rubric.containers import Listed
 from rubric.grading.planning import Plan, plan_one
 from rubric.judges import Bench
 from rubric.models import count_tokens, price, worst_cost
 from rubric.rubrics import Rubric
 from rubric.showing import cell, shorten, table
 from rubric.suites.benches import Assigned, assign
-from rubric.suites.callables import Targeting, as_target
-from rubric.suites.cases import Case, no_case
+from rubric.suites.callables import Targeting, target_for
+from rubric.suites.cases import Case
 from rubric.suites.deciding import scripts_of, unsupported_of
 from rubric.suites.masking import clean
 from rubric.suites.merging import share
@@ -79,8 +80,10 @@ def _figures(plan: Plan) -> dict[str, Any]:
 
 
 @frozen(repr=False)
-class SuitePlan:
+class SuitePlan(Listed[CasePlan]):
     """What the run of a suite would take, case by case; nothing has been sent and nothing has been run."""
+
+    _noun = "case"
 
     suite: str
     cases: tuple[CasePlan, ...] = ()
@@ -105,22 +108,9 @@ class SuitePlan:
         """The ids of the cases that would be deferred as things stand."""
         return tuple(case.id for case in self.cases if case.deferred)
 
-    def __iter__(self) -> Iterator[CasePlan]:
-        return iter(self.cases)
-
-    def __len__(self) -> int:
-        return len(self.cases)
-
-    def __contains__(self, id: object) -> bool:
-        """Say whether there is a case called *id*, or whether *id* is one of the cases itself."""
-        return any(id in (case.id, case) for case in self.cases)
-
-    def __getitem__(self, id: str) -> CasePlan:
-        """Return the plan of the case called *id*."""
-        for case in self.cases:
-            if case.id == id:
-                return case
-        raise no_case(id, [case.id for case in self.cases])
+    @property
+    def _listed(self) -> Sequence[CasePlan]:
+        return self.cases
 
     def __repr__(self) -> str:
         deferred = f", {len(self.deferred)} deferred" if self.deferred else ""
@@ -152,7 +142,7 @@ def _remark(case: CasePlan) -> str:
 
 def plan_suite(suite: Suite, judge: Bench | None = None, *, target: Targeting | None = None) -> SuitePlan:
     """Return what the run of *suite* would take, with *judge* and *target* as for `Suite.run`."""
-    live = None if target is None else as_target(target)
+    live = target_for(suite.cases, target)
     return SuitePlan(suite.name, tuple(_planned(case, assign(case, judge, suite.judge), live) for case in suite.cases))
 
 

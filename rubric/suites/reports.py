@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from attrs import field, frozen
 
+from rubric.containers import Listed, NoTruth
 from rubric.exchanges import Usage
-from rubric.suites.cases import no_case
 from rubric.suites.rows import Row, Status
-from rubric.validating import one_of
+from rubric.validating import as_path, one_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping, Sequence
     from os import PathLike
 
     from rubric.suites.comparing import Comparison
@@ -28,7 +28,7 @@ PASSED, FAILED, ERROR = 0, 1, 2
 
 
 @frozen(repr=False)
-class Report:
+class Report(NoTruth, Listed[Row]):
     """
     What became of every case of a suite.
 
@@ -40,6 +40,8 @@ class Report:
         version: Of the library that made it.
         duration: Seconds that the run took.
     """
+
+    _noun = "case"
 
     suite: str
     rows: tuple[Row, ...] = ()
@@ -77,22 +79,9 @@ class Report:
         """Whether there are cases, and every one passed (or was deferred, where that counts as a pass)."""
         return self.exit_code == PASSED
 
-    def __iter__(self) -> Iterator[Row]:
-        return iter(self.rows)
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def __contains__(self, id: object) -> bool:
-        """Say whether there is a case called *id*, or whether *id* is one of the rows itself."""
-        return any(id in (row.id, row) for row in self.rows)
-
-    def __getitem__(self, id: str) -> Row:
-        """Return the row of the case called *id*."""
-        for row in self.rows:
-            if row.id == id:
-                return row
-        raise no_case(id, [row.id for row in self.rows])
+    @property
+    def _listed(self) -> Sequence[Row]:
+        return self.rows
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{count} {status}" for status, count in self.counts.items() if count)
@@ -131,8 +120,9 @@ class Report:
         """
         from rubric.suites import reporters  # noqa: PLC0415 - as above
 
+        file = as_path("path", path)
         chosen = reporters.reporter_for(path) if reporter is None else reporters.reporter(reporter)
-        text, file = chosen.render(self), Path(path)
+        text = chosen.render(self)
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, encoding="utf-8", newline="\n")
         return file
@@ -166,7 +156,7 @@ class Report:
         """
         from rubric.suites.reporters import records  # noqa: PLC0415 - as above
 
-        return records.loads(Path(path).read_bytes(), str(path))
+        return records.loads(as_path("path", path).read_bytes(), str(path))
 
     # -- baselines -----------------------------------------------------------------------------------------
 

@@ -6,6 +6,7 @@ from typing import Literal
 
 from attrs import field, frozen
 
+from rubric.containers import NoTruth
 from rubric.exchanges import Usage
 from rubric.findings import Evidence, Step
 from rubric.grades import Grade, Ungraded
@@ -18,7 +19,7 @@ Status = Literal["passed", "failed", "ungraded", "deferred"]
 
 
 @frozen
-class Entry:
+class Entry(NoTruth):
     """
     What became of one criterion.
 
@@ -41,6 +42,8 @@ class Entry:
         judge: Whose vote it is; empty where it is not a vote.
     """
 
+    _truth = ".contribution"
+
     id: str
     text: str
     status: Literal["scored", "not applicable", "abstained", "unjudged"]
@@ -60,7 +63,7 @@ class Entry:
 
 
 @frozen
-class Vote:
+class Vote(NoTruth):
     """What one member of a jury or a panel came to."""
 
     judge: str
@@ -70,7 +73,7 @@ class Vote:
 
 
 @frozen
-class Row:
+class Row(NoTruth):
     """
     What became of one case.
 
@@ -101,6 +104,8 @@ class Row:
         vacuous: Whether no criterion applied.
         result: The whole result; it is not written to files, and None in a report that was read from one.
     """
+
+    _truth = '.status == "passed"'
 
     id: str
     status: Status

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from attrs import evolve, field, frozen
 
+from rubric.containers import Listed
 from rubric.errors import DefinitionError, Problem
 from rubric.judges import Bench, Judge, as_judge
 from rubric.mappings import FrozenMap
-from rubric.suites.cases import Case, no_case
+from rubric.suites.cases import Case
 from rubric.suites.matrices import cells
 from rubric.validating import as_map, as_tuple, string
 
@@ -55,7 +56,7 @@ def _name_of(bench: Bench) -> str:
 
 
 @frozen(repr=False)
-class Suite:
+class Suite(Listed[Case]):
     """
     Cases that are graded together.
 
@@ -69,6 +70,8 @@ class Suite:
         metadata: Free data.
     """
 
+    _noun = "case"
+
     name: str = field(default="", validator=string)
     cases: tuple[Case, ...] = field(default=(), converter=_as_cases, validator=_unique)
     judge: Bench | None = field(default=None, kw_only=True, converter=_as_bench)
@@ -77,22 +80,9 @@ class Suite:
     warnings: tuple[Problem, ...] = field(default=(), kw_only=True, eq=False)
     metadata: FrozenMap = field(factory=FrozenMap, kw_only=True, converter=_as_metadata)
 
-    def __iter__(self) -> Iterator[Case]:
-        return iter(self.cases)
-
-    def __len__(self) -> int:
-        return len(self.cases)
-
-    def __contains__(self, id: object) -> bool:
-        """Say whether there is a case called *id*, or whether *id* is one of the cases itself."""
-        return any(id in (case.id, case) for case in self.cases)
-
-    def __getitem__(self, id: str) -> Case:
-        """Return the case called *id*."""
-        for case in self.cases:
-            if case.id == id:
-                return case
-        raise no_case(id, [case.id for case in self.cases])
+    @property
+    def _listed(self) -> Sequence[Case]:
+        return self.cases
 
     def __repr__(self) -> str:
         return f"<Suite {self.name!r}: {len(self.cases)} cases, {self.format}>"
@@ -141,7 +131,8 @@ class Suite:
             judge: Who judges, instead of all judges that the suite names; only in a matrix over judges, each cell keeps
                 its own. Left out: the case's judge, the suite's, or the one that the environment has a key for.
             target: What makes the candidates of cases without a fixed response: a function (sync or async) from the
-                `Case` to a text or a `Candidate`, the name of a model, or a `Target`.
+                `Case` to a text or a `Candidate`, the name of a model, or a `Target`. Where every case has a fixed
+                response, it is refused.
             deferred: What a deferred case counts as in the report: `pass`, `fail` or `error`.
             allow_scripts: Whether the programs that the suite names as graders are run. They run with your rights.
             concurrency: How many cases are under way at once.

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import string
+from collections.abc import Callable
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeVar
 
 from attrs import evolve, fields
 from hypothesis import strategies as st
@@ -25,12 +26,15 @@ from rubric.checks import (
     Unsupported,
 )
 from rubric.criteria import ABSTENTIONS, POLARITIES, Anchor, Criterion, When
+from rubric.errors import DefinitionError
 from rubric.rubrics import Rubric
 from rubric.scales import Boolean, Letter, Likert, Scale, UnitScale
 from rubric.trees import DecisionTree, Leaf
 from rubric.validating import identifier
 
-__all__ = ["criteria", "rubrics"]
+__all__ = ["built", "criteria", "rubrics"]
+
+T = TypeVar("T")
 
 AWKWARD = (
     "no", "yes", "y", "on", "Off", "null", "Null", "~", "true", "FALSE", "1", "1.0", "-3", "+1", "017",
@@ -168,16 +172,16 @@ def criteria(draw: st.DrawFn, answers: st.SearchStrategy[Answer] = flat_answers)
             },
         )
     )
-    if options.get("polarity") == "penalty":
-        options = {name: value for name, value in options.items() if name not in ("required", "min_score")}
-        answer = (
-            Unit()
-            if answer == Unit(flag=True)
-            else evolve(answer, binding=False)
-            if isinstance(answer, Rubric)
-            else answer
-        )
-    return Criterion(text, answer=answer, **options)
+    return built(Criterion, text, answer=answer, **options)
+
+
+def built(kind: Callable[..., T], *given: Any, **options: Any) -> T:
+    """Return a *kind* with *options*, but for those that would do nothing beside the others."""
+    while True:
+        try:
+            return kind(*given, **options)
+        except DefinitionError as problem:
+            options.pop(problem.field)
 
 
 def _own_words(answer: Answer) -> str:
@@ -216,9 +220,9 @@ def rubrics(draw: st.DrawFn, *, depth: int = 1) -> Rubric:
     borderline = draw(st.one_of(st.none(), st.just(options.get("threshold", 0.7))))
     name = draw(any_texts())
     if kind == "text":
-        return Rubric(name, text=draw(texts()), borderline=borderline, **options)
+        return built(Rubric, name, text=draw(texts()), borderline=borderline, **options)
     if kind == "tree":
-        return Rubric(name, tree=draw(trees), borderline=borderline, **options)
+        return built(Rubric, name, tree=draw(trees), borderline=borderline, **options)
     nested = [rubrics(depth=depth - 1)] if depth else []
     held = draw(st.lists(criteria(st.one_of(flat_answers, *nested)), max_size=4, unique_by=lambda c: c.id))
     if not any(c.weight for c in held):  # what grades nothing is not written down

@@ -79,6 +79,8 @@ def early_stop(rubric: Rubric, seed: int, row: Row, draw: Callable[[st.SearchStr
         "weights": draw(st.none() | st.lists(st.sampled_from([1, 2, 0.5, 7]), min_size=size, max_size=size)),
         "quorum": draw(st.none() | st.integers(1, size)),
     }
+    if rule["aggregate"] != "majority":  # which alone has ties
+        del rule["tie_break"]
     whole, less = (
         drive(rubric, Panel([judge((seed, n)) for n in range(size)], early_stop=stop, **rule)) for stop in (False, True)
     )

@@ -87,6 +87,9 @@ def _read_panel(notes: Notes, path: Path, block: dict[Any, Any]) -> Panel | None
     judges = [read_model(notes, (*here, index), name) for index, name in enumerate(names)]
     if not isinstance(block["panel"], list) or None in judges:
         return None
+    if block.get("aggregate", "mean") != "majority" and "tie_break" in block:
+        notes.warn((*path, "tie_break"), "only a majority has ties; this does nothing, and is left out", key=True)
+        block = {key: value for key, value in block.items() if key != "tie_break"}
     return made(notes, path, Panel, {"judges": judges, **given(notes, path, block, _PANEL)}, {"judges": "panel"})
 
 

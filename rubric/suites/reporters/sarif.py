@@ -58,7 +58,7 @@ def _invocation(report: Report) -> dict[str, Any]:
 
 def _key(issue: Issue) -> tuple[str, str]:
     """Return what makes a rule: its name, and the text that is judged."""
-    text = issue.entry.text if issue.entry else "The case as a whole."
+    text = issue.entry.text if issue.entry is not None else "The case as a whole."
     return issue.rule, text
 
 

@@ -1,0 +1,652 @@
+"""What people type is graded as they mean it, or refused with the call that works."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Callable
+from decimal import Decimal
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rubric import (
+    Anchor,
+    Candidate,
+    Cascade,
+    Case,
+    Choices,
+    Contains,
+    Criterion,
+    DefinitionError,
+    Evidence,
+    Grade,
+    Grades,
+    Holds,
+    Judge,
+    Jury,
+    Levels,
+    Limits,
+    LoadError,
+    Panel,
+    Report,
+    Rubric,
+    Scored,
+    ScoreRange,
+    Shard,
+    Store,
+    Suite,
+    Ungraded,
+    UngradedError,
+    Unit,
+    When,
+    YesNo,
+    agrade,
+    ask,
+    convert,
+    dump,
+    dumps,
+    dumps_suite,
+    generate,
+    grade,
+    grade_in_batches,
+    grade_many,
+    load,
+    load_suite,
+    loads,
+    loads_suite,
+    merge_results,
+    plan,
+)
+from rubric.answers import Answer
+from rubric.checks import Check
+from rubric.commands import main
+from rubric.sources import fetched
+from rubric.suites.comparing import compare
+from rubric.testing import ScriptedModel
+from rubric.validating import names_a_file
+
+POLITE = "The reply is polite"
+TREE = ask("Is it polite?").yes(1).no(0)
+TWO = Rubric("two").expects("Is polite", id="polite").forbids("Is rude", id="rude")
+
+
+def refused(call: Callable[[], object]) -> str:
+    """Return what the refusal of *call* says."""
+    with pytest.raises(DefinitionError) as caught:
+        call()
+    return str(caught.value)
+
+
+def good(*_: object) -> str:
+    """Judge that everything is as it should be."""
+    return '{"reason": "so", "verdict": true, "score": 1}'
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    dump(Rubric("mine").expects(POLITE), tmp_path / "mine.yaml")
+    (tmp_path / "reply.txt").write_text("\ufeffA polite reply.\n", encoding="utf-8")
+    (tmp_path / "two.jsonl").write_text('"A polite reply."\n"Go away."\n', encoding="utf-8")
+    return tmp_path
+
+
+# -- paths -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "mine.yaml",
+        "reply.TXT",
+        " rubrics/mine.yml\n",
+        "./my rubric.yaml",
+        "~/my files/reply.md",
+        "/data/my files/reply.md",
+        "C:\\My Files\\rubric.json",
+        "..\\my files\\a.csv",
+        "answers.jsonl",
+        "scan.pdf",
+        "https://example.com/rubric.yaml",
+    ],
+)
+def test_one_line_that_ends_as_files_do_names_a_file(text: str) -> None:
+    """Whether there is such a file does not matter: a name that is mistyped is no text either."""
+    assert names_a_file(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "See notes.txt",
+        "Open the file and read config.yaml",
+        "Node.js",
+        "Yes.",
+        ".yaml",
+        "",
+        "e.g.",
+        "3.14",
+        "// as in main.py",
+        "first line\nnotes.txt",
+        f"{'a' * 2_000}.txt",
+    ],
+)
+def test_a_sentence_that_ends_in_the_name_of_a_file_is_a_sentence(text: str) -> None:
+    assert not names_a_file(text)
+
+
+def test_words_that_are_the_name_of_a_file_that_is_there_name_it(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A name with white space in it is looked for where relative paths start."""
+    monkeypatch.chdir(folder)
+    assert not names_a_file("my reply.txt")
+    Path("my reply.txt").write_text("Hello", encoding="utf-8")
+    assert names_a_file("my reply.txt")
+
+
+def test_no_other_machine_is_asked_whether_a_file_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A candidate may be anybody's text; a look at a share would send that machine this one's credentials."""
+    monkeypatch.setattr("os.path.isfile", pytest.fail)
+    assert names_a_file("\\\\host\\share\\my file.txt")
+    assert not names_a_file("//host/share/my file.txt")
+
+
+PATHS: list[tuple[Callable[[], object], str]] = [
+    (lambda: grade("A reply", "mine.yaml", "offline"), "rubric"),
+    (lambda: grade("reply.txt", POLITE, "offline"), "candidate"),
+    (lambda: asyncio.run(agrade("reply.txt", POLITE, "offline")), "candidate"),
+    (lambda: plan("reply.txt", POLITE, "offline"), "candidate"),
+    (lambda: plan("answers.jsonl", POLITE, "offline"), "candidate"),
+    (lambda: grade_many(["A reply"], "mine.yaml", "offline"), "rubric"),
+    (lambda: grade_in_batches(["A reply"], "mine.yaml", "openai/gpt-5.6", "batches.json"), "rubric"),
+    (lambda: Case("a", "mine.yaml"), "rubric"),
+    (lambda: generate("outcome.txt", "openai/gpt-5.6"), "expected_outcome"),
+    (lambda: loads("mine.yaml"), "text"),
+    (lambda: loads_suite("mine.yaml"), "text"),
+    (lambda: Judge("offline", prompt="judge.md"), "prompt"),
+    (lambda: Rubric(guidelines="style.md"), "guidelines"),
+]
+
+
+@pytest.mark.parametrize(("call", "field"), PATHS, ids=count())
+def test_the_path_of_a_file_is_not_graded_as_a_text(call: Callable[[], object], field: str) -> None:
+    said = refused(call)
+    assert said.startswith(f"{field}: ")
+    assert "looks like the path of a file" in said
+
+
+def test_the_refusal_of_a_path_names_the_calls_that_work() -> None:
+    assert "load('mine.yaml')" in (said := refused(lambda: grade("x", "mine.yaml", "offline")))
+    assert "Rubric.of('mine.yaml')" in said
+    assert "Path('reply.txt')" in (said := refused(lambda: grade("reply.txt", POLITE, "offline")))
+    assert "Candidate('reply.txt')" in said
+
+
+def test_words_that_are_meant_as_words_are_graded() -> None:
+    assert grade(Candidate("main.py"), Rubric.of("main.py"), "offline").passed
+    assert grade("See main.py", "See main.py", "offline").passed
+    assert [r.passed for r in grade_many([{"output": "main.py"}], Rubric.of("main.py"), "offline")] == [True]
+
+
+def test_files_are_read_where_their_paths_are_given(folder: Path) -> None:
+    reply, rubric = folder / "reply.txt", folder / "mine.yaml"
+    whole = grade("A polite reply.\n", load(rubric), "offline")
+    assert grade(reply, rubric, "offline") == whole
+    assert asyncio.run(agrade(reply, rubric, "offline")) == whole
+    assert list(grade_many([reply], rubric, "offline")) == [whole]
+    assert (
+        plan(reply, rubric, "offline").prompt_tokens == plan("A polite reply.\n", load(rubric), "offline").prompt_tokens
+    )
+    assert plan(folder / "two.jsonl", rubric, "offline").most == 2
+
+
+def test_a_path_among_many_candidates_costs_its_own_place_alone(folder: Path) -> None:
+    """The texts of a list are looked at one by one, as its items are."""
+    items = ["reply.txt", folder / "none.txt", folder / "reply.txt", "Be polite"]
+    results = grade_many(items, POLITE, "offline").collect()
+    assert [type(result) for result in results] == [Ungraded, Ungraded, Grade, Grade]
+    assert "candidates[0]: 'reply.txt' looks like the path of a file" in results[0].failures[0].message
+    assert "there is no file" in results[1].failures[0].message
+
+
+def test_a_file_of_another_machine_is_read_before_it_is_sent_there(folder: Path) -> None:
+    assert fetched(folder / "reply.txt") == Candidate("A polite reply.\n")
+    assert list(grade_many([fetched(folder / "none.txt")], POLITE, "offline"))[0].failures  # noqa: RUF015
+
+
+def test_a_file_that_cannot_be_a_candidate_says_why(folder: Path) -> None:
+    (folder / "image.png").write_bytes(b"\x89PNG\xff")
+    assert "there is no file" in refused(lambda: grade(folder / "none.txt", POLITE, "offline"))
+    assert "no text in UTF-8" in refused(lambda: grade(folder / "image.png", POLITE, "offline"))
+    assert "grade_many(" in refused(lambda: grade(folder / "two.jsonl", POLITE, "offline"))
+    with pytest.raises(LoadError):
+        grade("x", folder / "none.yaml", "offline")
+
+
+@pytest.mark.parametrize(
+    "several",
+    [["a"], ("a",), {"a"}, (text for text in "a"), pd.Series(["a"]), pd.DataFrame({"output": ["a"]}), np.array(["a"])],
+    ids=lambda given: type(given).__name__,
+)
+def test_many_candidates_are_not_one(several: Any) -> None:
+    assert "grade_many(" in refused(lambda: grade(several, POLITE, "offline"))
+
+
+@pytest.mark.parametrize("one", [None, 7, b"a", float("nan"), object()], ids=lambda given: type(given).__name__)
+def test_what_is_no_candidate_is_none(one: Any) -> None:
+    assert "Candidate(text)" in refused(lambda: grade(one, POLITE, "offline"))
+
+
+def test_a_mapping_is_made_a_candidate_by_name() -> None:
+    row: Any = {"output": "a"}
+    assert "Candidate(**row)" in refused(lambda: grade(row, POLITE, "offline"))
+
+
+SWAPPED: list[Callable[..., object]] = [
+    lambda: grade(TWO, "text", "offline"),  # type: ignore[arg-type]
+    lambda: grade("text", Candidate("text"), "offline"),  # type: ignore[arg-type]
+    lambda: grade("text", "offline", TWO),
+    lambda: plan(TWO, "text", "offline"),
+    lambda: grade_many(TWO, "text", "offline"),
+]
+
+
+@pytest.mark.parametrize("call", SWAPPED, ids=count())
+def test_arguments_that_are_swapped_are_told_their_order(call: Callable[[], object]) -> None:
+    assert "the candidate comes first, then the rubric, then the judge" in refused(call)
+
+
+def test_a_result_is_neither_candidates_nor_results() -> None:
+    result: Any = grade("Is polite", TWO, "offline")
+    assert "got a Grade" in refused(lambda: grade_many(result, POLITE, "offline"))
+    assert "Grades([grade])" in refused(lambda: Grades(result))
+
+
+def test_what_stands_for_a_rubric_is_told_how_to_become_one() -> None:
+    given: Any = ["Is polite"]
+    assert "Rubric(criteria=[...])" in refused(lambda: grade("x", given, "offline"))
+    given = {"criteria": ["Is polite"]}
+    assert "loads(" in refused(lambda: grade("x", given, "offline"))
+    given = Path("mine.yaml")
+    assert "load('mine.yaml')" in refused(lambda: Case("a", given))
+
+
+# -- truth -----------------------------------------------------------------------------------------------
+
+
+def results() -> list[tuple[object, str]]:
+    """Return what says by an attribute whether something holds, with that attribute."""
+    passed = grade("Is polite", TWO, "offline")
+    with pytest.raises(UngradedError) as caught:
+        grade("x", TWO, Judge(lambda _: "nothing", repairs=0))
+    report = Suite("s", [Case("a", TWO, output="Is polite")]).run("offline")
+    comparison = compare(report, report)
+    return [
+        (passed, ".passed"),
+        (caught.value.result, ".passed"),
+        (passed["polite"], ".score"),
+        (caught.value.result["polite"], ".failure"),
+        (passed.outcome, ".passed"),
+        (Evidence("made up"), ".verified"),
+        (report, ".passed"),
+        (report[0], ".status"),
+        (report[0].entries[0], ".contribution"),
+        (comparison, ".passed"),
+        (comparison[0], ".kind"),
+        (Grades([passed]).summary(), ".pass_rate"),
+        (Grades([passed]).summary().criteria[0], ".mean"),
+        (grade_many(["x"], TWO, "offline"), ".collect()"),
+    ]
+
+
+def test_a_result_is_neither_true_nor_false() -> None:
+    """`assert grade(...)` would hold for a fail."""
+    for value, attribute in results():
+        with pytest.raises(TypeError, match=re.escape(attribute)):
+            bool(value)
+
+
+def test_what_is_no_verdict_is_true() -> None:
+    """A rubric without criteria is still one; a list of results is true where there are some."""
+    assert Rubric()
+    assert Rubric.of(POLITE)
+    assert not Grades()
+    assert Grades([grade("x", TWO, "offline")])
+
+
+# -- places ----------------------------------------------------------------------------------------------
+
+
+def test_a_rubric_is_its_criteria_in_order() -> None:
+    polite, rude = TWO.criteria
+    assert list(TWO) == [polite, rude]
+    assert (len(TWO), TWO[0], TWO[-1], TWO["rude"], TWO[np.int64(1)]) == (2, polite, rude, rude, rude)
+    assert (TWO[:1], TWO[::-1]) == ((polite,), (rude, polite))
+    assert "polite" in TWO
+    assert polite in TWO
+    assert "warm" not in TWO
+    assert 0 not in TWO
+
+
+@pytest.mark.parametrize("rubric", [Rubric.of(POLITE), Rubric.deciding(TREE)])
+def test_a_text_and_a_tree_are_one_criterion(rubric: Rubric) -> None:
+    assert [c.id for c in rubric] == ["overall"]
+    assert rubric[0] == rubric["overall"] == rubric.judged[0]
+
+
+def test_results_are_their_findings_in_order() -> None:
+    graded = grade("Is polite", TWO, "offline")
+    assert list(graded) == [graded["polite"], graded["rude"]] == [*graded.findings]
+    assert (len(graded), graded[-1], graded[1:]) == (2, graded["rude"], graded.findings[1:])
+    assert graded[0] in graded
+    with pytest.raises(UngradedError) as caught:
+        grade("x", TWO, Judge(lambda _: "nothing", repairs=0))
+    assert [f.id for f in caught.value.result] == ["polite", "rude"]
+
+
+def test_suites_and_reports_have_places_too() -> None:
+    suite = Suite("s", [Case("a", TWO, output="x"), Case("b", TWO, output="y")])
+    report = suite.run("offline")
+    assert (suite[-1].id, report[1].id, [case.id for case in suite[:1]]) == ("b", "b", ["a"])
+
+
+@pytest.mark.parametrize("held", [TWO, grade("x", TWO, "offline")], ids=["rubric", "grade"])
+def test_a_place_that_is_none_is_an_error_of_pythons(held: Any) -> None:
+    with pytest.raises(KeyError, match="did you mean 'polite'"):
+        held["polit"]
+    with pytest.raises(IndexError, match=r"no .* at place 2 among 2"):
+        held[2]
+    for place in (None, 1.0, True):
+        with pytest.raises(TypeError, match="expected an id, a place or a slice"):
+            held[place]
+
+
+# -- options without an effect ----------------------------------------------------------------------------
+
+WITHOUT: list[tuple[Callable[[], object], str]] = [
+    (lambda: Rubric().forbids("x", required=False), "required"),
+    (lambda: Rubric().forbids("x", id="a").revising("a", required=False), "required"),
+    (lambda: Rubric().forbids("x", min_score=0.5), "min_score"),
+    (lambda: Rubric().checks(Contains("x"), polarity="guard", min_score=0.5), "min_score"),
+    (lambda: Rubric().checks(Contains("x"), anchors=[Anchor("x", 1)]), "anchors"),
+    (lambda: Rubric().checks(Contains("x"), evidence=True), "evidence"),
+    (lambda: Rubric().checks(Contains("x"), abstain="zero"), "abstain"),
+    (lambda: Rubric().checks(Contains("x"), abstain=0.0), "abstain"),
+    (lambda: Rubric().checks(Contains("x"), polarity="contradiction"), "polarity"),
+    (lambda: Rubric().decides("x", TREE, anchors=[Anchor("x", 1)]), "anchors"),
+    (lambda: Rubric().decides("x", TREE, evidence=False), "evidence"),
+    (lambda: Rubric().decides("x", TREE, polarity="correctness"), "polarity"),
+    (lambda: Rubric().includes(TWO, abstain="exclude"), "abstain"),
+    (lambda: Rubric(tree=TREE, evidence=True), "evidence"),
+    (lambda: Rubric(tree=TREE, abstain="zero"), "abstain"),
+    (lambda: Rubric(tree=TREE, aggregation="min"), "aggregation"),
+    (lambda: Rubric(text="x", aggregation="min"), "aggregation"),
+    (lambda: Judge(good, temperature=0.5), "temperature"),
+    (lambda: Judge(good, seed=0), "seed"),
+    (lambda: Judge(good, logprobs=True), "logprobs"),
+    (lambda: Judge(good, params={"top_p": 1}), "params"),
+    (lambda: Jury(good, 3, one_request=True), "one_request"),
+    (lambda: Panel([good, good], tie_break="pass"), "tie_break"),
+    (lambda: Panel([good, good], aggregate="median", tie_break="pass"), "tie_break"),
+    (lambda: Panel([good, good], level="criterion", early_stop=True), "early_stop"),
+    (lambda: Store("replies.db", mode="replay", in_doubt="hold"), "in_doubt"),
+    (lambda: Suite("s", [Case("a", TWO, output="x")]).run(good, target=str), "target"),
+    (lambda: Suite("s", [Case("a", TWO, output="x")]).plan(good, target=lambda _: "y"), "target"),
+]
+
+
+@pytest.mark.parametrize(("call", "field"), WITHOUT, ids=count())
+def test_an_option_that_would_do_nothing_is_refused(call: Callable[[], object], field: str) -> None:
+    assert refused(call).startswith(f"{field}: ")
+
+
+def test_a_guard_that_should_only_take_points_off_is_told_its_verb() -> None:
+    assert "penalizes(" in refused(lambda: Rubric().forbids("x", required=False))
+    with pytest.raises(LoadError, match=r"criteria\[0\].required: .*penalizes"):
+        loads("criteria: [{text: x, polarity: guard, required: false}]")
+
+
+def test_an_option_that_has_an_effect_stays() -> None:
+    """A scored guard has a gate value, a check of a function's may have one, and `required` says what a guard is."""
+    assert Criterion("x", answer=Unit(), polarity="guard", min_score=0.5).min_score == 0.5
+    assert Criterion("x", answer=Holds(callable), polarity="guard", min_score=0.5).min_score == 0.5
+    assert Rubric().forbids("x", required=True)
+    assert Panel([good, good], aggregate="majority", tie_break="pass").tie_break == "pass"
+    assert Judge(ScriptedModel([]), temperature=0.5).temperature == 0.5
+    assert Judge("offline", temperature=0.5).temperature == 0.5
+
+
+# -- the command line -------------------------------------------------------------------------------------
+
+
+def commands(group: click.Group) -> list[click.Command]:
+    """Return every command of *group*, those of its groups included."""
+    held = group.commands.values()
+    return [c for one in held for c in (commands(one) if isinstance(one, click.Group) else [one])]
+
+
+ONCE = [
+    (command, option)
+    for command in commands(main)
+    for option in command.params
+    if isinstance(option, click.Option) and not option.multiple and not option.is_flag
+]
+
+
+@pytest.mark.parametrize(("command", "option"), ONCE, ids=count())
+def test_an_option_of_one_value_is_not_given_twice(command: click.Command, option: click.Option) -> None:
+    result = CliRunner().invoke(command, [option.opts[0], "1", option.opts[-1], "1"])
+    assert result.exit_code == 2
+    assert f"{option.opts[0]} is given 2 times" in result.stderr
+
+
+def test_an_option_of_many_values_is_given_as_often_as_one_likes(folder: Path) -> None:
+    arguments = ["grade", str(folder / "mine.yaml"), str(folder / "reply.txt"), "-j", "offline", "-j", "offline"]
+    assert CliRunner().invoke(main, arguments).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["validate", "mine.yaml", "--summary", "--format", "json"], "--summary"),
+        (["grade", "mine.yaml", "reply.txt", "--env", "HOME"], "--env"),
+        (["grade", "mine.yaml", "-", "--input", "-"], "standard input"),
+        (["grade", "mine.yaml", "reply.txt", "--base", "elsewhere"], "is outside of elsewhere"),
+        (["grade", "s.yaml", "--target", "openai/gpt-5.6"], "target: every case has a fixed response"),
+    ],
+)
+def test_an_option_that_would_do_nothing_is_refused_at_a_terminal(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], said: str
+) -> None:
+    monkeypatch.chdir(folder)
+    Path("elsewhere").mkdir()
+    Path("s.yaml").write_text(dumps_suite(Suite("s", [Case("a", TWO, output="x")])), encoding="utf-8")
+    result = CliRunner().invoke(main, [*arguments, *(["-j", "offline"] if arguments[0] == "grade" else [])], input="x")
+    assert result.exit_code == 2
+    assert said in result.stderr
+
+
+# -- numbers of other libraries ---------------------------------------------------------------------------
+
+NUMBERS = [np.float64(0.5), np.float32(0.5), np.float16(0.5), np.array(0.5), np.longdouble(0.5), Decimal("0.5")]
+NUMBERED: list[Callable[[Any], Any]] = [
+    lambda n: Rubric(threshold=n).threshold,
+    lambda n: Criterion("x", weight=n).weight,
+    lambda n: Criterion("x", min_score=n).min_score,
+    lambda n: Criterion("x", abstain=n).abstain,
+    lambda n: Anchor("x", n).score,
+    lambda n: Choices({"a": n, "b": 0}).choices[0].score,
+    lambda n: ask("x").yes(n).no(0).yes.score,  # type: ignore[union-attr]
+    lambda n: Judge("offline", temperature=n).temperature,
+    lambda n: Panel(["offline"], weights=[n]).weights[0],  # type: ignore[index]
+    lambda n: Cascade("offline", "offline", (n, 1)).when[0],  # type: ignore[index]
+    lambda n: grade("x", Rubric().checks(Holds(lambda _: n)), "offline").score,
+]
+
+
+@pytest.mark.parametrize("number", NUMBERS, ids=repr)
+@pytest.mark.parametrize("kept", NUMBERED, ids=count())
+def test_a_number_of_another_library_is_kept_as_pythons(number: Any, kept: Callable[[Any], Any]) -> None:
+    assert repr(kept(number)) == "0.5"
+
+
+WHOLE: list[Callable[[Any], Any]] = [
+    lambda n: Jury("offline", n).size,
+    lambda n: Judge("offline", per_call=n).per_call,
+    lambda n: Judge("offline", max_tokens=n).max_tokens,
+    lambda n: ScoreRange(n, 9).low,
+    lambda n: Levels({n[()]: "a", 9: "b"}).low,
+    lambda n: Limits(rpm=n).rpm,
+    lambda n: Criterion("x", weight=n).weight,
+    lambda n: Criterion("x", metadata={"a": [n]}).metadata["a"][0],
+    lambda n: Judge("offline", params={"top_k": n}).params["top_k"],
+]
+
+
+@pytest.mark.parametrize("number", [np.int64(3), np.uint8(3), np.array(3)], ids=repr)
+@pytest.mark.parametrize("kept", WHOLE, ids=count())
+def test_a_whole_number_of_another_library_is_kept_as_pythons(number: Any, kept: Callable[[Any], Any]) -> None:
+    assert repr(kept(number)) == "3"
+
+
+@pytest.mark.parametrize(
+    "value", [True, np.bool_(1), "0.5", np.str_("0.5"), np.array([0.5]), np.nan, np.inf, 1j], ids=repr
+)
+def test_what_is_no_number_is_refused(value: Any) -> None:
+    assert "expected a finite number" in refused(lambda: Criterion("x", weight=value))
+
+
+def test_a_boolean_of_numpys_is_one() -> None:
+    assert Rubric(strict=np.bool_(1)).strict is True  # type: ignore[arg-type]
+    assert grade("x", Rubric().checks(Holds(lambda _: np.bool_(1))), "offline").findings[0].value is True  # type: ignore[arg-type, union-attr, return-value]
+
+
+@given(st.integers(0, 100))
+def test_a_weight_of_any_library_makes_the_same_rubric(weight: int) -> None:
+    weights: list[Any] = [weight, np.int64(weight), np.float32(weight)]
+    rubrics = {Rubric().expects("x", weight=one) for one in weights}
+    assert len(rubrics) == 1
+
+
+# -- what is no text, no path, no judge -------------------------------------------------------------------
+
+NO_PATH: list[Callable[[Any], object]] = [
+    load,
+    load_suite,
+    Store,
+    Report.load,
+    lambda path: dump(TWO, path),
+    lambda path: grade_in_batches(["x"], TWO, "openai/gpt-5.6", path),
+    lambda path: merge_results([path], "out.jsonl"),
+    lambda path: merge_results([], path),
+]
+
+
+@pytest.mark.parametrize("path", [None, 3, b"a.yaml", {}])
+@pytest.mark.parametrize("call", NO_PATH, ids=count())
+def test_what_is_no_path_is_refused(call: Callable[[Any], object], path: Any) -> None:
+    assert "expected the path of a file" in refused(lambda: call(path))
+
+
+@pytest.mark.parametrize("call", [loads, loads_suite])
+@pytest.mark.parametrize(
+    ("text", "cure"),
+    [(None, ""), (3, ""), (b"rubric: x", "decode"), ({"text": "x"}, "json.dumps"), (Path("a.yaml"), "('a.yaml')")],
+    ids=count(),
+)
+def test_what_is_no_text_is_no_document(call: Callable[[Any], object], text: Any, cure: str) -> None:
+    assert cure in (said := refused(lambda: call(text)))
+    assert "expected the text of a document" in said
+
+
+NO_WRITING: list[Callable[[Any], object]] = [dumps, dumps_suite, convert, lambda value: dump(value, "a.yaml")]
+
+
+@pytest.mark.parametrize("call", NO_WRITING, ids=count())
+def test_what_is_neither_rubric_nor_suite_is_not_written(call: Callable[[Any], object]) -> None:
+    assert "expected a" in refused(lambda: call(None))
+
+
+@pytest.mark.parametrize("form", ["toml", "YAML", None])
+def test_a_form_that_is_not_known_is_not_written_as_yaml(form: Any) -> None:
+    assert "yaml, json" in refused(lambda: dumps(TWO, format=form))
+    assert "yaml, json" in refused(lambda: dumps_suite(Suite("s"), language=form))
+
+
+class Answering:
+    """A model of one's own."""
+
+    async def answer(self, ask: object, /) -> Any:
+        """Return nothing."""
+
+
+@pytest.mark.parametrize("judge", [Judge, Jury, Panel, str, dict, Answering])
+def test_a_class_is_no_judge(judge: Any) -> None:
+    """A class can be called with a prompt, like a function; what it makes of it is no reply."""
+    for given_ in (judge, [judge]):
+        assert f"got the class {judge.__name__}" in refused(lambda: grade("x", POLITE, given_))  # noqa: B023
+
+
+TAKING: list[Callable[[Any], object]] = [
+    Holds,
+    lambda given_: When(holds=given_),
+    lambda given_: Cascade("offline", "offline", given_),
+    lambda given_: grade("x", POLITE, "offline", limits=given_),
+    lambda given_: Suite("s", [Case("a", TWO)]).run("offline", target=given_),
+]
+
+
+@pytest.mark.parametrize("call", TAKING, ids=count())
+def test_a_class_is_no_function(call: Callable[[Any], object]) -> None:
+    assert "got <class" in refused(lambda: call(Limits))
+
+
+class Stars(Levels):
+    """Levels of one's own."""
+
+
+class Maybe(YesNo):
+    """A yes or no of one's own."""
+
+
+class Guess(Answer):
+    """An answer of one's own."""
+
+
+class Short(Check):
+    """A check of one's own."""
+
+    def __str__(self) -> str:
+        return "is short"
+
+
+class House(Rubric):
+    """A rubric of one's own."""
+
+
+@pytest.mark.parametrize(
+    ("answer", "cure"),
+    [(Stars(), "Levels(...)"), (Maybe(), "YesNo(...)"), (Guess(), "Choices(...)"), (Short(), "Holds(function)")],
+    ids=count(),
+)
+def test_an_answer_of_ones_own_class_is_refused_where_it_is_given(answer: Any, cure: str) -> None:
+    assert cure in (said := refused(lambda: Criterion("x", answer=answer)))
+    assert "a class of your own" in said
+
+
+def test_a_rubric_of_ones_own_class_is_graded_like_any_other() -> None:
+    house = House("house").expects("Is polite")
+    assert type(house) is House
+    assert isinstance(grade("Is polite", Rubric().includes(house), "offline")[0], Scored)
+
+
+def test_a_shard_that_is_no_text_is_none() -> None:
+    nothing: Any = None
+    assert "expected a shard" in refused(lambda: Shard.parse(nothing))
