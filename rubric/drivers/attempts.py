@@ -22,6 +22,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from attrs import evolve, frozen
 
+from rubric.drivers.backoffs import LONGEST_WAIT
+from rubric.drivers.backoffs import sleep as resting
 from rubric.errors import ModelError
 from rubric.exchanges import RETRIED, UNSENT, Failure, Reply, Usage
 from rubric.models.redacting import describe
@@ -37,9 +39,6 @@ T = TypeVar("T")
 _BASE_SECONDS = 0.5
 _LONGEST_BACKOFF = 20.0
 _DOUBLINGS = 10  # by then it is the longest anyway
-LONGEST_WAIT = 120.0
-"""Seconds that a server may ask to wait; more ends it."""
-
 _BAD_RESPONSES = 2
 _UNBILLED = frozenset({"auth", "quota", "rate_limited", "overloaded", "context_window", "bad_request"})
 
@@ -72,7 +71,7 @@ async def attempt(
     ask: Ask,
     *,
     gate: Gate | None = None,
-    sleep: Sleep = asyncio.sleep,
+    sleep: Sleep = resting,
     random: Callable[[], float] = randomness.random,
 ) -> Reply | Failure:
     """
@@ -101,7 +100,7 @@ async def persist(
     once: Callable[[], Awaitable[T | Failure]],
     retries: int,
     *,
-    sleep: Sleep = asyncio.sleep,
+    sleep: Sleep = resting,
     random: Callable[[], float] = randomness.random,
 ) -> tuple[T | Failure, Usage]:
     """
