@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -74,7 +75,7 @@ def test_throughput_is_back_soon_after_an_outage(limits: Limits | None, concurre
     in_a_second = sum(5.0 <= at < 6.0 for at in vendor.answered)
     assert in_a_second >= 0.9 * concurrency / SECONDS
     left = [at for at, _ in vendor.left]
-    assert max(later - at for at, later in zip(left, left[1:], strict=False) if at > 2.5) <= 0.5
+    assert max(later - at for at, later in pairwise(left) if at > 2.5) <= 0.5
     assert vendor.most <= concurrency
 
 
@@ -131,7 +132,7 @@ def test_a_server_that_takes_some_is_not_pressed() -> None:
     tries: dict[str, list[float]] = {}
     for at, text in vendor.left:
         tries.setdefault(text, []).append(at)
-    waits = sorted(later - at for each in tries.values() for at, later in zip(each, each[1:], strict=False))
+    waits = sorted(later - at for each in tries.values() for at, later in pairwise(each))
     assert len(waits) > 50
     assert waits[len(waits) // 2] > SECONDS
 

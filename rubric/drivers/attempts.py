@@ -3,10 +3,13 @@ The one loop that tries again.
 
 | kind                                                          | attempts         |
 |---------------------------------------------------------------|------------------|
-| rate_limited, overloaded, timeout, transport                  | 1 + judge.retries |
-| bad_response                                                  | 2 at most        |
+| rate_limited, overloaded, timeout, transport                  | 1 + retries      |
+| bad_response                                                  | 2 of these at most |
 | auth, quota, refusal, context_window, bad_request, exception  | 1                |
 | whatever a gate refuses, such as budget                       | 0: it stays here |
+
+A reply that came, and cannot be read, is asked for again by `rubric.grading.flow`: at most `Judge.repairs` times, with
+the retries that are left. So a criterion takes at most 1 + retries + repairs requests, whatever goes wrong.
 
 Between two attempts it waits a random part of 0.5, 1, 2 ... 20 seconds (full jitter), or as long as the server asks
 for if that is longer. A server that asks for more than two minutes ends it.
@@ -90,7 +93,7 @@ async def attempt(
         return await _passed(model, ask, gate)
 
     outcome: Reply | _Unsent | Failure
-    outcome, spent = await persist(once, ask.judge.retries, sleep=sleep, random=random)
+    outcome, spent = await persist(once, ask.retries_left, sleep=sleep, random=random)
     if isinstance(outcome, Reply):
         return evolve(outcome, usage=spent + outcome.usage) if spent.calls else outcome
     return _located(outcome.failure if isinstance(outcome, _Unsent) else outcome, ask, spent)

@@ -22,7 +22,7 @@ from attrs import evolve, field, frozen
 from rubric.candidates import Candidate
 from rubric.criteria import Criterion
 from rubric.errors import DefinitionError
-from rubric.exchanges import Ask, Failure, Reply, Usage
+from rubric.exchanges import REASKED, Ask, Failure, Reply, Usage
 from rubric.findings import Abstained, Finding, NotApplicable, Scored, Step, Unjudged
 from rubric.grades import Grade, Ungraded, conclude, conclude_votes, degenerate
 from rubric.grading.asking import Brief, brief, compose
@@ -249,9 +249,14 @@ class Session:
         return found
 
     def _asked(self, rubric: Rubric, group: Sequence[Criterion], guidelines: str) -> Steps[list[Finding]]:
-        """Ask about *group*; ask again, with the complaint, for what could not be read."""
+        """
+        Ask about *group*; ask again, with the complaint, for what could not be read.
+
+        All of it takes at most 1 + retries + repairs requests: attempts that a re-ask finds used up are not granted
+        again, else the two numbers would multiply.
+        """
         found: dict[str, Finding] = {}
-        complaint, max_tokens = "", self.judge.max_tokens
+        complaint, max_tokens, retried = "", self.judge.max_tokens, 0
         for repair in range(self.judge.repairs + 1):
             missing = [c for c in group if not _is_read(found.get(c.id))]
             ask = compose(
@@ -265,9 +270,12 @@ class Session:
                 max_tokens=max_tokens,
                 guidelines=guidelines,
             )
+            if retried:
+                ask = evolve(ask, retries=max(0, self.judge.retries - retried))
             found |= {f.id: f for f in (yield from self._exchange(ask))}
+            retried += max(0, self.log.got[-1].usage.calls - 1)
             failures = [f.failure for f in found.values() if isinstance(f, Unjudged)]
-            if not any(failure.kind in _REPAIRED for failure in failures):
+            if not any(failure.kind in REASKED for failure in failures):
                 break
             cut = any(failure.kind == "truncated" for failure in failures)
             max_tokens, complaint = max_tokens * (1 + cut), failures[0].message
@@ -282,9 +290,6 @@ class Session:
             self.log.notes.extend(notes)
         self.log.lost.extend(dict.fromkeys(f.failure for f in findings if isinstance(f, Unjudged)))
         return findings
-
-
-_REPAIRED = frozenset({"unreadable", "truncated", "bad_response"})
 
 
 def _is_read(finding: Finding | None) -> bool:
