@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import pytest
 from attrs import field, frozen
@@ -220,8 +220,8 @@ def test_against_a_server() -> None:
     assert (waits, reply.usage.calls, reply.usage.unmetered, len(endpoint.requests)) == ([0.05, 0.0], 3, 1, 3)
 
 
-UNREADABLE, CUT = Reply("Well."), Reply('{"reason": "It', finish="length")
-LINES = st.sampled_from([UNREADABLE, CUT, Reply(None), *(Failure(kind, "") for kind in OF_REQUESTS)])
+UNREADABLE, CUT, EMPTY = Reply("Well."), Reply('{"reason": "It', finish="length"), Reply("")
+LINES = st.sampled_from([UNREADABLE, CUT, EMPTY, *(Failure(kind, "") for kind in OF_REQUESTS)])
 
 
 def requests_of(lines: tuple[Reply | Failure, ...], retries: int, repairs: int) -> int:
@@ -234,12 +234,12 @@ def requests_of(lines: tuple[Reply | Failure, ...], retries: int, repairs: int) 
 
 
 @pytest.mark.parametrize(("retries", "repairs"), [(0, 0), (0, 1), (0, 3), (1, 0), (2, 1), (3, 2)])
-@pytest.mark.parametrize("kind", OF_REQUESTS)
-def test_one_kind_of_failure_uses_retries_or_repairs(kind: FailureKind, retries: int, repairs: int) -> None:
+@pytest.mark.parametrize("kind", [*OF_REQUESTS, "empty"])
+def test_one_kind_of_failure_uses_retries_or_repairs(kind: Any, retries: int, repairs: int) -> None:
     """Never both: a bad response is sent again once at most, and not at all without retries."""
-    again = min(retries, 1) if kind == "bad_response" else retries if kind in RETRIED else 0
+    again = min(retries, 1) if kind in ("bad_response", "empty") else retries if kind in RETRIED else 0
     again = repairs if kind in REASKED else again
-    line = {"unreadable": UNREADABLE, "truncated": CUT}.get(kind, Failure(kind, ""))
+    line = {"unreadable": UNREADABLE, "truncated": CUT, "empty": EMPTY}.get(kind, Failure(kind, ""))
     assert requests_of((line,), retries, repairs) == 1 + again
 
 

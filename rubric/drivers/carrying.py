@@ -42,11 +42,11 @@ class Room:
     all: asyncio.Semaphore = field(factory=lambda: asyncio.Semaphore(CONCURRENCY))
     gate: Gate | None = None
     _turns: dict[int, asyncio.Semaphore] = field(factory=dict)
-    _desks: dict[int, _Desk] = field(factory=dict)  # by the judge's identity
+    _models: dict[int, _Desk] = field(factory=dict)  # by the judge's identity
 
     async def carry(self, ask: Ask) -> Reply | Failure:
         """Take *ask* to the model of its judge."""
-        desk = self._desks.get(id(ask.judge)) or self._desk(ask.judge)
+        desk = self._models.get(id(ask.judge)) or self._desk(ask.judge)
 
         def place(each: Ask) -> AbstractAsyncContextManager[Settle]:
             return _Place(desk, self.all, None if self.gate is None else self.gate(each))
@@ -56,7 +56,7 @@ class Room:
     def _desk(self, judge: Judge) -> _Desk:
         model = model_of(judge)
         turn = self._turns.setdefault(id(model), asyncio.Semaphore(1)) if getattr(model, "is_serial", False) else None
-        return self._desks.setdefault(id(judge), _Desk(judge, model, turn))
+        return self._models.setdefault(id(judge), _Desk(judge, model, turn))
 
 
 @frozen

@@ -16,6 +16,7 @@ Grading as a state machine without I/O.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import count
 
 from attrs import evolve, field, frozen
 
@@ -252,12 +253,13 @@ class Session:
         """
         Ask about *group*; ask again, with the complaint, for what could not be read.
 
-        All of it takes at most 1 + retries + repairs requests: attempts that a re-ask finds used up are not granted
-        again, else the two numbers would multiply.
+        All of it takes at most 1 + retries + repairs requests: a re-ask gets the retries that are left, else the two
+        numbers would multiply. A reply without text is a bad response: it takes a retry, and once at most.
         """
         found: dict[str, Finding] = {}
-        complaint, max_tokens, retried = "", self.judge.max_tokens, 0
-        for repair in range(self.judge.repairs + 1):
+        complaint, max_tokens = "", self.judge.max_tokens
+        repairs, retries, was_empty = self.judge.repairs, self.judge.retries, False
+        for repair in count():
             missing = [c for c in group if not _is_read(found.get(c.id))]
             ask = compose(
                 self.case.brief,
@@ -270,15 +272,20 @@ class Session:
                 max_tokens=max_tokens,
                 guidelines=guidelines,
             )
-            if retried:
-                ask = evolve(ask, retries=max(0, self.judge.retries - retried))
+            if retries < self.judge.retries:
+                ask = evolve(ask, retries=retries)
             found |= {f.id: f for f in (yield from self._exchange(ask))}
-            retried += max(0, self.log.got[-1].usage.calls - 1)
+            got = self.log.got[-1]
+            retries -= min(retries, max(0, got.usage.calls - 1))
             failures = [f.failure for f in found.values() if isinstance(f, Unjudged)]
-            if not any(failure.kind in REASKED for failure in failures):
+            kinds = {failure.kind for failure in failures}
+            if kinds & REASKED and repairs:
+                repairs -= 1
+            elif "bad_response" in kinds and isinstance(got, Reply) and retries and not was_empty:
+                retries, was_empty = retries - 1, True
+            else:
                 break
-            cut = any(failure.kind == "truncated" for failure in failures)
-            max_tokens, complaint = max_tokens * (1 + cut), failures[0].message
+            max_tokens, complaint = max_tokens * (1 + ("truncated" in kinds)), failures[0].message
         return [found[c.id] for c in group]
 
     def _exchange(self, ask: Ask) -> Steps[tuple[Finding, ...]]:
