@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterable
+from collections.abc import AsyncIterable, Iterable
 from contextlib import ExitStack
 from functools import partial
+from typing import Any
 
 from attrs import evolve
 
@@ -23,8 +24,10 @@ from rubric.judges import Bench
 from rubric.models.openai_batches import has_batches
 from rubric.routes import Stored
 from rubric.rubrics import Rubric
+from rubric.shards import end_mark
 from rubric.sources import Candidates, Placed, candidate_at, source_of
 from rubric.store import Store
+from rubric.store.identities import fingerprint
 from rubric.validating import check_count, check_number
 from rubric.verbs import Judging, as_bench, as_rubric
 
@@ -89,7 +92,8 @@ async def agrade_in_batches(
     """Grade *candidates* like `grade_in_batches`, on the running event loop."""
     _check(size, poll)
     graded, bench = as_rubric(rubric), _in_batches(as_bench(judge))
-    placed = await _read(candidates)
+    items = source_of(candidates).items
+    placed = await _read(items)
     flows = [flow(candidate_at(one.index, one.item), graded, bench, ahead=False) for one in placed]
     if budget is not None:
         await asyncio.to_thread(budget.check, bench)
@@ -98,7 +102,8 @@ async def agrade_in_batches(
         # Gated, though nothing is sent that way: who dies while looking something up leaves nothing in doubt.
         past = None if kept is None else partial(kept.carry, gated=True)
         results = await run_in_batches(together(flows), path, past=past, budget=budget, size=size, poll=poll)
-    return Grades(evolve(result, index=one.index) for one, result in zip(placed, results, strict=True))
+    grades = [evolve(result, index=one.index) for one, result in zip(placed, results, strict=True)]
+    return Grades(grades, end=end_mark(items, len(grades), lambda: (fingerprint(graded), fingerprint(bench))))
 
 
 def cancel_batches(path: str | os.PathLike[str], judge: Judging | None = None) -> int:
@@ -135,7 +140,6 @@ def _in_batches(bench: Bench) -> Bench:
     return unhurried(bench)
 
 
-async def _read(candidates: Candidates) -> list[Placed]:
-    items = source_of(candidates).items
+async def _read(items: Iterable[Any] | AsyncIterable[Any]) -> list[Placed]:
     every = [item async for item in items] if isinstance(items, AsyncIterable) else [*items]
     return [Placed.at(index, item) for index, item in enumerate(every)]

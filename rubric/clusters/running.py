@@ -144,7 +144,7 @@ def _check(client: object, concurrency: object, in_doubt: object, budget: object
 
 def _check_sendable(rubric: Rubric, bench: Bench, items: Sequence[object]) -> None:
     """Refuse what cannot be sent to a worker before anything is: Dask says neither what nor where it is."""
-    given = [("rubric", rubric), ("judge", bench)]
+    given: list[tuple[str, object]] = [("rubric", rubric), ("judge", bench)]
     given += [(f"candidates[{index}]", item) for index, item in enumerate(items) if not isinstance(item, str)]
     for name, value in given:
         try:

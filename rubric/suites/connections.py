@@ -174,10 +174,10 @@ def _group() -> Iterator[tuple[str, ...]]:
 
 
 def _stdio(server: StdioServer, stderr: IO[bytes], launcher: tuple[str, ...]) -> Any:
-    command, *args = *launcher, server.command, *server.args
+    words = [*launcher, server.command, *server.args]
     parameters = StdioServerParameters(
-        command=command,
-        args=args,
+        command=words[0],
+        args=words[1:],
         env=dict(server.env),
         cwd=server.cwd,
         encoding_error_handler="replace",
