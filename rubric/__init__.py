@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from rubric.drivers.limits import Limits
     from rubric.drivers.progress import Progress
     from rubric.errors import (
+        ClusterError,
         DefinitionError,
         DumpError,
         LoadError,
@@ -94,6 +95,7 @@ _HOMES = {
     "drivers.limits": ("Limits",),
     "drivers.progress": ("Progress",),
     "errors": (
+        "ClusterError",
         "DefinitionError",
         "DumpError",
         "LoadError",
@@ -147,6 +149,7 @@ __all__ = [
     "Case",
     "Choice",
     "Choices",
+    "ClusterError",
     "Comparison",
     "Contains",
     "ContainsAll",

@@ -24,8 +24,10 @@ from rubric.judges import Bench
 from rubric.models.openai_batches import has_batches
 from rubric.routes import Stored
 from rubric.rubrics import Rubric
-from rubric.sources import Candidates, Placed, candidate_at, source_of
+from rubric.shards import end_mark
+from rubric.sources import Candidates, Placed, Source, candidate_at, source_of
 from rubric.store import Store
+from rubric.store.identities import fingerprint
 from rubric.validating import as_path, check_count, check_number
 from rubric.verbs import Judging, as_bench, as_rubric
 
@@ -96,7 +98,8 @@ async def agrade_in_batches(
     _check(size, poll)
     file = as_path("path", path)
     graded, bench = as_rubric(rubric), _in_batches(as_bench(judge))
-    placed = await _read(candidates, columns)
+    source = source_of(candidates, columns)
+    placed = await _read(source)
     flows = [flow(candidate_at(one.index, one), graded, bench, ahead=False) for one in placed]
     if budget is not None:
         await asyncio.to_thread(budget.check, bench)
@@ -105,7 +108,8 @@ async def agrade_in_batches(
         # Gated, though nothing is sent that way: who dies while looking something up leaves nothing in doubt.
         past = None if kept is None else partial(kept.carry, gated=True)
         results = await run_in_batches(together(flows), file, past=past, budget=budget, size=size, poll=poll)
-    return Grades(evolve(result, index=one.index) for one, result in zip(placed, results, strict=True))
+    grades = [evolve(result, index=one.index) for one, result in zip(placed, results, strict=True)]
+    return Grades(grades, end=end_mark(source.items, len(grades), lambda: (fingerprint(graded), fingerprint(bench))))
 
 
 def cancel_batches(path: str | os.PathLike[str], judge: Judging | None = None) -> int:
@@ -142,8 +146,7 @@ def _in_batches(bench: Bench) -> Bench:
     return unhurried(bench)
 
 
-async def _read(candidates: Candidates, columns: Mapping[str, str | None] | None) -> list[Placed]:
-    source = source_of(candidates, columns)
+async def _read(source: Source) -> list[Placed]:
     items = source.items
     every = [item async for item in items] if isinstance(items, AsyncIterable) else [*items]
     return [Placed.at(index, item, source.columns) for index, item in enumerate(every)]

@@ -6,6 +6,8 @@ import secrets
 from collections.abc import Mapping
 from typing import Any
 
+from attrs import evolve
+
 from rubric import loops
 from rubric.criteria import Criterion
 from rubric.drivers.running import run
@@ -82,9 +84,10 @@ async def _drafted(outcome: str, judge: Judging | None, task: str, name: str) ->
 
 def drafting(outcome: str, judge: Judge, *, task: str = "", name: str = "") -> Steps[Rubric]:
     """Ask *judge* for a draft, again with the complaint where it cannot be used; yields asks, like `flow`."""
-    complaint = ""
+    complaint, retries = "", judge.retries
     for repair in range(judge.repairs + 1):
-        (got,) = yield (_ask(outcome, task, judge, complaint, repair),)
+        (got,) = yield (evolve(_ask(outcome, task, judge, complaint, repair), retries=retries),)
+        retries = max(0, retries - max(0, got.usage.calls - 1))
         if isinstance(got, Failure):
             raise ModelError(got)
         try:

@@ -8,6 +8,7 @@ Every exception that the library raises on purpose.
     ├── NoJudgeError (LookupError)     no judge was given and the environment names none
     ├── ModelError (RuntimeError)      a model that did not answer; raised by models, seen by drivers
     ├── StoreError (RuntimeError)      a reply store that cannot be opened, read or written
+    ├── ClusterError (RuntimeError)    a cluster that was lost, or on which a shard cannot be graded
     └── UngradedError (RuntimeError)   something could not be judged; `.result` says what
 """
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from rubric.grades import Ungraded
 
 __all__ = [
+    "ClusterError",
     "DefinitionError",
     "DumpError",
     "LoadError",
@@ -111,6 +113,10 @@ class ModelError(RubricError, RuntimeError):
 
 class StoreError(RubricError, RuntimeError):
     """A reply store that cannot be opened, read or written; the message names the file, and what to do."""
+
+
+class ClusterError(RubricError, RuntimeError):
+    """A cluster that was lost, or on which a shard cannot be graded; what was paid for is in the store folder."""
 
 
 class UngradedError(RubricError, RuntimeError):

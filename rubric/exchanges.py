@@ -16,7 +16,19 @@ if TYPE_CHECKING:
     from rubric.criteria import Criterion
     from rubric.judges import Judge
 
-__all__ = ["Ask", "Failure", "FailureKind", "Outgoing", "Reply", "Role", "TokenLogprob", "Usage"]
+__all__ = [
+    "REASKED",
+    "RETRIED",
+    "UNSENT",
+    "Ask",
+    "Failure",
+    "FailureKind",
+    "Outgoing",
+    "Reply",
+    "Role",
+    "TokenLogprob",
+    "Usage",
+]
 
 Role = Literal["system", "user", "assistant"]
 
@@ -43,7 +55,10 @@ FailureKind = Literal[
 ]
 
 RETRIED: frozenset[FailureKind] = frozenset({"rate_limited", "overloaded", "timeout", "transport", "bad_response"})
-"""The kinds that another attempt may cure."""
+"""The kinds that the same request, sent again, may cure: `Judge.retries`."""
+
+REASKED: frozenset[FailureKind] = frozenset({"unreadable", "truncated"})
+"""The kinds that another request may cure, one with the complaint or with more tokens: `Judge.repairs`."""
 
 UNSENT: frozenset[FailureKind] = frozenset({"budget", "in_doubt", "replay"})
 """The kinds of what was not sent: it was no call, and there is nothing to keep of it."""
@@ -89,6 +104,8 @@ class Ask:
         many: Whether the reply is a list of verdicts, one a criterion.
         flagless: Whether a judge may leave out its own pass flag, since a threshold decides anyway.
         n: How many replies are wanted in one request, as `Reply.choices`; a model may give fewer.
+        retries: How many further attempts it may take, less than those of its judge for a re-ask: the attempts of
+            earlier ones count. None: as many as its judge has.
     """
 
     judge: Judge
@@ -107,6 +124,12 @@ class Ask:
     many: bool = False
     flagless: bool = True
     n: int = 1
+    retries: int | None = None
+
+    @property
+    def retries_left(self) -> int:
+        """How many further attempts it may take."""
+        return self.judge.retries if self.retries is None else self.retries
 
     def chat(self) -> list[dict[str, Any]]:
         """

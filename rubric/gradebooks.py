@@ -47,6 +47,7 @@ class Grades(Sequence[Grade | Ungraded]):
     """
 
     results: tuple[Grade | Ungraded, ...] = field(default=(), converter=_as_results)
+    _end: str = field(default="", kw_only=True, eq=False, alias="end")  # the last line of a whole shard's file
 
     @overload
     def __getitem__(self, at: int) -> Grade | Ungraded: ...
@@ -175,7 +176,8 @@ class Grades(Sequence[Grade | Ungraded]):
         Return each result with all of its findings as a line of JSON: its `index`, and what its `to_dict` returns.
 
         A line names the rubric and does not hold it, so no result comes back from it. To have the results again, grade
-        again with the same store: that is free.
+        again with the same store: that is free. After the results of a whole `Shard`, as they come from grading it,
+        stands an end mark, for `merge_results`.
 
         Args:
             path: A file to write the lines to, instead of returning them; an old one is replaced.
@@ -190,6 +192,8 @@ class Grades(Sequence[Grade | Ungraded]):
         for n, result in enumerate(self.results):
             data = {"index": _place(result, n), **result.to_dict()}
             yield json.dumps(data, ensure_ascii=False, allow_nan=False, default=str) + "\n"
+        if self._end:
+            yield self._end
 
 
 def _without(library: str) -> ImportError:

@@ -151,7 +151,7 @@ class Judge(Shown):
         seed: For vendors that take one.
         timeout: Seconds for one attempt, from sending to the last byte.
         retries: How many further attempts a call gets that failed in passing: rate limit, overload, timeout,
-            broken connection.
+            broken connection. Re-asks share them: a criterion takes at most 1 + retries + repairs requests.
         per_call: How many criteria one call judges: 1, a number, or `"all"`. Trees are always walked alone.
         prompt: A template of your own; it goes before the rubric's.
         repairs: How many times an unreadable reply is asked again, with the complaint.

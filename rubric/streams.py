@@ -29,7 +29,9 @@ from rubric.judges import Bench, Judge
 from rubric.models.redacting import describe
 from rubric.routes import Route, Stored, route
 from rubric.rubrics import Rubric
+from rubric.shards import end_mark
 from rubric.sources import Candidates, Placed, Source, as_candidate, located, source_of
+from rubric.store.identities import fingerprint
 from rubric.verbs import Judging, as_bench, as_rubric, remarked
 
 __all__ = ["AsyncGrading", "Grading", "Progress", "agrade_many", "grade_many"]
@@ -143,6 +145,10 @@ class _Job:
         pull = pulling(self.source.items, is_held=self.source.is_held)
         return Stream(pull, self.grade, self.concurrency, self.concurrency, self.ordered)
 
+    def end_mark(self, results: int) -> str:
+        """Return the last line of the file of a shard; '' for what is none, or has more than so many results."""
+        return end_mark(self.source.items, results, lambda: (fingerprint(self.rubric), fingerprint(self.bench)))
+
     async def grade(self, index: int, item: object) -> Result:
         """Return what *item* comes to; nothing is raised but what ends the stream."""
         placed = Placed.at(index, item, self.source.columns)
@@ -189,6 +195,7 @@ class Grading(NoTruth):
     _job: _Job
     _stream: Stream[Result] | None = None
     _collected: list[Result] = field(factory=list)
+    _read: int = 0
     _process: int = field(factory=os.getpid)
 
     def __repr__(self) -> str:
@@ -206,6 +213,7 @@ class Grading(NoTruth):
                 while due := loops.run(stream.take()):
                     for result in due:
                         tell(result)
+                        self._read += 1
                         yield result
         finally:
             self.close()
@@ -222,7 +230,16 @@ class Grading(NoTruth):
     @property
     def collected(self) -> Grades:
         """What `collect` has read so far, in the order of the candidates."""
-        return _in_order(self._collected)
+        return _in_order(self._collected, self.end_mark)
+
+    @property
+    def end_mark(self) -> str:
+        """
+        The last line of a shard's file of results, once all of them have been read, else ''.
+
+        `Grades.to_jsonl` writes it; whoever writes the lines otherwise writes it after them, for `merge_results`.
+        """
+        return self._job.end_mark(self._read)
 
     def close(self) -> None:
         """Stop: what is under way is cancelled, and waited for."""
@@ -259,6 +276,7 @@ class AsyncGrading(NoTruth):
     _budget: Budget | None = None
     _stream: Stream[Result] | None = None
     _collected: list[Result] = field(factory=list)
+    _read: int = 0
 
     def __repr__(self) -> str:
         return f"<AsyncGrading: {_state(self._stream)}>"
@@ -277,6 +295,7 @@ class AsyncGrading(NoTruth):
                 while due := await stream.take():
                     for result in due:
                         tell(result)
+                        self._read += 1
                         yield result
         finally:
             await self.aclose()
@@ -291,7 +310,16 @@ class AsyncGrading(NoTruth):
     @property
     def collected(self) -> Grades:
         """What `collect` has read so far, in the order of the candidates."""
-        return _in_order(self._collected)
+        return _in_order(self._collected, self.end_mark)
+
+    @property
+    def end_mark(self) -> str:
+        """
+        The last line of a shard's file of results, once all of them have been read, else ''.
+
+        `Grades.to_jsonl` writes it; whoever writes the lines otherwise writes it after them, for `merge_results`.
+        """
+        return self._job.end_mark(self._read)
 
     async def aclose(self) -> None:
         """Stop: what is under way is cancelled, and waited for."""
@@ -311,8 +339,8 @@ def _state(stream: Stream[Result] | None) -> str:
     return "not begun; read it with for, or with collect()" if stream is None else "begun"
 
 
-def _in_order(results: list[Result]) -> Grades:
-    return Grades(sorted(results, key=lambda result: -1 if result.index is None else result.index))
+def _in_order(results: list[Result], end: str) -> Grades:
+    return Grades(sorted(results, key=lambda result: -1 if result.index is None else result.index), end=end)
 
 
 _ONCE = "a stream of results can be read once; call grade_many again, or keep what collect() returns"

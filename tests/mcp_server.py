@@ -1,9 +1,10 @@
 """
 A real MCP server, built with the official SDK, with tools that behave and tools that do not.
 
-    python -m tests.mcp_server stdio|http [--port N] [--pid FILE]
+    python -m tests.mcp_server stdio|http [--port N] [--pid FILE] [--child FILE]
 
-It writes its process id to FILE, so that a test can see whether it is gone.
+It writes its process id to FILE, so that a test can see whether it is gone; and with `--child` that of a process which it
+starts and leaves behind.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import os
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -94,9 +96,14 @@ def main() -> None:
     parser.add_argument("transport", choices=("stdio", "http"))
     parser.add_argument("--port", type=int, default=0)
     parser.add_argument("--pid", type=Path)
+    parser.add_argument("--child", type=Path)
     given = parser.parse_args()
     if given.pid:
         given.pid.write_text(str(os.getpid()))
+    if given.child:
+        code, nothing = "import time; time.sleep(120)", subprocess.DEVNULL
+        child = subprocess.Popen([sys.executable, "-c", code], stdin=nothing, stdout=nothing)
+        given.child.write_text(str(child.pid), encoding="utf-8")
     sys.stderr.write("the weather server says hello on stderr\n")
     if given.transport == "http":
         server.run("streamable-http", host="127.0.0.1", port=given.port)

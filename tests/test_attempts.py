@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, get_args
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, get_args
 
 import pytest
 from attrs import field, frozen
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rubric import Store, UngradedError, agrade, grade
 from rubric.criteria import Criterion
 from rubric.drivers.attempts import attempt
 from rubric.errors import ModelError
-from rubric.exchanges import RETRIED, Failure, FailureKind, Reply, Usage
+from rubric.exchanges import REASKED, RETRIED, Failure, FailureKind, Reply, Usage
 from rubric.judges import Judge
 from rubric.models import LiteLLMModel
 from tests.sendables import ask_of, openai_ask
-from tests.servers import Server
+from tests.servers import BODIES, STATUSES, Server
+from tests.simulating import simulate
 
 if TYPE_CHECKING:
     from rubric.exchanges import Ask
@@ -214,3 +218,57 @@ def test_against_a_server() -> None:
         reply = asyncio.run(attempt(LiteLLMModel(), ask, sleep=sleep, random=lambda: 0.0))
     assert isinstance(reply, Reply)
     assert (waits, reply.usage.calls, reply.usage.unmetered, len(endpoint.requests)) == ([0.05, 0.0], 3, 1, 3)
+
+
+UNREADABLE, CUT, EMPTY = Reply("Well."), Reply('{"reason": "It', finish="length"), Reply("")
+LINES = st.sampled_from([UNREADABLE, CUT, EMPTY, *(Failure(kind, "") for kind in OF_REQUESTS)])
+
+
+def requests_of(lines: tuple[Reply | Failure, ...], retries: int, repairs: int) -> int:
+    """Return how many requests one criterion takes of a model that answers and fails as *lines* say."""
+    model = Script(lines)
+    judge = Judge(model, retries=retries, repairs=repairs, timeout=10_000)
+    with suppress(UngradedError):
+        simulate(agrade("Hello.", "Is polite", judge))
+    return len(model.asks)
+
+
+@pytest.mark.parametrize(("retries", "repairs"), [(0, 0), (0, 1), (0, 3), (1, 0), (2, 1), (3, 2)])
+@pytest.mark.parametrize("kind", [*OF_REQUESTS, "empty"])
+def test_one_kind_of_failure_uses_retries_or_repairs(kind: Any, retries: int, repairs: int) -> None:
+    """Never both: a bad response is sent again once at most, and not at all without retries."""
+    again = min(retries, 1) if kind in ("bad_response", "empty") else retries if kind in RETRIED else 0
+    again = repairs if kind in REASKED else again
+    line = {"unreadable": UNREADABLE, "truncated": CUT, "empty": EMPTY}.get(kind, Failure(kind, ""))
+    assert requests_of((line,), retries, repairs) == 1 + again
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(LINES, min_size=1, max_size=12).map(tuple), st.integers(0, 4), st.integers(0, 3))
+def test_a_criterion_takes_at_most_one_and_the_retries_and_the_repairs(
+    lines: tuple[Reply | Failure, ...], retries: int, repairs: int
+) -> None:
+    """Whatever goes wrong, in whatever order: the two numbers add up, and do not multiply."""
+    assert requests_of(lines, retries, repairs) <= 1 + retries + repairs
+
+
+def test_in_doubt_calls_that_are_held_take_no_more(tmp_path: Path) -> None:
+    """A store that sends nothing twice counts the same way."""
+    model = Script((Failure("rate_limited", ""), UNREADABLE, Failure("overloaded", "")))
+    judge = Judge(model, retries=2, repairs=2, timeout=10_000)
+    with Store(tmp_path / "replies.db", in_doubt="hold") as store, pytest.raises(UngradedError) as error:
+        grade("Hello.", "Is polite", judge, store=store)
+    assert len(model.asks) == error.value.result.usage.calls == 4
+
+
+@pytest.mark.parametrize("behaviour", [*(kind for kind in BODIES if kind != "surrogate"), *STATUSES, "reset", "close"])
+@pytest.mark.parametrize("via", ["http", "litellm"])
+def test_without_retries_and_repairs_one_request_leaves(behaviour: str, via: str) -> None:
+    """On the wire, however the server misbehaves."""
+    with Server() as server:
+        endpoint = server.at(behaviour)
+        params = {"api_base": endpoint.openai, "api_key": "none-at-all"}
+        judge = Judge("openai/gpt-4o-mini", via=via, retries=0, repairs=0, params=params)
+        with suppress(UngradedError):
+            grade("Hello.", "Is polite", judge)
+        assert len(endpoint.requests) == 1

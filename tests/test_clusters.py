@@ -2,15 +2,36 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
+import sys
+import threading
+import time
+from collections import deque
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from threading import Lock
 from typing import Any
 
+import dask
 import pytest
 from distributed import Client
 
-from rubric import Budget, Candidate, DefinitionError, Grades, Judge, Limits, Rubric, StoreError, grade_many
+from rubric import (
+    Budget,
+    Candidate,
+    ClusterError,
+    DefinitionError,
+    Grades,
+    Judge,
+    Limits,
+    Rubric,
+    StoreError,
+    Usage,
+    grade_many,
+)
 from rubric.clusters import grade_on_cluster
 from rubric.clusters.terms import Terms
 from tests.benchmarks.cluster import POLITE, cluster_of, failings, killed_run, server_of
@@ -106,16 +127,148 @@ def test_a_store_that_cannot_be_written_to_ends_it(client: Client, tmp_path: Pat
         graded(client, tmp_path)
 
 
+def test_a_restarted_cluster_ends_the_run_with_an_error_of_ours(client: Client, tmp_path: Path) -> None:
+    """What was paid for is charged, and kept: the next run goes on."""
+    budget, restarted = Budget(calls=len(TEXTS)), list[object]()
+
+    def restart(_: object) -> None:
+        if not restarted:
+            restarted.append(None)
+            with suppress(TimeoutError):  # its busy workers take their time
+                client.restart(timeout=2, wait_for_workers=False)
+
+    with server_of((0.0, 0.02)) as (address, paid):
+        judge = Judge("openai/counted", via="http", params={"api_base": address, "api_key": "none-at-all"})
+        given: dict[str, Any] = {"store_folder": tmp_path, "budget": budget}
+        with pytest.raises(ClusterError, match="restarted or lost; run it again"):
+            grade_on_cluster(client, TEXTS, POLITE, judge, shards=8, concurrency=1, progress=restart, **given)
+        assert sum(paid.values()) <= (budget.spent.calls or 0) < len(TEXTS)
+        grade_on_cluster(client, TEXTS, POLITE, judge, **given)
+    assert sum(paid.values()) <= (budget.spent.calls or 0) <= len(TEXTS)
+
+
+@contextmanager
+def cluster_in_processes() -> Iterator[tuple[str, subprocess.Popen[str]]]:
+    """Have a scheduler and a worker that can be killed; yield its address and its process."""
+    python = [sys.executable, "-m"]
+    scheduler = subprocess.Popen(
+        [
+            *python,
+            "distributed.cli.dask_scheduler",
+            "--host",
+            "127.0.0.1",
+            "--port",
+            "0",
+            "--no-dashboard",
+            "--no-show",
+        ],
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert scheduler.stderr is not None
+    address = next(found[0] for line in scheduler.stderr if (found := re.search(r"tcp://\S+", line)))
+    draining = threading.Thread(target=deque, args=(scheduler.stderr, 0), daemon=True)  # a full pipe would stop it
+    draining.start()
+    settings = ("--nthreads", "1", "--no-nanny", "--no-dashboard", "--death-timeout", "5")
+    worker = subprocess.Popen([*python, "distributed.cli.dask_worker", address, *settings], stderr=subprocess.DEVNULL)
+    try:
+        yield address, scheduler
+    finally:
+        for process in (scheduler, worker):
+            process.kill()
+            process.wait()
+        draining.join()
+        scheduler.stderr.close()
+
+
+def test_a_budget_holds_when_the_scheduler_dies(client: Client, tmp_path: Path) -> None:
+    """Nobody knows what has left, so all counts as spent: a second run with the same budget sends nothing."""
+    budget, texts = Budget(calls=50), [f"Text number {number}." for number in range(80)]
+
+    def kill(process: subprocess.Popen[str]) -> None:
+        while len(paid) < 20:
+            time.sleep(0.005)
+        process.kill()
+
+    def run(client: Client, shards: int | None = None) -> Grades:
+        judge = Judge("openai/counted", via="http", params={"api_base": address, "api_key": "none-at-all"})
+        return grade_on_cluster(client, texts, POLITE, judge, store_folder=tmp_path, budget=budget, shards=shards)
+
+    with dask.config.set({"distributed.comm.timeouts.connect": "1s"}), server_of((0.01, 0.02)) as (address, paid):
+        with cluster_in_processes() as (scheduler, process), Client(scheduler, timeout=3) as dying:
+            threading.Thread(target=kill, args=(process,), daemon=True).start()
+            with pytest.raises(ClusterError, match="run it again"):
+                run(dying, shards=4)
+        assert (budget.spent.calls, budget.held.calls) == (50, 0)
+        again = run(client)
+    assert 20 <= sum(paid.values()) <= 50
+    assert {failure.kind for result in again.ungraded for failure in result.failures} == {"budget"}
+
+
+def test_what_is_entrusted_is_charged_once_it_is_told() -> None:
+    """Others wait for it meanwhile; what has no limit is not set aside."""
+    budget = Budget(calls=3)
+    with budget.entrusting() as (left, settle):
+        assert (left.calls, left.tokens, budget.left.calls) == (3, None, 0)
+        settle(Usage(calls=2))
+    assert (budget.spent.calls, budget.left.calls, budget.held.calls) == (2, 1, 0)
+    with budget.entrusting():
+        pass
+    assert (budget.spent.calls, budget.left.calls) == (3, 0)
+
+
+@pytest.mark.parametrize(
+    "text", ["", '{"shards": ', "[]", '{"shards": 0}', '{"shards": true}', '{"shards": "x"}', "{}"]
+)
+def test_a_damaged_count_of_shards_is_told(client: Client, tmp_path: Path, text: str) -> None:
+    """With the number that the names of the stores say; without the file, these say it."""
+    graded(client, tmp_path, TEXTS[:3], shards=2)
+    file = tmp_path / "shards.json"
+    file.write_text(text, encoding="utf-8")
+    with pytest.raises(DefinitionError, match=r'is damaged or gone; write \{"shards": 2\} into it'):
+        graded(client, tmp_path)
+    file.unlink()
+    assert graded(client, tmp_path, TEXTS[:3]).usage.calls == 0
+    assert file.read_text(encoding="utf-8") == '{"shards": 2}'
+    file.write_text('{"shards": 3}', encoding="utf-8")
+    with pytest.raises(DefinitionError, match="says 3, and the stores beside it say otherwise"):
+        graded(client, tmp_path)
+
+
+LOCK = threading.Lock()
+
+
+def _locked(_: Any) -> str:
+    with LOCK:
+        return "yes"
+
+
+@pytest.mark.parametrize(
+    ("given", "name"),
+    [
+        ({"judge": partial(_locked, LOCK)}, "judge"),
+        ({"texts": ["a", Candidate("b", variables={"x": LOCK})]}, r"candidates\[1\]"),
+    ],
+)
+def test_what_cannot_be_sent_to_a_worker_is_refused(
+    client: Client, tmp_path: Path, given: dict[str, Any], name: str
+) -> None:
+    """Before anything is, with what it is."""
+    with pytest.raises(DefinitionError, match=f"{name}: it cannot be sent to the workers .*lock"):
+        graded(client, tmp_path, **given)
+    assert not [*tmp_path.iterdir()]
+
+
 def test_limits_by_model_go_to_the_scheduler() -> None:
     """Each with what it does not say itself, as for one process; tokens are counted where that matters."""
     limits = Limits(concurrency=8, rpm=100, window=2.0, by_model={"a/b": Limits(rpm=5, tpm=700)})
-    terms = Terms.of("run", limits, Budget(calls=3))
+    terms = Terms.of("run", limits, Budget(calls=3).left, {})
     assert {name: Limits(**given) for name, given in terms.limits.items()} == {
         "": Limits(concurrency=8, rpm=100, window=2.0),
         "a/b": Limits(concurrency=8, rpm=5, tpm=700, window=2.0),
     }
     assert (terms.calls, terms.counts_tokens) == (3, True)
-    assert not Terms.of("run", Limits(rpm=5), None).counts_tokens
+    assert not Terms.of("run", Limits(rpm=5), Budget().left, {}).counts_tokens
 
 
 async def _no_texts() -> Any:

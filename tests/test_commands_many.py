@@ -116,6 +116,25 @@ def test_merged_shards_are_the_whole(folder: Path) -> None:
     assert (folder / "merged.jsonl").read_bytes() == (folder / "whole.jsonl").read_bytes()
 
 
+def test_a_shard_without_its_last_lines_is_not_taken_for_whole(folder: Path) -> None:
+    """Unless one says so; another rubric is told, too."""
+    parts = [folder / f"part-{number}.jsonl" for number in (1, 2, 3)]
+    for number, part in enumerate(parts, 1):
+        graded(folder, "--shard", f"{number}/3", "--out", part)
+    *lines, _ = parts[2].read_text(encoding="utf-8").splitlines(keepends=True)
+    parts[2].write_text("".join(lines), encoding="utf-8")
+    merge = ["merge", *map(str, parts), "--out", str(folder / "merged.jsonl")]
+    done = CliRunner().invoke(main, merge)
+    assert (done.exit_code, "part-3.jsonl" in done.stderr) == (2, True)
+    assert "the file ends without an end mark" in done.stderr
+    assert CliRunner().invoke(main, [*merge, "--unmarked"]).output.endswith("merged.jsonl: 6 results\n")
+    parts[2].unlink()
+    graded(folder, "--shard", "3/3", "--out", parts[2], "--threshold", 0)
+    done = CliRunner().invoke(main, merge)
+    assert "part-3.jsonl" in done.stderr
+    assert "graded with another rubric than" in done.stderr
+
+
 def test_parts_that_are_missing_are_told(folder: Path) -> None:
     """With the place, and the exit code 2; a slip of the pen destroys nothing."""
     assert graded(folder, "--out", folder / "whole.jsonl").exit_code == 0

@@ -6,7 +6,7 @@ import asyncio
 import json
 import subprocess
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rubric import Candidate, Message, ToolCall, agrade_many, grade_many, plan
+from rubric import Candidate, Judge, Message, ToolCall, agrade_many, grade_many, plan
 from rubric.errors import DefinitionError, LoadError
 from rubric.shards import Placed, Shard, merge_results, number_of
 
@@ -158,7 +158,7 @@ def test_merged_results_are_those_of_one_run(tmp_path_factory: pytest.TempPathFa
     folder = tmp_path_factory.mktemp("merged")
     parts = [[index for index, shard in enumerate(shards) if shard == number] for number in range(1, 5)]
     paths = written(folder, *(lines_of(*part) for part in parts))
-    assert merge_results(paths, folder / "all.jsonl") == len(shards)
+    assert merge_results(paths, folder / "all.jsonl", unmarked=True) == len(shards)
     assert (folder / "all.jsonl").read_text(encoding="utf-8") == lines_of(*range(len(shards)))
 
 
@@ -184,6 +184,122 @@ def test_results_that_are_not_whole_are_not_merged(tmp_path: Path, texts: tuple[
         merge_results(written(tmp_path, *texts), tmp_path / "all.jsonl")
     assert (tmp_path / "all.jsonl").read_text(encoding="utf-8") == "old"
     assert not [*tmp_path.glob(".*")]
+
+
+DATA = [f"Text number {number}: thank you." for number in range(20)]
+
+
+def parts_of(folder: Path, count: int = 3, rubric: str = "Says thank you", **given: Any) -> list[Path]:
+    """Return the files of results of all shards, each graded to its end."""
+    texts, judge = given.get("texts", DATA), given.get("judge", "offline")
+    paths = [folder / f"{count}-{number}.jsonl" for number in range(1, count + 1)]
+    for shard, path in zip(every(count), paths, strict=True):
+        grade_many(shard.of(texts), rubric, judge).collect().to_jsonl(path)
+    return paths
+
+
+def spoilt(path: Path, spoil: Callable[[list[str]], list[str]]) -> Path:
+    """Return *path*, whose lines are now what *spoil* makes of them."""
+    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+    path.write_text("".join(spoil(lines)), encoding="utf-8")
+    return path
+
+
+def merged(paths: Sequence[Path], **given: bool) -> list[Any]:
+    """Return the lines of *paths* in one file."""
+    out = paths[0].with_name("all.jsonl")
+    merge_results(paths, out, **given)
+    return [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()]
+
+
+def test_whole_shards_are_merged_and_their_marks_left_out(tmp_path: Path) -> None:
+    """In any order of the files, empty shards among them, and with judges at other addresses."""
+    judges = [Judge("offline", timeout=seconds, params={"api_base": f"http://{seconds}/v1"}) for seconds in (1, 2)]
+    for number, shard in enumerate(every(40)):
+        grades = grade_many(shard.of(DATA), "Says thank you", judges[number % 2]).collect()
+        grades.to_jsonl(tmp_path / f"{number}.jsonl")
+    paths = sorted(tmp_path.iterdir(), reverse=True)
+    assert [line["index"] for line in merged(paths)] == list(range(20))
+
+
+@pytest.mark.parametrize(
+    ("spoil", "why"),
+    [
+        (lambda lines: lines[:-1], "N.jsonl:[0-9]+:1: the file ends without an end mark.*--unmarked"),
+        (lambda lines: lines[:-3], "before this, candidate|without an end mark"),
+        (lambda _: [], "before this, candidate|without an end mark"),
+        (lambda lines: [*lines[:-1], lines[-1][:-9]], "no whole line"),
+        (lambda lines: [*lines[:-2], lines[-1]], "before this, candidate|tells of [0-9]+ results, and"),
+        (lambda lines: [*lines[1:]], "before this, candidate"),
+        (lambda lines: [lines[1], lines[0], *lines[2:]], "before this, candidate|comes after"),
+        (lambda lines: [*lines, lines[0]], "results follow an end mark|no whole line"),
+        (lambda lines: [*lines[:-1], '{"end_of_shard": {"shard": "1/3"}}\n'], "no whole line"),
+    ],
+    ids=["mark", "end", "all", "half a mark", "a line before", "the first", "order", "more", "no mark"],
+)
+@pytest.mark.parametrize("which", [0, 2])
+def test_a_shard_that_is_not_whole_is_not_merged(
+    tmp_path: Path, spoil: Callable[[list[str]], list[str]], why: str, which: int
+) -> None:
+    """Whatever is missing, whichever shard it is."""
+    paths = parts_of(tmp_path)
+    spoilt(paths[which], spoil)
+    with pytest.raises(LoadError, match=why.replace("N", f"3-{which + 1}")):
+        merged(paths)
+    assert not (tmp_path / "all.jsonl").exists()
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(1, 4), st.data())
+def test_no_cut_of_a_file_is_taken_for_whole(
+    tmp_path_factory: pytest.TempPathFactory, count: int, data: st.DataObject
+) -> None:
+    """At any byte, of any of the files."""
+    paths = parts_of(tmp_path_factory.mktemp("cut"), count)
+    part = data.draw(st.sampled_from(paths))
+    whole = part.read_bytes()
+    part.write_bytes(whole[: data.draw(st.integers(0, len(whole) - 1))])
+    with pytest.raises(LoadError):
+        merged(paths)
+
+
+def test_shards_of_another_run_are_not_merged(tmp_path: Path) -> None:
+    """Of another rubric, judge, data set or number of shards; or the same twice; or not all."""
+    one, two, three = parts_of(tmp_path)
+
+    def refused(*paths: Path) -> str:
+        with pytest.raises(LoadError) as error:
+            merged(paths)
+        return str(error.value)
+
+    def other(name: str, **given: Any) -> Path:
+        folder = tmp_path / name
+        folder.mkdir()
+        return parts_of(folder, **given)[2]
+
+    assert "graded with another rubric than" in refused(one, two, other("rubric", rubric="Says please"))
+    assert "graded with another judge than" in refused(one, two, other("judge", judge=Judge("offline", seed=5)))
+    assert "graded with another data set than" in refused(one, two, other("data", texts=DATA[:-1]))
+    assert "graded with another data set than" in refused(one, two, other("words", texts=[*DATA[:-1], "Other."]))
+    assert "this is shard 3/4, and" in refused(one, two, other("count", count=4))
+    copy = tmp_path / "copy.jsonl"
+    copy.write_bytes(two.read_bytes())
+    assert f"this is shard 2/3, and so is {two}; give it once" in refused(one, two, three, copy)
+    assert "shard 2/3 is not among the files" in refused(one, three)
+    assert merged([one, two, three])
+
+
+def test_what_was_not_read_to_its_end_has_no_mark() -> None:
+    """Neither the results that were read so far, nor a part of them, nor what is no shard."""
+    stream = grade_many(Shard(1, 2).of(DATA), "Says thank you", "offline")
+    for _ in stream:
+        assert stream.end_mark == ""
+        break
+    whole = grade_many(Shard(1, 2).of(DATA), "Says thank you", "offline")
+    grades = whole.collect()
+    assert json.loads(whole.end_mark)["end_of_shard"]["results"] == len(grades)
+    assert "end_of_shard" not in grades[:2].to_jsonl()
+    assert "end_of_shard" not in grade_many(DATA, "Says thank you", "offline").collect().to_jsonl()
 
 
 def test_one_place_holds_one_candidate() -> None:

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -43,9 +43,9 @@ WRONG: Any = {"A": 1}
 SECRET = "correct-horse-battery"  # noqa: S105 - of nothing
 
 
-def started(pid: Path | None = None) -> StdioServer:
-    """Return the weather server, to be started; it writes its process id to *pid*."""
-    noted = ("--pid", str(pid)) if pid else ()
+def started(pid: Path | None = None, child: Path | None = None) -> StdioServer:
+    """Return the weather server, to be started; it writes its process id to *pid*, and that of a process to *child*."""
+    noted = (*(("--pid", str(pid)) if pid else ()), *(("--child", str(child)) if child else ()))
     return StdioServer(sys.executable, ("-m", "tests.mcp_server", "stdio", *noted), {"PYTHONPATH": str(ROOT)})
 
 
@@ -77,6 +77,15 @@ def is_running(pid: Path) -> bool:
     except ProcessLookupError:
         return False
     return True
+
+
+def is_alive(pid: Path) -> bool:
+    """True if the process in *pid* runs; an orphan may stay a zombie where nobody reaps it."""
+    try:
+        stat = Path("/proc", pid.read_text(encoding="utf-8"), "stat").read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return not Path("/proc/self").exists() and is_running(pid)
+    return stat.rpartition(")")[2].split()[0] != "Z"
 
 
 def wait_for(holds: Any) -> None:
@@ -346,6 +355,31 @@ def test_a_cancelled_run_leaves_no_process(tmp_path: Path, script: tuple[Any, ..
     with ToolServer(*script, before=lambda number: asked.set() if number == times else None) as model:
         asyncio.run(cancelled(model))
     wait_for(lambda: not is_running(pid))
+
+
+@pytest.mark.parametrize("after", [SUNNY, wants("die"), wants("hang"), 400], ids=["done", "dead", "late", "failed"])
+def test_what_a_server_has_started_ends_with_the_case(tmp_path: Path, after: Any) -> None:
+    """Whether the case ends well, its server dies first, a tool takes too long, or the model fails."""
+    child = tmp_path / "child"
+    with suppress(ModelError):
+        run(OSLO, after, SUNNY, server=started(child=child), tool_timeout=1.0)
+    wait_for(lambda: not is_alive(child))
+
+
+def test_what_a_server_has_started_ends_with_a_cancelled_case(tmp_path: Path) -> None:
+    """At the latest a moment after the caller has control back."""
+    child, asked = tmp_path / "child", threading.Event()
+
+    async def cancelled(model: ToolServer) -> None:
+        task = asyncio.create_task(agent(model, started(child=child)).respond(CASE))
+        await asyncio.to_thread(asked.wait, 30)
+        task.cancel()
+        await asyncio.wait([task])
+
+    script = (OSLO, wants("hang"))
+    with ToolServer(*script, before=lambda number: asked.set() if number == len(script) else None) as model:
+        asyncio.run(cancelled(model))
+    wait_for(lambda: not is_alive(child))
 
 
 def test_runs_side_by_side_leave_no_connection_and_no_task(weather: HTTPServer) -> None:

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import AsyncIterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import islice
 from pathlib import Path
 from typing import Any, get_args
 from uuid import uuid4
 
-import cloudpickle  # type: ignore[import-untyped]  # it does not say what its types are
 from attrs import field, frozen
-from distributed import Client, Future, as_completed, get_worker
+from distributed import Client, Future, KilledWorker, as_completed, get_worker
+from distributed.protocol import pickle
 
 from rubric import loops
 from rubric.clusters.gates import PermitGate
@@ -22,13 +23,14 @@ from rubric.clusters.terms import Terms
 from rubric.drivers.budgets import Budget
 from rubric.drivers.limits import Limits
 from rubric.drivers.progress import OnProgress, reporting
-from rubric.errors import DefinitionError
+from rubric.errors import ClusterError, DefinitionError, RubricError
 from rubric.exchanges import Usage
 from rubric.gradebooks import Grades
 from rubric.grades import Grade, Ungraded
 from rubric.grading.flow import check
 from rubric.judges import Bench
 from rubric.models.redacting import describe
+from rubric.replacing import replacing
 from rubric.rubrics import Rubric
 from rubric.shards import Placed, number_of
 from rubric.sources import Candidates, fetched, source_of
@@ -89,14 +91,16 @@ def grade_on_cluster(
         shards: How many; None for one for every 256 candidates, or as many as *store_folder* has already.
         concurrency: How many requests are under way at once in a shard; a worker has as many shards as threads.
         in_doubt: What becomes of calls that were in flight when a worker died: `retry` or `hold`; see `Store`.
-        budget: What all workers together may spend; what they have is charged to it at the end.
+        budget: What all workers together may spend. All that is left of it is set aside for this run; at the end what
+            was spent is charged. If the scheduler dies, nobody knows how much has left, and all of it is charged.
         limits: How fast models may be asked by all workers together; for this run alone.
         progress: As for `grade_many`; it moves when a shard is through.
 
     Raises:
-        DefinitionError: An argument that cannot be graded with or sent to a worker, or another number of shards than
-            *store_folder* has.
+        DefinitionError: An argument that cannot be graded with or sent to a worker, another number of shards than
+            *store_folder* has, or a file there that does not tell it.
         StoreError: A worker cannot open or write to a store.
+        ClusterError: The cluster was lost or restarted, or a worker cannot load the rubric or the judge.
         distributed.KilledWorker: A shard's workers died again and again; what they paid for is in the folder.
 
     Example:
@@ -112,11 +116,10 @@ def grade_on_cluster(
     _check(client, concurrency, in_doubt, budget, limits)
     graded, bench = as_rubric(rubric), as_bench(judge)
     check(graded)
-    for name, value in (("rubric", graded), ("judge", bench)):
-        _check_sendable(name, value)
     if budget is not None:
         budget.check(bench)
     items = _read(candidates, columns)
+    _check_sendable(graded, bench, items)
     folder = as_path("store_folder", store_folder).absolute()
     parts = _shared_out(items, _count_of(folder, shards, len(items)))
     with _permitted(client, limits, budget) as terms, reporting(progress, len(items)) as tell:
@@ -141,16 +144,18 @@ def _check(client: object, concurrency: object, in_doubt: object, budget: object
         raise refuse("budget", budget, "a Budget, such as Budget(cost=5.00)")
 
 
-def _check_sendable(name: str, value: object) -> None:
-    """Refuse a rubric or a judge that cannot be pickled, which Dask would find out when the run has begun."""
-    try:
-        cloudpickle.dumps(value)
-    except Exception as error:  # noqa: BLE001 - whatever its parts raise
-        message = (
-            f"it cannot be sent to the workers ({describe(error)}); name a model, or give a function that makes its "
-            "connections and locks when it is first called"
-        )
-        raise DefinitionError(name, message) from None
+def _check_sendable(rubric: Rubric, bench: Bench, items: Sequence[Placed]) -> None:
+    """Refuse what cannot be sent to a worker before anything is: Dask says neither what nor where it is."""
+    given: list[tuple[str, object]] = [("rubric", rubric), ("judge", bench)]
+    given += [(f"candidates[{one.index}]", one.item) for one in items if not isinstance(one.item, str)]
+    for name, value in given:
+        try:
+            pickle.dumps(value)
+        except Exception as error:
+            raise DefinitionError(name, f"it cannot be sent to the workers ({describe(error)}); {_CURE}") from error
+
+
+_CURE = "give what can be pickled; as a judge, a model name or a function without locks, files and connections"
 
 
 # -- the client ------------------------------------------------------------------------------------------
@@ -175,15 +180,36 @@ def _count_of(folder: Path, wanted: int | None, candidates: int) -> int:
     if not folder.is_dir():
         raise DefinitionError("store_folder", f"there is no folder {str(folder)!r}; make it, where all workers see it")
     file = folder / _COUNT_FILE
+    known = _known_count(file)
+    if known is None:
+        known = wanted or max(1, -(-candidates // _CANDIDATES))
     if not file.exists():
-        count = wanted or max(1, -(-candidates // _CANDIDATES))
-        file.write_text(json.dumps({"shards": count}), encoding="utf-8")
-        return count
-    known = int(json.loads(file.read_text(encoding="utf-8"))["shards"])
+        with replacing(file) as written:  # half a file would be no number, and another number pays for all again
+            json.dump({"shards": known}, written)
     if wanted not in (None, known):
         message = f"{str(folder)!r} has the replies of {known} shards, not {wanted}; leave shards out, or take another"
         raise DefinitionError("shards", f"{message} folder")
     return known
+
+
+def _known_count(file: Path) -> int | None:
+    """Return the number of shards that *file* says, or the stores' names if it is gone; None for a new folder."""
+    stores = {int(found[1]) for each in file.parent.iterdir() if (found := _STORE.fullmatch(each.name))}
+    if not file.exists() and len(stores) < 2:  # noqa: PLR2004 - they agree
+        return max(stores, default=None)
+    try:
+        known = json.loads(file.read_text(encoding="utf-8"))["shards"]
+        check_count("shards", known)
+    except (OSError, ValueError, LookupError, TypeError, RecursionError):
+        known = None
+    if known is None or stores - {known}:
+        said = " or ".join(f'{{"shards": {number}}}' for number in sorted(stores)) or "the number of shards it had"
+        why = "is damaged or gone" if known is None else f"says {known}, and the stores beside it say otherwise"
+        raise DefinitionError("store_folder", f"{str(file)!r} {why}; write {said} into it, or take another folder")
+    return int(known)
+
+
+_STORE = re.compile(r"shard-[0-9]+-of-([0-9]+)\.db")
 
 
 def _shared_out(items: Sequence[Placed], count: int) -> dict[str, list[Placed]]:
@@ -198,34 +224,75 @@ def _shared_out(items: Sequence[Placed], count: int) -> dict[str, list[Placed]]:
 @contextmanager
 def _permitted(client: Client, limits: Limits | None, budget: Budget | None) -> Iterator[Terms]:
     """Have the scheduler give permits while this lasts; afterwards nothing of the run can leave any more."""
-    terms = Terms.of(uuid4().hex[:12], limits, budget)
-    permits = Permits(terms)
-    client.register_plugin(permits)
+    # All that is left is with the scheduler meanwhile. If it dies, what has left is not known, and counts as all of it.
+    with (budget or Budget()).entrusting() as (left, settle):
+        terms = Terms.of(uuid4().hex[:12], limits, left, {} if budget is None else budget.prices)
+        permits = Permits(terms)
+        try:
+            client.register_plugin(permits)
+        except Exception as error:
+            settle(Usage())
+            raise ClusterError(f"the scheduler cannot keep the limits of a run: {describe(error)}") from error
+        try:
+            yield terms
+        except BaseException:
+            with suppress(ClusterError):
+                settle(_spent(client, terms, permits))
+            raise
+        settle(_spent(client, terms, permits))
+
+
+def _spent(client: Client, terms: Terms, permits: Permits) -> Usage:
+    """
+    End the run on the scheduler, and return what it has spent.
+
+    Raises:
+        ClusterError: The scheduler does not say.
+    """
     try:
-        yield terms
-    finally:
         spent: Any = client.sync(getattr(client.scheduler, terms.name("end")))
-        cost, calls, tokens = spent
+    except Exception as error:
+        raise ClusterError(f"the scheduler is gone: {describe(error)}; {_AGAIN}") from error
+    with suppress(Exception):  # nothing leaves any more, whatever becomes of it
         client.unregister_scheduler_plugin(permits.name)
-        if budget is not None:
-            budget.charge(Usage(calls=calls, prompt_tokens=tokens, cost=cost))
+    cost, calls, tokens = spent
+    return Usage(calls=calls, prompt_tokens=tokens, cost=cost)
+
+
+_AGAIN = "run it again to go on: what was paid for is in the store folder, and the budget has been charged"
 
 
 def _gathered(client: Client, task: Task, folder: Path, parts: dict[str, list[Placed]]) -> Iterator[list[Result]]:
-    """Yield the results of each shard when it is through; a few are with the cluster at a time."""
+    """
+    Yield the results of each shard when it is through; a few are with the cluster at a time.
+
+    Raises:
+        ClusterError: The cluster was lost or restarted, or cannot load what is sent.
+    """
     waiting = iter(parts.items())
-    of_worker: Any = client.nthreads()
-    threads = sum(of_worker.values()) or 1
-    futures = [_submit(client, task, folder / name, part) for name, part in islice(waiting, _AHEAD * threads)]
-    through = as_completed(futures, with_results=True)
+    through: Any = as_completed((), with_results=True)
     try:
+        of_worker: Any = client.nthreads()
+        for name, part in islice(waiting, _AHEAD * (sum(of_worker.values()) or 1)):
+            through.add(_submit(client, task, folder / name, part))
         for future, results in through:
-            yield results
+            yield _checked(future, results)
             future.release()
             for name, part in islice(waiting, 1):
                 through.add(_submit(client, task, folder / name, part))
+    except (RubricError, KilledWorker):
+        raise
+    except Exception as error:
+        raise ClusterError(f"a shard was not graded: {describe(error)}; {_AGAIN}") from error
     finally:
-        client.cancel(through.futures)
+        with suppress(Exception):  # where the scheduler is gone, there is nothing to cancel
+            client.cancel(through.futures)
+
+
+def _checked(future: Future[list[Result]], results: list[Result]) -> list[Result]:
+    if future.status == "cancelled":  # then the results are an error that Dask does not raise
+        raise ClusterError(f"the cluster was restarted or lost; {_AGAIN}")
+    return results
 
 
 def _submit(client: Client, task: Task, store: Path, part: list[Placed]) -> Future[list[Result]]:

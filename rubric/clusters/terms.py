@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from attrs import field, fields, frozen
 
-from rubric.drivers.budgets import Budget
+from rubric.drivers.budgets import Amount
 from rubric.drivers.limits import Limits
 
 __all__ = ["Terms", "Wanted"]
@@ -37,17 +38,9 @@ class Terms:
     prices: dict[str, tuple[float, float]] = field(factory=dict)
 
     @classmethod
-    def of(cls, run: str, limits: Limits | None, budget: Budget | None) -> Terms:
-        """Return the terms of *run*."""
-        left = None if budget is None else budget.left
-        return cls(
-            run,
-            _settings(limits or Limits()),
-            None if left is None else left.cost,
-            None if left is None else left.calls,
-            None if left is None else left.tokens,
-            {} if budget is None else dict(budget.prices),
-        )
+    def of(cls, run: str, limits: Limits | None, left: Amount, prices: Mapping[str, tuple[float, float]]) -> Terms:
+        """Return the terms of *run*, for which so much is *left* of a budget with these *prices*."""
+        return cls(run, _settings(limits or Limits()), left.cost, left.calls, left.tokens, dict(prices))
 
     @property
     def counts_tokens(self) -> bool:

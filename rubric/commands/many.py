@@ -179,6 +179,8 @@ def _graded(said: Given, rubric: Rubric, judges: Sequence[str]) -> Summary:
                 if file is not None:
                     file.write(line_of(result))
                 tally.add(result)
+            if file is not None:  # only a run that got here has written all
+                file.write(stream.end_mark.encode())
     except KeyboardInterrupt:
         print_line(said.interrupted(len(tally)), problem=True)
         raise SystemExit(INTERRUPTED) from None
@@ -237,11 +239,15 @@ def _without_usage(data: Any) -> Any:
 @click.command(cls=Command)
 @click.argument("parts", nargs=-1, required=True, metavar="RESULTS...", type=PATH)
 @click.option("--out", required=True, type=PATH, metavar="FILE", help="Where all results go.")
-def merge(parts: Iterable[Path], out: Path) -> None:
+@click.option(
+    "--unmarked", is_flag=True, help="Take files without an end mark, such as those of earlier versions, as whole."
+)
+def merge(parts: Iterable[Path], out: Path, *, unmarked: bool) -> None:
     """
     Put the results of all shards into one file.
 
-    They stand in the order of the candidates. Where a result is missing or stands twice, no file is written.
+    They stand in the order of the candidates. Where a result is missing or stands twice, or a shard is of another data
+    set, rubric, judge or number of shards, no file is written.
     """
     files = [*parts]
     for part in files:
@@ -249,4 +255,4 @@ def merge(parts: Iterable[Path], out: Path) -> None:
             raise Refusal(f"{part}: there is no such file")
         if out.exists() and out.samefile(part):
             raise click.UsageError(f"--out {out}: this is one of the parts; name another file")
-    print_line(f"{out}: {merge_results(files, out):,} results")
+    print_line(f"{out}: {merge_results(files, out, unmarked=unmarked):,} results")

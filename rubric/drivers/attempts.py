@@ -3,12 +3,15 @@ The one loop that tries again.
 
 | kind                                                          | attempts         |
 |---------------------------------------------------------------|------------------|
-| rate_limited, overloaded, timeout, transport                  | 1 + judge.retries |
-| bad_response                                                  | 2 at most        |
+| rate_limited, overloaded, timeout, transport                  | 1 + retries      |
+| bad_response                                                  | 2 of these at most |
 | auth, quota, refusal, context_window, bad_request, exception  | 1                |
 | whatever a gate refuses, such as budget                       | 0: it stays here |
 
 A form of the reply that the server refuses (`Failure.again`) is no attempt: it is sent in another form at once.
+
+A reply that came, and cannot be read, is asked for again by `rubric.grading.flow`: at most `Judge.repairs` times, with
+the retries that are left. So a criterion takes at most 1 + retries + repairs requests, whatever goes wrong.
 
 Between two attempts it waits a random part of 0.5, 1, 2 ... 20 seconds (full jitter), or as long as the server asks
 for if that is longer. A server that asks for more than two minutes ends it.
@@ -24,6 +27,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from attrs import evolve, frozen
 
+from rubric.drivers.backoffs import LONGEST_WAIT
+from rubric.drivers.backoffs import sleep as resting
 from rubric.errors import ModelError
 from rubric.exchanges import RETRIED, UNSENT, Failure, Reply, Usage
 from rubric.models.redacting import describe
@@ -39,9 +44,6 @@ T = TypeVar("T")
 _BASE_SECONDS = 0.5
 _LONGEST_BACKOFF = 20.0
 _DOUBLINGS = 10  # by then it is the longest anyway
-LONGEST_WAIT = 120.0
-"""Seconds that a server may ask to wait; more ends it."""
-
 _BAD_RESPONSES = 2
 _UNBILLED = frozenset({"auth", "quota", "rate_limited", "overloaded", "context_window", "bad_request"})
 
@@ -74,7 +76,7 @@ async def attempt(
     ask: Ask,
     *,
     gate: Gate | None = None,
-    sleep: Sleep = asyncio.sleep,
+    sleep: Sleep = resting,
     random: Callable[[], float] = randomness.random,
 ) -> Reply | Failure:
     """
@@ -93,7 +95,7 @@ async def attempt(
         return await _passed(model, ask, gate)
 
     outcome: Reply | _Unsent | Failure
-    outcome, spent = await persist(once, ask.judge.retries, sleep=sleep, random=random)
+    outcome, spent = await persist(once, ask.retries_left, sleep=sleep, random=random)
     if isinstance(outcome, Reply):
         return evolve(outcome, usage=spent + outcome.usage) if spent.calls else outcome
     return _located(outcome.failure if isinstance(outcome, _Unsent) else outcome, ask, spent)
@@ -103,7 +105,7 @@ async def persist(
     once: Callable[[], Awaitable[T | Failure]],
     retries: int,
     *,
-    sleep: Sleep = asyncio.sleep,
+    sleep: Sleep = resting,
     random: Callable[[], float] = randomness.random,
 ) -> tuple[T | Failure, Usage]:
     """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from functools import partial
 from typing import Any, NoReturn
 
@@ -111,7 +111,10 @@ class Budget:
     def left(self) -> Amount:
         """What is neither spent nor set aside, never below 0; None where there is no limit."""
         with self._line.lock:
-            gone = self._spent + self._held
+            return self._left()
+
+    def _left(self) -> Amount:
+        gone = self._spent + self._held
         return Amount(
             None if self.cost is None else max(0, pico(self.cost) - gone.pico) / PICO,
             None if self.calls is None else max(0, self.calls - gone.calls),
@@ -146,9 +149,38 @@ class Budget:
     def charge(self, usage: Usage) -> None:
         """Count what was spent by others than judges, without having been set aside: an agent, a script."""
         with self._line.lock:
-            tokens = usage.prompt_tokens + usage.completion_tokens
-            self._spent += Sum(pico(usage.cost or 0.0), usage.calls, tokens)
-            self._is_known = self._is_known and usage.cost is not None
+            self._add(usage)
+
+    def _add(self, usage: Usage) -> None:
+        tokens = usage.prompt_tokens + usage.completion_tokens
+        self._spent += Sum(pico(usage.cost or 0.0), usage.calls, tokens)
+        self._is_known = self._is_known and usage.cost is not None
+
+    @contextmanager
+    def entrusting(self) -> Iterator[tuple[Amount, Callable[[Usage], None]]]:
+        """
+        Set all that is left aside, for requests that pass another budget of that amount, in another process.
+
+        Yields what is left, and what is told what they took. Where it is never told, since that process is gone, all of
+        it is charged: nobody knows how much of it has left, and what is spent twice cannot be taken back.
+        """
+        with self._line.lock:
+            left = self._left()
+            # One call where calls have no limit: whoever else asks waits until this has settled, and is not refused.
+            most = Sum(pico(left.cost or 0.0), 1 if left.calls is None else left.calls, left.tokens or 0)
+            self._held += most
+        told: list[Usage] = []
+        try:
+            yield left, told.append
+        finally:
+            with self._line.lock:
+                self._held -= most
+                if told:
+                    self._add(told[-1])
+                else:
+                    self._spent += most
+                    self._is_known = self._is_known and self.cost is not None
+                self._line.ring()
 
     async def charge_for(self, ask: Ask, outcome: Reply | Failure) -> None:
         """Count what came of *ask*, which somebody has sent who had a budget of his own and is gone, as of others."""

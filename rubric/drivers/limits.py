@@ -13,7 +13,8 @@ from weakref import ref
 
 from attrs import Attribute, define, evolve, field, frozen
 
-from rubric.drivers.attempts import LONGEST_WAIT, Settle
+from rubric.drivers.attempts import Settle
+from rubric.drivers.backoffs import LONGEST_WAIT
 from rubric.drivers.gates import of_one_process
 from rubric.drivers.lines import Line
 from rubric.drivers.windows import Entry, Window
@@ -32,6 +33,12 @@ ADDRESS = ("api_key", "api_base", "base_url")
 """The parameters of a judge that say whose limits hold, beside its model."""
 
 _BUSY = frozenset({"rate_limited", "overloaded"})
+
+_GROWTH = 1 / 8
+"""By how much of itself the number of requests at once grows in a round that goes well."""
+
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.03, 0.25
+"""Seconds between two tries of a server that turns away everything: an outage must not use up the retries of all."""
 
 Clock = Callable[[], float]
 
@@ -54,7 +61,9 @@ class Limits:
     Each model, at each key and address, is counted by itself, in all runs that are given the same object. Requests wait
     in the order in which they come. When a server asks to wait (Retry-After), no request leaves for that model before;
     if it asks for more than two minutes, those that would have to wait so long fail at once, unsent. A server that is
-    too busy (429, 503, 529) gets half as many requests at once, and one more for each round that goes well.
+    too busy (429, 503, 529) gets half as many requests at once. While requests go well, their number doubles in each
+    round up to half of what it was before the trouble, and then grows by an eighth a round, or by one if that is more.
+    While nothing goes well, one request at a time tries, at most a quarter of a second apart.
 
     Args:
         concurrency: Requests at once for a model; None for as many as come.
@@ -149,6 +158,8 @@ class Limiter:
         requests: Those of the last minute.
         tokens: Those of the last minute.
         room: Requests at once for now: fewer than the most after the server has been too busy.
+        goal: Up to here the room doubles in each round: half of what was in flight when a trouble began. What an outage
+            takes from the room says nothing about what the server bears afterwards, so it leaves the goal as it is.
         under_way: Requests that have left and are not through.
         closed_until: No request leaves before; in the seconds of the clock.
     """
@@ -159,9 +170,12 @@ class Limiter:
     requests: Window | None = None
     tokens: Window | None = None
     room: float = field(init=False)
+    goal: float = 0.0
     under_way: int = 0
     closed_until: float = -math.inf
     _cut: float = -math.inf
+    _trouble: float = math.inf  # when the first request left that was turned away this time
+    _pause: float = 0.0  # while nothing has gone well since the last cut
     _line: Line = field(factory=Line)
 
     def __attrs_post_init__(self) -> None:
@@ -216,14 +230,28 @@ class Limiter:
             took = _tokens_of(outcome, permit.tokens.amount) if permit.is_sent else 0
             self.tokens.settle(permit.tokens, took, now)
         if isinstance(outcome, Reply):
-            self.room = min(self.most, self.room + 1 / self.room)
+            self._speed_up(permit)
         elif outcome is not None:
             self._slow_down(outcome, permit, now)
         self.under_way -= 1
 
+    def _speed_up(self, permit: _Permit) -> None:
+        if permit.since > self._cut:
+            self._pause = 0.0
+        elif permit.since >= self._trouble:  # it takes some and turns away others: this is what it bears, no outage
+            self.goal = min(self.goal, self.room)
+        more = 1.0 if self.room < self.goal else max(1 / self.room, _GROWTH)
+        self.room = min(self.most, self.room + more)
+
     def _slow_down(self, failure: Failure, permit: _Permit, now: float) -> None:
         if failure.kind in _BUSY and permit.since > self._cut:  # those that left before have had their say
-            self.room, self._cut = max(1.0, min(self.room, self.under_way) / 2), now
+            half = min(self.room, self.under_way) / 2
+            if not self._pause:
+                self.goal, self._trouble = half, permit.since
+            elif half < 1:  # the only one in flight was turned away, and nothing has gone well for a while
+                self.closed_until = max(self.closed_until, now + self._pause)
+            self.room, self._cut = max(1.0, half), now
+            self._pause = min(_LONGEST_PAUSE, 2 * self._pause or _FIRST_PAUSE)
         if failure.retry_after is not None:
             self.closed_until = max(self.closed_until, now + failure.retry_after)
 

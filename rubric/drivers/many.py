@@ -2,7 +2,8 @@
 Many pieces of work at once, of a source that may have no end.
 
 Workers pull: there are as many as may be under way at once, and each takes the next item when it is through with its
-last. What has been taken and not been handed out is bounded too, so whoever reads slowly stops the workers.
+last. An item that waits to be tried again is under way, but nothing is done for it: another worker stands in meanwhile.
+What has been taken and not been handed out is bounded, so a slow reader, and many items that wait, stop the workers.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Any, Generic, TypeVar
 
 from attrs import define, field
 
+from rubric.drivers.backoffs import parking
 from rubric.drivers.pulling import Pull
 
 __all__ = ["Stream"]
@@ -34,7 +36,7 @@ class Stream(Generic[R]):
     Args:
         pull: Takes the items.
         work: Makes a result of an item and its place, from 0; what it raises ends the stream.
-        concurrency: How many items are worked on at once.
+        concurrency: How many items are worked on at once, besides those that wait to be tried again.
         ahead: How many more may have been taken from the source, and not been handed out.
         ordered: Whether results come in the order of the items, or as they are completed.
     """
@@ -52,6 +54,7 @@ class Stream(Generic[R]):
     _handed: int = 0
     _held: int = 0  # taken from the source, and not read by whoever reads
     _reading: int = 0
+    _parked: int = 0  # items that wait to be tried again
     _ended: bool = False
     _closed: bool = False
     _error: BaseException | None = None
@@ -123,7 +126,7 @@ class Stream(Generic[R]):
 
     def _engage(self) -> None:
         """Set another worker to work, if there may be one and may be work for it."""
-        if len(self._workers) < self._concurrency and not (self._ended and not self._waiting):
+        if len(self._workers) < self._concurrency + self._parked and not (self._ended and not self._waiting):
             worker = asyncio.get_running_loop().create_task(self._labour())
             self._workers.add(worker)
             worker.add_done_callback(self._discharge)
@@ -138,11 +141,34 @@ class Stream(Generic[R]):
             self._room.set()
         self._news.set()
 
+    def _park(self) -> Callable[[int], None]:
+        """Return what is told how many parts of one item begin or cease to wait to be tried again."""
+        waiting, loop = 0, asyncio.get_running_loop()
+
+        def tell(more: int) -> None:
+            nonlocal waiting
+            if asyncio.get_running_loop() is not loop:  # a judge that grades by itself, on the background loop
+                return
+            before, waiting = waiting, waiting + more
+            self._parked += (waiting > 0) - (before > 0)
+            self._engage()
+
+        return tell
+
+    def _is_needed(self, worker: asyncio.Task[None] | None) -> bool:
+        """True if *worker* goes on; one more than there may be leaves at once, so that the next sees it gone."""
+        if len(self._workers) <= self._concurrency + self._parked or worker is None:
+            return True
+        self._workers.discard(worker)
+        return False
+
     async def _labour(self) -> None:
-        while await self._supplied():
+        worker = asyncio.current_task()
+        while self._is_needed(worker) and await self._supplied():
             place, item = self._begun, self._waiting.popleft()
             self._begun += 1
             self._engage()
+            parking.set(self._park())
             self._ready[place] = await self._work(place, item)
             if not self._ordered:
                 self._queue.append(place)

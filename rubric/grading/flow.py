@@ -17,13 +17,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import partial
+from itertools import count
 
 from attrs import evolve, field, frozen
 
 from rubric.candidates import Candidate
 from rubric.criteria import Criterion
 from rubric.errors import DefinitionError
-from rubric.exchanges import Ask, Failure, Reply, Usage
+from rubric.exchanges import REASKED, Ask, Failure, Reply, Usage
 from rubric.findings import Abstained, Finding, NotApplicable, Scored, Step, Unjudged
 from rubric.grades import Grade, Ungraded, conclude, conclude_votes, degenerate
 from rubric.grading.asking import Brief, brief, compose
@@ -251,10 +252,16 @@ class Session:
         return found
 
     def _asked(self, rubric: Rubric, group: Sequence[Criterion], guidelines: str) -> Steps[list[Finding]]:
-        """Ask about *group*; ask again, with the complaint, for what could not be read."""
+        """
+        Ask about *group*; ask again, with the complaint, for what could not be read.
+
+        All of it takes at most 1 + retries + repairs requests: a re-ask gets the retries that are left, else the two
+        numbers would multiply. A reply without text is a bad response: it takes a retry, and once at most.
+        """
         found: dict[str, Finding] = {}
         complaint, max_tokens = "", self.judge.max_tokens
-        for repair in range(self.judge.repairs + 1):
+        repairs, retries, was_empty = self.judge.repairs, self.judge.retries, False
+        for repair in count():
             missing = [c for c in group if not _is_read(found.get(c.id))]
             ask = compose(
                 self.case.brief,
@@ -267,12 +274,20 @@ class Session:
                 max_tokens=max_tokens,
                 guidelines=guidelines,
             )
+            if retries < self.judge.retries:
+                ask = evolve(ask, retries=retries)
             found |= {f.id: f for f in (yield from self._exchange(ask))}
+            got = self.log.got[-1]
+            retries -= min(retries, max(0, got.usage.calls - 1))
             failures = [f.failure for f in found.values() if isinstance(f, Unjudged)]
-            if not any(failure.kind in _REPAIRED for failure in failures):
+            kinds = {failure.kind for failure in failures}
+            if kinds & REASKED and repairs:
+                repairs -= 1
+            elif "bad_response" in kinds and isinstance(got, Reply) and retries and not was_empty:
+                retries, was_empty = retries - 1, True
+            else:
                 break
-            cut = any(failure.kind == "truncated" for failure in failures)
-            max_tokens, complaint = max_tokens * (1 + cut), failures[0].message
+            max_tokens, complaint = max_tokens * (1 + ("truncated" in kinds)), failures[0].message
         return [found[c.id] for c in group]
 
     def _exchange(self, ask: Ask) -> Steps[tuple[Finding, ...]]:
@@ -289,9 +304,6 @@ class Session:
 def _question(rubric: Rubric, criterion: Criterion, node: DecisionTree) -> Criterion:
     """Return the question at *node*, the same object for each candidate."""
     return rubric.derive(("question", criterion.id, node.question), partial(as_question, criterion, node))
-
-
-_REPAIRED = frozenset({"unreadable", "truncated", "bad_response"})
 
 
 def _is_read(finding: Finding | None) -> bool:

@@ -34,7 +34,7 @@ class _Sharing:
         groups: list[list[int]] = []
         seen: list[Ask] = []
         for index, ask in enumerate(batch):
-            alike = evolve(ask, vote=0, n=1)
+            alike = evolve(ask, vote=0, n=1, retries=None)
             if id(ask.judge) not in self.unable and alike in seen:
                 groups[seen.index(alike)].append(index)
             else:
@@ -86,7 +86,9 @@ def _exchanged(batch: Batch, sharing: _Sharing) -> Steps[Got]:
 
 
 def _whole(asks: Sequence[Ask]) -> Ask:
-    return asks[0] if len(asks) == 1 else evolve(asks[0], n=sum(ask.n for ask in asks))
+    if len(asks) == 1:
+        return asks[0]
+    return evolve(asks[0], n=sum(ask.n for ask in asks), retries=min(ask.retries_left for ask in asks))
 
 
 def _given(got: Reply | Failure) -> int:

@@ -15,8 +15,6 @@ from attrs import define, evolve, field, frozen
 from rubric.drivers.attempts import persist
 from rubric.drivers.carrying import Carry
 from rubric.exchanges import UNSENT, Ask, Failure, Reply
-from rubric.judges import Judge
-from rubric.mappings import Memo
 from rubric.store.clerks import Clerk, settled
 from rubric.store.departures import Departure, carried
 from rubric.store.keys import key_of, request_of
@@ -192,23 +190,17 @@ class _Over:
 
 async def _sent_once(inner: Carry, ask: Ask) -> Outcome:
     """Send *ask*, again only after failures that cannot have been paid for."""
-    single = evolve(ask, judge=_once_only(ask.judge))
+    single = evolve(ask, retries=0)
 
     async def once() -> _Over | Failure:
         outcome = await inner(single)
         turned_away = isinstance(outcome, Failure) and not outcome.in_doubt and not never_left(outcome)
         return outcome if turned_away else _Over(outcome)  # type: ignore[return-value]  # it is a failure
 
-    outcome, spent = await persist(once, ask.judge.retries)
+    outcome, spent = await persist(once, ask.retries_left)
     if isinstance(outcome, _Over):
         return evolve(outcome.outcome, usage=spent + outcome.outcome.usage)
     return evolve(outcome, usage=spent)
-
-
-@Memo
-def _once_only(judge: Judge) -> Judge:
-    """Return *judge* without retries; the same one each time, since what carries its asks keeps who has been asked."""
-    return evolve(judge, retries=0)
 
 
 def _held(sent_at: float) -> Failure:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import json
 import os
 from collections.abc import Callable, Mapping
 from threading import RLock
@@ -19,12 +20,14 @@ from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 from weakref import WeakKeyDictionary
 
+import attrs
+
 from rubric.judges import Judge
 from rubric.mappings import Memo
 from rubric.models.credentials import borrowed
-from rubric.secrets import names_a_login
+from rubric.secrets import is_secret, names_a_login
 
-__all__ = ["ADDRESSES", "digest", "endpoint_of", "identity_of"]
+__all__ = ["ADDRESSES", "digest", "endpoint_of", "fingerprint", "identity_of"]
 
 ADDRESSES = ("api_base", "base_url", "base", "api_url", "endpoint")
 """Settings that are addresses, the first of them first: they may hold passwords, and are kept as digests."""
@@ -75,6 +78,30 @@ def identity_of(model: Any) -> str:
     if isinstance(told, str):
         return told
     return f"{_place(model)}#{digest(repr(_inside(model)))[:16]}"
+
+
+def fingerprint(value: object) -> str:
+    """
+    Return a short digest of a rubric or a bench, the same in every process: what results were graded with.
+
+    Of judges, addresses and secrets do not count, nor how long they are waited for: each machine may have its own.
+    """
+    return digest(json.dumps(_parts(value), sort_keys=True))[:16]
+
+
+def _parts(value: Any) -> object:
+    if isinstance(value, Mapping):
+        return {str(name): _parts(item) for name, item in value.items() if not _is_local(str(name))}
+    if attrs.has(type(value)):
+        given = {field.name: getattr(value, field.name) for field in attrs.fields(type(value)) if field.eq}
+        return [type(value).__qualname__, _parts(given)]
+    if isinstance(value, list | tuple):
+        return [_parts(item) for item in value]
+    return _plain(value) if isinstance(value, str | int | float | None) else str(_plain(value))
+
+
+def _is_local(name: str) -> bool:
+    return name in ADDRESSES or name in ("timeout", "retries", "threads") or "headers" in name or is_secret(name)
 
 
 def _place(model: Any) -> str:

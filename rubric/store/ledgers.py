@@ -10,8 +10,8 @@ from typing import Literal
 
 from attrs import evolve, field, frozen
 
-from rubric.exchanges import Failure, FailureKind, Reply, Usage
-from rubric.store.outcomes import REASKED, dump, load
+from rubric.exchanges import REASKED, Failure, FailureKind, Reply, Usage
+from rubric.store.outcomes import dump, load
 from rubric.store.owners import Owner, Watch, here
 
 __all__ = ["Busy", "Doubtful", "InDoubt", "Kept", "Ledger", "Mode", "Tally", "Wanted", "Yours"]

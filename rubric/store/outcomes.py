@@ -10,14 +10,11 @@ from typing import Any
 from attrs import evolve
 from cattrs import Converter
 
-from rubric.exchanges import UNSENT, Ask, Failure, FailureKind, Reply, Usage
+from rubric.exchanges import REASKED, UNSENT, Ask, Failure, FailureKind, Reply, Usage
 from rubric.findings import Unjudged
 from rubric.grading.reading import read
 
 __all__ = ["dump", "free", "kind_of", "load", "never_left", "unpacked"]
-
-REASKED: frozenset[FailureKind] = frozenset({"unreadable", "truncated", "bad_response"})
-"""What grading asks again, as another ask, as long as the judge has repairs left."""
 
 
 @cache

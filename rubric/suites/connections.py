@@ -10,8 +10,11 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import os
+import signal
+import sys
 import tempfile
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from typing import IO, TYPE_CHECKING, Any
 
 import httpx2
@@ -26,7 +29,7 @@ from rubric.suites.servers import HTTPServer, Server, StdioServer
 from rubric.suites.targets import DeferError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping
+    from collections.abc import AsyncIterator, Iterator, Mapping
 
     from mcp import Tool
     from mcp_types import CallToolResult, ContentBlock
@@ -89,7 +92,7 @@ class Connection:
 @asynccontextmanager
 async def connect(name: str, server: Server, *, start: float, tool: float) -> AsyncIterator[Connection]:
     """
-    Enter a session with *server*, called *name*, and leave it: its process or its connections end with it.
+    Enter a session with *server*, called *name*, and leave it: its processes or its connections end with it.
 
     Args:
         start: Seconds that it may take until it has listed its tools.
@@ -131,14 +134,50 @@ def _is_cancelled() -> bool:
 
 async def _enter(leaving: AsyncExitStack, server: Server, stderr: IO[bytes], start: float, tool: float) -> Client:
     # A third each for the two ways of greeting and for the list: a server that ignores the first gets the second.
-    transport = _stdio(server, stderr) if isinstance(server, StdioServer) else await _http(leaving, server, tool)
+    if isinstance(server, StdioServer):
+        transport = _stdio(server, stderr, leaving.enter_context(_group()))
+    else:
+        transport = await _http(leaving, server, tool)
     return await leaving.enter_async_context(Client(transport, read_timeout_seconds=start / 3, cache=None))
 
 
-def _stdio(server: StdioServer, stderr: IO[bytes]) -> Any:
+_LAUNCHER = """\
+import os, signal, sys
+with open(sys.argv[1], "w") as file:
+    file.write(str(os.getpid()))
+for name in ("SIGPIPE", "SIGXFSZ"):  # Python ignores them, and what is ignored stays so in the next program
+    signal.signal(getattr(signal, name), signal.SIG_DFL)
+os.execvp(sys.argv[2], sys.argv[2:])
+"""
+
+
+@contextmanager
+def _group() -> Iterator[tuple[str, ...]]:
+    """
+    Yield the start of a command whose process group ends with this block; empty on Windows.
+
+    The SDK starts a server in a group of its own, and ends the group only where the server does not end by itself. What
+    a server has started and left behind would stay. The SDK tells nobody the number of the group, so the program
+    writes it down before it becomes the server. On Windows the SDK has a job object, which ends with the server.
+    """
+    if not hasattr(os, "killpg"):
+        yield ()
+        return
+    with tempfile.NamedTemporaryFile("r") as file:
+        try:
+            yield (sys.executable, "-ISc", _LAUNCHER, file.name)
+        finally:
+            number = file.read()
+            if number:  # else nothing was started
+                with suppress(ProcessLookupError, PermissionError):  # there is none left; on macOS, zombies alone
+                    os.killpg(int(number), signal.SIGKILL)
+
+
+def _stdio(server: StdioServer, stderr: IO[bytes], launcher: tuple[str, ...]) -> Any:
+    words = [*launcher, server.command, *server.args]
     parameters = StdioServerParameters(
-        command=server.command,
-        args=[*server.args],
+        command=words[0],
+        args=words[1:],
         env=dict(server.env),
         cwd=server.cwd,
         encoding_error_handler="replace",

@@ -63,6 +63,9 @@ class StdioServer(Shown):
     """
     An MCP server that is started for each case, spoken to over its standard streams, and stopped after it.
 
+    It runs in a process group of its own, all of which ends with the case, however that ends: what the server has
+    started is gone too, unless it has left the group.
+
     What it writes to its standard error stays away from ours. Of our environment it sees only what a program needs to
     start (`PATH`, `HOME` and their like), so no API key, unless *env* gives it one.
 
