@@ -239,7 +239,7 @@ def merge_results(parts: Sequence[str | Path], out: str | Path, *, unmarked: boo
             are not of the same data set, rubric, judge and number of shards. It names the file and the line.
     """
     paths = [Path(part) for part in parts]
-    marks = [mark for path in paths if (mark := _mark_at_the_end(path)) is not None]
+    marks = [found for path in paths if (found := _mark_at_the_end(path)) is not None]
     _refuse_strangers(marks, all_marked=len(marks) == len(paths))
     files = [_File(path) for path in paths]
     written = 0
@@ -249,6 +249,10 @@ def merge_results(parts: Sequence[str | Path], out: str | Path, *, unmarked: boo
             written += 1
         for each in files:
             each.check(unmarked=unmarked)
+        for path, mark in marks:
+            if mark.candidates != written:  # files without a mark may lack their last lines
+                why = f"the data set has {mark.candidates} candidates, and the files have {written} results"
+                raise _wrong(path, mark.results + 1, f"{why}; name the files of all shards, each to its end")
     return written
 
 

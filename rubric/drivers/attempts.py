@@ -93,7 +93,7 @@ async def attempt(
         return await _passed(model, ask, gate)
 
     outcome: Reply | _Unsent | Failure
-    outcome, spent = await persist(once, ask.retries_left, sleep=sleep, random=random)
+    outcome, spent = await persist(once, ask.retries_left, resends=ask.resends, sleep=sleep, random=random)
     if isinstance(outcome, Reply):
         return evolve(outcome, usage=spent + outcome.usage) if spent.calls else outcome
     return _located(outcome.failure if isinstance(outcome, _Unsent) else outcome, ask, spent)
@@ -103,6 +103,7 @@ async def persist(
     once: Callable[[], Awaitable[T | Failure]],
     retries: int,
     *,
+    resends: bool = True,
     sleep: Sleep = resting,
     random: Callable[[], float] = randomness.random,
 ) -> tuple[T | Failure, Usage]:
@@ -112,6 +113,7 @@ async def persist(
     Args:
         once: One attempt; it returns its failure, and raises none.
         retries: How many further attempts there may be.
+        resends: Whether there is another after a failure in doubt.
         sleep: Awaited between attempts, with the seconds.
         random: Returns a number from 0 to 1, for the jitter.
     """
@@ -122,7 +124,7 @@ async def persist(
             return outcome, spent
         spent += _usage(outcome)
         failures.append(outcome)
-        if not _goes_on(failures, retries):
+        if not _goes_on(failures, retries) or (outcome.in_doubt and not resends):
             return _explained(outcome), spent
         backoff = random() * min(_LONGEST_BACKOFF, _BASE_SECONDS * 2.0 ** min(len(failures) - 1, _DOUBLINGS))
         await sleep(max(outcome.retry_after or 0.0, backoff))
