@@ -106,6 +106,7 @@ class Ask:
         n: How many replies are wanted in one request, as `Reply.choices`; a model may give fewer.
         retries: How many further attempts it may take, less than those of its judge for a re-ask: the attempts of
             earlier ones count. None: as many as its judge has.
+        resends: Whether it is tried again after a failure that leaves in doubt whether it was carried out.
     """
 
     judge: Judge
@@ -125,6 +126,7 @@ class Ask:
     flagless: bool = True
     n: int = 1
     retries: int | None = None
+    resends: bool = True
 
     @property
     def retries_left(self) -> int:

@@ -256,7 +256,7 @@ def merge_results(parts: Sequence[str | Path], out: str | Path, *, unmarked: boo
         raise refuse("parts", parts, "a list of the files of all shards")
     paths = [as_path(f"parts[{number}]", part) for number, part in enumerate(parts)]
     out = as_path("out", out)
-    marks = [mark for path in paths if (mark := _mark_at_the_end(path)) is not None]
+    marks = [found for path in paths if (found := _mark_at_the_end(path)) is not None]
     _refuse_strangers(marks, all_marked=len(marks) == len(paths))
     files = [_File(path) for path in paths]
     written = 0
@@ -266,6 +266,10 @@ def merge_results(parts: Sequence[str | Path], out: str | Path, *, unmarked: boo
             written += 1
         for each in files:
             each.check(unmarked=unmarked)
+        for path, mark in marks:
+            if mark.candidates != written:  # files without a mark may lack their last lines
+                why = f"the data set has {mark.candidates} candidates, and the files have {written} results"
+                raise _wrong(path, mark.results + 1, f"{why}; name the files of all shards, each to its end")
     return written
 
 

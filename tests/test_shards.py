@@ -289,6 +289,17 @@ def test_shards_of_another_run_are_not_merged(tmp_path: Path) -> None:
     assert merged([one, two, three])
 
 
+def test_a_mark_tells_what_files_without_one_lack(tmp_path: Path) -> None:
+    """Also where these are to be taken as whole."""
+    paths = parts_of(tmp_path, 2)
+    last = next(path for path in paths if '"index": 19,' in path.read_text(encoding="utf-8"))
+    spoilt(last, lambda lines: lines[:-1])
+    assert len(merged(paths, unmarked=True)) == 20
+    spoilt(last, lambda lines: lines[:-1])
+    with pytest.raises(LoadError, match="the data set has 20 candidates, and the files have 19 results"):
+        merged(paths, unmarked=True)
+
+
 def test_what_was_not_read_to_its_end_has_no_mark() -> None:
     """Neither the results that were read so far, nor a part of them, nor what is no shard."""
     stream = grade_many(Shard(1, 2).of(DATA), "Says thank you", "offline")

@@ -95,7 +95,7 @@ async def attempt(
         return await _passed(model, ask, gate)
 
     outcome: Reply | _Unsent | Failure
-    outcome, spent = await persist(once, ask.retries_left, sleep=sleep, random=random)
+    outcome, spent = await persist(once, ask.retries_left, resends=ask.resends, sleep=sleep, random=random)
     if isinstance(outcome, Reply):
         return evolve(outcome, usage=spent + outcome.usage) if spent.calls else outcome
     return _located(outcome.failure if isinstance(outcome, _Unsent) else outcome, ask, spent)
@@ -105,6 +105,7 @@ async def persist(
     once: Callable[[], Awaitable[T | Failure]],
     retries: int,
     *,
+    resends: bool = True,
     sleep: Sleep = resting,
     random: Callable[[], float] = randomness.random,
 ) -> tuple[T | Failure, Usage]:
@@ -114,6 +115,7 @@ async def persist(
     Args:
         once: One attempt; it returns its failure, and raises none.
         retries: How many further attempts there may be.
+        resends: Whether there is another after a failure in doubt.
         sleep: Awaited between attempts, with the seconds.
         random: Returns a number from 0 to 1, for the jitter.
     """
@@ -124,7 +126,7 @@ async def persist(
             return outcome, spent
         spent += _usage(outcome)
         failures.append(outcome)
-        if not _goes_on(failures, retries):
+        if not _goes_on(failures, retries) or (outcome.in_doubt and not resends):
             return _explained(outcome), spent
         if outcome.again:
             continue

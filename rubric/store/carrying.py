@@ -12,7 +12,6 @@ from datetime import UTC, datetime
 
 from attrs import define, evolve, field, frozen
 
-from rubric.drivers.attempts import persist
 from rubric.drivers.carrying import Carry
 from rubric.exchanges import UNSENT, Ask, Failure, Reply
 from rubric.store.clerks import Clerk, settled
@@ -155,7 +154,7 @@ class Keeping:
     async def _send(self, ask: Ask, departure: Departure) -> Outcome:
         carried.set(departure)  # in the context of a task that has nothing else to do
         try:
-            outcome = await self._sent(ask)
+            outcome = await self.inner(ask if self.in_doubt == "retry" else evolve(ask, resends=False))
         except BaseException:
             departure.give_up()
             raise
@@ -168,39 +167,12 @@ class Keeping:
         departure.is_over = True
         return outcome
 
-    async def _sent(self, ask: Ask) -> Outcome:
-        if self.in_doubt == "retry":
-            return await self.inner(ask)
-        return await _sent_once(self.inner, ask)
-
 
 def _as_kept(outcome: Outcome, departure: Departure) -> Outcome:
     """Return *outcome* as it is kept: held back after an attempt whose fate is not known, the call is in doubt."""
     if isinstance(outcome, Failure) and outcome.kind in UNSENT and departure.has_left:
         return evolve(outcome, in_doubt=True)
     return outcome
-
-
-@frozen
-class _Over:
-    """An outcome after which nothing is sent again."""
-
-    outcome: Outcome
-
-
-async def _sent_once(inner: Carry, ask: Ask) -> Outcome:
-    """Send *ask*, again only after failures that cannot have been paid for."""
-    single = evolve(ask, retries=0)
-
-    async def once() -> _Over | Failure:
-        outcome = await inner(single)
-        turned_away = isinstance(outcome, Failure) and not outcome.in_doubt and not never_left(outcome)
-        return outcome if turned_away else _Over(outcome)  # type: ignore[return-value]  # it is a failure
-
-    outcome, spent = await persist(once, ask.retries_left)
-    if isinstance(outcome, _Over):
-        return evolve(outcome.outcome, usage=spent + outcome.outcome.usage)
-    return evolve(outcome, usage=spent)
 
 
 def _held(sent_at: float) -> Failure:

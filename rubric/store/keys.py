@@ -25,7 +25,7 @@ from rubric.store.identities import ADDRESSES, digest, endpoint_of, identity_of
 
 __all__ = ["key_of", "request_of"]
 
-_SAID_ELSEWHERE = frozenset({"judge", "messages", "retries"})
+_SAID_ELSEWHERE = frozenset({"judge", "messages", "retries", "resends"})
 _READING = frozenset({"criteria", "nonce", "abstainable", "quoted", "candidate", "run", "many", "flagless"})
 """Fields of an ask that are in its messages already, or that only its reading depends on."""
 
