@@ -30,7 +30,7 @@ MOST_BYTES = 2**24
 DEEPEST = 64
 """How deep the brackets of a body may be nested; those of a chat completion with probabilities are some eight deep."""
 
-_LONGEST_ERROR = 2**14
+_LONGEST_ERROR = 2**13  # LiteLLM masks secrets in it with a dozen patterns, on the loop
 _LEAST_READ = 2**20
 _A_TOKEN = 256  # bytes of JSON; one that comes with its alternatives takes more
 _A_TOKEN_WITH_ALTERNATIVES = 4096
