@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rubric.exchanges import FailureKind
-from rubric.models.classifying import failure_of, failure_of_status
+from rubric.models.classifying import failure_of, failure_of_status, words_of
 
 
 @pytest.mark.parametrize(
@@ -74,6 +74,12 @@ def test_the_message_is_what_the_vendor_said() -> None:
     """Names of classes before the message, and advice after it, are left out."""
     error = ValueError("litellm.RateLimitError: RateLimitError: OpenAIException - Slow down. Handle with `litellm`.")
     assert failure_of(error).message.endswith("completion: Slow down")
+
+
+@pytest.mark.parametrize("unit", [" ", "\t\n", "eyJaaaaaaaa-", "://a:", '"message": "', "Error: "])
+def test_no_message_holds_up_the_loop(unit: str) -> None:
+    """An error of many megabytes is cut before patterns look through it, which took minutes for 64 kB of spaces."""
+    assert len(words_of(unit * (2**24 // len(unit)) + "x")) <= 200
 
 
 def test_the_message_of_a_json_answer() -> None:

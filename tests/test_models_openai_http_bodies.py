@@ -103,6 +103,17 @@ def test_a_packed_reply_is_unpacked() -> None:
     assert reply.text == "yes"
 
 
+def test_a_status_counts_where_nobody_can_read_the_rest() -> None:
+    """A 429 in an encoding that was not asked for is still one."""
+
+    async def answer(writer: asyncio.StreamWriter) -> None:
+        writer.write(head("Content-Encoding: br", "Content-Length: 2", status="429 Slow") + b"{}")
+
+    failure = outcome_of(answer)
+    assert isinstance(failure, Failure)
+    assert failure.kind == "rate_limited"
+
+
 @pytest.mark.parametrize(("body", "encoding"), [(b"nonsense", "gzip"), (b"{}", "br")])
 def test_what_cannot_be_unpacked(body: bytes, encoding: str) -> None:
     """A body that is not what it says, or in an encoding of its own choice, is a bad response."""

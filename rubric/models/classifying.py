@@ -87,7 +87,7 @@ _ENDS_OF_TLS = {"SSLEOFError", "SSLZeroReturnError"}  # another attempt may do
 _NO_COMPLETION = "what came back is no chat completion: "
 _NO_TLS = "{}; is the address https://, and the server plain http://?"
 _NO_ENTRY = "the proxy wants a user and a password: http://user:password@host:port in HTTPS_PROXY or HTTP_PROXY: {}"
-_LONGEST_SAID = 2**14  # characters: to mask secrets in megabytes would hold up the loop
+_LONGEST_SAID = 2**13  # characters, of which 200 are shown: to mask secrets in megabytes would hold up the loop
 
 _TIMEOUTS = {"TimeoutError", "TimeoutException", "APITimeoutError", "Timeout"}
 _TRANSPORTS = {"TransportError", "ClientConnectionError", "ClientPayloadError", "ConnectionError"}
@@ -245,7 +245,7 @@ def _until(date: str) -> float | None:
 
 _PREFIX = re.compile(r"^(?:litellm\.)?\w*(?:Error|Exception|Timeout)\b(?: \w+Error)?(?: Error)?\s*[:-]\s*")
 _TAIL = re.compile(
-    r"\s*(?:Traceback \(most recent call last\)|Error_str:|\.? Handle with `|, Original Response:).*", re.DOTALL
+    r"(?:Traceback \(most recent call last\)|Error_str:|\.? Handle with `|, Original Response:).*", re.DOTALL
 )
 _SSL_OBJECT = re.compile(r" ssl:(?:default|None|False|<ssl\.SSLContext object at \w+>)")
 _MESSAGE = re.compile(r'"message"\s*:\s*"((?:[^"\\]|\\.)*)"')

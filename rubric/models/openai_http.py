@@ -37,7 +37,7 @@ class OpenAIHTTPModel:
     of others it is unknown (None).
     """
 
-    is_punctual = True
+    is_punctual = True  # it keeps the judge's deadline, and knows whether the request had left by then
 
     async def answer(self, ask: Ask, /) -> Reply:
         """

@@ -66,7 +66,7 @@ async def answer_to(
                 given["ssl"] = _trust(os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR"))
             async with session.request(method, url, allow_redirects=False, **given) as response:
                 if not _OK <= response.status < _REDIRECTS:
-                    said = words_of((await whole(response, _LONGEST_ODD)).decode("utf-8", "replace"), endpoint.secrets)
+                    said = words_of(await _message(response), endpoint.secrets)
                     raise ModelError(failure_of_status(response.status, said, response.headers))
                 yield response
     except TimeoutError:
@@ -99,6 +99,14 @@ async def whole(response: aiohttp.ClientResponse, limit: int) -> bytes:
     """Return the body of *response*, of an error's its beginning; raise `ModelError` above *limit* bytes."""
     encoding = response.headers.get("Content-Encoding", "")
     return await read(response.content.iter_any(), response.status, encoding, limit)
+
+
+async def _message(response: aiohttp.ClientResponse) -> str:
+    """Return what an answer with an error status says; its status counts, also where nobody can read the rest."""
+    try:
+        return (await whole(response, _LONGEST_ODD)).decode("utf-8", "replace")
+    except ModelError:
+        return ""
 
 
 class _Protocol(ResponseHandler):
