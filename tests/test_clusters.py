@@ -308,14 +308,14 @@ class Locked:
 
 
 @pytest.mark.parametrize("name", ["judge", "rubric"])
-def test_what_cannot_be_sent_to_a_worker_is_refused_before_anything_starts(
+def test_an_own_object_or_condition_with_a_lock_is_refused(
     client: Client, tmp_path: Path, name: str
 ) -> None:
     """With the cure, and nothing in the folder."""
     lock = Lock()
     rubric = Rubric().expects("Says thank you", when=lambda _: bool(lock)) if name == "rubric" else "Says thank you"
     judge = Locked() if name == "judge" else "offline"
-    with pytest.raises(DefinitionError, match=f"^{name}: it cannot be sent to the workers .*name a model"):
+    with pytest.raises(DefinitionError, match=f"^{name}: it cannot be sent to the workers .*a model name"):
         grade_on_cluster(client, TEXTS, rubric, judge, store_folder=tmp_path)
     assert [*tmp_path.iterdir()] == []
 

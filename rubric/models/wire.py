@@ -19,13 +19,13 @@ from typing import Any
 
 import aiohttp
 import httpx
-from attrs import define, evolve, field
+from attrs import define, field
 from yarl import URL
 
 from rubric.errors import ModelError
 from rubric.exchanges import Failure
 from rubric.models.bodies import error_in, most_bytes, parsed, read, read_now
-from rubric.models.classifying import UNSENT_USAGE, failure_of, failure_of_status, words_of
+from rubric.models.classifying import UNSENT_USAGE, failure_of, failure_of_status, unsent, words_of
 
 __all__ = ["Call", "calling", "watch"]
 
@@ -67,7 +67,7 @@ class Call:
     def failure_of(self, error: Exception) -> Failure:
         """Return the failure that *error*, which LiteLLM has raised, amounts to, by what came back if anything did."""
         failure = self._failure or failure_of(error, self.secrets, self._refused)
-        return evolve(failure, usage=UNSENT_USAGE, in_doubt=False) if self._has_stayed else failure
+        return unsent(failure) if self._has_stayed else failure
 
     def out_of_time(self, seconds: float) -> Failure:
         """Return the failure of a call that has not ended within *seconds*."""
