@@ -415,7 +415,8 @@ def test_a_guard_that_should_only_take_points_off_is_told_its_verb() -> None:
 
 def test_an_option_that_has_an_effect_stays() -> None:
     """A scored guard has a gate value, a check of a function's may have one, and `required` says what a guard is."""
-    assert Criterion("x", answer=Unit(), polarity="guard", min_score=0.5).min_score == 0.5
+    scored = Rubric(criteria=[Criterion("x", answer=Unit(), polarity="guard", min_score=0.5)])
+    assert loads(dumps(scored)) == scored
     assert Criterion("x", answer=Holds(callable), polarity="guard", min_score=0.5).min_score == 0.5
     assert Rubric().forbids("x", required=True)
     assert Panel([good, good], aggregate="majority", tie_break="pass").tie_break == "pass"
