@@ -7,6 +7,7 @@ import threading
 from typing import Any
 
 import pytest
+from attrs import evolve
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -112,8 +113,13 @@ def test_a_run_works_inside_a_running_loop() -> None:
 
 def test_a_fixed_response_is_never_asked_for() -> None:
     """A target is there for cases without one."""
-    report = one().run(saying(**YES), target=lambda case: pytest.fail("was asked"))
-    assert report["a"].output == GOOD
+
+    def answer(case: Case) -> str:
+        assert case.id == "b"
+        return GOOD
+
+    suite = Suite("s", [*one(), evolve(one()["a"], id="b", output=None)])
+    assert [row.status for row in suite.run(saying(**YES), target=answer)] == ["passed", "passed"]
 
 
 @pytest.mark.parametrize(
@@ -210,7 +216,7 @@ def test_a_target_that_returns_something_else_leaves_its_case_ungraded(said: Any
 def test_what_is_no_target_is_refused() -> None:
     """Before anything is asked."""
     with pytest.raises(DefinitionError, match="target: expected a Target"):
-        one().run(saying(**YES), target=3)  # type: ignore[arg-type]
+        one(output=None).run(saying(**YES), target=3)  # type: ignore[arg-type]
 
 
 # -- what goes wrong -------------------------------------------------------------------------------------

@@ -169,7 +169,7 @@ def _partial(suite: Suite, done: Sequence[Row], deferred: Deferred) -> Report:
     """Return what is known of a run that was interrupted."""
     through = {row.id: row for row in done}
     stopped = Failure("exception", "the run was interrupted before this case was through")
-    rows = [through.get(row_id(case)) or row_of(case, ungraded(case, stopped)) for case in suite]
+    rows = [through.get(row_id(case), row_of(case, ungraded(case, stopped))) for case in suite]
     return Report(suite.name, tuple(rows), deferred, tuple(map(str, suite.warnings)), version("rubric-grade"))
 
 
