@@ -88,9 +88,6 @@ def _read_whole(notes: Notes, path: Path, block: dict[Any, Any]) -> Rubric | Non
     values = _options(notes, path, block, OPTIONS)
     if "tree" in block:
         values["tree"] = read_tree(notes, (*path, "tree"), block["tree"])
-        if values.get("evidence") is True:
-            notes.warn((*path, "require_evidence"), "a tree has nothing to quote; this does nothing here", key=True)
-            del values["evidence"]
     elif "criteria" in block:
         values["criteria"] = read_criteria(notes, (*path, "criteria"), block["criteria"], {})
     if values.get("tree") or values.get("criteria"):
