@@ -198,7 +198,8 @@ class Rubric(Answer, Shown, Listed[Criterion]):
     def _check_effects(self) -> None:
         """Refuse what does nothing in a rubric that is one tree or one text."""
         if self.tree is not None:
-            for name, default in (("aggregation", "weighted_average"), ("evidence", False), ("abstain", "forbid")):
+            # Not evidence: mcptest's files require it of trees too, whose leaves have nothing to quote.
+            for name, default in (("aggregation", "weighted_average"), ("abstain", "forbid")):
                 if getattr(self, name) != default:
                     raise DefinitionError(name, "a tree takes none: the leaf that is reached is the score")
         if self.text and self.aggregation != "weighted_average":

@@ -223,7 +223,7 @@ def _called(item: object) -> str:
     """Return what *item* is; a path by its name, since all of it is in the way of what is wrong with it."""
     if isinstance(item, Path):
         return f"the file {item.name!r} of many"
-    return f"nothing ({item})" if _is_missing(item) else f"a {type(item).__name__}"
+    return f"nothing ({item})" if _is_missing(item) else type(item).__name__
 
 
 def _of_row(row: Mapping[Any, Any], columns: Columns) -> Candidate:

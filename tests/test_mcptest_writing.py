@@ -81,7 +81,7 @@ def _rubrics(draw: st.DrawFn) -> Rubric:
         return Rubric(text=draw(strategies.texts()), **options)
     options |= {"strict": draw(st.booleans()), "evidence": draw(st.booleans()), "scale": draw(strategies.scales)}
     if kind == "tree":
-        return Rubric(tree=draw(strategies.trees), **options)
+        return strategies.built(Rubric, tree=draw(strategies.trees), **options)
     criteria = draw(st.lists(_criteria(), min_size=1, max_size=3, unique_by=lambda c: c.id))
     return Rubric(criteria=criteria, aggregation=draw(st.sampled_from(["weighted_average", "min"])), **options)
 
@@ -92,7 +92,7 @@ _benches = st.one_of(
     _models.map(Judge),
     st.builds(Jury, _models.map(Judge), st.integers(1, 5), st.floats(0.1, 1)),
     st.builds(
-        lambda names, aggregate, tie: Panel(names, aggregate=aggregate, tie_break=tie),
+        lambda names, aggregate, tie: strategies.built(Panel, names, aggregate=aggregate, tie_break=tie),
         st.lists(_models, min_size=1, max_size=3),
         st.sampled_from(["mean", "median", "majority"]),
         st.sampled_from(["fail", "pass"]),

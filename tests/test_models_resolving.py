@@ -53,7 +53,7 @@ def test_a_model_is_itself() -> None:
 def test_a_function_always_gets_the_same_model() -> None:
     """Two judges with the same function share its thread, also where the function is a method."""
     judges = Judges()
-    one, other = model_of(Judge(judges.judge)), model_of(Judge(judges.judge, seed=1))
+    one, other = model_of(Judge(judges.judge)), model_of(Judge(judges.judge, timeout=1))
     assert isinstance(one, FunctionModel)
     assert one is other
 

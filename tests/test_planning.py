@@ -129,6 +129,6 @@ def test_a_plan_takes_what_a_run_takes(tmp_path: Path) -> None:
     file.write_text('{"output": "Good morning!"}\n"Go away."\n', encoding="utf-8")
     rows = [{"output": "Good morning!"}, "Go away."]
     assert plan(file, "Is polite", "offline") == plan(rows, "Is polite", "offline")
-    assert steps(plan(str(file), "Is polite", "offline")) == (1, 1, 2)
+    assert steps(plan("Good morning!", "Is polite", "offline")) == (1, 1, 2)
     with pytest.raises(DefinitionError, match=r"candidates\[1\]: expected a text"):
         plan(["Hi.", None], "Is polite", "offline")

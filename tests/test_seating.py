@@ -22,6 +22,7 @@ from rubric.judges import Bench, Cascade
 from rubric.store import Store
 from rubric.store.keys import key_of, request_of
 from rubric.testing import ScriptedModel
+from rubric.testing.strategies import built
 from tests.judging import Judging
 from tests.sendables import KEY
 from tests.servers import Server
@@ -35,7 +36,8 @@ def lone() -> st.SearchStrategy[Bench]:
     models: list[Any] = ["a/b", "offline", ScriptedModel([True]), ScriptedModel([False]), lambda _: "yes", lambda _: ""]
     params = st.sampled_from([{}, {"api_key": "one"}, {"api_key": "two"}, {"top_p": 0.5}])
     return st.builds(
-        Judge,
+        built,
+        st.just(Judge),
         st.sampled_from(models),
         temperature=st.sampled_from([None, 0.0, 1.0]),
         timeout=st.sampled_from([1.0, 2.0]),

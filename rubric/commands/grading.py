@@ -14,7 +14,7 @@ from rubric.candidates import Candidate
 from rubric.commands.options import GRADING, TEXT, declared, judge_of, refuse_given
 from rubric.commands.printing import print_json, print_line, print_markdown
 from rubric.commands.refusing import Command, Refusal
-from rubric.commands.suites import RUNNING, SUITES_ONLY, Running, target_among
+from rubric.commands.suites import RUNNING, SUITES_ONLY, Running
 from rubric.errors import LoadError, Problem, UngradedError
 from rubric.formats import load
 from rubric.formats.suites import is_rubric, load_suite
@@ -136,8 +136,7 @@ def plan(files: Sequence[str], form: str, **given: Any) -> None:
         print_json(planned.to_dict()) if form == "json" else print_markdown(planned._repr_markdown_())
         return
     refuse_given(ABOUT_A_CANDIDATE, OF_CASES)
-    suites, target = said.suites(files), said.answerer()
-    plans = [suite.plan(judge_of(said.judges), target=target_among(suites, suite, target)) for suite in suites]
+    plans = [suite.plan(judge_of(said.judges), target=said.answerer()) for suite in said.suites(files)]
     if form == "json":
         print_json(plans[0].to_dict() if len(plans) == 1 else [one.to_dict() for one in plans])
     else:

@@ -19,7 +19,6 @@ from rubric.commands.printing import print_line, print_markdown, print_text
 from rubric.commands.refusing import INTERRUPTED, Refusal
 from rubric.errors import DefinitionError
 from rubric.exchanges import Failure
-from rubric.suites.callables import is_live
 from rubric.suites.recording import row_id, row_of, ungraded
 from rubric.suites.reporters import REPORTERS, reporter_for
 from rubric.suites.reporters.pretty import show
@@ -28,7 +27,7 @@ from rubric.suites.rows import Row
 from rubric.suites.suites import Suite
 from rubric.validating import check_number
 
-__all__ = ["RUNNING", "SUITES_ONLY", "Running", "joined", "target_among"]
+__all__ = ["RUNNING", "SUITES_ONLY", "Running", "joined"]
 
 DEFERRED = ["pass", "fail", "error"]
 RUNNING = options(
@@ -103,7 +102,7 @@ class Running:
                 with _progress(suite, done) as on_row:
                     report = suite.run(
                         judge,
-                        target=target_among(suites, suite, target),
+                        target=target,
                         deferred=self.deferred,
                         allow_scripts=self.allow_scripts,
                         max_cost=self._left(reports),
@@ -144,12 +143,6 @@ class Running:
         return comparison.exit_code
 
 
-def target_among(suites: Sequence[Suite], suite: Suite, target: Any) -> Any:
-    """Return *target* for *suite*; None where it has nothing to do here, but has for another one of *suites*."""
-    has_work = any(map(is_live, suite)) or not any(is_live(case) for other in suites for case in other)
-    return target if has_work else None
-
-
 @contextmanager
 def _progress(suite: Suite, done: list[Row]) -> Iterator[Any]:
     """Collect rows in *done*, and count them on standard error where that is a terminal."""
@@ -169,7 +162,7 @@ def _partial(suite: Suite, done: Sequence[Row], deferred: Deferred) -> Report:
     """Return what is known of a run that was interrupted."""
     through = {row.id: row for row in done}
     stopped = Failure("exception", "the run was interrupted before this case was through")
-    rows = [through.get(row_id(case)) or row_of(case, ungraded(case, stopped)) for case in suite]
+    rows = [through.get(row_id(case), row_of(case, ungraded(case, stopped))) for case in suite]
     return Report(suite.name, tuple(rows), deferred, tuple(map(str, suite.warnings)), version("rubric-grade"))
 
 

@@ -6,8 +6,6 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from attrs import evolve
-
 from rubric.answers import Answer, Choices, Levels, Unit, YesNo
 from rubric.checks import (
     Calls,
@@ -63,9 +61,9 @@ def write(value: Any) -> Any:
     return free(value)
 
 
-def fields_of(value: Any, first: tuple[str, ...] = (), last: tuple[str, ...] = ()) -> Data:
-    """Return the fields of *value* that differ from their defaults, under their keys in files."""
-    found = {f.name: getattr(value, f.name) for f in shown_fields(value)}
+def fields_of(value: Any, first: tuple[str, ...] = (), last: tuple[str, ...] = (), without: str = "") -> Data:
+    """Return the fields of *value* that differ from their defaults, but for *without*, under their keys in files."""
+    found = {f.name: getattr(value, f.name) for f in shown_fields(value) if f.name != without}
     names = [name for name in first if name in found]
     names += [name for name in found if name not in (*first, *last)]
     names += [name for name in last if name in found]
@@ -151,7 +149,7 @@ def _when(when: When) -> Data:
 
 def _criterion(criterion: Criterion) -> Data | str:
     try:
-        data = fields_of(evolve(criterion, answer=YesNo()), first=_CRITERION)
+        data = fields_of(criterion, first=_CRITERION, without="answer")
         answer = {} if criterion.answer == YesNo() else _answer(criterion.answer)
     except DumpError as problem:
         raise _named(criterion, problem) from None

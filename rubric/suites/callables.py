@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from typing import Any
 
 from rubric.candidates import Candidate
-from rubric.errors import DefinitionError
 from rubric.judges import is_async
 from rubric.suites.cases import Case
 from rubric.suites.targets import Response, Target
 from rubric.validating import refuse
 
-__all__ = ["Answering", "FunctionTarget", "Targeting", "as_target", "is_live", "target_for"]
+__all__ = ["Answering", "FunctionTarget", "Targeting", "as_target"]
 
 Answer = str | Candidate | Response
 Answering = Callable[[Case], Answer | Awaitable[Answer]]
@@ -79,26 +78,6 @@ class FunctionTarget:
             return self._function(case), None
         except BaseException as error:  # noqa: BLE001
             return None, error
-
-
-def target_for(cases: Sequence[Case], given: Targeting | None) -> Target | None:
-    """
-    Return what is *given* to make the candidates of *cases*, as a target.
-
-    Raises:
-        DefinitionError: It is none, or it would never be asked: then the fixed responses would be graded in its name.
-    """
-    if given is None:
-        return None
-    if cases and not any(map(is_live, cases)):
-        message = "every case has a fixed response, so it would never be asked; leave it out, or the responses"
-        raise DefinitionError("target", message)
-    return as_target(given)
-
-
-def is_live(case: Case) -> bool:
-    """True if a target is to make the candidate of *case*."""
-    return case.output is None
 
 
 def as_target(value: Targeting, /) -> Target:

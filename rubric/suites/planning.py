@@ -15,7 +15,7 @@ from rubric.models import count_tokens, price, worst_cost
 from rubric.rubrics import Rubric
 from rubric.showing import cell, shorten, table
 from rubric.suites.benches import Assigned, assign
-from rubric.suites.callables import Targeting, target_for
+from rubric.suites.callables import Targeting, as_target
 from rubric.suites.cases import Case
 from rubric.suites.deciding import scripts_of, unsupported_of
 from rubric.suites.masking import clean
@@ -142,7 +142,7 @@ def _remark(case: CasePlan) -> str:
 
 def plan_suite(suite: Suite, judge: Bench | None = None, *, target: Targeting | None = None) -> SuitePlan:
     """Return what the run of *suite* would take, with *judge* and *target* as for `Suite.run`."""
-    live = target_for(suite.cases, target)
+    live = None if target is None else as_target(target)
     return SuitePlan(suite.name, tuple(_planned(case, assign(case, judge, suite.judge), live) for case in suite.cases))
 
 

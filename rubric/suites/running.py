@@ -21,7 +21,7 @@ from rubric.judges import Bench, as_judge
 from rubric.models.redacting import describe
 from rubric.routes import Route, Stored, route
 from rubric.suites.benches import Assigned, assign
-from rubric.suites.callables import Targeting, target_for
+from rubric.suites.callables import Targeting, as_target
 from rubric.suites.cases import Case
 from rubric.suites.deciding import Settled, can_be_judged, restored, settled
 from rubric.suites.masking import clean
@@ -64,7 +64,7 @@ async def run_suite(
     if max_cost is not None:
         check_number("max_cost", max_cost, 0, float("inf"))
     bench = None if judge is None else as_judge(judge)
-    making = target_for(suite.cases, target)
+    making = None if target is None else as_target(target)
     asked = None if max_cost is None else Budget(cost=max_cost)
     with closing(route(concurrency=max(CONCURRENCY, concurrency), store=store, budget=asked, limits=limits)) as way:
         run = Run(suite, bench, making, allow_scripts, way, asked, Budget(cost=max_cost))

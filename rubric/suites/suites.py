@@ -131,8 +131,7 @@ class Suite(Listed[Case]):
             judge: Who judges, instead of all judges that the suite names; only in a matrix over judges, each cell keeps
                 its own. Left out: the case's judge, the suite's, or the one that the environment has a key for.
             target: What makes the candidates of cases without a fixed response: a function (sync or async) from the
-                `Case` to a text or a `Candidate`, the name of a model, or a `Target`. Where every case has a fixed
-                response, it is refused.
+                `Case` to a text or a `Candidate`, the name of a model, or a `Target`.
             deferred: What a deferred case counts as in the report: `pass`, `fail` or `error`.
             allow_scripts: Whether the programs that the suite names as graders are run. They run with your rights.
             concurrency: How many cases are under way at once.
