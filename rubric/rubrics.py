@@ -14,6 +14,7 @@ from rubric.checks import Check
 from rubric.containers import Listed
 from rubric.criteria import Abstention, Anchor, Criterion, Polarity, When, abstention
 from rubric.errors import DefinitionError
+from rubric.mappings import scalar
 from rubric.scales import Scale, UnitScale
 from rubric.showing import Shown, cell, shorten, table
 from rubric.trees import DecisionTree
@@ -432,7 +433,7 @@ def _meaning(options: CriterionOptions, **meant: Any) -> CriterionOptions:
 
 def check_gate(polarity: object, options: Mapping[Any, Any]) -> None:
     """Refuse *options* that take its gate from a guard, whose polarity alone makes it one."""
-    if polarity == "guard" and options.get("required", True) is False:
+    if polarity == "guard" and scalar(options.get("required", True)) is False:
         cure = "one that takes points off, and fails nothing, is penalizes(text, points=...)"
         raise DefinitionError("required", f"a guard that is found fails the grade, required or not; {cure}")
 

@@ -18,7 +18,7 @@ from rubric.drivers.carrying import Room
 from rubric.drivers.running import run
 from rubric.errors import DefinitionError, UngradedError
 from rubric.grades import Grade, Ungraded
-from rubric.grading.flow import flow
+from rubric.grading.flow import check, flow
 from rubric.grading.planning import Plan, plan_one
 from rubric.judges import Bench, Cascade, Function, Judge, Jury, Model, Panel, as_judge
 from rubric.models import count_tokens, default_judge, price, worst_cost
@@ -143,6 +143,7 @@ def plan(
         DefinitionError: An argument that cannot be graded with; so too an item that is no candidate.
     """
     bench, graded = as_bench(judge), as_rubric(rubric)
+    check(graded)
     if isinstance(candidates, Candidate | str) or (isinstance(candidates, Path) and not holds_many(candidates)):
         candidates = [one_candidate(candidates)]
     source = source_of(candidates, columns)

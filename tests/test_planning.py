@@ -124,11 +124,13 @@ def test_re_asks_stay_below_the_ceiling(rubric: Rubric, seed: int, repairs: int)
 
 
 def test_a_plan_takes_what_a_run_takes(tmp_path: Path) -> None:
-    """Rows, frames and files are planned as they are graded; a text is one candidate."""
+    """Rows, frames and files are planned as they are graded; a text that looks like a path is refused."""
     file = tmp_path / "replies.jsonl"
     file.write_text('{"output": "Good morning!"}\n"Go away."\n', encoding="utf-8")
     rows = [{"output": "Good morning!"}, "Go away."]
     assert plan(file, "Is polite", "offline") == plan(rows, "Is polite", "offline")
     assert steps(plan("Good morning!", "Is polite", "offline")) == (1, 1, 2)
+    with pytest.raises(DefinitionError, match="looks like the path of a file"):
+        plan(str(file), "Is polite", "offline")
     with pytest.raises(DefinitionError, match=r"candidates\[1\]: expected a text"):
         plan(["Hi.", None], "Is polite", "offline")

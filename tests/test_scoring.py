@@ -25,6 +25,7 @@ from rubric import (
     YesNo,
     ask,
     grade,
+    plan,
 )
 from rubric.errors import DefinitionError
 from rubric.findings import Finding
@@ -533,6 +534,8 @@ def test_a_rubric_in_which_nothing_counts_cannot_grade() -> None:
     start = Rubric().expects("a", weight=0)
     with pytest.raises(DefinitionError, match=r"^criteria: their weights sum to 0"):
         grade("x", start, "offline")
+    with pytest.raises(DefinitionError, match=r"^criteria: their weights sum to 0"):
+        plan("x", start, "offline")
     with pytest.raises(DefinitionError, match=r"^criteria\[0\]\.criteria: their weights sum to 0"):
         grade("x", Rubric().includes(start), "offline")
     assert grade("x", start.expects("b"), "offline").coverage == 1
@@ -546,5 +549,9 @@ def test_a_gate_inside_a_binding_rubric_fails_the_outer_one() -> None:
     """Without `binding`, or negated, only the score counts outside."""
     assert outcome(Rubric().includes(INNER), OUTER_PARTS).passed is True
     assert outcome(Rubric().includes(evolve(INNER, binding=True)), OUTER_PARTS).gates == ("inner",)
+    # What is unknown of an unwanted one may fail its score and no gate, which is none of its extremes.
+    unwanted = Criterion("x", id="inner", polarity="guard", answer=evolve(INNER, binding=True, threshold=0.9))
+    unknown = Unjudged("inner", GONE, parts=(Unjudged("a", GONE), Unjudged("b", GONE)))
+    assert outcome(Rubric(criteria=[unwanted]), [unknown]).passed is None
     negated = evolve(INNER, binding=True, negate=True)
     assert outcome(Rubric(threshold=0.1).includes(negated), OUTER_PARTS).gates == ()

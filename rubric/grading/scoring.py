@@ -279,7 +279,9 @@ def _nested(criterion: Criterion, inner: Outcome, *, best: bool) -> _Part:
     contribution = 1 - extreme.score if unwanted else extreme.score
     holds = extreme.passed != unwanted
     too_low = criterion.min_score is not None and contribution < criterion.min_score - TOLERANCE
-    gated = too_low or ((criterion.required or guard) and not holds) or (_binds(criterion) and extreme.gated)
+    # To an unwanted rubric a gate that fails in it is not its worst: that is to be met, and is neither extreme of it.
+    bound = (all if best else any)((inner.worst.gated, inner.best.gated)) if unwanted else extreme.gated
+    gated = too_low or ((criterion.required or guard) and not holds) or (_binds(criterion) and bound)
     return _Part(criterion, contribution, holds=holds, gated=gated, resolved=inner.coverage)
 
 

@@ -12,7 +12,9 @@ judge's: the candidate's words are always in a text, so a quotation mark of the 
 4. If a text comes between the value and the nonce (`reasoning="after"`, a choice, a verdict in quotation marks), that
    text could be the candidate's; then no other object of the whole reply may have an asked key either.
 5. In near-JSON, a comment or the other kind of quotation mark could hide what the judge wrote; unless value and nonce
-   are neighbours, each asked key must be in its source just as often as in what was read.
+   are neighbours, each asked key must be in its source just as often as in what was read. What json-repair guesses
+   may take other words for keys, so there whatever resembles an asked key is counted, neighbours or not.
+6. No asked key is written in another way (`Verdict`): it may be the judge's own, beside the candidate's `verdict`.
 
 Each rule is needed: `tests/test_sealing.py` has the reply that passes without it.
 """
@@ -34,6 +36,9 @@ LISTS = ("verdicts", "checks")
 
 _LEADING_THOUGHT = re.compile(r"\s*<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
 _BRACE = re.compile(r"[{}]")
+_AROUND = " \t\r\n\u00a0\u200b\ufeff*_`-.#"
+_ESCAPE = re.compile(r"\\u00([46][1-9a-fA-F]|[57][0-9aA]|5[fF])|\\.", re.DOTALL)
+"""An escaped letter (or underscore), or anything else that is escaped."""
 
 
 def sealed_object(reply: str, text: str, *, nonce: str, asked: AbstractSet[str]) -> list[Mapping[str, Any]]:
@@ -50,11 +55,12 @@ def sealed_object(reply: str, text: str, *, nonce: str, asked: AbstractSet[str])
         Ambiguous: The reply has a verdict, and it may be somebody else's.
     """
     found = pieces(text)
-    own = [p for p in found if p.value is not None and p.value.get(_NONCE) == nonce and not asked.isdisjoint(p.value)]
+    own = [p for p in found if p.value is not None and p.value.get(_NONCE) == nonce and _asks(p.value, asked)]
     all_sure = True
     for piece in own:
         value = checked(piece)
         _check_end(value, nonce)
+        _check_keys(value, asked)
         _check_depth(value.values(), asked)
         if not (sure := _is_sure(value, asked) and piece.reading != "repair"):
             _check_source(piece, [value], asked)
@@ -82,10 +88,11 @@ def sealed_list(
     lists = [[_entry(entry, nonce, asked) for entry in _entries(piece)] for piece in own]
     for piece, entries in zip(own, lists, strict=True):
         value = checked(piece)
+        _check_keys(value, keys)
         _check_depth((item for key, item in value.items() if key not in LISTS), keys)
         if len(value.keys() & keys) != 1 or value.get(_NONCE, nonce) != nonce:
             raise Ambiguous('expected the keys of a verdict within the list of "verdicts", got some beside it')
-        if piece.reading != "json":
+        if not (piece.reading == "tokens" and _is_complete(entries, ids, asked)):
             _check_source(piece, [value, *entries], keys | {"id"})
     sure = all(p.reading == "json" and _is_complete(e, ids, asked) for p, e in zip(own, lists, strict=True))
     _check_surroundings(reply, text, found, own, keys, sure=sure)
@@ -106,8 +113,14 @@ def _check_end(value: Mapping[str, Any], nonce: str) -> None:
         raise Ambiguous('expected the "nonce" of this request as the last key of each verdict')
 
 
+def _check_keys(value: Mapping[str, Any], asked: AbstractSet[str]) -> None:
+    """Refuse `Verdict` beside `verdict`: the one that is written otherwise may be the judge's own."""
+    if any(_plain(key) in asked and key not in asked for key in value):
+        raise Ambiguous("expected the keys of a verdict as they were asked for, got one that is written otherwise")
+
+
 def _check_depth(values: Iterable[object], asked: AbstractSet[str]) -> None:
-    if any(not asked.isdisjoint(part) or _NONCE in part for value in values for part in objects_in(value)):
+    if any(_asks(part, {*asked, _NONCE}) for value in values for part in objects_in(value)):
         raise Ambiguous("expected a flat verdict, got an object within it that has a key of a verdict")
 
 
@@ -130,7 +143,8 @@ def _check_source(piece: Piece, values: Sequence[Mapping[str, Any]], asked: Abst
     if piece.reading == "json":
         return
     parsed = sum(key in asked or key == _NONCE for value in values for key in value)
-    if len(_key_pattern({*asked, _NONCE}).findall(piece.source)) != parsed:
+    pattern = _word_pattern if piece.reading == "repair" else _key_pattern  # what a guess takes for a key is not known
+    if len(pattern({*asked, _NONCE}).findall(_unescaped(piece.source))) != parsed:
         raise Ambiguous("expected JSON, got something near it with the keys of more than one verdict")
 
 
@@ -148,8 +162,10 @@ def _check_surroundings(
     if not sure and any(_has_asked(piece, asked) for piece in others):
         raise Ambiguous("expected one verdict, got one and an object that has a key of another")
     pattern = _key_pattern(asked)
-    broken = [piece.source for piece in others if piece.value is None or piece.end is None]
-    if any(pattern.search(part) for part in [*broken, *_between(text, found)]):
+    # A guess, and for an unsure verdict near-JSON too, may have left the judge's verdict in a text of the candidate's.
+    read_as = ("json", "tokens") if sure else ("json",)
+    broken = [p.source for p in others if p.value is None or p.end is None or p.reading not in read_as]
+    if any(pattern.search(_unescaped(part)) for part in [*broken, *_between(text, found)]):
         raise Ambiguous("expected one JSON object, got remains of another beside it")
     depth = 0
     for brace in (brace for part in _between(text, found) for brace in _BRACE.findall(part)):
@@ -175,12 +191,23 @@ def _entry(entry: object, nonce: str, asked: AbstractSet[str]) -> Mapping[str, A
     if not isinstance(entry, Mapping) or not entry:
         raise Ambiguous('expected one object for each criterion in "verdicts"')
     _check_end(entry, nonce)
+    _check_keys(entry, asked)
     _check_depth(entry.values(), {*asked, *LISTS, "id"})
     return entry
 
 
 def _has_asked(piece: Piece, asked: AbstractSet[str]) -> bool:
-    return any(not asked.isdisjoint(part) for part in objects_in(piece.value))
+    return any(_asks(part, asked) for part in objects_in(piece.value))
+
+
+def _asks(value: Mapping[str, Any], asked: AbstractSet[str]) -> bool:
+    """True if *value* has a key of *asked*, however it is written."""
+    return any(_plain(key) in asked for key in value)
+
+
+def _plain(key: str) -> str:
+    """Return *key* as all ways to write it are: in any case, with anything around its words."""
+    return key.casefold().strip(_AROUND)
 
 
 def _between(text: str, found: Iterable[Piece]) -> Iterator[str]:
@@ -195,4 +222,17 @@ def _between(text: str, found: Iterable[Piece]) -> Iterator[str]:
 def _key_pattern(names: AbstractSet[str]) -> re.Pattern[str]:
     """Return the pattern of a key in quotation marks that are not escaped, or of a bare one."""
     any_name = "|".join(map(re.escape, sorted(names)))
-    return re.compile(rf"""(?:(?<!\\)["'“‘](?:{any_name})["'”’]|[{{,]\s*(?:{any_name}))\s*:""")
+    around = rf"[{re.escape(_AROUND)}]*"
+    quoted = rf"""(?<!\\)["'“‘”’]{around}(?:{any_name}){around}["'”’“‘]"""
+    return re.compile(rf"(?:{quoted}|[{{,]\s*(?:{any_name}))\s*:", re.IGNORECASE)
+
+
+def _word_pattern(names: AbstractSet[str]) -> re.Pattern[str]:
+    """Return the pattern of any of *names* with a colon after it, whatever stands around it."""
+    any_name = "|".join(map(re.escape, sorted(names)))
+    return re.compile(rf"(?<![^\W_])(?:{any_name})[^\w:]{{0,20}}:", re.IGNORECASE)
+
+
+def _unescaped(source: str) -> str:
+    """Return *source* with the letters that are written as `\\u0076`; an escaped quotation mark stays one."""
+    return _ESCAPE.sub(lambda match: chr(int(match[1], 16)) if match[1] else match[0], source)
