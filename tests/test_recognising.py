@@ -122,3 +122,18 @@ def test_a_suite_without_cases_is_refused(text: str) -> None:
     """It would pass, whatever was wanted."""
     with pytest.raises(LoadError, match="nothing in it to grade"):
         loads_suite(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "name: CI\non: [push]\njobs: {test: {runs-on: ubuntu-latest}}",
+        '{"name": "x", "version": "1.0.0", "tags": ["a"], "dependencies": {}}',
+        "openapi: 3.0.0\ntags: [{name: a}]\nservers: [{url: http://x}]\npaths: {}",
+        "[{id: a, name: b}, {id: c}]",
+    ],
+)
+def test_a_name_ids_and_tags_are_no_evidence_by_themselves(text: str) -> None:
+    """Workflows, manifests and descriptions of services have them, and are no suites."""
+    with pytest.raises(LoadError, match="no suite of a known format"):
+        loads_suite(text)
