@@ -200,6 +200,16 @@ def test_validate_says_what_cannot_be_graded_here(tmp_path: Path) -> None:
     assert (summary.exit_code, "ungradable" in summary.stdout) == (2, True)
 
 
+def test_validate_counts_a_case_without_criteria(tmp_path: Path) -> None:
+    """Its run ends ungraded, so the file is not sound."""
+    file = tmp_path / "suite.yaml"
+    file.write_text("cases: [{id: a, output: b, rubric: {criteria: []}}, {id: c, output: d, rubric: {criteria: [e]}}]")
+    result = run("validate", str(file))
+    assert (result.exit_code, result.stdout) == (
+        2, f"{file}: valid; 1 of 2 cases asserts nothing; read as native, 2 cases\n"
+    )  # fmt: skip
+
+
 def test_a_wrong_file_says_as_what_it_was_read(tmp_path: Path) -> None:
     """And names the option that has it read as something else; `grade` says it of a right one too."""
     file = tmp_path / "evals.yaml"

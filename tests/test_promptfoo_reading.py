@@ -748,3 +748,11 @@ tests: [{vars: {question: a}}, {vars: {question: b}}]
     told = [str(warning) for warning in suite.warnings]
     assert sum("rouge-n: there is no such grader here" in line for line in told) == 1
     assert sum("there is no variable 'mistyped'" in line for line in told) == 1
+
+
+@pytest.mark.parametrize("kind", ["not_contains", "notContains", "NOT-contains", "not-contain"])
+def test_the_hint_for_a_turned_type_is_a_turned_type(kind: str) -> None:
+    """The type without its `not-` would assert the opposite."""
+    text = f"prompts: [a]\ntests: [{{assert: [{{type: {kind}, value: b}}]}}]"
+    with pytest.raises(LoadError, match="did you mean 'not-contains'"):
+        loads_suite(text)

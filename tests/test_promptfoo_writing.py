@@ -8,11 +8,13 @@ from copy import deepcopy
 from typing import Any
 
 import pytest
+from attrs import evolve
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rubric.candidates import ToolCall
 from rubric.checks import Contains, Holds
+from rubric.criteria import Criterion
 from rubric.errors import LoadError
 from rubric.formats.documents import Document
 from rubric.formats.includes.loading import Loading
@@ -204,3 +206,13 @@ def test_a_rubric_that_is_turned_over_is_never_written_as_its_opposite() -> None
     assert [[a["value"] for a in test["assert"]] for test in data["tests"]] == [["Kind"]]
     assert "The case 'd': the criterion 'r': promptfoo turns over no more than one assertion is dropped." in dropped
     assert "The case 'c': all of it, since nothing is left to grade it by, is dropped." in dropped
+
+
+def test_the_text_of_a_check_that_is_lost_is_told() -> None:
+    """promptfoo's checks have no words of their own."""
+    check = Contains("a")
+    plain = Criterion(str(check), id="contains", answer=check)
+    _, dropped = write(Suite("s", [Case("c", Rubric(criteria=[plain]))]))
+    assert not dropped
+    _, dropped = write(Suite("s", [Case("c", Rubric(criteria=[evolve(plain, text="Names the city")]))]))
+    assert "the text of the criterion 'contains'" in "".join(dropped)

@@ -122,3 +122,40 @@ def test_a_suite_without_cases_is_refused(text: str) -> None:
     """It would pass, whatever was wanted."""
     with pytest.raises(LoadError, match="nothing in it to grade"):
         loads_suite(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "name: CI\non: [push]\njobs: {test: {runs-on: ubuntu-latest}}",
+        '{"name": "x", "version": "1.0.0", "tags": ["a"], "dependencies": {}}',
+        "openapi: 3.0.0\ntags: [{name: a}]\nservers: [{url: http://x}]\npaths: {}",
+        "[{id: a, name: b}, {id: c}]",
+    ],
+)
+def test_a_name_ids_and_tags_are_no_evidence_by_themselves(text: str) -> None:
+    """Workflows, manifests and descriptions of services have them, and are no suites."""
+    with pytest.raises(LoadError, match="no suite of a known format"):
+        loads_suite(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("tests: [{id: a, input: b, assert: [{type: llm-rubric, value: [{id: x, outcom: y}]}]}]", "outcom"),
+        ("agents: [{name: a, expect: [{llm-judge: {rubric: b}}, {eval.rubic: c}]}]", "eval.rubic"),
+    ],
+)
+def test_a_misspelt_key_is_refused_where_it_would_change_the_kind(text: str, place: str) -> None:
+    """The item would be free data for a judge, and the matcher no matcher."""
+    with pytest.raises(LoadError, match=f"unknown key '{place}'; did you mean"):
+        loads_suite(text)
+
+
+@pytest.mark.parametrize("key", ["shared", "_shared", ".assert", "x-tests", "x-assert"])
+def test_a_key_that_holds_anchors_is_not_refused(key: str) -> None:
+    """It resembles a key that changes nothing, or its author has set it aside."""
+    text = (
+        f"{key}: &a [{{type: contains, value: y}}]\nproviders: [openai:gpt-4o]\ntests: [{{vars: {{q: x}}, assert: *a}}]"
+    )
+    assert len(loads_suite(text).cases) == 1

@@ -63,7 +63,7 @@ class Checked:
     def count(self, rubrics: Iterable[Rubric]) -> None:
         """Count those of *rubrics*, one of each case, that cannot be graded."""
         for rubric in rubrics:
-            found = [*unsupported_of(rubric)]
+            found = [*unsupported_of(rubric)] if rubric.judged else [NOTHING]
             self.ungradable += bool(found)
             self.empty += NOTHING in found
             self.lacking += [one.type for one in found if one != NOTHING and one.type not in self.lacking]

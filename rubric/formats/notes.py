@@ -18,6 +18,9 @@ __all__ = ["Notes"]
 LONGEST = 400
 """Characters of one message."""
 
+_ASIDE = ("x-", ".")
+"""How authors begin keys of their own, such as those that hold YAML anchors."""
+
 
 @define
 class Notes:
@@ -64,7 +67,7 @@ class Notes:
             elsewhere: For keys of other places, where they belong.
         """
         key = path[-1]
-        near = misspelt(key, known)
+        near = "" if str(key).startswith(_ASIDE) else misspelt(key, known)
         shown = shorten(str(key), 40)
         if elsewhere and key in elsewhere:
             told = self._at(path, f"{shown!r} has no effect here; {elsewhere[key]}", key=True)

@@ -115,7 +115,8 @@ def recognise(data: Any, name: str = "", schema: str = "") -> Guess:
             weights[system] += weight
             reasons[system].append((weight, why))
     ranked = sorted(weights, key=lambda system: -weights[system])
-    if not ranked:
+    # A name, tags or ids are no evidence by themselves: a workflow, a manifest and an OpenAPI description have them.
+    if not ranked or (ranked[0] == "agentv" and not _shared_words(seen) and _is_hinted(reasons["agentv"])):
         return Guess("", _keys_in_words(data))
     best = _best(reasons[ranked[0]])
     rival = next((other for other in ranked[1:] if _fit_both(ranked[0], other, weights, reasons)), "")
@@ -124,6 +125,10 @@ def recognise(data: Any, name: str = "", schema: str = "") -> Guess:
         return Guess(named, best)
     other = generation_of(data) if rival == "agentv" else rival
     return Guess("", f"{named} ({best}), and {other} ({_best(reasons[rival])})", (named, other))
+
+
+def _is_hinted(reasons: list[tuple[int, str]]) -> bool:
+    return all(weight == HINT for weight, _ in reasons)
 
 
 def _best(reasons: list[tuple[int, str]]) -> str:

@@ -25,7 +25,7 @@ from rubric.formats.agentv.ranges import HIGHEST, read_ranges
 from rubric.formats.agentv.scopes import Scope
 from rubric.formats.documents import Path
 from rubric.showing import shorten
-from rubric.validating import suggest
+from rubric.validating import misspelt, suggest
 
 __all__ = ["are_items", "is_item", "read_items"]
 
@@ -40,12 +40,14 @@ _OPERATORS = ("correctness", "contradiction")
 
 
 def is_item(value: object) -> bool:
-    """Say whether a mapping is an item that is scored, not free data for the judge."""
+    """Say whether a mapping is an item that is scored, or a misspelt one, and not free data for the judge."""
     if not isinstance(value, Mapping):
         return False
     if isinstance(value.get("outcome"), str | bool | int | float) or "score_ranges" in value:
         return True
-    return isinstance(value.get("criteria"), str) and not value.keys().isdisjoint(_HINTS)
+    if value.keys().isdisjoint(_HINTS):
+        return False
+    return isinstance(value.get("criteria"), str) or any(misspelt(key, ("outcome", "score_ranges")) for key in value)
 
 
 def are_items(value: object) -> bool:

@@ -19,6 +19,7 @@ from rubric.formats.mcptest.rubrics import Shared, overridden, read_rubric
 from rubric.judges import Bench, Judge, Jury, Panel, passes_needed
 from rubric.rubrics import Rubric
 from rubric.suites.cases import Case
+from rubric.validating import misspelt
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -49,7 +50,7 @@ def read_matchers(notes: Notes, path: Path, value: object, shared: Shared) -> It
         return
     for index, test in enumerate(value):
         here = (*path, index)
-        matchers = [*_matchers(here, test)]
+        matchers = [*_matchers(notes, here, test)]
         for number, matcher in enumerate(matchers, 1):
             case = _read_case(notes, matcher, test, shared)
             name = _name(here, test) + (f" [{matcher.kind} {number}]" if len(matchers) > 1 else "")
@@ -72,8 +73,8 @@ class Matcher:
     kept: dict[Any, Any]
 
 
-def _matchers(path: Path, value: object) -> Iterator[Matcher]:
-    """Yield each matcher below *path*, in the order of the file."""
+def _matchers(notes: Notes, path: Path, value: object) -> Iterator[Matcher]:
+    """Yield each matcher below *path*, in the order of the file; one that is misspelt is noted, or it would be lost."""
     stack: list[tuple[Path, object, dict[Any, Any]]] = [(path, value, {})]
     while stack:
         here, node, kept = stack.pop()
@@ -82,7 +83,11 @@ def _matchers(path: Path, value: object) -> Iterator[Matcher]:
         elif isinstance(node, dict):
             kept = {**kept, **{key: node[key] for key in _KEPT if key in node}}
             yield from (Matcher((*here, key), key, node[key], kept) for key in node if key in _KEYS)
-            stack += [((*here, key), inner, kept) for key, inner in reversed(node.items()) if key not in _KEYS]
+            others = {key: inner for key, inner in node.items() if key not in _KEYS}
+            for key in others:
+                if near := misspelt(key, _KEYS):
+                    notes.error((*here, key), f"unknown key {key!r}; did you mean {near!r}?", key=True)
+            stack += [((*here, key), inner, kept) for key, inner in reversed(others.items()) if key != "args"]
 
 
 def _read_case(notes: Notes, matcher: Matcher, test: dict[Any, Any], shared: Shared) -> Case | None:

@@ -173,11 +173,15 @@ def _answered(criterion: Criterion, variables: Mapping[str, Any], tell: Tell) ->
     match criterion.answer:
         case Rubric() as inner:
             return _nested(criterion, inner, variables, tell)
-        case Unsupported() as check if criterion.text not in (check.type, str(check)):
-            tell(f"all but the type of the criterion {criterion.id!r}, whose grader is not ours")
+        case Unsupported() as check:
+            if criterion.text not in (check.type, str(check)):
+                tell(f"all but the type of the criterion {criterion.id!r}, whose grader is not ours")
             return _check(check)
         case Check() as check:
-            return _check(check)
+            made = _check(check)
+            if made is not None and criterion.text != str(check):
+                tell(f"the text of the criterion {criterion.id!r}, since a check says what it looks for,")
+            return made
         case Unit(flag=True):
             return {"type": "llm-rubric", "value": escaped(criterion.text)}
         case Unit() | YesNo() | Levels():

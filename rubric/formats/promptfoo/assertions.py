@@ -7,6 +7,7 @@ the weighted mean decides alone, so each judged one is a rubric of its own, whos
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from attrs import evolve, field, frozen
@@ -162,7 +163,7 @@ def _of_type(part: Part, context: Context, depth: int) -> Made | None:
         part.error("an assertion has a type, such as llm-rubric or contains")
         return None
     bare = kind.removeprefix("not-")
-    if near := _misspelt(bare):
+    if near := _misspelt(kind):
         part.at("type").error(f"unknown type {kind!r}; did you mean {near!r}?")
         return None
     part.unknown_keys(_KNOWN_KEYS, _QUIET_KEYS, _FATES, _ELSEWHERE | _OF_SETS)
@@ -173,8 +174,15 @@ def _of_type(part: Part, context: Context, depth: int) -> Made | None:
     return checked(part, context, kind)
 
 
+_TURNED = re.compile(r"\Anot[-_ ]?", re.IGNORECASE)
+
+
 def _misspelt(kind: str) -> str:
-    return "" if kind in KNOWN or ":" in kind else misspelt(kind, KNOWN)
+    bare = kind.removeprefix("not-")
+    if bare in KNOWN or ":" in bare:
+        return ""
+    near = misspelt(_TURNED.sub("", kind), KNOWN)
+    return f"not-{near}" if near and _TURNED.match(kind) else near
 
 
 def _set(part: Part, context: Context, depth: int) -> Made | None:

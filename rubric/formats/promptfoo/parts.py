@@ -176,7 +176,8 @@ class Part:
         """
         Note every key that is not *known*: what becomes of it, by *fates*, or where it belongs, by *elsewhere*.
 
-        Those that are *quiet* are known and change nothing here.
+        Those that are *quiet* are known and change nothing here, and neither does a key that resembles one: `shared`,
+        which holds YAML anchors, is no `sharing`.
         """
         for key, part in self.items():
             if key in known or key in quiet:
@@ -185,7 +186,7 @@ class Part:
                 part.warn(fates[key])
             else:
                 what = f"the key {key!r} is not read{suggest(key, known) if key else ''}"
-                self.notes.unknown(part.path, what, known | quiet | fates.keys(), elsewhere)
+                self.notes.unknown(part.path, what, known | fates.keys(), elsewhere)
 
 
 _ENVIRONMENT = re.compile(r"\{\{-?\s*(?:process\.)?env\b")
