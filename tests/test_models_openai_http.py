@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 MODEL = OpenAIHTTPModel()
 
 KINDS: dict[str, FailureKind] = FAILURES | {"length-too-long": "transport", "reset-mid-body": "transport"}
-del KINDS["content-list"]  # parts of a text are a text; LiteLLM takes them of other vendors alone
 
 
 @pytest.fixture(scope="module")

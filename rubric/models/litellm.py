@@ -220,7 +220,7 @@ async def _answer(ask: Ask) -> Reply:
     if ask.schema and form == "nothing":
         unsent = (*unsent, "response_format")
     try:
-        reply = reply_from(response, unsent)
+        reply = reply_from(response, unsent, values_of(ask.judge.params))
     except ModelError as error:
         raise ModelError(evolve(error.failure, usage=_known(ask.judge, error.failure.usage))) from None
     return evolve(reply, usage=_known(ask.judge, reply.usage))
@@ -267,7 +267,10 @@ async def complete(judge: Judge, request: Callable[[], Mapping[str, Any]]) -> tu
         except TimeoutError:
             raise ModelError(call.out_of_time(judge.timeout)) from None
         except Exception as error:  # noqa: BLE001 - whatever it was, it becomes a typed failure
-            raise ModelError(call.failure_of(error)) from None  # the cause may hold keys
+            if call.completion is None:
+                raise ModelError(call.failure_of(error)) from None  # the cause may hold keys
+            # LiteLLM raises over a text in parts, say, and over an error beside choices forgets what they have cost.
+            response = call.completion
     return response, unsent
 
 
