@@ -308,9 +308,7 @@ class Locked:
 
 
 @pytest.mark.parametrize("name", ["judge", "rubric"])
-def test_an_own_object_or_condition_with_a_lock_is_refused(
-    client: Client, tmp_path: Path, name: str
-) -> None:
+def test_an_own_object_or_condition_with_a_lock_is_refused(client: Client, tmp_path: Path, name: str) -> None:
     """With the cure, and nothing in the folder."""
     lock = Lock()
     rubric = Rubric().expects("Says thank you", when=lambda _: bool(lock)) if name == "rubric" else "Says thank you"
