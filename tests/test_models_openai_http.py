@@ -183,6 +183,12 @@ def test_the_schema_is_sent_but_to_models_that_refuse_it(server: Server) -> None
     assert "response_format" not in sent(server, model="openai/gpt-4-turbo")
 
 
+def test_it_is_said_where_no_schema_went(server: Server) -> None:
+    """A model that is not held to the form of its reply is named in the grade, as it is through LiteLLM."""
+    replies = [run(direct(server.at("ok"), model=model)) for model in ("openai/gpt-4-turbo", "mine")]
+    assert [isinstance(reply, Reply) and reply.unsent for reply in replies] == [("response_format",), ()]
+
+
 def test_extra_body_has_the_last_word(server: Server) -> None:
     """`extra_body` goes over what would be sent; None takes a field away."""
     body = sent(server, params={"extra_body": {"response_format": None, "guided": {"a": [1]}}})

@@ -53,7 +53,7 @@ def test_a_model_is_itself() -> None:
 def test_a_function_always_gets_the_same_model() -> None:
     """Two judges with the same function share its thread, also where the function is a method."""
     judges = Judges()
-    one, other = model_of(Judge(judges.judge)), model_of(Judge(judges.judge, seed=1))
+    one, other = model_of(Judge(judges.judge)), model_of(Judge(judges.judge, timeout=1))
     assert isinstance(one, FunctionModel)
     assert one is other
 
@@ -78,7 +78,7 @@ def test_nothing_of_a_judge_outlives_it(tmp_path: Path) -> None:
         def judge(messages: list[dict[str, Any]]) -> str:
             return "hello"
 
-        mine = Judge(judge, params={"api_key": KEY})
+        mine = Judge(judge)
         named = Judge("openai/gpt-4o-mini", temperature=0, params={"api_key": KEY})
         assert _sendable(named)[0]["api_key"] == KEY
         with Store(tmp_path / "s.db", in_doubt="hold") as store:

@@ -28,6 +28,7 @@ from rubric.models.clients import check_way, is_watched, payer_of, shorten_the_w
 from rubric.models.completions import reply_from
 from rubric.models.contents import chat
 from rubric.models.credentials import borrowed
+from rubric.models.pricelists import priced
 from rubric.models.structured import first_form, lowered, response_format
 from rubric.secrets import values_of
 
@@ -231,8 +232,8 @@ def _held_to(ask: Ask) -> tuple[Form, dict[str, Any]]:
 
 
 def _known(judge: Judge, usage: Usage) -> Usage:
-    """Return *usage* with a cost of None where LiteLLM says 0 for want of a price."""
-    return evolve(usage, cost=None) if usage.cost == 0 and listed(judge.name) is None else usage
+    """Return *usage* with a cost of None where LiteLLM says 0 for want of a price; where it says none, as listed."""
+    return evolve(usage, cost=None) if usage.cost == 0 and listed(judge.name) is None else priced(judge, usage)
 
 
 async def complete(judge: Judge, request: Callable[[], Mapping[str, Any]]) -> tuple[Any, tuple[str, ...]]:

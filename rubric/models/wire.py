@@ -121,7 +121,11 @@ class Call:
 
     def end(self, error: Exception) -> httpx.TransportError:
         """Take note of what went wrong on the wire, and return what LiteLLM is told."""
-        self._failure = error.failure if isinstance(error, ModelError) else failure_of(error, self.secrets)
+        failure = error.failure if isinstance(error, ModelError) else failure_of(error, self.secrets)
+        if failure.kind == "bad_response" and isinstance(error, ValueError) and not self.has_left:
+            # The address is none, and will be none the next time.
+            failure = Failure("bad_request", f"the request cannot be sent: {words_of(str(error), self.secrets)}")
+        self._failure = failure
         return _ended(words_of(str(error), self.secrets))
 
 
