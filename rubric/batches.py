@@ -109,7 +109,7 @@ async def agrade_in_batches(
         past = None if kept is None else partial(kept.carry, gated=True)
         results = await run_in_batches(together(flows), file, past=past, budget=budget, size=size, poll=poll)
     grades = [evolve(result, index=one.index) for one, result in zip(placed, results, strict=True)]
-    return Grades(grades, end=end_mark(source.items, len(grades), lambda: (fingerprint(graded), fingerprint(bench))))
+    return Grades(grades, end=end_mark(source.given, len(grades), lambda: (fingerprint(graded), fingerprint(bench))))
 
 
 def cancel_batches(path: str | os.PathLike[str], judge: Judging | None = None) -> int:

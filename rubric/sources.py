@@ -89,12 +89,14 @@ class Source:
         count: Says how many there are, where that can be told without taking them; None where it cannot.
         is_held: Whether they are in memory already, so that to take the next one never has to wait.
         columns: Which columns hold which fields, where they are rows.
+        given: What the items are taken from, which may know more than they: a part of a data set, its end.
     """
 
     items: Iterable[Any] | AsyncIterable[Any] = field(repr=False)
     count: Callable[[], int | None] = field(default=lambda: None, repr=False)
     is_held: bool = False
     columns: Columns = OWN_NAMES
+    given: object = field(default=None, repr=False)
 
     @property
     def total(self) -> int | None:
@@ -125,11 +127,12 @@ def source_of(candidates: Candidates, columns: Mapping[str, str | None] | None =
         _check_names(_names(candidates), named)
         return Source(rows, partial(_size, candidates), columns=named)
     if isinstance(candidates, AsyncIterable):
-        return Source(_AsyncChecked(candidates, named), partial(_size, candidates), columns=named)
+        return Source(_AsyncChecked(candidates, named), partial(_size, candidates), columns=named, given=candidates)
     if not isinstance(candidates, Iterable):
         raise refuse("candidates", candidates, "an iterable, an async iterable, a frame, or the path of a file")
     if not isinstance(candidates, list | tuple):
-        return Source(_Rows(partial(_checked, candidates, named)), partial(_size, candidates), columns=named)
+        checked = _Rows(partial(_checked, candidates, named))
+        return Source(checked, partial(_size, candidates), columns=named, given=candidates)
     _check_held(candidates, named)
     return Source(candidates, partial(_size, candidates), is_held=True, columns=named)
 

@@ -147,7 +147,7 @@ class _Job:
 
     def end_mark(self, results: int) -> str:
         """Return the last line of the file of a shard; '' for what is none, or has more than so many results."""
-        return end_mark(self.source.items, results, lambda: (fingerprint(self.rubric), fingerprint(self.bench)))
+        return end_mark(self.source.given, results, lambda: (fingerprint(self.rubric), fingerprint(self.bench)))
 
     async def grade(self, index: int, item: object) -> Result:
         """Return what *item* comes to; nothing is raised but what ends the stream."""

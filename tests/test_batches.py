@@ -62,6 +62,7 @@ def test_a_shard_is_graded_in_batches(tmp_path: Path) -> None:
             shard, path = Shard(number, 2).of(CANDIDATES), tmp_path / f"{number}.json"
             results = grade_in_batches(shard, RUBRIC, judge_at(server.base), path, poll=0)
             assert [result.index for result in results] == [placed.index for placed in shard]  # type: ignore[union-attr]
+            assert "end_of_shard" in results.to_jsonl()
             places += [result.index for result in results]
     assert sorted(place for place in places if place is not None) == [0, 1, 2]
 

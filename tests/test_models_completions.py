@@ -174,6 +174,27 @@ def test_a_content_in_parts_is_their_text(parts: list[Any], text: str | None, fi
     assert (reply.text, reply.finish) == (text, finish)
 
 
+ODD: dict[str, dict[str, Any]] = {
+    **{f"content: {name}": completion({"content": parts}) for name, (parts, _, _) in PARTS.items()},
+    "content: an object": completion({"content": {"verdict": True}}),
+    "no role": completion(choice={"message": {"content": "yes"}}),
+    "odd tool calls": completion({"tool_calls": "x", "annotations": "x"}),
+    "odd usage": completion(usage={"completion_tokens_details": {"reasoning_tokens": "x"}}),
+    "no usage": completion() | {"usage": [1]},
+    "odd probabilities": completion(choice={"logprobs": {"content": "x"}}),
+    "an end that is none": completion(choice={"finish_reason": ["stop"]}),
+    "choices without messages": completion(choices=[{"index": 0, "text": "yes"}]),
+    "an error in words, beside choices": completion(error="broken"),
+}
+
+
+@pytest.mark.parametrize("said", ODD.values(), ids=ODD)
+def test_what_litellm_takes_for_no_completion_reads_alike_on_both_ways(server: Server, said: Any) -> None:
+    """One parser reads it: text, end and tokens, and the kind of a failure with what it has cost."""
+    ours, theirs = (evolve(each, usage=evolve(each.usage, cost=None)) for each in both(server, said))
+    assert ours == theirs
+
+
 def test_a_part_that_is_no_text_is_a_bad_response() -> None:
     """An image in a reply is nothing that could be read."""
     with pytest.raises(ModelError, match="image_url"):
@@ -210,6 +231,21 @@ def test_an_error_in_a_200_has_its_kind(said: dict[str, Any], kind: FailureKind)
     with pytest.raises(ModelError) as caught:
         reply_from(said)
     assert caught.value.failure.kind == kind
+
+
+@pytest.mark.parametrize("said", [said for said, _ in ERRORS.values()], ids=ERRORS)
+def test_an_error_in_a_200_is_the_same_on_both_ways(server: Server, said: dict[str, Any]) -> None:
+    """It has its kind and its price, whatever LiteLLM makes of it."""
+    ours, theirs = both(server, said)
+    assert isinstance(ours, Failure)
+    assert isinstance(theirs, Failure)
+    assert (ours.kind, ours.usage) == (theirs.kind, evolve(theirs.usage, cost=ours.usage.cost))
+
+
+@pytest.mark.parametrize("calls", [7, "x", {"a": 1}])
+def test_odd_requests_for_tools_are_none(calls: Any) -> None:
+    """What is no list of requests for tools asks for none."""
+    assert turn_from(completion({"tool_calls": calls})).tool_calls == ()
 
 
 def test_a_turn_in_plain_data_is_read_as_litellms_objects_are() -> None:

@@ -58,7 +58,6 @@ FAILURES: dict[str, FailureKind] = {
     "long": "bad_response",
     "content-null": "bad_response",
     "content-empty": "bad_response",
-    "content-list": "bad_response",
     "content-number": "bad_response",
     "length-too-long": "transport",
     "reset": "transport",
@@ -70,6 +69,7 @@ FAILURES: dict[str, FailureKind] = {
 
 FINISHES = {
     "ok": "stop",
+    "content-list": "stop",
     "surrogate": "stop",
     "think": "stop",
     "refusal": "refusal",

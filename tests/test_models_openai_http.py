@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 MODEL = OpenAIHTTPModel()
 
 KINDS: dict[str, FailureKind] = FAILURES | {"length-too-long": "transport", "reset-mid-body": "transport"}
-del KINDS["content-list"]  # parts of a text are a text; LiteLLM takes them of other vendors alone
 
 
 @pytest.fixture(scope="module")
@@ -182,6 +181,12 @@ def test_the_schema_is_sent_but_to_models_that_refuse_it(server: Server) -> None
     schema = {"name": "verdict", "strict": True, "schema": thaw(VERDICT)}
     assert sent(server, model="mine")["response_format"] == {"type": "json_schema", "json_schema": schema}
     assert "response_format" not in sent(server, model="openai/gpt-4-turbo")
+
+
+def test_it_is_said_where_no_schema_went(server: Server) -> None:
+    """A model that is not held to the form of its reply is named in the grade, as it is through LiteLLM."""
+    replies = [run(direct(server.at("ok"), model=model)) for model in ("openai/gpt-4-turbo", "mine")]
+    assert [isinstance(reply, Reply) and reply.unsent for reply in replies] == [("response_format",), ()]
 
 
 def test_extra_body_has_the_last_word(server: Server) -> None:

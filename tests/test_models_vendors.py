@@ -368,14 +368,22 @@ def test_a_connection_that_never_came_about_costs_nothing(address: str, vendor: 
 def test_a_connection_that_never_came_about_is_neither_charged_nor_held(tmp_path: Path) -> None:
     """A budget has its tokens and its money back, and a store that holds what is in doubt sends it again."""
     judge = Judge("openai/gpt-4o-mini", params={"api_base": "http://127.0.0.1:9/v1", "api_key": KEY}, retries=0)
-    budget = Budget(tokens=100_000, cost=1.0)
+    budget = Budget(tokens=100_000, cost=1.0, calls=1)
     for _ in range(2):
         with Store(tmp_path / "replies.db", in_doubt="hold") as store:
             result = grade_many(["Good morning!"], "Is polite", judge, store=store, budget=budget).collect()[0]
         assert isinstance(result, Ungraded)
         assert [failure.kind for failure in result.failures] == ["transport"]
-    assert (budget.spent.tokens, budget.spent.cost) == (0, 0.0)
+    assert (budget.spent.calls, budget.spent.tokens, budget.spent.cost) == (0, 0, 0.0)
     assert "in_doubt" not in stats(tmp_path / "replies.db").states
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1:99999", f"{'a' * 70}.invalid"])
+def test_an_address_that_is_none_is_not_tried_again(host: str) -> None:
+    """Another attempt would find the same address."""
+    failure = run(Judge("hosted_vllm/m", params={"api_base": f"http://{host}/v1"}, retries=2))
+    assert isinstance(failure, Failure)
+    assert (failure.kind, failure.usage) == ("bad_request", Usage(calls=1, cost=0.0))
 
 
 def test_what_could_not_be_sent_in_time_is_not_in_doubt() -> None:

@@ -313,6 +313,22 @@ def test_what_was_not_read_to_its_end_has_no_mark() -> None:
     assert "end_of_shard" not in grade_many(DATA, "Says thank you", "offline").collect().to_jsonl()
 
 
+def test_shards_of_rows_with_columns_of_other_names_have_marks_too() -> None:
+    """Whether the rows come at once or one by one."""
+    rows = [{"answer": f"Text number {number}"} for number in range(4)]
+
+    async def each() -> AsyncIterator[dict[str, str]]:
+        for row in rows:
+            yield row
+
+    async def marked(candidates: Any) -> str:
+        stream = agrade_many(Shard(1, 2).of(candidates, columns={"output": "answer"}), "Is a text", "offline")
+        await stream.collect()
+        return stream.end_mark
+
+    assert asyncio.run(marked(each())) == asyncio.run(marked(rows)) != ""
+
+
 def test_one_place_holds_one_candidate() -> None:
     """As text for people, too."""
     assert repr(Placed(3, "a")) == "Placed(index=3, item='a')"

@@ -31,6 +31,7 @@ from rubric.drivers.backoffs import LONGEST_WAIT
 from rubric.drivers.backoffs import sleep as resting
 from rubric.errors import ModelError
 from rubric.exchanges import RETRIED, UNSENT, Failure, Reply, Usage
+from rubric.models.classifying import UNSENT_USAGE
 from rubric.models.redacting import describe
 
 if TYPE_CHECKING:
@@ -210,7 +211,9 @@ def _usage(failure: Failure) -> Usage:
 
 
 def is_free(failure: Failure) -> bool:
-    """Say whether a request that failed cost nothing: turned away, and no usage with it."""
+    """Say whether a request that failed cost nothing: it never left, or was turned away, and no usage with it."""
+    if failure.usage == UNSENT_USAGE:
+        return True
     return failure.kind in _UNBILLED and not failure.in_doubt and not failure.usage.calls
 
 

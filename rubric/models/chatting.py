@@ -13,6 +13,7 @@ from rubric.judges import Judge
 from rubric.models.credentials import VENDORS, borrowed
 from rubric.models.litellm import LiteLLMModel, complete, library, vendor_of
 from rubric.models.turns import ToolRequest, Turn, turn_from
+from rubric.secrets import values_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -66,7 +67,7 @@ async def take_turn(
 async def _turn(asked: Judge, messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]]) -> Turn:
     response, unsent = await complete(asked, lambda: _request(asked, messages, tools))
     try:
-        return turn_from(response, unsent)
+        return turn_from(response, unsent, values_of(asked.params))
     except ModelError as error:
         if error.failure.kind != "truncated":
             raise

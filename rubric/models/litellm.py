@@ -28,6 +28,7 @@ from rubric.models.clients import check_way, is_watched, payer_of, shorten_the_w
 from rubric.models.completions import reply_from
 from rubric.models.contents import chat
 from rubric.models.credentials import borrowed
+from rubric.models.pricelists import priced
 from rubric.models.structured import first_form, lowered, response_format
 from rubric.secrets import values_of
 
@@ -220,7 +221,7 @@ async def _answer(ask: Ask) -> Reply:
     if ask.schema and form == "nothing":
         unsent = (*unsent, "response_format")
     try:
-        reply = reply_from(response, unsent)
+        reply = reply_from(response, unsent, values_of(ask.judge.params))
     except ModelError as error:
         raise ModelError(evolve(error.failure, usage=_known(ask.judge, error.failure.usage))) from None
     return evolve(reply, usage=_known(ask.judge, reply.usage))
@@ -231,8 +232,8 @@ def _held_to(ask: Ask) -> tuple[Form, dict[str, Any]]:
 
 
 def _known(judge: Judge, usage: Usage) -> Usage:
-    """Return *usage* with a cost of None where LiteLLM says 0 for want of a price."""
-    return evolve(usage, cost=None) if usage.cost == 0 and listed(judge.name) is None else usage
+    """Return *usage* with a cost of None where LiteLLM says 0 for want of a price; where it says none, as listed."""
+    return evolve(usage, cost=None) if usage.cost == 0 and listed(judge.name) is None else priced(judge, usage)
 
 
 async def complete(judge: Judge, request: Callable[[], Mapping[str, Any]]) -> tuple[Any, tuple[str, ...]]:
@@ -267,7 +268,10 @@ async def complete(judge: Judge, request: Callable[[], Mapping[str, Any]]) -> tu
         except TimeoutError:
             raise ModelError(call.out_of_time(judge.timeout)) from None
         except Exception as error:  # noqa: BLE001 - whatever it was, it becomes a typed failure
-            raise ModelError(call.failure_of(error)) from None  # the cause may hold keys
+            if call.completion is None:
+                raise ModelError(call.failure_of(error)) from None  # the cause may hold keys
+            # LiteLLM raises over a text in parts, say, and over an error beside choices forgets what they have cost.
+            response = call.completion
     return response, unsent
 
 

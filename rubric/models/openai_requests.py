@@ -58,6 +58,8 @@ def _body(ask: Ask, endpoint: Endpoint) -> tuple[dict[str, Any], tuple[str, ...]
     unsent = _unsent(wanted, endpoint.model)
     body |= {name: value for name, value in wanted.items() if name not in unsent}
     extra = ask.judge.params.get("extra_body") or {}
+    if ask.schema and "response_format" not in {*body, *extra}:
+        unsent = (*unsent, "response_format")
     return {name: value for name, value in {**body, **extra}.items() if not (name in extra and value is None)}, unsent
 
 

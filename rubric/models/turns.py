@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from attrs import evolve, field, frozen
 
 from rubric.errors import ModelError
 from rubric.exchanges import Failure, Usage
 from rubric.models.completions import at, choice_of, clean, finish_of, said_in, usage_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 __all__ = ["ToolRequest", "Turn", "turn_from"]
 
@@ -71,7 +74,7 @@ class Turn:
     message: dict[str, Any] = field(factory=dict, repr=False, eq=False)
 
 
-def turn_from(response: Any, unsent: tuple[str, ...] = ()) -> Turn:
+def turn_from(response: Any, unsent: tuple[str, ...] = (), secrets: Iterable[str] = ()) -> Turn:
     """
     Return the turn that *response*, a chat completion as `completions` reads it, holds.
 
@@ -80,7 +83,7 @@ def turn_from(response: Any, unsent: tuple[str, ...] = ()) -> Turn:
     Raises:
         ModelError: There is nothing in it, a content filter stopped it, or it was cut off inside a request for tools.
     """
-    usage, choice = usage_of(response), choice_of(response)
+    usage, choice = usage_of(response), choice_of(response, secrets)
     finish, (text, refusal), message = finish_of(choice), said_in(choice, usage), at(choice, "message")
     text, calls = text or refusal, _calls(message)
     if finish == "length" and calls:
@@ -99,8 +102,13 @@ def _calls(message: Any) -> tuple[ToolRequest, ...]:
             clean(at(at(call, "function"), "name")) or "",
             clean(at(at(call, "function"), "arguments")) or "",
         )
-        for number, call in enumerate(at(message, "tool_calls") or (), 1)
+        for number, call in enumerate(_asked_for(message), 1)
     )
+
+
+def _asked_for(message: Any) -> list[Any]:
+    asked_for = at(message, "tool_calls")
+    return asked_for if isinstance(asked_for, list) else []
 
 
 def _message(message: Any, text: str, calls: tuple[ToolRequest, ...]) -> dict[str, Any]:
@@ -108,7 +116,7 @@ def _message(message: Any, text: str, calls: tuple[ToolRequest, ...]) -> dict[st
     said: dict[str, Any] = {"role": "assistant", "content": text or None}
     if calls:
         said["tool_calls"] = [
-            _sent_back(call, original) for call, original in zip(calls, at(message, "tool_calls"), strict=True)
+            _sent_back(call, original) for call, original in zip(calls, _asked_for(message), strict=True)
         ]
     if blocks := at(message, "thinking_blocks"):  # Anthropic's, without which it takes no tool results
         said["thinking_blocks"] = blocks

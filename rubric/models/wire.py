@@ -51,6 +51,7 @@ class Call:
         tokens: The most that may come back, over all choices.
         has_left: Whether a request was put on the wire.
         was_cut: Whether Ollama says that the reply was cut, which LiteLLM hands on for one of its two calls alone.
+        completion: What came back in OpenAI's dialect, as plain data: LiteLLM takes some replies for none.
     """
 
     logprobs: bool
@@ -59,6 +60,7 @@ class Call:
     tokens: int = 0
     has_left: bool = False
     was_cut: bool = False
+    completion: dict[str, Any] | None = field(default=None, repr=False)
     _is_over: bool = False
     _sent: set[str] = field(factory=set)
     _failure: Failure | None = None
@@ -111,12 +113,19 @@ class Call:
         if not isinstance(data, dict):
             return
         self.was_cut = data.get("done_reason") == "length"
-        if data.get("error") and not any(data.get(name) for name in _ANSWERS):
-            raise ModelError(error_in(data["error"], self.secrets))
+        # A text at the top, beside a code, is how vLLM tells an error; the messages of other dialects are objects.
+        self.completion = data if "choices" in data or isinstance(data.get("message"), str) else None
+        error = data.get("error") or data.get("errors")
+        if error and not any(data.get(name) for name in _ANSWERS):
+            raise ModelError(error_in(error, self.secrets))
 
     def end(self, error: Exception) -> httpx.TransportError:
         """Take note of what went wrong on the wire, and return what LiteLLM is told."""
-        self._failure = error.failure if isinstance(error, ModelError) else failure_of(error, self.secrets)
+        failure = error.failure if isinstance(error, ModelError) else failure_of(error, self.secrets)
+        if failure.kind == "bad_response" and isinstance(error, ValueError) and not self.has_left:
+            # The address is none, and will be none the next time.
+            failure = Failure("bad_request", f"the request cannot be sent: {words_of(str(error), self.secrets)}")
+        self._failure = failure
         return _ended(words_of(str(error), self.secrets))
 
 
