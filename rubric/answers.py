@@ -89,7 +89,7 @@ class ScoreRange(Shown):
         return str(self.low) if self.low == self.high else f"{self.low}-{self.high}"
 
 
-Bands = Mapping[int, str] | Mapping[str, str] | Iterable[ScoreRange]
+Bands = Mapping[Any, str] | Iterable[ScoreRange]
 """What levels may be given as, beside one `ScoreRange` after the other."""
 
 _PLAIN = (0, 10)
