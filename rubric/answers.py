@@ -143,7 +143,7 @@ def _check_neighbours(before: ScoreRange, after: ScoreRange) -> None:
         raise DefinitionError("ranges", f"two bands start at {before.low}; each score belongs to one")
     if after.low <= before.high:
         raise DefinitionError("ranges", f"{before} and {after} overlap; each score belongs to one band")
-    if after.low > before.high + 1 and not (before.is_anchor or after.is_anchor):
+    if after.low > before.high + 1 and not before.is_anchor:  # what ends a band says that the next score is another's
         gap = ScoreRange(before.high + 1, after.low - 1, "gap")
         raise DefinitionError("ranges", f"no band covers {gap}, between {before} and {after}; close the gap")
 
@@ -157,7 +157,7 @@ class Levels(Answer, Shown):
     from 0 to 10, `Levels(ScoreRange(1, 5))` one from 1 to 5. Texts are given as a mapping, or as ranges, one by one or
     in a list. A single number is an anchor, `{0: "no way in", 5: "with effort", 10: "at once"}`: the judge may also
     answer what lies between two of them. A key such as `"0-3"` is a band, whose text holds for all of its scores. The
-    first key is the lowest score and the last the highest; between two bands there is no gap.
+    first key is the lowest score and the last the highest; behind a band there is no gap.
     """
 
     _positional = ("ranges",)

@@ -144,7 +144,7 @@ def test_long_text_in_lines() -> None:
         ("levels: {1.0: a, 2: b}", Levels({1: "a", 2: "b"})),
         ("levels: [{score_range: [0, 4], text: a}, {score_range: [5, 9], text: b}]", Levels({"0-4": "a", "5-9": "b"})),
         ("levels: {0: a, 5: b}", Levels(ScoreRange(0, 0, "a"), ScoreRange(5, 5, "b"))),
-        ("levels: {0-3: a, 7: b, 10: c}", Levels({"0-3": "a", 7: "b", 10: "c"})),
+        ("levels: {0-3: a, 4: b, 10: c}", Levels({"0-3": "a", 4: "b", 10: "c"})),
         ("tree: {ask: q, yes: 1, no: {score: 0.5, reason: r}}", ask("q").yes(1).no(0.5, "r")),
         ("tree: {ask: q, true: 1, false: 0}", ask("q").yes(1).no(0)),
         ("check: is_json", IsJSON()),

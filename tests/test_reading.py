@@ -338,7 +338,7 @@ def test_a_label_beyond_ascii() -> None:
         ({0: "no way in", 5: "with effort", 10: "at once"}, "between 5 (with effort) and 10 (at once)"),
         ({0: "no way in", 7: "with effort", 10: "at once"}, "with effort"),
         ({"0-4": "no way in", "5-9": "with effort", 10: "at once"}, "with effort"),
-        ({"0-4": "no way in", 10: "at once"}, "between 0-4 (no way in) and 10 (at once)"),
+        ({"0-4": "no way in", 5: "with effort", 10: "at once"}, "between 5 (with effort) and 10 (at once)"),
         (ScoreRange(0, 10), ""),
     ],
 )

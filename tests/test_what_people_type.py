@@ -372,7 +372,7 @@ def test_a_place_that_is_none_is_an_error_of_pythons(held: Any) -> None:
 
 WITHOUT: list[tuple[Callable[[], object], str]] = [
     (lambda: Rubric().forbids("x", required=False), "required"),
-    (lambda: Rubric().forbids("x", required=np.False_), "required"),
+    (lambda: Rubric().forbids("x", required=np.False_), "required"),  # type: ignore[arg-type]  # NumPy's own
     (lambda: Rubric().forbids("x", id="a").revising("a", required=False), "required"),
     (lambda: Rubric().forbids("x", min_score=0.5), "min_score"),
     (lambda: Rubric().checks(Contains("x"), polarity="guard", min_score=0.5), "min_score"),

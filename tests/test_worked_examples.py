@@ -55,11 +55,11 @@ QUICKSORT = (
     .expects("Describes partition step", id="partition", weight=1.5)
     .expects("States O(n log n) average time", id="complexity")
 )
-ACCURACY = {
-    0: "Completely wrong",
-    3: "Partially correct with major errors",
-    5: "Mostly correct with minor issues",
-    7: "Correct with minor omissions",
+ACCURACY: dict[Any, str] = {
+    "0-2": "Completely wrong",
+    "3-4": "Partially correct with major errors",
+    "5-6": "Mostly correct with minor issues",
+    "7-9": "Correct with minor omissions",
     10: "Perfectly accurate and complete",
 }
 
@@ -94,7 +94,7 @@ def test_plain_strings_are_criteria_that_are_required_where_the_dialect_says_so(
     assert (grade.score, grade.passed, grade.gates) == (0.9, False, ("point-9",))
 
 
-@pytest.mark.parametrize(("level", "score", "band"), [(0, 0.0, ACCURACY[0]), (6, 0.6, ACCURACY[5])])
+@pytest.mark.parametrize(("level", "score", "band"), [(0, 0.0, ACCURACY["0-2"]), (6, 0.6, ACCURACY["5-6"])])
 def test_a_level_is_its_place_on_the_range_and_bands_do_not_quantise(level: int, score: float, band: str) -> None:
     """6 lies in the band from 5 and is 0.6."""
     grade = whole(Rubric().rates("Provides correct answer", ACCURACY, id="accuracy"), level)

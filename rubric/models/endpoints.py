@@ -81,7 +81,7 @@ def endpoint_of(judge: Judge, environ: Mapping[str, str] = os.environ) -> Endpoi
     if is_openai and not key:
         raise ModelError(Failure("auth", "OpenAI wants a key: set OPENAI_API_KEY, or give params={'api_key': ...}"))
     extra = {str(name): str(value) for name, value in (judge.params.get("extra_headers") or {}).items()}
-    secrets = (*([key] if key else []), *extra.values(), *values_of(judge.params))
+    secrets = tuple(filter(None, (key, *extra.values(), *values_of(judge.params))))
     model = judge.name.removeprefix(_PREFIX)
     return Endpoint(_url(base), model, headers | extra, secrets, is_openai)
 

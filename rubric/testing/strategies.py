@@ -98,7 +98,7 @@ def levels(draw: st.DrawFn) -> Levels:
     low = draw(st.one_of(st.sampled_from([0, 1, -5]), st.integers(-(2**52), 2**52)))
     bands = []
     for length in lengths:
-        if 1 in (length, before):  # beside an anchor there may be a gap
+        if before == 1:  # behind an anchor there may be a gap
             low += draw(st.integers(0, 3))
         before = length
         bands.append(ScoreRange(low, low + length - 1, draw(texts())))
