@@ -255,6 +255,7 @@ async def complete(judge: Judge, request: Callable[[], Mapping[str, Any]]) -> tu
         shorten_the_way(provider)
     check_way(library(), provider)
     secrets = (*extra.values(), *values_of(params))
+    unsent: tuple[str, ...] = ()
     with calling(logprobs=judge.logprobs, secrets=secrets, is_watched=is_watched(library(), provider)) as call:
         try:
             wanted, unsent = _sendable(judge)
