@@ -275,7 +275,10 @@ def test_comments_stay(data: st.DataObject) -> None:
     """Whatever becomes of the criteria, those that stay keep the comment that stands beside them."""
     old = loads(COMMENTED)
     kept = data.draw(st.lists(st.sampled_from(old.criteria), unique_by=lambda c: c.id))
-    added = [c for c in data.draw(rubrics()).criteria if c.id not in {k.id for k in old.criteria}]
+    drawn = data.draw(rubrics()).criteria
+    added = [
+        c for c in drawn if c.id not in {k.id for k in old.criteria} and c.polarity != "penalty"
+    ]  # there are no points
     new = evolve(old, criteria=[*kept, *added])
     with TemporaryDirectory() as folder:
         after = edited(COMMENTED, new, Path(folder))

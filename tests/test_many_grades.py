@@ -123,8 +123,8 @@ def test_printed_they_are_a_table(grades: Grades) -> None:
         "  warm            4  0.625 (0.000 to 1.000)               0          0         2            0",
         "",
         (
-            "2 ungraded: 1 × refusal: the model refused; 1 × bad_request: candidates[4]: expected a text, a Candidate or a "
-            "mapping, got nothing (None)"
+            "2 ungraded: 1 × refusal: the model refused; 1 × bad_request: candidates[4]: expected a text, a Candidate, a "
+            "mapping or a Path, got nothing (None)"
         ),
     ]
     assert str(Grades()) == "0 results: 0 of 0 grades pass\n  used       0 calls, 0 + 0 tokens, $0.0000"

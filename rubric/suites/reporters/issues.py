@@ -80,11 +80,11 @@ def short(row: Row, entry: Entry) -> bool:
 
 
 def _issue(report: Report, row: Row, entry: Entry | None, seen: Counter[str]) -> Issue:
-    rule = "/".join(part for part in (row.rubric, entry.id if entry is not None else "") if part) or "case"
+    rule = "/".join(part for part in (row.rubric, entry.id if entry is not None else "") if part)
     key = "\x1f".join((report.suite, row.id, row.rubric, entry.id if entry is not None else ""))
     seen[key] += 1
     digest = hashlib.sha256(f"{key}\x1f{seen[key]}".encode("utf-8", "surrogatepass")).hexdigest()
-    return Issue(row, entry, line(rule, 200), _level(report, row), message_of(row, entry), digest)
+    return Issue(row, entry, line(rule, 200) or "case", _level(report, row), message_of(row, entry), digest)
 
 
 def _level(report: Report, row: Row) -> Level:
