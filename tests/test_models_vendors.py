@@ -17,7 +17,7 @@ from rubric import Budget, Judge, Rubric, Store, Ungraded, grade, grade_many
 from rubric.drivers.attempts import attempt
 from rubric.errors import DefinitionError
 from rubric.exchanges import Ask, Failure, Reply, Usage
-from rubric.models import LiteLLMModel
+from rubric.models import model_of
 from rubric.models.bodies import MOST_BYTES, most_bytes
 from rubric.store import stats
 from tests import vendors
@@ -114,7 +114,7 @@ def run(judge: Judge, **ask: Any) -> Reply | Failure:
         pass
 
     made: Ask = ask_of(judge, **ask)
-    return asyncio.run(attempt(LiteLLMModel(), made, sleep=at_once))
+    return asyncio.run(attempt(model_of(judge), made, sleep=at_once))
 
 
 def form_in(body: dict[str, Any]) -> str:
@@ -191,13 +191,29 @@ OWN = Vendor("hosted_vllm/my-own", vendors.chat)
         (("json_schema", "json_object"), ["response_format", "JSON mode", "", ""], ("response_format",)),
     ],
 )
-def test_a_form_that_a_server_refuses_is_sent_once(refused: tuple[str, ...], forms: list[str], unsent: object) -> None:
-    """The next lower form is sent at once, without retries too, counted as a request, and remembered."""
+@pytest.mark.parametrize("way", ["litellm", "http"])
+def test_a_form_that_a_server_refuses_is_sent_once(
+    way: str, refused: tuple[str, ...], forms: list[str], unsent: object
+) -> None:
+    """The next lower form is sent at once, without retries too, counted as a request, and remembered; on both ways."""
     with refusing(*refused) as server:
-        replies = [run(judge_at(server, OWN)) for _ in range(2)]
+        judge = judge_at(server, OWN)
+        if way == "http":
+            judge = Judge("my-own", via="http", params=judge.params, retries=0)
+        replies = [run(judge) for _ in range(2)]
     assert [form_in(request.body) for request in server.requests] == forms
     assert [reply.usage.calls for reply in replies] == [len(forms) - 1, 1]
     assert [isinstance(reply, Reply) and reply.unsent for reply in replies] == [unsent, unsent]
+
+
+def test_a_form_of_the_users_own_is_not_lowered() -> None:
+    """What `extra_body` says is sent as it is, once."""
+    with refusing("json_schema") as server:
+        own = {"extra_body": {"response_format": {"type": "json_schema", "json_schema": {}}}}
+        params = {**judge_at(server, OWN).params, **own}
+        failure = run(Judge("my-own", via="http", params=params, retries=0))
+    assert isinstance(failure, Failure)
+    assert (failure.kind, len(server.requests)) == ("bad_request", 1)
 
 
 def test_forms_are_refused_to_many_at_once() -> None:

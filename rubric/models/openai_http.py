@@ -16,9 +16,10 @@ from rubric.errors import ModelError
 from rubric.models.bodies import most_bytes
 from rubric.models.endpoints import endpoint_of, exposure_of
 from rubric.models.openai_replies import reply_in
-from rubric.models.openai_requests import content_of
+from rubric.models.openai_requests import content_of, form_of
 from rubric.models.pricelists import priced
 from rubric.models.sessions import answer_to, whole
+from rubric.models.structured import lowered
 
 if TYPE_CHECKING:
     from rubric.exchanges import Ask, Reply
@@ -47,11 +48,15 @@ class OpenAIHTTPModel:
             ModelError: With the typed failure; its message has no secrets in it.
         """
         endpoint = endpoint_of(ask.judge)
+        form = form_of(ask, endpoint)
         content, unsent = content_of(ask, endpoint)
         data = content if len(content) < _LARGE else BytesIO(content)  # aiohttp warns of large bodies in one piece
-        async with answer_to(endpoint, "POST", endpoint.url, ask.judge.timeout, data=data) as response:
-            limit = most_bytes(len(content), ask.max_tokens * ask.n, logprobs=ask.judge.logprobs)
-            body = await whole(response, limit)
+        try:
+            async with answer_to(endpoint, "POST", endpoint.url, ask.judge.timeout, data=data) as response:
+                limit = most_bytes(len(content), ask.max_tokens * ask.n, logprobs=ask.judge.logprobs)
+                body = await whole(response, limit)
+        except ModelError as error:
+            raise ModelError(lowered(ask.judge, form, error.failure)) from None
         try:
             reply = reply_in(body, unsent, endpoint.secrets)
         except ModelError as error:

@@ -12,11 +12,13 @@ from rubric.exchanges import Failure
 from rubric.models.classifying import words_of
 from rubric.models.contents import chat
 from rubric.models.endpoints import ADDRESSING
+from rubric.models.structured import form_for
 
 if TYPE_CHECKING:
     from rubric.exchanges import Ask
     from rubric.judges import Judge
     from rubric.models.endpoints import Endpoint
+    from rubric.models.structured import Form
 
 __all__ = ["ALTERNATIVES", "content_of"]
 
@@ -46,12 +48,23 @@ def content_of(ask: Ask, endpoint: Endpoint) -> tuple[bytes, tuple[str, ...]]:
         raise ModelError(Failure("bad_request", f"the request cannot be written as JSON: {said}")) from None
 
 
+def form_of(ask: Ask, endpoint: Endpoint) -> Form:
+    """Return how the server is asked to hold the model to the reply's form; `nothing` where the user says it."""
+    own = "response_format" in (ask.judge.params.get("extra_body") or {})
+    if not ask.schema or own or _SCHEMALESS.match(endpoint.model):
+        return "nothing"
+    return form_for(ask.judge, "schema")
+
+
 def _body(ask: Ask, endpoint: Endpoint) -> tuple[dict[str, Any], tuple[str, ...]]:
     body: dict[str, Any] = {"model": endpoint.model, "messages": chat(ask)}
     body[_limit_name(endpoint)] = ask.max_tokens
-    if ask.schema and not _SCHEMALESS.match(endpoint.model):
+    form = form_of(ask, endpoint)
+    if form == "schema":
         schema = {"name": "verdict", "strict": True, "schema": ask.schema}
         body["response_format"] = {"type": "json_schema", "json_schema": schema}
+    elif form == "json":
+        body["response_format"] = {"type": "json_object"}
     if ask.n > 1:
         body["n"] = ask.n
     wanted = _wanted(ask.judge)

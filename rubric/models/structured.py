@@ -1,5 +1,5 @@
 """
-How a judge is held to the form of its reply, through LiteLLM, and what is learnt of servers that refuse it.
+How a judge is held to the form of its reply, and what is learnt of servers that refuse it.
 
 LiteLLM says `response_format` in each vendor's words: OpenAI's, Ollama's `format`, Gemini's `responseSchema`, a tool
 that must be called. Whether a *model* takes a schema it knows of listed models alone; a deployment, a model of one's
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from rubric.exchanges import Failure
     from rubric.judges import Judge
 
-__all__ = ["Form", "first_form", "lowered", "response_format"]
+__all__ = ["Form", "first_form", "form_for", "lowered", "response_format"]
 
 Form = Literal["schema", "json", "nothing"]
 
@@ -48,13 +48,18 @@ _learnt: dict[tuple[str, str], Form] = {}
 
 def response_format(judge: Judge, schema: Mapping[str, Any], first: Form) -> tuple[Form, dict[str, Any]]:
     """Return the form that *judge* is held to, *first* as long as its server refuses none, and its parameter."""
-    form = _learnt.get(_server(judge), first)
+    form = form_for(judge, first)
     if form == "nothing":
         return form, {}
     if form == "json":
         return form, {"response_format": {"type": "json_object"}}
     named = {"name": "verdict", "strict": True, "schema": thaw(schema)}
     return form, {"response_format": {"type": "json_schema", "json_schema": named}}
+
+
+def form_for(judge: Judge, first: Form) -> Form:
+    """Return the form that *judge* is held to: *first*, unless its server has refused that."""
+    return _learnt.get(_server(judge), first)
 
 
 def lowered(judge: Judge, form: Form, failure: Failure) -> Failure:
