@@ -39,10 +39,10 @@ HIDDEN = "***"
 # -- by name -----------------------------------------------------------------------------------------------
 
 _WORDS = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
-_ALWAYS = frozenset({"bearer", "cookie", "cookies", "creds", "hmac", "jwt", "passcode", "private",
-                     "pwd", "sas", "sig", "signature"})  # fmt: skip
+_ALWAYS = frozenset({"bearer", "cookie", "cookies", "creds", "dsn", "hmac", "jwt", "otp", "passcode", "private",
+                     "pw", "pwd", "sas", "sig", "signature"})  # fmt: skip
 _WITHIN = re.compile(
-    r"passw(?:or)?d|passphrase|secret(?!ar)|credential|authorization"
+    r"passw(?:or)?d|passphrase|secret(?!ar)|credential|authorization|connectionstring"
     r"|(?:api|access|account|auth|private|signing)key"
     r"|(?:api|access|auth|refresh|session|security)tokens?(?!s)"
 )

@@ -27,7 +27,7 @@ NAMES = [
     "aws_secret_access_key", "aws_session_token", "token", "hf_token", "azure_ad_token", "session-token", "secret",
     "client_secret", "password", "passwd", "pwd", "PGPASSWORD", "authorization", "Proxy-Authorization", "auth", "cookie",
     "Set-Cookie", "credential", "vertex_credentials", "private_key", "private", "bearer", "signature", "X-Amz-Signature",
-    "sig", "sas_token", "AccountKey", "MYSQL_PWD",
+    "sig", "sas_token", "AccountKey", "MYSQL_PWD", "SENTRY_DSN", "connection_string", "db_pw", "otp",
 ]  # fmt: skip
 PLAIN = [
     "max_tokens", "max_completion_tokens", "token_count", "tokens", "prompt_tokens", "cached_tokens", "tokenizer",
