@@ -76,6 +76,13 @@ def tests(session: nox.Session) -> None:
 
 
 @nox.session(default=False)
+def quick(session: nox.Session) -> None:
+    """Run the unit and property tests: no servers, no processes, no documentation."""
+    install(session, "test")
+    run_tests(session, "--quick", "--hypothesis-profile=quick", *session.posargs)
+
+
+@nox.session(default=False)
 def lint(session: nox.Session) -> None:
     """Check style, and that imports point down."""
     install(session, "lint")

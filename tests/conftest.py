@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from ipaddress import ip_address
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -25,7 +27,27 @@ settings.register_profile(
     print_blob=True,
     suppress_health_check=[HealthCheck.too_slow],
 )
+settings.register_profile("quick", settings.get_profile("ci"), max_examples=20)
 settings.load_profile("ci")
+
+_SLOW = re.compile(
+    r"^(?:from|import) (?:distributed|nbclient|socket|subprocess|sybil)\b"
+    r"|^from tests(?:\.| import )(?:batch_server|benchmarks|browsers|mcp_server|proxies|servers|storing|tool_server|vendors)",
+    re.MULTILINE,
+)
+"""What a module of tests imports that talks over sockets, starts processes or runs the documentation."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add `--quick`: unit and property tests alone."""
+    parser.addoption("--quick", action="store_true", help="leave out modules with servers, processes and documentation")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out the slow modules where `--quick` says so."""
+    if not config.getoption("--quick") or not collection_path.name.startswith("test_"):
+        return None
+    return bool(_SLOW.search(collection_path.read_text(encoding="utf-8"))) or None
 
 
 def stay_at_home(event: str, args: tuple[Any, ...]) -> None:
