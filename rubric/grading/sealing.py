@@ -24,9 +24,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from functools import lru_cache
 from typing import Any
 
-from rubric.grading.objects import Ambiguous, Piece, checked, objects_in, pieces
+from rubric.grading.objects import Ambiguous, Piece, checked, flat_object, objects_in, pieces
 
 __all__ = ["LISTS", "after_first_thought", "sealed_list", "sealed_object"]
 
@@ -41,7 +42,7 @@ _ESCAPE = re.compile(r"\\u00([46][1-9a-fA-F]|[57][0-9aA]|5[fF])|\\.", re.DOTALL)
 """An escaped letter (or underscore), or anything else that is escaped."""
 
 
-def sealed_object(reply: str, text: str, *, nonce: str, asked: AbstractSet[str]) -> list[Mapping[str, Any]]:
+def sealed_object(reply: str, text: str, *, nonce: str, asked: frozenset[str]) -> list[Mapping[str, Any]]:
     """
     Return the sealed verdicts of *text*, in order; none, if it has none.
 
@@ -54,6 +55,12 @@ def sealed_object(reply: str, text: str, *, nonce: str, asked: AbstractSet[str])
     Raises:
         Ambiguous: The reply has a verdict, and it may be somebody else's.
     """
+    if text == reply and (flat := flat_object(text)) is not None:  # as most replies are: nothing is around or within
+        if flat.get(_NONCE) != nonce or not _asks(flat, asked):
+            return []
+        _check_end(flat, nonce)
+        _check_keys(flat, asked)
+        return [flat]
     found = pieces(text)
     own = [p for p in found if p.value is not None and p.value.get(_NONCE) == nonce and _asks(p.value, asked)]
     all_sure = True
@@ -70,7 +77,7 @@ def sealed_object(reply: str, text: str, *, nonce: str, asked: AbstractSet[str])
 
 
 def sealed_list(
-    reply: str, text: str, *, nonce: str, asked: AbstractSet[str], ids: Sequence[str]
+    reply: str, text: str, *, nonce: str, asked: frozenset[str], ids: Sequence[str]
 ) -> list[Sequence[Mapping[str, Any]]]:
     """
     Return the lists of sealed verdicts of *text*, in order; none, if it has none.
@@ -113,9 +120,9 @@ def _check_end(value: Mapping[str, Any], nonce: str) -> None:
         raise Ambiguous('expected the "nonce" of this request as the last key of each verdict')
 
 
-def _check_keys(value: Mapping[str, Any], asked: AbstractSet[str]) -> None:
+def _check_keys(value: Mapping[str, Any], asked: frozenset[str]) -> None:
     """Refuse `Verdict` beside `verdict`: the one that is written otherwise may be the judge's own."""
-    if any(_plain(key) in asked and key not in asked for key in value):
+    if any(key not in asked and _plain(key) in asked for key in value):
         raise Ambiguous("expected the keys of a verdict as they were asked for, got one that is written otherwise")
 
 
@@ -124,7 +131,7 @@ def _check_depth(values: Iterable[object], asked: AbstractSet[str]) -> None:
         raise Ambiguous("expected a flat verdict, got an object within it that has a key of a verdict")
 
 
-def _is_sure(value: Mapping[str, Any], asked: AbstractSet[str]) -> bool:
+def _is_sure(value: Mapping[str, Any], asked: frozenset[str]) -> bool:
     """True if the asked keys come right before the nonce and no value of theirs is a text."""
     keys = list(value)[:-1]
     while keys and keys[-1] in asked and not isinstance(value[keys[-1]], str | list):
@@ -132,24 +139,24 @@ def _is_sure(value: Mapping[str, Any], asked: AbstractSet[str]) -> bool:
     return asked.isdisjoint(keys)
 
 
-def _is_complete(entries: Sequence[Mapping[str, Any]], ids: Sequence[str], asked: AbstractSet[str]) -> bool:
+def _is_complete(entries: Sequence[Mapping[str, Any]], ids: Sequence[str], asked: frozenset[str]) -> bool:
     """True if there is one sure entry for each of *ids*: then each nonce of the reply ends one, and none is hidden."""
     given = [str(entry["id"]).strip() for entry in entries if next(iter(entry)) == "id"]
     return sorted(given) == sorted(ids) and all(_is_sure(entry, asked) for entry in entries)
 
 
-def _check_source(piece: Piece, values: Sequence[Mapping[str, Any]], asked: AbstractSet[str]) -> None:
+def _check_source(piece: Piece, values: Sequence[Mapping[str, Any]], asked: frozenset[str]) -> None:
     """Refuse near-JSON in which an asked key may be hidden in a text or a comment."""
     if piece.reading == "json":
         return
     parsed = sum(key in asked or key == _NONCE for value in values for key in value)
     pattern = _word_pattern if piece.reading == "repair" else _key_pattern  # what a guess takes for a key is not known
-    if len(pattern({*asked, _NONCE}).findall(_unescaped(piece.source))) != parsed:
+    if len(pattern(frozenset({*asked, _NONCE})).findall(_unescaped(piece.source))) != parsed:
         raise Ambiguous("expected JSON, got something near it with the keys of more than one verdict")
 
 
 def _check_surroundings(
-    reply: str, text: str, found: Sequence[Piece], own: Sequence[Piece], asked: AbstractSet[str], *, sure: bool
+    reply: str, text: str, found: Sequence[Piece], own: Sequence[Piece], asked: frozenset[str], *, sure: bool
 ) -> None:
     if not own:
         return
@@ -187,7 +194,7 @@ def _has_nonce(entry: object, nonce: str) -> bool:
     return isinstance(entry, Mapping) and entry.get(_NONCE) == nonce
 
 
-def _entry(entry: object, nonce: str, asked: AbstractSet[str]) -> Mapping[str, Any]:
+def _entry(entry: object, nonce: str, asked: frozenset[str]) -> Mapping[str, Any]:
     if not isinstance(entry, Mapping) or not entry:
         raise Ambiguous('expected one object for each criterion in "verdicts"')
     _check_end(entry, nonce)
@@ -196,13 +203,13 @@ def _entry(entry: object, nonce: str, asked: AbstractSet[str]) -> Mapping[str, A
     return entry
 
 
-def _has_asked(piece: Piece, asked: AbstractSet[str]) -> bool:
+def _has_asked(piece: Piece, asked: frozenset[str]) -> bool:
     return any(_asks(part, asked) for part in objects_in(piece.value))
 
 
 def _asks(value: Mapping[str, Any], asked: AbstractSet[str]) -> bool:
     """True if *value* has a key of *asked*, however it is written."""
-    return any(_plain(key) in asked for key in value)
+    return any(key in asked or _plain(key) in asked for key in value)
 
 
 def _plain(key: str) -> str:
@@ -219,7 +226,8 @@ def _between(text: str, found: Iterable[Piece]) -> Iterator[str]:
     yield text[at:]
 
 
-def _key_pattern(names: AbstractSet[str]) -> re.Pattern[str]:
+@lru_cache(maxsize=64)
+def _key_pattern(names: frozenset[str]) -> re.Pattern[str]:
     """Return the pattern of a key in quotation marks that are not escaped, or of a bare one."""
     any_name = "|".join(map(re.escape, sorted(names)))
     around = rf"[{re.escape(_AROUND)}]*"
@@ -227,7 +235,8 @@ def _key_pattern(names: AbstractSet[str]) -> re.Pattern[str]:
     return re.compile(rf"(?:{quoted}|[{{,]\s*(?:{any_name}))\s*:", re.IGNORECASE)
 
 
-def _word_pattern(names: AbstractSet[str]) -> re.Pattern[str]:
+@lru_cache(maxsize=64)
+def _word_pattern(names: frozenset[str]) -> re.Pattern[str]:
     """Return the pattern of any of *names* with a colon after it, whatever stands around it."""
     any_name = "|".join(map(re.escape, sorted(names)))
     return re.compile(rf"(?<![^\W_])(?:{any_name})[^\w:]{{0,20}}:", re.IGNORECASE)
