@@ -30,7 +30,7 @@ from rubric.errors import DefinitionError
 from rubric.rubrics import Rubric
 from rubric.scales import Boolean, Letter, Likert, Scale, UnitScale
 from rubric.trees import DecisionTree, Leaf
-from rubric.validating import identifier
+from rubric.validating import identifier, names_a_file
 
 __all__ = ["built", "criteria", "rubrics"]
 
@@ -194,6 +194,11 @@ scales: st.SearchStrategy[Scale] = st.one_of(
 )
 
 
+def _words(max_size: int = 30) -> st.SearchStrategy[str]:
+    """Return texts that are not refused as the path of a file."""
+    return any_texts(max_size).filter(lambda text: not names_a_file(text))
+
+
 def _options(threshold: st.SearchStrategy[float | None]) -> st.SearchStrategy[dict[str, Any]]:
     return st.fixed_dictionaries(
         {},
@@ -202,9 +207,9 @@ def _options(threshold: st.SearchStrategy[float | None]) -> st.SearchStrategy[di
             "strict": st.booleans(),
             "evidence": st.booleans(),
             "abstain": abstentions,
-            "guidelines": any_texts(100),
+            "guidelines": _words(100),
             "scale": scales,
-            "prompt": st.one_of(st.none(), any_texts()),
+            "prompt": st.one_of(st.none(), _words()),
             "negate": st.booleans(),
             "degenerate": st.sampled_from(["fail", "judge", "error"]),
             "binding": st.booleans(),
