@@ -196,7 +196,7 @@ def test_a_proxy_that_does_not_connect(monkeypatch: pytest.MonkeyPatch, behaviou
     """Nothing was sent, so nothing is charged or in doubt, and another attempt follows where that may help."""
     with Proxy(behaviour) as proxy:
         monkeypatch.setenv("HTTPS_PROXY", proxy.url)
-        failure = failing(proxied("https", "http", retries=1, timeout=0.4 if behaviour == "hang" else 30))
+        failure = failing(proxied("https", "http", retries=1, timeout=1.0 if behaviour == "hang" else 30))
     again = failure.kind in RETRIED
     assert (failure.kind, failure.usage.calls, len(proxy.asked)) == (CONNECTS[behaviour], 1 + again, 1 + again)
     assert (failure.usage.cost, failure.usage.unmetered, failure.in_doubt) == (*UNSENT, False)
@@ -232,7 +232,7 @@ def test_a_proxy_that_refuses_a_plain_request(monkeypatch: pytest.MonkeyPatch, b
     """Over plain HTTP a proxy's answer is the server's, as far as anybody can tell."""
     with Proxy(behaviour) as proxy:
         monkeypatch.setenv("HTTP_PROXY", proxy.url)
-        failure = failing(proxied("http", "http", retries=1, timeout=0.4 if behaviour == "hang" else 30))
+        failure = failing(proxied("http", "http", retries=1, timeout=1.0 if behaviour == "hang" else 30))
     again = failure.kind in RETRIED
     assert (failure.kind, failure.usage.calls, len(proxy.asked)) == (PLAIN[behaviour], 1 + again, 1 + again)
 

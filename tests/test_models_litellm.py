@@ -109,7 +109,7 @@ def run(ask: Ask) -> Reply | Failure:
 
 def timeout_of(behaviour: str) -> float:
     """Return a deadline that only hangs and trickles meet."""
-    return 0.4 if behaviour in ("hang", "trickle") else 30
+    return 1.0 if behaviour in ("hang", "trickle") else 30
 
 
 def test_every_behaviour_is_in_the_tables() -> None:

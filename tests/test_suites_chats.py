@@ -134,7 +134,7 @@ def test_a_model_that_does_not_answer_is_a_typed_failure(
     """No empty candidate is made up; what may pass is tried again, and each attempt is counted."""
     endpoint = faults.at(behaviour)
     params = {"api_base": endpoint.openai, "api_key": "sk-test-0123456789abcdef"}
-    target = ModelTarget(MODEL, params=params, retries=1, timeout=0.5 if behaviour == "hang" else 10)
+    target = ModelTarget(MODEL, params=params, retries=1, timeout=1.0 if behaviour == "hang" else 10)
     with pytest.raises(ModelError) as caught:
         loops.run(target.respond(CASE))
     failure = caught.value.failure
