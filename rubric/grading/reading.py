@@ -162,7 +162,7 @@ def _lists(ask: Ask, said: str, text: str) -> list[Any]:
         return [o.get("verdicts", o.get("checks")) for o in _objects(ask, said, text, LISTS)]
     asked = frozenset(key for criterion in ask.criteria for key in keys_of(criterion.answer))
     try:
-        return list(sealed_list(said, text, nonce=ask.nonce, asked=asked, ids=[c.id for c in ask.criteria]))
+        return [*sealed_list(said, text, nonce=ask.nonce, asked=asked, ids=[c.id for c in ask.criteria])]
     except Ambiguous as why:
         raise Unreadable(str(why)) from None
 

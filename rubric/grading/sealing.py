@@ -38,6 +38,8 @@ LISTS = ("verdicts", "checks")
 _LEADING_THOUGHT = re.compile(r"\s*<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
 _BRACE = re.compile(r"[{}]")
 _AROUND = " \t\r\n\u00a0\u200b\ufeff*_`-.#"
+"""What a judge may write around the words of a key, such as `**verdict**`."""
+
 _ESCAPE = re.compile(r"\\u00([46][1-9a-fA-F]|[57][0-9aA]|5[fF])|\\.", re.DOTALL)
 """An escaped letter (or underscore), or anything else that is escaped."""
 
@@ -78,7 +80,7 @@ def sealed_object(reply: str, text: str, *, nonce: str, asked: frozenset[str]) -
 
 def sealed_list(
     reply: str, text: str, *, nonce: str, asked: frozenset[str], ids: Sequence[str]
-) -> list[Sequence[Mapping[str, Any]]]:
+) -> list[list[Mapping[str, Any]]]:
     """
     Return the lists of sealed verdicts of *text*, in order; none, if it has none.
 
@@ -103,7 +105,7 @@ def sealed_list(
             _check_source(piece, [value, *entries], keys | {"id"})
     sure = all(p.reading == "json" and _is_complete(e, ids, asked) for p, e in zip(own, lists, strict=True))
     _check_surroundings(reply, text, found, own, keys, sure=sure)
-    return list(lists)
+    return lists
 
 
 def after_first_thought(reply: str) -> str:
