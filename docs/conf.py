@@ -6,7 +6,7 @@ from importlib.metadata import version as version_of
 from typing import TYPE_CHECKING
 
 import rubric
-from rubric.grading import reading
+from rubric.grading import reply_parser
 
 if TYPE_CHECKING:
     from docutils.nodes import Element, reference
@@ -21,7 +21,7 @@ release = version = version_of("rubric-grade")
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 myst_enable_extensions = ["deflist", "substitution"]
-myst_substitutions = {"reply_table": reading.__doc__}
+myst_substitutions = {"reply_table": reply_parser.__doc__}
 myst_heading_anchors = 3
 exclude_patterns = ["_build", "examples"]
 

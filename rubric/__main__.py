@@ -1,15 +1,43 @@
-"""`python -m rubric`."""
+"""
+The library at a terminal and in CI: `python -m rubric`.
+
+Each command is one call of the public API. Its exit code states the result:
+
+    0   the candidate, or every case, passed; the files are valid
+    1   one failed
+    2   something could not be graded, or an input is wrong
+"""
 
 from __future__ import annotations
 
 import io
 import sys
 
-from rubric.commands import main
+import click
 
-for stream in (sys.stdout, sys.stderr):
-    # A terminal that cannot show a character gets its escape, and not a traceback.
-    if isinstance(stream, io.TextIOWrapper):
-        stream.reconfigure(errors="backslashreplace")
+from rubric.commands.files import convert, schema, validate
+from rubric.commands.grade import grade, plan
+from rubric.commands.grade_many import grade_many, merge
+from rubric.commands.output import Commands
+from rubric.commands.store import store
 
-main(prog_name="python -m rubric")
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="rubric-grade")
+def main() -> None:
+    """
+    Grade text against a rubric, with any LLM as the judge.
+
+    Exit codes: 0 passed, 1 failed, 2 could not be graded or bad input.
+    """
+
+
+for command in (validate, plan, grade, grade_many, merge, convert, schema, store):
+    main.add_command(command)
+
+if __name__ == "__main__":
+    for stream in (sys.stdout, sys.stderr):
+        # A terminal that cannot show a character gets its escape, and not a traceback.
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+    main(prog_name="python -m rubric")

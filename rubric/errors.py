@@ -21,21 +21,8 @@ from attrs import frozen
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rubric.exchanges import Failure
-    from rubric.grades import Ungraded
-
-__all__ = [
-    "ClusterError",
-    "DefinitionError",
-    "DumpError",
-    "LoadError",
-    "ModelError",
-    "NoJudgeError",
-    "Problem",
-    "RubricError",
-    "StoreError",
-    "UngradedError",
-]
+    from rubric.results.result import Ungraded
+    from rubric.values.requests import Failure
 
 
 class RubricError(Exception):

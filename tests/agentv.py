@@ -7,14 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from rubric import Criterion, Rubric
-from rubric.checks import Check
-from rubric.formats.agentv.reading import read
-from rubric.formats.documents import Document, Listing
-from rubric.formats.growing import FOR_SUITES
-from rubric.formats.includes.loading import Loading
-from rubric.formats.notes import Notes
-from rubric.formats.parsing import parse
-from rubric.suites.suites import Suite
+from rubric.formats.agentv.reader import read
+from rubric.formats.cursor import Loading, Notes
+from rubric.formats.document import FOR_SUITES, Document, Listing
+from rubric.formats.files import parse
+from rubric.suites.suite import Suite
+from rubric.values.checks import Check
 
 
 def notes_of(text: str, source: str = "eval.yaml") -> Notes:

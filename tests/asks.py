@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from rubric.answers import Answer, YesNo
-from rubric.candidates import Candidate
-from rubric.criteria import Criterion
-from rubric.exchanges import Ask, Failure, Reply
-from rubric.findings import Finding, Unjudged
-from rubric.grading.asking import brief, compose
-from rubric.grading.reading import read
-from rubric.judges import Judge
-from rubric.rubrics import Rubric
+from rubric.grading.prompting import brief, compose
+from rubric.grading.reply_parser import read
+from rubric.values.answers import Answer, YesNo
+from rubric.values.candidates import Candidate
+from rubric.values.criteria import Criterion
+from rubric.values.findings import Finding, Unjudged
+from rubric.values.judges import Judge
+from rubric.values.requests import Ask, Failure, Reply
+from rubric.values.rubrics import Rubric
 
 
 def answer(messages: list[dict[str, Any]]) -> str:

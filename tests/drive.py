@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from rubric import Candidate, Grade, ModelError, Rubric, Ungraded, flow
-from rubric.exchanges import Ask, Failure, Reply
-from rubric.judges import Bench
-from rubric.testing import ScriptedModel
+from rubric.testing.scripted_model import ScriptedModel
+from rubric.values.judges import Bench
+from rubric.values.requests import Ask, Failure, Reply
 
 REPLY = "The 2.3.0 release added per-tenant rate limits."
 """What is graded, where the test does not care."""

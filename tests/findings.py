@@ -31,14 +31,13 @@ from rubric import (
     When,
     YesNo,
 )
-from rubric.answers import Answer
-from rubric.checks import Check
-from rubric.findings import Finding
-from rubric.grading.reading import reach
-from rubric.grading.scoring import abstainable, asks_evidence, outcome
-from rubric.testing import Says
-from rubric.testing.scripts import Line, reply_to
+from rubric.grading.reply_parser import reach
+from rubric.scoring.outcomes import abstainable, asks_evidence, outcome
+from rubric.testing.scripted_model import Line, Says, reply_to
 from rubric.testing.strategies import built
+from rubric.values.answers import Answer
+from rubric.values.checks import Check
+from rubric.values.findings import Finding
 
 GONE = Failure("timeout", "nothing came back")
 QUOTED = (Evidence("2.3.0", 4, 9),)

@@ -9,10 +9,10 @@ from typing import Any
 
 from attrs import frozen
 
-from rubric.answers import Answer, Choices, Levels, Unit, YesNo
-from rubric.criteria import Criterion
-from rubric.exchanges import Ask
-from rubric.judges import Judge
+from rubric.values.answers import Answer, Choices, Levels, Unit, YesNo
+from rubric.values.criteria import Criterion
+from rubric.values.judges import Judge
+from rubric.values.requests import Ask
 from tests.asks import answer, ask_about
 
 KINDS: dict[str, tuple[Answer, dict[str, Any], dict[str, Any]]] = {

@@ -5,10 +5,10 @@ from __future__ import annotations
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
-from rubric.criteria import Criterion
-from rubric.exchanges import Ask, Outgoing
-from rubric.judges import Judge
-from rubric.mappings import FrozenMap
+from rubric.internals.frozen_map import FrozenMap
+from rubric.values.criteria import Criterion
+from rubric.values.judges import Judge
+from rubric.values.requests import Ask, Outgoing
 
 if TYPE_CHECKING:
     from tests.servers import Endpoint

@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Any
 from attrs import define, field
 
 from rubric import Candidate, Grade, Judge, Rubric, Ungraded, flow
-from rubric.drivers.carrying import Carry, Room
-from rubric.drivers.running import run
+from rubric.engine.pipeline import Room, run
 from rubric.errors import ModelError
-from rubric.exchanges import Ask, Failure, Reply, Usage
-from rubric.testing.scripts import reply_to
+from rubric.testing.scripted_model import reply_to
+from rubric.values.requests import Ask, Carry, Failure, Reply, Usage
 
 if TYPE_CHECKING:
-    from rubric.store import Store
+    from rubric.store.store import Store
 
 POLITE = Rubric("polite").expects("Is polite")
 PAID = Usage(calls=1, prompt_tokens=100, completion_tokens=10, cost=0.25)

@@ -6,8 +6,8 @@ from typing import Any
 
 from rubric import Criterion, Judge, Rubric
 from rubric.suites.cases import Case
-from rubric.suites.suites import Suite
-from rubric.testing import ScriptedModel
+from rubric.suites.suite import Suite
+from rubric.testing.scripted_model import ScriptedModel
 
 GOOD = "The 2.3.0 release added per-tenant rate limits."
 """What is graded, where the test does not care."""

@@ -10,13 +10,12 @@ from typing import Any
 import pytest
 
 from rubric import Criterion, Levels, Rubric
-from rubric.checks import Unsupported
 from rubric.errors import LoadError, Problem
-from rubric.formats.agentv.reading import read
-from rubric.formats.includes.loading import Loading
-from rubric.formats.notes import Notes
+from rubric.formats.agentv.reader import read
+from rubric.formats.cursor import Loading, Notes
 from rubric.suites.cases import Case
-from rubric.suites.suites import Suite
+from rubric.suites.suite import Suite
+from rubric.values.checks import Unsupported
 from tests.agentv import graders_of, is_set, notes_of
 
 CORPUS = Path(__file__).parents[2] / "shared" / "corpus"

@@ -24,16 +24,16 @@ from rubric import (
     Unit,
     YesNo,
 )
-from rubric.checks import Holds, Script, Unsupported
-from rubric.drivers.running import run
+from rubric.engine.pipeline import run
 from rubric.errors import LoadError
-from rubric.exchanges import Ask, Reply
-from rubric.formats.agentv import read
-from rubric.formats.agentv.generations import generation_of
-from rubric.formats.agentv.templates import REPLY
-from rubric.formats.includes.loading import Loading
+from rubric.formats.agentv.judged_graders import REPLY
+from rubric.formats.agentv.reader import read
+from rubric.formats.agentv.scope import generation_of
+from rubric.formats.cursor import Loading
 from rubric.grading.flow import flow
-from rubric.suites.suites import Suite
+from rubric.suites.suite import Suite
+from rubric.values.checks import Holds, Script, Unsupported
+from rubric.values.requests import Ask, Reply
 from tests.agentv import loads, notes_of, rubric_of, written
 
 BANDS = {0: "wrong", 5: "half right", 10: "right"}

@@ -11,12 +11,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rubric import Contains, Criterion, IsJSON, Judge, Levels, Message, Rubric, Unit, YesNo, ask, grade
-from rubric.checks import ContainsAll, Equals, Holds, Matches, Script
-from rubric.formats.agentv import write
+from rubric.formats.agentv.writer import write
 from rubric.suites.cases import Case
-from rubric.suites.suites import Suite
-from rubric.testing import ScriptedModel
+from rubric.suites.suite import Suite
+from rubric.testing.scripted_model import ScriptedModel
 from rubric.testing.strategies import ids, rubrics, texts
+from rubric.values.checks import ContainsAll, Equals, Holds, Matches, Script
 from tests.agentv import loads
 
 

@@ -16,14 +16,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rubric import grade
-from rubric.answers import Answer, Choice, Choices, Levels, Unit, YesNo
-from rubric.candidates import Candidate
-from rubric.criteria import POLARITIES, Anchor, Criterion
-from rubric.exchanges import Ask
-from rubric.grading.asking import brief, compose
-from rubric.judges import Judge
-from rubric.rubrics import Rubric
-from rubric.trees import DecisionTree
+from rubric.grading.prompting import brief, compose
+from rubric.values.answers import Answer, Choice, Choices, Levels, Unit, YesNo
+from rubric.values.candidates import Candidate
+from rubric.values.criteria import POLARITIES, Anchor, Criterion
+from rubric.values.judges import Judge
+from rubric.values.requests import Ask
+from rubric.values.rubrics import Rubric
+from rubric.values.trees import DecisionTree
 from tests.asks import SEALED, UNSEALED, answer, ask_about, ask_for
 
 CANDIDATE = Candidate(

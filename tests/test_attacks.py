@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rubric.answers import Answer, Choices, Levels, Unit, YesNo
-from rubric.candidates import Candidate
-from rubric.criteria import Criterion
-from rubric.exchanges import Ask, Reply
-from rubric.findings import Scored, Unjudged
-from rubric.grading.reading import read
+from rubric.grading.reply_parser import read
+from rubric.values.answers import Answer, Choices, Levels, Unit, YesNo
+from rubric.values.candidates import Candidate
+from rubric.values.criteria import Criterion
+from rubric.values.findings import Scored, Unjudged
+from rubric.values.requests import Ask, Reply
 from tests.asks import SEALED, UNSEALED, ask_about, ask_for, read_one, verdict_of
 
 UNREADABLE = "<unreadable>"

@@ -13,18 +13,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rubric import Store, UngradedError, agrade, grade
-from rubric.criteria import Criterion
-from rubric.drivers.attempts import attempt
 from rubric.errors import ModelError
-from rubric.exchanges import REASKED, RETRIED, Failure, FailureKind, Reply, Usage
-from rubric.judges import Judge
-from rubric.models import LiteLLMModel
+from rubric.models.litellm import LiteLLMModel
+from rubric.models.retry import attempt
+from rubric.values.criteria import Criterion
+from rubric.values.judges import Judge
+from rubric.values.requests import REASKED, RETRIED, Failure, FailureKind, Reply, Usage
 from tests.sendables import ask_of, openai_ask
 from tests.servers import BODIES, STATUSES, Server
 from tests.simulating import simulate
 
 if TYPE_CHECKING:
-    from rubric.exchanges import Ask
+    from rubric.values.requests import Ask
 
 KINDS: tuple[FailureKind, ...] = get_args(FailureKind)
 OF_REQUESTS = [kind for kind in KINDS if kind not in ("budget", "in_doubt", "replay")]

@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 
 from rubric import DefinitionError, Grade, Judge, Jury, Rubric, Shard, Ungraded, ask
-from rubric.batches import acancel_batches, agrade_in_batches, cancel_batches, grade_in_batches
-from rubric.drivers.budgets import Budget
-from rubric.gradebooks import Grades
-from rubric.judges import Cascade
-from rubric.models import worst_cost
-from rubric.store import Store
+from rubric.engine.budget import Budget
+from rubric.engine.vendor_batches import acancel_batches, agrade_in_batches, cancel_batches, grade_in_batches
+from rubric.models.pricing import worst_cost
+from rubric.results.collection import Grades
+from rubric.store.store import Store
+from rubric.values.judges import Cascade
 from tests.batch_server import Batching, BatchServer
 from tests.judging import Judging
 from tests.sendables import KEY, ask_of

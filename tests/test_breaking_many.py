@@ -19,13 +19,12 @@ import pytest
 from attrs import define, field
 
 from rubric import DefinitionError, Failure, Grade, Judge, Reply, Rubric, Scored, StoreError, Ungraded
-from rubric.exchanges import Ask
-from rubric.store import Store
-from rubric.store.identities import identity_of
-from rubric.store.keys import key_of, request_of
-from rubric.store.ledgers import Answer, Ledger, Wanted, Yours
+from rubric.engine.bulk import agrade_many, grade_many
+from rubric.store.cache_key import identity_of, key_of, request_of
+from rubric.store.database import Answer, Ledger, Wanted, Yours
 from rubric.store.schema import connect
-from rubric.streams import agrade_many, grade_many
+from rubric.store.store import Store
+from rubric.values.requests import Ask
 from tests.batch_server import Batching, BatchServer
 from tests.judging import Judging
 from tests.test_store_keys import ask
@@ -221,7 +220,7 @@ def test_a_setting_that_only_looks_like_an_address_is_part_of_the_key() -> None:
 _IN_BATCHES = """
 import sys
 from rubric import Judge, Rubric
-from rubric.batches import grade_in_batches
+from rubric.engine.vendor_batches import grade_in_batches
 from rubric.store import Store
 
 folder, base = sys.argv[1:]

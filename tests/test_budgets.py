@@ -15,18 +15,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rubric import Candidate, Judge, Jury, Panel, Rubric, Ungraded
-from rubric.drivers.attempts import attempt, persist
-from rubric.drivers.budgets import Amount, Budget
-from rubric.drivers.carrying import Room
-from rubric.drivers.limits import Limits
-from rubric.drivers.running import run
+from rubric.engine.budget import Amount, Budget
+from rubric.engine.pipeline import Room, run
+from rubric.engine.rate_limits import Limits
 from rubric.errors import DefinitionError, ModelError
-from rubric.exchanges import Ask, Failure, Reply, Usage
 from rubric.grading.flow import flow
-from rubric.models import model_of
-from rubric.models.ceilings import dearest, most_tokens
-from rubric.models.prices import count_tokens, price
-from rubric.testing import ScriptedModel
+from rubric.models.pricing import count_tokens, dearest, most_tokens, price
+from rubric.models.registry import model_of
+from rubric.models.retry import attempt, persist
+from rubric.testing.scripted_model import ScriptedModel
+from rubric.values.requests import Ask, Failure, Reply, Usage
 from tests.sendables import RECENT, ask_of, openai_ask
 from tests.servers import Server
 from tests.simulating import now, simulate

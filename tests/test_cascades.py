@@ -9,12 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rubric import Candidate, DefinitionError, Failure, Grade, Judge, Jury, Panel, Rubric, Ungraded
-from rubric.formats.benches import read_bench
-from rubric.formats.unstructuring import write
+from rubric.formats.native.judge import read_bench
+from rubric.formats.nouns import write
 from rubric.grading.planning import Plan, plan_one
-from rubric.judges import Bench, Cascade
-from rubric.testing import ScriptedModel
-from rubric.testing.suites import benches
+from rubric.testing.scripted_model import ScriptedModel
+from rubric.testing.strategies import benches
+from rubric.values.judges import Bench, Cascade
 
 from .drive import REPLY, drive
 from .findings import improvised, rubrics

@@ -6,9 +6,8 @@ import pytest
 
 from rubric import Jury
 from rubric.formats.suites import convert
-from rubric.grading.voting import judges_of
-from rubric.judges import Cascade
-from rubric.suites.benches import name_of, without_key
+from rubric.suites.assignment import name_of, without_key
+from rubric.values.judges import Cascade, judges_of
 
 from .suite_help import TWO, asks_of, one, saying
 

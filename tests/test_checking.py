@@ -13,8 +13,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from rubric.candidates import Candidate
-from rubric.checks import (
+from rubric.errors import DefinitionError, DumpError
+from rubric.formats.rubrics import dumps
+from rubric.grading.code_checks import applies, decide, settle, settled
+from rubric.values.candidates import Candidate
+from rubric.values.checks import (
     Calls,
     Check,
     Contains,
@@ -31,13 +34,10 @@ from rubric.checks import (
     StartsWith,
     Unsupported,
 )
-from rubric.criteria import Criterion, When
-from rubric.errors import DefinitionError, DumpError
-from rubric.findings import Scored, Unjudged
-from rubric.formats import dumps
-from rubric.grading.checking import applies, decide, settle, settled
-from rubric.rubrics import Rubric
-from rubric.schemas import misfit
+from rubric.values.criteria import Criterion, When
+from rubric.values.findings import Scored, Unjudged
+from rubric.values.matching import misfit
+from rubric.values.rubrics import Rubric
 
 RUN = Candidate(
     "Done.",
@@ -186,9 +186,9 @@ def test_nothing_is_fetched() -> None:
     """A schema that names addresses, as dialect, id or reference, opens no socket and no file."""
     script = """
 import sys
-from rubric.checks import FitsSchema
+from rubric.values.checks import FitsSchema
 from rubric.errors import DefinitionError
-from rubric.schemas import misfit
+from rubric.values.matching import misfit
 FitsSchema({"type": "object"})
 misfit({"pattern": "a"}, "a")
 

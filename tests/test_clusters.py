@@ -32,8 +32,8 @@ from rubric import (
     Usage,
     grade_many,
 )
-from rubric.clusters import grade_on_cluster
-from rubric.clusters.terms import Terms
+from rubric.dask.cluster import grade_on_cluster
+from rubric.dask.limits import Terms
 from tests.benchmarks.cluster import POLITE, cluster_of, failings, killed_run, server_of
 
 TEXTS = [f"Text number {number}: thank you." for number in range(40)]

@@ -15,8 +15,8 @@ import polars as pl
 import pytest
 
 from rubric import Candidate, DefinitionError, Grade, Judge, Rubric, Shard, Ungraded, agrade_many, grade_many, plan
-from rubric.columns import Columns
-from rubric.testing import ScriptedModel
+from rubric.engine.columns import Columns
+from rubric.testing.scripted_model import ScriptedModel
 
 ASKED = [{"question": "Why?", "answer": "Thank you."}, {"question": "How?", "answer": "Thank you, so."}]
 NAMED = {"output": "answer", "input": "question"}

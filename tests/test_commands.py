@@ -15,7 +15,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from rubric import Report, dump, grade, load, plan, schema
-from rubric.commands import main
+from rubric.__main__ import main
 
 from .servers import Server
 

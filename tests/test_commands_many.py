@@ -17,10 +17,10 @@ import pytest
 from click.testing import CliRunner, Result
 
 from rubric import Budget, DefinitionError, Grades, Judge, Jury, grade_many
-from rubric.commands import main
-from rubric.commands.refusing import as_options
-from rubric.commands.tallying import Tally
-from rubric.store import stats
+from rubric.__main__ import main
+from rubric.commands.grade_many import Tally
+from rubric.commands.output import as_options
+from rubric.store.audit import stats
 
 ROOT = Path(__file__).parents[1]
 TEXTS = ["We thank you.", "Go away.", "Thanks, and thank you.", "", "Please wait.", "Thank you, thank you."]

@@ -10,14 +10,13 @@ from attrs import evolve
 from hypothesis import given, settings
 
 from rubric.errors import DefinitionError
-from rubric.suites.reports import Deferred, Report
-from rubric.suites.rows import Entry, Row, Status
+from rubric.suites.report import Deferred, Entry, Report, Row, Status
 from tests.reports import FAILED, REPORT, entry, reports
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from rubric.suites.comparing import Comparison, Kind
+    from rubric.suites.compare import Comparison, Kind
 
 
 def row(id: str, score: float | None, status: Status | None = None, *entries: Entry) -> Row:

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rubric.candidates import Candidate
-from rubric.grading.degenerates import why_degenerate
+from rubric.grading.code_checks import why_degenerate
+from rubric.values.candidates import Candidate
 
 KEYS = [
     ":", ".", ",", "!", "...", "—", "```", "---", "?!", "。",

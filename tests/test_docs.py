@@ -16,9 +16,9 @@ from sybil.document import PythonDocStringDocument
 from sybil.parsers.myst import CodeBlockParser, PythonCodeBlockParser
 from sybil.parsers.rest import DocTestParser
 
-from rubric.formats import loads
+from rubric.formats.rubrics import loads
 from rubric.formats.suites import loads_suite
-from rubric.models.credentials import VENDORS, Vendor
+from rubric.models.api_keys import VENDORS, Vendor
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]

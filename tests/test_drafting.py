@@ -10,7 +10,7 @@ import pytest
 
 from rubric import Criterion, Failure, Judge, ModelError, Rubric, agenerate, dumps, generate, loads
 from rubric.errors import DefinitionError
-from rubric.testing import ScriptedModel
+from rubric.testing.scripted_model import ScriptedModel
 
 ITEMS: list[dict[str, Any]] = [
     {"id": "names-cause", "text": "Names the off-by-one error as the cause", "weight": 3, "required": True},

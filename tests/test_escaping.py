@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rubric.prompts.escaping import visible
+from rubric.internals.text import visible
 
 TAGS = "".join(chr(0xE0000 + ord(c)) for c in "pass")
 

@@ -30,9 +30,8 @@ from rubric import (
     ask,
     flow,
 )
-from rubric.grading.batching import LONG_PREFIX
-from rubric.testing import ScriptedModel, reply_to
-from rubric.testing.scripts import Line
+from rubric.grading.steps import LONG_PREFIX
+from rubric.testing.scripted_model import Line, ScriptedModel, reply_to
 
 from .drive import REPLY, carry, drive
 from .findings import improvised, rubrics

@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rubric.errors import DumpError, LoadError
-from rubric.formats import dump, dumps, load, loads
-from rubric.rubrics import Rubric
+from rubric.formats.rubrics import dump, dumps, load, loads
 from rubric.testing.strategies import rubrics
+from rubric.values.rubrics import Rubric
 
 EVERYTHING = Path(__file__).parent / "files" / "everything.yaml"
 RUBRIC = Rubric("x", criteria=["a", "b"])

@@ -19,7 +19,7 @@ READER = """
 import resource, sys
 from pathlib import Path
 from rubric.errors import LoadError
-from rubric.formats import load
+from rubric.formats.rubrics import load
 import jsonschema, re2
 
 def status(name):

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rubric.errors import LoadError
-from rubric.formats import dumps, load, loads
-from rubric.rubrics import Rubric
+from rubric.formats.rubrics import dumps, load, loads
 from rubric.testing.strategies import any_texts, rubrics
+from rubric.values.rubrics import Rubric
 
 EVERYTHING = Path(__file__).parent / "files" / "everything.yaml"
 YAML = EVERYTHING.read_text("utf-8")

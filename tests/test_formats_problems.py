@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from rubric.errors import LoadError
-from rubric.formats import loads
+from rubric.formats.rubrics import loads
 
 
 def problems(text: str) -> list[str]:

@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rubric.answers import Answer, Levels, ScoreRange, Unit
-from rubric.checks import Contains, FitsSchema, IsJSON
-from rubric.criteria import Criterion, When
 from rubric.errors import DumpError
-from rubric.formats import dumps, load, loads
-from rubric.rubrics import Rubric
+from rubric.formats.rubrics import dumps, load, loads
 from rubric.testing.strategies import any_texts, rubrics
-from rubric.trees import DecisionTree, Leaf, ask
+from rubric.values.answers import Answer, Levels, ScoreRange, Unit
+from rubric.values.checks import Contains, FitsSchema, IsJSON
+from rubric.values.criteria import Criterion, When
+from rubric.values.rubrics import Rubric
+from rubric.values.trees import DecisionTree, Leaf, ask
 
 EVERYTHING = Path(__file__).parent / "files" / "everything.yaml"
 EXAMPLE = """\

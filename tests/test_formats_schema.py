@@ -12,9 +12,9 @@ from jsonschema import Draft202012Validator
 from ruamel.yaml import YAML
 
 from rubric.errors import LoadError
-from rubric.formats import dumps, loads, schema
-from rubric.rubrics import Rubric
+from rubric.formats.rubrics import dumps, loads, schema
 from rubric.testing.strategies import rubrics
+from rubric.values.rubrics import Rubric
 
 VALIDATOR = Draft202012Validator(schema())
 EVERYTHING = Path(__file__).parent / "files" / "everything.yaml"

@@ -12,11 +12,11 @@ from jsonschema import Draft202012Validator
 
 from rubric import Criterion, Judge, Jury, Panel, Rubric
 from rubric.errors import DefinitionError, DumpError, LoadError
-from rubric.formats.recognising import FORMATS, recognise
+from rubric.formats.registry import FORMATS, recognise
 from rubric.formats.suites import convert, dump_suite, dumps_suite, load_suite, loads_suite, suite_schema
 from rubric.suites.cases import Case
-from rubric.suites.suites import Suite
-from rubric.testing.suites import suites
+from rubric.suites.suite import Suite
+from rubric.testing.strategies import suites
 
 VALIDATOR = Draft202012Validator(suite_schema())
 

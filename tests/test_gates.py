@@ -12,15 +12,14 @@ import pytest
 from attrs import define, field
 
 from rubric import Judge, grade_many
-from rubric.drivers.attempts import Gate, Settle, attempt
-from rubric.drivers.budgets import Amount, Budget
-from rubric.drivers.gates import gates
-from rubric.drivers.limits import Limits
+from rubric.engine.budget import Amount, Budget
+from rubric.engine.pipeline import gates, route
+from rubric.engine.rate_limits import Limits
 from rubric.errors import ModelError, StoreError
-from rubric.exchanges import Ask, Failure, Reply, Usage
-from rubric.models.ceilings import most_tokens
-from rubric.routes import route
-from rubric.store import Store
+from rubric.models.pricing import most_tokens
+from rubric.models.retry import attempt
+from rubric.store.store import Store
+from rubric.values.requests import Ask, Failure, Gate, Reply, Settle, Usage
 from tests.sendables import ask_of
 from tests.simulating import now, simulate
 from tests.storing import POLITE, Counted

@@ -34,10 +34,9 @@ from rubric import (
     grade,
 )
 from rubric.errors import ModelError
-from rubric.findings import Finding
-from rubric.grades import conclude
-from rubric.testing import Says, ScriptedModel
-from rubric.testing.scripts import Line
+from rubric.results.result import conclude
+from rubric.testing.scripted_model import Line, Says, ScriptedModel
+from rubric.values.findings import Finding
 
 from .drive import drive
 from .findings import improvised, rubrics

@@ -10,19 +10,19 @@ from typing import Any
 import pytest
 
 from rubric.errors import LoadError
-from rubric.formats.documents import Document
-from rubric.formats.includes.including import (
+from rubric.formats.cursor import Loading, Notes
+from rubric.formats.document import Document
+from rubric.formats.files import parse
+from rubric.formats.includes import (
     DEEPEST,
+    TABLES,
     expand_at,
     is_reference,
+    parse_table,
     read_document_at,
     read_rows_at,
     read_text_at,
 )
-from rubric.formats.includes.loading import Loading
-from rubric.formats.includes.tabulating import TABLES, parse_table
-from rubric.formats.notes import Notes
-from rubric.formats.parsing import parse
 from rubric.formats.suites import load_suite
 
 CANARY = "canary-7f3a"

@@ -15,12 +15,12 @@ from attrs import define, field
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from rubric.drivers.attempts import attempt
-from rubric.drivers.carrying import Room
-from rubric.drivers.limits import Limits
+from rubric.engine.pipeline import Room
+from rubric.engine.rate_limits import Limits
 from rubric.errors import DefinitionError, ModelError
-from rubric.exchanges import Ask, Failure, Reply, Usage
-from rubric.judges import Judge
+from rubric.models.retry import attempt
+from rubric.values.judges import Judge
+from rubric.values.requests import Ask, Failure, Reply, Usage
 from tests.sendables import ask_of
 from tests.simulating import now, simulate
 

@@ -10,11 +10,10 @@ from contextlib import asynccontextmanager
 from attrs import define, field
 
 from rubric import Grade, Judge
-from rubric.drivers.attempts import Gate, Settle
-from rubric.drivers.carrying import Room
-from rubric.drivers.limits import Limits
-from rubric.exchanges import Ask, Failure, Reply
-from rubric.streams import grade_many
+from rubric.engine.bulk import grade_many
+from rubric.engine.pipeline import Room
+from rubric.engine.rate_limits import Limits
+from rubric.values.requests import Ask, Failure, Gate, Reply, Settle
 from tests.sendables import openai_ask
 from tests.servers import Endpoint, Request, Server, say_yes
 from tests.test_limits import fullest

@@ -11,7 +11,7 @@ from contextvars import ContextVar
 
 import pytest
 
-from rubric import loops
+from rubric.internals import background_loop
 
 
 async def which_loop() -> asyncio.AbstractEventLoop:
@@ -34,20 +34,20 @@ def test_run_returns_the_result() -> None:
     async def seven() -> int:
         return 7
 
-    assert loops.run(seven()) == 7
+    assert background_loop.run(seven()) == 7
 
 
 def test_run_raises_the_error() -> None:
     """What the coroutine raises comes out of `run`."""
     with pytest.raises(LookupError, match="no"):
-        loops.run(fail())
+        background_loop.run(fail())
 
 
 def test_run_works_inside_a_running_loop() -> None:
     """A synchronous call inside a running loop, as in a notebook, works and uses another loop."""
 
     async def notebook() -> bool:
-        return loops.run(which_loop()) is not asyncio.get_running_loop()
+        return background_loop.run(which_loop()) is not asyncio.get_running_loop()
 
     assert asyncio.run(notebook())
 
@@ -55,8 +55,8 @@ def test_run_works_inside_a_running_loop() -> None:
 def test_all_threads_share_one_loop() -> None:
     """Eight threads and five short-lived loops all end up on the same background loop."""
     with ThreadPoolExecutor(8) as threads:
-        used = set(threads.map(lambda _: loops.run(which_loop()), range(32)))
-    used |= {asyncio.run(loops.on_background(which_loop())) for _ in range(5)}
+        used = set(threads.map(lambda _: background_loop.run(which_loop()), range(32)))
+    used |= {asyncio.run(background_loop.on_background(which_loop())) for _ in range(5)}
     assert len(used) == 1
 
 
@@ -64,25 +64,25 @@ def test_run_from_the_loop_itself_is_refused() -> None:
     """A synchronous call from a coroutine on the background loop is an error, not a deadlock."""
 
     async def nested() -> None:
-        loops.run(which_loop())
+        background_loop.run(which_loop())
 
     with pytest.raises(RuntimeError, match="would never return"):
-        loops.run(nested())
+        background_loop.run(nested())
 
 
 def test_on_background_from_the_loop_itself() -> None:
     """On the background loop already, `on_background` is a plain await."""
 
     async def nested() -> asyncio.AbstractEventLoop:
-        return await loops.on_background(which_loop())
+        return await background_loop.on_background(which_loop())
 
-    assert loops.run(nested()) is loops.run(which_loop())
+    assert background_loop.run(nested()) is background_loop.run(which_loop())
 
 
 def test_on_background_raises_the_error() -> None:
     """What the coroutine raises comes out of `on_background`."""
     with pytest.raises(LookupError, match="no"):
-        asyncio.run(loops.on_background(fail()))
+        asyncio.run(background_loop.on_background(fail()))
 
 
 def test_context_variables_travel_along() -> None:
@@ -93,7 +93,7 @@ def test_context_variables_travel_along() -> None:
         return variable.get()
 
     variable.set("set")
-    assert loops.run(read()) == "set"
+    assert background_loop.run(read()) == "set"
 
 
 def test_cancelling_waits_for_the_end() -> None:
@@ -109,7 +109,7 @@ def test_cancelling_waits_for_the_end() -> None:
             cleaned.set()
 
     async def main() -> bool:
-        task = asyncio.create_task(loops.on_background(slow()))
+        task = asyncio.create_task(background_loop.on_background(slow()))
         await asyncio.to_thread(started.wait)
         task.cancel()
         await asyncio.wait([task])
@@ -122,7 +122,7 @@ def test_cancelled_before_it_started() -> None:
     """A job that is cancelled at once ends, and leaves no coroutine that was never awaited."""
 
     async def main() -> bool:
-        task = asyncio.create_task(loops.on_background(which_loop()))
+        task = asyncio.create_task(background_loop.on_background(which_loop()))
         await asyncio.sleep(0)
         task.cancel()
         await asyncio.wait([task])
@@ -139,8 +139,8 @@ def test_the_loop_survives_a_task_that_exits(stop: type[BaseException]) -> None:
         raise stop
 
     with pytest.raises(stop):
-        loops.run(leave())
-    assert loops.run(which_loop()).is_running()
+        background_loop.run(leave())
+    assert background_loop.run(which_loop()).is_running()
 
 
 def test_closing_awaits_the_closers_and_the_next_use_starts_anew() -> None:
@@ -150,16 +150,16 @@ def test_closing_awaits_the_closers_and_the_next_use_starts_anew() -> None:
     async def closer() -> None:
         closed_on.append(asyncio.get_running_loop())
 
-    before = loops.run(which_loop())
-    loops.before_close(closer)
-    loops.close()
-    after = loops.run(which_loop())
+    before = background_loop.run(which_loop())
+    background_loop.before_close(closer)
+    background_loop.close()
+    after = background_loop.run(which_loop())
     assert (closed_on, before.is_closed(), after is before) == ([before], True, False)
 
 
 INTERRUPTED = """
 import asyncio, os, signal, threading
-from rubric import loops
+from rubric.internals import background_loop as loops
 
 async def slow():
     try:
@@ -184,7 +184,7 @@ def test_an_interrupt_cancels_and_waits() -> None:
 
 FORKED = """
 import asyncio, os, sys
-from rubric import loops
+from rubric.internals import background_loop as loops
 
 async def loop_id():
     return id(asyncio.get_running_loop())
@@ -210,7 +210,7 @@ def test_a_fork_gets_a_loop_of_its_own() -> None:
 def test_exit_with_work_in_flight_is_silent() -> None:
     """A process that ends while a task runs on the background loop prints nothing."""
     script = (
-        "import asyncio\nfrom rubric import loops\n"
+        "import asyncio\nfrom rubric.internals import background_loop as loops\n"
         "async def start():\n    asyncio.create_task(asyncio.sleep(60))\n    loops.kept = asyncio.all_tasks()\n"
         "loops.run(start())\n"
     )
@@ -220,7 +220,8 @@ def test_exit_with_work_in_flight_is_silent() -> None:
 
 NO_MORE_THREADS = """
 import asyncio, threading
-from rubric import grade_many, loops
+from rubric import grade_many
+from rubric.internals import background_loop as loops
 
 def refuse(self):
     raise RuntimeError("can't create new thread at interpreter shutdown")

@@ -13,11 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rubric import DefinitionError, Failure, Grade, Judge, Jury, Rubric, Ungraded, grade
-from rubric.exchanges import Ask, Usage
-from rubric.gradebooks import Grades
-from rubric.grading.estimating import mean_interval, share_interval, t_quantile
-from rubric.streams import grade_many
-from rubric.testing import ScriptedModel
+from rubric.engine.bulk import grade_many
+from rubric.results.collection import Grades
+from rubric.scoring.intervals import mean_interval, share_interval, t_quantile
+from rubric.testing.scripted_model import ScriptedModel
+from rubric.values.requests import Ask, Usage
 
 RUBRIC = Rubric("tone").requires("Is polite", id="polite").scores("Is warm", id="warm").passing_at(0.6)
 SAID = {"kind": (True, 1.0), "cool": (True, 0.0), "rude": (False, 0.5), "lost": (True, None)}

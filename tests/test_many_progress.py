@@ -7,10 +7,10 @@ import io
 import pytest
 
 from rubric import DefinitionError, Judge, Rubric
-from rubric.drivers.progress import Progress, reporting
-from rubric.exchanges import Usage
-from rubric.streams import grade_many
-from rubric.testing import ScriptedModel
+from rubric.engine.bulk import grade_many
+from rubric.engine.progress import Progress, reporting
+from rubric.testing.scripted_model import ScriptedModel
+from rubric.values.requests import Usage
 
 POLITE = Rubric().expects("Is polite", id="polite")
 

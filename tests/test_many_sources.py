@@ -17,10 +17,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rubric import Candidate, DefinitionError, Judge, Rubric, Ungraded
-from rubric.drivers.pulling import pulling
-from rubric.sources import as_candidate, source_of
-from rubric.streams import grade_many
-from rubric.testing import ScriptedModel
+from rubric.engine.bulk import grade_many
+from rubric.engine.sources import as_candidate, source_of
+from rubric.engine.worker_pool import pulling
+from rubric.testing.scripted_model import ScriptedModel
 
 ROWS = [
     {"output": "Good morning", "input": "Hello", "id": 1},

@@ -32,9 +32,9 @@ from rubric import (
     Ungraded,
     Unjudged,
 )
-from rubric.exchanges import RETRIED, Ask, Usage
-from rubric.streams import agrade_many, grade_many
-from rubric.testing import ScriptedModel, reply_to
+from rubric.engine.bulk import agrade_many, grade_many
+from rubric.testing.scripted_model import ScriptedModel, reply_to
+from rubric.values.requests import RETRIED, Ask, Usage
 
 ROOT = Path(__file__).parent.parent
 POLITE = Rubric().expects("Is polite", id="polite")
@@ -449,8 +449,8 @@ def test_async_a_cancellation_leaves_nothing_running() -> None:
 INTERRUPTED = """
 import asyncio, sys, threading
 from rubric import Judge, Rubric
-from rubric.exchanges import Reply
-from rubric.streams import grade_many
+from rubric.values.requests import Reply
+from rubric.engine.bulk import grade_many
 
 under_way = 0
 
@@ -496,8 +496,8 @@ def test_ctrl_c_in_a_real_process() -> None:
 FLAT = """
 import resource, sys
 from rubric import Judge, Rubric
-from rubric.exchanges import Reply, Usage
-from rubric.streams import grade_many
+from rubric.values.requests import Reply, Usage
+from rubric.engine.bulk import grade_many
 
 class Instant:
     async def answer(self, ask):

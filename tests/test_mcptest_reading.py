@@ -25,13 +25,13 @@ from rubric import (
     When,
     grade,
 )
-from rubric.checks import Unsupported
-from rubric.formats.includes.loading import Loading
-from rubric.formats.mcptest import PRESETS, preset, read
-from rubric.formats.notes import Notes
-from rubric.formats.parsing import parse
+from rubric.formats.cursor import Loading, Notes
+from rubric.formats.files import parse
+from rubric.formats.mcptest.reader import read
+from rubric.formats.mcptest.rubrics import PRESETS, preset
 from rubric.suites.cases import Case
-from rubric.suites.suites import Suite
+from rubric.suites.suite import Suite
+from rubric.values.checks import Unsupported
 
 from .judging import Judging
 from .servers import Server

@@ -9,26 +9,15 @@ from attrs import evolve
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rubric import (
-    Anchor,
-    Contains,
-    Criterion,
-    DecisionTree,
-    Judge,
-    Jury,
-    Message,
-    Panel,
-    Rubric,
-    Unit,
-    When,
-)
-from rubric.formats.includes.loading import Loading
-from rubric.formats.mcptest import read, write
-from rubric.formats.notes import Notes
-from rubric.formats.parsing import parse
-from rubric.formats.writing import to_json, to_yaml
+from rubric import Anchor, Contains, Criterion, DecisionTree, Judge, Jury, Message, Panel, Rubric, Unit, When
+from rubric.formats.cursor import Loading, Notes
+from rubric.formats.files import parse
+from rubric.formats.json import to_json
+from rubric.formats.mcptest.reader import read
+from rubric.formats.mcptest.writer import write
+from rubric.formats.yaml import to_yaml
 from rubric.suites.cases import Case
-from rubric.suites.suites import Suite
+from rubric.suites.suite import Suite
 from rubric.testing import strategies
 
 HELD = Rubric.of("Is good")

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rubric.exchanges import FailureKind
-from rubric.models.classifying import failure_of, failure_of_status, words_of
+from rubric.models.failures import failure_of, failure_of_status, words_of
+from rubric.values.requests import FailureKind
 
 
 @pytest.mark.parametrize(

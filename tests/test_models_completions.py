@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from attrs import evolve
 
-from rubric.drivers.attempts import attempt
 from rubric.errors import ModelError
-from rubric.exchanges import Failure, FailureKind, Reply, Usage
-from rubric.models import model_of
-from rubric.models.completions import reply_from
-from rubric.models.turns import turn_from
+from rubric.models.chat_completions import reply_from
+from rubric.models.chat_turns import turn_from
+from rubric.models.registry import model_of
+from rubric.models.retry import attempt
+from rubric.values.requests import Failure, FailureKind, Reply, Usage
 from tests.sendables import RECENT, openai_ask
 from tests.servers import Server
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rubric.exchanges import Outgoing
-from rubric.judges import Judge
-from rubric.models.contents import chat
+from rubric.models.chat_completions import chat
+from rubric.values.judges import Judge
+from rubric.values.requests import Outgoing
 from tests.sendables import ask_of
 
 PICTURE = "data:image/png;base64,AAAA"

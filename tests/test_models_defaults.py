@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rubric.drivers.attempts import attempt
 from rubric.errors import NoJudgeError
-from rubric.exchanges import Reply
-from rubric.judges import Judge
-from rubric.models import LiteLLMModel, default_judge, price
-from rubric.models.credentials import VENDORS, borrowed
-from rubric.models.litellm import vendor_of
+from rubric.models.api_keys import VENDORS, borrowed, default_judge
+from rubric.models.litellm import LiteLLMModel, vendor_of
+from rubric.models.pricing import price
+from rubric.models.retry import attempt
+from rubric.values.judges import Judge
+from rubric.values.requests import Reply
 from tests.sendables import RECENT, ask_of
 from tests.servers import Server
 

@@ -18,14 +18,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from rubric import Rubric, grade
-from rubric.drivers.attempts import attempt
 from rubric.errors import ModelError
-from rubric.exchanges import RETRIED, Ask, Failure, FailureKind, Reply, Usage
-from rubric.judges import Judge
-from rubric.models import model_of
-from rubric.models.bodies import DEEPEST, MOST_BYTES, parsed
-from rubric.models.endpoints import endpoint_of, exposure_of, proxy_for
+from rubric.models.http_bodies import DEEPEST, MOST_BYTES, parsed
 from rubric.models.openai_batches import create, find, line_of, replies, state
+from rubric.models.openai_http import endpoint_of, exposure_of, proxy_for
+from rubric.models.registry import model_of
+from rubric.models.retry import attempt
+from rubric.values.judges import Judge
+from rubric.values.requests import RETRIED, Ask, Failure, FailureKind, Reply, Usage
 from tests.proxies import Proxy
 from tests.sendables import KEY, ask_of, openai_ask
 from tests.servers import BEHAVIOURS, STRANGE, Endpoint, Server

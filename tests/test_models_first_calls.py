@@ -13,9 +13,9 @@ ROOT = Path(__file__).parent.parent
 
 AT_ONCE = """
 import asyncio, os, sys
-from rubric.drivers.attempts import attempt
-from rubric.exchanges import Reply
-from rubric.models import LiteLLMModel
+from rubric.models.retry import attempt
+from rubric.values.requests import Reply
+from rubric.models.litellm import LiteLLMModel
 from tests.sendables import openai_ask
 from tests.servers import Endpoint
 

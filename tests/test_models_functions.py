@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from rubric import Candidate, DefinitionError, Panel, Rubric, grade, grade_many
-from rubric.drivers.carrying import Room
+from rubric.engine.pipeline import Room
 from rubric.errors import ModelError
-from rubric.exchanges import Reply, Usage
-from rubric.judges import Judge
-from rubric.models import FunctionModel
+from rubric.models.registry import FunctionModel
+from rubric.values.judges import Judge
+from rubric.values.requests import Reply, Usage
 from tests.sendables import ask_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from rubric.exchanges import Ask
+    from rubric.values.requests import Ask
 
 Messages = list[dict[str, Any]]
 

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from attrs import evolve
 
-from rubric import Ungraded, grade_many, loops
-from rubric.drivers.attempts import attempt
+from rubric import Ungraded, grade_many
 from rubric.errors import ModelError
-from rubric.exchanges import RETRIED, Ask, Failure, FailureKind, Outgoing, Reply, Usage
-from rubric.mappings import thaw
-from rubric.models import LiteLLMModel
+from rubric.internals import background_loop
+from rubric.internals.frozen_map import thaw
+from rubric.models.litellm import LiteLLMModel
+from rubric.models.retry import attempt
+from rubric.values.requests import RETRIED, Ask, Failure, FailureKind, Outgoing, Reply, Usage
 from tests.sendables import KEY, NONCE, RECENT, VERDICT, anthropic_ask, openai_ask
 from tests.servers import ANTHROPIC_BODIES, BEHAVIOURS, STATUSES, WIRES, Endpoint, Server
 
@@ -347,7 +348,7 @@ def test_a_cancellation_closes_the_connection(server: Server, behaviour: str) ->
 
 def test_calls_from_the_background_loop(server: Server) -> None:
     """A caller that is on the background loop already is served there."""
-    assert loops.run(MODEL.answer(openai_ask(server.at("ok")))).finish == "stop"
+    assert background_loop.run(MODEL.answer(openai_ask(server.at("ok")))).finish == "stop"
 
 
 @pytest.mark.parametrize(

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rubric.answers import Answer, Choices, Levels, Unit, YesNo
-from rubric.criteria import Criterion
-from rubric.exchanges import Usage
-from rubric.judges import Judge
-from rubric.mappings import FrozenMap
-from rubric.models import OfflineModel
+from rubric.internals.frozen_map import FrozenMap
+from rubric.models.offline import OfflineModel
+from rubric.values.answers import Answer, Choices, Levels, Unit, YesNo
+from rubric.values.criteria import Criterion
+from rubric.values.judges import Judge
+from rubric.values.requests import Usage
 from tests.sendables import ask_of, schema_of
 
 TEXT = {"type": "string"}

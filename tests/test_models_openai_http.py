@@ -9,17 +9,17 @@ import pytest
 from attrs import evolve
 from cattrs.errors import ClassValidationError
 
-from rubric import loops
-from rubric.drivers.attempts import attempt
 from rubric.errors import DefinitionError, DumpError, ModelError
-from rubric.exchanges import RETRIED, Ask, Failure, FailureKind, Outgoing, Reply, Usage
-from rubric.formats.benches import read_bench
-from rubric.formats.unstructuring import write
-from rubric.judges import Judge
-from rubric.mappings import thaw
-from rubric.models import LiteLLMModel, model_of
-from rubric.models.endpoints import endpoint_of
-from rubric.models.openai_http import OpenAIHTTPModel
+from rubric.formats.native.judge import read_bench
+from rubric.formats.nouns import write
+from rubric.internals import background_loop
+from rubric.internals.frozen_map import thaw
+from rubric.models.litellm import LiteLLMModel
+from rubric.models.openai_http import OpenAIHTTPModel, endpoint_of
+from rubric.models.registry import model_of
+from rubric.models.retry import attempt
+from rubric.values.judges import Judge
+from rubric.values.requests import RETRIED, Ask, Failure, FailureKind, Outgoing, Reply, Usage
 from tests.sendables import KEY, NONCE, RECENT, VERDICT, openai_ask
 from tests.servers import Endpoint, Server
 from tests.test_models_litellm import FAILURES, FINISHES, timeout_of
@@ -267,7 +267,7 @@ def test_the_traceback_has_no_key(server: Server) -> None:
 
 def test_calls_from_the_background_loop(server: Server) -> None:
     """A synchronous caller is served on the background loop."""
-    assert loops.run(MODEL.answer(direct(server.at("ok")))).finish == "stop"
+    assert background_loop.run(MODEL.answer(direct(server.at("ok")))).finish == "stop"
 
 
 def test_a_judge_says_how_it_is_asked() -> None:

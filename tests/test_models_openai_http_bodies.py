@@ -13,14 +13,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rubric.drivers.attempts import attempt
 from rubric.errors import ModelError
-from rubric.exchanges import Ask, Failure, Reply
-from rubric.judges import Judge
-from rubric.models import model_of
-from rubric.models.endpoints import endpoint_of, proxy_for
-from rubric.models.openai_http import OpenAIHTTPModel
-from rubric.models.openai_replies import reply_in
+from rubric.models.chat_completions import reply_in
+from rubric.models.openai_http import OpenAIHTTPModel, endpoint_of, proxy_for
+from rubric.models.registry import model_of
+from rubric.models.retry import attempt
+from rubric.values.judges import Judge
+from rubric.values.requests import Ask, Failure, Reply
 from tests.sendables import KEY, ask_of
 from tests.servers import Server
 from tests.test_models_processes import ROOT
@@ -287,8 +286,8 @@ def test_proxies_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 START = """
 import asyncio, os, sys
-from rubric import loops
-from rubric.judges import Judge
+from rubric.internals import background_loop as loops
+from rubric.values.judges import Judge
 from rubric.models.openai_http import OpenAIHTTPModel
 from tests.sendables import ask_of
 
@@ -349,7 +348,7 @@ def test_sessions_end_in_silence(script: str) -> None:
 
 def test_the_import_is_lazy() -> None:
     """The client library comes with the first judge that is asked this way."""
-    script = "from rubric.models import model_of; import sys; assert 'aiohttp' not in sys.modules"
+    script = "from rubric.models.registry import model_of; import sys; assert 'aiohttp' not in sys.modules"
     assert subprocess.run([sys.executable, "-c", script], cwd=ROOT, check=False, timeout=60).returncode == 0
 
 

@@ -8,13 +8,13 @@ import sys
 import pytest
 
 from rubric import grade
-from rubric.drivers.budgets import Budget
+from rubric.engine.budget import Budget
 from rubric.errors import DefinitionError
-from rubric.exchanges import Usage
-from rubric.judges import Judge
-from rubric.models import count_tokens, price
 from rubric.models.litellm import library
-from rubric.models.pricelists import priced
+from rubric.models.price_list import priced
+from rubric.models.pricing import count_tokens, price
+from rubric.values.judges import Judge
+from rubric.values.requests import Usage
 from tests.sendables import RECENT
 from tests.servers import Server
 
@@ -147,8 +147,8 @@ def test_prices_of_the_direct_path_do_not_load_litellm() -> None:
     code = """
 import sys
 from rubric import Judge
-from rubric.exchanges import Usage
-from rubric.models.pricelists import priced
+from rubric.values.requests import Usage
+from rubric.models.price_list import priced
 assert priced(Judge("openai/gpt-4o-mini"), Usage(1, 10, 0, 1, None)).cost
 assert "litellm" not in sys.modules
 """

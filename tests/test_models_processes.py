@@ -20,9 +20,9 @@ ROOT = Path(__file__).parent.parent
 START = """
 import asyncio, os, sys
 from concurrent.futures import ThreadPoolExecutor
-from rubric.drivers.attempts import attempt
-from rubric.exchanges import Reply
-from rubric.models import LiteLLMModel
+from rubric.models.retry import attempt
+from rubric.values.requests import Reply
+from rubric.models.litellm import LiteLLMModel
 from tests.sendables import anthropic_ask, openai_ask
 from tests.servers import Endpoint
 

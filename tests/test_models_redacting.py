@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rubric.models.redacting import MASK, redact
+from rubric.internals.secrets import MASK, redact
 
 SHAPES = [
     "sk-proj-abcdefghijklmnop",

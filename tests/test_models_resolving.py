@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rubric.exchanges import Ask, Reply
-from rubric.judges import Judge
-from rubric.models import FunctionModel, LiteLLMModel, OfflineModel, model_of, resolving
-from rubric.models.litellm import _sendable
-from rubric.store import Store
-from rubric.store.keys import request_of
+from rubric.models import registry
+from rubric.models.litellm import LiteLLMModel, _sendable
+from rubric.models.offline import OfflineModel
+from rubric.models.registry import FunctionModel, model_of
+from rubric.store.cache_key import request_of
+from rubric.store.store import Store
+from rubric.values.judges import Judge
+from rubric.values.requests import Ask, Reply
 from tests.sendables import KEY, ask_of
 from tests.storing import carried
 from tests.test_models_processes import in_child
@@ -68,7 +70,7 @@ def test_the_memory_is_bounded() -> None:
     for _ in range(1_000):
         model_of(Judge(lambda messages: ""))
     gc.collect()
-    assert len(resolving._functions) <= 256
+    assert len(registry._functions) <= 256
 
 
 def test_nothing_of_a_judge_outlives_it(tmp_path: Path) -> None:
@@ -99,8 +101,8 @@ def test_functions_work_after_a_fork() -> None:
     script = """
 import warnings
 warnings.simplefilter("ignore")
-from rubric.judges import Judge
-from rubric.models import model_of
+from rubric.values.judges import Judge
+from rubric.models.registry import model_of
 from tests.sendables import ask_of
 
 def hello(messages):

@@ -14,12 +14,12 @@ import pytest
 from attrs import field, frozen
 
 from rubric import Budget, Judge, Rubric, Store, Ungraded, grade, grade_many
-from rubric.drivers.attempts import attempt
 from rubric.errors import DefinitionError
-from rubric.exchanges import Ask, Failure, Reply, Usage
-from rubric.models import model_of
-from rubric.models.bodies import MOST_BYTES, most_bytes
-from rubric.store import stats
+from rubric.models.http_bodies import MOST_BYTES, most_bytes
+from rubric.models.registry import model_of
+from rubric.models.retry import attempt
+from rubric.store.audit import stats
+from rubric.values.requests import Ask, Failure, Reply, Usage
 from tests import vendors
 from tests.sendables import KEY, RECENT, VERDICT, ask_of
 from tests.servers import Request

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rubric import Contains, Grade, Judge, Jury, Panel, Rubric, ask
-from rubric.showing import cell, shorten, table
-from rubric.testing import Says, ScriptedModel
+from rubric.internals.text import cell, shorten, table
+from rubric.testing.scripted_model import Says, ScriptedModel
 from rubric.testing.strategies import any_texts, rubrics, texts
 
 from .drive import drive

@@ -34,7 +34,7 @@ from rubric import (
     When,
     ask,
 )
-from rubric.judges import as_judge
+from rubric.values.judges import as_judge
 
 HALF: Any = ask("Is it so?").yes(1)
 TREE = ask("Is it so?").yes(1).no(0)

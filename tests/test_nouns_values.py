@@ -46,25 +46,16 @@ from rubric import (
     Usage,
     When,
     YesNo,
-    answers,
     ask,
-    candidates,
-    checks,
-    criteria,
-    exchanges,
-    findings,
-    judges,
-    mappings,
-    rubrics,
-    scales,
-    trees,
 )
-from rubric.criteria import slug
-from rubric.mappings import FrozenMap, freeze, thaw
+from rubric.internals import frozen_map
+from rubric.internals.frozen_map import FrozenMap, freeze, thaw
 from rubric.testing import strategies
+from rubric.values import answers, candidates, checks, criteria, findings, judges, requests, rubrics, trees
+from rubric.values.criteria import slug
 
 NAMES: dict[str, Any] = {}
-for module in (answers, candidates, checks, criteria, exchanges, findings, judges, mappings, rubrics, scales, trees):
+for module in (answers, candidates, checks, frozen_map, criteria, findings, judges, requests, rubrics, trees):
     NAMES |= {name: value for name, value in vars(module).items() if isinstance(value, type)}
 
 TREE = ask("Is it so?").yes(ask("Really?").yes(1.0, "sure").no(0.5)).no(0.0)

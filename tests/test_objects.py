@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rubric.grading.objects import Ambiguous, find_objects, object_spans
+from rubric.grading.json_extraction import Ambiguous, find_objects, object_spans
 
 VALUES: st.SearchStrategy[Any] = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),

@@ -9,10 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rubric import Failure, Grade, Judge, Jury, Panel, Reply, Rubric, Ungraded, Usage
-from rubric.exchanges import Ask
-from rubric.grades import Result
-from rubric.testing import ScriptedModel
-from rubric.testing.scripts import reply_to
+from rubric.results.result import Result
+from rubric.testing.scripted_model import ScriptedModel, reply_to
+from rubric.values.requests import Ask
 
 from .drive import drive
 from .findings import Sampling, improvised, rubrics

@@ -12,9 +12,9 @@ import pytest
 from attrs import define, field
 
 from rubric import Grade, Judge, Limits, Rubric, agrade, agrade_many
-from rubric.drivers.carrying import Room
+from rubric.engine.pipeline import Room
 from rubric.errors import ModelError
-from rubric.exchanges import Ask, Failure, Reply, Usage
+from rubric.values.requests import Ask, Failure, Reply, Usage
 from tests.sendables import ask_of
 from tests.simulating import now, simulate
 

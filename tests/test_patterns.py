@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rubric.checks import Matches
-from rubric.criteria import When
 from rubric.errors import DefinitionError
-from rubric.patterns import LONGEST_PATTERN, LONGEST_TEXT, matches
+from rubric.values.checks import Matches
+from rubric.values.criteria import When
+from rubric.values.matching import LONGEST_PATTERN, LONGEST_TEXT, matches
 
 HAZARDS = [
     "(a+)+$", "^(a+)+$", "(a*)*$", "(a|a)*$", "(a|aa)+$", "(a|a?)+$", "(.*a){20}$", "(.*a){10}$", "^(\\w+\\s?)*$", "^(\\w+\\s?)*!$", "(.*)*,(.*)*,(.*)*x",
@@ -33,9 +33,9 @@ def test_a_hazard_is_refused_or_harmless(pattern: str) -> None:
     """Patterns that hang a backtracking engine are searched in a million characters, or refused, in no time."""
     script = f"""
 import sys
-from rubric.checks import Matches
+from rubric.values.checks import Matches
 from rubric.errors import DefinitionError
-from rubric.patterns import matches
+from rubric.values.matching import matches
 try:
     Matches({pattern!r})
 except DefinitionError:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from rubric import Candidate, Grade, Judge, Rubric, flow, grade
-from rubric.exchanges import Ask
-from rubric.testing import ScriptedModel
+from rubric.testing.scripted_model import ScriptedModel
+from rubric.values.requests import Ask
 
 from .servers import Server
 

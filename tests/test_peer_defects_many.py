@@ -14,13 +14,13 @@ import pytest
 from attrs import define, field
 
 from rubric import Grade, Judge, Rubric, Ungraded
-from rubric.drivers.carrying import Room
-from rubric.drivers.limits import Limits
+from rubric.engine.bulk import agrade_many, grade_many
+from rubric.engine.pipeline import Room
+from rubric.engine.rate_limits import Limits
 from rubric.errors import ModelError
-from rubric.exchanges import Ask, Failure, Reply
-from rubric.store import verify
-from rubric.streams import agrade_many, grade_many
-from rubric.testing import reply_to
+from rubric.store.audit import verify
+from rubric.testing.scripted_model import reply_to
+from rubric.values.requests import Ask, Failure, Reply
 from tests.asks import ask_about
 from tests.servers import Server
 from tests.simulating import now, simulate
@@ -114,7 +114,7 @@ def test_a_second_run_asks_for_what_failed_and_for_nothing_else(file: Path) -> N
 KILLED = """
 import os, signal, sys
 from rubric import Judge
-from rubric.streams import grade_many
+from rubric.engine.bulk import grade_many
 from tests.storing import POLITE, Counted, is_odd, scores
 from tests.test_peer_defects_many import texts
 
@@ -191,7 +191,7 @@ def watch(event, args):
         strangers.append(args[0])
 sys.addaudithook(watch)
 import rubric
-from rubric.streams import grade_many
+from rubric.engine.bulk import grade_many
 judge = rubric.Judge("openai/gpt-4o-mini", via="http", params={"api_base": sys.argv[1], "api_key": "none-at-all"})
 results = list(grade_many(["Good morning!", "Good night!"], "Is polite", judge))
 results += grade_many(["Good morning!"], "Is polite", "offline")

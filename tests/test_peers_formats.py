@@ -10,13 +10,12 @@ from typing import Any
 import pytest
 
 from rubric import Choice, Choices, Criterion, Grade, Judge, LoadError, Message, Rubric
-from rubric.formats.includes.loading import Loading
-from rubric.formats.notes import Notes
-from rubric.formats.parsing import parse
-from rubric.formats.peers import autorubric, healthbench, paperbench
-from rubric.grading.compat import llm_data_score
-from rubric.suites.suites import Suite
-from rubric.testing import ScriptedModel
+from rubric.formats.benchmarks import autorubric, healthbench, paperbench
+from rubric.formats.benchmarks.autorubric import llm_data_score
+from rubric.formats.cursor import Loading, Notes
+from rubric.formats.files import parse
+from rubric.suites.suite import Suite
+from rubric.testing.scripted_model import ScriptedModel
 
 from .drive import drive
 

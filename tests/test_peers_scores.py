@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rubric import Choices, Contains, Criterion, DefinitionError, Grade, Judge, Jury, Rubric, When
-from rubric.formats.peers.weights import by_points
-from rubric.grading.compat import llm_data_score
-from rubric.testing import Says, ScriptedModel
+from rubric.formats.benchmarks.autorubric import llm_data_score
+from rubric.formats.benchmarks.signed_weights import by_points
+from rubric.testing.scripted_model import Says, ScriptedModel
 
 from .drive import drive
 

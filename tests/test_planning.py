@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from rubric import Candidate, Contains, Criterion, DefinitionError, Judge, Jury, Panel, Rubric, Unit, ask, plan
 from rubric.grading.planning import Plan, plan_one
-from rubric.judges import Bench, Cascade
-from rubric.testing import ScriptedModel
+from rubric.testing.scripted_model import ScriptedModel
+from rubric.values.judges import Bench, Cascade
 
 from .drive import REPLY, drive
 from .findings import improvised, rubrics

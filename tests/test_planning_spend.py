@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rubric import Candidate, Grade, Judge, Jury, Panel, Rubric, ask, grade, plan
-from rubric.judges import Bench
 from rubric.models.litellm import library
+from rubric.values.judges import Bench
 from tests.judging import Judging
 from tests.sendables import KEY
 from tests.servers import Server

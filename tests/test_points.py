@@ -28,12 +28,12 @@ from rubric import (
     grade,
     loads,
 )
-from rubric.findings import Finding
-from rubric.grades import Ungraded
-from rubric.grading.scoring import outcome
+from rubric.results.result import Ungraded
+from rubric.scoring.outcomes import outcome
 from rubric.suites.cases import Case
-from rubric.suites.suites import Suite
-from rubric.testing import Says, ScriptedModel
+from rubric.suites.suite import Suite
+from rubric.testing.scripted_model import Says, ScriptedModel
+from rubric.values.findings import Finding
 
 from .drive import drive
 

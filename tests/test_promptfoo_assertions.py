@@ -6,14 +6,13 @@ from typing import Any
 
 import pytest
 
-from rubric.checks import Contains, ContainsAll, ContainsAny, Equals, FitsSchema, IsJSON, Matches, StartsWith
-from rubric.criteria import Criterion
+from rubric.engine.grade import grade
 from rubric.errors import DefinitionError
-from rubric.formats.assertions import check_of, is_known
-from rubric.formats.promptfoo.shorthand import assertion_of
-from rubric.judges import Judge
-from rubric.rubrics import Rubric
-from rubric.verbs import grade
+from rubric.formats.assertion_types import assertion_of, check_of, is_known
+from rubric.values.checks import Contains, ContainsAll, ContainsAny, Equals, FitsSchema, IsJSON, Matches, StartsWith
+from rubric.values.criteria import Criterion
+from rubric.values.judges import Judge
+from rubric.values.rubrics import Rubric
 
 
 @pytest.mark.parametrize(

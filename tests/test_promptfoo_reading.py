@@ -7,21 +7,20 @@ from typing import Any
 
 import pytest
 
-from rubric.answers import Unit
-from rubric.candidates import Candidate
-from rubric.checks import Contains, Equals, Holds, IsJSON, Unsupported
+from rubric.engine.grade import grade
 from rubric.errors import LoadError
-from rubric.formats.includes.loading import Loading
-from rubric.formats.notes import Notes
-from rubric.formats.parsing import parse
-from rubric.formats.promptfoo import read
+from rubric.formats.cursor import Loading, Notes
+from rubric.formats.files import parse
+from rubric.formats.promptfoo.reader import read
 from rubric.formats.suites import convert, loads_suite
-from rubric.grades import Grade
-from rubric.judges import Judge
-from rubric.rubrics import Rubric
-from rubric.suites.suites import Suite
-from rubric.testing import Says, ScriptedModel
-from rubric.verbs import grade
+from rubric.results.result import Grade
+from rubric.suites.suite import Suite
+from rubric.testing.scripted_model import Says, ScriptedModel
+from rubric.values.answers import Unit
+from rubric.values.candidates import Candidate
+from rubric.values.checks import Contains, Equals, Holds, IsJSON, Unsupported
+from rubric.values.judges import Judge
+from rubric.values.rubrics import Rubric
 
 SHARED = Path(__file__).parents[2] / "shared"
 CORPUS = SHARED / "corpus" / "promptfoo"

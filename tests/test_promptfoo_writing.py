@@ -12,20 +12,20 @@ from attrs import evolve
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rubric.candidates import ToolCall
-from rubric.checks import Contains, Holds
-from rubric.criteria import Criterion
 from rubric.errors import LoadError
-from rubric.formats.documents import Document
-from rubric.formats.includes.loading import Loading
-from rubric.formats.json_parsing import parse_json
-from rubric.formats.notes import Notes
-from rubric.formats.promptfoo import read, write
-from rubric.judges import Judge, Jury
-from rubric.rubrics import Rubric
+from rubric.formats.cursor import Loading, Notes
+from rubric.formats.document import Document
+from rubric.formats.json import parse_json
+from rubric.formats.promptfoo.reader import read
+from rubric.formats.promptfoo.writer import write
 from rubric.suites.cases import Case
-from rubric.suites.suites import Suite
+from rubric.suites.suite import Suite
 from rubric.testing.strategies import any_texts, rubrics, texts
+from rubric.values.candidates import ToolCall
+from rubric.values.checks import Contains, Holds
+from rubric.values.criteria import Criterion
+from rubric.values.judges import Judge, Jury
+from rubric.values.rubrics import Rubric
 
 
 def loads(config: Any, **loading: Any) -> Suite:

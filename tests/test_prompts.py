@@ -13,15 +13,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rubric.answers import Choice, Choices, Levels, Unit
-from rubric.candidates import Candidate
-from rubric.criteria import Anchor, Criterion
 from rubric.errors import DefinitionError
-from rubric.exchanges import Ask
-from rubric.grading.asking import brief, compose
-from rubric.judges import Judge
-from rubric.prompts.rendering import fill, fill_chat
-from rubric.rubrics import Rubric
+from rubric.grading.prompting import brief, compose
+from rubric.prompts.render import fill, fill_chat
+from rubric.values.answers import Choice, Choices, Levels, Unit
+from rubric.values.candidates import Candidate
+from rubric.values.criteria import Anchor, Criterion
+from rubric.values.judges import Judge
+from rubric.values.requests import Ask
+from rubric.values.rubrics import Rubric
 from tests.asks import SEALED, UNSEALED, answer, ask_about
 
 FILES = Path(__file__).parent / "files" / "prompts"

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rubric.errors import DefinitionError
-from rubric.formats.providers import LITELLM, VENDORS, litellm_name, provider_id
+from rubric.formats.model_names import LITELLM, VENDORS, litellm_name, provider_id
 from rubric.models.litellm import library
 
 SHARED = Path(__file__).parents[2] / "shared"

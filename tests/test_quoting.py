@@ -11,8 +11,8 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from rubric.findings import Evidence
-from rubric.grading.quoting import quote, stands_in
+from rubric.grading.evidence import quote, stands_in
+from rubric.values.findings import Evidence
 
 WORDS = st.text(
     st.sampled_from("abcÀéßあ中한и0123 \n\t.,'\"“”‘’–—-\u00a0\u200b\u00ad\u0301\u0323\U0001f600"), max_size=40
@@ -172,7 +172,7 @@ def test_a_megabyte_is_no_trouble(text: str) -> None:
     script = f"""
 import resource
 resource.setrlimit(resource.RLIMIT_AS, (768 << 20, 768 << 20))
-from rubric.grading.quoting import quote
+from rubric.grading.evidence import quote
 text = {text}
 assert quote('not there at all', text) is None
 assert quote('a' * 1000 + 'b', text) is None

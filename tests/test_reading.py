@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from rubric.answers import Answer, Choice, Choices, Levels, ScoreRange, Unit, YesNo
-from rubric.criteria import Criterion
-from rubric.exchanges import Failure, Reply
-from rubric.findings import Abstained, Scored, Unjudged
-from rubric.grading.reading import LONGEST_REPLY, reach, read
+from rubric.grading.reply_parser import LONGEST_REPLY, reach, read
+from rubric.values.answers import Answer, Choice, Choices, Levels, ScoreRange, Unit, YesNo
+from rubric.values.criteria import Criterion
+from rubric.values.findings import Abstained, Scored, Unjudged
+from rubric.values.requests import Failure, Reply
 from tests.asks import SEALED, ask_about, ask_for, read_one, verdict_of
 
 UNREADABLE = "<unreadable>"

@@ -11,8 +11,8 @@ from threading import Thread
 import pytest
 from click.testing import CliRunner
 
-from rubric.commands import main
-from rubric.replacing import replacing
+from rubric.__main__ import main
+from rubric.internals.atomic_write import replacing
 
 
 def test_the_old_text_stands_until_the_new_one_is_whole(tmp_path: Path) -> None:

@@ -14,16 +14,14 @@ from hypothesis import given, settings
 from rubric import Judge, Panel, Rubric, Unit
 from rubric import ask as when_asked
 from rubric.errors import DefinitionError
-from rubric.exchanges import Ask, Failure
-from rubric.mappings import FrozenMap
+from rubric.internals.frozen_map import FrozenMap
 from rubric.suites.cases import Case
-from rubric.suites.reporters import REPORTERS, reporter_for
-from rubric.suites.reporters.records import SCHEMA
-from rubric.suites.reports import Report
-from rubric.suites.rows import Row
-from rubric.suites.running import run_suite
-from rubric.suites.suites import Suite
-from rubric.testing import Says, ScriptedModel
+from rubric.suites.report import SCHEMA, Report, Row
+from rubric.suites.reporters.registry import REPORTERS, reporter_for
+from rubric.suites.runner import run_suite
+from rubric.suites.suite import Suite
+from rubric.testing.scripted_model import Says, ScriptedModel
+from rubric.values.requests import Ask, Failure
 from tests.everything import CANDIDATE, EVERYTHING, QUOTE, VERDICTS
 from tests.reports import DEFERRED, FAILED, NASTY, PASSED, REPORT, UNGRADED, reports
 

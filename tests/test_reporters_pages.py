@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 from attrs import evolve
 from hypothesis import given, settings
 
-from rubric.findings import Evidence
-from rubric.mappings import FrozenMap
-from rubric.suites.reporters.highlights import LONGEST, numbered, pieces
-from rubric.suites.reports import Report
+from rubric.internals.frozen_map import FrozenMap
+from rubric.suites.report import Report
+from rubric.suites.reporters.html import LONGEST_OUTPUT as LONGEST
+from rubric.suites.reporters.html import numbered, pieces
+from rubric.values.findings import Evidence
 from tests.browsers import Seen, dom_of
 from tests.reports import FAILED, NASTY, OUTPUT, PASSED, PAYLOADS, REPORT, entry, hostile, quote, reports
 

@@ -11,9 +11,9 @@ from attrs import evolve
 from hypothesis import given, settings
 from markdown_it import MarkdownIt
 
-from rubric.suites.reporters import markdown, pretty
-from rubric.suites.reports import Report
-from rubric.suites.rows import Entry, Row, below
+from rubric.suites.report import Entry, Report, Row, below
+from rubric.suites.reporters import markdown
+from rubric.suites.reporters import terminal as pretty
 from tests.reports import DEFERRED, FAILED, NASTY, PASSED, REPORT, UNGRADED, reports
 
 if TYPE_CHECKING:

@@ -28,9 +28,8 @@ from rubric import (
     plan,
 )
 from rubric.errors import DefinitionError
-from rubric.findings import Finding
-from rubric.grading.averaging import mean
-from rubric.grading.scoring import Outcome, outcome
+from rubric.scoring.outcomes import Outcome, mean, outcome
+from rubric.values.findings import Finding
 
 from .findings import GONE, INVENTED, QUOTED, Known, at_stage, cases
 

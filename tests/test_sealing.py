@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from rubric import Criterion, Judge, Rubric, Ungraded, grade_many
-from rubric.exchanges import Ask, Reply
-from rubric.findings import Scored, Unjudged
-from rubric.grading.reading import read
+from rubric.grading.reply_parser import read
+from rubric.values.findings import Scored, Unjudged
+from rubric.values.requests import Ask, Reply
 from tests.asks import SEALED, answer, ask_about, ask_for, verdict_of
 from tests.hostile_replies import KINDS, Case, candidates, replies
 from tests.servers import Server, prompt_of

@@ -14,15 +14,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rubric import Candidate, Judge, Jury, Panel, Rubric, flow
-from rubric.drivers.carrying import Room
-from rubric.drivers.running import run
-from rubric.grading.asking import brief, compose
-from rubric.grading.seating import Seat, seated
-from rubric.judges import Bench, Cascade
-from rubric.store import Store
-from rubric.store.keys import key_of, request_of
-from rubric.testing import ScriptedModel
+from rubric.engine.pipeline import Room, run
+from rubric.grading.prompting import brief, compose
+from rubric.scoring.votes import Seat, seated
+from rubric.store.cache_key import key_of, request_of
+from rubric.store.store import Store
+from rubric.testing.scripted_model import ScriptedModel
 from rubric.testing.strategies import built
+from rubric.values.judges import Bench, Cascade
 from tests.judging import Judging
 from tests.sendables import KEY
 from tests.servers import Server

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 
 from rubric import Candidate, Judge, Jury, Panel, Rubric
 from rubric.errors import DefinitionError
-from rubric.grading.asking import brief, compose
-from rubric.models.classifying import failure_of
-from rubric.models.endpoints import endpoint_of
-from rubric.secrets import HIDDEN, MASK, is_secret, masked, redact, values_of
-from rubric.store.keys import request_of
-from rubric.suites.servers import StdioServer
+from rubric.grading.prompting import brief, compose
+from rubric.internals.secrets import HIDDEN, MASK, is_secret, masked, redact, values_of
+from rubric.models.failures import failure_of
+from rubric.models.openai_http import endpoint_of
+from rubric.store.cache_key import request_of
+from rubric.suites.targets.mcp_servers import StdioServer
 
 SECRET = "correct-horse-battery-7"  # noqa: S105 - made up
 

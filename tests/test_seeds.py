@@ -21,15 +21,15 @@ from attrs import evolve
 from ruamel.yaml.error import YAMLError
 
 from rubric import Judge, Jury, Levels, LoadError, Panel, ToolCall
-from rubric.checks import Script
-from rubric.criteria import When
 from rubric.formats.suites import load_suite, loads_suite
-from rubric.formats.writing import to_yaml
-from rubric.rubrics import WHOLE, Rubric
-from rubric.scales import Likert
-from rubric.suites.rows import Row
-from rubric.suites.suites import Suite
-from rubric.testing import Says, ScriptedModel
+from rubric.formats.yaml import to_yaml
+from rubric.suites.report import Row
+from rubric.suites.suite import Suite
+from rubric.testing.scripted_model import Says, ScriptedModel
+from rubric.values.answers import Likert
+from rubric.values.checks import Script
+from rubric.values.criteria import When
+from rubric.values.rubrics import WHOLE, Rubric
 from tests.agentv import written
 from tests.restoring import AGENTV_1, AGENTV_2, MCPTEST, Block, fenced, lined, loaded, squeezed
 

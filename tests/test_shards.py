@@ -15,8 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rubric import Candidate, Judge, Message, ToolCall, agrade_many, grade_many, plan
+from rubric.engine.shards import Shard, merge_results, number_of
+from rubric.engine.sources import Placed
 from rubric.errors import DefinitionError, LoadError
-from rubric.shards import Placed, Shard, merge_results, number_of
 
 ROWS: st.SearchStrategy[Any] = st.one_of(
     st.text(),
@@ -72,7 +73,7 @@ NUMBERS = [188, 950, 820, 439, 213]
 def test_another_process_has_the_same_shards() -> None:
     """With hashes of its own, as every process has them."""
     texts = [f"Text number {number}" for number in range(50)]
-    code = "import sys; from rubric.shards import Shard; print([p.index for p in Shard(2, 3).of(eval(sys.argv[1]))])"
+    code = "import sys; from rubric.engine.shards import Shard; print([p.index for p in Shard(2, 3).of(eval(sys.argv[1]))])"
     done = subprocess.run([sys.executable, "-c", code, repr(texts)], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == str([one.index for one in Shard(2, 3).of(texts)])  # type: ignore[union-attr]
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rubric import Candidate, Failure, Grade, Judge, Jury, ModelError, Rubric, Scored, ask, flow
-from rubric.testing import ScriptedModel
+from rubric.testing.scripted_model import ScriptedModel
 
 from .drive import REPLY, carry, drive
 from .findings import improvised, rubrics, trees

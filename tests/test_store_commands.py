@@ -10,9 +10,10 @@ import pytest
 from click.testing import CliRunner, Result
 
 from rubric import Judge, Reply, Usage
-from rubric.commands import main
-from rubric.store import Store, stats
-from rubric.testing import reply_to
+from rubric.__main__ import main
+from rubric.store.audit import stats
+from rubric.store.store import Store
+from rubric.testing.scripted_model import reply_to
 from tests.storing import Counted, graded
 
 

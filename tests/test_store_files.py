@@ -20,9 +20,10 @@ import pytest
 
 from rubric import Candidate, Grade, Judge, Ungraded, flow
 from rubric.errors import RubricError, StoreError
-from rubric.exchanges import Ask, Usage
-from rubric.store import Store, export, stats, verify
-from rubric.store.ledgers import Mode
+from rubric.store.audit import export, stats, verify
+from rubric.store.database import Mode
+from rubric.store.store import Store
+from rubric.values.requests import Ask, Usage
 from tests.storing import POLITE, Counted, carried, graded, is_odd, scores, told
 from tests.test_store_keys import ask
 

@@ -15,12 +15,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rubric import Candidate, Criterion, Judge, Rubric
-from rubric.answers import Unit
-from rubric.exchanges import Ask
-from rubric.grading.asking import brief, compose
-from rubric.store import keys
-from rubric.store.identities import identity_of
-from rubric.store.keys import key_of, request_of
+from rubric.grading.prompting import brief, compose
+from rubric.store import cache_key
+from rubric.store.cache_key import identity_of, key_of, request_of
+from rubric.values.answers import Unit
+from rubric.values.requests import Ask
 
 SECRET = "sk-0123456789abcdefghij"  # noqa: S105 - it opens nothing
 
@@ -76,7 +75,7 @@ def test_how_an_ask_is_handled_is_no_part_of_its_key(change: dict[str, Any]) -> 
 def test_every_field_of_an_ask_is_in_the_key_or_known_to_make_no_difference() -> None:
     """A field that is added later changes the key when it is not what it is by default; none is forgotten."""
     names = {f.name for f in attrs.fields(Ask)} | {f.name for f in attrs.fields(Judge)}
-    skipped = keys._SAID_ELSEWHERE | keys._READING | keys._HANDLING
+    skipped = cache_key._SAID_ELSEWHERE | cache_key._READING | cache_key._HANDLING
     assert skipped <= names
     assert names - skipped >= {"images", "n", "repair", "schema", "seed", "temperature", "via", "vote"}
 

@@ -11,10 +11,11 @@ from typing import get_args
 import pytest
 
 from rubric import Grade, Judge, Ungraded
+from rubric.engine.bulk import grade_many
 from rubric.errors import StoreError
-from rubric.store import Store, stats, verify
-from rubric.store.ledgers import InDoubt
-from rubric.streams import grade_many
+from rubric.store.audit import stats, verify
+from rubric.store.database import InDoubt
+from rubric.store.store import Store
 from tests.benchmarks.kills import CountingServer, judge_at
 from tests.storing import POLITE, Counted, is_odd, scores
 
@@ -37,7 +38,7 @@ FULL = """
 import resource, sys
 from rubric.errors import StoreError
 from rubric.store import Store
-from rubric.streams import grade_many
+from rubric.engine.bulk import grade_many
 from tests.benchmarks.kills import judge_at
 from tests.storing import POLITE
 from tests.test_store_many import IN_FLIGHT, texts

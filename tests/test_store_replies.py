@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 
 from rubric import Candidate, Grade, Judge, Rubric, Ungraded
 from rubric.errors import DefinitionError
-from rubric.exchanges import Ask, Failure, FailureKind, Reply, Usage
-from rubric.store import Store, export, stats
-from rubric.store.outcomes import dump, load
-from rubric.testing.scripts import reply_to
+from rubric.store.audit import export, stats
+from rubric.store.database import dump, load
+from rubric.store.store import Store
+from rubric.testing.scripted_model import reply_to
+from rubric.values.requests import Ask, Failure, FailureKind, Reply, Usage
 from tests.storing import PAID, POLITE, Counted, graded, told
 
 
@@ -314,7 +315,7 @@ def test_an_export_has_no_secret_in_it(file: Path, monkeypatch: pytest.MonkeyPat
 
 def test_a_vote_among_choices_that_can_be_read_is_an_answer(file: Path) -> None:
     """Of several replies in one request the first says nothing, the second does: it is kept as answered."""
-    from rubric.store.outcomes import kind_of
+    from rubric.store.database import kind_of
 
     model = Counted()
     with Store(file) as store:

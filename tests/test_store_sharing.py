@@ -18,13 +18,13 @@ from pathlib import Path
 import pytest
 
 from rubric import Grade, Judge, Ungraded
-from rubric.drivers.carrying import Room
+from rubric.engine.pipeline import Room
 from rubric.errors import StoreError
-from rubric.exchanges import Failure, Reply, Usage
-from rubric.store import Store, stats, verify
-from rubric.store.ledgers import Busy, Kept, Ledger, Wanted, Yours
-from rubric.store.owners import Owner, Watch, here
+from rubric.store.audit import stats, verify
+from rubric.store.database import Busy, Kept, Ledger, Owner, Wanted, Watch, Yours, here
 from rubric.store.schema import connect
+from rubric.store.store import Store
+from rubric.values.requests import Failure, Reply, Usage
 from tests.storing import PAID, Counted, agraded, carried, graded
 from tests.test_store_keys import ask
 

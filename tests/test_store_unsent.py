@@ -9,13 +9,13 @@ from typing import get_args
 import pytest
 
 from rubric import Judge
-from rubric.drivers.attempts import Gate
-from rubric.drivers.budgets import Budget
-from rubric.drivers.carrying import Room
-from rubric.drivers.limits import Limits
-from rubric.exchanges import Ask, Failure, Reply, Usage
-from rubric.store import Store, stats
-from rubric.store.ledgers import InDoubt
+from rubric.engine.budget import Budget
+from rubric.engine.pipeline import Room
+from rubric.engine.rate_limits import Limits
+from rubric.store.audit import stats
+from rubric.store.database import InDoubt
+from rubric.store.store import Store
+from rubric.values.requests import Ask, Failure, Gate, Reply, Usage
 from tests.storing import Counted
 from tests.test_store_keys import ask
 

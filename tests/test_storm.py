@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from rubric.store import stats, verify
+from rubric.store.audit import stats, verify
 from tests.benchmarks.storm import QUESTIONS, Came, Storm, failings, graded, judge_at
 
 

@@ -16,22 +16,23 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rubric import Calls, Judge, Rubric, ask, grade, loops
-from rubric.candidates import Message, ToolCall
+from rubric import Calls, Judge, Rubric, ask, grade
 from rubric.errors import DefinitionError, ModelError
-from rubric.suites.agents import AgentTarget
+from rubric.internals import background_loop
 from rubric.suites.cases import Case
-from rubric.suites.running import run_suite
-from rubric.suites.servers import HTTPServer, StdioServer
-from rubric.suites.suites import Suite
-from rubric.suites.targets import DeferError, Response
-from rubric.testing import ScriptedModel
+from rubric.suites.runner import run_suite
+from rubric.suites.suite import Suite
+from rubric.suites.targets.agents import AgentTarget
+from rubric.suites.targets.base import DeferError, Response
+from rubric.suites.targets.mcp_servers import HTTPServer, StdioServer
+from rubric.testing.scripted_model import ScriptedModel
+from rubric.values.candidates import Message, ToolCall
 from tests.tool_server import ToolServer, wants
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rubric.exchanges import Ask
+    from rubric.values.requests import Ask
 
 ROOT = Path(__file__).parents[1]
 MODEL = "openai/gpt-4o-mini"
@@ -112,7 +113,7 @@ def agent(model: ToolServer, *servers: StdioServer | HTTPServer, **settings: Any
 def run(*script: Any, server: StdioServer | HTTPServer, case: Case = CASE, **settings: Any) -> Response:
     """Return what an agent makes of *case* whose model follows *script*."""
     with ToolServer(*script) as model:
-        return loops.run(agent(model, server, **settings).respond(case))
+        return background_loop.run(agent(model, server, **settings).respond(case))
 
 
 def failing(*script: Any, server: StdioServer | HTTPServer, **settings: Any) -> ModelError:
@@ -141,7 +142,7 @@ def test_a_started_server_sees_what_it_was_given_and_none_of_our_keys(
     monkeypatch.setenv("OPENAI_API_KEY", "sk-test-0123456789abcdef")
     pid = tmp_path / "pid"
     with ToolServer(wants("environment"), 400) as model, pytest.raises(ModelError):
-        loops.run(agent(model, started(pid)).respond(CASE))
+        background_loop.run(agent(model, started(pid)).respond(CASE))
     assert "PYTHONPATH" in model.told()[0].split()
     assert "OPENAI_API_KEY" not in model.told()[0]
     assert not is_running(pid)
@@ -178,7 +179,7 @@ def section(asked: Ask, title: str) -> str:
 def test_the_model_is_offered_every_page_of_the_tools_under_names_that_vendors_take(weather: HTTPServer) -> None:
     """A dotted name is changed for the model, and recorded as the server has it."""
     with ToolServer(wants("look_up", word="rain"), "Done.") as model:
-        response = loops.run(agent(model, weather).respond(CASE))
+        response = background_loop.run(agent(model, weather).respond(CASE))
     offered = {tool["function"]["name"]: tool["function"] for tool in model.requests[0]["tools"]}
     assert [*offered] == ["get_weather", "look_up", "fail", "hang", "long", "picture", "die", "environment"]
     assert offered["get_weather"]["parameters"]["required"] == ["city"]
@@ -190,7 +191,7 @@ def test_a_case_that_names_no_server_gets_the_tools_of_all(weather: HTTPServer) 
     """Tools of one name are told apart by their servers, for the model alone."""
     case = Case("both", "x", input="?")
     with ToolServer(wants(("second__get_weather", {"city": "Oslo"})), SUNNY) as model:
-        response = loops.run(agent(model, weather, weather).respond(case))
+        response = background_loop.run(agent(model, weather, weather).respond(case))
     names = [tool["function"]["name"] for tool in model.requests[0]["tools"]]
     assert {"weather__get_weather", "second__get_weather"} < {*names}
     assert len(names) == len({*names}) == 16
@@ -200,7 +201,7 @@ def test_a_case_that_names_no_server_gets_the_tools_of_all(weather: HTTPServer) 
 def test_an_agent_without_servers_is_a_chat() -> None:
     """No tools are offered, and none are needed."""
     with ToolServer("Hello.") as model:
-        response = loops.run(agent(model).respond(Case("chat", "x", input="Hi.")))
+        response = background_loop.run(agent(model).respond(Case("chat", "x", input="Hi.")))
     assert response.candidate.output == "Hello."
     assert "tools" not in model.requests[0]
 
@@ -209,7 +210,7 @@ def test_several_calls_of_one_turn_are_made_in_order_and_what_was_said_is_kept(w
     """Each result goes back under its call's id; words between calls belong to the conversation."""
     both = wants(("get_weather", {"city": "Oslo"}), ("get_weather", {"city": "Bergen"}), text="Let me look.")
     with ToolServer(both, "Done.") as model:
-        candidate = loops.run(agent(model, weather, system="Be brief.").respond(CASE)).candidate
+        candidate = background_loop.run(agent(model, weather, system="Be brief.").respond(CASE)).candidate
     results = [(m["tool_call_id"], m["content"]) for m in model.requests[1]["messages"] if m["role"] == "tool"]
     assert results == [("call_1", SUNNY), ("call_2", "It is 21 degrees in Bergen.")]
     assert [call.arguments["city"] for call in candidate.tool_calls] == ["Oslo", "Bergen"]
@@ -233,7 +234,7 @@ def test_what_goes_wrong_with_a_call_is_its_result_and_the_run_goes_on(
 ) -> None:
     """The model is told, and may still come to a reply; the judge sees the same."""
     with ToolServer(wanted, "I could not find out.") as model:
-        candidate = loops.run(agent(model, weather, tool_timeout=0.5).respond(CASE)).candidate
+        candidate = background_loop.run(agent(model, weather, tool_timeout=0.5).respond(CASE)).candidate
     assert model.told()[0].startswith(result)
     assert [call.result for call in candidate.tool_calls] == model.told()
     assert candidate.output == "I could not find out."
@@ -254,7 +255,7 @@ def test_what_is_no_text_is_named(weather: HTTPServer) -> None:
 def test_an_endless_loop_of_calls_stops_and_is_no_candidate(weather: HTTPServer) -> None:
     """The last turn's calls are not made: nobody would read their results."""
     with ToolServer(OSLO) as model, pytest.raises(ModelError, match="did not end within 3 turns") as caught:
-        loops.run(agent(model, weather, max_steps=3).respond(CASE))
+        background_loop.run(agent(model, weather, max_steps=3).respond(CASE))
     failure = caught.value.failure
     assert (failure.kind, failure.usage.calls, len(model.requests)) == ("truncated", 3, 3)
 
@@ -303,7 +304,7 @@ def test_a_model_that_fails_in_the_middle_fails_the_run(weather: HTTPServer) -> 
 def test_a_server_that_cannot_be_started_or_reached_defers(server: StdioServer | HTTPServer, said: str) -> None:
     """Nobody has tried, so there is nothing to grade; the message says what the server said last."""
     with ToolServer("x") as model, pytest.raises(DeferError, match=said):
-        loops.run(agent(model, server).respond(CASE))
+        background_loop.run(agent(model, server).respond(CASE))
     assert not model.requests
 
 
@@ -326,14 +327,14 @@ def test_an_address_that_is_no_mcp_server_defers() -> None:
 def test_an_unknown_server_defers() -> None:
     """The message names those that are known."""
     with ToolServer("x") as model, pytest.raises(DeferError, match="names the MCP server 'weather'; known: none"):
-        loops.run(agent(model).respond(CASE))
+        background_loop.run(agent(model).respond(CASE))
 
 
 def test_a_missing_key_defers_before_a_server_is_started(tmp_path: Path) -> None:
     """As for a model without tools."""
     pid = tmp_path / "pid"
     with pytest.raises(DeferError, match="set OPENAI_API_KEY"):
-        loops.run(AgentTarget(MODEL, {"weather": started(pid)}).respond(CASE))
+        background_loop.run(AgentTarget(MODEL, {"weather": started(pid)}).respond(CASE))
     assert not pid.exists()
 
 
@@ -389,10 +390,10 @@ def test_runs_side_by_side_leave_no_connection_and_no_task(weather: HTTPServer) 
         return await asyncio.gather(*(target.respond(CASE) for _ in range(4)))
 
     with ToolServer(OSLO, OSLO, OSLO, OSLO, SUNNY) as model:
-        loops.run(several(agent(model, weather)))
+        background_loop.run(several(agent(model, weather)))
         before = still_open()
         model.requests.clear()
-        responses = loops.run(several(agent(model, weather)))
+        responses = background_loop.run(several(agent(model, weather)))
         assert {response.candidate.output for response in responses} == {SUNNY}
         wait_for(lambda: all(now <= then for now, then in zip(still_open(), before, strict=True)))
 
@@ -404,7 +405,7 @@ def still_open() -> tuple[int, int]:
         return len(asyncio.all_tasks())
 
     files = Path("/proc/self/fd")
-    return len([*files.iterdir()]) if files.exists() else 0, loops.run(tasks())
+    return len([*files.iterdir()]) if files.exists() else 0, background_loop.run(tasks())
 
 
 def test_a_suite_tells_graded_runs_from_unfinished_and_impossible_ones(weather: HTTPServer) -> None:
@@ -413,7 +414,7 @@ def test_a_suite_tells_graded_runs_from_unfinished_and_impossible_ones(weather: 
     judge = Judge(ScriptedModel(lambda _: {"reason": "it does", "score": 1.0, "pass": True}))
     with ToolServer(OSLO, SUNNY, OSLO) as model:
         target = agent(model, weather, max_steps=2)
-        done, stopped = (loops.run(run_suite(suite, judge, target=target)) for _ in range(2))
+        done, stopped = (background_loop.run(run_suite(suite, judge, target=target)) for _ in range(2))
     assert [row.status for row in done] == ["passed", "deferred"]
     assert [row.status for row in stopped] == ["ungraded", "deferred"]
     assert "did not end within 2 turns" in stopped["oslo"].reason
@@ -455,8 +456,8 @@ def test_without_the_sdk_the_cure_is_named() -> None:
     """The module can be imported, an agent with servers cannot be made."""
     code = (
         "import sys; sys.modules['mcp'] = None\n"
-        "from rubric.suites.agents import AgentTarget\n"
-        "from rubric.suites.servers import StdioServer\n"
+        "from rubric.suites.targets.agents import AgentTarget\n"
+        "from rubric.suites.targets.mcp_servers import StdioServer\n"
         "AgentTarget('openai/x')\n"
         "AgentTarget('openai/x', {'a': StdioServer('a')})\n"
     )

@@ -7,11 +7,11 @@ import asyncio
 import pytest
 
 from rubric import Candidate, Judge, Jury, Rubric, Ungraded
-from rubric.exchanges import Usage
-from rubric.models.ceilings import dearest, most_tokens
+from rubric.models.pricing import dearest, most_tokens
 from rubric.suites.cases import Case
-from rubric.suites.suites import Suite
-from rubric.suites.targets import Response
+from rubric.suites.suite import Suite
+from rubric.suites.targets.base import Response
+from rubric.values.requests import Usage
 
 from .judging import Judging
 from .servers import Endpoint, Server

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rubric import loops
-from rubric.candidates import Message
 from rubric.errors import DefinitionError, ModelError
-from rubric.exchanges import FailureKind
-from rubric.judges import Judge
-from rubric.models.chatting import ToolRequest, chat, missing_key
+from rubric.internals import background_loop
+from rubric.models.chat_turns import ToolRequest, chat, missing_key
 from rubric.suites.cases import Case
-from rubric.suites.chats import ModelTarget, opening
-from rubric.suites.targets import DeferError, Response, Target
+from rubric.suites.targets.base import DeferError, Response, Target
+from rubric.suites.targets.models import ModelTarget, opening
+from rubric.values.candidates import Message
+from rubric.values.judges import Judge
+from rubric.values.requests import FailureKind
 from tests.servers import Server
 from tests.tool_server import ToolServer, wants
 
@@ -30,7 +30,7 @@ CASE = Case("rates", "Says what 2.3.0 added", input="What did 2.3.0 add?")
 def respond(server: ToolServer, case: Case = CASE, **settings: Any) -> Response:
     """Return what a target that is reached at *server* makes of *case*."""
     settings = {"model": MODEL, "params": server.params, **settings}
-    return loops.run(ModelTarget(**settings).respond(case))
+    return background_loop.run(ModelTarget(**settings).respond(case))
 
 
 @pytest.fixture(scope="module")
@@ -89,7 +89,7 @@ def test_a_case_that_asks_nothing_defers() -> None:
 def test_without_a_key_it_defers_and_names_the_variable(model: str, names: str) -> None:
     """Nothing is sent, and the message says what to set."""
     with pytest.raises(DeferError, match=f"no key for the model '{model}': set {names}"):
-        loops.run(ModelTarget(model).respond(CASE))
+        background_loop.run(ModelTarget(model).respond(CASE))
 
 
 @pytest.mark.parametrize(
@@ -136,7 +136,7 @@ def test_a_model_that_does_not_answer_is_a_typed_failure(
     params = {"api_base": endpoint.openai, "api_key": "sk-test-0123456789abcdef"}
     target = ModelTarget(MODEL, params=params, retries=1, timeout=1.0 if behaviour == "hang" else 10)
     with pytest.raises(ModelError) as caught:
-        loops.run(target.respond(CASE))
+        background_loop.run(target.respond(CASE))
     failure = caught.value.failure
     assert (failure.kind, len(endpoint.requests), failure.usage.calls) == (kind, requests, requests)
     assert "0123456789abcdef" not in str(failure)
@@ -146,7 +146,7 @@ def test_an_attempt_that_failed_in_passing_is_made_again(faults: Server) -> None
     """The answer counts, and so does the attempt before it."""
     endpoint = faults.at("503", "ok")
     target = ModelTarget(MODEL, params={"api_base": endpoint.openai, "api_key": "k"})
-    response = loops.run(target.respond(CASE))
+    response = background_loop.run(target.respond(CASE))
     assert json.loads(response.candidate.output)["verdict"] is True
     assert response.usage.calls == 2
 
@@ -162,7 +162,7 @@ def test_a_parameter_that_the_model_does_not_take_is_told(faults: Server) -> Non
     """It is left out, as a judge's is, and the response says so."""
     endpoint = faults.at("ok")
     params = {"api_base": endpoint.openai, "api_key": "k"}
-    response = loops.run(ModelTarget("openai/o3-mini", temperature=0.5, params=params).respond(CASE))
+    response = background_loop.run(ModelTarget("openai/o3-mini", temperature=0.5, params=params).respond(CASE))
     assert response.warnings == ("the model takes no temperature: left out",)
     assert "temperature" not in endpoint.requests[0].body
 
@@ -171,7 +171,7 @@ def test_a_chat_turn_holds_the_tools_that_the_model_wants() -> None:
     """Names and arguments as the model wrote them, and the message to send back."""
     tool = {"type": "function", "function": {"name": "look", "parameters": {"type": "object", "properties": {}}}}
     with ToolServer(wants(("look", {"at": 1}), ("look", '{"at": '), text="Let me see.")) as server:
-        turn = loops.run(chat(MODEL, [{"role": "user", "content": "?"}], tools=[tool], params=server.params))
+        turn = background_loop.run(chat(MODEL, [{"role": "user", "content": "?"}], tools=[tool], params=server.params))
     assert server.requests[0]["tools"] == [tool]
     assert (turn.text, turn.finish, turn.usage.calls) == ("Let me see.", "tool_calls", 1)
     assert turn.tool_calls == (ToolRequest("call_1", "look", '{"at": 1}'), ToolRequest("call_2", "look", '{"at": '))
@@ -181,7 +181,7 @@ def test_a_chat_turn_holds_the_tools_that_the_model_wants() -> None:
 def test_a_request_for_tools_that_was_cut_is_a_failure() -> None:
     """Half of the arguments is not what the model wanted."""
     with ToolServer(wants("look", at=1), finish="length") as server, pytest.raises(ModelError, match="max_tokens=4096"):
-        loops.run(chat(MODEL, [{"role": "user", "content": "?"}], params=server.params))
+        background_loop.run(chat(MODEL, [{"role": "user", "content": "?"}], params=server.params))
 
 
 @pytest.mark.parametrize(

@@ -8,12 +8,12 @@ import pytest
 from attrs import evolve
 
 from rubric import Contains, Criterion, DefinitionError, Grade, Judge, Jury, Panel, Rubric, Ungraded, grade
-from rubric.grading.voting import judges_of
-from rubric.models.environment import EnvironmentModel
-from rubric.suites.benches import name_of, without_key
+from rubric.models.registry import EnvironmentModel
+from rubric.suites.assignment import name_of, without_key
 from rubric.suites.cases import Case
-from rubric.suites.suites import Suite
-from rubric.testing import Says, ScriptedModel
+from rubric.suites.suite import Suite
+from rubric.testing.scripted_model import Says, ScriptedModel
+from rubric.values.judges import judges_of
 
 from .suite_help import GOOD, TWO, asks_of, one, saying
 

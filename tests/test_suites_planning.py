@@ -9,8 +9,8 @@ import pytest
 
 from rubric import Contains, Criterion, Judge, Jury, Rubric, Script, Unsupported, When, ask, grade, plan
 from rubric.suites.cases import Case
-from rubric.suites.planning import NO_RESPONSE
-from rubric.suites.suites import Suite
+from rubric.suites.suite import Suite
+from rubric.suites.suite_plan import NO_RESPONSE
 
 from .suite_help import GOOD, TWO, asks_of, many, one, saying
 

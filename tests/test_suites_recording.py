@@ -8,12 +8,11 @@ from hypothesis import strategies as st
 
 from rubric import Candidate, Criterion, Failure, Grade, Judge, Jury, Panel, Rubric, ToolCall, Ungraded, ask, grade
 from rubric.errors import UngradedError
-from rubric.models.redacting import MASK
+from rubric.internals.secrets import MASK, clean, moved, whole
 from rubric.suites.cases import Case, Place
-from rubric.suites.masking import clean, moved, whole
-from rubric.suites.recording import deferred_row, row_id, row_of, ungraded
-from rubric.suites.rows import Row
-from rubric.testing import Says, ScriptedModel
+from rubric.suites.report import Row
+from rubric.suites.row_builder import deferred_row, row_id, row_of, ungraded
+from rubric.testing.scripted_model import Says, ScriptedModel
 
 from .suite_help import GOOD, TWO, one, saying
 

@@ -26,12 +26,11 @@ from rubric import (
 )
 from rubric.errors import LoadError, ModelError, Problem
 from rubric.suites.cases import Case
-from rubric.suites.planning import NO_RESPONSE
-from rubric.suites.reports import Report
-from rubric.suites.rows import Row
-from rubric.suites.suites import Suite
-from rubric.suites.targets import DeferError
-from rubric.testing import ScriptedModel
+from rubric.suites.report import Report, Row
+from rubric.suites.suite import Suite
+from rubric.suites.suite_plan import NO_RESPONSE
+from rubric.suites.targets.base import DeferError
+from rubric.testing.scripted_model import ScriptedModel
 
 from .findings import improvised, rubrics
 from .judging import Judging

@@ -14,7 +14,7 @@ import pytest
 
 from rubric import Candidate, Criterion, Jury, Rubric, Script, ToolCall, When
 from rubric.suites.cases import Case, Place
-from rubric.suites.rows import Row
+from rubric.suites.report import Row
 from rubric.suites.scripts import ScriptError, run_script
 
 from .suite_help import GOOD, asks_of, one, saying

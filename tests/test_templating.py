@@ -13,12 +13,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rubric.errors import DefinitionError
-from rubric.formats.includes.loading import Loading
-from rubric.formats.notes import Notes
-from rubric.formats.parsing import parse
-from rubric.formats.templates import is_template, names_in, render, show_environment
+from rubric.formats.cursor import Loading, Notes
+from rubric.formats.files import parse
 from rubric.formats.templates.filters import FILTERS, LARGEST
-from rubric.mappings import FrozenMap
+from rubric.formats.templates.render import is_template, names_in, render, show_environment
+from rubric.internals.frozen_map import FrozenMap
 
 CANARY = "canary-51c0"
 

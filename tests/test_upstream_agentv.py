@@ -12,12 +12,11 @@ import pytest
 from attrs import define
 
 from rubric import Criterion, Grade, Judge, Levels, Rubric, Ungraded, YesNo
-from rubric.checks import Unsupported
-from rubric.drivers.carrying import Room
-from rubric.drivers.running import run
+from rubric.engine.pipeline import Room, run
 from rubric.errors import LoadError, ModelError
-from rubric.exchanges import Ask, Failure, Reply
 from rubric.grading.flow import flow
+from rubric.values.checks import Unsupported
+from rubric.values.requests import Ask, Failure, Reply
 from tests.agentv import graders_of, loads
 
 CASES = Path(__file__).parents[2] / "shared" / "upstream_cases.json"

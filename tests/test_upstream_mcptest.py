@@ -12,18 +12,18 @@ import pytest
 from attrs import evolve
 
 from rubric import Grade, Judge, Jury, LoadError, NotApplicable, Panel, Scored, Ungraded, plan
-from rubric.exchanges import Failure
-from rubric.formats.includes.loading import Loading
-from rubric.formats.mcptest import read, write
-from rubric.formats.notes import Notes
-from rubric.formats.parsing import parse
-from rubric.formats.writing import to_yaml
-from rubric.judges import Bench
-from rubric.rubrics import WHOLE
+from rubric.formats.cursor import Loading, Notes
+from rubric.formats.files import parse
+from rubric.formats.mcptest.reader import read
+from rubric.formats.mcptest.writer import write
+from rubric.formats.yaml import to_yaml
 from rubric.suites.cases import Case
-from rubric.suites.running import run_suite
-from rubric.suites.suites import Suite
-from rubric.testing import Says, ScriptedModel
+from rubric.suites.runner import run_suite
+from rubric.suites.suite import Suite
+from rubric.testing.scripted_model import Says, ScriptedModel
+from rubric.values.judges import Bench
+from rubric.values.requests import Failure
+from rubric.values.rubrics import WHOLE
 
 from .drive import drive
 

@@ -12,19 +12,18 @@ from typing import Any
 import pytest
 from attrs import frozen
 
+from rubric.engine.grade import grade
 from rubric.errors import LoadError, UngradedError
-from rubric.exchanges import Ask, Failure, Reply
-from rubric.formats.includes.loading import Loading
-from rubric.formats.notes import Notes
-from rubric.formats.parsing import parse
-from rubric.formats.promptfoo import read
-from rubric.formats.promptfoo.shorthand import assertion_of
-from rubric.grades import Grade, Ungraded
-from rubric.judges import Judge
-from rubric.rubrics import Rubric
+from rubric.formats.assertion_types import assertion_of
+from rubric.formats.cursor import Loading, Notes
+from rubric.formats.files import parse
+from rubric.formats.promptfoo.reader import read
+from rubric.results.result import Grade, Ungraded
 from rubric.suites.cases import Case
-from rubric.testing import ScriptedModel
-from rubric.verbs import grade
+from rubric.testing.scripted_model import ScriptedModel
+from rubric.values.judges import Judge
+from rubric.values.requests import Ask, Failure, Reply
+from rubric.values.rubrics import Rubric
 
 FILE = Path(__file__).parents[2] / "shared" / "upstream_cases.json"
 ALL: list[dict[str, Any]] = json.loads(FILE.read_text(encoding="utf-8")) if FILE.exists() else []

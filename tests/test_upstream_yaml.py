@@ -12,12 +12,13 @@ from typing import Any
 import pytest
 
 from rubric.errors import LoadError
-from rubric.formats import agentv, mcptest, promptfoo
-from rubric.formats.growing import FOR_SUITES
-from rubric.formats.includes.loading import Loading
-from rubric.formats.notes import Notes
-from rubric.formats.parsing import parse
-from rubric.suites.suites import Suite
+from rubric.formats.agentv import reader as agentv
+from rubric.formats.cursor import Loading, Notes
+from rubric.formats.document import FOR_SUITES
+from rubric.formats.files import parse
+from rubric.formats.mcptest import reader as mcptest
+from rubric.formats.promptfoo import reader as promptfoo
+from rubric.suites.suite import Suite
 
 FILE = Path(__file__).parents[2] / "shared" / "upstream_cases.json"
 ALL: list[dict[str, Any]] = json.loads(FILE.read_text(encoding="utf-8")) if FILE.exists() else []

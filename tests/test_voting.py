@@ -13,12 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rubric import Criterion, Failure, Grade, Judge, Jury, Panel, Rubric, Scored, Ungraded, ask
-from rubric.grading.averaging import median
-from rubric.grading.scoring import Extreme, Outcome, unknown
-from rubric.grading.voting import fewest_votes, is_decided, tally
-from rubric.judges import passes_needed
-from rubric.testing import Says, ScriptedModel
-from rubric.testing.scripts import Line
+from rubric.scoring.outcomes import Extreme, Outcome, median, unknown
+from rubric.scoring.votes import fewest_votes, is_decided, tally
+from rubric.testing.scripted_model import Line, Says, ScriptedModel
+from rubric.values.judges import passes_needed
 
 from .drive import drive
 from .findings import GONE, improvised, rubrics

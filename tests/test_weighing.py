@@ -14,13 +14,12 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from rubric import Choices, Criterion, Grade, Judge, Jury, Levels, Panel, Reply, Rubric, Scored, Unit, YesNo
-from rubric.answers import Answer
-from rubric.exchanges import Ask, TokenLogprob
-from rubric.findings import Finding
-from rubric.grading.reading import read
-from rubric.grading.weighing import weigh
-from rubric.testing import ScriptedModel
-from rubric.testing.scripts import reply_to
+from rubric.grading.logprobs import weigh
+from rubric.grading.reply_parser import read
+from rubric.testing.scripted_model import ScriptedModel, reply_to
+from rubric.values.answers import Answer
+from rubric.values.findings import Finding
+from rubric.values.requests import Ask, TokenLogprob
 
 from .asks import ask_about, ask_for
 from .drive import drive

@@ -66,13 +66,13 @@ from rubric import (
     merge_results,
     plan,
 )
-from rubric.answers import Answer
-from rubric.checks import Check
-from rubric.commands import main
-from rubric.sources import fetched
-from rubric.suites.comparing import compare
-from rubric.testing import ScriptedModel
-from rubric.validating import names_a_file
+from rubric.__main__ import main
+from rubric.engine.sources import fetched
+from rubric.internals.fields import names_a_file
+from rubric.suites.compare import compare
+from rubric.testing.scripted_model import ScriptedModel
+from rubric.values.answers import Answer
+from rubric.values.checks import Check
 
 POLITE = "The reply is polite"
 TREE = ask("Is it polite?").yes(1).no(0)

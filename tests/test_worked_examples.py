@@ -32,10 +32,9 @@ from rubric import (
     When,
     ask,
 )
-from rubric.rubrics import WHOLE
-from rubric.testing import Says, ScriptedModel
-from rubric.testing.scripts import Line
-from rubric.verbs import whole as require
+from rubric.engine.grade import whole as require
+from rubric.testing.scripted_model import Line, Says, ScriptedModel
+from rubric.values.rubrics import WHOLE
 
 from .drive import REPLY, drive
 

@@ -11,22 +11,19 @@ from typing import Any, Literal
 import click
 from attrs import asdict, define, field
 
-from rubric.checks import NOTHING
 from rubric.commands.options import FORMAT, FROM, declared, refuse_given
-from rubric.commands.printing import print_json, print_line, print_markdown, print_text
-from rubric.commands.refusing import REFUSED, Command, as_options
+from rubric.commands.output import REFUSED, Command, as_options, print_json, print_line, print_markdown, print_text
 from rubric.errors import LoadError, Problem
-from rubric.formats import load
-from rubric.formats import schema as rubric_schema
 from rubric.formats.files import write_text
+from rubric.formats.rubrics import load
+from rubric.formats.rubrics import schema as rubric_schema
 from rubric.formats.suites import convert as convert_suite
 from rubric.formats.suites import is_rubric, load_suite, suite_schema
-from rubric.rubrics import Rubric
-from rubric.showing import shorten, table
-from rubric.suites.deciding import unsupported_of
-from rubric.suites.suites import Suite
-
-__all__ = ["convert", "schema", "validate"]
+from rubric.internals.text import shorten, table
+from rubric.suites.scripts import unsupported_of
+from rubric.suites.suite import Suite
+from rubric.values.checks import NOTHING
+from rubric.values.rubrics import Rubric
 
 SUFFIXES = (".yaml", ".yml", ".json", ".jsonl", ".csv")
 

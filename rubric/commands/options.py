@@ -9,21 +9,7 @@ from typing import Any, TypeVar
 import click
 from click.core import ParameterSource
 
-from rubric.formats.recognising import FORMATS
-
-__all__ = [
-    "FORMAT",
-    "FROM",
-    "GRADING",
-    "JUDGE",
-    "TEXT",
-    "THRESHOLD",
-    "columns_of",
-    "declared",
-    "judge_of",
-    "options",
-    "refuse_given",
-]
+from rubric.formats.registry import FORMATS
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -43,6 +29,7 @@ TEXT = click.File(encoding="utf-8")
 FORMAT = click.option(
     "--format", "form", type=click.Choice(["table", "json"]), default="table", help="For people, or for machines."
 )
+
 FROM = options(
     click.option("--from", "source", type=click.Choice(FORMATS), help="The format, where a file does not say."),
     click.option("--env", "names", multiple=True, metavar="NAME", help="A variable that {{ env.NAME }} may show."),
@@ -53,8 +40,10 @@ FROM = options(
         help="What a file includes must be in here; left out: in its own folder.",
     ),
 )
+
 JUDGE = click.option("--judge", "-j", "judges", multiple=True, metavar="MODEL", help="Who judges; several are a panel.")
 THRESHOLD = click.option("--threshold", "-t", type=float, help="Pass from this score in 0..1 instead of the rubric's.")
+
 GRADING = options(
     JUDGE,
     THRESHOLD,

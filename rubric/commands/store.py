@@ -9,12 +9,9 @@ from pathlib import Path
 import click
 
 from rubric.commands.options import FORMAT
-from rubric.commands.printing import print_json, print_line, print_markdown
-from rubric.commands.refusing import REFUSED, Commands, Refusal
-from rubric.replacing import replacing
-from rubric.store import auditing
-
-__all__ = ["store"]
+from rubric.commands.output import REFUSED, Commands, Refusal, print_json, print_line, print_markdown
+from rubric.internals.atomic_write import replacing
+from rubric.store import audit
 
 FILE = click.argument("file", type=click.Path(path_type=Path))
 
@@ -29,7 +26,7 @@ def store() -> None:
 @FORMAT
 def stats(file: Path, form: str) -> None:
     """Count calls by state, what they cost, and what was saved."""
-    found = auditing.stats(file)
+    found = audit.stats(file)
     print_json(found.to_dict()) if form == "json" else print_markdown(found._repr_markdown_())
 
 
@@ -38,7 +35,7 @@ def stats(file: Path, form: str) -> None:
 @click.option("--out", type=click.Path(path_type=Path), metavar="FILE", help="Left out: standard output.")
 def export(file: Path, out: Path | None) -> None:
     """Write every call as a line of JSON, with keys and passwords masked."""
-    rows = auditing.export(file)
+    rows = audit.export(file)
     if out is None:
         for row in rows:
             click.echo(json.dumps(row))
@@ -53,7 +50,7 @@ def export(file: Path, out: Path | None) -> None:
 @FILE
 def verify(file: Path) -> None:
     """Check the file, that every request is that of its key, and that every outcome can be read."""
-    problems = auditing.verify(file)
+    problems = audit.verify(file)
     for problem in problems:
         print_line(f"{file}: {problem}", problem=True)
     if problems:

@@ -9,19 +9,17 @@ from typing import Any, TypeVar
 from attrs import define, field, frozen
 from cattrs import AttributeValidationNote, BaseValidationError, ForbiddenExtraKeysError, IterableValidationNote
 
-from rubric.criteria import Criterion
 from rubric.errors import DefinitionError, LoadError, Problem
-from rubric.formats.converters import KEYS, WrongKeyError, converter
-from rubric.formats.documents import Document, Node, Path, find, plain, show_path
-from rubric.formats.growing import refused
-from rubric.formats.structuring import ANSWERS
-from rubric.showing import shorten
-from rubric.validating import suggest
-
-__all__ = ["read_as"]
+from rubric.formats.cursor import WrongKeyError
+from rubric.formats.document import Document, KeyPath, Node, find, plain, refused, show_path
+from rubric.formats.nouns import ANSWERS, KEYS, converter
+from rubric.internals.fields import suggest
+from rubric.internals.text import shorten
+from rubric.values.criteria import Criterion
 
 MOST = 100
 """Problems that one error lists; the rest is counted."""
+
 LONGEST = 400
 """Characters of one message."""
 
@@ -56,7 +54,7 @@ class Complaint:
     """One thing that is wrong: at which path, at which node, and what to say."""
 
     node: Node
-    path: Path
+    path: KeyPath
     what: Exception | str
 
 
@@ -67,7 +65,7 @@ class Found:
     document: Document
     complaints: list[Complaint] = field(factory=list)
 
-    def tell(self, node: Node, path: Path, message: str) -> None:
+    def tell(self, node: Node, path: KeyPath, message: str) -> None:
         """Add the flaw of a node."""
         self.complaints.append(Complaint(node, path, message))
 
@@ -109,7 +107,7 @@ class MissingKeyError(Exception):
     """A key that a noun must have."""
 
 
-def leaves(problem: Exception, path: Path, cl: type = object) -> Iterator[tuple[Path, Exception]]:
+def leaves(problem: Exception, path: KeyPath, cl: type = object) -> Iterator[tuple[KeyPath, Exception]]:
     """
     Yield what *problem* is made of, each with its path.
 
@@ -149,7 +147,7 @@ def _key(cl: type, name: str) -> str:
 _STEP = re.compile(r"\[(\d+)\]|([^.\[\]]+)", re.ASCII)
 
 
-def _steps(problem: DefinitionError, note: object, cl: type) -> Path:
+def _steps(problem: DefinitionError, note: object, cl: type) -> KeyPath:
     """Return the steps of the field that a noun complains about, without the one that the *note* gives already."""
     steps = [int(index) if index else _key(cl, name) for index, name in _STEP.findall(problem.field)]
     repeated = isinstance(note, AttributeValidationNote) and steps[:1] == [_key(cl, note.name)]

@@ -13,50 +13,25 @@ from typing import TYPE_CHECKING, Any, Literal
 from attrs import evolve, frozen
 
 from rubric.errors import DefinitionError, DumpError, LoadError, Problem
-from rubric.formats.cases import as_suite_data, read_suite
-from rubric.formats.documents import Document, Listing, Node, Scalar, plain
-from rubric.formats.documents import Mapping as MappingNode
-from rubric.formats.files import read_text, write_text
-from rubric.formats.growing import FOR_SUITES, refused
-from rubric.formats.includes.including import expand_at, read_document_at
-from rubric.formats.includes.loading import Library, Loading
-from rubric.formats.json_parsing import parse_json
-from rubric.formats.native import LANGUAGES, schema, unknown_suffix
-from rubric.formats.notes import Notes
-from rubric.formats.parsing import Language, given_text, parse
+from rubric.formats.cursor import Library, Loading, Notes
+from rubric.formats.document import FOR_SUITES, Document, Listing, Node, Scalar, plain, refused
+from rubric.formats.document import Mapping as MappingNode
+from rubric.formats.files import Language, given_text, parse, read_text, write_text
+from rubric.formats.includes import expand_at, read_document_at
+from rubric.formats.json import parse_json, to_json
+from rubric.formats.native.suite import as_suite_data, read_suite
 from rubric.formats.problems import read_as
-from rubric.formats.recognising import FORMATS, Guess, case_files, recognise
-from rubric.formats.writing import to_json, to_yaml
-from rubric.rubrics import Rubric
+from rubric.formats.registry import FORMATS, READERS, WRITERS, Guess, case_files, recognise
+from rubric.formats.rubrics import LANGUAGES, schema, unknown_suffix
+from rubric.formats.yaml import to_yaml
+from rubric.internals.fields import as_path, check_name, refuse, suggest
 from rubric.suites.cases import Case, Place
-from rubric.suites.suites import Suite
-from rubric.validating import as_path, check_name, refuse, suggest
+from rubric.suites.suite import Suite
+from rubric.values.rubrics import Rubric
 
 if TYPE_CHECKING:
     from os import PathLike
 
-__all__ = [
-    "Converted",
-    "convert",
-    "dump_suite",
-    "dumps_suite",
-    "is_rubric",
-    "load_suite",
-    "loads_suite",
-    "suite_schema",
-]
-
-_READERS = {
-    "promptfoo": "rubric.formats.promptfoo",
-    "agentv-1": "rubric.formats.agentv",
-    "agentv-1.5": "rubric.formats.agentv",
-    "agentv-2": "rubric.formats.agentv",
-    "mcptest": "rubric.formats.mcptest",
-    "autorubric": "rubric.formats.peers.autorubric",
-    "healthbench": "rubric.formats.peers.healthbench",
-    "paperbench": "rubric.formats.peers.paperbench",
-}
-_WRITERS = {name: _READERS[name] for name in ("promptfoo", "agentv-2", "mcptest")}
 
 Write = Callable[[Suite], tuple[dict[str, Any], list[str]]]
 
@@ -183,7 +158,7 @@ def _read(document: Document, format_: str | None, loading: Loading, name: str) 
 def _read_as(document: Document, guess: Guess, loading: Loading, name: str) -> Suite:
     notes = Notes(document)
     generation = (guess.format,) if guess.format.startswith("agentv-") else ()
-    suite: Suite = import_module(_READERS[guess.format]).read(notes, loading, *generation)
+    suite: Suite = import_module(READERS[guess.format]).read(notes, loading, *generation)
     if not suite.cases and not notes.errors:
         notes.error((), f"there is nothing in it to grade: a suite of {guess.format} without cases")
     notes.finish()
@@ -277,9 +252,9 @@ def convert(suite: Suite, format: str = "native", /) -> Converted:
     if format == "native":
         dropped = tuple(f"{problem}" for problem in suite.warnings)
         return Converted(format, as_suite_data(suite), dropped)
-    if format not in _WRITERS:
-        raise DefinitionError("format", f"cannot write {format!r}{suggest(format, ['native', *_WRITERS])}")
-    write: Write = import_module(_WRITERS[format]).write
+    if format not in WRITERS:
+        raise DefinitionError("format", f"cannot write {format!r}{suggest(format, ['native', *WRITERS])}")
+    write: Write = import_module(WRITERS[format]).write
     data, lost = write(suite)
     return Converted(format, data, tuple(lost))
 

@@ -21,27 +21,22 @@ from itertools import count
 
 from attrs import evolve, field, frozen
 
-from rubric.candidates import Candidate
-from rubric.criteria import Criterion
 from rubric.errors import DefinitionError
-from rubric.exchanges import REASKED, Ask, Failure, Reply, Usage
-from rubric.findings import Abstained, Finding, NotApplicable, Scored, Step, Unjudged
-from rubric.grades import Grade, Ungraded, conclude, conclude_votes, degenerate
-from rubric.grading.asking import Brief, brief, compose
-from rubric.grading.batching import Steps, leading, together
-from rubric.grading.cascading import goes_on
-from rubric.grading.checking import settled
-from rubric.grading.degenerates import why_degenerate
-from rubric.grading.grouping import as_question, grouped
-from rubric.grading.reading import read
-from rubric.grading.scoring import EVEN, outcome
-from rubric.grading.seating import Seat, seated
-from rubric.grading.sharing import as_one
-from rubric.grading.voting import fewest_votes, is_decided
-from rubric.grading.weighing import weigh
-from rubric.judges import Bench, Cascade, Judge, Jury, Panel
-from rubric.rubrics import Rubric, check_weights
-from rubric.trees import DecisionTree, Leaf
+from rubric.grading.code_checks import settled, why_degenerate
+from rubric.grading.logprobs import weigh
+from rubric.grading.prompting import Brief, as_question, brief, compose, grouped
+from rubric.grading.reply_parser import read
+from rubric.grading.steps import Steps, as_one, leading, together
+from rubric.results.result import Grade, Ungraded, conclude, conclude_votes, degenerate, goes_on
+from rubric.scoring.outcomes import EVEN, outcome
+from rubric.scoring.votes import Seat, fewest_votes, is_decided, seated
+from rubric.values.candidates import Candidate
+from rubric.values.criteria import Criterion
+from rubric.values.findings import Abstained, Finding, NotApplicable, Scored, Step, Unjudged
+from rubric.values.judges import Bench, Cascade, Judge, Jury, Panel
+from rubric.values.requests import REASKED, Ask, Failure, Reply, Usage
+from rubric.values.rubrics import Rubric, check_weights
+from rubric.values.trees import DecisionTree, Leaf
 
 Result = Grade | Ungraded
 

@@ -7,22 +7,17 @@ from typing import Any
 
 from attrs import evolve, field, frozen
 
-from rubric.candidates import Candidate
-from rubric.checks import Check
-from rubric.criteria import Criterion
-from rubric.exchanges import Ask
-from rubric.grading.asking import Brief, brief, compose
-from rubric.grading.checking import applies
-from rubric.grading.degenerates import why_degenerate
-from rubric.grading.grouping import as_question, grouped
-from rubric.grading.seating import Seat, seated
-from rubric.grading.voting import fewest_votes, size_of
-from rubric.judges import Bench, Cascade, Judge, Jury, Panel
-from rubric.rubrics import Rubric
-from rubric.showing import cell, table
-from rubric.trees import DecisionTree
-
-__all__ = ["Plan", "plan_one"]
+from rubric.grading.code_checks import applies, why_degenerate
+from rubric.grading.prompting import Brief, as_question, brief, compose, grouped
+from rubric.internals.text import cell, table
+from rubric.scoring.votes import Seat, fewest_votes, seated
+from rubric.values.candidates import Candidate
+from rubric.values.checks import Check
+from rubric.values.criteria import Criterion
+from rubric.values.judges import Bench, Cascade, Judge, Jury, Panel, size_of
+from rubric.values.requests import Ask
+from rubric.values.rubrics import Rubric
+from rubric.values.trees import DecisionTree
 
 Range = tuple[int, int]
 Count = Callable[[Judge, str], int]

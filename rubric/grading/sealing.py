@@ -27,16 +27,16 @@ from collections.abc import Set as AbstractSet
 from functools import lru_cache
 from typing import Any
 
-from rubric.grading.objects import Ambiguous, Piece, checked, flat_object, objects_in, pieces
-
-__all__ = ["LISTS", "after_first_thought", "sealed_list", "sealed_object"]
+from rubric.grading.json_extraction import Ambiguous, Piece, checked, flat_object, objects_in, pieces
 
 _NONCE = "nonce"
+
 LISTS = ("verdicts", "checks")
 """The keys under which a reply may have its list of verdicts."""
 
 _LEADING_THOUGHT = re.compile(r"\s*<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
 _BRACE = re.compile(r"[{}]")
+
 _AROUND = " \t\r\n\u00a0\u200b\ufeff*_`-.#"
 """What a judge may write around the words of a key, such as `**verdict**`."""
 

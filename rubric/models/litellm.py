@@ -1,8 +1,15 @@
 """
+What LiteLLM's ways to vendors are: the short one to OpenAI, and those that do not lead over httpx.
+
+LiteLLM has two ways to OpenAI and to those who speak its protocol: through OpenAI's client library, or, where
+`EXPERIMENTAL_OPENAI_BASE_LLM_HTTP_HANDLER` is true, through the HTTP client that it has for most other vendors. The
+second takes a third less of CPU time. It leaves out the headers that say which organisation and project pays, so they
+are given with the call; and it does not lead to a few small vendors, which is said where they are asked.
+
 Any model of any vendor, through LiteLLM: all that names it is here and in `clients`.
 
 LiteLLM is imported on the first call, with its fetches, its `.env` loading and its chatter switched off. All calls run
-on the background loop of `rubric.loops`, since its clients outlive the loops of callers. Its retries are off.
+on `rubric.internals.background_loop`, since its clients outlive the loops of callers. Its retries are off.
 """
 
 from __future__ import annotations
@@ -20,26 +27,86 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import evolve
 
-from rubric import loops
 from rubric.errors import ModelError
-from rubric.exchanges import Reply, Usage
-from rubric.mappings import Memo, thaw
-from rubric.models.clients import check_way, is_watched, payer_of, shorten_the_way
-from rubric.models.completions import reply_from
-from rubric.models.contents import chat
-from rubric.models.credentials import borrowed
-from rubric.models.pricelists import priced
-from rubric.models.structured import first_form, lowered, response_format
-from rubric.secrets import values_of
+from rubric.internals import background_loop
+from rubric.internals.frozen_map import Memo, thaw
+from rubric.internals.secrets import values_of
+from rubric.models.api_keys import borrowed
+from rubric.models.chat_completions import chat, reply_from
+from rubric.models.price_list import priced
+from rubric.models.structured_output import first_form, lowered, response_format
+from rubric.values.requests import Failure, Reply, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from rubric.exchanges import Ask
-    from rubric.judges import Judge
-    from rubric.models.structured import Form
+    from rubric.models.structured_output import Form
+    from rubric.values.judges import Judge
+    from rubric.values.requests import Ask
 
-__all__ = ["LiteLLMModel", "complete", "library", "listed", "vendor_of"]
+
+_SHORT = "EXPERIMENTAL_OPENAI_BASE_LLM_HTTP_HANDLER"  # looked at by LiteLLM on each call
+_OPENAI = frozenset({"openai", "custom_openai"})
+_OTHER_CLIENTS = frozenset({"azure_ai"})
+_ELSEWHERE = frozenset({"aiohttp_openai", "sagemaker", "sagemaker_chat", "vertex_ai", "vertex_ai_beta"})
+_LACKING = frozenset({"aiml", "xinference"})
+
+
+def shorten_the_way(provider: str) -> None:
+    """Have LiteLLM take its short way from the first call to OpenAI on, unless the environment says otherwise."""
+    if provider == "openai":
+        os.environ.setdefault(_SHORT, "True")
+
+
+def check_way(litellm: Any, provider: str) -> None:
+    """
+    Raise where the short way is on and does not lead to *provider*.
+
+    Raises:
+        ModelError: It says how to turn the short way off.
+    """
+    if not _is_short() or not _is_passed(litellm, provider):
+        return
+    if provider in _LACKING or (provider not in _OPENAI and provider not in _listed(litellm)):
+        cure = f"set {_SHORT}=False to ask {provider} in a process that asks OpenAI, too"
+        raise ModelError(Failure("bad_request", cure))
+
+
+def is_watched(litellm: Any, provider: str) -> bool:
+    """Return whether LiteLLM is certain to ask *provider* over httpx, not by a library of its own, or the user's."""
+    return provider in _listed(litellm) and provider not in _ELSEWHERE
+
+
+def payer_of(provider: str, given: Mapping[str, Any], environ: Mapping[str, str] = os.environ) -> dict[str, Any]:
+    """Return the argument with the headers that OpenAI's client library would send of its own accord; *given* wins."""
+    if provider != "openai" or not _is_short():
+        return {}
+    organization = given.get("organization") or environ.get("OPENAI_ORGANIZATION") or environ.get("OPENAI_ORG_ID")
+    payer = {"OpenAI-Organization": organization, "OpenAI-Project": environ.get("OPENAI_PROJECT_ID")}
+    headers = {name: value for name, value in payer.items() if value} | {**(given.get("extra_headers") or {})}
+    return {"extra_headers": headers} if headers else {}
+
+
+def _is_short() -> bool:
+    return os.environ.get(_SHORT, "").lower() == "true"
+
+
+@cache
+def _is_passed(litellm: Any, provider: str) -> bool:
+    """Say whether the short way passes *provider*."""
+    if provider in _OPENAI or provider in litellm.openai_compatible_providers:
+        return provider not in _OTHER_CLIENTS
+    try:
+        from litellm.llms.openai_like.json_loader import JSONProviderRegistry  # noqa: PLC0415 - after the switches
+    except ImportError:  # an older LiteLLM has all of them in its list
+        return False
+    return bool(JSONProviderRegistry.exists(provider))
+
+
+@cache
+def _listed(litellm: Any) -> frozenset[str]:
+    return frozenset(provider.value for provider in litellm.LlmProviders)
+
 
 _SWITCHES = {
     "LITELLM_LOCAL_MODEL_COST_MAP": "True",
@@ -48,7 +115,6 @@ _SWITCHES = {
 }
 
 _FIRST_SHORT = (1, 106)  # the release from which on the short way was tried with all that can go wrong
-
 _HOSTS_OF_CLAUDE = frozenset({"bedrock", "bedrock_converse", "vertex_ai", "azure_ai"})
 _ALTERNATIVES = 20  # of the likeliest tokens in each place: the most that OpenAI gives
 _LITELLMS = frozenset(  # these stand among OpenAI's parameters in its table, and no model says that it takes them
@@ -67,6 +133,7 @@ _WARNINGS = (
     # a deadline that ended a call before it had begun
     "coroutine '[^']*completion[^']*' was never awaited",
 )
+
 _hushed: Any = None
 _ours = False
 _importing = Lock()
@@ -96,7 +163,7 @@ class LiteLLMModel:
             ModelError: With the typed failure; its message has no secrets in it.
         """
         await self.ready()
-        return await loops.on_background(_answer(ask))
+        return await background_loop.on_background(_answer(ask))
 
 
 def library() -> Any:
@@ -126,8 +193,8 @@ def _imported() -> Any:
     if _ours and "LITELLM_LOG" not in os.environ:
         logging.getLogger("LiteLLM").setLevel(logging.CRITICAL)
     _watch()
-    loops.before_close(_close_clients)
-    loops.before_close(_stop_logging)
+    background_loop.before_close(_close_clients)
+    background_loop.before_close(_stop_logging)
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=_forget_clients)
     return litellm
@@ -136,7 +203,7 @@ def _imported() -> Any:
 def _watch() -> None:
     from litellm.llms.custom_httpx.aiohttp_transport import LiteLLMAiohttpTransport  # noqa: PLC0415
 
-    from rubric.models.wire import watch  # noqa: PLC0415 - it brings aiohttp and httpx, as LiteLLM does
+    from rubric.models.litellm_http import watch  # noqa: PLC0415 - it brings aiohttp and httpx, as LiteLLM does
 
     watch(LiteLLMAiohttpTransport)
 
@@ -246,7 +313,7 @@ async def complete(judge: Judge, request: Callable[[], Mapping[str, Any]]) -> tu
     Raises:
         ModelError: With the typed failure; its message has no secrets in it.
     """
-    from rubric.models.wire import calling  # noqa: PLC0415 - it brings aiohttp and httpx, as LiteLLM does
+    from rubric.models.litellm_http import calling  # noqa: PLC0415 - it brings aiohttp and httpx, as LiteLLM does
 
     params = judge.params
     provider = vendor_of(judge.name)[1]

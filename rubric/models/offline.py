@@ -12,16 +12,15 @@ import json
 import re
 from typing import TYPE_CHECKING, Any
 
-from rubric.answers import Choices, Levels, YesNo
-from rubric.exchanges import Reply, Usage
+from rubric.values.answers import Choices, Levels, YesNo
+from rubric.values.requests import Reply, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from rubric.criteria import Criterion
-    from rubric.exchanges import Ask
+    from rubric.values.criteria import Criterion
+    from rubric.values.requests import Ask
 
-__all__ = ["OFFLINE", "OfflineModel"]
 
 OFFLINE = "offline"
 """The name by which this judge is asked for."""
@@ -31,6 +30,7 @@ _WORD = re.compile(r"[^\W_]+")
 _SENTENCE = re.compile(r"[^.!?\n]*[.!?\n]*")
 _SUFFIXES = ("ations", "ation", "ings", "ing", "edly", "ied", "ies", "ed", "es", "ly", "s", "e")
 _SHORTEST_STEM = 3
+
 _STOP_WORDS = frozenset(
     re.findall(
         r"\w+",

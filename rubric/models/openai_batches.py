@@ -19,33 +19,18 @@ import aiohttp
 from attrs import evolve, field, frozen
 
 from rubric.errors import ModelError
-from rubric.exchanges import Failure, FailureKind, Reply
-from rubric.models.bodies import MOST_BYTES, error_in, parsed, pour, too_long
-from rubric.models.classifying import UNSENT_USAGE, failure_of_status, words_of
-from rubric.models.completions import reply_from
-from rubric.models.endpoints import endpoint_of, exposure_of
+from rubric.models.chat_completions import content_of, reply_from
+from rubric.models.failures import UNSENT_USAGE, failure_of_status, words_of
+from rubric.models.http_bodies import MOST_BYTES, error_in, parsed, pour, too_long
 from rubric.models.offline import OFFLINE
-from rubric.models.openai_requests import content_of
-from rubric.models.pricelists import priced
-from rubric.models.sessions import answer_to, whole
+from rubric.models.openai_http import answer_to, endpoint_of, exposure_of, whole
+from rubric.models.price_list import priced
+from rubric.values.requests import Failure, FailureKind, Reply
 
 if TYPE_CHECKING:
-    from rubric.exchanges import Ask
-    from rubric.judges import Judge
+    from rubric.values.judges import Judge
+    from rubric.values.requests import Ask
 
-__all__ = [
-    "BatchState",
-    "Line",
-    "cancel",
-    "create",
-    "find",
-    "has_batches",
-    "is_queue_full",
-    "line_of",
-    "place_of",
-    "replies",
-    "state",
-]
 
 _MARK = "rubric"
 _CALL = "/chat/completions"

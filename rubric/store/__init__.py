@@ -1,8 +1,7 @@
-"""The reply store: what has been paid for is kept in one SQLite file, and is not paid for again."""
+"""The reply store: one SQLite file that caches replies and resumes runs."""
 
 from __future__ import annotations
 
-from rubric.store.auditing import Problem, Stats, export, stats, verify
-from rubric.store.stores import Store, Tally
+from rubric.internals.lazy_names import attach
 
-__all__ = ["Problem", "Stats", "Store", "Tally", "export", "stats", "verify"]
+__getattr__, __all__ = attach(__name__, __file__, renamed={})

@@ -23,9 +23,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from rubric.errors import RubricError, StoreError
-from rubric.showing import shorten
-
-__all__ = ["as_store_error", "connect", "connect_to_read", "explained", "written"]
+from rubric.internals.text import shorten
 
 APPLICATION = 0x52554247
 """What marks a SQLite file as a reply store: `RUBG`."""

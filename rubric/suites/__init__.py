@@ -1,1 +1,0 @@
-"""Suites: cases with their rubrics, run against fixed responses or live targets, and reported."""

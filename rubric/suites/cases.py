@@ -1,21 +1,23 @@
-"""A case: one candidate, or where it comes from, and the rubric that it is graded against."""
+"""
+A case: one candidate, or where it comes from, and the rubric that it is graded against.
+
+One case fanned out over judges and prompts: a case for each cell.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import product
 from typing import Any
 
 from attrs import evolve, field, frozen
 
-from rubric.candidates import Candidate, Message, ToolCall, as_calls, as_messages
 from rubric.errors import DefinitionError
-from rubric.judges import Bench, Judge, as_judge
-from rubric.mappings import FrozenMap
-from rubric.rubrics import Rubric, check_weights, rubric_of
-from rubric.showing import Shown
-from rubric.validating import as_map, as_tuple, identifier, optional, string
-
-__all__ = ["Case", "Place"]
+from rubric.internals.fields import Shown, as_map, as_tuple, identifier, optional, string
+from rubric.internals.frozen_map import FrozenMap
+from rubric.values.candidates import Candidate, Message, ToolCall, as_calls, as_messages
+from rubric.values.judges import Bench, Judge, as_judge
+from rubric.values.rubrics import Rubric, check_weights, rubric_of
 
 
 @frozen
@@ -133,3 +135,28 @@ class Case(Shown):
     def answered(self, output: str) -> Case:
         """Return the case with *output* as its fixed response."""
         return evolve(self, output=output)
+
+
+def cells(case: Case, judges: Sequence[tuple[str, Bench]] = (), prompts: Sequence[str] = ()) -> Iterator[Case]:
+    """
+    Yield *case* once for each cell: a judge varies who judges, a prompt what is answered. An axis may be empty.
+
+    Args:
+        case: What is fanned out. Its cells keep its rubric, and their ids name their coordinates.
+        judges: Each with the name by which its cells are called.
+        prompts: What each cell answers.
+    """
+    who: list[tuple[str, Bench] | None] = [*judges] or [None]
+    what = [*enumerate(prompts, 1)] or [(0, "")]
+    for judge, (number, prompt) in product(who, what):
+        made = evolve(case, id=f"{case.id} [{_label(judge[0] if judge else '', number)}]")
+        if judge:
+            made = evolve(made, judge=judge[1], cell={"model": judge[0]})
+        if number:
+            made = evolve(made, input=prompt, cell={**made.cell, "prompt": prompt})
+        yield made
+
+
+def _label(judge: str, number: int) -> str:
+    """Return the coordinates of a cell in words: the judge, and the *number* of the prompt from 1 (0: no such axis)."""
+    return ", ".join([judge] * bool(judge) + [f"prompt {number}"] * bool(number))

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from rubric.testing.scripts import Says, ScriptedModel, reply_to
+from rubric.testing.scripted_model import Says, ScriptedModel, reply_to
 
 __all__ = ["Says", "ScriptedModel", "reply_to"]

@@ -1,4 +1,8 @@
-"""Hypothesis strategies: any rubric that can be built and written to a file. They need Hypothesis."""
+"""
+Hypothesis strategies: any rubric that can be built and written to a file. They need Hypothesis.
+
+Hypothesis strategies: any suite that can be built and written to a file. They need Hypothesis.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +14,27 @@ from typing import Any, TypeVar
 from attrs import evolve, fields
 from hypothesis import strategies as st
 
-from rubric.answers import Answer, Choice, Choices, Levels, ScoreRange, Unit, YesNo, fold
-from rubric.checks import (
+from rubric.errors import DefinitionError
+from rubric.internals.fields import identifier, names_a_file
+from rubric.suites.cases import Case
+from rubric.suites.suite import Suite
+from rubric.values.answers import (
+    Answer,
+    Boolean,
+    Choice,
+    Choices,
+    Letter,
+    Levels,
+    Likert,
+    Scale,
+    ScoreRange,
+    Unit,
+    UnitScale,
+    YesNo,
+    fold,
+)
+from rubric.values.candidates import Message, ToolCall
+from rubric.values.checks import (
     Calls,
     Contains,
     ContainsAll,
@@ -25,14 +48,10 @@ from rubric.checks import (
     StartsWith,
     Unsupported,
 )
-from rubric.criteria import ABSTENTIONS, POLARITIES, Anchor, Criterion, When
-from rubric.errors import DefinitionError
-from rubric.rubrics import Rubric
-from rubric.scales import Boolean, Letter, Likert, Scale, UnitScale
-from rubric.trees import DecisionTree, Leaf
-from rubric.validating import identifier, names_a_file
-
-__all__ = ["built", "criteria", "rubrics"]
+from rubric.values.criteria import ABSTENTIONS, POLARITIES, Anchor, Criterion, When
+from rubric.values.judges import Cascade, Judge, Jury, Panel
+from rubric.values.rubrics import Rubric
+from rubric.values.trees import DecisionTree, Leaf
 
 T = TypeVar("T")
 
@@ -81,11 +100,13 @@ def _is_id(text: str) -> bool:
 
 
 ids = texts().filter(_is_id)
+
 plain_values: st.SearchStrategy[Any] = st.recursive(
     st.one_of(st.none(), st.booleans(), st.integers(), st.floats(allow_nan=False, allow_infinity=False), any_texts()),
     lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(any_texts(), inner, max_size=3)),
     max_leaves=6,
 )
+
 free_maps = st.dictionaries(any_texts(), plain_values, max_size=3)
 patterns = st.sampled_from(["a+", r"\d{4}-\d{2}", r"(?i)sorry|cannot", r"\p{L}", "'", '"\\n"', "no", "[a-z]: #", "\n"])
 
@@ -108,7 +129,6 @@ def levels(draw: st.DrawFn) -> Levels:
 
 choice = st.builds(Choice, texts(), scores, text=st.one_of(st.just(""), any_texts()))
 choice_lists = st.lists(choice, min_size=2, max_size=4, unique_by=lambda c: fold(c.label)).map(Choices)
-
 leaves = st.builds(Leaf, scores, reason=st.one_of(st.just(""), any_texts()))
 trees: st.SearchStrategy[Any] = st.recursive(
     leaves, lambda branch: st.builds(DecisionTree, texts(), yes=branch, no=branch), max_leaves=8
@@ -238,3 +258,64 @@ def rubrics(draw: st.DrawFn, *, depth: int = 1) -> Rubric:
     if all(isinstance(c.answer, YesNo) and c.polarity != "penalty" for c in held) and draw(st.booleans()):
         return Rubric(name, criteria=held, aggregation=aggregation, **{**options, "threshold": None})
     return Rubric(name, criteria=held, aggregation=aggregation, borderline=borderline, **options)
+
+
+models = st.sampled_from(["openai/gpt-5-mini", "anthropic/claude-sonnet-4-5", "offline"])
+
+single_judges = st.builds(
+    Judge,
+    models,
+    temperature=st.one_of(st.none(), st.floats(0, 2)),
+    seed=st.one_of(st.none(), st.integers(0, 9)),
+    per_call=st.sampled_from([1, 3, "all"]),
+    reasoning=st.sampled_from(["before", "after", "none"]),
+    logprobs=st.booleans(),
+    speculate=st.booleans(),
+)
+
+benches: st.SearchStrategy[Any] = st.recursive(
+    single_judges,
+    lambda members: st.one_of(
+        st.builds(Jury, members, st.integers(1, 5), st.sampled_from([0.5, 0.67, 1]), one_request=st.booleans()),
+        st.builds(Cascade, members, members, st.sampled_from(["fails", "borderline", "ungraded", (0.4, 0.8), (0, 1)])),
+        st.builds(Panel, st.lists(members, min_size=1, max_size=3), aggregate=st.sampled_from(["mean", "majority"])),
+    ),
+    max_leaves=3,
+)
+
+calls = st.builds(ToolCall, texts(), arguments=free_maps, result=plain_values)
+
+
+@st.composite
+def cases(draw: st.DrawFn, graded: st.SearchStrategy[Rubric]) -> Case:
+    """Return a case that is graded against one of *graded*; most of its fields are as by default."""
+    options: dict[str, Any] = draw(
+        st.fixed_dictionaries(
+            {},
+            optional={
+                "input": any_texts(),
+                "output": any_texts(),
+                "reference": any_texts(),
+                "messages": st.lists(st.builds(Message, texts(), any_texts()), max_size=2),
+                "tool_calls": st.lists(
+                    st.builds(ToolCall, texts(), arguments=free_maps, result=plain_values), max_size=2
+                ),
+                "context": any_texts(),
+                "variables": free_maps,
+                "judge": benches,
+                "server": any_texts(),
+                "cell": free_maps,
+                "tags": st.lists(any_texts(), max_size=2),
+                "metadata": free_maps,
+            },
+        )
+    )
+    rubric = draw(graded)
+    options["judges"] = {c.id: draw(single_judges) for c in rubric.judged[:1] if draw(st.booleans())}
+    return Case(draw(ids), rubric, **options)
+
+
+def suites(graded: st.SearchStrategy[Rubric] | None = None) -> st.SearchStrategy[Suite]:
+    """Return suites of up to three cases, graded against *graded*: any rubrics, if it is not given."""
+    held = st.lists(cases(rubrics() if graded is None else graded), max_size=3, unique_by=lambda case: case.id)
+    return st.builds(Suite, any_texts(), held, judge=st.one_of(st.none(), benches), metadata=free_maps)

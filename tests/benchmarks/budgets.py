@@ -20,15 +20,15 @@ from typing import TYPE_CHECKING, Any
 from attrs import define, field
 
 from rubric import Candidate, Judge, Rubric, Ungraded, flow
-from rubric.drivers.budgets import Budget
+from rubric.engine.budget import Budget
+from rubric.engine.bulk import grade_many
 from rubric.errors import DefinitionError
-from rubric.models.ceilings import dearest, most_tokens
-from rubric.streams import grade_many
+from rubric.models.pricing import dearest, most_tokens
 from tests.sendables import KEY
 from tests.servers import Server, prompt_of
 
 if TYPE_CHECKING:
-    from rubric.exchanges import Ask
+    from rubric.values.requests import Ask
     from tests.servers import Endpoint
 
 KINDS = ("known", "missing usage", "unknown price")

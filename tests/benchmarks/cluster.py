@@ -26,7 +26,7 @@ from attrs import frozen
 from distributed import Client, LocalCluster
 
 from rubric import Grades, Judge, Limits, Rubric, Ungraded
-from rubric.clusters import grade_on_cluster
+from rubric.dask.cluster import grade_on_cluster
 from tests.benchmarks import kills
 from tests.benchmarks.kills import CountingServer
 

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 from attrs import evolve, frozen
 
 from rubric import Candidate, Judge, Jury, plan
-from rubric.judges import Cascade
-from rubric.models import count_tokens
 from rubric.models.litellm import library
+from rubric.models.pricing import count_tokens
+from rubric.values.judges import Cascade
 from tests.benchmarks.instant import verdict
 from tests.benchmarks.prefixes import Cache, characters_of, encoded
 from tests.benchmarks.ways import QUESTION, Work, candidates, criteria, our_rubric
@@ -27,8 +27,8 @@ from tests.benchmarks.ways import QUESTION, Work, candidates, criteria, our_rubr
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rubric.exchanges import Ask
-    from rubric.judges import Bench
+    from rubric.values.judges import Bench
+    from rubric.values.requests import Ask
 
 MODEL, CHEAP = "openai/gpt-5.6", "openai/gpt-5.4-nano"
 VOTES = 3

@@ -20,8 +20,8 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from rubric import Grade, Judge, Jury, Panel, Rubric, Ungraded
-from rubric.judges import Cascade
-from rubric.testing import ScriptedModel
+from rubric.testing.scripted_model import ScriptedModel
+from rubric.values.judges import Cascade
 from tests.drive import drive
 from tests.findings import Sampling, improvised, rubrics, trees
 

@@ -28,6 +28,7 @@ ROOT = Path(__file__).parents[2]
 
 _LENGTH = re.compile(rb"content-length: *(\d+)", re.IGNORECASE)
 _NONCE = re.compile(rb'\\"nonce\\": ?\\"([^"\\]+)')
+_NONCE_FIRST = re.compile(rb'"properties": ?{"nonce"')
 _IDS = re.compile(rb'Criterion \\"([^"\\]+)\\":')
 _CHOICES = re.compile(rb'"n": ?(\d+)')
 _WHY = "The answer meets the requirement, since it names what was asked for and explains it."
@@ -98,7 +99,10 @@ def verdict(request: bytes) -> str:
         nonce = nonces[-1].decode() if nonces else ""
         return json.dumps({"verdicts": [{"id": id_, "reason": _WHY, "verdict": True, "nonce": nonce} for id_ in ids]})
     if nonces:
-        return json.dumps({"reason": _WHY, "verdict": True, "nonce": nonces[-1].decode()})
+        said = {"reason": _WHY, "verdict": True, "nonce": nonces[-1].decode()}
+        if _NONCE_FIRST.search(request):  # as earlier versions of ours ask
+            said = {"nonce": said.pop("nonce"), **said}
+        return json.dumps(said)
     return json.dumps({"reasoning": _WHY, "reason": _WHY, "score": True, "verdict": True})
 
 

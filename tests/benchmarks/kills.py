@@ -30,8 +30,9 @@ from typing import Any
 from attrs import frozen
 
 from rubric import Judge, Rubric, Ungraded
-from rubric.store import Store, stats, verify
-from rubric.streams import grade_many
+from rubric.engine.bulk import grade_many
+from rubric.store.audit import stats, verify
+from rubric.store.store import Store
 from tests.servers import nonce_of
 
 IN_FLIGHT = 32

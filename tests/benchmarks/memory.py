@@ -18,8 +18,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from rubric import Judge, Reply, Rubric, Usage
-from rubric.exchanges import Ask
-from rubric.streams import grade_many
+from rubric.engine.bulk import grade_many
+from rubric.values.requests import Ask
 from tests.benchmarks.sampling import sampling
 
 MOST_MIB = 20
@@ -81,7 +81,7 @@ def profile_flow(n: int, rows: int = 20) -> None:
     """Print where the processor time of *n* grades goes, on one loop in this thread."""
     import asyncio
 
-    from rubric.streams import agrade_many
+    from rubric.engine.bulk import agrade_many
 
     async def read() -> None:
         async for _ in agrade_many(list(candidates(n)), FIVE, Judge(Instant())):

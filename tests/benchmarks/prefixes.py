@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any
 from attrs import field, frozen
 
 from rubric import Candidate, Judge, plan
-from rubric.models import count_tokens
 from rubric.models.litellm import library
+from rubric.models.pricing import count_tokens
 from tests.benchmarks.homes import Failed, installed, run_way
 from tests.benchmarks.instant import requests_at, running
 from tests.benchmarks.ways import MODEL, QUESTION, Work, candidates, criteria, our_rubric

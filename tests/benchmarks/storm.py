@@ -28,9 +28,10 @@ from typing import TYPE_CHECKING, Any, get_args
 from attrs import field, frozen
 
 from rubric import Grade, Judge, Rubric, Scored, Ungraded, Unjudged
-from rubric.exchanges import FailureKind
-from rubric.store import Store, stats, verify
-from rubric.streams import grade_many
+from rubric.engine.bulk import grade_many
+from rubric.store.audit import stats, verify
+from rubric.store.store import Store
+from rubric.values.requests import FailureKind
 from tests.servers import BEHAVIOURS, BODIES, Server, _send, nonce_of, prompt_of
 
 if TYPE_CHECKING:

@@ -171,10 +171,10 @@ async def ours(work: Work, **options: Any) -> Run:
 async def our_calls(work: Work, **options: Any) -> Run:
     """Single judge calls of ours, typed reply and all, with the messages of the bare clients."""
     from rubric import Criterion, Reply
-    from rubric.drivers.attempts import attempt
-    from rubric.exchanges import Ask, Outgoing
-    from rubric.mappings import FrozenMap
-    from rubric.models import model_of
+    from rubric.internals.frozen_map import FrozenMap
+    from rubric.models.registry import model_of
+    from rubric.models.retry import attempt
+    from rubric.values.requests import Ask, Outgoing
 
     judge, schema = our_judge(work, **options), FrozenMap(SCHEMA)
     model, asked = model_of(judge), {criterion: (Criterion(criterion),) for criterion in work.criteria}

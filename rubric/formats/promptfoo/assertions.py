@@ -3,31 +3,289 @@ The assertions of one test, as a rubric.
 
 One assertion is the rubric itself. Several are its criteria: without a threshold of the test all must pass; with one
 the weighted mean decides alone, so each judged one is a rubric of its own, whose failing flag fails that one only.
+
+Assertions that code decides.
+
+What assertions come to, and the criteria that several of them are.
+
+Who grades: a provider of promptfoo's as a `Judge`. A file never says where a judge is, nor how to log in there.
+
+Assertions that a judge decides: `llm-rubric`.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from pathlib import PurePosixPath
+from typing import Any
 
 from attrs import evolve, field, frozen
 
-from rubric.checks import NOTHING
-from rubric.criteria import Criterion
 from rubric.errors import DefinitionError
-from rubric.formats.promptfoo.checking import checked
-from rubric.formats.promptfoo.criteria import Made, criteria_of, degenerate_of, unsupported
-from rubric.formats.promptfoo.judging import judged
-from rubric.formats.promptfoo.parts import Part, as_text
-from rubric.formats.promptfoo.shorthand import KNOWN
+from rubric.formats.agentv.items import read_items
+from rubric.formats.agentv.scope import Scope
+from rubric.formats.assertion_types import KNOWN, check_of, is_known
+from rubric.formats.model_names import litellm_name
+from rubric.formats.promptfoo.parts import Part, as_text, compact
+from rubric.formats.promptfoo.rubric_prompts import Context, UnsupportedPromptError, content_of, rendered, template_of
 from rubric.formats.promptfoo.tests import OPTIONS
-from rubric.formats.promptfoo.values import Context, rendered
-from rubric.judges import Judge
-from rubric.rubrics import Rubric
-from rubric.showing import shorten
-from rubric.validating import misspelt
+from rubric.internals.fields import misspelt
+from rubric.internals.secrets import is_secret
+from rubric.internals.text import shorten
+from rubric.values.answers import Unit
+from rubric.values.checks import NOTHING, Check, Holds, Unsupported
+from rubric.values.criteria import Criterion, slug
+from rubric.values.judges import Judge
+from rubric.values.rubrics import Degenerate, Rubric
 
-__all__ = ["Graded", "graded"]
+
+@frozen
+class Made:
+    """What one assertion came to: a check or a rubric, in its own words."""
+
+    text: str
+    answer: Check | Rubric
+    weight: float = 1
+    tags: tuple[str, ...] = ()
+    kind: str = ""
+    judges: frozenset[Judge | None] = frozenset()
+    place: Part | None = None
+
+
+def unsupported(kind: str, detail: str, place: Part) -> Made:
+    """Return what stands for a *kind* of thing that this library does not have: whatever it belongs to is ungraded."""
+    words = f"{kind}: {shorten(detail, 80)}" if detail.strip() else kind
+    place.warn(f"{kind}: there is no such grader here, so whatever it belongs to is ungraded")
+    return Made(words, Unsupported(kind), kind=kind, place=place)
+
+
+def degenerate_of(made: Sequence[Made]) -> Degenerate:
+    """Leave an empty output to the checks where no judge is asked: only a judge can be talked round by nothing."""
+    return "fail" if any(one.judges for one in made) else "judge"
+
+
+def criteria_of(made: Sequence[Made], *, flat: bool) -> list[Criterion]:
+    """Return a criterion for each; *flat*: there is no threshold, so that a flag that fails may fail the whole."""
+    taken: set[str] = set()
+    return [_criterion(one, _unused(one, taken), flat=flat) for one in made]
+
+
+def _unused(made: Made, taken: set[str]) -> str:
+    """Return an id of the metric or the type that nothing else has yet."""
+    stem = slug(made.tags[0] if made.tags else made.kind)
+    number, id_ = 1, stem
+    while id_ in taken:
+        number += 1
+        id_ = f"{stem}-{number}"
+    taken.add(id_)
+    return id_
+
+
+def _criterion(made: Made, id_: str, *, flat: bool) -> Criterion:
+    options: dict[str, Any] = {"id": id_, "weight": made.weight, "tags": made.tags}
+    if flat and made.weight and made.answer == Rubric(text=made.text, threshold=None):
+        return Criterion(made.text, answer=Unit(flag=True), **options)
+    return Criterion(made.text, answer=made.answer, **options)
+
+
+def checked(part: Part, context: Context, kind: str) -> Made | None:
+    """Return what the assertion *part* of type *kind*, ours or foreign, comes to; None where an error was noted."""
+    bare = kind.removeprefix("not-")
+    check = _function(part, bare)
+    if check is not None:
+        return _thresholded(part, check, kind)
+    detail = as_text(part.value.get("value"))
+    if not is_known(bare):
+        return unsupported(kind, detail, part)
+    value = part.at("value")
+    try:
+        content = value if value.value is None else content_of(value, context)
+        check = None if content is None else check_of(bare, content.value)
+    except UnsupportedPromptError:
+        return unsupported(kind, detail, part)
+    except DefinitionError as problem:
+        value.error(problem.message)
+        return None
+    return None if check is None else _thresholded(part, check, kind)
+
+
+def _thresholded(part: Part, check: Check, kind: str) -> Made | None:
+    """Return *check* under the assertion's own threshold and turned over, where it says so."""
+    negate = kind.startswith("not-")
+    words = f"not {check}" if negate else str(check)
+    bar = part.at("threshold").number() if part.has("threshold") else None
+    if part.has("threshold") and bar is None:
+        return None
+    if not negate and bar is None:
+        return Made(words, check, kind=kind)
+    try:
+        rubric = Rubric(
+            criteria=[Criterion(str(check), id="overall", answer=check)],
+            threshold=bar,
+            negate=negate,
+            degenerate="judge",
+        )
+    except DefinitionError as problem:
+        part.error(problem)
+        return None
+    return Made(words, rubric, kind=kind)
+
+
+def _function(part: Part, kind: str) -> Check | None:
+    """Return the check by the function that a `python` assertion names, if the caller gave one of that name."""
+    value = part.value.get("value")
+    if kind != "python" or not isinstance(value, str):
+        return None
+    path, _, name = value.removeprefix("file://").partition(":")
+    names = (value, name, PurePosixPath(path).stem) if value.startswith("file://") else (value.strip(),)
+    for known in names:
+        if known in part.loading.functions:
+            return Holds(part.loading.functions[known])
+    return None
+
+
+_TAKEN = {
+    "temperature": "temperature",
+    "max_tokens": "max_tokens",
+    "max_completion_tokens": "max_tokens",
+    "seed": "seed",
+}
+
+_OTHER_KINDS = frozenset({"text", "embedding", "classification", "moderation"})
+"""Kinds of providers beside each other; those that give no text grade nothing here."""
+
+_PLACE = re.compile(r"header|url|host|endpoint|auth|base", re.IGNORECASE)
+
+
+def judge_of(part: Part | None) -> Judge | None:
+    """Return the judge that *part* names, or None; what no judge can be is noted."""
+    if part is None or part.value is None:
+        return None
+    if isinstance(part.value, str):
+        return _judge(part, part.value, {})
+    if not isinstance(part.value, dict):
+        part.error("expected a provider: a text such as openai:gpt-5, or a mapping with an id")
+        return None
+    if part.has("id"):
+        return _with_config(part)
+    if part.has("text"):
+        return judge_of(part.at("text"))
+    if part.value.keys() <= {"config", "label"} | _OTHER_KINDS:
+        part.warn("this provider has no id, so it is not used; write `id: openai:gpt-5`")
+        return None
+    if len(part.value) == 1:
+        return _keyed(part)
+    part.error("this provider has no id; write `id: openai:gpt-5`")
+    return None
+
+
+def _keyed(part: Part) -> Judge | None:
+    """Read `openai:gpt-5: {config: ...}`."""
+    ((id_, inner),) = part.items()
+    whole = inner.value if isinstance(inner.value, dict) else {}
+    return judge_of(part.holding({**whole, "id": id_}))
+
+
+def _with_config(part: Part) -> Judge | None:
+    id_ = part.at("id").text("the id of a provider")
+    settings: dict[str, Any] = {}
+    config = part.find("config")
+    if config is not None and config.mapping("the configuration of a provider"):
+        for name, setting in config.items():
+            _take(name, setting, settings)
+    part.unknown_keys(frozenset({"id", "config", "label"}), _OTHER_KINDS, {})
+    return None if id_ is None else _judge(part, id_, settings)
+
+
+def _take(name: str, setting: Part, settings: dict[str, Any]) -> None:
+    if name in _TAKEN:
+        settings[_TAKEN[name]] = setting.value
+    elif is_secret(name) or _PLACE.search(name):
+        setting.warn(f"{name} is not used: no file says where a judge is, or with which key; use the environment")
+    else:
+        known = _TAKEN if name.islower() else ()  # maxTokens is another vendor's own word
+        what = f"{name} is not used; of a grader's configuration, temperature, max_tokens and seed are"
+        setting.notes.unknown(setting.path, what, known)
+
+
+def _judge(part: Part, id_: str, settings: dict[str, Any]) -> Judge | None:
+    try:
+        return Judge(litellm_name(id_), **settings)
+    except DefinitionError as problem:
+        part.error(f"as a grader, {problem}" if problem.field else str(problem))
+        return None
+
+
+_WITHOUT_VALUE = "as the rubric prompt says"
+"""What stands for the text of a rubric that has none beside a prompt of its own."""
+
+
+def judged(part: Part, context: Context, kind: str) -> Made | None:
+    """Return what the `llm-rubric` (or `not-llm-rubric`: *kind*) *part* comes to; None where an error was noted."""
+    provider, prompt = part.find("provider") or context.provider, part.find("rubricPrompt") or context.prompt
+    judge = judge_of(provider)
+    try:
+        template = None if prompt is None else template_of(prompt, context.slots)
+        content = _rubric_text(part, context, has_prompt=prompt is not None)
+    except UnsupportedPromptError as why:
+        return unsupported(f"{kind} with {why}", "", part)
+    bar = part.at("threshold").number() if part.has("threshold") else None
+    if content is None or (prompt is not None and template is None) or (part.has("threshold") and bar is None):
+        return None
+    try:
+        rubric = _rubric(content, bar)
+        rubric = evolve(rubric, prompt=template)
+        if kind.startswith("not-"):
+            rubric = evolve(rubric, negate=True, degenerate="judge")
+    except DefinitionError as problem:
+        (part.find("threshold") or part).error(problem)
+        return None
+    if not rubric.judged:
+        return None  # why its items are none has been noted
+    words = content.value if isinstance(content.value, str) else ", ".join(c.text for c in rubric.criteria)
+    return Made(f"not: {words}" if rubric.negate else words, rubric, kind=kind, judges=frozenset({judge}))
+
+
+def _rubric(content: Part, bar: float | None) -> Rubric:
+    if isinstance(content.value, list):
+        return Rubric(criteria=_items(content), threshold=bar)
+    if bar is None:
+        return Rubric.of(content.value, threshold=None)
+    return Rubric(criteria=[Criterion(content.value, id="overall", answer=Unit(flag=True))], threshold=bar)
+
+
+def _items(content: Part) -> list[Criterion]:
+    """Return the criteria that a list of texts or mappings is: as in AgentV, each has a verdict of its own."""
+    scope = Scope(content.notes, content.loading, "agentv-2")
+    paths = [(*content.path, index) for index in range(len(content.value))]
+    return read_items([_verbatim(item) for item in content.value], scope, paths)
+
+
+def _verbatim(item: Any) -> Any:
+    """Keep what was rendered already from being read as a template again."""
+    if isinstance(item, dict):
+        return {key: _verbatim(inner) if key in ("outcome", "criteria") else inner for key, inner in item.items()}
+    return f"{{% raw %}}{item}{{% endraw %}}" if isinstance(item, str) else item
+
+
+def _rubric_text(part: Part, context: Context, *, has_prompt: bool) -> Part | None:
+    """Return the rendered text of a rubric, or the list of its criteria; None if it was noted that there is none."""
+    value = part.at("value")
+    if value.value is None and has_prompt:
+        return value.holding(_WITHOUT_VALUE)
+    content = None if value.value is None else content_of(value, context)
+    if content is None:
+        if value.value is None:
+            part.error("a rubric needs text; write it as `value`")
+        return None
+    if isinstance(content.value, dict):
+        return content.holding(compact(content.value))
+    if not isinstance(content.value, str | list) or not content.value or not str(content.value).strip():
+        value.error(f"a rubric needs text: expected a text or a list of them, got {shorten(repr(value.value), 60)}")
+        return None
+    return content
+
 
 _DEEPEST = 10
 _KNOWN_KEYS = frozenset({"type", "value", "threshold", "weight", "metric", "provider", "rubricPrompt", "transform"})

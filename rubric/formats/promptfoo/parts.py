@@ -11,17 +11,13 @@ from typing import Any
 from attrs import evolve, field, frozen
 
 from rubric.errors import DefinitionError, Problem
-from rubric.formats.documents import Path
-from rubric.formats.includes.including import is_reference, read_document_at
-from rubric.formats.includes.loading import Loading
-from rubric.formats.notes import Notes
-from rubric.formats.templates import is_template, names_in, render, show_environment
-from rubric.showing import shorten
+from rubric.formats.cursor import Loading, Notes
+from rubric.formats.document import KeyPath
+from rubric.formats.includes import is_reference, read_document_at
+from rubric.formats.templates.render import is_template, names_in, render, show_environment
+from rubric.internals.fields import suggest
+from rubric.internals.text import shorten
 from rubric.suites.cases import Place
-from rubric.validating import suggest
-
-__all__ = ["Part", "as_text", "compact"]
-
 
 _PROVIDED = frozenset({"env", "output", "rubric", "context", "vars", "prompt"})
 """Names that promptfoo gives a template itself."""
@@ -53,7 +49,7 @@ class Part:
     value: Any
     notes: Notes
     loading: Loading
-    path: Path = ()
+    path: KeyPath = ()
     root: Any = field(default=None, repr=False)
 
     @classmethod

@@ -3,6 +3,8 @@ A `rubricPrompt` as a template of ours.
 
 Plain slots such as `{{output}}`, `{{rubric}}` and `{{question}}` stay slots: values are put in once, when a candidate
 is graded, and none of them is ever read as a template. Whatever is more than a plain slot is rendered while loading.
+
+The values of assertions: files read, variables put in.
 """
 
 from __future__ import annotations
@@ -15,16 +17,14 @@ from typing import Any, get_args
 from attrs import field, frozen
 
 from rubric.errors import DefinitionError
-from rubric.exchanges import Role
-from rubric.formats.includes.including import is_reference, read_text_at
-from rubric.formats.includes.references import is_code
+from rubric.formats.includes import is_code, is_reference, read_text_at
 from rubric.formats.promptfoo.parts import Part, as_text
-from rubric.formats.templates import is_template, names_in, render
-from rubric.showing import shorten
-
-__all__ = ["Slots", "UnsupportedPromptError", "template_of", "without_comments"]
+from rubric.formats.templates.render import is_template, names_in, render
+from rubric.internals.text import shorten
+from rubric.values.requests import Role
 
 _BUILT_IN = frozenset({"output", "rubric"})
+
 _OURS = frozenset({
     "candidate", "input", "reference", "context", "conversation", "tool_calls", "file_changes", "guidelines",
     "criterion", "reply",
@@ -33,8 +33,10 @@ _OURS = frozenset({
 
 _SLOT = re.compile(r"\{\{\s*([^\W\d]\w*(?:\.\w+)*)\s*\}\}")
 _RAW_OR_PLAIN = re.compile(r"\{%\s*raw\s*%\}(.*?)\{%\s*endraw\s*%\}|\{\{-?\s*([^\W\d]\w*)\s*-?\}\}", re.DOTALL)
+
 _BOUND = re.compile(r"\{%-?\s*(?:for\s+(.+?)\s+in|set\s+([^=%]+?)\s*=)\s")
 """What a loop or a `set` gives a name to."""
+
 _COMMENT = re.compile(r"^[ \t]*//.*$", re.MULTILINE)
 
 
@@ -194,3 +196,54 @@ def _joined(content: list[Any]) -> str:
             kind = piece.get("type") if isinstance(piece, dict) else piece
             raise UnsupportedPromptError(f"{shorten(str(kind), 40)} in its rubricPrompt")
     return "\n".join(piece["text"] for piece in content)
+
+
+@frozen
+class Context:
+    """
+    What the assertions of a test are read with.
+
+    Args:
+        slots: Its variables.
+        provider: Who grades, unless an assertion names another.
+        prompt: The `rubricPrompt`, unless an assertion has another.
+    """
+
+    slots: Slots
+    provider: Part | None = None
+    prompt: Part | None = None
+
+
+def content_of(value: Part, context: Context) -> Part | None:
+    """Return *value* with files read and templates rendered, all the way down; None if it was noted why not."""
+    if is_reference(value.value):
+        found = _file(value)
+        return None if found is None else found.holding(_filled(found.value, found, context))
+    try:
+        return value.holding(_filled(value.value, value, context))
+    except DefinitionError as problem:
+        value.error(problem)
+        return None
+
+
+def _file(value: Part) -> Part | None:
+    suffix = PurePosixPath(value.value).suffix
+    if is_code(value.value):
+        raise UnsupportedPromptError(f"code: {value.value}")
+    if suffix in (".json", ".yaml", ".yml"):
+        return value.followed()
+    text = read_text_at(value.value, value.loading, value.notes, value.path)
+    return None if text is None else value.holding(text.strip())
+
+
+def _filled(value: Any, place: Part, context: Context) -> Any:
+    if isinstance(value, dict):
+        return {key: _filled(inner, place, context) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_filled(inner, place, context) for inner in value]
+    return place.filled(value, context.slots.variables) if isinstance(value, str) else value
+
+
+def rendered(text: str, place: Part, context: Context) -> str | None:
+    content = content_of(place.holding(text), context)
+    return None if content is None else str(content.value)

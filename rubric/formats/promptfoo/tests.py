@@ -1,36 +1,108 @@
-"""The tests of a configuration: lists, files and scenarios of them, on top of what `defaultTest` gives to all."""
+"""
+A row of a CSV file as a test: columns are variables, and those that begin with `__` say how it is graded.
+
+The tests of a configuration: lists, files and scenarios of them, on top of what `defaultTest` gives to all.
+
+The variables of a test: read from files, put into one another, and multiplied where they are lists of texts.
+"""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
+from itertools import islice, product
+from pathlib import PurePosixPath
 from typing import Any
 
 from attrs import evolve, field, frozen
 
-from rubric.formats.includes.including import expand_at, is_reference, read_document_at
-from rubric.formats.includes.references import is_code
+from rubric.formats.assertion_types import assertion_of
+from rubric.formats.includes import expand_at, is_code, is_reference, read_document_at, read_text_at
 from rubric.formats.promptfoo.parts import Part, as_text
-from rubric.formats.promptfoo.rows import row_of
-from rubric.showing import shorten
+from rubric.internals.text import shorten
 
-__all__ = ["OPTIONS", "Test", "is_test", "scenarios_of", "test_of", "tests_of"]
+_EXPECTED = re.compile(r"__expected\d*")
+_SETTING = re.compile(r"__config:__expected(\d*):(\w+)")
+_METADATA = re.compile(r"__metadata:(.+?)(\[\])?")
+
+_PLAIN = {
+    "__description": ("description",),
+    "__threshold": ("threshold",),
+    "__providerOutput": ("providerOutput",),
+    "__prefix": ("options", "prefix"),
+    "__suffix": ("options", "suffix"),
+}
+
+
+def row_of(part: Part) -> Part:
+    """Return the row *part* as the mapping that a test is in YAML. A column that is not known is noted."""
+    test: dict[str, Any] = {"vars": {}, "assert": []}
+    numbered: dict[int, dict[str, Any]] = {}
+    for column, cell in part.items():
+        if not column.startswith("__"):
+            test["vars"][column] = cell.value
+        elif not cell.value.strip():
+            continue
+        elif _EXPECTED.fullmatch(column):
+            number = int(column.removeprefix("__expected") or 1)
+            numbered[number] = assertion_of(cell.value)
+            test["assert"].append(numbered[number])
+        else:
+            _set(test, column, cell)
+    _configure(part, test, numbered)
+    return part.holding({key: value for key, value in test.items() if value})
+
+
+def _set(test: dict[str, Any], column: str, cell: Part) -> None:
+    if column in _PLAIN:
+        *outer, last = _PLAIN[column]
+        inner = test.setdefault(outer[0], {}) if outer else test
+        inner[last] = cell.value
+    elif match := _METADATA.fullmatch(column):
+        value = [item.strip() for item in re.split(r"(?<!\\),", cell.value)] if match[2] else cell.value
+        test.setdefault("metadata", {})[match[1]] = value
+    elif column != "__metric" and not _SETTING.fullmatch(column):
+        cell.notes.unknown(cell.path, f"the column {column} is not read", ("__expected", "__metric", *_PLAIN))
+
+
+def _configure(part: Part, test: dict[str, Any], numbered: dict[int, dict[str, Any]]) -> None:
+    """Give the assertions of the row what other columns say of them."""
+    metric = part.value.get("__metric") or ""
+    for assertion in test["assert"]:
+        if metric.strip():
+            assertion["metric"] = metric
+    for column, cell in part.items():
+        match = _SETTING.fullmatch(column)
+        if match is None or not cell.value.strip():
+            continue
+        assertion = numbered.get(int(match[1] or 1))
+        if assertion is None or match[2] != "threshold":
+            cell.warn(f"the column {column} is not read: it sets the threshold of a column __expected{match[1]}")
+        else:
+            assertion["threshold"] = cell.value
+
 
 _KNOWN_KEYS = frozenset({
     "description", "vars", "assert", "options", "threshold", "metadata", "provider", "providers", "prompts",
     "providerOutput", "assertScoringFunction",
 })  # fmt: skip
 _QUIET_KEYS = frozenset({"id", "author"})
+
 OPTIONS = frozenset({
     "disableVarExpansion", "disableDefaultAsserts", "disableConversationVar", "runSerially", "delay", "repeat",
     "cache", "prefix", "suffix", "provider", "rubricPrompt", "transform", "postprocess", "transformVars",
     "storeOutputAs", "factuality",
 })  # fmt: skip
 """The options of a test."""
+
 _ASSERTED = ("type", "value", "metric", "weight", "contextTransform")
+
 _ELSEWHERE = (
     dict.fromkeys(_ASSERTED, "it belongs to an assertion, under `assert`")
     | dict.fromkeys(OPTIONS, "it belongs under `options`")
     | dict.fromkeys(("defaultTest", "tests", "scenarios"), "it belongs to the file, not to a test")
 )
+
 OF_A_SCENARIO = frozenset({"description", "config", "tests"})
 _IN_TESTS = dict.fromkeys(("assert", "options", "threshold", "vars"), "it belongs to a test of the scenario")
 _TABLES = (".csv", ".tsv")
@@ -194,3 +266,84 @@ def _scenarios(part: Part) -> list[Part]:
         if opened is not None:
             found += opened.parts() if isinstance(opened.value, list) else [opened]
     return found
+
+
+OWN = "case_input"
+"""The variable in which our own writer puts what a case asks. Read back, it is the input again and no variable."""
+
+MOST = 10_000
+"""Combinations of the variables of one test."""
+
+_NESTED = re.compile(r"\{\{\s*(\w+)\s*\}\}")
+_ROUNDS = 5
+_MEDIA = frozenset({
+    ".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".svg", ".wav", ".mp3", ".ogg", ".flac", ".m4a", ".mp4",
+    ".mov", ".webm", ".pdf", ".docx", ".xlsx", ".zip",
+})  # fmt: skip
+
+
+def scripted(variables: Mapping[str, Part]) -> list[Part]:
+    """Return the variables whose values code would make."""
+    return [part for part in variables.values() if is_reference(part.value) and is_code(part.value)]
+
+
+def combinations(variables: Mapping[str, Part], *, expand: bool) -> list[dict[str, Any]]:
+    """
+    Return the variables of each case that a test stands for: one, or with *expand* one for each combination of lists.
+
+    As in promptfoo, only lists whose first item is a text are expanded. What cannot be read is noted, and left out.
+    """
+    choices = [_choices(part, expand=expand) for part in variables.values()]
+    found = [dict(zip(variables, picked, strict=True)) for picked in islice(product(*choices), MOST + 1)]
+    if len(found) > MOST:
+        next(iter(variables.values())).error(f"these lists come to more than {MOST} combinations; shorten them")
+        return found[:1]
+    return [nested(values) for values in found]
+
+
+def _choices(part: Part, *, expand: bool) -> list[Any]:
+    if is_reference(part.value):
+        return _read_all(part)
+    if expand and isinstance(part.value, list) and part.value and isinstance(part.value[0], str):
+        return [value for item in part.parts() for value in _choices(item, expand=False)]
+    return [part.value]
+
+
+def _read_all(part: Part) -> list[Any]:
+    if is_code(part.value):
+        return [part.value]
+    references = expand_at(part.value, part.loading, part.notes, part.path)
+    return [_read(part.holding(reference)) for reference in references] or [None]
+
+
+def _read(part: Part) -> Any:
+    suffix = PurePosixPath(part.value).suffix.lower()
+    if suffix in _MEDIA:
+        part.warn(f"{suffix[1:]} files are not read; the variable stays the name of the file")
+        return part.value
+    if suffix in (".yaml", ".yml", ".json"):
+        found = part.followed()
+        return None if found is None else found.value
+    text = read_text_at(part.value, part.loading, part.notes, part.path)
+    return None if text is None else text.strip()
+
+
+def nested(values: dict[str, Any]) -> dict[str, Any]:
+    """Put variables into the texts of others; nothing more than a plain slot is read in them."""
+    for _ in range(_ROUNDS):
+        filled = {name: _filled(value, values) for name, value in values.items()}
+        if filled == values:
+            break
+        values = filled
+    return values
+
+
+def _filled(value: Any, values: Mapping[str, Any]) -> Any:
+    if not isinstance(value, str):
+        return value
+    return _NESTED.sub(lambda found: as_text(values[found[1]]) if found[1] in values else found[0], value)
+
+
+def as_texts(variables: Mapping[str, Any], *, own: bool = False) -> dict[str, str]:
+    """Return the variables as texts, for the prompts of judges; without `OWN` where it is our *own*."""
+    return {name: as_text(value) for name, value in variables.items() if name != OWN or not own}

@@ -18,10 +18,9 @@ from jinja2.runtime import Undefined
 
 from rubric.errors import DefinitionError
 
-__all__ = ["FILTERS", "LARGEST", "as_text", "dump"]
-
 LARGEST = 1_000_000
 """Characters of any text that a template makes."""
+
 _DEEPEST_INDENT = 8
 
 

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from rubric.suites.reporters.excerpts import shown
-from rubric.suites.reporters.issues import Issue, issues, near
-from rubric.suites.reporters.records import written
+from rubric.suites.report import written
+from rubric.suites.reporters.rendering import shown
+from rubric.suites.reporters.sarif import Issue, issues, near
 
 if TYPE_CHECKING:
-    from rubric.suites.reports import Report
+    from rubric.suites.report import Report
 
-__all__ = ["render"]
 
 NOWHERE = "rubric"
 """The path of a case that was written in no file; the format wants one."""

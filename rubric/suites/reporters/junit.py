@@ -11,15 +11,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
-from rubric.suites.reporters.excerpts import VACUOUS, cut, figure, flat, line, proof, shown, walk
+from rubric.suites.reporters.rendering import VACUOUS, cut, figure, flat, line, proof, shown, walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from rubric.suites.reports import Report
-    from rubric.suites.rows import Entry, Row
+    from rubric.suites.report import Entry, Report, Row
 
-__all__ = ["render"]
 
 LONGEST = 20_000
 """Characters of a candidate, or of a reason, that are shown."""

@@ -10,17 +10,15 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from rubric.showing import cell
-from rubric.suites.reporters.excerpts import VACUOUS, cut, figure, flat, line, proof, shown, walk
-from rubric.suites.rows import below
+from rubric.internals.text import cell
+from rubric.suites.report import below
+from rubric.suites.reporters.rendering import VACUOUS, cut, figure, flat, line, proof, shown, walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from rubric.suites.reports import Report
-    from rubric.suites.rows import Entry, Row, Status
+    from rubric.suites.report import Entry, Report, Row, Status
 
-__all__ = ["plain", "render"]
 
 LONGEST = 4_000
 """Characters of a candidate that are shown."""

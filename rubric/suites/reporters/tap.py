@@ -10,16 +10,14 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from rubric.suites.reporters.excerpts import VACUOUS, cut, line, quotes, walk
-from rubric.suites.reporters.records import written
+from rubric.suites.report import written
+from rubric.suites.reporters.rendering import VACUOUS, cut, line, quotes, walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rubric.suites.reports import Report
-    from rubric.suites.rows import Entry, Row
+    from rubric.suites.report import Entry, Report, Row
 
-__all__ = ["render"]
 
 LONGEST = 2_000
 """Characters of a text in the diagnostics."""

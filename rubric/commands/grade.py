@@ -1,0 +1,385 @@
+"""
+Commands that grade, and that count before grading: `grade`, `plan`.
+
+Runs suites for the command `grade`: what can be refused is refused before anything is paid for.
+"""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from importlib.metadata import version
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+import click
+from attrs import evolve, frozen
+from rich.console import Console
+from rich.progress import MofNCompleteColumn, Progress, TimeElapsedColumn
+
+from rubric.commands.options import GRADING, TEXT, declared, judge_of, options, refuse_given
+from rubric.commands.output import INTERRUPTED, Command, Refusal, print_json, print_line, print_markdown, print_text
+from rubric.engine.grade import grade as grade_candidate
+from rubric.engine.grade import plan as plan_calls
+from rubric.errors import DefinitionError, LoadError, Problem, UngradedError
+from rubric.formats.rubrics import load
+from rubric.formats.suites import is_rubric, load_suite
+from rubric.internals.fields import check_number
+from rubric.suites.report import Deferred, Report, Row
+from rubric.suites.reporters.registry import REPORTERS, reporter_for
+from rubric.suites.reporters.terminal import show
+from rubric.suites.row_builder import row_id, row_of, ungraded
+from rubric.suites.suite import Suite
+from rubric.values.candidates import Candidate
+from rubric.values.requests import Failure
+
+if TYPE_CHECKING:
+    from rubric.results.result import Grade, Ungraded
+    from rubric.suites.targets.base import Target
+    from rubric.values.rubrics import Rubric
+
+
+DEFERRED = ["pass", "fail", "error"]
+
+RUNNING = options(
+    click.option("--reporter", type=click.Choice(sorted(REPORTERS)), help="How a suite's report is written."),
+    click.option("--out", type=click.Path(), metavar="FILE", help="Where it goes; the ending names a reporter."),
+    click.option("--max-cost", type=float, metavar="DOLLARS", help="What the judges of all suites may cost."),
+    click.option("--store", type=click.Path(), metavar="FILE", help="Keeps every reply, and serves what it has."),
+    click.option("--deferred", type=click.Choice(DEFERRED), default="error", help="What cases count as that wait."),
+    click.option("--allow-scripts", is_flag=True, help="Run the programs that a suite names as graders."),
+    click.option("--baseline", type=click.Path(), metavar="FILE", help="An earlier report (json) to compare with."),
+    click.option("--largest-drop", type=float, metavar="D", help="How far a score may fall below the baseline's."),
+)
+
+SUITES_ONLY = frozenset({"reporter", "out", "max_cost", "deferred", "allow_scripts", "baseline", "largest_drop"})
+"""The options above, by their names in code."""
+
+
+@frozen
+class Running:
+    """How suites are run, and what becomes of the report."""
+
+    reporter: str | None
+    out: str | None
+    max_cost: float | None
+    deferred: Deferred
+    allow_scripts: bool
+    baseline: str | None
+    largest_drop: float | None
+    store: str | None
+    form: str
+
+    def earlier(self) -> Report | None:
+        """
+        Return the report to compare with, after a look at all that would fail once the run is paid for.
+
+        Raises:
+            RubricError: A reporter that is not there, or a baseline that holds no report.
+            click.ClickException: Options that do not go together, or a file that cannot be used.
+        """
+        self._check_output()
+        if self.baseline is None:
+            if self.largest_drop is not None:
+                raise click.UsageError(
+                    "--largest-drop is for a comparison; name the earlier report with --baseline FILE"
+                )
+            return None
+        if self.largest_drop is not None:
+            check_number("largest_drop", self.largest_drop, 0, 1)
+        try:
+            return Report.load(self.baseline)
+        except OSError as problem:
+            raise Refusal(f"{self.baseline}: this baseline cannot be read: {problem.strerror}") from problem
+
+    def _check_output(self) -> None:
+        if self.out is not None and Path(self.out).is_dir():
+            raise click.UsageError(f"--out {self.out} is a folder; name a file in it")
+        if self.out is not None and self.reporter is None:
+            reporter_for(self.out)
+        if self.out is None and self.form == "json" and self.reporter not in (None, "json"):
+            raise click.UsageError(f"--format json and --reporter {self.reporter} cannot both be printed; give one")
+
+    def run(self, suites: Sequence[Suite], files: Sequence[str], judge: Any, target: Any) -> Report:
+        """
+        Run *suites* one after another, within one budget, and return one report.
+
+        Interrupted, it tells what is known: the cases that were not through are ungraded.
+        """
+        reports: list[Report] = []
+        for suite in suites:
+            done: list[Row] = []
+            try:
+                with _progress(suite, done) as on_row:
+                    report = suite.run(
+                        judge,
+                        target=target,
+                        deferred=self.deferred,
+                        allow_scripts=self.allow_scripts,
+                        max_cost=self._left(reports),
+                        store=self.store,
+                        on_row=on_row,
+                    )
+            except KeyboardInterrupt:
+                print_line(
+                    f"interrupted: {len(done)} of {len(suite)} cases of {suite.name!r} were through", problem=True
+                )
+                self.tell(joined([*reports, _partial(suite, done, self.deferred)], files[: len(reports) + 1]))
+                raise SystemExit(INTERRUPTED) from None
+            reports.append(report)
+        return joined(reports, files)
+
+    def _left(self, reports: Sequence[Report]) -> float | None:
+        spent = sum(report.usage.cost or 0.0 for report in reports)
+        return None if self.max_cost is None else max(0.0, self.max_cost - spent)
+
+    def tell(self, report: Report) -> None:
+        """Print *report*, and write it to the file that was named."""
+        printed = "json" if self.form == "json" else "pretty" if self.out is not None else self.reporter or "pretty"
+        if printed == "pretty" and sys.stdout.isatty():
+            show(report)
+        else:
+            print_text(report.render(printed))
+        if self.out is not None:
+            try:
+                report.write(self.out, self.reporter)
+            except OSError as problem:
+                raise Refusal(f"--out {self.out}: this cannot be written: {problem.strerror}") from problem
+
+    def compared(self, report: Report, earlier: Report) -> int:
+        """Print *report* beside an *earlier* one (apart from what machines read), and return the exit code."""
+        comparison = report.against(earlier, largest_drop=self.largest_drop)
+        for_machines = self.form == "json" or (self.out is None and self.reporter not in (None, "pretty"))
+        print_markdown(comparison._repr_markdown_(), problem=for_machines)
+        return comparison.exit_code
+
+
+@contextmanager
+def _progress(suite: Suite, done: list[Row]) -> Iterator[Any]:
+    """Collect rows in *done*, and count them on standard error where that is a terminal."""
+    console = Console(stderr=True)
+    columns = (MofNCompleteColumn(), "cases", TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+        task = progress.add_task("", total=len(suite))
+
+        def on_row(row: Row) -> None:
+            done.append(row)
+            progress.advance(task)
+
+        yield on_row
+
+
+def _partial(suite: Suite, done: Sequence[Row], deferred: Deferred) -> Report:
+    """Return what is known of a run that was interrupted."""
+    through = {row.id: row for row in done}
+    stopped = Failure("exception", "the run was interrupted before this case was through")
+    rows = [through.get(row_id(case), row_of(case, ungraded(case, stopped))) for case in suite]
+    return Report(suite.name, tuple(rows), deferred, tuple(map(str, suite.warnings)), version("rubric-grade"))
+
+
+def joined(reports: Sequence[Report], files: Sequence[str]) -> Report:
+    """Return *reports* as one; where there are several, each id is led by the file that its case is from."""
+    if len(reports) == 1:
+        return reports[0]
+    names = _names(files)
+    pairs = zip(reports, names, strict=True)
+    rows = [evolve(row, id=f"{name}: {row.id}") for report, name in pairs for row in report]
+    return evolve(
+        reports[0],
+        suite=", ".join(report.suite for report in reports),
+        rows=tuple(rows),
+        warnings=tuple(warning for report in reports for warning in report.warnings),
+        duration=sum(report.duration for report in reports),
+    )
+
+
+def _names(files: Sequence[str]) -> list[str]:
+    """Return a name for each of *files*: without folder and ending, if that tells them apart."""
+    if len(set(map(str, map(Path, files)))) < len(files):
+        raise DefinitionError("FILE", "one file is given twice; its cases could not be told apart")
+    stems = [Path(file).stem for file in files]
+    return stems if len(set(stems)) == len(stems) else [*files]
+
+
+PASSED, FAILED = 0, 1
+ANSWERING = frozenset({"target", "servers", "names"})
+ABOUT_A_CANDIDATE = frozenset({"question", "reference"})
+OF_CASES = "is for one candidate; the cases of a suite have their own"
+
+STAND_IN = "(the candidate)"
+"""What is planned with where no candidate is given."""
+
+
+@frozen
+class Given:
+    """What the options of both commands say."""
+
+    judges: Sequence[str]
+    threshold: float | None
+    question: IO[str] | None
+    reference: IO[str] | None
+    target: str | None
+    servers: Sequence[str]
+    source: str | None
+    names: Sequence[str]
+    base: str | None
+
+    def rubric(self, file: str) -> Rubric:
+        """Return the rubric in *file*."""
+        rubric = load(file, base=self.base)
+        return rubric if self.threshold is None else rubric.passing_at(self.threshold)
+
+    def suite(self, file: str) -> Suite:
+        """Return the suite in *file*."""
+        suite = load_suite(file, self.source, base=self.base, environ=declared(self.names))
+        if suite.format != "native":
+            print_line(f"{file}: read as {suite.format}", problem=True)
+        if self.threshold is None:
+            return suite
+        return evolve(suite, cases=[evolve(c, rubric=c.rubric.passing_at(self.threshold)) for c in suite])
+
+    def suites(self, files: Sequence[str]) -> list[Suite]:
+        """
+        Return the suites in *files*, all of which are read before any of them is run.
+
+        Raises:
+            LoadError: All that is wrong with any of them.
+        """
+        found: list[Suite] = []
+        problems: list[Problem] = []
+        remarks: list[str] = []
+        for file in files:
+            try:
+                found.append(self.suite(file))
+            except LoadError as error:
+                problems += error.problems
+                remarks += [error.remark] if error.remark else []
+        if problems:
+            raise LoadError(problems, remark="\n".join(remarks))
+        return found
+
+    def candidate(self, output: IO[str] | None) -> Candidate:
+        """Return the candidate whose text is *output*."""
+        piped = [stream for stream in (output, self.question, self.reference) if stream is sys.stdin]
+        if len(piped) > 1:
+            raise click.UsageError("standard input (-) is given for two things, and can be read once; name a file")
+        text = STAND_IN if output is None else _read(output)
+        return Candidate(text, input=_read(self.question), reference=_read(self.reference))
+
+    def answerer(self) -> str | Target | None:
+        """Return who answers the cases without a response: a model, or an agent with MCP servers."""
+        if not self.servers:
+            return self.target
+        if self.target is None:
+            raise click.UsageError("--server is for a target that works with it; name one with --target MODEL")
+        from rubric.suites.targets.agents import AgentTarget  # noqa: PLC0415 - needs an extra
+
+        return AgentTarget(self.target, dict(_server(server) for server in self.servers))
+
+
+def _server(said: str) -> tuple[str, Any]:
+    from rubric.suites.targets.mcp_servers import HTTPServer, StdioServer  # noqa: PLC0415 - as above
+
+    name, _, address = said.partition("=")
+    if not name or not address.strip():
+        raise click.UsageError(f"--server {said}: expected NAME=COMMAND or NAME=https://...")
+    if address.startswith(("http://", "https://")):
+        return name, HTTPServer(address)
+    command, *arguments = shlex.split(address)
+    return name, StdioServer(command, arguments)
+
+
+@click.command(cls=Command)
+@click.argument("files", nargs=-1, required=True, metavar="FILE...", type=click.Path(allow_dash=True))
+@GRADING
+def plan(files: Sequence[str], form: str, **given: Any) -> None:
+    """
+    Count calls, tokens and dollars; send nothing.
+
+    FILE is a rubric, with or without the file of a candidate after it (a stand-in of two words is counted), or
+    FILE... are suites.
+    """
+    said = Given(**given)
+    if _is_candidate(files, said):
+        refuse_given(ANSWERING, "is for suites; here is one rubric and one candidate")
+        candidate = said.candidate(_open(files[1]) if files[1:] else None)
+        planned: Any = plan_calls(candidate, said.rubric(files[0]), judge_of(said.judges))
+        print_json(planned.to_dict()) if form == "json" else print_markdown(planned._repr_markdown_())
+        return
+    refuse_given(ABOUT_A_CANDIDATE, OF_CASES)
+    plans = [suite.plan(judge_of(said.judges), target=said.answerer()) for suite in said.suites(files)]
+    if form == "json":
+        print_json(plans[0].to_dict() if len(plans) == 1 else [one.to_dict() for one in plans])
+    else:
+        for one in plans:
+            print_markdown(one._repr_markdown_())
+
+
+@click.command(cls=Command)
+@click.argument("files", nargs=-1, required=True, metavar="FILE...", type=click.Path(allow_dash=True))
+@GRADING
+@RUNNING
+def grade(files: Sequence[str], form: str, store: str | None, **given: Any) -> None:
+    """
+    Grade a text against a rubric, or every case of suites.
+
+    FILE is a rubric, followed by the file of a candidate (- is standard input); or FILE... are suites, of any of the
+    formats that `validate` knows.
+    """
+    running = Running(form=form, store=store, **{name: given.pop(name) for name in SUITES_ONLY})
+    said = Given(**given)
+    if _is_candidate(files, said):
+        refuse_given(SUITES_ONLY | ANSWERING, "is for suites; here is one rubric and one candidate")
+        sys.exit(_grade_candidate(files, said, form, store))
+    refuse_given(ABOUT_A_CANDIDATE, OF_CASES)
+    earlier = running.earlier()
+    report = running.run(said.suites(files), files, judge_of(said.judges), said.answerer())
+    running.tell(report)
+    code = report.exit_code
+    sys.exit(code if earlier is None else max(code, running.compared(report, earlier)))
+
+
+def _is_candidate(files: Sequence[str], said: Given) -> bool:
+    """Say whether *files* are a rubric and a candidate; a rubric alone may also be a suite of one case for a target."""
+    if said.source is not None or len(files) > 2 or not is_rubric(files[0]):  # noqa: PLR2004
+        return False
+    return len(files) > 1 or said.target is None
+
+
+def _grade_candidate(files: Sequence[str], said: Given, form: str, store: str | None) -> int:
+    rubric = said.rubric(files[0])
+    if len(files) == 1:
+        message = f"{files[0]} is a rubric; name the file of the candidate too, or a --target that answers"
+        raise click.UsageError(message)
+    output = _open(files[1])
+    try:
+        result = grade_candidate(said.candidate(output), rubric, judge_of(said.judges), store=store)
+    except UngradedError as problem:
+        _print_result(problem.result, form)
+        raise
+    _print_result(result, form)
+    return PASSED if result.passed else FAILED
+
+
+def _open(file: str) -> IO[str]:
+    opened: IO[str] = TEXT.convert(file, None, click.get_current_context())
+    return opened
+
+
+def _read(stream: IO[str] | None) -> str:
+    if stream is None:
+        return ""
+    try:
+        return stream.read()
+    except UnicodeDecodeError as problem:
+        message = f"{stream.name}: not UTF-8 text ({problem.reason} at byte {problem.start})"
+        raise Refusal(message) from problem
+
+
+def _print_result(result: Grade | Ungraded, form: str) -> None:
+    if form == "json":
+        print_json(result.to_dict())
+    else:
+        print_markdown(result._repr_markdown_())

@@ -1,0 +1,305 @@
+"""
+Commands about many candidates: `grade-many`, and `merge` for the results of shards.
+
+What very many results come to, without keeping them: each different outcome is kept once.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO, Any, get_args
+
+import click
+from attrs import define, evolve, field, fields, frozen
+
+from rubric.commands.options import FORMAT, JUDGE, THRESHOLD, columns_of, judge_of, refuse_given
+from rubric.commands.output import INTERRUPTED, REFUSED, Command, Refusal, print_json, print_line, print_markdown
+from rubric.engine.budget import Budget
+from rubric.engine.bulk import CONCURRENCY, Grading
+from rubric.engine.bulk import grade_many as grade_candidates
+from rubric.engine.rate_limits import Limits
+from rubric.engine.shards import Shard, merge_results
+from rubric.errors import DefinitionError
+from rubric.formats.rubrics import load
+from rubric.results.collection import Grades
+from rubric.results.result import Grade, Ungraded
+from rubric.results.summary import Frequencies, Summary, reasons_of
+from rubric.store.database import InDoubt
+from rubric.store.store import Store
+from rubric.values.findings import Finding, Unjudged
+from rubric.values.requests import Failure, Usage
+from rubric.values.rubrics import Rubric
+
+_LONG: dict[str, Any] = {"reason": "", "evidence": (), "level": "", "path": (), "parts": (), "votes": (), "text": ""}
+"""Fields of findings that are long, and that no summary is about."""
+
+
+@define(eq=False)
+class Tally:
+    """Counts results, one after another."""
+
+    _results: list[Grade | Ungraded] = field(factory=list)
+    _known: dict[Any, Grade | Ungraded] = field(factory=dict)
+    _usage: Usage = Usage()
+    _reasons: Frequencies = field(factory=Frequencies)
+    _warnings: Frequencies = field(factory=Frequencies)
+
+    def __len__(self) -> int:
+        return len(self._results)
+
+    def add(self, result: Grade | Ungraded) -> None:
+        """Count *result*."""
+        findings = tuple(map(_short, result.findings))
+        failures = tuple(Failure(failure.kind, "") for failure in result.failures)
+        key = (type(result), result.outcome, findings, failures)
+        if key not in self._known:
+            self._known[key] = evolve(
+                result, findings=findings, failures=failures, usage=Usage(), votes=(), warnings=(), index=None
+            )
+        self._results.append(self._known[key])
+        self._usage += result.usage
+        self._reasons.add(reasons_of(result))
+        self._warnings.add(result.warnings)
+
+    def summary(self) -> Summary:
+        """Return what they come to."""
+        summary = Grades(self._results).summary()
+        reasons, warnings = self._reasons.most_common(), self._warnings.most_common()
+        return evolve(summary, usage=self._usage, reasons=reasons, warnings=warnings)
+
+
+def _short(finding: Finding) -> Finding:
+    changes: dict[str, Any] = {f.name: _LONG[f.name] for f in fields(type(finding)) if f.name in _LONG}
+    if isinstance(finding, Unjudged):
+        return evolve(finding, failure=Failure(finding.failure.kind, ""), **changes)
+    return evolve(finding, **changes)
+
+
+GRADED, BELOW = 0, 1
+PATH = click.Path(path_type=Path)
+A_COUNT = click.IntRange(min=1)
+
+_MOMENT = 0.1
+"""Seconds until what has been written is in the file."""
+
+
+def _as_shard(_: click.Context, __: click.Parameter, text: str | None) -> Shard | None:
+    try:
+        return None if text is None else Shard.parse(text)
+    except DefinitionError as error:
+        raise click.BadParameter(error.message) from error
+
+
+@frozen
+class Given:
+    """What the options say."""
+
+    candidates: Path
+    out: Path | None
+    store: Path | None
+    in_doubt: InDoubt
+    max_cost: float | None
+    max_calls: int | None
+    rpm: int | None
+    tpm: int | None
+    concurrency: int
+    shard: Shard | None
+    columns: Sequence[str]
+
+    def check(self, rubric: Path) -> None:
+        """Refuse to write over what is read, or over results that would have to be paid for again."""
+        if self.store is None:
+            refuse_given({"in_doubt"}, "is for a store; name one with --store FILE")
+        if self.out is None or not self.out.exists():
+            return
+        if self.out.is_dir():
+            raise click.UsageError(f"--out {self.out} is a folder; name a file in it")
+        for read in (rubric, self.candidates, self.store):
+            if read is not None and read.exists() and read.samefile(self.out):
+                raise click.UsageError(f"--out {self.out}: this is what is read; name another file")
+        if self.store is None:
+            message = f"--out {self.out} is there already, and without --store its grades would be paid for again"
+            raise click.UsageError(f"{message}; name another file, or delete it")
+
+    def stream(self, rubric: Rubric, judges: Sequence[str], store: Store | None) -> Grading:
+        """Return the stream of results; nothing has been sent yet."""
+        path, columns = str(self.candidates), columns_of(self.columns)
+        return grade_candidates(
+            path if self.shard is None else self.shard.of(path, columns=columns),
+            rubric,
+            judge_of(judges),
+            columns=columns if self.shard is None else None,
+            concurrency=self.concurrency,
+            store=store,
+            budget=self._budget(),
+            limits=self._limits(),
+            progress=True,
+        )
+
+    def _budget(self) -> Budget | None:
+        if self.max_cost is None and self.max_calls is None:
+            return None
+        return Budget(cost=self.max_cost, calls=self.max_calls)
+
+    def _limits(self) -> Limits | None:
+        return None if self.rpm is None and self.tpm is None else Limits(rpm=self.rpm, tpm=self.tpm)
+
+    def interrupted(self, done: int) -> str:
+        """Say what is there after an interrupt, and how to go on."""
+        said = f"interrupted: {done:,} candidates were through"
+        if self.store is None:
+            return f"{said}; the next run begins anew: only --store FILE keeps what has been paid for"
+        return f"{said}; run the same command again to go on: what {self.store} has is not paid for again"
+
+
+@click.command("grade-many", cls=Command)
+@click.argument("rubric", type=PATH)
+@click.argument("candidates", type=PATH)
+@JUDGE
+@THRESHOLD
+@click.option("--out", type=PATH, metavar="FILE", help="Where the results go, a line of JSON each, as they come.")
+@click.option("--store", type=PATH, metavar="FILE", help="Keeps every reply, and serves what it has.")
+@click.option(
+    "--in-doubt",
+    type=click.Choice(get_args(InDoubt)),
+    default="retry",
+    help="What becomes of calls that were in flight when a run was killed: sent again, or never paid twice.",
+)
+@click.option("--max-cost", type=click.FloatRange(min=0), metavar="DOLLARS", help="What the judges may cost.")
+@click.option("--max-calls", type=A_COUNT, metavar="N", help="How many requests may be paid for.")
+@click.option("--rpm", type=A_COUNT, metavar="N", help="Requests to a model in any minute.")
+@click.option("--tpm", type=A_COUNT, metavar="N", help="Tokens to and from a model in any minute.")
+@click.option("--concurrency", type=A_COUNT, default=CONCURRENCY, metavar="N", help="Requests at once.")
+@click.option("--shard", callback=_as_shard, metavar="I/N", help="Grade the I-th of N parts of the candidates.")
+@click.option(
+    "--column",
+    "columns",
+    multiple=True,
+    metavar="FIELD=COLUMN",
+    help="Which column holds a field, such as output=answer; question= passes that column over.",
+)
+@click.option(
+    "--min-pass-rate", type=click.FloatRange(0, 1), metavar="R", help="Fail if a smaller share of the grades passes."
+)
+@FORMAT
+def grade_many(
+    rubric: Path, judges: Sequence[str], threshold: float | None, min_pass_rate: float | None, form: str, **given: Any
+) -> None:
+    """
+    Grade every candidate of a file against a rubric.
+
+    CANDIDATES is a file of JSON lines (a text, or an object with `output`, `input`, ... each), CSV or Parquet. The
+    summary is printed; progress is told on standard error.
+
+    Exit codes: 0 all were graded, 1 fewer pass than --min-pass-rate, 2 some could not be graded, 130 interrupted.
+    """
+    said = Given(**given)
+    said.check(rubric)
+    loaded = load(rubric)
+    summary = _graded(said, loaded if threshold is None else loaded.passing_at(threshold), judges)
+    print_json(summary.to_dict()) if form == "json" else print_markdown(summary._repr_markdown_())
+    if not summary.results and said.shard is None:
+        raise Refusal(f"{said.candidates}: there is no candidate in it")
+    sys.exit(_code(summary, min_pass_rate))
+
+
+def _code(summary: Summary, least: float | None) -> int:
+    if summary.ungraded:
+        return REFUSED
+    return BELOW if least is not None and summary.results and (summary.pass_rate or 0.0) < least else GRADED
+
+
+def _graded(said: Given, rubric: Rubric, judges: Sequence[str]) -> Summary:
+    tally = Tally()
+    try:
+        with (
+            _opened(said) as store,
+            said.stream(rubric, judges, store) as stream,
+            _written(said.out) as file,
+        ):
+            for result in stream:
+                if file is not None:
+                    file.write(line_of(result))
+                tally.add(result)
+            if file is not None:  # only a run that got here has written all
+                file.write(stream.end_mark.encode())
+    except KeyboardInterrupt:
+        print_line(said.interrupted(len(tally)), problem=True)
+        raise SystemExit(INTERRUPTED) from None
+    return tally.summary()
+
+
+@contextmanager
+def _opened(said: Given) -> Iterator[Store | None]:
+    if said.store is None:
+        yield None
+        return
+    with Store(said.store, in_doubt=said.in_doubt) as store:
+        yield store
+
+
+@contextmanager
+def _written(out: Path | None) -> Iterator[IO[bytes] | None]:
+    """
+    Open the file of results, as bytes; what is written is in it a moment later, whatever becomes of this process.
+
+    A thread sees to that: to write each line at once would wait for the event loop's thread a thousand times a second.
+    """
+    if out is None:
+        yield None
+        return
+    stop = threading.Event()
+    with out.open("wb") as file:
+        flushing = threading.Thread(target=_flush_often, args=(file, stop), daemon=True)
+        flushing.start()
+        try:
+            yield file
+        finally:
+            stop.set()
+            flushing.join()
+
+
+def _flush_often(file: IO[bytes], stop: threading.Event) -> None:
+    while not stop.wait(_MOMENT):
+        with suppress(OSError):  # it will come again when the file is closed, and be told there
+            file.flush()
+
+
+def line_of(result: Grade | Ungraded) -> bytes:
+    """Return *result* as a line of JSON, without what was used for it: that is nothing where the store has it."""
+    data = {"index": result.index, **_without_usage(result.to_dict())}
+    line = json.dumps(data, ensure_ascii=False, allow_nan=False, default=str)
+    return f"{line}\n".encode(errors="backslashreplace")
+
+
+def _without_usage(data: Any) -> Any:
+    if isinstance(data, dict):
+        return {name: _without_usage(value) for name, value in data.items() if name != "usage"}
+    return [_without_usage(value) for value in data] if isinstance(data, list | tuple) else data
+
+
+@click.command(cls=Command)
+@click.argument("parts", nargs=-1, required=True, metavar="RESULTS...", type=PATH)
+@click.option("--out", required=True, type=PATH, metavar="FILE", help="Where all results go.")
+@click.option(
+    "--unmarked", is_flag=True, help="Take files without an end mark, such as those of earlier versions, as whole."
+)
+def merge(parts: Iterable[Path], out: Path, *, unmarked: bool) -> None:
+    """
+    Put the results of all shards into one file.
+
+    They stand in the order of the candidates. Where a result is missing or stands twice, or a shard is of another data
+    set, rubric, judge or number of shards, no file is written.
+    """
+    files = [*parts]
+    for part in files:
+        if not part.is_file():
+            raise Refusal(f"{part}: there is no such file")
+        if out.exists() and out.samefile(part):
+            raise click.UsageError(f"--out {out}: this is one of the parts; name another file")
+    print_line(f"{out}: {merge_results(files, out, unmarked=unmarked):,} results")

@@ -1,0 +1,141 @@
+"""
+What commands print: JSON for machines, tables for people; nothing in it can steer a terminal.
+
+How a command ends when it cannot go on: one message on standard error, and the exit code 2.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import re
+import shlex
+import sys
+from collections import Counter
+from collections.abc import Callable
+from typing import IO, Any
+
+import click
+from rich.console import Console
+from rich.markdown import Markdown
+
+from rubric.errors import RubricError
+from rubric.internals.text import visible
+
+WIDTH = 100
+"""Characters a line where the output is no terminal."""
+
+
+def print_json(data: Any) -> None:
+    """Print *data* as JSON."""
+    click.echo(json.dumps(data, indent=2, allow_nan=False))
+
+
+def print_markdown(text: str, *, problem: bool = False) -> None:
+    """Print Markdown *text* as a terminal shows it; a *problem* goes to standard error."""
+    stream = sys.stderr if problem else sys.stdout
+    console = Console(file=stream, width=None if stream.isatty() else WIDTH)
+    console.print(Markdown(visible(text)[0]))
+
+
+def print_line(text: str, *, problem: bool = False) -> None:
+    """Print one line; a *problem* goes to standard error."""
+    click.echo(visible(text)[0], err=problem)
+
+
+def print_text(text: str) -> None:
+    """Print *text* as it is: it has been made for its readers, and machines may be among them."""
+    click.echo(text, nl=not text.endswith("\n"))
+
+
+REFUSED = 2
+INTERRUPTED = 130
+
+
+class Refusal(click.ClickException):
+    """What the commands cannot go on with: told on standard error, as one block, with the exit code 2."""
+
+    exit_code = REFUSED
+
+    def show(self, file: IO[Any] | None = None) -> None:
+        """Print the message, without anything that could steer a terminal."""
+        click.echo(visible(self.message)[0], file=file, err=True)
+
+
+class Command(click.Command):
+    """A command that refuses an option of one value that is given twice; click would take the last."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse *args*."""
+        _, _, given = self.make_parser(ctx).parse_args(args=[*args])
+        for option, times in Counter(given).items():
+            if times > 1 and isinstance(option, click.Option) and not (option.multiple or option.is_flag):
+                message = f"{option.opts[0]} is given {times} times, and takes one value; give it once"
+                raise click.UsageError(message, ctx)
+        return super().parse_args(ctx, args)
+
+
+class Commands(click.Group):
+    """Commands whose `RubricError`s are refusals, not tracebacks, and so is output that cannot be written."""
+
+    command_class = Command
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command."""
+        try:
+            result = super().invoke(ctx)
+            sys.stdout.flush()
+        except RubricError as problem:
+            raise Refusal(as_options(str(problem))) from problem
+        except OSError as problem:
+            raise _unwritten(problem) from problem
+        except SystemExit:
+            _flush()
+            raise
+        except KeyboardInterrupt:
+            ctx.exit(INTERRUPTED)
+        return result
+
+
+def _flush() -> None:
+    try:
+        sys.stdout.flush()
+    except OSError as problem:
+        raise _unwritten(problem) from problem
+
+
+def _unwritten(problem: OSError) -> Refusal:
+    """Return the refusal, and let what is left go nowhere: the interpreter's last flush would fail again."""
+    if sys.__stdout__ is not None and sys.stdout is sys.__stdout__:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.__stdout__.fileno())
+    return Refusal(f"the output cannot be written: {problem.strerror or problem}")
+
+
+def _as_columns(said: re.Match[str]) -> str:
+    try:
+        named = ast.literal_eval(said[1])
+    except (ValueError, SyntaxError):  # a column with a brace in its name
+        return said[0]
+    return " ".join(f"--column {shlex.quote(f'{name}={column or str()}')}" for name, column in named.items())
+
+
+_SPOKEN: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
+    (r"such as judge='openai/gpt-5.6'", "such as --judge openai/gpt-5.6"),
+    (r'say judge="offline"', "say --judge offline"),
+    (r"give a wider base=", "give a wider --base"),
+    (r"declare it when you load: load_suite\(path, environ=\{'(\w+)': ...\}\)", r"declare it with --env \1"),
+    (r"name one with format='(\S+)' or format='(\S+)'", r"name one with --from \1 or --from \2"),
+    (r"name one with format=", "name one with --from"),
+    (r"columns=(\{.*?\})", _as_columns),
+    (r"or None to pass it over", "or COLUMN= to pass it over"),
+    (r"columns\.(\w+): ", r"--column \1: "),
+    (r"limit calls or tokens instead of the cost, or .*", "limit the calls instead: --max-calls"),
+)
+
+
+def as_options(message: str) -> str:
+    """Return *message*, which speaks of arguments in code, in terms of the command line."""
+    for pattern, option in _SPOKEN:
+        message = re.sub(pattern, option, message)
+    return message

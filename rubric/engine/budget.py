@@ -1,0 +1,418 @@
+"""
+What is set aside and charged: money, requests and tokens, added up exactly.
+
+What runs may spend: money, requests and tokens, set aside before a request leaves and settled when it is through.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from functools import partial
+from typing import Any, NoReturn
+
+from attrs import Attribute, define, evolve, field, frozen
+from attrs.setters import frozen as fixed
+
+from rubric.engine.rate_limits import Line, of_one_process
+from rubric.errors import DefinitionError, ModelError
+from rubric.internals.fields import as_map, check_number, count, number, optional, refuse
+from rubric.internals.frozen_map import FrozenMap
+from rubric.models.pricing import dearest, most_tokens, price
+from rubric.models.retry import is_free
+from rubric.values.judges import Bench, Judge, judges_of
+from rubric.values.requests import Ask, Failure, Reply, Settle, Usage
+
+PICO = 10**12
+"""Money is added up in whole pico-dollars, so that sums are exact."""
+
+
+@frozen
+class Amount:
+    """
+    Money, requests and tokens. Of what has no limit, it counts what is reported.
+
+    Args:
+        cost: In US dollars; None where it is not known, or not limited.
+        calls: Requests; None where they are not limited.
+        tokens: Sent and come back; None where they are not limited.
+    """
+
+    cost: float | None = 0.0
+    calls: int | None = 0
+    tokens: int | None = 0
+
+    def __str__(self) -> str:
+        parts = [] if self.cost is None else [f"${self.cost:.4f}"]
+        parts += [] if self.calls is None else [f"{self.calls:,} calls"]
+        parts += [] if self.tokens is None else [f"{self.tokens:,} tokens"]
+        return ", ".join(parts) or "no limit"
+
+
+@frozen
+class Sum:
+    """An amount to count with: *pico*-dollars, calls, tokens."""
+
+    pico: int = 0
+    calls: int = 0
+    tokens: int = 0
+
+    def __add__(self, other: Sum) -> Sum:
+        return Sum(self.pico + other.pico, self.calls + other.calls, self.tokens + other.tokens)
+
+    def __sub__(self, other: Sum) -> Sum:
+        return Sum(self.pico - other.pico, self.calls - other.calls, self.tokens - other.tokens)
+
+
+def pico(dollars: float) -> int:
+    """Return *dollars* in whole pico-dollars."""
+    return round(dollars * PICO)
+
+
+@define
+class Bill:
+    """
+    What is charged: the *most* that was set aside, until more is known.
+
+    Args:
+        rates: For replies that tell their tokens and not their cost.
+        is_agreed: Whether these hold whatever cost is told.
+        outcome: What came of it.
+        is_sent: False where nothing has left after all.
+    """
+
+    most: Sum
+    rates: tuple[float, float] | None = None
+    is_agreed: bool = False
+    outcome: Reply | Failure | None = None
+    is_sent: bool = True
+
+    def settle(self, outcome: Reply | Failure | None) -> None:
+        """Take note of what came; None: nothing has left."""
+        self.outcome, self.is_sent = outcome, outcome is not None
+
+    @property
+    def charged(self) -> Sum:
+        """What is charged."""
+        if self.is_free:
+            return Sum()
+        usage = self.usage
+        cost = self.most.pico if self.cost is None else pico(self.cost)
+        if not self.is_metered:
+            return Sum(max(cost, self.most.pico), max(self.most.calls, usage.calls), self.most.tokens)
+        return Sum(cost, usage.calls, usage.prompt_tokens + usage.completion_tokens)
+
+    @property
+    def is_known(self) -> bool:
+        """Whether it is what was taken, and not only the most that it can have been."""
+        return self.is_free or (self.is_metered and self.cost is not None)
+
+    @property
+    def is_free(self) -> bool:
+        return not self.is_sent or (isinstance(self.outcome, Failure) and is_free(self.outcome))
+
+    @property
+    def usage(self) -> Usage:
+        return Usage() if self.outcome is None else self.outcome.usage
+
+    @property
+    def is_metered(self) -> bool:
+        return self.usage.calls > 0 and not self.usage.unmetered
+
+    @property
+    def cost(self) -> float | None:
+        """What it has cost, as far as that is told, or follows from the tokens."""
+        usage = self.usage
+        if self.rates is None or (usage.cost is not None and not self.is_agreed):
+            return usage.cost
+        return usage.prompt_tokens * self.rates[0] + usage.completion_tokens * self.rates[1]
+
+
+_MILLION = 10**6
+
+
+def _as_prices(value: Mapping[str, tuple[float, float]]) -> FrozenMap:
+    return as_map("prices", value)
+
+
+def _prices(_: Any, attribute: Attribute[Any], value: Mapping[str, object]) -> None:
+    for name, pair in value.items():
+        if not isinstance(pair, tuple | list) or len(pair) != 2:  # noqa: PLR2004 - there and back
+            raise refuse(f"{attribute.name}.{name}", pair, "two prices: of a million tokens sent, and that come back")
+        for each in pair:
+            check_number(f"{attribute.name}.{name}", each, 0, math.inf)
+
+
+@define(eq=False, repr=False)
+class Budget:
+    """
+    What may be spent. It is a gate: every request passes it, retries and re-asks included.
+
+    Before a request leaves, the most that it may take is set aside: the tokens of the prompt and of the longest reply
+    at their prices. When it is through, what it took is charged instead; all that was set aside, where nobody knows (no
+    usage in the reply, a deadline that passed, a connection that broke, a cancellation under way); and nothing for a
+    request that was turned away with an error status, or that another gate kept from leaving. A request that does not
+    fit waits for those under way to settle, then fails with the kind `budget`, unsent. So no more is ever spent, as far
+    as the tokens of a prompt can be known beforehand: exactly for OpenAI's models; for others with half as much again.
+
+    Runs that are given the same object share it, also across threads. A forked child goes on with a copy, in which all
+    that was set aside then is spent.
+
+    Args:
+        cost: In US dollars; None for any. A judge without a known price is then refused.
+        calls: Requests that may be paid for; None for any.
+        tokens: Sent and come back; None for any.
+        prices: Of models by their names, instead of those that LiteLLM knows: in US dollars, for a million tokens sent
+            and for a million that come back. What a model of your own says that a reply has cost, stands.
+
+    Raises:
+        DefinitionError: A value that is no limit, or no price.
+
+    Example:
+        >>> budget = Budget(cost=5.00, calls=10_000)
+        >>> budget
+        <Budget: $0.0000, 0 calls, 0 tokens spent; $5.0000, 10,000 calls left>
+    """
+
+    cost: float | None = field(default=None, kw_only=True, validator=optional(number(0)), on_setattr=fixed)
+    calls: int | None = field(default=None, kw_only=True, validator=optional(count(0)), on_setattr=fixed)
+    tokens: int | None = field(default=None, kw_only=True, validator=optional(count(0)), on_setattr=fixed)
+    prices: FrozenMap = field(
+        factory=FrozenMap, kw_only=True, converter=_as_prices, validator=_prices, on_setattr=fixed
+    )
+    _spent: Sum = field(factory=Sum, init=False)
+    _held: Sum = field(factory=Sum, init=False)
+    _is_known: bool = field(default=True, init=False)
+    _line: Line = field(factory=Line, init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self._line.forked = self._spend_what_is_held
+
+    def _spend_what_is_held(self) -> None:
+        self._spent, self._held = self._spent + self._held, Sum()
+
+    def __call__(self, ask: Ask) -> AbstractAsyncContextManager[Settle]:
+        """Return what the request *ask* passes: entered when there is enough for it, left when it is through."""
+        return self._passing(ask)
+
+    def at_once(self, ask: Ask) -> AbstractAsyncContextManager[Settle]:
+        """Return the same for a request that cannot wait for those under way: it is refused if it does not fit now."""
+        return self._passing(ask, waits=False)
+
+    @property
+    def spent(self) -> Amount:
+        """What has been charged; its cost is None where some of it is not known, which takes a budget without a cap."""
+        return Amount(self._spent.pico / PICO if self._is_known else None, self._spent.calls, self._spent.tokens)
+
+    @property
+    def held(self) -> Amount:
+        """What is set aside for requests that are under way; its cost is 0 without a cap."""
+        return Amount(self._held.pico / PICO, self._held.calls, self._held.tokens)
+
+    @property
+    def left(self) -> Amount:
+        """What is neither spent nor set aside, never below 0; None where there is no limit."""
+        with self._line.lock:
+            return self._left()
+
+    def _left(self) -> Amount:
+        gone = self._spent + self._held
+        return Amount(
+            None if self.cost is None else max(0, pico(self.cost) - gone.pico) / PICO,
+            None if self.calls is None else max(0, self.calls - gone.calls),
+            None if self.tokens is None else max(0, self.tokens - gone.tokens),
+        )
+
+    def __repr__(self) -> str:
+        spent, held = self.spent, self.held
+        set_aside = f", {held} set aside" if held.calls else ""
+        return f"<Budget: {spent} spent{set_aside}; {self.left} left>"
+
+    def __reduce__(self) -> NoReturn:
+        raise of_one_process("budget", "Budget(cost=1.00)")
+
+    def check(self, bench: Bench, *, name: str = "budget", cure: str = "") -> None:
+        """
+        Refuse *bench* before anything is sent, if the cost is limited and the price of one of its judges is not known.
+
+        It may load LiteLLM, which takes seconds, so on an event loop it belongs into a thread.
+
+        Args:
+            name: Of the argument that the error is about.
+            cure: What helps, where it is something else than what a budget can have.
+
+        Raises:
+            DefinitionError: With the name of the judge, and what helps.
+        """
+        for judge in judges_of(bench) if self.cost is not None else ():
+            if judge.name not in self.prices and price(judge) is None:
+                raise DefinitionError(name, _NO_PRICE.format(judge.name, cure or _CURE))
+
+    def charge(self, usage: Usage) -> None:
+        """Count what was spent by others than judges, without having been set aside: an agent, a script."""
+        with self._line.lock:
+            self._add(usage)
+
+    def _add(self, usage: Usage) -> None:
+        tokens = usage.prompt_tokens + usage.completion_tokens
+        self._spent += Sum(pico(usage.cost or 0.0), usage.calls, tokens)
+        self._is_known = self._is_known and usage.cost is not None
+
+    @contextmanager
+    def entrusting(self) -> Iterator[tuple[Amount, Callable[[Usage], None]]]:
+        """
+        Set all that is left aside, for requests that pass another budget of that amount, in another process.
+
+        Yields what is left, and what is told what they took. Where it is never told, since that process is gone, all of
+        it is charged: nobody knows how much of it has left, and what is spent twice cannot be taken back.
+        """
+        with self._line.lock:
+            left = self._left()
+            # One call where calls have no limit: whoever else asks waits until this has settled, and is not refused.
+            most = Sum(pico(left.cost or 0.0), 1 if left.calls is None else left.calls, left.tokens or 0)
+            self._held += most
+        told: list[Usage] = []
+        try:
+            yield left, told.append
+        finally:
+            with self._line.lock:
+                self._held -= most
+                if told:
+                    self._add(told[-1])
+                else:
+                    self._spent += most
+                    self._is_known = self._is_known and self.cost is not None
+                self._line.ring()
+
+    async def charge_for(self, ask: Ask, outcome: Reply | Failure) -> None:
+        """Count what came of *ask*, which somebody has sent who had a budget of his own and is gone, as of others."""
+        most = await self._most(ask)
+        bill = Bill(most, *self._terms(ask, most))
+        bill.settle(outcome)
+        with self._line.lock:
+            self._count(bill)
+
+    def refuse_beyond(self, cost: float) -> None:
+        """
+        Refuse what may take *cost*, in US dollars, where less is left once all that is under way is through.
+
+        Raises:
+            ModelError: With a failure of the kind `budget`.
+        """
+        if why := self._why_not(Sum(pico(cost)), "this case"):
+            raise ModelError(Failure("budget", why))
+
+    @asynccontextmanager
+    async def holding(self, cost: float) -> AsyncIterator[Callable[[Usage], None]]:
+        """
+        Set *cost* aside for something that takes several requests, none of which passes this same budget.
+
+        What comes back is told what it took; all of it is charged where that has no cost, or is never told.
+
+        Raises:
+            ModelError: It does not fit, with a failure of the kind `budget`.
+        """
+        async with self._setting_aside(Sum(pico(cost), 1), "this case") as bill:
+            # It may have come to nothing without a request, which is no reason to charge all.
+            yield lambda usage: bill.settle(Reply(None, usage=evolve(usage, calls=max(1, usage.calls))))
+
+    @asynccontextmanager
+    async def _passing(self, ask: Ask, *, waits: bool = True) -> AsyncIterator[Settle]:
+        most = await self._most(ask)
+        async with self._setting_aside(most, "this request", waits=waits) as bill:
+            bill.rates, bill.is_agreed = self._terms(ask, most)
+            try:
+                yield bill.settle
+            except ModelError:  # from a gate behind this one: it has not left
+                bill.is_sent = False
+                raise
+
+    @asynccontextmanager
+    async def _setting_aside(self, most: Sum, what: str, *, waits: bool = True) -> AsyncIterator[Bill]:
+        if waits:
+            await self._line.pass_through(partial(self._admit, most, what))
+        else:
+            self._admit_now(most, what)
+        bill = Bill(most)
+        try:
+            yield bill
+        finally:
+            with self._line.lock:
+                self._held -= most
+                self._count(bill)
+                self._line.ring()
+
+    def _count(self, bill: Bill) -> None:
+        self._spent += bill.charged
+        self._is_known = self._is_known and (bill.is_known or self.cost is not None)
+
+    def _terms(self, ask: Ask, most: Sum) -> tuple[tuple[float, float] | None, bool]:
+        """Return the prices of *ask*, and whether they are agreed, whatever cost is told."""
+        return self._rates(ask.judge, most.tokens), isinstance(ask.judge.model, str) and ask.judge.name in self.prices
+
+    async def _most(self, ask: Ask) -> Sum:
+        """Return the most that *ask* may take, of what is limited; the rest is not looked up."""
+        if self.cost is None and self.tokens is None:
+            return Sum(calls=1)
+        sent, back = await most_tokens(ask)
+        if self.cost is None:
+            return Sum(0, 1, sent + back)
+        rates = self._rates(ask.judge, sent)
+        if rates is None:
+            raise ModelError(Failure("budget", "not sent: " + _NO_PRICE.format(ask.judge.name, _CURE)))
+        return Sum(pico(sent * rates[0] + back * rates[1]), 1, sent + back)
+
+    def _rates(self, judge: Judge, sent: int) -> tuple[float, float] | None:
+        if judge.name in self.prices:
+            there, back = self.prices[judge.name]
+            return there / _MILLION, back / _MILLION
+        return None if self.cost is None else dearest(judge, sent)
+
+    def _admit_now(self, most: Sum, what: str) -> None:
+        with self._line.lock:
+            if self._admit(most, what) > 0:
+                message = f"not sent: {self._why_not(self._held + most, 'what is under way, and this,')}"
+                raise ModelError(Failure("budget", message))
+
+    def _admit(self, most: Sum, what: str) -> float:
+        if self._fits(self._held + most):
+            self._held += most
+            return 0.0
+        if self._held.calls:
+            return math.inf
+        raise ModelError(Failure("budget", f"not sent: {self._why_not(most, what)}"))
+
+    def _fits(self, more: Sum) -> bool:
+        return not any(over for _, over in self._limits(more))
+
+    def _limits(self, more: Sum) -> Iterator[tuple[str, bool]]:
+        gone = self._spent + more
+        if self.cost is not None:
+            yield "cost", gone.pico > pico(self.cost) and more.pico > 0
+        if self.calls is not None:
+            yield "calls", gone.calls > self.calls and more.calls > 0
+        if self.tokens is not None:
+            yield "tokens", gone.tokens > self.tokens and more.tokens > 0
+
+    def _why_not(self, more: Sum, what: str) -> str:
+        """Say why *more* does not fit beside what is spent; empty if it does."""
+        over = next((name for name, over in self._limits(more) if over), "")
+        spent = self._spent
+        if over == "cost":
+            return (
+                f"over the budget of ${self.cost:g}: ${spent.pico / PICO:.4f} are spent, "
+                f"and {what} may take ${more.pico / PICO:.4f}"
+            )
+        if over == "calls":
+            return f"over the budget of {self.calls:,} calls: {spent.calls:,} are spent"
+        if over == "tokens":
+            return (
+                f"over the budget of {self.tokens:,} tokens: {spent.tokens:,} are spent, "
+                f"and {what} may take {more.tokens:,}"
+            )
+        return ""
+
+
+_NO_PRICE = "the price of {!r} is not known, so no budget can hold; {}"
+_CURE = "limit calls or tokens instead of the cost, or give the price: Budget(prices=...)"

@@ -1,0 +1,166 @@
+"""
+Which column of a row holds which field of a candidate, and which columns look as if they held one.
+
+A column counts under the name of its field, unless `columns={"output": "answer"}` says otherwise. Left out in silence,
+a question or a reference answer would cost as much and be judged without; so a column that is called like a field in
+other systems is refused, until it is named, or passed over by `columns={"question": None}`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from difflib import get_close_matches
+from functools import lru_cache
+from typing import Any
+
+from attrs import field, fields, frozen
+
+from rubric.errors import DefinitionError
+from rubric.internals.fields import refuse, suggest
+from rubric.internals.frozen_map import FrozenMap
+from rubric.values.candidates import Candidate
+
+_FIELDS = tuple(one.name for one in fields(Candidate))
+_NEAR = 0.85
+
+_CALLED = {
+    "input": """question query prompt instruction instructions problem problem_statement inputs input_text user_input
+        user_query user_message user_prompt user_question""",
+    "output": """answer response completion reply generation generated generated_text generated_answer generated_output
+        prediction predicted predictions hypothesis actual actual_output actual_response outputs output_text submission
+        candidate candidate_answer final_answer final_output final_response student_answer assistant_response
+        llm_output llm_response llm_answer model_output model_response model_answer model_completion""",
+    "reference": """expected expected_output expected_answer expected_response ground_truth ground_truths
+        ground_truth_answer gold gold_answer gold_standard golden golden_answer reference_answer reference_answers
+        reference_output reference_outputs reference_response reference_text reference_solution references
+        correct_answer correct_answers ideal ideal_answer ideal_output ideal_response target targets answers answer""",
+    "context": """contexts context_text retrieved_context retrieved_contexts retrieval_context reference_contexts
+        documents retrieved_documents retrieved_docs source_documents passage passages retrieved_chunks""",
+    "messages": "message conversation conversation_history chat chat_history history dialogue dialog transcript",
+    "tool_calls": "tool_call tools_called called_tools function_calls",
+    "file_changes": "file_change diff git_diff patch model_patch",
+    "variables": "variable vars prompt_variables",
+    "images": "image image_url image_urls picture pictures",
+}
+"""What each field is called elsewhere; a name that stands under two is meant for the first that is free."""
+
+
+def _plain(name: str) -> str:
+    """Return *name* without case and separators: `Ground Truth`, `ground-truth` and `groundTruth` are one."""
+    return "".join(char for char in name.casefold() if char.isalnum())
+
+
+_MEANS = {
+    name: tuple(one for one, several in _CALLED.items() if name in map(_plain, several.split()))
+    for names in _CALLED.values()
+    for name in map(_plain, names.split())
+}
+
+_OWN = {_plain(name): name for name in _FIELDS}
+
+
+@lru_cache(maxsize=1_024)  # it is asked for each column of each row
+def _meant(name: str) -> tuple[str, ...]:
+    """Return the fields that a column called *name* may be meant for, the likeliest first."""
+    plain = _plain(name)
+    near = get_close_matches(plain, _OWN, 1, _NEAR) or [own for own in _OWN if sorted(own) == sorted(plain)]
+    return _MEANS.get(plain) or tuple(_OWN[own] for own in near)
+
+
+def _as_named(value: object) -> FrozenMap:
+    """Return *value* as a mapping of fields to their columns, and of other columns to None."""
+    if not isinstance(value, Mapping):
+        raise refuse("columns", value, "a mapping such as {'output': 'answer', 'input': 'question'}")
+    for name, column in value.items():
+        if name == "output" and column is None:
+            raise DefinitionError("columns.output", "a candidate has one; name its column")
+        if column is None and isinstance(name, str):
+            continue
+        if not isinstance(column, str):
+            raise refuse(f"columns.{name}", column, "the name of a column, or None to pass over a column of this name")
+        if name not in _FIELDS:
+            swapped = f"; it is the other way round: {{{column!r}: {name!r}}}" if column in _FIELDS else ""
+            raise DefinitionError(
+                f"columns.{name}", f"is no field of a candidate{swapped or suggest(str(name), _FIELDS)}"
+            )
+    return FrozenMap(value)
+
+
+@frozen
+class Columns:
+    """
+    Which columns of a row hold the fields of a candidate.
+
+    Args:
+        named: The column of each field that stands under another name; None for a column that is passed over.
+
+    Raises:
+        DefinitionError: A key that is no field, or a column that is no name.
+    """
+
+    named: FrozenMap = field(factory=FrozenMap, converter=_as_named)
+
+    @classmethod
+    def of(cls, value: Mapping[str, str | None] | None) -> Columns:
+        """Return *value* as columns; None names none."""
+        return cls({} if value is None else value)
+
+    def row(self, row: Mapping[Any, Any]) -> dict[str, Any]:
+        """
+        Return the fields of a candidate that *row* has.
+
+        Raises:
+            DefinitionError: A column looks like a field and is not used.
+        """
+        for name, means in self._unused(row):
+            known = {*map(_plain, (name, means[0]))} & _MEANS.keys()
+            cure = f" Name it, columns={{{means[0]!r}: {name!r}}}, or pass it over: {{{name!r}: None}}" if known else ""
+            raise DefinitionError(name, f"is no field of a candidate; did you mean {means[0]!r}?{cure}")
+        columns = {name: self.named.get(name, name) for name in _FIELDS}
+        return {name: row[column] for name, column in columns.items() if column is not None and column in row}
+
+    def check(self, names: Iterable[object]) -> None:
+        """
+        Refuse rows with the columns *names*, once for all of them.
+
+        Raises:
+            DefinitionError: A column that is named is not there; or one looks like a field and is not used, with the
+                call that works.
+        """
+        there = [name for name in names if isinstance(name, str)]
+        for name, column in self.named.items():
+            if column is not None and column not in there:
+                raise DefinitionError(f"columns.{name}", f"there is no column {column!r}{suggest(column, there)}")
+        unused = dict(self._unused(there))
+        if unused:
+            raise DefinitionError("columns", self._refusal(unused, there))
+
+    def _refusal(self, unused: Mapping[str, tuple[str, ...]], there: Sequence[str]) -> str:
+        cure = self._with(unused, there)
+        one = len(unused) == 1
+        said = "looks like a field of a candidate and is" if one else "look like fields of a candidate and are"
+        lacking = "" if {"output"} & {*there, *cure} else "; name the column of the output too"
+        return (
+            f"{', '.join(map(repr, unused))} {said} not used; say which field {'it is' if one else 'each is'}, or None "
+            f"to pass it over, such as columns={cure!r}{lacking} (there are: {', '.join(there)})"
+        )
+
+    def _unused(self, names: Iterable[object]) -> Iterator[tuple[str, tuple[str, ...]]]:
+        """Yield the columns that look like a field and are neither used nor passed over, with what they may be."""
+        used = {column for column in self.named.values() if column is not None}
+        for name in names:
+            is_used = name in _FIELDS or name in used or name in self.named
+            if isinstance(name, str) and not is_used and (means := _meant(name)):
+                yield name, means
+
+    def _with(self, unused: Mapping[str, tuple[str, ...]], there: Iterable[str]) -> dict[str, str | None]:
+        """Return what would be right if each of *unused* were meant for a field that is free, and else passed over."""
+        given: dict[str, str | None] = dict(self.named)
+        for name, means in sorted(unused.items(), key=lambda each: len(each[1])):  # first those that have no choice
+            free = [one for one in means if one not in given and one not in there]
+            given |= {free[0]: name} if free else {name: None}
+        return {name: given[name] for name in (*_FIELDS, *given) if name in given}
+
+
+OWN_NAMES = Columns()
+"""Each field stands under its own name."""

@@ -1,0 +1,202 @@
+"""
+How far a run has come, shown while it runs: how many a second, what it spends, what failed, the time left.
+
+On a terminal that is a bar. Elsewhere (notebooks, CI) it is a line of text now and then, where it was asked for.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import TYPE_CHECKING, TextIO
+
+from attrs import define, field, frozen
+
+from rubric.internals.fields import refuse
+from rubric.results.result import Grade, Ungraded
+from rubric.values.requests import Usage
+
+if TYPE_CHECKING:
+    from rich.progress import Progress as Bar
+
+
+_SECONDS_A_LINE = 10.0
+_SECONDS_A_BAR = 0.1
+_MINUTE, _HOUR = 60, 3_600
+
+
+@frozen
+class Progress:
+    """
+    How far a run has come.
+
+    Args:
+        done: Results that have been handed out.
+        total: How many there will be; None where nobody knows.
+        passed: Of these, grades that pass.
+        ungraded: Of these, results that are no grade.
+        usage: What they used.
+        seconds: Since the run began.
+    """
+
+    done: int = 0
+    total: int | None = None
+    passed: int = 0
+    ungraded: int = 0
+    usage: Usage = Usage()
+    seconds: float = 0.0
+
+    @property
+    def rate(self) -> float:
+        """Results a second."""
+        return self.done / self.seconds if self.seconds > 0 else 0.0
+
+    @property
+    def left(self) -> float | None:
+        """Seconds until the end, at this rate; None where nobody knows."""
+        if self.total is None or not self.done or not self.seconds:
+            return None
+        return max(0, self.total - self.done) / self.rate
+
+    def __str__(self) -> str:
+        of = "" if self.total is None else f" of {self.total:,} ({self.done / max(1, self.total):.0%})"
+        parts = [f"graded {self.done:,}{of}", *self.details()]
+        return ", ".join([*parts, *([] if self.left is None else [f"{_clock(self.left)} left"])])
+
+    def details(self) -> list[str]:
+        """Return the rate, the spend and the failures, in words."""
+        spent = "cost unknown" if self.usage.cost is None else f"${self.usage.cost:.4f}"
+        rate = f"{self.rate:.1f}/s" if self.rate < _MINUTE else f"{self.rate:,.0f}/s"
+        return [rate, spent, f"{self.ungraded:,} ungraded"]
+
+
+def _clock(seconds: float) -> str:
+    whole = round(seconds)
+    minutes, rest = whole % _HOUR // _MINUTE, whole % _MINUTE
+    return f"{whole // _HOUR}:{minutes:02}:{rest:02}" if whole >= _HOUR else f"{minutes}:{rest:02}"
+
+
+OnProgress = Callable[[Progress], object]
+"""Is called with each new state, in the thread that reads the results."""
+
+Tell = Callable[[Grade | Ungraded], None]
+
+
+def reporting(
+    wanted: bool | OnProgress | None,  # noqa: FBT001 - it is what the user gave
+    total: int | None,
+    *,
+    stream: TextIO | None = None,
+    clock: Callable[[], float] = time.monotonic,
+) -> AbstractContextManager[Tell]:
+    """
+    Return a context in which each result is told, and progress is shown.
+
+    Args:
+        wanted: True for always, False for never, None where standard error is a terminal; or what to call.
+        total: How many results there will be.
+        stream: Where it is shown; None for standard error.
+        clock: Returns seconds.
+
+    Raises:
+        DefinitionError: *wanted* is nothing of the kind.
+    """
+    if not (wanted is None or isinstance(wanted, bool) or callable(wanted)):
+        raise refuse("progress", wanted, "True, False, None, or a function of a Progress")
+    stream = stream or sys.stderr
+    is_terminal = stream is not None and stream.isatty()
+    if wanted is False or (wanted is None and not is_terminal) or (stream is None and wanted is True):
+        return nullcontext(lambda _: None)
+    if callable(wanted):
+        return _told(_Tally(total, clock), wanted, 0.0)
+    if stream is not None and is_terminal:
+        return _on_bar(_Tally(total, clock), stream)
+    return _told(_Tally(total, clock), lambda state: print(state, file=stream, flush=True), _SECONDS_A_LINE)
+
+
+@define(eq=False)
+class _Tally:
+    """Counts results."""
+
+    _total: int | None
+    _clock: Callable[[], float]
+    _began: float = field(init=False)
+    _shown: float = field(init=False)
+    _done: int = 0
+    _passed: int = 0
+    _ungraded: int = 0
+    _usage: Usage = Usage()
+
+    def __attrs_post_init__(self) -> None:
+        self._began = self._shown = self._clock()
+
+    def add(self, result: Grade | Ungraded) -> None:
+        self._done += 1
+        self._passed += isinstance(result, Grade) and result.passed
+        self._ungraded += isinstance(result, Ungraded)
+        self._usage += result.usage
+
+    def is_due(self, seconds: float) -> bool:
+        """Say whether *seconds* have passed since this last said so."""
+        now = self._clock()
+        if now - self._shown < seconds:
+            return False
+        self._shown = now
+        return True
+
+    def state(self) -> Progress:
+        seconds = self._clock() - self._began
+        return Progress(self._done, self._total, self._passed, self._ungraded, self._usage, seconds)
+
+
+@contextmanager
+def _told(tally: _Tally, show: OnProgress, every: float) -> Iterator[Tell]:
+    """Show the state after each result if *every* is 0, else each so many seconds, and at the end."""
+
+    def tell(result: Grade | Ungraded) -> None:
+        tally.add(result)
+        if tally.is_due(every):
+            show(tally.state())
+
+    try:
+        yield tell
+    finally:
+        if every:
+            show(tally.state())
+
+
+@contextmanager
+def _on_bar(tally: _Tally, stream: TextIO) -> Iterator[Tell]:
+    bar = _bar(stream)
+    with bar:
+        task = bar.add_task("grading", total=tally.state().total, details="")
+
+        def show() -> None:
+            state = tally.state()
+            bar.update(task, completed=state.done, details=" · ".join(state.details()))
+
+        def tell(result: Grade | Ungraded) -> None:
+            tally.add(result)
+            if tally.is_due(_SECONDS_A_BAR):
+                show()
+
+        try:
+            yield tell
+        finally:
+            show()
+
+
+def _bar(stream: TextIO) -> Bar:
+    from rich.console import Console  # noqa: PLC0415 - only a bar needs it
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn  # noqa: PLC0415
+    from rich.progress import Progress as Bar  # noqa: PLC0415
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[details]}"),
+    )
+    return Bar(*columns, TimeRemainingColumn(), console=Console(file=stream))

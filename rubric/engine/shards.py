@@ -1,0 +1,382 @@
+"""
+Parts of a data set, for several machines: which candidates each has, and how their results become one file again.
+
+A candidate belongs to the shard that its content says, not its place: the same text is in the same shard in every
+process, on every day, wherever it stands. So rows that are added, taken out or sorted move no other row to a machine
+whose store does not have its replies, and of two that are the same, one is paid for. What is no candidate (a missing
+text, a broken line) goes by its place, so that it too is told once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from heapq import merge
+from pathlib import Path
+from typing import Any, Self
+
+from attrs import asdict, define, field, fields, frozen, has
+
+from rubric.engine.columns import Columns
+from rubric.engine.sources import Candidates, Placed, source_of
+from rubric.errors import DefinitionError, LoadError, Problem
+from rubric.internals.atomic_write import replacing
+from rubric.internals.fields import as_path, refuse
+from rubric.internals.fields import count as counting
+from rubric.values.candidates import Candidate
+
+_FORM = "expected a shard and how many there are, such as '1/16' (from 1/16 to 16/16)"
+
+
+@frozen
+class Shard:
+    """
+    One part of a data set; every candidate is in exactly one of the *count* parts.
+
+    Args:
+        number: Which part, from 1.
+        count: How many parts there are. With another count, candidates are in other parts.
+
+    Raises:
+        DefinitionError: There is no such part.
+
+    Example:
+        >>> texts = ["We thank you.", "Go away.", "Please wait."]
+        >>> from rubric import grade_many
+        >>> for number in (1, 2):
+        ...     grades = grade_many(Shard(number, 2).of(texts), "Says thank you", "offline").collect()
+        ...     print([(result.index, result.score) for result in grades])
+        [(0, 0.5), (2, 0.0)]
+        [(1, 0.0)]
+    """
+
+    number: int = field(validator=counting(1))
+    count: int = field(validator=counting(1))
+
+    def __attrs_post_init__(self) -> None:
+        if self.number > self.count:
+            raise DefinitionError("number", f"there is no shard {self.number} of {self.count}; {_FORM}")
+
+    @classmethod
+    def parse(cls, text: str, /) -> Self:
+        """
+        Return the shard that *text* names, such as 1/16.
+
+        Raises:
+            DefinitionError: It names none.
+        """
+        found = re.fullmatch(r"([0-9]{1,9})/([0-9]{1,9})", text.strip()) if isinstance(text, str) else None
+        if found is None or not 1 <= int(found[1]) <= int(found[2]):
+            raise DefinitionError("shard", f"{text!r}: {_FORM}")
+        return cls(int(found[1]), int(found[2]))
+
+    def __str__(self) -> str:
+        return f"{self.number}/{self.count}"
+
+    def of(
+        self, candidates: Candidates, /, *, columns: Mapping[str, str | None] | None = None
+    ) -> Iterable[Placed] | AsyncIterable[Placed]:
+        """
+        Return those of *candidates* that are in this shard, each with its place among all of them.
+
+        `grade_many` takes what this returns, and gives every result the `index` of the whole data set; so do `plan` and
+        `grade_in_batches`. Nothing is read yet; it can be gone through as often as *candidates* can.
+
+        Args:
+            columns: Which column of a row holds which field of a candidate, as for `grade_many`.
+
+        Raises:
+            DefinitionError: They cannot be read; see `rubric.engine.sources`.
+        """
+        source = source_of(candidates, columns)
+        items = source.items
+        if isinstance(items, AsyncIterable):
+            return _AsyncPart(self, items, source.columns)
+        return _Part(self, items, source.columns)
+
+    def has(self, index: int, item: object, /) -> bool:
+        """Say whether *item*, which is at *index* of the whole data set, is in this shard."""
+        return number_of(index, item, self.count) == self.number
+
+
+@define(eq=False)
+class _Count:
+    """What has been read of a data set: how many candidates, how many of them in the shard, and a digest of all."""
+
+    whole: int = 0
+    own: int = 0
+    _digest: Any = field(factory=lambda: hashlib.blake2b(digest_size=8))
+
+    def has(self, item: object, shard: Shard) -> bool:
+        """Count *item*, and say whether it is in *shard*."""
+        content = _content_of(item)
+        number = _number_of(self.whole, content, shard.count)
+        self._digest.update(hashlib.blake2b(content or b"", digest_size=16).digest())
+        self.whole, self.own = self.whole + 1, self.own + (number == shard.number)
+        return number == shard.number
+
+    @property
+    def digest(self) -> str:
+        return str(self._digest.hexdigest())
+
+
+@define(eq=False)
+class _Part:
+    _shard: Shard
+    _items: Iterable[Any]
+    _columns: Columns
+    _read: _Count | None = field(default=None, init=False)  # once it has been gone through to its end
+
+    def __iter__(self) -> Iterator[Placed]:
+        read = _Count()
+        for index, item in enumerate(self._items):
+            placed = Placed(index, item, self._columns)
+            if read.has(placed, self._shard):
+                yield placed
+        self._read = read
+
+
+@define(eq=False)
+class _AsyncPart:
+    _shard: Shard
+    _items: AsyncIterable[Any]
+    _columns: Columns
+    _read: _Count | None = field(default=None, init=False)
+
+    async def __aiter__(self) -> AsyncIterator[Placed]:
+        read = _Count()
+        index = 0
+        async for item in self._items:
+            placed = Placed(index, item, self._columns)
+            if read.has(placed, self._shard):
+                yield placed
+            index += 1
+        self._read = read
+
+
+def number_of(index: int, item: object, count: int) -> int:
+    """Return which of *count* shards, from 1, *item* is in, which is at *index* of the whole data set."""
+    return _number_of(index, _content_of(item), count)
+
+
+def _content_of(item: object) -> bytes | None:
+    try:
+        return _content(Placed.at(0, item).candidate)
+    except Exception:  # noqa: BLE001 - grading it will say what is wrong
+        return None
+
+
+def _number_of(index: int, content: bytes | None, count: int) -> int:
+    if content is None:
+        return index % count + 1
+    return int.from_bytes(hashlib.blake2b(content, digest_size=8).digest(), "big") % count + 1
+
+
+def _content(candidate: Candidate) -> bytes:
+    """Return what *candidate* says, the same in every process; fields without anything in them do not count."""
+    given = {f.name: value for f in fields(Candidate) if (value := getattr(candidate, f.name)) or f.name == "output"}
+    return json.dumps(_plain(given), sort_keys=True).encode()
+
+
+def _plain(value: Any) -> Any:
+    """Return *value* as JSON has it; of what JSON has no form for, the name of its type, which stays the same."""
+    if isinstance(value, Mapping):
+        return {str(name): _plain(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if has(type(value)):
+        return {f.name: _plain(getattr(value, f.name)) for f in fields(type(value))}
+    return value if isinstance(value, str | int | float | bool | None) else type(value).__qualname__
+
+
+# -- results ---------------------------------------------------------------------------------------------
+
+
+@frozen
+class EndMark:
+    """
+    The last line of a shard's file of results: that it is whole, and what it is a part of.
+
+    Args:
+        shard: Which part, such as 1/16.
+        results: How many lines come before.
+        candidates: How many the whole data set has.
+        data: A digest of the data set.
+        rubric: A digest of the rubric.
+        judge: A digest of the judges, without addresses and keys: each machine may have its own.
+    """
+
+    shard: str
+    results: int
+    candidates: int
+    data: str
+    rubric: str
+    judge: str
+
+    def __str__(self) -> str:
+        return json.dumps({"end_of_shard": asdict(self)}) + "\n"
+
+
+def end_mark(items: object, results: int, digests: Callable[[], tuple[str, str]]) -> str:
+    """
+    Return the last line for the *results* of *items*; '' if these are no shard, or were not all graded.
+
+    Args:
+        digests: Returns those of the rubric and of the judges.
+    """
+    read = items._read if isinstance(items, _Part | _AsyncPart) else None  # noqa: SLF001 - of this module
+    if read is None or read.own != results:
+        return ""
+    shard = str(items._shard)  # type: ignore[attr-defined]  # noqa: SLF001 - as above
+    return str(EndMark(shard, results, read.whole, read.digest, *digests()))
+
+
+def merge_results(parts: Sequence[str | Path], out: str | Path, *, unmarked: bool = False) -> int:
+    """
+    Write the results of all shards into one file, in the order of the whole data set, and return how many there are.
+
+    The lines stay as they are, but for the end marks, which are left out. The file is there when it is whole; memory
+    stays flat.
+
+    Args:
+        parts: Files of one JSON object a line with its `index`, and an `EndMark` as the last line, as `grade-many
+            --shard` and `Grades.to_jsonl` write them for a shard that was graded to its end.
+        out: The file to write; an old one is replaced.
+        unmarked: Whether a file without an end mark, such as one of an earlier version, is taken as whole.
+
+    Raises:
+        LoadError: A line is no result, or stands twice, or one is missing; a file has not come to its end; or the files
+            are not of the same data set, rubric, judge and number of shards. It names the file and the line.
+    """
+    if isinstance(parts, str | Path) or not isinstance(parts, Iterable):
+        raise refuse("parts", parts, "a list of the files of all shards")
+    paths = [as_path(f"parts[{number}]", part) for number, part in enumerate(parts)]
+    out = as_path("out", out)
+    marks = [found for path in paths if (found := _mark_at_the_end(path)) is not None]
+    _refuse_strangers(marks, all_marked=len(marks) == len(paths))
+    files = [_File(path) for path in paths]
+    written = 0
+    with replacing(out, errors="surrogateescape") as file:
+        for line in _in_order(files):
+            file.write(line)
+            written += 1
+        for each in files:
+            each.check(unmarked=unmarked)
+        for path, mark in marks:
+            if mark.candidates != written:  # files without a mark may lack their last lines
+                why = f"the data set has {mark.candidates} candidates, and the files have {written} results"
+                raise _wrong(path, mark.results + 1, f"{why}; name the files of all shards, each to its end")
+    return written
+
+
+@define(eq=False)
+class _File:
+    """A file of results, as it is read: so many lines, and the mark after them."""
+
+    path: Path
+    lines: int = 0
+    mark: EndMark | None = None
+
+    def __iter__(self) -> Iterator[tuple[int, str, int, str]]:
+        last = -1
+        with self.path.open(encoding="utf-8", errors="surrogateescape", newline="\n") as lines:
+            for number, line in enumerate(lines, 1):
+                if self.mark is not None:
+                    raise _wrong(self.path, number, "results follow an end mark; give each shard's file by itself")
+                self.mark = _mark_of(line)
+                if self.mark is None:
+                    index = _index(self.path, number, line)
+                    if index <= last:
+                        why = f"candidate {index} comes after {last}; sort the lines by `index`"
+                        raise _wrong(self.path, number, why)
+                    last, self.lines = index, number
+                    yield index, str(self.path), number, line
+
+    def check(self, *, unmarked: bool) -> None:
+        """Raise `LoadError` if it has not come to its end, as far as that can be told."""
+        if self.mark is None and not unmarked:
+            raise _wrong(self.path, self.lines + 1, _NO_MARK)
+        if self.mark is not None and self.mark.results != self.lines:
+            why = f"the end mark tells of {self.mark.results} results, and {self.lines} stand before it"
+            raise _wrong(self.path, self.lines + 1, f"{why}; let the run that writes it come to its end")
+
+
+_NO_MARK = (
+    "the file ends without an end mark, so its last lines may be missing; let the run that writes it come to its end "
+    "(with its store, that is free), or take it as it is: merge --unmarked, merge_results(..., unmarked=True)"
+)
+_TAIL = 4096  # bytes; an end mark has some 200
+
+
+def _mark_at_the_end(path: Path) -> tuple[Path, EndMark] | None:
+    with path.open("rb") as file:
+        size = file.seek(0, 2)
+        file.seek(max(0, size - _TAIL))
+        last = file.read().splitlines(keepends=True)[-1:]
+    mark = _mark_of(last[0].decode("utf-8", "replace")) if last else None
+    return None if mark is None else (path, mark)
+
+
+def _mark_of(line: str) -> EndMark | None:
+    if not (line.startswith('{"end_of_shard"') and line.endswith("\n")):
+        return None
+    try:
+        mark = EndMark(**json.loads(line)["end_of_shard"])
+        Shard.parse(mark.shard)
+    except (ValueError, TypeError, AttributeError, RecursionError):
+        return None
+    return mark if isinstance(mark.results, int) else None
+
+
+def _refuse_strangers(marks: Sequence[tuple[Path, EndMark]], *, all_marked: bool) -> None:
+    """Raise `LoadError` where *marks* are not those of one run: each shard once, of the same data, rubric and judge."""
+    if not marks:
+        return
+    first, expected = marks[0]
+    count = Shard.parse(expected.shard).count
+    seen: dict[int, Path] = {}
+    for path, mark in marks:
+        shard, line = Shard.parse(mark.shard), mark.results + 1
+        if shard.count != count:
+            raise _wrong(path, line, f"this is shard {shard}, and {first} is shard {expected.shard}; {_ONE_COUNT}")
+        for name, what in _SAME.items():
+            if getattr(mark, name) != getattr(expected, name):
+                raise _wrong(path, line, f"this shard was graded with another {what} than {first}; {_ONE_RUN}")
+        if shard.number in seen:
+            raise _wrong(path, line, f"this is shard {shard}, and so is {seen[shard.number]}; give it once")
+        seen[shard.number] = path
+    if all_marked and (missing := [f"{number}/{count}" for number in range(1, count + 1) if number not in seen]):
+        more = " and more" if missing[_FEW:] else ""
+        raise _wrong(first, 1, f"shard {', '.join(missing[:_FEW])}{more} is not among the files; name those of all")
+
+
+_SAME = {"candidates": "data set", "data": "data set", "rubric": "rubric", "judge": "judge"}
+_ONE_COUNT = "merge the shards of one number"
+_ONE_RUN = "grade all shards with the same rubric, judge and candidates"
+_FEW = 8
+
+
+def _in_order(files: Iterable[_File]) -> Iterator[str]:
+    for due, (index, name, number, line) in enumerate(merge(*files)):
+        if index < due:
+            raise _wrong(name, number, f"the result of candidate {index} stands in another place too; give it once")
+        if index > due:
+            gap = f"candidate {due}" if index == due + 1 else f"candidates {due} to {index - 1}"
+            raise _wrong(name, number, f"before this, {gap} should come; name the files of all shards, once through")
+        yield line
+
+
+def _index(part: Path, number: int, line: str) -> int:
+    try:
+        found = json.loads(line)["index"]
+    except (ValueError, RecursionError, LookupError, TypeError):
+        found = None
+    if isinstance(found, bool) or not isinstance(found, int) or found < 0 or not line.endswith("\n"):
+        raise _wrong(part, number, "this is no whole line of results; let the run that writes it come to its end")
+    return found
+
+
+def _wrong(part: str | Path, number: int, why: str) -> LoadError:
+    return LoadError([Problem(str(part), number, 1, "", why)])

@@ -1,0 +1,382 @@
+"""
+What graders come to: each a criterion, and together the rubric of a case.
+
+Graders that a judge answers: a checklist, an analytic rubric, or one judgement on a free text.
+
+What is judged is the grader's `value` (before generation 2: `criteria`, `rubrics`); without one, and before generation
+2 only, what the case says a good answer does.
+
+Prompts of a grader's own, as templates for `Rubric.prompt`.
+
+A text that shows one of AgentV's variables replaces the whole prompt; any other text replaces what is to be judged.
+The form of the reply, which AgentV sends as a message of its own, is put at the end.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from attrs import evolve, frozen
+
+from rubric.formats.agentv.items import are_items, is_item, read_items
+from rubric.formats.agentv.scope import Entry, Scope, Task
+from rubric.formats.document import KeyPath
+from rubric.formats.includes import is_reference, read_text_at
+from rubric.internals.text import shorten
+from rubric.values.answers import Answer, Unit
+from rubric.values.checks import Check, Unsupported
+from rubric.values.criteria import Criterion
+from rubric.values.judges import Judge
+from rubric.values.rubrics import Rubric
+
+
+@frozen
+class Grader:
+    """
+    One grader of a case.
+
+    Args:
+        name: Of its own, or its type.
+        answer: A rubric for a judge, a nested one for a set, or a check.
+        weight: How much it counts among the case's graders.
+        gate: The score that it must reach, or the case fails; None: none.
+        common: Whether its gate is the case's own threshold.
+        judge: Who judges it; None: whoever judges the case.
+        plain: Whether its rubric can be the case's.
+        decides: Whether its own verdict must be a pass where it is the case's only grader, as that of a set.
+        path: Where it stands.
+        variables: Named texts that its prompt shows.
+    """
+
+    name: str
+    answer: Answer
+    path: KeyPath
+    weight: float = 1
+    gate: float | None = None
+    common: bool = False
+    judge: Judge | None = None
+    plain: bool = False
+    decides: bool = False
+    variables: Mapping[str, str] = {}
+
+
+def renamed(graders: Sequence[Grader]) -> Iterator[Grader]:
+    """Yield *graders* with names that differ: the second `llm-rubric` is `llm-rubric-2`."""
+    taken = {grader.name for grader in graders}
+    seen: set[str] = set()
+    for grader in graders:
+        name, number = grader.name, 1
+        while name in seen or (number > 1 and name in taken):
+            number += 1
+            name = f"{grader.name}-{number}"
+        seen.add(name)
+        yield evolve(grader, name=name)
+
+
+def as_criterion(grader: Grader, weight: float | None = None) -> Criterion:
+    """Return *grader* as a criterion of the case, or of the set that it belongs to."""
+    check = isinstance(grader.answer, Check)
+    text = str(grader.answer) if check else grader.name
+    return Criterion(
+        text,
+        id=grader.name,
+        answer=grader.answer,
+        weight=grader.weight if weight is None else weight,
+        required=grader.gate is not None and check,
+        min_score=None if check and grader.common else grader.gate,
+    )
+
+
+def binds(criteria: Sequence[Criterion]) -> bool:
+    """Say whether a gate among *criteria* must fail the case too: AgentV documents that it fails the entire eval."""
+    return any(
+        c.answer.binding if isinstance(c.answer, Rubric) else c.required or c.min_score is not None for c in criteria
+    )
+
+
+def grouped(graders: Sequence[Grader], task: Task) -> Rubric:
+    """
+    Return the rubric of a case: that of its only grader, or one with a criterion for each.
+
+    Raises:
+        DefinitionError: All weights are 0.
+    """
+    borderline = task.borderline if task.borderline and task.borderline <= task.threshold else None
+    if len(graders) == 1 and graders[0].plain and isinstance(graders[0].answer, Rubric):
+        return evolve(graders[0].answer, threshold=task.threshold, borderline=borderline, binding=False)
+    criteria = [as_criterion(grader) for grader in renamed(graders)]
+    if len(graders) == 1 and graders[0].decides:
+        criteria = [evolve(criteria[0], required=True)]
+    return Rubric(criteria=criteria, threshold=task.threshold, borderline=borderline)
+
+
+SLOTS: dict[str, str] = {
+    "input": "input",
+    "question": "input",
+    "output": "output",
+    "answer": "output",
+    "candidate_answer": "output",
+    "expected_output": "reference",
+    "reference_answer": "reference",
+    "criteria": "rubric",
+    "expected_outcome": "rubric",
+    "outcome": "rubric",
+    "rubric": "rubric",
+    "rubrics": "rubric",
+    "rubrics_json": "rubric",
+    "file_changes": "file_changes",
+    "tool_calls": "tool_calls",
+}
+"""AgentV's variables, those of generation 1 included, and the slots of `Rubric.prompt` that hold the same."""
+
+REPLY = "\n\n{{ reply }}"
+_SLOT = re.compile(r"\{\{\s*([^\W\d]\w*(?:\.\w+)*)\s*\}\}")
+_FILE = re.compile(r"[\w./\\ -]*\.(?:md|markdown|txt|prompt|j2|njk|json|ya?ml)", re.IGNORECASE)
+_REFERENCE = "expected_output"
+_ANSWERS = frozenset({"output", "reference"})
+
+
+@frozen
+class Prompt:
+    """
+    What a grader's `prompt` says.
+
+    Args:
+        text: What is to be judged, where the prompt says just that.
+        template: For `Rubric.prompt`; None where the prompt is a mere text.
+        variables: Named texts that the template shows.
+        program: Whether a program is to write the prompt, which is not supported.
+        lost: Whether it could not be read; the error is noted.
+    """
+
+    text: str = ""
+    template: str | None = None
+    variables: Mapping[str, str] = {}
+    program: bool = False
+    lost: bool = False
+
+
+def read_prompt(value: Any, scope: Scope, path: KeyPath) -> Prompt:
+    """Return what *value* says: a text, a template, or the name of a file with one of these."""
+    if value is None:
+        return Prompt()
+    if isinstance(value, Mapping) and not value.keys().isdisjoint(("command", "script")):
+        return Prompt(program=True)
+    if _is_chat(value):
+        return _translated(json.dumps(value, ensure_ascii=False), scope, path)
+    if not isinstance(value, str):
+        allowed = "a text, a list of messages, `file://...` or {command: [...]}"
+        scope.error(path, f"expected {allowed}; got {shorten(repr(value))}")
+        return Prompt(lost=True)
+    if is_reference(value) or _FILE.fullmatch(value.strip()):
+        return _from_file(value, scope, path)
+    return _translated(value, scope, path) if _shows_a_variable(value) else Prompt(scope.fill(value, path).strip())
+
+
+def _from_file(reference: str, scope: Scope, path: KeyPath) -> Prompt:
+    text = read_text_at(scope.fill(reference, path).strip(), scope.loading, scope.notes, path)
+    if text is None:
+        return Prompt(lost=True)
+    shown = {SLOTS.get(match[1]) for match in _SLOT.finditer(text)}
+    if shown.isdisjoint(_ANSWERS):
+        scope.error(path, "the file shows no answer; put {{ output }} or {{ expected_output }} in it")
+        return Prompt(lost=True)
+    return _translated(text, scope, path)
+
+
+def _shows_a_variable(text: str) -> bool:
+    return any(match[1] in SLOTS or match[1].startswith("metadata") for match in _SLOT.finditer(text))
+
+
+def _translated(text: str, scope: Scope, path: KeyPath) -> Prompt:
+    variables: dict[str, str] = {}
+
+    def slot(match: re.Match[str]) -> str:
+        name = match[1]
+        if name in SLOTS:
+            return f"{{{{ {SLOTS[name]} }}}}"
+        found = scope.look_up(name)
+        if found is None:
+            scope.warn(path, f"{match[0]} is no variable of a prompt; it is left as it stands")
+            found = match[0]
+        name = f"vars.{name.removeprefix('vars.')}"
+        variables[name] = found
+        return f"{{{{ {name} }}}}"
+
+    return Prompt(template=_with_reply(_SLOT.sub(slot, text)), variables=variables)
+
+
+def _with_reply(template: str) -> str:
+    """Return *template*, a text or a JSON list of messages, with the form of the reply at its end."""
+    chat = _parsed(template)
+    if chat is None:
+        return template.rstrip() + REPLY
+    return json.dumps([*chat[:-1], {**chat[-1], "content": chat[-1]["content"] + REPLY}], ensure_ascii=False)
+
+
+def _parsed(template: str) -> list[dict[str, str]] | None:
+    if not template.lstrip().startswith("["):
+        return None
+    try:
+        found = json.loads(template)
+    except (ValueError, RecursionError):
+        return None
+    return found if _is_chat(found) else None
+
+
+def _is_chat(value: object) -> bool:
+    """Say whether *value* is a list of messages, each with a text."""
+    return (
+        isinstance(value, list)
+        and bool(value)
+        and all(isinstance(part, Mapping) and isinstance(part.get("content"), str) and "role" in part for part in value)
+    )
+
+
+def state_prompt(template: str) -> str | None:
+    """Return *template*, of a rubric, as AgentV's prompt; None where it shows what AgentV's prompts do not."""
+    if not template.endswith(REPLY):
+        return None
+    body = template.removesuffix(REPLY)
+    names = {slot: name for name, slot in reversed(SLOTS.items())} | {"rubric": "criteria", "reference": _REFERENCE}
+
+    def variable(match: re.Match[str]) -> str:
+        name = match[1].removeprefix("vars.") if match[1].startswith("vars.") else names.get(match[1], "")
+        return f"{{{{ {name} }}}}"
+
+    stated = _SLOT.sub(variable, body)
+    return stated if "{{  }}" not in stated and _shows_a_variable(stated) and stated == stated.rstrip() else None
+
+
+ITEMS = ("rubrics", "rubric")
+"""Types of items only, before generation 2."""
+
+FREE = ("llm-grader", "llm_grader", "llm_judge", "llm-judge")
+"""Types of one judgement, before generation 2; with items they are like the others."""
+
+_KNOWN = frozenset(
+    {"type", "name", "metric", "id", "description", "value", "weight", "required", "min_score", "threshold", "negate",
+     "provider", "target", "model", "prompt", "rubric_prompt", "criteria", "rubrics", "rubric_item", "score_ranges",
+     "temperature", "max_steps", "transform", "preprocessors", "config", "outcome", "expected_outcome", "operator"}
+)  # fmt: skip
+
+
+def rubric_of(name: str, items: Sequence[Criterion], task: Task, threshold: float | None = None) -> Rubric:
+    """Return the rubric of *items*; without a *threshold* of its own, with that of the case."""
+    least = task.threshold if threshold is None else threshold
+    return Rubric(name, criteria=items, threshold=least, binding=binds(items))
+
+
+def read_judged(entry: Entry) -> Grader | None:
+    """Return the grader without what it counts; None where there is nothing to judge by, which is noted."""
+    entry.check_keys(_KNOWN)
+    if "target" in entry.fields and entry.scope.is_current:
+        message = "`target` is no field of a grader any more; use `provider` instead"
+        entry.scope.error(entry.at("target"), message, key=True)
+    key = "prompt" if entry.get("prompt") is not None else "rubric_prompt"
+    prompt = read_prompt(entry.get(key), entry.scope, entry.at(key))
+    missing = "a prompt that a program writes" if prompt.program else "a transform" if entry.get("transform") else ""
+    field, value = _value(entry)
+    if value in (None, []) and not _stands_alone(entry, prompt):
+        entry.warn(f"there is nothing to judge by, no `{field}` and no `prompt`; it is left out")
+        return None
+    if missing:
+        return _undecided(entry, f"{entry.kind} with {missing}")
+    for unused in ("max_steps", "preprocessors"):
+        if unused in entry.fields:
+            entry.scope.once(entry.at(unused), f"`{unused}` is not used: the judge has no tools, and reads plain text")
+    items = _items(entry, field, value)
+    if items is None:
+        return _free(entry, prompt, field, value)
+    return _listed(entry, prompt, items)
+
+
+def _undecided(entry: Entry, why: str) -> Grader:
+    entry.warn(f"{why} is not supported: the case is ungraded")
+    return Grader(entry.name, Unsupported(why), entry.path)
+
+
+def _stands_alone(entry: Entry, prompt: Prompt) -> bool:
+    """Say whether a grader without a value judges all the same: by its prompt, or before 2 by the case's criteria."""
+    given = prompt.lost or prompt.program or bool(prompt.text or prompt.template)
+    return entry.kind not in ITEMS and (given or not entry.scope.is_current)
+
+
+def _value(entry: Entry) -> tuple[str, Any]:
+    """Return where what is judged stands, and what it is."""
+    if entry.scope.is_current:
+        for key in ("criteria", "rubrics", "rubric_item"):
+            if key in entry.fields:
+                message = f"`{key}` is no field of {entry.kind} any more; use `value` instead"
+                entry.scope.error(entry.at(key), message, key=True)
+        return "value", entry.get("value")
+    for key in ("criteria", "rubrics", "value"):
+        if entry.get(key) is not None:
+            return key, entry.get(key)
+    if entry.kind in ITEMS and is_item(entry.fields):
+        return "", {key: part for key, part in entry.fields.items() if key not in ("type", "name", "metric")}
+    return "rubrics" if entry.scope.generation == "agentv-1" else "criteria", None
+
+
+def _items(entry: Entry, field: str, value: Any) -> list[Criterion] | None:
+    """Return the items that *value* holds; None where it is a free text, or free data."""
+    here = _place(entry, field)
+    if isinstance(value, str) and "score_ranges" in entry.fields:
+        own = {key: entry.get(key) for key in ("score_ranges", "min_score", "operator") if key in entry.fields}
+        return read_items([{"outcome": value, **own}], entry.scope, [entry.path])
+    if is_item(value):
+        return read_items([value], entry.scope, [here])
+    if isinstance(value, list) and (are_items(value) or not entry.scope.is_current):
+        return read_items(value, entry.scope, [(*here, index) for index in range(len(value))])
+    return None
+
+
+def _place(entry: Entry, field: str) -> KeyPath:
+    """Return where the items stand: in the field of the grader; inline `rubrics` of a case are the list itself."""
+    if entry.path[-2:-1] == ("rubrics",):
+        return entry.path[:-1]
+    return entry.at(field) if field else entry.path
+
+
+def _listed(entry: Entry, prompt: Prompt, items: list[Criterion]) -> Grader | None:
+    if prompt.text:
+        entry.warn("items say what is judged; a prompt without a {{ variable }} is not used", "prompt")
+    if not items:
+        return None
+    least = None if "score_ranges" in entry.fields else entry.least()
+    rubric = rubric_of(entry.name, items, entry.task, least)
+    return _prompted(entry, rubric, prompt, plain=least is None)
+
+
+def _free(entry: Entry, prompt: Prompt, field: str, value: Any) -> Grader | None:
+    """Return a grader of one judgement. The judge's own pass flag can fail it; without one the threshold decides."""
+    if isinstance(value, bool | int | float):
+        entry.scope.text(value, entry.at(field))
+        return None
+    text = prompt.text or _said(entry, field, value) or entry.task.criteria
+    if not text and prompt.template is None and not prompt.lost:
+        return _undecided(entry, f"{entry.kind} without criteria")
+    criterion = Criterion(text or "As the prompt says", id=entry.name, answer=Unit(flag=True), min_score=entry.least())
+    return _prompted(entry, Rubric(entry.name, criteria=[criterion], threshold=entry.task.threshold), prompt)
+
+
+def _said(entry: Entry, field: str, value: Any) -> str:
+    """Return what is judged: a text, what stands in the file that it names, or free data as JSON."""
+    scope, path = entry.scope, entry.at(field)
+    if is_reference(value):
+        return (read_text_at(scope.fill(value, path), scope.loading, scope.notes, path) or "").strip()
+    if isinstance(value, str):
+        return scope.fill(value.strip(), path)
+    return "" if value is None else _pretty(scope.filled(value, path))
+
+
+def _prompted(entry: Entry, rubric: Rubric, prompt: Prompt, *, plain: bool = True) -> Grader:
+    rubric = evolve(rubric, prompt=prompt.template)
+    return Grader(entry.name, rubric, entry.path, plain=plain, variables=prompt.variables)
+
+
+def _pretty(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, indent=2, default=str)

@@ -1,0 +1,206 @@
+"""
+What code decides in a documented test file: assertion types such as `contains` and `is-json`, as checks.
+
+Assertions written as one text, as in the `__expected` columns of a CSV file: `contains: hello`.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from attrs import field, frozen
+
+from rubric.grading.code_checks import decide
+from rubric.internals.fields import refuse
+from rubric.internals.frozen_map import FrozenMap
+from rubric.values.candidates import Candidate
+from rubric.values.checks import (
+    Check,
+    Contains,
+    ContainsAll,
+    ContainsAny,
+    EndsWith,
+    Equals,
+    FitsSchema,
+    Holds,
+    IsJSON,
+    Matches,
+    StartsWith,
+)
+from rubric.values.matching import check_schema
+
+
+def check_of(type: str, value: Any) -> Check | None:
+    """
+    Return the check for the assertion *type* (without `not-`) with *value*; None for a type that is not known here.
+
+    Numbers stand for their text. Where several texts are wanted, one text with commas does too.
+
+    Raises:
+        DefinitionError: A value that the type cannot have; its field is `value`.
+    """
+    make = DETERMINISTIC.get(type)
+    return None if make is None else make(value)
+
+
+def is_known(type: str) -> bool:
+    """Say whether code decides the assertion *type*, with or without `not-`."""
+    return type.removeprefix("not-") in DETERMINISTIC
+
+
+def as_text(value: Any) -> str:
+    """Return *value*, a text or a number, as text; whole numbers have no decimals, as in JavaScript."""
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    if not isinstance(value, str | float) or value == "":
+        raise refuse("value", value, "a text that is not empty, or a number")
+    return str(value)
+
+
+def _as_texts(value: Any) -> list[str]:
+    if isinstance(value, str):
+        value = [part.strip() for part in next(csv.reader([value.replace("\n", " ")], skipinitialspace=True), [])]
+    if not isinstance(value, list) or not value:
+        raise refuse("value", value, "a list of texts, or one text with commas")
+    return [as_text(part) for part in value]
+
+
+def _json(value: Any) -> Check:
+    return IsJSON() if value is None else FitsSchema(as_schema(value))
+
+
+def _contains_json(value: Any) -> Check:
+    return Holds(ContainsJSON(None if value is None else as_schema(value)))
+
+
+def as_schema(value: Any) -> dict[str, Any]:
+    """Return the JSON Schema that *value*, a mapping or JSON text, is."""
+    if isinstance(value, str):
+        try:
+            value = json.loads(value)
+        except (ValueError, RecursionError):
+            raise refuse("value", value, "a JSON Schema: a mapping, or JSON text") from None
+    if not isinstance(value, Mapping):
+        raise refuse("value", value, "a JSON Schema (a mapping)")
+    check_schema("value", value)
+    return {**value}
+
+
+def _equals(value: Any) -> Check:
+    """Compare texts as texts, and lists and mappings with the JSON that the output is."""
+    return FitsSchema({"const": value}) if isinstance(value, list | Mapping) else Equals(as_text(value))
+
+
+DETERMINISTIC: Mapping[str, Callable[[Any], Check]] = {
+    "contains": lambda value: Contains(as_text(value)),
+    "icontains": lambda value: Contains(as_text(value), ignore_case=True),
+    "contains-any": lambda value: ContainsAny(_as_texts(value)),
+    "contains-all": lambda value: ContainsAll(_as_texts(value)),
+    "icontains-any": lambda value: ContainsAny(_as_texts(value), ignore_case=True),
+    "icontains-all": lambda value: ContainsAll(_as_texts(value), ignore_case=True),
+    "equals": _equals,
+    "regex": lambda value: Matches(as_text(value)),
+    "starts-with": lambda value: StartsWith(as_text(value)),
+    "ends-with": lambda value: EndsWith(as_text(value)),
+    "is-json": _json,
+    "contains-json": _contains_json,
+}
+"""The assertion types that code decides, and how each makes a check of its value."""
+
+_MOST_STARTS = 2_000
+"""How many places of an output are tried as the start of a JSON value: an output is a stranger's text."""
+
+
+def _as_map(value: Mapping[str, Any] | None) -> FrozenMap | None:
+    return None if value is None else FrozenMap(value)
+
+
+@frozen
+class ContainsJSON:
+    """A function for `Holds`: the output has a JSON list or mapping in it that fits *schema*, if there is one."""
+
+    schema: FrozenMap | None = field(default=None, converter=_as_map)
+
+    @property
+    def __name__(self) -> str:
+        return "contains JSON" if self.schema is None else "contains JSON that fits the schema"
+
+    def __call__(self, candidate: Candidate) -> bool:
+        """Say whether it holds for *candidate*."""
+        if self.schema is None:
+            return any(True for _ in _values(candidate.output))
+        fits = FitsSchema(self.schema)
+        return any(decide(fits, Candidate(found))[0] for found in _values(candidate.output))
+
+
+def _values(text: str) -> Iterator[str]:
+    """Yield the JSON lists and mappings in *text*, outermost only."""
+    decoder, position, starts = json.JSONDecoder(), 0, 0
+    while starts < _MOST_STARTS:
+        position = min((at for mark in "[{" if (at := text.find(mark, position)) >= 0), default=-1)
+        if position < 0:
+            return
+        starts += 1
+        try:
+            _, end = decoder.raw_decode(text, position)
+        except (ValueError, RecursionError):
+            position += 1
+        else:
+            yield text[position:end]
+            position = end
+
+
+KNOWN = frozenset({
+    "agent-rubric", "answer-relevance", "bleu", "classifier", "contains", "contains-all", "contains-any",
+    "contains-html", "contains-json", "contains-sql", "contains-xml", "context-faithfulness", "context-recall",
+    "context-relevance", "conversation-relevance", "cost", "equals", "factuality", "finish-reason", "g-eval", "gleu",
+    "guardrails", "icontains", "icontains-all", "icontains-any", "is-html", "is-json", "is-refusal", "is-sql",
+    "is-valid-function-call", "is-valid-openai-function-call", "is-valid-openai-tools-call", "is-xml", "javascript",
+    "latency", "levenshtein", "llm-rubric", "meteor", "model-graded-closedqa", "model-graded-factuality",
+    "moderation", "perplexity", "perplexity-score", "pi", "python", "regex", "rouge-n", "ruby", "search-rubric",
+    "similar", "similar:cosine", "similar:dot", "similar:euclidean", "starts-with", "ends-with", "tool-call-f1",
+    "trace-error-spans", "trace-span-count", "trace-span-duration", "webhook", "word-count", "select-best",
+    "max-score", "human", "assert-set",
+})  # fmt: skip
+"""The assertion types that promptfoo documents, without `not-`."""
+
+_TYPES = "|".join(sorted(map(re.escape, KNOWN), key=len, reverse=True))
+_SHORT = re.compile(rf"(not-)?({_TYPES})(?:\((\d+(?:\.\d+)?)\))?(?::(.*))?", re.DOTALL)
+_JUDGED = ("grade:", "llm-rubric:")
+_SCRIPTED = ("javascript:", "fn:", "eval:")
+_LISTS = frozenset({"contains-all", "contains-any", "icontains-all", "icontains-any"})
+
+
+def assertion_of(text: str) -> dict[str, Any]:
+    """
+    Return the assertion that *text* stands for: `type: value`, `type(threshold): value`, or the text to be equal to.
+
+    As in promptfoo, what follows `grade:` and `llm-rubric:` is not trimmed.
+    """
+    for prefix in _JUDGED:
+        if text.startswith(prefix):
+            return {"type": "llm-rubric", "value": text[len(prefix) :]}
+    for prefix in _SCRIPTED:
+        if text.startswith(prefix):
+            return {"type": "javascript", "value": text[len(prefix) :]}
+    if text.startswith("file://"):
+        return {"type": "python" if ".py" in text else "javascript", "value": text}
+    match = _SHORT.fullmatch(text)
+    return _typed(match) if match else {"type": "equals", "value": text}
+
+
+def _typed(match: re.Match[str]) -> dict[str, Any]:
+    negation, kind, threshold, value = match.groups()
+    made: dict[str, Any] = {"type": f"{negation or ''}{kind}"}
+    if value is not None and value.strip():
+        trimmed = value.strip()
+        made["value"] = [part.strip() for part in trimmed.split(",")] if kind in _LISTS else trimmed
+    if threshold is not None:
+        made["threshold"] = float(threshold)
+    return made

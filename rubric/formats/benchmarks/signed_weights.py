@@ -1,0 +1,70 @@
+"""What the systems with signed weights have in common: negative ones are penalties, and an id may have to be made."""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+from attrs import define, field
+
+from rubric.values.criteria import slug
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from rubric.formats.cursor import Notes
+    from rubric.formats.document import KeyPath
+    from rubric.values.criteria import Criterion
+
+
+def as_penalty(values: dict[str, Any]) -> None:
+    """Turn a negative weight in *values*, fields of a criterion, into a penalty of as many points."""
+    weight = values.get("weight")
+    if not isinstance(weight, bool) and isinstance(weight, int | float) and weight < 0:
+        values |= {"weight": -weight, "polarity": "penalty"}
+
+
+def by_points(criteria: Sequence[Criterion]) -> dict[str, Any]:
+    """Return the fields of a rubric of *criteria* with these systems' score: points, where both signs meet."""
+    signs = {criterion.polarity == "penalty" for criterion in criteria if criterion.weight}
+    return {"criteria": criteria, **({"aggregation": "points"} if len(signs) > 1 else {})}
+
+
+@define
+class Ids:
+    """
+    The ids of the criteria of one rubric, some of which the file gives.
+
+    Args:
+        given: Those of the file, which none that is made may be.
+        used: Those that a criterion has.
+    """
+
+    given: frozenset[str] = frozenset()
+    used: set[str] = field(factory=set)
+
+    def take(self, id: object) -> bool:
+        """Use *id*, as the file gives it; say whether it was free."""
+        if not isinstance(id, str):
+            return True
+        free = id not in self.used
+        self.used.add(id)
+        return free
+
+    def make(self, text: object) -> dict[str, str]:
+        """Return the field of a criterion with this *text* and an id of its own; nothing where there is no text."""
+        if not isinstance(text, str) or not text.strip():
+            return {}
+        base = slug(text)
+        found = next(id for id in self._tries(base) if id not in self.used | self.given)
+        self.used.add(found)
+        return {"id": found}
+
+    def _tries(self, base: str) -> Iterator[str]:
+        yield base
+        yield from (f"{base}-{number}" for number in count(2))
+
+
+def tell_scores(notes: Notes, path: KeyPath) -> None:
+    """Warn, once a file, of what these formats do not say."""
+    notes.warn(path, "the format has no pass mark; 0.7 is taken, as everywhere here")

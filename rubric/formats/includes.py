@@ -1,0 +1,500 @@
+"""
+Files that a file names: `file://rubric.md`, `tests/*.yaml`.
+
+Nothing outside of the base is read, code is never run, and whatever is refused is noted where the reference stands.
+
+Which file a reference names, and whether it may be read: only what is below the base, links resolved.
+
+What leaves the base is refused before the disk is asked, so that no message tells what exists elsewhere.
+
+Tables as documents: CSV, TSV and JSONL, a mapping for each row, with the lines that the rows stand in.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import re
+from collections.abc import Callable, Iterator
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any, TypeVar
+
+from attrs import define, frozen
+
+from rubric.errors import DefinitionError, LoadError, Problem
+from rubric.formats.cursor import Loading, Notes
+from rubric.formats.document import FOR_SUITES, LONGEST_SCALAR, Document, Listing, Mapping, Node, Scalar, refused
+from rubric.formats.document import KeyPath as Steps
+from rubric.formats.files import parse, read_text
+from rubric.formats.json import parse_json
+from rubric.formats.templates.render import show_environment
+from rubric.internals.text import shorten
+from rubric.suites.cases import Place
+
+LONGEST = 1000
+"""Characters of one reference."""
+
+MOST_MATCHES = 256
+"""Files that one pattern may match."""
+
+MOST_ENTRIES = 20_000
+"""Entries of folders that are looked at for one pattern."""
+
+
+@frozen
+class Located:
+    """A file that may be read: the *real* path, links resolved, and the path that messages show."""
+
+    real: Path
+    shown: Path
+
+
+def bare(reference: str) -> str:
+    """Return *reference* without its `file://`; a `DefinitionError` says what no reference holds."""
+    text = reference.strip()
+    name = text.removeprefix("file://")
+    for fits, message in _REFUSED:
+        if fits(name):
+            raise DefinitionError("", f"{quoted(reference)}: {message}")
+    return name
+
+
+def quoted(reference: str) -> str:
+    """Return *reference* as messages show it."""
+    return shorten(repr(reference), 120)
+
+
+_CODE = re.compile(r"\.(?:[cm]?[jt]sx?|py|rb|go|sh|bash|ps1|bat|cmd|exe|lua|php|pl|wasm)(?::\w+)?$", re.IGNORECASE)
+
+
+def is_code(name: str) -> bool:
+    """Tell whether *name* is that of a program, or of a function in one (`checks.py:grade`)."""
+    return _CODE.search(name) is not None
+
+
+_SHELL = re.compile(r"\$|%\w+%")
+_ENCODED = re.compile("%[0-9A-Fa-f]{2}")
+
+_REFUSED = (
+    (lambda name: len(name) > LONGEST, f"the name of a file has at most {LONGEST} characters"),
+    (lambda name: not name.isprintable(), "the name of a file holds no control or invisible characters; retype it"),
+    (lambda name: not name.strip("./ "), "this names no file; write the file's path from here"),
+    (lambda name: "{{" in name or "{%" in name, "variables cannot stand in the name of a file; write it out"),
+    (lambda name: "\\" in name, "write / between folders, not a backslash"),
+    (_ENCODED.search, "percent-encoding is not read; write the name as it is"),
+    (_SHELL.search, "write a declared environment variable as {{ env.NAME }}"),
+    (lambda name: name.startswith("//"), "another machine's files are not read; name a file below the base"),
+    (lambda name: name.startswith("~"), "home folders are not read; name a file below the base"),
+    (
+        lambda name: ":" in name and not is_code(name),
+        "only files are read: file:// and the path from here, without a colon",
+    ),
+)
+
+
+def is_pattern(name: str) -> bool:
+    """Tell whether *name* stands for several files."""
+    return any(letter in name for letter in "*?[")
+
+
+def locate(name: str, loading: Loading) -> Located:
+    """
+    Return the file that *name* (a path from the folder of *loading*) leads to, whether or not it is there.
+
+    Raises:
+        DefinitionError: It may not be read.
+    """
+    root, folder = _folders(loading)
+    relative = _below(name, root, folder, loading)
+    _refuse_secrets(relative, name)
+    real = _real(root / relative, name)
+    if not real.is_relative_to(root):
+        raise DefinitionError("", f"{quoted(name)}: {_outside(loading)}")
+    _refuse_secrets(real.relative_to(root), name)
+    if real.parts[:2] in _MACHINE:
+        raise DefinitionError("", f"{quoted(name)}: this belongs to the machine and is not read; name another file")
+    return Located(real, (loading.root or root) / relative)
+
+
+_MACHINE = {("/", "proc"), ("/", "sys"), ("/", "dev")}
+
+
+def _folders(loading: Loading) -> tuple[Path, Path]:
+    """Return the real base and the real folder."""
+    if loading.root is None or loading.folder is None:
+        message = "a text that stands in no file names none; load it from a file, or give the folder (base=...)"
+        raise DefinitionError("", message)
+    return Path(os.path.realpath(loading.root)), Path(os.path.realpath(loading.folder))
+
+
+def _below(name: str, root: Path, folder: Path, loading: Loading) -> Path:
+    """Return the path from *root* of what *name* says, without asking the disk."""
+    found = Path(os.path.normpath(folder / name))
+    given = Path(os.path.abspath(loading.root or root))  # noqa: PTH100  # resolve() would ask the disk
+    for top in (root, given):
+        if found.is_relative_to(top):
+            return found.relative_to(top)
+    raise DefinitionError("", f"{quoted(name)}: {_outside(loading)}")
+
+
+def _outside(loading: Loading) -> str:
+    return f"this is outside of {loading.root}, and nothing outside of it is read; move the file, or give a wider base="
+
+
+def _real(path: Path, name: str) -> Path:
+    try:
+        return path.resolve()
+    except (OSError, ValueError, RuntimeError):  # a loop of links was a RuntimeError until 3.13
+        raise DefinitionError("", f"{quoted(name)}: the links of this file lead nowhere; name another") from None
+
+
+_SECRET = re.compile(
+    r"\.env(?:\..*|rc)?|\.(?:git|hg|svn|ssh|aws|gnupg|kube|docker|azure)|\.(?:netrc|npmrc|pypirc|pgpass|htpasswd)"
+    r"|.*\.(?:pem|key|p12|pfx|keystore)|id_(?:rsa|dsa|ecdsa|ed25519)|credentials(?:\.json)?",
+    re.IGNORECASE,
+)
+
+
+def _refuse_secrets(relative: Path, name: str) -> None:
+    if any(_SECRET.fullmatch(part) for part in relative.parts):
+        message = f"{quoted(name)}: files of this name hold secrets and are not read; name another file"
+        raise DefinitionError("", message)
+
+
+def expand(name: str, loading: Loading) -> list[str]:
+    """
+    Return the names that the pattern *name* matches, sorted; links to folders are not followed, `**` is any depth.
+
+    Raises:
+        DefinitionError: It may not be read, matches nothing, or too much.
+    """
+    root, folder = _folders(loading)
+    parts = _below(name, root, folder, loading).parts
+    steps = [step for step, before in zip(parts, ("", *parts), strict=False) if (step, before) != ("**", "**")]
+    try:
+        paths = {*_Search().walk(root, tuple(steps))}
+    except RecursionError:
+        raise DefinitionError("", f"{quoted(name)}: the folders here nest too deep; name them") from None
+    found = sorted(os.path.relpath(path, folder).replace(os.sep, "/") for path in paths)
+    if not found:
+        raise DefinitionError("", f"{quoted(name)}: no file matches this; check the pattern")
+    if len(found) > MOST_MATCHES:
+        raise DefinitionError("", f"{quoted(name)}: more than {MOST_MATCHES} files match this; narrow the pattern")
+    return found
+
+
+@define
+class _Search:
+    """Looks for files, at no more than so many entries."""
+
+    entries: int = 0
+
+    def walk(self, folder: Path, steps: tuple[str, ...]) -> Iterator[Path]:
+        """Yield the files below *folder* that *steps* match."""
+        if not steps:
+            return
+        if not is_pattern(steps[0]):
+            yield from self._into(folder / steps[0], steps[1:])
+            return
+        if steps[0] == "**":
+            yield from self.walk(folder, steps[1:])
+        for entry in self._entries(folder):
+            yield from self._take(Path(entry.path), steps, is_folder=entry.is_dir(follow_symlinks=False))
+
+    def _into(self, path: Path, steps: tuple[str, ...]) -> Iterator[Path]:
+        if not steps:
+            if os.path.lexists(path):
+                yield path
+        elif os.path.isdir(path) and not os.path.islink(path):  # noqa: PTH112, PTH114  # those of Path may raise
+            yield from self.walk(path, steps)
+
+    def _take(self, path: Path, steps: tuple[str, ...], *, is_folder: bool) -> Iterator[Path]:
+        if path.name.startswith(".") and not steps[0].startswith("."):
+            return
+        if steps[0] == "**":
+            yield from self.walk(path, steps) if is_folder else ()
+        elif fnmatchcase(path.name, steps[0]):
+            yield from self.walk(path, steps[1:]) if is_folder else [path] * (len(steps) == 1)
+
+    def _entries(self, folder: Path) -> list[os.DirEntry[str]]:
+        try:
+            with os.scandir(folder) as entries:
+                found = sorted(entries, key=lambda entry: entry.name)
+        except OSError:
+            return []
+        self.entries += len(found) + 1
+        if self.entries > MOST_ENTRIES:
+            message = f"a pattern looks at no more than {MOST_ENTRIES} files; narrow it"
+            raise DefinitionError("", message)
+        return found
+
+
+MOST_ROWS = 10_000
+"""Rows of one table."""
+
+
+def parse_table(text: str, source: str, suffix: str) -> Document:
+    """
+    Return the rows of *text*, a file with one of the suffixes in `TABLES`, as a document: a list of its rows.
+
+    Raises:
+        LoadError: It is no such table, or beyond the limits.
+    """
+    rows: list[Node] = []
+    for row in TABLES[suffix](text.removeprefix("\ufeff"), source):
+        rows.append(row)
+        if len(rows) > MOST_ROWS:
+            raise refused(source, row.place, f"a table has at most {MOST_ROWS} rows; split the file")
+    return Document(source, Listing(1, 1, parts=rows))
+
+
+def _lines(text: str, source: str) -> Iterator[Node]:
+    for line, row in enumerate(text.split("\n"), 1):
+        if row.strip() and (root := parse_json(row, source, FOR_SUITES, line)):
+            yield root
+
+
+def _commas(text: str, source: str) -> Iterator[Node]:
+    return _records(text, source, ",")
+
+
+def _tabs(text: str, source: str) -> Iterator[Node]:
+    return _records(text, source, "\t")
+
+
+def _records(text: str, source: str, delimiter: str) -> Iterator[Node]:
+    head: list[str] = []
+    for line, cells in _cells(text, source, delimiter):
+        if not any(cell.strip() for cell in cells):
+            continue
+        if head:
+            yield _record(head, cells, source, line)
+        else:
+            head = _head(cells, source, line)
+
+
+def _cells(text: str, source: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
+    """Yield each row with the line that it starts in."""
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    line = 1
+    try:
+        for cells in reader:
+            yield line, cells
+            line = reader.line_num + 1
+    except csv.Error as problem:
+        raise refused(source, (line, 1), f"this is not CSV: {problem}") from None
+
+
+def _head(cells: list[str], source: str, line: int) -> list[str]:
+    names = [cell.strip() for cell in cells]
+    for name in names:
+        if name and names.count(name) > 1:
+            shown = shorten(repr(name), 60)
+            raise refused(source, (line, 1), f"two columns are called {shown}; give each a name of its own")
+    return names
+
+
+def _record(head: list[str], cells: list[str], source: str, line: int) -> Mapping:
+    cells = [*cells, *[""] * (len(head) - len(cells))]
+    for column, cell in enumerate(cells):
+        if cell.strip() and not (column < len(head) and head[column]):
+            message = f"the cell {column + 1} of this row stands in no named column; name it, or quote its commas"
+            raise refused(source, (line, 1), message)
+        if len(cell) > LONGEST_SCALAR:
+            raise refused(source, (line, 1), f"a text has at most {LONGEST_SCALAR} characters; shorten it")
+    named = [(name, cell) for name, cell in zip(head, cells, strict=False) if name]
+    return Mapping(line, 1, parts=[Scalar(line, 1, value=value) for pair in named for value in pair])
+
+
+TABLES: dict[str, Callable[[str, str], Iterator[Node]]] = {
+    ".csv": _commas,
+    ".tsv": _tabs,
+    ".jsonl": _lines,
+    ".ndjson": _lines,
+}
+"""What reads a table, by the suffix of its file."""
+
+DEEPEST = 8
+"""Files that include one another."""
+
+MOST_FILES = 256
+"""Different files that one load reads, besides the first."""
+
+MOST_CHARACTERS = 16 * 1024 * 1024
+"""Characters that one load takes from them, a file that is named twice counted twice."""
+
+MOST_COMPARED = 1000
+"""Errors among which one is looked for that is said already."""
+
+T = TypeVar("T")
+
+
+class Row(dict[str, Any]):
+    """A row of a table: what its columns hold, and its *place* in the file."""
+
+    place: Place
+
+
+def is_reference(value: object) -> bool:
+    """Tell whether *value* names a file: a text that starts with `file://`."""
+    return isinstance(value, str) and value.lstrip()[:7].lower() == "file://"
+
+
+def expand_at(reference: str, loading: Loading, notes: Notes, path: Steps) -> list[str]:
+    """
+    Return the references that *reference* stands for, sorted: itself, or the files that `*`, `?` and `**` match.
+
+    A pattern that matches nothing is noted as an error.
+    """
+
+    def work(name: str) -> list[str]:
+        return [f"file://{found}" for found in expand(name, loading)] if is_pattern(name) else [reference]
+
+    return _noted(reference, loading, notes, path, work) or []
+
+
+def read_text_at(reference: str, loading: Loading, notes: Notes, path: Steps, *, code: bool = False) -> str | None:
+    """
+    Return the text of the file that *reference* names; None, and an error noted at *path*, where that cannot be.
+
+    With *code*, the file may be a program: it is material to be shown, and not run either.
+    """
+
+    def work(name: str) -> str:
+        located = _one(name, loading, code=code)
+        return _text(located, loading, name)
+
+    return _noted(reference, loading, notes, path, work)
+
+
+def read_document_at(reference: str, loading: Loading, notes: Notes, path: Steps) -> tuple[Notes, Loading] | None:
+    """
+    Return the YAML, JSON, JSONL or CSV document that *reference* names, and the loading for what it names in turn.
+
+    Its notes know its own places. They share the lists of *notes*, so an error in either is raised by `notes.finish()`;
+    nothing need be (or may be) copied from one to the other.
+    """
+
+    def work(name: str) -> tuple[Notes, Loading]:
+        located = _one(name, loading)
+        _refuse_circles(located, loading, name)
+        document = _document(located, loading, name)
+        inner = Notes(document, notes.errors, notes.warnings)
+        return inner, loading.within(located.shown.parent, located.real)
+
+    return _noted(reference, loading, notes, path, work)
+
+
+def read_rows_at(reference: str, loading: Loading, notes: Notes, path: Steps) -> list[Row] | None:
+    """Return the rows of the CSV, JSONL, JSON or YAML file that *reference* names (a dict each, with its place)."""
+    found = read_document_at(reference, loading, notes, path)
+    if found is None:
+        return None
+    inner, _ = found
+    known = len(notes.errors)
+    rows = _rows(inner)
+    return rows if len(notes.errors) == known else None
+
+
+def _rows(notes: Notes) -> list[Row]:
+    data = notes.data()
+    if not isinstance(notes.document.root, Listing):
+        notes.error((), "expected a list of rows; write one mapping for each")
+        return []
+    return [row for index, value in enumerate(data) if (row := _row(notes, (index,), value)) is not None]
+
+
+def _row(notes: Notes, path: Steps, value: Any) -> Row | None:
+    if not isinstance(value, dict):
+        notes.error(path, f"expected a row (a mapping), got {shorten(repr(value), 60)}")
+        return None
+    row = Row({str(name): cell for name, cell in value.items()})
+    row.place = notes.place(path)
+    return row
+
+
+def _noted(reference: str, loading: Loading, notes: Notes, path: Steps, work: Callable[[str], T]) -> T | None:
+    """Return what *work* makes of the bare name; what it raises is noted at *path*, or where the file itself errs."""
+    before = len(notes.errors)
+    shown = show_environment(reference, loading, notes, path)
+    if len(notes.errors) > before:
+        return None
+    try:
+        return work(bare(shown))
+    except DefinitionError as error:
+        notes.error(path, error)
+    except LoadError as error:
+        notes.errors.extend(error.problems)
+    _once(notes.errors, before)
+    return None
+
+
+def _once(errors: list[Problem], before: int) -> None:
+    """Drop what is said already: what all tests share is read for each of them."""
+    if errors[before:] and before < MOST_COMPARED:
+        errors[before:] = [problem for problem in errors[before:] if problem not in errors[:before]]
+
+
+def _one(name: str, loading: Loading, *, code: bool = False) -> Located:
+    """Return the one file that *name* means."""
+    if is_code(name) and not code:
+        message = (
+            f"{quoted(name)}: code in files is not run; give the function to the loader (functions={{name: function}})"
+        )
+        raise DefinitionError("", message)
+    if is_pattern(name):
+        raise DefinitionError("", f"{quoted(name)}: one file is read here, not those that match a pattern; name it")
+    return locate(name, loading)
+
+
+def _text(located: Located, loading: Loading, name: str) -> str:
+    library = loading.library
+    if located.real not in library.texts:
+        if len(library.texts) >= MOST_FILES:
+            raise DefinitionError("", f"{quoted(name)}: at most {MOST_FILES} files are read for one; put some together")
+        library.texts[located.real] = _read(located, loading, name)
+    text = library.texts[located.real]
+    library.taken += len(text) + 64
+    if library.taken > MOST_CHARACTERS:
+        message = f"{quoted(name)}: what is included comes to more than {MOST_CHARACTERS} characters; include less"
+        raise DefinitionError("", message)
+    return text
+
+
+def _read(located: Located, loading: Loading, name: str) -> str:
+    try:
+        return read_text(located.real, loading.root, FOR_SUITES)
+    except LoadError as error:
+        missing = f"there is no such file; check its path, which starts at {shorten(str(loading.folder), 120)}"
+        why = error.problems[0].message if os.path.exists(located.real) else missing  # noqa: PTH110  # exists() may raise
+        raise DefinitionError("", f"{quoted(name)}: {why}") from None
+
+
+def _document(located: Located, loading: Loading, name: str) -> Document:
+    text = _text(located, loading, name)
+    documents = loading.library.documents
+    if located.real not in documents:
+        documents[located.real] = _parsed(text, located.shown, name)
+    return documents[located.real]
+
+
+def _parsed(text: str, shown: Path, name: str) -> Document:
+    suffix = shown.suffix.lower()
+    if not text.strip():
+        raise DefinitionError("", f"{quoted(name)}: there is nothing in this file")
+    if suffix in TABLES:
+        return parse_table(text, str(shown), suffix)
+    if suffix not in (".yaml", ".yml", ".json"):
+        raise DefinitionError("", f"{quoted(name)}: expected a .yaml, .json, .jsonl or .csv file")
+    return parse(text, str(shown), "json" if suffix == ".json" else "yaml", FOR_SUITES)
+
+
+def _refuse_circles(located: Located, loading: Loading, name: str) -> None:
+    if located.real in loading.trail:
+        raise DefinitionError("", f"{quoted(name)}: this file includes itself, by way of others; break the circle")
+    if len(loading.trail) >= DEEPEST:
+        raise DefinitionError(
+            "", f"{quoted(name)}: files include one another more than {DEEPEST} deep; make it flatter"
+        )

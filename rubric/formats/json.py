@@ -1,0 +1,75 @@
+"""JSON as a document: the standard library judges the text, and its tokens give the places."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from rubric.formats.document import (
+    DEEPEST,
+    FOR_RUBRICS,
+    Growing,
+    Limits,
+    Listing,
+    Mapping,
+    Node,
+    Scalar,
+    read_scalar,
+    refused,
+)
+
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\]]|[^\s{}\[\],:"]+|\n')
+_CONSTANTS = ("NaN", "Infinity", "-Infinity")
+
+
+def parse_json(text: str, source: str, limits: Limits = FOR_RUBRICS, line: int = 1) -> Node | None:
+    """Return the root node of *text*, which starts at *line*; a `LoadError` says where it is no JSON."""
+    _check(text, source, line)
+    growing = Growing(source, limits)
+    start = 0
+    for token in _TOKEN.finditer(text):
+        if token[0] == "\n":
+            line, start = line + 1, token.end()
+        else:
+            _take(growing, token[0], line, token.start() - start + 1)
+    return growing.root
+
+
+def _check(text: str, source: str, line: int) -> None:
+    try:
+        json.loads(text, parse_int=str, parse_float=str, parse_constant=str)
+    except json.JSONDecodeError as problem:
+        raise refused(source, (line + problem.lineno - 1, problem.colno), f"this is not JSON: {problem.msg}") from None
+    except RecursionError:
+        raise refused(source, (line, 1), f"lists and mappings nest more than {DEEPEST} deep; make it flatter") from None
+
+
+def _take(growing: Growing, token: str, line: int, column: int) -> None:
+    match token:
+        case "{":
+            growing.add(Mapping(line, column))
+        case "[":
+            growing.add(Listing(line, column))
+        case "}" | "]":
+            growing.close()
+        case _:
+            growing.add(_scalar(token, line, column))
+
+
+def _scalar(token: str, line: int, column: int) -> Scalar:
+    if token.startswith('"'):
+        return Scalar(line, column, value=json.loads(token))
+    if token in _CONSTANTS:
+        return Scalar(line, column, value=None, flaw=f"expected a finite number, got {token}")
+    value, flaw = read_scalar(token)
+    return Scalar(line, column, value=value, flaw=flaw)
+
+
+def to_json(data: Any) -> str:
+    """Return *data* as JSON, readable; only what UTF-8 cannot hold is escaped."""
+    text = json.dumps(data, ensure_ascii=False, allow_nan=False, indent=2)
+    return _SURROGATE.sub(lambda match: f"\\u{ord(match[0]):04x}", text) + "\n"
+
+
+_SURROGATE = re.compile("[\ud800-\udfff]")

@@ -1,0 +1,292 @@
+"""
+Rubrics in the spelling of mcptest, and what they lose by it.
+
+Suites as mcptest files, and what such a file cannot hold: a sentence for each thing, with its case and its field.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from attrs import define, evolve, field
+
+from rubric.errors import DefinitionError
+from rubric.formats.mcptest.judges import Axes, gathered, model_name
+from rubric.formats.mcptest.rubrics import FIELDS, OPTIONS, SCALES
+from rubric.formats.nouns import free
+from rubric.internals.fields import shown_fields
+from rubric.models.registry import EnvironmentModel
+from rubric.values.answers import Choices, Levels, Likert, Scale, Unit, YesNo
+from rubric.values.judges import Bench, Cascade, Judge, Jury, Panel
+from rubric.values.rubrics import Rubric, averaged
+from rubric.values.trees import Leaf
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from rubric.suites.cases import Case
+    from rubric.suites.suite import Suite
+    from rubric.values.criteria import Criterion, When
+    from rubric.values.trees import DecisionTree
+
+
+Data = dict[str, Any]
+_HELD = ("name", "criteria", "text", "tree", *OPTIONS)
+
+_THRESHOLD = 0.7
+"""What mcptest takes where no threshold is given."""
+
+
+@define
+class Losses:
+    """What a file cannot hold, in `sentences`."""
+
+    sentences: list[str] = field(factory=list)
+
+    def add(self, whose: str, what: str, why: str = "mcptest has no place for it") -> None:
+        """Add that *what*, of *whose*, is left out, and *why*."""
+        self.sentences.append(f"{whose}: {what} is left out; {why}")
+
+    def fields(self, whose: str, value: object, held: Iterable[str]) -> None:
+        """Add the fields of *value* that are not as by default, but for those that are *held*."""
+        kept = {*held}
+        for found in shown_fields(value):
+            if found.name not in kept:
+                self.add(whose, found.name)
+
+
+def plain_rubric(losses: Losses, whose: str, rubric: Rubric) -> Rubric:
+    """Return *rubric* without what no mcptest rubric has."""
+    rubric = averaged(rubric)
+    losses.fields(f"{whose}: rubric", rubric, _HELD)
+    if rubric.threshold is None:
+        losses.add(f"{whose}: rubric", "threshold: null", f"mcptest's rubrics pass from a score, here {_THRESHOLD}")
+    return Rubric(
+        rubric.name,
+        criteria=rubric.criteria,
+        text=rubric.text,
+        tree=rubric.tree,
+        **{name: getattr(rubric, name) for name in OPTIONS if getattr(rubric, name) is not None},
+    )
+
+
+def rubric_keys(losses: Losses, whose: str, rubric: Rubric) -> Data | None:
+    """Return the keys of an eval that say *rubric*; None if mcptest could judge nothing of it."""
+    options = _options(rubric)
+    if rubric.text and options.keys() <= {"threshold"}:
+        return {"rubric": rubric.text, **options}
+    if rubric.tree is not None:
+        return {"rubric": {**options, "tree": _tree(rubric.tree)}}
+    if rubric.text:
+        losses.sentences.append(f"{whose}: the text of its rubric is written as one criterion, to keep the rest of it")
+    criteria = [data for c in rubric.judged if (data := _criterion(losses, whose, rubric, c)) is not None]
+    return {"rubric": {**options, "criteria": criteria}} if any(c.get("weight", 1) for c in criteria) else None
+
+
+def _options(rubric: Rubric) -> Data:
+    names = {f.name for f in shown_fields(rubric)}
+    values = {key: getattr(rubric, name) for name, key in OPTIONS.items() if name in names}
+    return values | ({"scale": _scale(rubric.scale)} if "scale" in values else {})
+
+
+def _scale(scale: Scale) -> Any:
+    if isinstance(scale, Likert):
+        return {"likert": {"min": scale.low, "max": scale.high}}
+    return next(name for name, kind in SCALES.items() if isinstance(scale, kind))
+
+
+def _tree(node: DecisionTree | Leaf) -> Data:
+    if isinstance(node, Leaf):
+        return {"score": node.score, **({"reason": node.reason} if node.reason else {})}
+    return {"ask": node.question, "yes": _tree(node.yes), "no": _tree(node.no)}
+
+
+def _criterion(losses: Losses, whose: str, rubric: Rubric, criterion: Criterion) -> Data | None:
+    here = f"{whose}: criterion {criterion.id!r}"
+    if not isinstance(criterion.answer, YesNo | Unit | Levels | Choices):
+        losses.add(here, "the criterion", "mcptest has no checks, trees or rubrics among its criteria")
+        return None
+    if criterion.polarity == "penalty":
+        losses.add(here, "the criterion", "mcptest subtracts nothing")
+        return None
+    _tell(losses, here, rubric, criterion)
+    guard = criterion.polarity == "guard"
+    values = {
+        "name": criterion.id,
+        "description": criterion.text,
+        "weight": criterion.weight if criterion.weight != 1 else None,
+        "required": criterion.required or (criterion.min_score is not None and not guard) or None,
+        "guard": guard or None,
+        "threshold": criterion.min_score,
+        "when": _when(losses, here, criterion.when),
+        "examples": [{"response": a.response, "score": a.score} for a in criterion.anchors] or None,
+    }
+    return {key: value for key, value in values.items() if value is not None}
+
+
+def _tell(losses: Losses, here: str, rubric: Rubric, criterion: Criterion) -> None:
+    """Add what is lost of *criterion*."""
+    if criterion.answer != Unit():
+        losses.add(here, "its kind of answer", "mcptest's judge says a number from 0 to 1")
+    held = (*FIELDS, "answer") if criterion.evidence not in (None, rubric.evidence) else (*FIELDS, "answer", "evidence")
+    losses.fields(here, criterion, held)
+    if criterion.polarity not in ("satisfy", "guard"):
+        losses.add(here, f"the polarity {criterion.polarity}", "mcptest knows guards and no others")
+    if any(anchor.reason for anchor in criterion.anchors):
+        losses.add(here, "the reason of an example")
+
+
+def _when(losses: Losses, here: str, when: When | None) -> Data | None:
+    if when is None:
+        return None
+    found = {key: getattr(when, key) for key in ("contains", "regex") if getattr(when, key) is not None}
+    if not found:
+        losses.add(here, "when", "mcptest's conditions are contains and regex")
+    return found or None
+
+
+def named(rubric: Rubric, first: Rubric) -> Data | None:
+    """Return the reference to *first* that says *rubric*: only threshold and strict may differ."""
+    overrides = {key: getattr(rubric, key) for key in ("threshold", "strict")}
+    changed = {key: value for key, value in overrides.items() if value != getattr(first, key)}
+    return {"ref": rubric.name, **changed} if evolve(first, **changed) == rubric else None
+
+
+_SUITE = ("name", "cases", "judge", "format", "source", "warnings")
+_CASE = ("id", "rubric", "input", "output", "judge", "server", "cell", "place")
+
+
+def write(suite: Suite) -> tuple[Data, list[str]]:
+    """
+    Return *suite* as the plain data of an mcptest file, and what was dropped on the way.
+
+    A case whose rubric comes to nothing that mcptest could judge is dropped whole.
+    """
+    writer = Writer(suite.judge)
+    writer.losses.fields("the suite", suite, _SUITE)
+    cases = suite.cases
+    while cases:
+        cases = cases[writer.add(cases) :]
+    shared = {name: data for name, (_, data) in writer.shared.items()}
+    return free({**({"rubrics": shared} if shared else {}), "evals": writer.evals}), writer.losses.sentences
+
+
+@define
+class Writer:
+    """
+    What has been written of a suite.
+
+    Args:
+        judge: Who judges cases that name nobody.
+        evals: The evals so far.
+        shared: The named rubrics, each with its data.
+        losses: What was left out.
+    """
+
+    judge: Bench | None = None
+    evals: list[Data] = field(factory=list)
+    shared: dict[str, tuple[Rubric, Any]] = field(factory=dict)
+    losses: Losses = field(factory=Losses)
+
+    def add(self, cases: Sequence[Case]) -> int:
+        """Write the first of *cases*, with the rest of its matrix if it has one; return how many that were."""
+        case, axes, taken = gathered(cases)
+        whose = f"case {case.id!r}"
+        if case.rubric.negate:
+            self.losses.add(f"{whose}: rubric", "negate", "unturned it says the opposite, so the case is left out")
+            return taken
+        rubric = self._rubric(whose, plain_rubric(self.losses, whose, case.rubric))
+        if not rubric:
+            self.losses.sentences.append(f"{whose}: it is left out; mcptest can judge nothing of its rubric")
+            return taken
+        self.losses.fields(whose, case, _CASE)
+        if case.cell:
+            self.losses.add(whose, "cell", "its matrix is not whole")
+        judge = self._judge(whose, case.judge or self.judge, varied=bool(axes.models))
+        self.evals.append({**_plain(case, axes), **rubric, **judge, **_matrix(axes)})
+        return taken
+
+    def _rubric(self, whose: str, rubric: Rubric) -> Data | None:
+        """Return the keys of an eval that say *rubric*; one with a name is written once, and referred to."""
+        if not rubric.name:
+            return rubric_keys(self.losses, whose, rubric)
+        reference = self._reference(whose, rubric)
+        if reference is None:
+            self.losses.add(whose, "the name of its rubric", "another one has it, or it cannot be named as it is")
+            return rubric_keys(self.losses, whose, rubric)
+        return reference and {"rubric": reference}
+
+    def _reference(self, whose: str, rubric: Rubric) -> Data | None:
+        """Return the reference to the shared rubric that says *rubric*: None if none can, empty if nothing is left."""
+        if rubric.name in self.shared:
+            return named(rubric, self.shared[rubric.name][0])
+        start = Rubric(rubric.name, text=rubric.text) if rubric.text else rubric
+        reference = named(rubric, start)
+        if reference is not None:
+            keys = rubric_keys(self.losses, whose, start)
+            if keys is None:
+                return {}
+            self.shared[rubric.name] = (start, keys["rubric"])
+        return reference
+
+    def _judge(self, whose: str, bench: Bench | None, *, varied: bool) -> Data:
+        """Return who judges; *varied* says that a matrix names the models."""
+        data: Data = {}
+        match bench:
+            case Judge() if not varied:
+                data = self._model(whose, bench)
+            case Jury(judge=Judge() as member):
+                self.losses.fields(f"{whose}: jury", bench, ("judge", "size", "consensus"))
+                own = varied or isinstance(member.model, EnvironmentModel)
+                rule = {"size": bench.size, "consensus": bench.consensus}
+                data = {**({} if own else self._model(whose, member)), "jury": rule}
+            case Panel():
+                data = self._panel(whose, bench)
+            case Jury():
+                self.losses.add(whose, "judge", "mcptest has no juries of panels")
+            case Cascade():
+                self.losses.add(whose, "judge", "mcptest has no cascades")
+        return {"judge": data} if data else {}
+
+    def _panel(self, whose: str, panel: Panel) -> Data:
+        names = [self._model(whose, m).get("model") if isinstance(m, Judge) else None for m in panel.judges]
+        if None in names:
+            self.losses.add(whose, "judge", "a panel names its models, and one of its members is none that has a name")
+            return {}
+        self.losses.fields(f"{whose}: panel", panel, ("judges", "aggregate", "tie_break"))
+        rules = {"aggregate": panel.aggregate, "tie_break": panel.tie_break}
+        defaults = {"aggregate": "mean", "tie_break": "fail"}
+        return {"panel": names, **{key: rule for key, rule in rules.items() if rule != defaults[key]}}
+
+    def _model(self, whose: str, judge: Judge) -> Data:
+        if not isinstance(judge.model, str) or not _is_nameable(judge.model):
+            self.losses.add(whose, "judge", f"an mcptest file cannot name the model {judge.name!r}")
+            return {}
+        self.losses.fields(f"{whose}: judge", judge, ("model",))
+        return {"model": judge.model}
+
+
+def _is_nameable(model: str) -> bool:
+    try:
+        return model_name(model) == model
+    except DefinitionError:
+        return False
+
+
+def _plain(case: Case, axes: Axes) -> Data:
+    """Return the plain keys of an eval; a live run needs a prompt, if need be the last message."""
+    last = case.messages[-1].content if case.messages else ""
+    prompt = case.input or (last if case.output is None else "")
+    needed = case.output is None and not axes.prompts
+    return {
+        "name": case.id,
+        **({"server": case.server} if case.server else {}),
+        **({"prompt": prompt} if prompt or needed else {}),
+        **({} if case.output is None else {"response": case.output}),
+    }
+
+
+def _matrix(axes: Axes) -> Data:
+    values = {"models": [name for name, _ in axes.models], "prompts": [*axes.prompts]}
+    matrix = {axis: found for axis, found in values.items() if found}
+    return {"matrix": matrix} if matrix else {}

@@ -1,0 +1,194 @@
+"""
+Names of models: how other systems write them (`openai:chat:gpt-5`), and how LiteLLM does (`openai/gpt-5`).
+
+The vendors are those that promptfoo documents and LiteLLM speaks to.
+"""
+
+from __future__ import annotations
+
+import re
+
+from rubric.errors import DefinitionError
+from rubric.internals.fields import suggest
+from rubric.internals.text import shorten
+from rubric.models.offline import OFFLINE
+
+VENDORS = {
+    "ai21": "ai21_chat",
+    "aimlapi": "aiml",
+    "alibaba": "dashscope",
+    "anthropic": "anthropic",
+    "azure": "azure",
+    "azureopenai": "azure",
+    "bedrock": "bedrock",
+    "cerebras": "cerebras",
+    "cloudflare-ai": "cloudflare",
+    "cohere": "cohere_chat",
+    "cometapi": "cometapi",
+    "databricks": "databricks",
+    "deepinfra": "deepinfra",
+    "deepseek": "deepseek",
+    "docker": "docker_model_runner",
+    "fireworks": "fireworks_ai",
+    "github": "github",
+    "google": "gemini",
+    "groq": "groq",
+    "huggingface": "huggingface",
+    "hyperbolic": "hyperbolic",
+    "lambdalabs": "lambda_ai",
+    "llamaapi": "meta_llama",
+    "llamafile": "llamafile",
+    "mistral": "mistral",
+    "moonshot": "moonshot",
+    "novita": "novita",
+    "nscale": "nscale",
+    "nvidia": "nvidia_nim",
+    "ollama": "ollama",
+    "openai": "openai",
+    "openrouter": "openrouter",
+    "palm": "gemini",
+    "perplexity": "perplexity",
+    "replicate": "replicate",
+    "sagemaker": "sagemaker_chat",
+    "sambanova": "sambanova",
+    "snowflake": "snowflake",
+    "togetherai": "together_ai",
+    "vercel": "vercel_ai_gateway",
+    "vertex": "vertex_ai",
+    "vllm": "hosted_vllm",
+    "watsonx": "watsonx",
+    "xai": "xai",
+}
+"""What LiteLLM calls the vendors that others write before a colon; a vendor's LiteLLM name may stand there too."""
+
+_KINDS = {"chat", "completion", "converse", "messages", "responses", "text-generation"}
+"""Ways to the same model, which LiteLLM chooses by itself."""
+
+_OTHER_KINDS = {
+    *("agents", "assistant", "audio", "chatkit", "claude-agent-sdk", "codex-sdk", "embedding", "embeddings", "image"),
+    *("kb", "live", "moderation", "realtime", "speech", "transcription", "tts", "video"),
+}
+"""What is no model that answers in text."""
+
+_PROGRAMS = {
+    *("browser", "echo", "exec", "file", "golang", "http", "https", "mcp", "package", "promptfoo", "python", "ruby"),
+    *("sequence", "webhook", "websocket", "ws", "wss"),
+}
+"""What is no vendor, but a program or an address."""
+
+LITELLM = {
+    *VENDORS.values(),
+    *("ai21", "amazon_nova", "anthropic_text", "apertis", "azure_ai", "azure_text", "baseten", "bedrock_mantle"),
+    *("bytez", "charity_engine", "chutes", "clarifai", "codestral", "cognition", "cohere", "compactifai", "cortecs"),
+    *("darkbloom", "datarobot", "edenai", "empower", "featherless_ai", "friendliai", "galadriel", "gigachat"),
+    *("gradient_ai", "helicone", "heroku", "inception", "infinity", "lemonade", "libertai", "litellm_proxy"),
+    *("lm_studio", "maritalk", "meta", "minimax", "modelscope", "morph", "nano-gpt", "nebius", "neosantara"),
+    *("nlp_cloud", "oci", "ollama_chat", "openai_like", "ovhcloud", "parasail", "petals", "pinstripes", "poe"),
+    *("predibase", "prism", "publicai", "qwen_ai_platform", "qwencloud", "reka", "sagemaker", "sagemaker_nova", "sail"),
+    *("sap", "scaleway", "scx-ai", "synthetic", "tencent", "tensormesh", "text-completion-codestral"),
+    *("text-completion-inception", "text-completion-openai", "triton", "v0", "vertex_ai_beta", "vllm", "volcengine"),
+    *("wandb", "watsonx_text", "xiaomi_mimo", "xinference", "zai"),
+}
+"""Vendors as LiteLLM calls them, before a slash."""
+
+_BARE = (
+    (r"claude-", "anthropic"),
+    (r"(?:gpt|chatgpt|codex)-|o\d(?:-|$)", "openai"),
+    (r"gemini-", "gemini"),
+    (r"(?:mistral|magistral|ministral|codestral|devstral|pixtral|open-mi[sx]tral)-", "mistral"),
+    (r"grok-", "xai"),
+    (r"deepseek-(?:chat|reasoner)$", "deepseek"),
+    (r"command-", "cohere_chat"),
+    (r"sonar(?:-|$)", "perplexity"),
+)
+"""Whose a model is that is named without its vendor; LiteLLM itself would take Gemini from Vertex AI."""
+
+
+def litellm_name(provider: str) -> str:
+    """
+    Return what LiteLLM calls the model that another system calls *provider*.
+
+    LiteLLM's own names stay as they are; bare names of well-known models get their vendor.
+
+    Raises:
+        DefinitionError: No such vendor is known, or what is named is no model that answers in text.
+    """
+    name = provider.strip()
+    if name == OFFLINE:
+        return name
+    if not name or len(name) > 500 or re.search(r"\s", name) or not name.isprintable():  # noqa: PLR2004
+        raise _refused(provider, "a model is named by one word, such as openai:gpt-5 or openai/gpt-5")
+    separator = re.search("[:/]", name)
+    if separator is None:
+        return _of_bare(name)
+    vendor, model = name[: separator.start()], name[separator.end() :]
+    return _of_slash(name, vendor, model) if separator[0] == "/" else _of_colon(name, vendor.lower(), model)
+
+
+def _refused(provider: str, why: str) -> DefinitionError:
+    return DefinitionError("provider", f"{shorten(repr(provider), 120)}: {why}")
+
+
+def _of_bare(name: str) -> str:
+    for pattern, vendor in _BARE:
+        if re.match(pattern, name):
+            return f"{vendor}/{name}"
+    if name.lower() in VENDORS or name in LITELLM:
+        raise _refused(name, f"name the model of this vendor too, as in {name}:MODEL")
+    raise _refused(name, "no model is known by this name alone; put its vendor before it, as in openai:gpt-5")
+
+
+def _of_slash(name: str, vendor: str, model: str) -> str:
+    if vendor not in LITELLM or not model.strip("/"):
+        hint = suggest(vendor, sorted(LITELLM))
+        raise _refused(name, f"LiteLLM is not known to have a vendor {vendor!r}{_near(hint)}")
+    return name
+
+
+def _of_colon(name: str, vendor: str, model: str) -> str:
+    if vendor in _PROGRAMS:
+        raise _refused(name, "programs and addresses do not judge here; name a model, or give the judge in code")
+    if vendor == "litellm":
+        return litellm_name(_without_kind(name, model)[1])
+    spoken = VENDORS.get(vendor, vendor if vendor in LITELLM else "")
+    if not spoken:
+        raise _refused(name, f"unknown vendor {vendor!r}{_near(suggest(vendor, sorted(VENDORS)))}")
+    kind, rest = _without_kind(name, model)
+    if not rest:
+        raise _refused(name, f"name the model too, as in {vendor}:MODEL")
+    return f"{'ollama_chat' if (spoken, kind) == ('ollama', 'chat') else spoken}/{rest}"
+
+
+def _without_kind(name: str, model: str) -> tuple[str, str]:
+    """Return the kind of API that stands before the model, if any, and the model."""
+    kind, colon, rest = model.partition(":")
+    if kind in _OTHER_KINDS:
+        raise _refused(name, f"{kind!r} is no model that answers in text; name a chat model")
+    return (kind, rest) if kind in _KINDS and (colon or not rest) else ("", model)
+
+
+def _near(hint: str) -> str:
+    """Return *hint*, or where no name is near how to name a model at all."""
+    return hint if "did you mean" in hint else "; write VENDOR/MODEL as LiteLLM does, or give the judge in code"
+
+
+_IDS = {spoken: vendor for vendor, spoken in reversed(VENDORS.items())} | {
+    "anthropic": "anthropic:messages",
+    "azure": "azure:chat",
+    "gemini": "google",
+    "ollama_chat": "ollama:chat",
+}
+
+
+def provider_id(model: str) -> str:
+    """
+    Return what promptfoo calls the model that LiteLLM calls *model*: `openai:gpt-5` for `openai/gpt-5`.
+
+    Raises:
+        DefinitionError: As `litellm_name`.
+    """
+    known = litellm_name(model)
+    vendor, slash, name = known.partition("/")
+    if not slash:
+        return known
+    return f"{_IDS[vendor]}:{name}" if vendor in _IDS else f"litellm:{known}"

@@ -1,0 +1,119 @@
+"""Judges, juries and panels in files: who judges, and never an address, a key or a header."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from rubric.errors import DefinitionError, DumpError
+from rubric.formats.cursor import Gathering, WrongKeyError, as_list, wanted
+from rubric.formats.nouns import WRITERS, fields_of, reader_of
+from rubric.values.judges import Bench, Cascade, Judge, Jury, Panel
+
+
+def read_bench(data: Any) -> Bench | None:
+    """Return who judges: a name, or fields, `{jury: ...}`, `{panel: ...}`, `{cascade: ...}`, or a list (a panel)."""
+    match data:
+        case None:
+            return None
+        case str():
+            return _read_judge({"model": data})
+        case list():
+            return Panel(_read_members(data))
+        case {"jury": _} | {"panel": _} | {"cascade": _} if len(data) == 1:
+            ((kind, given),) = data.items()
+            gathering = Gathering(Judge)
+            found: list[Bench] = []
+            with gathering.at(kind):
+                found.append(_KINDS[kind](given))
+            gathering.finish()
+            return found[0]
+        case dict() if data.keys() & _KINDS:
+            kinds = " and ".join(str(key) for key in data)
+            raise DefinitionError("", f"expected a judge, a jury, a panel or a cascade, got {kinds}; keep one of them")
+        case dict():
+            _refuse_params(data)
+            return _read_judge(data)
+        case _:
+            raise wanted("a model's name, or a mapping with model, jury, panel or cascade", data)
+
+
+def _refuse_params(data: dict[Any, Any]) -> None:
+    if "params" in data:
+        gathering = Gathering(Judge)
+        with gathering.at("params"):
+            raise WrongKeyError("", "a file sets no parameters of the vendor's; give them in code: Judge(params=...)")
+        gathering.finish()
+
+
+def _read_members(data: Any) -> list[Bench]:
+    gathering = Gathering(Panel)
+    members: list[Bench] = []
+    for index, item in enumerate(as_list(data, "a list of judges")):
+        with gathering.at(index):
+            members.append(read_member(item))
+    gathering.finish()
+    return members
+
+
+def read_member(data: Any) -> Bench:
+    """Return who judges like `read_bench`, where somebody must be named."""
+    member = read_bench(data)
+    if member is None:
+        raise wanted("a model's name", None)
+    return member
+
+
+def read_judges(data: Any) -> dict[str, Bench | None]:
+    """Return who judges single criteria, by their ids."""
+    if not isinstance(data, dict):
+        raise wanted("a mapping from the ids of criteria to judges", data)
+    gathering = Gathering(Judge)
+    found: dict[str, Bench | None] = {}
+    for key, value in data.items():
+        with gathering.at(key):
+            found[key] = read_bench(value)
+    gathering.finish()
+    return found
+
+
+def _read_occasion(data: Any) -> Any:
+    if not isinstance(data, str | list):
+        raise wanted("fails, borderline, ungraded, disagrees, or a pair of scores", data)
+    return data
+
+
+_read_judge = reader_of(Judge, params=None, threads=None, via=None)
+
+_KINDS: dict[Any, Callable[[Any], Bench]] = {
+    "jury": reader_of(Jury, judge=read_bench),
+    "panel": reader_of(Panel, judges=_read_members, weights=lambda data: data),
+    "cascade": reader_of(Cascade, first=read_member, then=read_member, when=_read_occasion),
+}
+
+
+def _write_judge(judge: Judge) -> Any:
+    if not isinstance(judge.model, str):
+        msg = f"the judge {judge.name!r} is a function; name a model"
+        raise DumpError(msg)
+    if judge.params:
+        msg = f"the judge {judge.name!r} has params, which stay in code: a file could send a key to a stranger"
+        raise DumpError(msg)
+    if judge.via != "litellm":
+        msg = f"the judge {judge.name!r} is asked via={judge.via!r}, which stays in code, as its address does"
+        raise DumpError(msg)
+    data = fields_of(judge, first=("model",))
+    return judge.model if [*data] == ["model"] else data
+
+
+def _write_cascade(cascade: Cascade) -> Any:
+    if not isinstance(cascade.when, str | tuple):
+        msg = "the cascade's `when` is a function; use a word or a pair of scores"
+        raise DumpError(msg)
+    return {"cascade": fields_of(cascade)}
+
+
+WRITERS[Judge] = _write_judge
+WRITERS[Jury] = lambda jury: {"jury": fields_of(jury)}
+WRITERS[Cascade] = _write_cascade
+WRITERS[Panel] = lambda panel: {"panel": fields_of(panel)}

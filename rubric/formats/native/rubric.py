@@ -1,0 +1,248 @@
+"""
+From plain data to nouns: what a rubric file may say, noun by noun.
+
+From nouns to plain data, as one would write it by hand: what is as by default is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from rubric.errors import DefinitionError, DumpError
+from rubric.formats.cursor import Gathering, WrongKeyError, as_dict, as_list, wanted
+from rubric.formats.native.answers import _answer, read_choices, read_levels, read_named_answer
+from rubric.formats.native.checks import read_check
+from rubric.formats.nouns import (
+    _LAST,
+    ANSWERS,
+    KEYS,
+    WRITERS,
+    Data,
+    _named,
+    _read_all,
+    _with_criterion,
+    converter,
+    fields_of,
+    free,
+    read_free,
+    read_text,
+    reader_of,
+)
+from rubric.internals.fields import check_number
+from rubric.internals.text import shorten
+from rubric.values.answers import Answer, Boolean, Letter, Likert, Scale, UnitScale, YesNo
+from rubric.values.checks import Check
+from rubric.values.criteria import Anchor, Criterion, When
+from rubric.values.rubrics import Rubric, check_gate, check_weights
+from rubric.values.trees import DecisionTree, Leaf
+
+KINDS = ("criteria", "text", "tree")
+"""The keys of which a rubric has one."""
+
+_NAMED_SCALES: dict[str, Callable[[], Scale]] = {"unit": UnitScale, "boolean": Boolean, "letter": Letter}
+
+
+def read_branch(data: Any) -> DecisionTree | Leaf:
+    """Return what follows an answer in a tree: a question, a score, or `{score, reason}`."""
+    if isinstance(data, dict):
+        return _read_leaf(data) if "score" in data or "reason" in data else read_tree(data)
+    if isinstance(data, bool) or not isinstance(data, int | float):
+        raise wanted("a score from 0 to 1, {score, reason}, or a question {ask, yes, no}", data)
+    check_number("", data, 0, 1)
+    return Leaf(data)
+
+
+def read_tree(data: Any) -> DecisionTree:
+    """Return a question with its branches; true and false stand for yes and no, as YAML 1.1 had it."""
+    node = as_dict(data, "a question {ask, yes, no}")
+    for boolean, name in ((True, "yes"), (False, "no")):
+        if any(key is boolean for key in node) and name not in node:
+            node = {(name if key is boolean else key): value for key, value in node.items()}
+    return _read_question(node)
+
+
+# -- criteria and rubrics -------------------------------------------------------------------------
+
+
+def words_of(answer: Answer) -> str:
+    """Return the text of a criterion that has none of its own; only checks and rubrics need none."""
+    if isinstance(answer, Check):
+        return str(answer)
+    if isinstance(answer, Rubric):
+        return answer.name if answer.name.strip() else shorten(answer.text, 80) or "included"
+    return ""
+
+
+def read_when(data: Any) -> When | None:
+    """Return the condition under which a criterion applies."""
+    if data is None:
+        return None
+    given = [key for key in as_dict(data, _CONDITION) if key in KEYS[When].values()]
+    if len(given) > 1 or not data:
+        raise wanted(_CONDITION, " and ".join(given) or None)
+    return _read_when(data)
+
+
+_CONDITION = "a mapping with one of contains, regex, tool_called"
+
+
+def read_criterion(data: Any) -> Criterion:
+    """Return one criterion: its text, or a mapping."""
+    if isinstance(data, str):
+        data = {"text": data}
+    given = as_dict(data, "a criterion (its text, or a mapping)")
+    gathering = Gathering(Criterion)
+    answer: Answer = YesNo()
+    answers = [key for key in given if key in ANSWERS]
+    for key in answers:
+        with gathering.at(key):
+            if key != answers[0]:
+                raise WrongKeyError("", f"a criterion has one answer, and here is {answers[0]} too; keep one of them")
+            answer = ANSWERS[key](given[key])
+    rest = {key: value for key, value in given.items() if key not in ANSWERS}
+    if {"check", "rubric"} & {*answers}:
+        rest.setdefault("text", words_of(answer) or "unknown")
+    with gathering.at():
+        check_gate(rest.get("polarity"), rest)
+        criterion = _read_criterion({**rest, "answer": answer})
+    gathering.finish()
+    return criterion
+
+
+def read_criteria(data: Any) -> list[Criterion]:
+    """Return a list of criteria, no two of which share an id."""
+    gathering = Gathering(Criterion)
+    seen: dict[str, int] = {}
+    criteria = []
+    for index, item in enumerate(as_list(data, "a list of criteria")):
+        with gathering.at(index):
+            criterion = read_criterion(item)
+            criteria.append(criterion)
+            first = seen.setdefault(criterion.id, index)
+            if first != index:
+                message = f"the id {criterion.id!r} belongs to criteria[{first}] already; give one of them another"
+                raise DefinitionError("id", message)
+    gathering.finish()
+    return criteria
+
+
+def read_scale(data: Any) -> Scale:
+    """Return how scores are shown: `unit`, `boolean`, `letter` or `{likert: {min: 1, max: 5}}`."""
+    if isinstance(data, dict) and [*data] == ["likert"]:
+        gathering = Gathering(Likert)
+        scale = Likert()
+        with gathering.at("likert"):
+            scale = _read_likert(data["likert"])
+        gathering.finish()
+        return scale
+    return _named(data, _NAMED_SCALES, "{likert: {min: 1, max: 5}}")
+
+
+def read_rubric(data: Any) -> Rubric:
+    """Return a rubric: a mapping with one of `criteria`, `text` and `tree`; something in it counts."""
+    given = as_dict(data, "a rubric (a mapping with criteria, text or tree)")
+    gathering = Gathering(Rubric)
+    kinds = [key for key in given if key in KINDS]
+    if not kinds:
+        gathering.wrong.append(DefinitionError("", "a rubric has criteria, text or tree, and here is none; write one"))
+    for key in kinds[1:]:
+        with gathering.at(key):
+            raise WrongKeyError("", f"a rubric has {kinds[0]} or {key}, not both; nest one in the other")
+    with gathering.at():
+        rubric = _read_rubric({key: value for key, value in given.items() if key not in kinds[1:]})
+        check_weights(rubric)
+    gathering.finish()
+    return rubric
+
+
+def _read_worst(data: Any) -> Any:
+    return "min" if data == "worst" else data
+
+
+_read_leaf = reader_of(Leaf)
+_read_likert = reader_of(Likert, {"low": "min", "high": "max"})
+_read_anchor = reader_of(Anchor)
+_read_question = reader_of(DecisionTree, {"question": "ask"}, yes=read_branch, no=read_branch)
+_read_when = reader_of(When, holds=None)
+_read_criterion = reader_of(
+    Criterion, when=read_when, anchors=lambda data: _read_all(data, Anchor, _read_anchor), metadata=read_free
+)
+
+_read_rubric = reader_of(
+    Rubric,
+    {"name": "rubric"},
+    criteria=read_criteria,
+    text=read_text,
+    tree=read_tree,
+    aggregation=_read_worst,
+    scale=read_scale,
+)
+
+converter.register_structure_hook(Criterion, lambda data, _: read_criterion(data))
+
+converter.register_structure_hook(Rubric, lambda data, _: read_rubric(data))
+_CRITERION = ("id", "text", "weight", "required", "polarity", "min_score", "evidence", "abstain", "when", "answer")
+_RUBRIC = ("name", "threshold", "borderline", "strict", "aggregation", "evidence", "abstain", "scale", "negate")
+
+
+def _leaf(leaf: Leaf) -> Any:
+    return fields_of(leaf) if leaf.reason else free(leaf.score)
+
+
+# -- criteria and rubrics -------------------------------------------------------------------------
+
+
+def _when(when: When) -> Data:
+    if when.holds is None:
+        return fields_of(when)
+    msg = "its `when` is a Python function; use contains, regex or tool_called"
+    raise DumpError(msg)
+
+
+def _criterion(criterion: Criterion) -> Data | str:
+    try:
+        data = fields_of(criterion, first=_CRITERION, without="answer")
+        answer = {} if criterion.answer == YesNo() else _answer(criterion.answer)
+    except DumpError as problem:
+        raise _with_criterion(criterion, problem) from None
+    first: tuple[str, ...] = _CRITERION
+    if criterion.text == words_of(criterion.answer):
+        del data["text"]
+        first = ("id",)
+    head = {key: data.pop(key) for key in first if key in data}
+    data = {**head, **answer, **data}
+    return str(criterion.text) if [*data] == ["text"] else data
+
+
+def _rubric(rubric: Rubric) -> Data:
+    data = fields_of(rubric, first=_RUBRIC, last=_LAST)
+    return data if any(key in data for key in _LAST) else {**data, "criteria": []}
+
+
+def _likert(likert: Likert) -> Data:
+    return {"likert": {"min": free(likert.low), "max": free(likert.high)}}
+
+
+ANSWERS |= {
+    "answer": read_named_answer,
+    "levels": read_levels,
+    "choices": read_choices,
+    "tree": read_tree,
+    "check": read_check,
+    "rubric": read_rubric,
+}
+
+
+WRITERS |= {
+    DecisionTree: fields_of,
+    Leaf: _leaf,
+    Rubric: _rubric,
+    Criterion: _criterion,
+    Anchor: fields_of,
+    When: _when,
+    UnitScale: lambda _: "unit",
+    Boolean: lambda _: "boolean",
+    Letter: lambda _: "letter",
+    Likert: _likert,
+}

@@ -1,1 +1,0 @@
-"""Rubrics of other Python libraries and of benchmarks: autorubric, HealthBench, PaperBench."""

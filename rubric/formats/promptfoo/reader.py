@@ -1,0 +1,241 @@
+"""
+A promptfoo configuration as a suite: a case for each test, prompt, provider and combination of variables.
+
+What is asked for and cannot be carried out is never dropped in silence: where the graded text would differ, the case
+gets a criterion that stays unjudged; where it would not, there is a warning.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from attrs import evolve
+
+from rubric.errors import DefinitionError
+from rubric.formats.cursor import Loading, Notes
+from rubric.formats.promptfoo.assertions import Graded, graded, unsupported
+from rubric.formats.promptfoo.parts import Part, as_text, compact
+from rubric.formats.promptfoo.prompts import Asked, Cell, Prompt, ask, cells_for, cells_of, prompts_of, providers_of
+from rubric.formats.promptfoo.rubric_prompts import Context, Slots
+from rubric.formats.promptfoo.tests import (
+    OPTIONS,
+    OWN,
+    Test,
+    as_texts,
+    combinations,
+    is_test,
+    scenarios_of,
+    scripted,
+    test_of,
+    tests_of,
+)
+from rubric.internals.text import shorten
+from rubric.suites.cases import Case
+from rubric.suites.suite import Suite
+
+MOST_CASES = 50_000
+_KNOWN_KEYS = frozenset({
+    "description", "prompts", "providers", "targets", "tests", "scenarios", "defaultTest", "assert",
+    "assertionTemplates", "env", "metadata",
+})  # fmt: skip
+_QUIET_KEYS = frozenset({
+    "$schema", "outputPath", "sharing", "writeLatestResults", "commandLineOptions", "evaluateOptions", "tags",
+    "tracing", "version", "author", "id", "$id", "license",
+})  # fmt: skip
+
+_FATES = {
+    "derivedMetrics": "derivedMetrics are not computed",
+    "extensions": "extensions are code, which is not run; what they would change stays as it is",
+    "redteam": "redteam is not read: no tests are generated",
+    "nunjucksFilters": "nunjucksFilters are code, which is not run; a template that uses one is an error",
+}
+
+_OF_TESTS = "it belongs to a test; for all tests, write it under `defaultTest`"
+_ELSEWHERE = dict.fromkeys(("vars", "options", "threshold", "assertScoringFunction"), _OF_TESTS) | dict.fromkeys(
+    ("rubricPrompt", "transform"), "it belongs under `defaultTest.options`"
+)
+_UNUSED_OPTIONS = frozenset({"storeOutputAs", "factuality"})
+_BESIDE_OPTIONS = dict.fromkeys(("assert", "threshold", "vars", "metadata"), "it belongs to the test, beside `options`")
+
+_CHANGING = ("transform", "postprocess", "transformVars")
+"""Options that change, by code, what is graded or what it is graded by."""
+
+
+def read(notes: Notes, loading: Loading) -> Suite:
+    """
+    Return the suite that a promptfoo configuration describes.
+
+    What is wrong with it is noted in *notes*, to be raised by `notes.finish()`; the suite then lacks those cases.
+    """
+    whole = Part.of(notes, loading)
+    if not isinstance(whole.value, list) and not whole.mapping("a configuration of promptfoo"):
+        return Suite(format="promptfoo")
+    if isinstance(whole.value, dict):
+        whole = _with_environment(whole)
+    if isinstance(whole.value, dict) and not is_test(whole):
+        whole.unknown_keys(_KNOWN_KEYS, _QUIET_KEYS, _FATES, _ELSEWHERE)
+    cases = _unique(_cases(whole))
+    if not cases and not notes.errors:
+        notes.error((), "there are no tests in it; a configuration of promptfoo has `tests`")
+    description, metadata = whole.find("description"), whole.find("metadata")
+    return Suite(
+        as_text(description.value) if description is not None else "",
+        cases,
+        format="promptfoo",
+        source=notes.document.source,
+        warnings=tuple(notes.warnings),
+        metadata=metadata.value if metadata is not None and metadata.mapping("metadata") else {},
+    )
+
+
+def _with_environment(whole: Part) -> Part:
+    """Let templates show what the file itself declares; what the caller declares wins."""
+    env = whole.find("env")
+    if env is None or not env.mapping("environment variables"):
+        return whole
+    env.warn("env is not set for anything that runs; only templates see it")
+    declared = {name: as_text(value.value) for name, value in env.items()}
+    return evolve(whole, loading=evolve(whole.loading, environ={**declared, **whole.loading.environ}))
+
+
+def _cases(whole: Part) -> Iterator[Case]:
+    default = whole.find("defaultTest")
+    defaults = ((None if default is None else test_of(default)) or Test(whole)).as_defaults()
+    cells = cells_of(prompts_of(whole.find("prompts")), providers_of(whole))
+    for number, test in enumerate(_tests(whole, defaults), 1):
+        yield from _of_test(test, number, cells)
+
+
+def _tests(whole: Part, defaults: Test) -> list[Test]:
+    if isinstance(whole.value, list):  # a file of tests by themselves
+        return tests_of(whole)
+    if is_test(whole):  # an example of the documentation: one test by itself, or no more than assertions
+        return [test] if (test := test_of(whole)) is not None else []
+    tests = [test.on(defaults) for test in tests_of(whole.find("tests"))]
+    tests += scenarios_of(whole.find("scenarios"), defaults)
+    fragment = whole.at("assert").listed("assertions")
+    if fragment and "tests" not in whole.value and not tests:
+        return [Test(whole, asserts=tuple(fragment)).on(defaults)]
+    if whole.has("assert"):
+        message = "assertions beside `tests` belong to no test, and nothing is asserted by them"
+        whole.notes.error(("assert",), f"{message}; write them under `defaultTest`, or in each test", key=True)
+    if not tests and "tests" not in whole.value and defaults.asserts:
+        return [Test(whole).on(defaults)]  # one test without variables, as promptfoo has it
+    return tests
+
+
+# -- cases -------------------------------------------------------------------------------------------------
+
+
+def _of_test(test: Test, number: int, cells: list[Cell]) -> Iterator[Case]:
+    options = test.options
+    for name, part in options.items():
+        if name not in OPTIONS:
+            part.notes.unknown(part.path, f"the option {name} is not used", OPTIONS, _BESIDE_OPTIONS)
+        elif name in _UNUSED_OPTIONS:
+            part.warn(f"the option {name} is not used")
+    expand = "disableVarExpansion" not in options or options["disableVarExpansion"].value is not True
+    found = combinations(test.variables, expand=expand)
+    columns = cells_for(test, cells)
+    if len(found) * len(columns) > MOST_CASES:
+        test.part.error(f"this test stands for more than {MOST_CASES} cases; split the file")
+        return
+    for variables in found:
+        slots = Slots(variables)
+        rubric = _graded(test, slots)
+        if rubric is None:
+            continue
+        name = _name(test, number, variables, several=len(found) > 1)
+        for cell in columns:
+            case = _case(test, name, cell, rubric, slots)
+            if case is not None:
+                yield case
+
+
+def _graded(test: Test, slots: Slots) -> Graded | None:
+    provider = test.options.get("provider")
+    context = Context(slots, provider, test.options.get("rubricPrompt"))
+    more = [unsupported(name, as_text(part.value), part) for name, part in _changing(test)]
+    return graded(test.asserts, context, test.threshold, test.part, more)
+
+
+def _changing(test: Test) -> list[tuple[str, Part]]:
+    """Return what would change the graded text, the rubric or the score by code."""
+    found = [(name, part) for name, part in test.options.items() if name in _CHANGING]
+    found += [("vars", part) for part in scripted(test.variables)]
+    scoring = test.fields.get("assertScoringFunction")
+    return found if scoring is None else [*found, ("assertScoringFunction", scoring)]
+
+
+def _name(test: Test, number: int, variables: Mapping[str, Any], *, several: bool) -> str:
+    name = clean(test.description) or f"test-{number}"
+    if not several:
+        return name
+    listed = [key for key, part in test.variables.items() if isinstance(part.value, list)]
+    varying = [f"{key}={shorten(as_text(variables[key]), 40)}" for key in listed if isinstance(variables[key], str)]
+    return clean(f"{name} ({', '.join(varying)})") if varying else name
+
+
+def clean(text: str) -> str:
+    """Return *text* on one line, fit to be an id."""
+    plain = "".join(" " if c.isspace() else c for c in text if c.isspace() or unicodedata.category(c)[0] != "C")
+    return shorten(plain, 160)
+
+
+def _case(test: Test, name: str, cell: Cell, rubric: Graded, slots: Slots) -> Case | None:
+    asked = _asked(test, cell, slots)
+    try:
+        return Case(
+            " / ".join([name, *map(clean, cell.names.values())]),
+            rubric.rubric,
+            input=asked.input,
+            messages=asked.messages,
+            output=_output(test, cell, asked),
+            variables={**as_texts(slots.variables, own=_is_ours(cell.prompt)), **slots.extra},
+            judge=rubric.judge,
+            judges=rubric.judges,
+            cell=cell.names,
+            metadata=test.metadata,
+            place=test.part.place,
+        )
+    except DefinitionError as problem:
+        test.part.error(problem)
+        return None
+
+
+def _is_ours(prompt: Prompt | None) -> bool:
+    return prompt is not None and prompt.template == f"{{{{ {OWN} }}}}"
+
+
+def _asked(test: Test, cell: Cell, slots: Slots) -> Asked:
+    if cell.prompt is None:
+        return Asked()
+    prefix, suffix = (as_text(test.options[key].value) if key in test.options else "" for key in ("prefix", "suffix"))
+    return ask(cell.prompt, slots.variables, prefix, suffix)
+
+
+def _output(test: Test, cell: Cell, asked: Asked) -> str | None:
+    """Return the response that the file fixes, or that promptfoo's `echo` gives: the prompt itself."""
+    fixed = test.fields.get("providerOutput")
+    if fixed is not None:
+        return as_text(fixed.value)
+    if cell.provider != "echo" or cell.prompt is None:
+        return None
+    return asked.input or compact([{"role": m.role, "content": m.content} for m in asked.messages])
+
+
+def _unique(cases: Iterator[Case]) -> list[Case]:
+    """Number the cases that share an id, from the second on."""
+    taken: set[str] = set()
+    numbers: dict[str, int] = {}
+    found: list[Case] = []
+    for case in cases:
+        id_ = case.id
+        while id_ in taken:
+            numbers[case.id] = numbers.get(case.id, 1) + 1
+            id_ = f"{case.id} #{numbers[case.id]}"
+        taken.add(id_)
+        found.append(case if id_ == case.id else evolve(case, id=id_))
+    return found

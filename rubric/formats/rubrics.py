@@ -1,0 +1,230 @@
+"""
+Changing a YAML file in place: comments, order and quotes stay wherever nothing changes.
+
+The native format: `load`, `loads`, `dump`, `dumps`, and the JSON Schema that editors complete from.
+"""
+
+from __future__ import annotations
+
+import json
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from ruamel.yaml import YAML
+from ruamel.yaml.comments import CommentedMap, CommentedSeq
+from ruamel.yaml.error import YAMLError
+
+from rubric.errors import DumpError, LoadError, Problem
+from rubric.formats.files import Language, given_text, parse, read_text, write_text
+from rubric.formats.json import to_json
+from rubric.formats.native.rubric import KINDS
+from rubric.formats.nouns import ANSWERS, as_data
+from rubric.formats.problems import read_as
+from rubric.formats.yaml import editor, print_yaml, styled, to_yaml
+from rubric.internals.fields import as_path, check_name, refuse
+from rubric.values.rubrics import Rubric
+
+if TYPE_CHECKING:
+    from os import PathLike
+
+
+ONE_OF = (tuple(ANSWERS), KINDS)
+"""Keys of which one excludes the others: to set one is to take the others out."""
+
+
+def edited(text: str, old: dict[str, Any], new: dict[str, Any]) -> str:
+    """Return the YAML *text*, which says *old*, so changed that it says *new*."""
+    yaml = editor()
+    root = yaml.load(text)
+    _indent(yaml, root)
+    return print_yaml(yaml, merged(root, old, new, ()))
+
+
+def _indent(yaml: YAML, root: Any) -> None:
+    """Take over how far the file indents its criteria."""
+    criteria = root.get("criteria") if isinstance(root, CommentedMap) else None
+    if isinstance(criteria, CommentedSeq) and criteria and not criteria.fa.flow_style():
+        dash = criteria.lc.col
+        yaml.indent(mapping=2, sequence=dash + 2, offset=dash)
+
+
+def merged(node: Any, old: Any, new: Any, path: tuple[Any, ...]) -> Any:
+    """Return *node*, which says *old*, changed where it must be to say *new*."""
+    if old == new and type(old) is type(new):
+        return node
+    if isinstance(node, CommentedMap) and isinstance(new, dict):
+        return _merged_map(node, old if isinstance(old, dict) else {"text": old}, new, path)
+    if isinstance(node, CommentedSeq) and isinstance(old, list) and isinstance(new, list) and new:
+        return _merged_list(node, old, new, path)
+    return styled(new, path)
+
+
+def _merged_map(node: CommentedMap, old: dict[str, Any], new: dict[str, Any], path: tuple[Any, ...]) -> CommentedMap:
+    for key in [key for key in old if key not in new and key in node]:
+        del node[key]
+    for key, value in new.items():
+        if key not in old or old[key] != value:
+            _take_out_rivals(node, key)
+            node[key] = merged(node.get(key), old.get(key), value, (*path, key))
+    return node
+
+
+def _take_out_rivals(node: CommentedMap, key: str) -> None:
+    for keys in ONE_OF:
+        for rival in keys if key in keys else ():
+            if rival != key and rival in node and isinstance(rival, str):
+                del node[rival]
+
+
+def _merged_list(node: CommentedSeq, old: list[Any], new: list[Any], path: tuple[Any, ...]) -> CommentedSeq:
+    """Match the items by what they are called, and take each along with its comments."""
+    was = {_called(item): index for index, item in enumerate(old)}
+    items, comments = [], {}
+    for index, item in enumerate(new):
+        before = was.pop(_called(item), None)
+        if before is None:
+            items.append(styled(item, (*path, index)))
+            continue
+        items.append(merged(node[before], old[before], item, (*path, index)))
+        if before in node.ca.items:
+            comments[index] = node.ca.items[before]
+    node.ca.items.clear()
+    del node[:]
+    node.extend(items)
+    node.ca.items.update(comments)
+    return node
+
+
+def _called(item: Any) -> str:
+    """Return what tells *item* from its neighbours: the id or the text of a criterion, or all of it."""
+    if isinstance(item, dict):
+        return str(item.get("id") or item.get("text") or item)
+    return str(item)
+
+
+LANGUAGES: dict[str, Language] = {".yaml": "yaml", ".yml": "yaml", ".json": "json"}
+
+
+def load(path: str | PathLike[str], /, *, base: str | PathLike[str] | None = None) -> Rubric:
+    """
+    Return the rubric in the file at *path*.
+
+    Args:
+        path: Ends in `.yaml`, `.yml` or `.json`.
+        base: The folder that the file must be in, links followed; None: anywhere.
+
+    Raises:
+        DefinitionError: *path* is no path.
+        LoadError: All that is wrong with the file, each problem with its line and column.
+    """
+    file = as_path("path", path)
+    language = LANGUAGES.get(file.suffix.lower())
+    if language is None:
+        raise LoadError([unknown_suffix(file)])
+    return _load(read_text(file, None if base is None else Path(base)), str(file), language)
+
+
+def loads(text: str, /, *, source: str = "<string>") -> Rubric:
+    """
+    Return the rubric that *text* (YAML 1.2 or JSON) says.
+
+    Args:
+        text: The document.
+        source: What problems name as the file.
+
+    Raises:
+        DefinitionError: *text* is no text, or looks like the path of a file.
+        LoadError: All that is wrong with the text, each problem with its line and column.
+    """
+    return _load(given_text(text, "load"), source, "yaml")
+
+
+def _load(text: str, source: str, language: Language) -> Rubric:
+    return read_as(Rubric, parse(text, source, language))
+
+
+def dumps(rubric: Rubric, /, *, format: Literal["yaml", "json"] = "yaml") -> str:
+    """
+    Return *rubric* as text: `loads(dumps(rubric)) == rubric`.
+
+    Raises:
+        DefinitionError: It is no rubric, or *format* is another.
+        DumpError: It holds what no file can say, such as a function as a `when`, or it is beyond the limits of files.
+    """
+    if not isinstance(rubric, Rubric):
+        raise refuse("rubric", rubric, "a Rubric (a suite is for dumps_suite)")
+    check_name("format", format, ("yaml", "json"))
+    try:
+        data = as_data(rubric)
+        text = to_json(data) if format == "json" else to_yaml(data)
+    except RecursionError:
+        raise DumpError(_TOO_DEEP) from None
+    _check_same(rubric, text, format)
+    return text
+
+
+_TOO_DEEP = "this rubric nests too deep for a file; take the rubrics within it apart"
+
+
+def _check_same(rubric: Rubric, text: str, language: Language) -> None:
+    try:
+        again = _load(text, "<dump>", language)
+    except LoadError as error:
+        problem = error.problems[0]
+        msg = f"this rubric is more than a file can hold: {problem.path}: {problem.message}"
+        raise DumpError(msg) from None
+    if again != rubric:
+        changed = next((c.id for c, d in zip(rubric.criteria, again.criteria, strict=False) if c != d), rubric.name)
+        msg = f"{changed!r} holds what {language} cannot say, such as half surrogates that would join"
+        raise DumpError(msg)
+
+
+def dump(rubric: Rubric, path: str | PathLike[str], /) -> None:
+    """
+    Write *rubric* to the file at *path*.
+
+    A YAML file that exists is edited in place, and keeps its comments, its order and its quotes wherever nothing
+    changes. The file is replaced as a whole: nobody ever reads half of it.
+
+    Raises:
+        DumpError: It holds what no file can say, or *path* is a YAML file that holds something else than a rubric.
+    """
+    file = as_path("path", path)
+    language = LANGUAGES.get(file.suffix.lower())
+    if language is None:
+        raise DumpError(str(unknown_suffix(file)))
+    text = _edited(file, rubric) if language == "yaml" and file.is_file() else None
+    write_text(file, dumps(rubric, format=language) if text is None else text)
+
+
+def _edited(file: Path, rubric: Rubric) -> str | None:
+    """Return the text of *file* changed to say *rubric*; None where it must be written anew."""
+    text, old = _existing(file)
+    try:
+        new_text = text if old == rubric else edited(text, as_data(old), as_data(rubric))
+        return new_text if loads(new_text) == rubric else None
+    except (LoadError, YAMLError, RecursionError):
+        return None
+
+
+def _existing(file: Path) -> tuple[str, Rubric]:
+    """Return what stands in *file*. What is no rubric is somebody's work, and is not written over."""
+    try:
+        text = read_text(file)
+        return text, loads(text) if text.strip() else Rubric()
+    except LoadError as error:
+        msg = f"{file} exists and is no rubric file; mend it or remove it first ({error.problems[0]})"
+        raise DumpError(msg) from None
+
+
+def unknown_suffix(file: Path) -> Problem:
+    message = f"the suffix {file.suffix!r} is unknown; name the file .yaml, .yml or .json"
+    return Problem(str(file), 1, 1, "", message)
+
+
+def schema() -> dict[str, Any]:
+    """Return the JSON Schema (draft 2020-12) of rubric files."""
+    text = files("rubric.formats").joinpath("rubric.schema.json").read_text("utf-8")
+    found: dict[str, Any] = json.loads(text)
+    return found

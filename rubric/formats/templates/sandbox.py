@@ -1,0 +1,343 @@
+"""
+What a template may hold: a short list of Jinja's constructs, which every tree is held against before anything runs.
+
+There are no calls, no other templates, and no lists of lists that could grow; what is refused is named with its line.
+
+A sandbox for templates that strangers wrote: Jinja's own, with plain data only, and with accounts.
+
+What runs is charged for: so much for each part of the template, more in loops and where texts are long, so that no
+template can take hold of the processor or of the memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any, cast
+
+from jinja2 import nodes, pass_environment
+from jinja2.ext import Extension
+from jinja2.lexer import Token, TokenStream
+from jinja2.runtime import ChainableUndefined, LoopContext, Undefined
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+from jinja2.visitor import NodeTransformer
+
+from rubric.errors import DefinitionError
+from rubric.formats.templates.filters import FILTERS, LARGEST, as_text, too_large
+from rubric.internals.fields import suggest
+
+MOST_PARTS = 10_000
+"""Parts of one template: texts, names, filters."""
+
+DEEPEST = 60
+"""Parts of a template within one another."""
+
+_PLAIN: tuple[type[nodes.Node], ...] = (
+    nodes.Template,
+    nodes.Output,
+    nodes.TemplateData,
+    nodes.If,
+    nodes.CondExpr,
+    nodes.Compare,
+    nodes.Operand,
+    nodes.And,
+    nodes.Or,
+    nodes.Not,
+    nodes.Neg,
+    nodes.Pos,
+    nodes.Add,
+    nodes.Sub,
+    nodes.Mul,
+    nodes.Div,
+    nodes.FloorDiv,
+    nodes.Mod,
+    nodes.Concat,
+    nodes.Const,
+    nodes.Getitem,
+    nodes.Slice,
+    nodes.Keyword,
+)
+"""What may stand anywhere, whatever it holds."""
+
+_WORDS: dict[type[nodes.Node], str] = {
+    nodes.Call: "a call; use a filter, as in {{ names | join }}",
+    nodes.Pow: "a power",
+    nodes.Import: "import",
+    nodes.FromImport: "import",
+    nodes.Include: "include",
+    nodes.Extends: "extends",
+    nodes.Macro: "macro",
+    nodes.CallBlock: "call",
+    nodes.FilterBlock: "a filter block; use a filter, as in {{ name | upper }}",
+    nodes.AssignBlock: "a set block; use {% set name = value %}",
+    nodes.Block: "block",
+    nodes.Scope: "autoescape; nothing is escaped unless `| escape` says so",
+    nodes.With: "with",
+}
+
+TESTS: dict[str, Callable[..., bool]] = {
+    "boolean": lambda value: isinstance(value, bool),
+    "defined": lambda value: not isinstance(value, Undefined),
+    "mapping": lambda value: isinstance(value, Mapping),
+    "none": lambda value: value is None,
+    "number": lambda value: isinstance(value, int | float) and not isinstance(value, bool),
+    "sequence": lambda value: isinstance(value, list | tuple),
+    "string": lambda value: isinstance(value, str),
+    "undefined": lambda value: isinstance(value, Undefined),
+}
+
+
+def check(root: nodes.Template) -> None:
+    """
+    Refuse what no template here may hold.
+
+    Raises:
+        DefinitionError: It names the first such thing, and its line.
+    """
+    waiting: list[tuple[nodes.Node, int]] = [(root, 1)]
+    parts = 0
+    while waiting:
+        node, depth = waiting.pop()
+        parts += 1
+        if parts > MOST_PARTS:
+            raise DefinitionError("", f"a template has at most {MOST_PARTS} parts; make it shorter")
+        why = f"more than {DEEPEST} parts within one another" if depth > DEEPEST else _refusal(node)
+        if why:
+            raise DefinitionError("", f"line {node.lineno or 1} of the template: {why}")
+        waiting += [(child, depth + 1) for child in reversed([*node.iter_child_nodes()])]
+
+
+def _refusal(node: nodes.Node) -> str:
+    """Say what is wrong with *node* itself; nothing where it may stand."""
+    match node:
+        case nodes.Name():
+            return _private(node.name)
+        case nodes.Getattr():
+            return _private(node.attr)
+        case nodes.Getitem(arg=nodes.Const(value=str(key))):
+            return _private(key)
+        case nodes.Filter():
+            return _unknown("filter", node.name, FILTERS)
+        case nodes.Test():
+            return _unknown("test", node.name, TESTS)
+        case nodes.For() | nodes.Assign():
+            return _misshapen(node)
+        case nodes.Tuple(ctx="store"):
+            return ""
+        case nodes.List() | nodes.Dict() | nodes.Tuple() | nodes.Pair():
+            return _variable(node)
+        case _:
+            word = _WORDS.get(type(node), type(node).__name__)
+            return "" if isinstance(node, _PLAIN) else f"not allowed here: {word}"
+
+
+def _misshapen(node: nodes.For | nodes.Assign) -> str:
+    if isinstance(node, nodes.For):
+        return "a recursive loop is not allowed" if node.recursive else ""
+    return "" if isinstance(node.target, nodes.Name) else "`set` takes one name, as in {% set name = value %}"
+
+
+def _private(name: str) -> str:
+    if name == "self":
+        return "the name 'self' is Jinja's own; call the variable something else"
+    return f"the name {name!r} starts with an underscore; no such name is shown" if name.startswith("_") else ""
+
+
+def _unknown(kind: str, name: str, known: Iterable[str]) -> str:
+    return "" if name in known else f"no {kind} is called {name!r}{suggest(name, known)}"
+
+
+def _variable(node: nodes.Node) -> str:
+    """Say that a list holds more than constants: lists of lists of variables could grow beyond all bounds."""
+    parts = (nodes.Const, nodes.List, nodes.Dict, nodes.Tuple, nodes.Pair, nodes.Neg)
+    fixed = all(isinstance(child, parts) for child in node.iter_child_nodes())
+    return "" if fixed else "a list or mapping made here holds texts and numbers only, no variables"
+
+
+def names(root: nodes.Template) -> frozenset[str]:
+    """Return the names of the variables that a template asks for, those among them that it sets itself."""
+    return frozenset(node.name for node in root.find_all(nodes.Name) if node.ctx == "load")
+
+
+MOST_WORK = 20_000_000
+"""What one rendering may cost: about one for each character made, and 100 for each part of the template that runs."""
+
+MOST_ROUNDS = 10_000
+"""Rounds of all loops of one rendering."""
+
+LARGEST_NUMBER = 2**53
+
+
+class Dialect(Extension):
+    """Nunjucks where it differs from Jinja: `===`, `!==`, `elseif` and `null`."""
+
+    def filter_stream(self, stream: TokenStream) -> Iterator[Token]:
+        """Yield the tokens as Jinja has them."""
+        before = ""
+        for token in stream:
+            if not (token.type == "assign" and before in ("eq", "ne")):
+                yield _translated(token, before)
+            before = token.type
+
+
+def _translated(token: Token, before: str) -> Token:
+    if token.type == "name" and token.value == "elseif" and before == "block_begin":
+        return Token(token.lineno, "name", "elif")
+    if token.type == "name" and token.value == "null" and before != "dot":
+        return Token(token.lineno, "name", "none")
+    return token
+
+
+class Counting(NodeTransformer):
+    """Puts our own filters where Jinja would loop or join texts unseen."""
+
+    def visit_For(self, node: nodes.For) -> nodes.For:  # noqa: N802  # what Jinja calls it
+        """Let the rounds of a loop be counted, each with the parts that run in it."""
+        weight = sum(1 for _ in node.find_all(nodes.Node))
+        pairs = isinstance(node.target, nodes.Tuple)
+        self.generic_visit(node)
+        node.iter = _filtered(cast("nodes.Expr", node.iter), "_rounds", nodes.Const(weight), nodes.Const(pairs))
+        return node
+
+    def visit_Concat(self, node: nodes.Concat) -> nodes.Filter:  # noqa: N802  # what Jinja calls it
+        """Let what `~` joins be counted."""
+        self.generic_visit(node)
+        return _filtered(node.nodes[0], "_concat", *node.nodes[1:])
+
+
+def _filtered(node: nodes.Expr, name: str, *args: nodes.Expr) -> nodes.Filter:
+    return nodes.Filter(node, name, list(args), [], None, None, lineno=node.lineno)
+
+
+class Missing(ChainableUndefined):
+    """What no variable is: an empty text, and so is all that is asked of it."""
+
+
+class Kept(ChainableUndefined):
+    """What no variable is, left as it was written."""
+
+    def __str__(self) -> str:
+        return f"{{{{ {self._undefined_name} }}}}"
+
+
+class Sandbox(ImmutableSandboxedEnvironment):
+    """What one rendering happens in: plain data, our filters, and the account of its work."""
+
+    intercepted_binops = frozenset({"+", "-", "*", "/", "//", "%"})
+
+    def __init__(self, *, keep: bool = False) -> None:
+        super().__init__(
+            autoescape=False,
+            cache_size=0,
+            extensions=[Dialect],
+            finalize=self._show,
+            keep_trailing_newline=True,
+            optimized=False,
+            undefined=Kept if keep else Missing,
+        )
+        self.globals = {}
+        self.filters = {name: _charged(function, raw=name in _RAW) for name, function in FILTERS.items()}
+        self.filters |= {"_rounds": pass_environment(_rounds), "_concat": pass_environment(_concat)}
+        self.tests = {**TESTS}
+        self.work = self.rounds = self.longest = 0
+
+    def charge(self, work: int) -> None:
+        """Count *work*; a `DefinitionError` says that it is too much."""
+        self.work += work
+        if self.work > MOST_WORK:
+            message = "the template does too much work: its loops are too long, or its texts too large; make it smaller"
+            raise DefinitionError("", message)
+
+    def charge_parts(self, parts: int) -> None:
+        """Count so many parts of the template; they cost more where texts are long."""
+        self.charge(parts * (100 + self.longest // 64))
+
+    def made(self, value: Any) -> Any:
+        """Count what a filter or an operator made, and return it."""
+        size = len(value) if isinstance(value, str | list | tuple | dict) else 1
+        if size > LARGEST:
+            raise too_large()
+        self.longest = max(self.longest, size)
+        self.charge(size)
+        return value
+
+    def _show(self, value: Any) -> str:
+        text = as_text(value)
+        return text if isinstance(value, str) else str(self.made(text))
+
+    def getattr(self, obj: Any, attribute: str) -> Any:
+        """Return the item called *attribute*: names never lead to attributes of Python objects."""
+        if isinstance(obj, LoopContext):
+            return getattr(obj, attribute) if attribute in _LOOP else self.undefined(name=attribute)
+        if attribute == "length" and isinstance(obj, str | list | tuple):
+            return len(obj)
+        return self.getitem(obj, attribute)
+
+    def getitem(self, obj: Any, argument: Any) -> Any:
+        """Return the item of a mapping, a list or a text; nothing where there is none."""
+        if isinstance(obj, Undefined):
+            return self.undefined(name=f"{obj._undefined_name}.{argument}")  # noqa: SLF001  # Jinja keeps it there
+        if not isinstance(obj, str | list | tuple | dict):
+            return self.undefined(name=str(argument))
+        try:
+            found = obj[argument]
+        except (LookupError, TypeError, ValueError):
+            return self.undefined(name=str(argument))
+        return self.made(found)
+
+    def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:
+        """Return what *operator* makes of two numbers; `+` takes texts too. Numbers stay within ±2**53."""
+        del context
+        if operator == "+" and (isinstance(left, str) or isinstance(right, str)):
+            return _concat(self, left, right)
+        for side in (left, right):
+            if isinstance(side, bool) or not isinstance(side, int | float):
+                raise DefinitionError("", f"the template has {operator!r} with what is no number ({_kind(side)})")
+        if abs(left) > LARGEST_NUMBER or abs(right) > LARGEST_NUMBER:
+            raise DefinitionError("", f"the template has {operator!r} with a number beyond ±2**53")
+        return self.binop_table[operator](left, right)
+
+    def call(self, *args: Any, **kwargs: Any) -> Any:
+        """Refuse every call; no template that was checked holds one."""
+        del args, kwargs
+        raise DefinitionError("", "not allowed here: a call")
+
+
+_RAW = {"d", "default"}
+"""Filters that are to see what is undefined."""
+
+_LOOP = {"index", "index0", "revindex", "revindex0", "first", "last", "length"}
+
+
+def _kind(value: Any) -> str:
+    return "nothing" if value is None or isinstance(value, Undefined) else type(value).__name__
+
+
+def _charged(function: Callable[..., Any], *, raw: bool) -> Callable[..., Any]:
+    return pass_environment(partial(_apply, function, raw))
+
+
+def _apply(function: Callable[..., Any], raw: bool, sandbox: Sandbox, value: Any, *args: Any, **named: Any) -> Any:  # noqa: FBT001
+    given = value if raw or not isinstance(value, Undefined) else None
+    if isinstance(given, str | list | tuple | dict):
+        sandbox.charge(len(given))
+    return sandbox.made(function(given, *args, **named))
+
+
+def _concat(sandbox: Sandbox, *parts: Any) -> str:
+    texts = [as_text(part) for part in parts]
+    if sum(map(len, texts)) > LARGEST:
+        raise too_large()
+    return str(sandbox.made("".join(texts)))
+
+
+def _rounds(sandbox: Sandbox, value: Any, weight: int, pairs: bool) -> Sequence[Any]:  # noqa: FBT001
+    if value is None or isinstance(value, Undefined):
+        return []
+    if not isinstance(value, str | list | tuple | dict):
+        raise DefinitionError("", f"the template loops over {_kind(value)}; give it a list")
+    sandbox.rounds += len(value)
+    if sandbox.rounds > MOST_ROUNDS:
+        raise DefinitionError("", f"the loops of the template go more than {MOST_ROUNDS} rounds; shorten the lists")
+    sandbox.charge_parts(weight * len(value))
+    return [*value.items()] if pairs and isinstance(value, dict) else [*value]

@@ -1,0 +1,143 @@
+"""
+Evidence is checked in code: a quote counts only if its words stand in the candidate.
+
+Compared are texts in which runs of white space, typographic quotes and dashes, and invisible characters are folded, and
+accents composed; reported is the candidate's own span, with its offsets.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from array import array
+from bisect import bisect_right
+from functools import lru_cache
+
+from attrs import define, field
+
+from rubric.values.findings import Evidence
+
+_ESCAPE = re.compile(r"\\u\{[0-9a-f]{1,6}\}")
+_PUNCTUATION = str.maketrans(dict.fromkeys("‘’‚‛", "'") | dict.fromkeys("“”„«»", '"') | dict.fromkeys("–—‐‑", "-"))
+_BY_ITSELF = r"!-~\xa1-\xaa\xac\xae-\xba\xbc-\u02af\u0410-\u0482\u048a-\u052f"  # Latin and Cyrillic
+_BY_ITSELF += r"\u3041-\u3094\u30a1-\u30fa\u4e00-\u9fff\uac00-\ud7a3"  # Japanese, Chinese, Korean
+
+_RUN = re.compile(rf"(?P<same>[{_BY_ITSELF}]+(?: [{_BY_ITSELF}]+)*)|(?P<space>\s+)|(?P<other>.)", re.DOTALL)
+"""A stretch that folds to itself, which is most of most texts; white space; or one character of another kind."""
+
+_LONGEST_CLUSTER = 32
+"""Accents that are composed with one letter: to sort many thousands of them would take forever."""
+
+
+def quote(words: str, text: str, where: str = "output") -> Evidence | None:
+    """Return the span of *text* that *words* quote, or None if there is none."""
+    for said in dict.fromkeys((words, _ESCAPE.sub("", words))):
+        wanted = _fold(said).text.strip()
+        if any(c.isalnum() for c in wanted) and (span := _folded(text).span(wanted)):
+            return Evidence(text[span[0] : span[1]], *span, where)
+    return None
+
+
+def stands_in(words: str, text: str) -> bool:
+    """Say whether *text* has *words* in it, whatever the white space, the escapes and the letters beyond ASCII."""
+    return _squeezed(words) in _squeezed_text(text)
+
+
+def _squeezed(text: str) -> str:
+    return re.sub(r"[^!-\[\]-~]", "", _ESCAPE.sub("", text).translate(_PUNCTUATION))
+
+
+_squeezed_text = lru_cache(maxsize=4)(_squeezed)
+
+
+@define
+class _Folded:
+    """A text as it is compared, and where each stretch of it comes from."""
+
+    parts: list[str] = field(factory=list)
+    length: int = 0
+    offsets: array[int] = field(factory=lambda: array("q"))
+    starts: array[int] = field(factory=lambda: array("q"))
+    ends: array[int] = field(factory=lambda: array("q"))
+    text: str = ""
+
+    def add(self, part: str, start: int, end: int) -> None:
+        """Add *part*, which stands for all from *start* to *end* of the source; an *end* of -1: letter for letter."""
+        self.parts.append(part)
+        self.offsets.append(self.length)
+        self.starts.append(start)
+        self.ends.append(end)
+        self.length += len(part)
+
+    def take_last(self) -> tuple[str, int]:
+        """Take away the last letter with its accents; return it, and where it starts in the source."""
+        part, start = self.parts.pop(), self.starts.pop()
+        offset, end = self.offsets.pop(), self.ends.pop()
+        self.length = offset
+        if end >= 0 or len(part) == 1:
+            return part, start
+        self.add(part[:-1], start, -1)
+        return part[-1], start + len(part) - 1
+
+    def span(self, wanted: str) -> tuple[int, int] | None:
+        """Return where in the source *wanted* stands first, cutting through no letter with its accents."""
+        at = self.text.find(wanted)
+        while at >= 0:
+            end = at + len(wanted)
+            if self._is_edge(at) and self._is_edge(end):
+                return self._source(at)[0], self._source(end - 1)[1]
+            at = self.text.find(wanted, at + 1)
+        return None
+
+    def _is_edge(self, at: int) -> bool:
+        if at == self.length:
+            return True
+        index = bisect_right(self.offsets, at) - 1
+        return self.ends[index] < 0 or self.offsets[index] == at
+
+    def _source(self, at: int) -> tuple[int, int]:
+        index = bisect_right(self.offsets, at) - 1
+        if self.ends[index] >= 0:
+            return self.starts[index], self.ends[index]
+        start = self.starts[index] + at - self.offsets[index]
+        return start, start + 1
+
+
+def _fold(text: str) -> _Folded:
+    folded = _Folded()
+    for run in _RUN.finditer(text):
+        start, end = run.span()
+        if run.lastgroup == "same":
+            folded.add(run[0], start, -1)
+        elif run.lastgroup == "space":
+            if folded.parts and folded.parts[-1] != " ":
+                folded.add(" ", start, end)
+        else:
+            _add_other(folded, run[0], start)
+    folded.text = "".join(folded.parts)
+    folded.parts.clear()
+    return folded
+
+
+_folded = lru_cache(maxsize=4)(_fold)
+
+
+def _add_other(folded: _Folded, char: str, start: int) -> None:
+    category = unicodedata.category(char)
+    if category in ("Cf", "Cc", "Cs"):
+        return
+    if (category[0] == "M" or "\u1160" <= char <= "\u11ff") and folded.parts and folded.parts[-1] != " ":
+        _add_accent(folded, char, start)
+    else:
+        folded.add(unicodedata.normalize("NFC", char).translate(_PUNCTUATION), start, start + 1)
+
+
+def _add_accent(folded: _Folded, char: str, start: int) -> None:
+    """Add *char*, composed with the letter before it if it belongs to that letter: an accent, a vowel of Hangul."""
+    last, began = folded.take_last()
+    composed = unicodedata.normalize("NFC", last + char)
+    if len(last) < _LONGEST_CLUSTER and (unicodedata.combining(char) or len(composed) == len(last)):
+        folded.add(composed, began, start + 1)
+    else:
+        folded.add(last, began, start)
+        folded.add(char, start, start + 1)

@@ -1,0 +1,288 @@
+"""
+JSON objects in a text: where they are, and how surely they can be read.
+
+Only outermost objects count: what lies within another object, whole or broken, is no answer. Strict JSON is read as
+the standard has it. Near-JSON (single quotes, Python's constants, trailing commas) is read by its tokens, without a
+guess. json-repair reads the rest; where it would have to guess a key or a value, the object is refused.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Literal
+
+from attrs import frozen
+
+_MOST_OBJECTS = 1_000
+_MOST_KEYS = 200
+_MOST_REPAIRS = 20
+_LONGEST_REPAIR = 20_000
+_DEEPEST = 64
+
+_OPENING = re.compile(r"""\{\s*(?:"(?:[^"\\]|\\.)*+"|'(?:[^'\\]|\\.)*+'|[“‘][^”’]{0,80}[”’]|\w++)\s*:""", re.DOTALL)
+"""A brace and a key: how an object begins, and a brace in prose does not."""
+
+_MARKS = re.compile(r'"(?:[^"\\]|\\.)*+"|[{}"]', re.DOTALL)
+_PYTHON_MARKS = re.compile(r""""(?:[^"\\]|\\.)*+"|'(?:[^'\\]|\\.)*+'|[{}"']""", re.DOTALL)
+
+
+class Ambiguous(Exception):  # noqa: N818 - it says what is wrong, it is caught at once
+    """An object that was asked for and says more than one thing: a key twice, a guess, a cut end."""
+
+
+@frozen
+class Piece:
+    """
+    An outermost object of a text.
+
+    Args:
+        start: Where it begins.
+        end: Where it ends; None if it has no end and hides all that follows.
+        source: Its text.
+        value: What it says; None if it cannot be read.
+        reading: How it was read: as strict JSON, by the tokens of near-JSON, or by json-repair's guess.
+    """
+
+    start: int
+    end: int | None
+    source: str
+    value: Mapping[str, Any] | None
+    reading: Literal["json", "tokens", "repair"] = "json"
+
+
+def pieces(text: str) -> list[Piece]:
+    """
+    Return the outermost objects of *text*, in order.
+
+    Raises:
+        Ambiguous: There are more than a thousand.
+    """
+    if (whole := flat_object(text)) is not None:
+        return [Piece(0, len(text), text, whole)]
+    found: list[Piece] = []
+    repairs = 0
+    for start, end in _spans(text):
+        if len(found) == _MOST_OBJECTS:
+            raise Ambiguous(f"expected one JSON object, got more than {_MOST_OBJECTS}")
+        piece = _piece(text[start:end], start, end, repair=repairs < _MOST_REPAIRS)
+        repairs += piece.reading == "repair"
+        found.append(piece)
+    return found
+
+
+def find_objects(text: str, accept: Callable[[Mapping[str, Any], str], bool]) -> list[tuple[Mapping[str, Any], str]]:
+    """
+    Return the outermost objects in *text* that *accept* takes, in order, each with its source.
+
+    Raises:
+        Ambiguous: *accept* takes an object with a key twice, with a value that is a guess, or without an end.
+    """
+    found = [piece for piece in pieces(text) if piece.value is not None and accept(piece.value, piece.source)]
+    return [(checked(piece), piece.source) for piece in found]
+
+
+def checked(piece: Piece) -> Mapping[str, Any]:
+    """
+    Return what *piece* says, if it says one thing.
+
+    Raises:
+        Ambiguous: It has a key twice, a value that is a guess, or no end.
+    """
+    value = piece.value or {}
+    if piece.end is None:
+        raise Ambiguous("expected a whole JSON object, got one that is cut")
+    if any(isinstance(part, _Doubled) for part in objects_in(value)):
+        raise Ambiguous("expected each key once, got one of them twice in one JSON object")
+    if piece.reading == "repair" and not _is_faithful(piece.source, value):
+        raise Ambiguous("expected JSON, got something near it that can be read in more than one way")
+    return value
+
+
+def flat_object(text: str) -> Mapping[str, Any] | None:
+    """Return *text* if it is one JSON object, flat and without doubled keys, as most replies are; else None."""
+    value = _strict(text) if text.startswith("{") and text.endswith("}") else None
+    if not value or isinstance(value, _Doubled):
+        return None
+    return None if any(isinstance(item, dict | list) for item in value.values()) else value
+
+
+def object_spans(text: str) -> list[tuple[int, int]]:
+    """Return where the outermost objects of *text* start and end."""
+    return [(start, end) for start, end in _spans(text) if end is not None]
+
+
+# -- where ---------------------------------------------------------------------------------------------
+
+
+def _spans(text: str) -> Iterator[tuple[int, int | None]]:
+    """Yield the start and end of each outermost object; one without an end hides all that follows."""
+    at: int | None = 0
+    python = True
+    while at is not None and (opening := _OPENING.search(text, at)):
+        start = opening.start()
+        at = _end(text, start, _PYTHON_MARKS) if python and opening[0].lstrip("{ \t\r\n").startswith("'") else None
+        if at is None:
+            python = python and "'" not in opening[0]  # one such failure is enough: each reads the text to its end
+            at = _end(text, start, _MARKS)
+        yield start, at
+
+
+def _end(text: str, start: int, marks: re.Pattern[str]) -> int | None:
+    """Return the end of the object at *start*: the brace that closes it, outside of quotes. None: there is none."""
+    depth = 0
+    for mark in marks.finditer(text, start):
+        if mark[0] in ('"', "'"):
+            return None
+        depth += {"{": 1, "}": -1}.get(mark[0], 0)
+        if depth == 0:
+            return mark.end()
+    return None
+
+
+# -- what ----------------------------------------------------------------------------------------------
+
+
+def _piece(source: str, start: int, end: int | None, *, repair: bool) -> Piece:
+    value: dict[str, Any] | None
+    reading: Literal["json", "tokens", "repair"] = "json"
+    if (value := _strict(source)) is None and (value := _by_tokens(source)) is not None:
+        reading = "tokens"
+    elif value is None and repair:
+        value, reading = _repaired(source), "repair"
+    return Piece(start, end, source, value if value is None or _is_shallow(value) else None, reading)
+
+
+class _Doubled(dict[str, Any]):
+    """An object in which a key stands twice."""
+
+
+def _paired(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    return made if len(made) == len(pairs) else _Doubled(pairs)
+
+
+def _integer(digits: str) -> int | float:
+    return int(digits) if len(digits) < 40 else float(digits)  # noqa: PLR2004 - beyond any score, and slow to read
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_paired, parse_int=_integer, strict=False)
+
+
+def _strict(piece: str) -> dict[str, Any] | None:
+    """Return *piece* as JSON has it, but for control characters in its texts; None if it is no JSON."""
+    try:
+        value, end = _DECODER.raw_decode(piece)
+    except (ValueError, RecursionError):
+        return None
+    return value if end == len(piece) else None
+
+
+def _is_shallow(value: object, levels: int = _DEEPEST) -> bool:
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return levels > 0 and all(_is_shallow(item, levels - 1) for item in inner)
+
+
+def objects_in(value: object) -> Iterator[Mapping[str, Any]]:
+    """Yield all objects of *value*: itself, if it is one, and those within."""
+    if isinstance(value, dict):
+        yield value
+    for item in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from objects_in(item)
+
+
+# -- near-JSON ------------------------------------------------------------------------------------------
+
+_TOKEN = re.compile(
+    r"""(?P<double>"(?:[^"\\]|\\.)*+") | (?P<single>'(?:[^'\\]|\\.)*+') | (?P<comma>,(?=\s*[}\]]))
+    | (?P<other>[{}\[\]:,] | -?\d+(?:\.\d+)?(?:[eE][-+]?\d+)? | \s+) | (?P<word>\w+)""",
+    re.VERBOSE | re.DOTALL | re.ASCII,
+)
+
+_CONSTANTS = {"True": "true", "False": "false", "None": "null", "true": "true", "false": "false", "null": "null"}
+_QUOTES_WITHIN = re.compile(r"""\\'|\\.|\"""", re.DOTALL)
+
+
+def _by_tokens(source: str) -> dict[str, Any] | None:
+    """
+    Return *source* as JSON with single quotes, Python's constants or trailing commas; None if it has anything else.
+
+    Comments, triple quotes and texts side by side are left out on purpose: with them, a quoted candidate could hide
+    what the judge wrote after it.
+    """
+    made: list[str] = []
+    at = 0
+    while at < len(source):
+        token = _TOKEN.match(source, at)
+        if token is None:
+            return None
+        at = token.end()
+        match token.lastgroup:
+            case "single":
+                made.append(f'"{_QUOTES_WITHIN.sub(_double_quoted, token[0][1:-1])}"')
+            case "comma":
+                pass
+            case "word" if token[0] in _CONSTANTS:
+                made.append(_CONSTANTS[token[0]])
+            case "word":
+                return None
+            case _:
+                made.append(token[0])
+    return _strict("".join(made))
+
+
+def _double_quoted(match: re.Match[str]) -> str:
+    return {"\\'": "'", '"': '\\"'}.get(match[0], match[0])
+
+
+# -- repairs -------------------------------------------------------------------------------------------
+
+
+def _repaired(piece: str) -> dict[str, Any] | None:
+    """Return what json-repair makes of *piece*. It guesses without saying so; see `_is_faithful`."""
+    if len(piece) > _LONGEST_REPAIR:
+        return None
+    from json_repair import loads  # noqa: PLC0415 - only broken replies pay for it
+
+    try:
+        value = loads(piece)
+    except (ValueError, RecursionError, TypeError, AttributeError, IndexError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _is_faithful(piece: str, value: Mapping[str, Any]) -> bool:
+    """Say whether each key stands in *piece* as often as in *value*, and each plain value there in full."""
+    given = [(str(key), item) for part in objects_in(value) for key, item in part.items()]
+    items: dict[str, list[object]] = {key: [] for key, _ in given}
+    for key, item in given:
+        items[key].append(item)
+    return len(items) <= _MOST_KEYS and all(_stand(piece, key, values) for key, values in items.items())
+
+
+_KEY = r"""(?:["'“”‘’]%(name)s["'“”‘’]|[{,]\s*%(name)s)\s*:\s*"""
+_AFTER = r"""\s*(?:[,}\]]|//|\#|(?=["'“\w]+\s*:))"""
+
+_PLAIN = re.compile(
+    r"""(?: "(?:[^"\\]|\\.)*+" | '(?:[^'\\]|\\.)*+' | [“‘][^”’]*[”’]      # a text
+    | [-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)? | [a-zA-Z_]\w* | \d+\s*/\s*\d+ )   # a number, a word, 8/10
+    """
+    + _AFTER,
+    re.VERBOSE | re.DOTALL | re.ASCII,
+)
+
+
+def _stand(piece: str, key: str, values: list[object]) -> bool:
+    """Say whether *key* stands in *piece* once for each of its *values*, with nothing left over after a plain one."""
+    places = [match.end() for match in re.finditer(_KEY % {"name": re.escape(key)}, piece)]
+    if len(places) != len(values):
+        return False
+    return all(isinstance(v, dict | list) or _is_plain(piece, at, v) for at, v in zip(places, values, strict=True))
+
+
+def _is_plain(piece: str, at: int, value: object) -> bool:
+    if _PLAIN.match(piece, at):
+        return True
+    quoted = isinstance(value, str) and piece.startswith(value, at + 1) and piece[at] in "\"'"
+    return quoted and re.compile(r"""["']\s*[,}]""").match(piece, at + 1 + len(str(value))) is not None

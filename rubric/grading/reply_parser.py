@@ -1,0 +1,374 @@
+"""
+From a reply to findings. A reply is text from a stranger; what it does not clearly say, it does not say.
+
+| the reply | becomes |
+|---|---|
+| JSON, alone, in prose, in a fence, after `<think>...</think>` | read |
+| near-JSON: trailing commas, single quotes, Python literals, bare keys | read like any other |
+| near-JSON in which a value would have to be guessed, such as `80%` | unreadable |
+| several objects | the last one with the keys that were asked for; sealed: only those with this ask's nonce |
+| an object within another, or after one that does not end | not a verdict |
+| a number as text, `"8/10"` for a range that ends at 10 | that number |
+| `pass`, `passed`, `satisfied`, `met`, `yes` and their opposites | yes or no |
+| `reasoning`, `explanation`, `rationale` | the reason |
+| null for the verdict | abstained, if the rubric allows that |
+| no object, no verdict, a verdict of the wrong kind | unreadable |
+| NaN, infinities, a score outside its range, a level that is not whole, a choice off the menu | unreadable |
+| a key that stands twice, or two verdicts that disagree | unreadable |
+| an object that is word for word in the candidate (unsealed), or does not end with the nonce (sealed) | not a verdict |
+| sealed: remains of another object beside the verdict, or a part of the verdict that could be quoted | unreadable |
+| cut at the token limit, or within `<think>` | truncated |
+| a refusal | refusal |
+| no text | bad response |
+
+An unreadable reply is `Unjudged`, never a score.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from attrs import evolve
+
+from rubric.grading.evidence import quote, stands_in
+from rubric.grading.json_extraction import Ambiguous, find_objects, object_spans
+from rubric.grading.sealing import LISTS, after_first_thought, sealed_list, sealed_object
+from rubric.internals.text import shorten
+from rubric.values.answers import Answer, Choices, Levels, Unit, YesNo, fold
+from rubric.values.criteria import Criterion
+from rubric.values.findings import Abstained, Evidence, Finding, Scored, Unjudged
+from rubric.values.requests import Ask, Failure, FailureKind, Reply
+
+LONGEST_REPLY = 200_000
+_LONGEST_NUMBER = 40
+_MOST_QUOTES = 20
+YES = frozenset({"true", "yes", "pass", "passed", "satisfied", "met", "y", "correct", "present"})
+NO = frozenset(
+    {"false", "no", "fail", "failed", "unsatisfied", "not satisfied", "unmet", "not met", "n", "incorrect", "absent"}
+)
+_VERDICTS = ("verdict", "pass", "passed", "satisfied", "met", "answer", "criterion_status")
+_SCORES = ("score", "rating", "verdict")
+_CHOICES = ("choice", "verdict", "answer", "label", "category")
+_REASONS = ("reason", "reasoning", "explanation", "rationale", "justification")
+_QUOTES = ("evidence", "quote", "quotes", "span")
+_NUMBER = re.compile(r"-?\d+(?:\.\d+)?", re.ASCII)
+_OUT_OF = re.compile(r"(-?\d+(?:\.\d+)?)\s*/\s*(\d+)", re.ASCII)
+
+
+class Unreadable(Exception):  # noqa: N818 - it does not leave this module
+    """Why a reply, or one verdict in it, says nothing."""
+
+
+def read(ask: Ask, reply: Reply | Failure) -> tuple[Finding, ...]:
+    """Return a finding for each of the ask's criteria, in order. Nothing is raised for what a reply may hold."""
+    if isinstance(reply, Failure):
+        return _unjudged_all(ask, reply, "")
+    problem = _gate(reply)
+    if problem is not None:
+        return _unjudged_all(ask, evolve(problem, judge=ask.judge.name), str(reply.text or reply.refusal))
+    said = _encodable(reply.text or "")
+    text = _after_thinking(said)
+    if text is None:
+        return _unjudged_all(ask, _failure(ask, "truncated", "the reply ends while still thinking"), said)
+    try:
+        return _read_many(ask, said, text) if ask.many else (_read_one(ask, said, text),)
+    except Unreadable as why:
+        return _unjudged_all(ask, _failure(ask, "unreadable", str(why)), text)
+
+
+def _gate(reply: Reply) -> Failure | None:
+    if reply.refusal or reply.finish in ("refusal", "content_filter"):
+        return Failure("refusal", shorten(_encodable(reply.refusal)) or "the model or a filter refused")
+    if reply.finish == "length":
+        return Failure("truncated", "the reply was cut at the token limit")
+    if not isinstance(reply.text, str) or not reply.text.strip():
+        return Failure("bad_response", "the reply has no text")
+    if len(reply.text) > LONGEST_REPLY:
+        return Failure("bad_response", f"the reply has {len(reply.text)} characters, {LONGEST_REPLY} is the limit")
+    return None
+
+
+def _encodable(text: str) -> str:
+    """Return *text* without half surrogates, which no file and no terminal takes."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
+
+
+_THINKING = re.compile(r"<(/?)think(?:ing)?>", re.IGNORECASE)
+
+
+def _after_thinking(text: str) -> str | None:
+    """Return what follows the last thinking in *text*, tags in JSON apart; None if that thinking does not end."""
+    # A thought with which the reply begins goes first: half an object in it would hide the tag at its end.
+    text = after_first_thought(text)
+    tags = list(_THINKING.finditer(text)) if "<" in text else []
+    spans = iter(object_spans(text)) if tags else iter(())
+    start, end = next(spans, (len(text), len(text)))
+    last = None
+    for tag in tags:
+        while end <= tag.start():
+            start, end = next(spans, (len(text), len(text) + 1))
+        if tag.start() < start:
+            last = tag
+    if last is None:
+        return text
+    return text[last.end() :] if last[1] else None
+
+
+def _failure(ask: Ask, kind: FailureKind, message: str) -> Failure:
+    return Failure(kind, message, judge=ask.judge.name)
+
+
+def _unjudged_all(ask: Ask, failure: Failure, text: str) -> tuple[Finding, ...]:
+    return tuple(_unjudged(criterion, failure, text) for criterion in ask.criteria)
+
+
+def _unjudged(criterion: Criterion, failure: Failure, text: str) -> Unjudged:
+    low, high = reach(criterion.answer)
+    return Unjudged(criterion.id, evolve(failure, criterion=criterion.id), shorten(text), low, high)
+
+
+def reach(answer: Answer) -> tuple[float, float]:
+    """Return the lowest and the highest score that *answer* can come to."""
+    if isinstance(answer, Choices):
+        scores = [c.score for c in answer.choices]
+        return min(scores), max(scores)
+    return 0.0, 1.0
+
+
+# -- which object --------------------------------------------------------------------------------------
+
+
+def _objects(ask: Ask, said: str, text: str, wanted: Sequence[str]) -> list[Mapping[str, Any]]:
+    """Return the objects of *text* that may be the answer, in order; *said*: the whole reply."""
+
+    def accept(value: Mapping[str, Any], raw: str) -> bool:
+        return not value.keys().isdisjoint(wanted) and not _is_echo(raw, ask)
+
+    try:
+        if ask.nonce:
+            return sealed_object(said, text, nonce=ask.nonce, asked=frozenset(wanted))
+        return [value for value, _ in find_objects(text, accept)]
+    except Ambiguous as why:
+        raise Unreadable(str(why)) from None
+
+
+def _lists(ask: Ask, said: str, text: str) -> list[Any]:
+    """Return the lists of verdicts of *text*, in order."""
+    if not ask.nonce:
+        return [o.get("verdicts", o.get("checks")) for o in _objects(ask, said, text, LISTS)]
+    asked = frozenset(key for criterion in ask.criteria for key in keys_of(criterion.answer))
+    try:
+        return [*sealed_list(said, text, nonce=ask.nonce, asked=asked, ids=[c.id for c in ask.criteria])]
+    except Ambiguous as why:
+        raise Unreadable(str(why)) from None
+
+
+def _refuse_none(ask: Ask, found: Sequence[object]) -> None:
+    if not found:
+        mark = ' and the "nonce" of this request' if ask.nonce else ", other than one copied from the candidate"
+        raise Unreadable(f"it holds no JSON object with the keys that were asked for{mark}")
+
+
+def _is_echo(raw: str, ask: Ask) -> bool:
+    return any("{" in text and stands_in(raw, text) for text in (ask.candidate, ask.run))
+
+
+def _read_one(ask: Ask, said: str, text: str) -> Finding:
+    criterion = ask.criteria[0]
+    found = _objects(ask, said, text, keys_of(criterion.answer))
+    _refuse_none(ask, found)
+    return _agreed([_finding(ask, criterion, o) for o in found])
+
+
+def _agreed(findings: Sequence[Finding]) -> Finding:
+    """Return the last of *findings*, which must all say the same."""
+    if len({_said(f) for f in findings}) > 1:
+        raise Unreadable("it holds two verdicts that disagree")
+    return findings[-1]
+
+
+def _said(finding: Finding) -> object:
+    return (finding.score, finding.value, finding.flag) if isinstance(finding, Scored) else type(finding)
+
+
+def _read_many(ask: Ask, said: str, text: str) -> tuple[Finding, ...]:
+    lists = _lists(ask, said, text)
+    _refuse_none(ask, lists)
+    if not all(isinstance(entries, list) for entries in lists):
+        raise Unreadable('it holds no list of "verdicts"')
+    if any(entries != lists[0] for entries in lists):
+        raise Unreadable("it holds two lists of verdicts that disagree")
+    entries = [entry for entry in lists[-1] if isinstance(entry, Mapping)]
+    return tuple(_entry(ask, criterion, entries) for criterion in ask.criteria)
+
+
+def _entry(ask: Ask, criterion: Criterion, entries: Sequence[Mapping[str, Any]]) -> Finding:
+    """Return the finding of one criterion: one bad entry fails that criterion alone."""
+    mine = [entry for entry in entries if str(entry.get("id", "")).strip() == criterion.id]
+    if len(mine) != 1:
+        why = f"expected one verdict for {criterion.id!r}, got {len(mine) or 'none'}"
+        return _unjudged(criterion, _failure(ask, "unreadable", why), "")
+    try:
+        return _finding(ask, criterion, mine[0])
+    except Unreadable as problem:
+        return _unjudged(criterion, _failure(ask, "unreadable", str(problem)), _encodable(str(mine[0])))
+
+
+# -- what it says --------------------------------------------------------------------------------------
+
+
+def keys_of(answer: Answer) -> Sequence[str]:
+    """Return the keys under which a verdict of *answer* may stand."""
+    match answer:
+        case YesNo():
+            return (*_VERDICTS, "score")
+        case Choices():
+            return _CHOICES
+        case _:
+            return (*_SCORES, *_VERDICTS)
+
+
+def _finding(ask: Ask, criterion: Criterion, said: Mapping[str, Any]) -> Finding:
+    reason = _reason(said)
+    if _abstains(criterion.answer, said):
+        if criterion.id not in ask.abstainable:
+            raise Unreadable("its verdict is null, and the rubric does not allow to abstain")
+        return Abstained(criterion.id, reason)
+    evidence = _evidence(ask, said) if criterion.id in ask.quoted else ()
+    match criterion.answer:
+        case YesNo():
+            holds = _yes_no(said)
+            return Scored(criterion.id, float(holds), holds, reason, evidence)
+        case Levels() as levels:
+            level = _level(levels, said)
+            return Scored(criterion.id, levels.place(level), level, reason, evidence, level=levels.band(level))
+        case Choices() as choices:
+            choice = choices.get(_choice(choices, said))
+            assert choice is not None  # noqa: S101 - _choice gives a label of the menu
+            return Scored(criterion.id, choice.score, choice.label, reason, evidence)
+        case Unit() as unit:
+            score = _unit(said)
+            return Scored(criterion.id, score, score, reason, evidence, flag=_flag(ask, unit, said))
+        case _:
+            msg = f"{criterion.answer!r} is not answered by a judge"
+            raise TypeError(msg)
+
+
+def _abstains(answer: Answer, said: Mapping[str, Any]) -> bool:
+    """Say whether the verdict is null: all of it, since one null beside a verdict disagrees with it."""
+    keys = _SCORES if isinstance(answer, Unit | Levels) else keys_of(answer)
+    given = [said[key] for key in keys if key in said]
+    return bool(given) and all(value is None for value in given)
+
+
+def _reason(said: Mapping[str, Any]) -> str:
+    reason = next((said[key] for key in _REASONS if isinstance(said.get(key), str)), "")
+    return " ".join(_encodable(str(reason)).split())
+
+
+def _evidence(ask: Ask, said: Mapping[str, Any]) -> tuple[Evidence, ...]:
+    given = next((said[key] for key in _QUOTES if key in said), None)
+    if not isinstance(given, str | list | None):
+        raise _unexpected("a list of quotes as evidence", given)
+    words = [given] if isinstance(given, str) else given or []
+    return tuple(_span(ask, _encodable(w)) for w in words[:_MOST_QUOTES] if isinstance(w, str) and w.strip())
+
+
+def _span(ask: Ask, words: str) -> Evidence:
+    found = quote(words, ask.candidate)
+    found = quote(words, ask.run, "run") if found is None else found
+    return Evidence(shorten(words)) if found is None else found
+
+
+def _as_bool(value: Any) -> bool | None:
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, str):
+        word = fold(value).replace("_", " ")
+        return True if word in YES else False if word in NO else None
+    return None
+
+
+def _yes_no(said: Mapping[str, Any]) -> bool:
+    given = [said[key] for key in _VERDICTS if key in said]
+    verdicts = [_as_bool(value) for value in given]
+    if (score := _number(said.get("score"))) in (0, 1):
+        verdicts.append(score == 1)
+    if not verdicts or None in verdicts:
+        raise _unexpected("a verdict of true or false", given or said.get("score"))
+    if len(set(verdicts)) > 1:
+        raise _unexpected("one verdict", [*given, *([said["score"]] if "score" in said else [])])
+    return bool(verdicts[0])
+
+
+def _unexpected(allowed: str, found: object) -> Unreadable:
+    """Return the complaint; what follows "got" is the judge's, and is not repeated to a judge."""
+    return Unreadable(f"expected {allowed}, got {shorten(repr(found), 80)}")
+
+
+def _number(value: Any) -> float | None:
+    """Return *value* as a finite number, if it is one or is written as one."""
+    if isinstance(value, str) and len(value) < _LONGEST_NUMBER and _NUMBER.fullmatch(value.strip()):
+        value = float(value)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        return float(value) if math.isfinite(value) else None
+    except OverflowError:
+        return None
+
+
+def _one_score(said: Mapping[str, Any]) -> Any:
+    given = [said[key] for key in _SCORES if key in said and _as_bool(said[key]) is None]
+    if any(value != given[0] for value in given):
+        raise _unexpected("one score", given)
+    return given[0] if given else None
+
+
+def _unit(said: Mapping[str, Any]) -> float:
+    given = _one_score(said)
+    if given is None and (holds := _bare_verdict(said)) is not None:
+        return float(holds)
+    score = _number(given)
+    if score is None or not 0 <= score <= 1:
+        raise _unexpected("a score from 0 to 1", given)
+    return score
+
+
+def _bare_verdict(said: Mapping[str, Any]) -> bool | None:
+    """Return the yes or no of a reply that has no score: a plain yes is 1, a plain no is 0."""
+    verdicts = {_as_bool(said[key]) for key in _VERDICTS if key in said}
+    return verdicts.pop() if len(verdicts) == 1 and "score" not in said else None
+
+
+def _level(levels: Levels, said: Mapping[str, Any]) -> int:
+    given = _one_score(said)
+    match = _OUT_OF.fullmatch(given.strip()) if isinstance(given, str) and len(given) < _LONGEST_NUMBER else None
+    value = _number(match[1]) if match and int(match[2]) == levels.high else _number(given)
+    if value is None or not value.is_integer() or not levels.low <= value <= levels.high:
+        raise _unexpected(f"a whole number from {levels.low} to {levels.high}", given)
+    return int(value)
+
+
+def _choice(choices: Choices, said: Mapping[str, Any]) -> str:
+    given = [said[key] for key in _CHOICES if key in said]
+    labels = {choice.label for value in given if isinstance(value, str) and (choice := choices.get(value))}
+    if len(labels) != 1 or not all(isinstance(v, str) and choices.get(v) for v in given):
+        menu = ", ".join(c.label for c in choices.choices)
+        raise _unexpected(f"one of {menu}", given)
+    return labels.pop()
+
+
+def _flag(ask: Ask, unit: Unit, said: Mapping[str, Any]) -> bool | None:
+    if not unit.flag:
+        return None
+    given = [said[key] for key in _VERDICTS if key in said and _number(said[key]) is None]
+    flags = {_as_bool(value) for value in given}
+    if len(flags) == 1 and None not in flags:
+        return flags.pop()
+    if not flags and ask.flagless:
+        return None
+    raise _unexpected('"pass": true or false', given)

@@ -1,0 +1,119 @@
+"""The form of a reply: what a judge is asked to write, in words and as a JSON Schema."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+from attrs import frozen
+
+from rubric.internals.frozen_map import FrozenMap
+from rubric.internals.text import as_json
+from rubric.scoring.outcomes import asks_evidence, policy
+from rubric.values.answers import Choices, Levels, Unit, YesNo
+from rubric.values.criteria import Criterion
+from rubric.values.judges import Judge
+from rubric.values.rubrics import Rubric
+
+
+@frozen
+class Form:
+    """The form of a reply: its keys, in order. It depends on types alone, so its schema stays the same."""
+
+    key: str
+    words_of_value: str
+    type: str
+    sealed: bool
+    quoted: bool
+    nullable: bool
+    flagged: bool
+    many: bool
+    reasoning: str
+
+    @classmethod
+    def of(cls, rubric: Rubric, judge: Judge, criteria: Sequence[Criterion], *, sealed: bool) -> Form:
+        """Return the form of the reply that *judge* is to give to *criteria*."""
+        many = len(criteria) > 1
+        answer = criteria[0].answer
+        key, kind = ("verdict", "any") if many else _KEYS[type(answer)]
+        return cls(
+            key=key,
+            words_of_value=value_words(answer),
+            type=kind,
+            sealed=sealed,
+            quoted=any(asks_evidence(rubric, c) for c in criteria),
+            nullable=any(policy(rubric, c) != "forbid" for c in criteria),
+            flagged=any(c.answer == Unit(flag=True) for c in criteria),
+            many=many,
+            reasoning=judge.reasoning,
+        )
+
+    def keys(self) -> list[str]:
+        """Return the keys of one verdict, in the order in which the judge is to write them."""
+        reason = ["reason"] if self.reasoning != "none" else []
+        value = [*(["evidence"] if self.quoted else []), self.key, *(["pass"] if self.flagged else [])]
+        body = [*value, *reason] if self.reasoning == "after" else [*reason, *value]
+        # The nonce comes last: a judge that repeats the candidate unescaped ends its object early, before the nonce.
+        return [*(["id"] if self.many else []), *body, *(["nonce"] if self.sealed else [])]
+
+    def words(self, nonce: str) -> str:
+        """Return the reply form in words, with the *nonce* to copy."""
+        value = "<as each criterion says>" if self.many else f"<{self.words_of_value}>"
+        hints = {
+            "id": '"<id of the criterion>"',
+            "reason": '"<one or two sentences>"',
+            "evidence": '["<exact words>", ...]',
+            self.key: value,
+            "pass": "<true if it passes all in all, else false>",
+            "nonce": f'"{nonce}"',
+        }
+        verdict = ", ".join(f'"{key}": {hints[key]}' for key in self.keys() if nonce or key != "nonce")
+        inner = f'"verdicts": [{{{verdict}}}, ...]' if self.many else verdict
+        each = " One verdict for each criterion." if self.many else ""
+        return f"Answer with one JSON object: {{{inner}}}{each}"
+
+    def schema(self) -> FrozenMap:
+        """Return the JSON Schema of the reply, in the form that vendors call strict: every key required, no other."""
+        return _schema(tuple(self.keys()), self.key, self.type, nullable=self.nullable, many=self.many)
+
+
+_KEYS = {
+    YesNo: ("verdict", "boolean"),
+    Unit: ("score", "number"),
+    Levels: ("score", "integer"),
+    Choices: ("choice", "string"),
+}
+
+
+@lru_cache(maxsize=256)
+def _schema(keys: tuple[str, ...], key: str, kind: str, *, nullable: bool, many: bool) -> FrozenMap:
+    types = ["boolean", "number", "string"] if kind == "any" else [kind]
+    types = [*types, "null"] if nullable else types
+    known: dict[str, Any] = {
+        "id": {"type": "string"},
+        "reason": {"type": "string"},
+        "evidence": {"type": "array", "items": {"type": "string"}},
+        "pass": {"type": "boolean"},
+        "nonce": {"type": "string"},
+        key: {"type": types if len(types) > 1 else types[0]},
+    }
+    verdict = _strict({name: known[name] for name in keys})
+    return FrozenMap(_strict({"verdicts": {"type": "array", "items": verdict}}) if many else verdict)
+
+
+def _strict(properties: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "object", "properties": properties, "required": [*properties], "additionalProperties": False}
+
+
+def value_words(answer: object) -> str:
+    """Return in words what may stand as the verdict of *answer*."""
+    match answer:
+        case YesNo():
+            return "true or false"
+        case Levels(low=low, high=high):
+            return f"a whole number from {low} to {high}"
+        case Choices(choices=choices):
+            return "one of " + ", ".join(as_json(c.label) for c in choices)
+        case _:
+            return "a number from 0 to 1"

@@ -1,0 +1,93 @@
+"""
+How values that hold others are taken apart: by iteration, by place and by id; and which of them refuse `bool`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from difflib import get_close_matches
+from operator import index
+from typing import Any, ClassVar, Generic, NoReturn, SupportsIndex, TypeVar, overload
+
+from rubric.internals.fields import suggest
+
+T = TypeVar("T")
+_MOST_NAMED = 10
+
+
+class NoTruth:
+    """
+    Refuses `bool`: `assert grade(...)` would hold for a fail as well, as it holds for every object.
+
+    A list of results (`Grades`) is no verdict, and stays true where there is something in it.
+    """
+
+    __slots__ = ()
+    _truth: ClassVar[str] = ".passed"
+
+    def __bool__(self) -> NoReturn:
+        msg = f"{type(self).__name__} is neither true nor false; ask for {self._truth}"
+        raise TypeError(msg)
+
+
+class Listed(Generic[T]):
+    """Holds items in order, each with an `id`: iterated, counted, and taken by id, by place or as a slice."""
+
+    __slots__ = ()
+    _noun: ClassVar[str] = "item"
+
+    @property
+    def _listed(self) -> Sequence[T]:
+        raise NotImplementedError
+
+    def __iter__(self) -> Iterator[T]:
+        return iter(self._listed)
+
+    def __len__(self) -> int:
+        return len(self._listed)
+
+    def __contains__(self, item: object) -> bool:
+        """True if *item* is one of the items, or the id of one."""
+        return any(item in (_id(one), one) for one in self._listed)
+
+    @overload
+    def __getitem__(self, at: str | SupportsIndex) -> T: ...
+    @overload
+    def __getitem__(self, at: slice) -> tuple[T, ...]: ...
+    def __getitem__(self, at: str | SupportsIndex | slice) -> T | tuple[T, ...]:
+        """
+        Return the item with an id, or at a place (from 0; from -1 backwards); for a slice, the items there.
+
+        Raises:
+            KeyError: No item has that id.
+            IndexError: There is no such place.
+            TypeError: It is neither of these.
+        """
+        items = self._listed
+        if isinstance(at, str):
+            for one in items:
+                if _id(one) == at:
+                    return one
+            _missing(self._noun, at, items)
+        if isinstance(at, slice):
+            return tuple(items[at])
+        if isinstance(at, bool) or not hasattr(at, "__index__"):
+            msg = f"expected an id, a place or a slice, got {at!r}"
+            raise TypeError(msg)
+        if not -len(items) <= index(at) < len(items):
+            msg = f"there is no {self._noun} at place {index(at)} among {len(items)}"
+            raise IndexError(msg)
+        return items[index(at)]
+
+
+def _missing(noun: str, id: str, items: Iterable[object]) -> NoReturn:
+    """Raise the error for an *id* that no item has: with the nearest one, or all of them if they are few."""
+    names = [_id(item) for item in items]
+    near = suggest(id, names) if len(names) <= _MOST_NAMED or get_close_matches(id, names, n=1) else ""
+    msg = f"no {noun} {id!r} among {len(names)}{near}"
+    raise KeyError(msg)
+
+
+def _id(item: Any) -> str:
+    found: str = item.id
+    return found

@@ -1,0 +1,307 @@
+"""Validators for the fields of nouns: each raises a `DefinitionError` with the field, what was found, the cure."""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+import unicodedata
+from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Set as AbstractSet
+from decimal import Decimal
+from difflib import get_close_matches
+from numbers import Integral, Real
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import attrs
+
+from rubric.errors import DefinitionError
+from rubric.internals.frozen_map import FrozenMap, scalar, thaw
+from rubric.internals.secrets import redact
+from rubric.internals.text import shorten
+
+if TYPE_CHECKING:
+    from attrs import Attribute
+
+
+class Shown:
+    """
+    Gives a frozen attrs class the `repr` that one would type.
+
+    The fields named in `_positional` come first and bare; a field that has its default value is left out.
+    """
+
+    __slots__ = ()
+    _positional: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        fields = {f.alias or f.name: getattr(self, f.name) for f in shown_fields(self)}
+        last = max((n for n, name in enumerate(self._positional, 1) if name in fields), default=0)
+        bare = [repr(thaw_shown(getattr(self, name))) for name in self._positional[:last]]
+        named = [f"{k}={thaw_shown(v)!r}" for k, v in fields.items() if k not in self._positional]
+        return f"{type(self).__name__}({', '.join(bare + named)})"
+
+
+def thaw_shown(value: Any) -> Any:
+    """Return a `FrozenMap` as a dict, so that a repr can be typed back."""
+    return thaw(value) if isinstance(value, FrozenMap) else value
+
+
+def shown_fields(value: Any) -> list[attrs.Attribute[Any]]:
+    """Return the fields of *value* that differ from their defaults."""
+    return [f for f in attrs.fields(type(value)) if f.init and getattr(value, f.name) != default_of(f, value)]
+
+
+def default_of(field: attrs.Attribute[Any], value: Any) -> Any:
+    """Return what *field* of *value* would hold had nothing been given for it."""
+    default: Any = field.default
+    if isinstance(default, attrs.Factory):  # type: ignore[arg-type]  # attrs types Factory as a function
+        made = default.factory(value) if default.takes_self else default.factory()
+        return field.converter(made) if callable(field.converter) else made
+    return default
+
+
+Validator = Callable[[Any, "Attribute[Any]", Any], None]
+T = TypeVar("T")
+
+
+def refuse(field: str, found: object, allowed: str) -> DefinitionError:
+    """Return (not raise) the error that says what stands in *field* and what may."""
+    return DefinitionError(field, f"expected {allowed}, got {shorten(redact(repr(found)))}")
+
+
+def suggest(found: str, allowed: Iterable[str]) -> str:
+    """Return `"; did you mean 'x'?"` where a name in *allowed* is near *found*, else what is allowed."""
+    names = [*allowed]
+    near = get_close_matches(found, names, n=1)
+    return f"; did you mean {near[0]!r}?" if near else f"; allowed: {', '.join(names)}"
+
+
+_INFLECTED = re.compile(r"(?<=.{3})(?:ions?|s|ed|ing)$")
+
+
+def _letters(name: str) -> str:
+    return "".join(letter for letter in name.lower() if letter.isalnum())
+
+
+def _stem(letters: str) -> str:
+    return _INFLECTED.sub("", letters)
+
+
+def misspelt(found: object, allowed: Iterable[str]) -> str:
+    """
+    Return the name in *allowed* that *found*, which is none of them, was meant to be; empty if it is just another.
+
+    Near are names that differ by a letter, by the order of their letters, by case and separators (`rubric_prompt`,
+    `rubricPrompt`) or by an ending (`assertions`, `assert`).
+    """
+    if not isinstance(found, str):
+        return ""
+    letters = _letters(found)
+    names = {_letters(name): name for name in allowed}
+    same = [name for name in names if _stem(name) == _stem(letters)]
+    shuffled = [name for name in names if sorted(name) == sorted(letters) and len(name) > 3]  # noqa: PLR2004 - not id, di
+    near = same or shuffled or get_close_matches(letters, names, n=1, cutoff=0.8)
+    return names[near[0]] if near else ""
+
+
+def text(_: Any, attribute: Attribute[Any], value: object) -> None:
+    """Refuse all but text with something in it."""
+    check_text(attribute.name, value)
+
+
+def check_text(field: str, value: object) -> None:
+    """Refuse all but text with something in it, for *field*."""
+    if isinstance(value, bool):
+        said = "yes" if value else "no"
+        raise DefinitionError(field, f'expected text, got the boolean {value}; quote it: "{said}"')
+    if not isinstance(value, str):
+        raise refuse(field, value, "text")
+    if not value.strip():
+        raise DefinitionError(field, "expected text, got an empty one; write what is to be judged")
+
+
+def string(_: Any, attribute: Attribute[Any], value: object) -> None:
+    """Refuse all but text; it may be empty."""
+    if not isinstance(value, str):
+        raise refuse(attribute.name, value, "text")
+
+
+def flag(instance: Any, attribute: Attribute[Any], value: object) -> None:
+    """Refuse all but True and False."""
+    if not isinstance(found := scalar(value), bool):
+        raise refuse(attribute.name, value, "True or False")
+    _keep(instance, attribute, value, found)
+
+
+def _keep(instance: Any, attribute: Attribute[Any], given: object, plain: object) -> None:
+    """
+    Put *plain* where attrs has put *given*.
+
+    attrs has validators run last, on the finished object. NumPy's scalars pass here for what they stand for; kept as
+    they are, they would show in every repr, and JSON and YAML would not take all of them.
+    """
+    if plain is not given:
+        object.__setattr__(instance, attribute.name, plain)
+
+
+def plain_number(value: object) -> object:
+    """Return *value*, a number of any library, as an int or a float; anything else as it is, booleans too."""
+    value = scalar(value)
+    if type(value) in (bool, int, float):
+        return value
+    if isinstance(value, Integral):
+        return int(value)
+    return float(value) if isinstance(value, Real | Decimal) else value
+
+
+def number(low: float = 0.0, high: float = math.inf, *, above: bool = False) -> Validator:
+    """Return a validator for finite numbers from *low* (or just *above* it) to *high*."""
+
+    def validate(instance: Any, attribute: Attribute[Any], value: object) -> None:
+        _keep(instance, attribute, value, check_number(attribute.name, value, low, high, above=above))
+
+    return validate
+
+
+def check_number(field: str, value: object, low: float, high: float = math.inf, *, above: bool = False) -> float:
+    """Return *value* as Python's own number; refuse all but finite ones from *low* (or just *above* it) to *high*."""
+    start = f"above {low:g}" if above else f"from {low:g}"
+    allowed = f"a finite number {start}" + ("" if math.isinf(high) else f" to {high:g}")
+    found = plain_number(value)
+    if isinstance(found, bool) or not isinstance(found, int | float) or not _is_finite(found):
+        raise refuse(field, value, allowed)
+    if not low <= found <= high or (above and found == low):
+        raise refuse(field, value, allowed)
+    return found
+
+
+def _is_finite(value: float) -> bool:
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # a whole number beyond all floats
+        return False
+
+
+def count(low: int = 1) -> Validator:
+    """Return a validator for whole numbers of at least *low*."""
+
+    def validate(instance: Any, attribute: Attribute[Any], value: object) -> None:
+        _keep(instance, attribute, value, check_count(attribute.name, value, low))
+
+    return validate
+
+
+def check_count(field: str, value: object, low: int = 1) -> int:
+    """Return *value* as Python's own number; refuse all but whole ones of at least *low*."""
+    found = plain_number(value)
+    if isinstance(found, bool) or not isinstance(found, int) or found < low:
+        raise refuse(field, value, f"a whole number of at least {low}")
+    return found
+
+
+def one_of(*names: str) -> Validator:
+    """Return a validator for one of *names*."""
+
+    def validate(_: Any, attribute: Attribute[Any], value: object) -> None:
+        check_name(attribute.name, value, names)
+
+    return validate
+
+
+def check_name(field: str, value: object, names: Collection[str]) -> None:
+    """Refuse all but one of *names*, for *field*."""
+    if not isinstance(value, str) or value not in names:
+        hint = suggest(value, names) if isinstance(value, str) else f"; allowed: {', '.join(names)}"
+        raise DefinitionError(field, f"unknown value {shorten(repr(value))}{hint}")
+
+
+def optional(validator: Validator) -> Validator:
+    """Return *validator*, for fields that may also be None."""
+
+    def validate(instance: Any, attribute: Attribute[Any], value: object) -> None:
+        if value is not None:
+            validator(instance, attribute, value)
+
+    return validate
+
+
+def identifier(_: Any, attribute: Attribute[Any], value: object) -> None:
+    """Refuse all but text that can be told apart by eye: nothing invisible, no white space at the ends."""
+    check_text(attribute.name, value)
+    assert isinstance(value, str)  # noqa: S101 - check_text has seen to it
+    if value != value.strip() or any(unicodedata.category(c)[0] == "C" for c in value):
+        raise DefinitionError(
+            attribute.name, f"{value!r} has white space at its ends or invisible characters; take them out"
+        )
+
+
+def as_map(field: str, value: object) -> FrozenMap:
+    """Return *value*, a mapping, as one that does not change; all else is refused."""
+    if not isinstance(value, Mapping):
+        raise refuse(field, value, "a mapping")
+    return FrozenMap(value)
+
+
+def as_tuple(field: str, value: object, kind: type[T], what: str) -> tuple[T, ...]:
+    """Return *value*, an iterable of *kind*, as a tuple; a lone text, a mapping or a set is refused."""
+    if isinstance(value, str | bytes | Mapping | AbstractSet) or not isinstance(value, Iterable):
+        raise refuse(field, value, f"a list of {what}")
+    items = tuple(value)
+    for index, item in enumerate(items):
+        if not isinstance(item, kind):
+            raise refuse(f"{field}[{index}]", item, what)
+    return items
+
+
+# -- paths -----------------------------------------------------------------------------------------------
+
+
+_FILES = frozenset(
+    """
+    cfg conf csv diff doc docx eml gif gz htm html ini ipynb java jpeg jpg json jsonl log md markdown ndjson odt parquet
+    patch pdf pkl png pptx py rst rtf sh sql tex toml ts tsv tsx txt webp xlsx xml yaml yml zip
+    """.split()  # noqa: SIM905 - a list of its own lines would be a page
+)
+"""What the name of a file may end in. Not "js" and "net", in which names of products end (Node.js, ASP.NET)."""
+
+_ROOTED = re.compile(r"~?[/\\](?!/)|\.\.?[/\\]|[A-Za-z]:[/\\]")
+_LONGEST_PATH = 1_024
+
+
+def refuse_path(field: str, text: str, cure: str) -> None:
+    """Refuse *text*, given as the text of *field*, if it looks like the path of a file."""
+    if names_a_file(text):
+        raise DefinitionError(field, f"{text!r} looks like the path of a file, and is no text; {cure}")
+
+
+def wording(_: Any, attribute: Attribute[Any], value: object) -> None:
+    """Refuse all but text that is no path; it may be empty."""
+    string(_, attribute, value)
+    refuse_path(attribute.name, str(value), f"give Path({value!r}).read_text()")
+
+
+def names_a_file(text: str) -> bool:
+    """
+    True if *text* looks like the path of a file.
+
+    It is one line that ends in the suffix of a known kind of file. Beside that, it has no white space in it, or it
+    begins as a path does (`/`, `./`, `~/`, `C:\\`), or there is such a file: "See notes.txt" is a sentence.
+    """
+    line = text.strip() if len(text) <= _LONGEST_PATH else ""
+    name, _, suffix = line.rpartition(".")
+    if not name or suffix.lower() not in _FILES or len(line.splitlines()) > 1:
+        return False
+    if not any(map(str.isspace, line)) or _ROOTED.match(line):
+        return True
+    # Only a relative path is looked for. The text may be anybody's, and to look for \\host\share, or for //host/share
+    # on Windows, would send that host the credentials of this process.
+    return not line.startswith(("/", "\\")) and os.path.isfile(line)  # noqa: PTH113 - it raises for no text
+
+
+def as_path(field: str, value: object) -> Path:
+    """Return *value*, the path of a file, as a `Path`; all else is refused."""
+    if not isinstance(value, str | os.PathLike) or isinstance(os.fspath(value), bytes):
+        raise refuse(field, value, "the path of a file, as a text or a Path")
+    return Path(value)

@@ -1,0 +1,93 @@
+"""Mappings that do not change, so that a value that holds one can be hashed; and a cache by identity."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from weakref import ref
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+class FrozenMap(Mapping[str, Any]):
+    """A mapping that cannot change, and so can be hashed; what is nested in it is frozen too."""
+
+    __slots__ = ("_items",)
+
+    def __init__(self, items: Mapping[str, Any] | Iterable[tuple[str, Any]] = ()) -> None:
+        self._items: dict[str, Any] = {key: freeze(value) for key, value in dict(items).items()}
+
+    def __getitem__(self, key: str) -> Any:
+        return self._items[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._items)
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def __hash__(self) -> int:
+        return hash(frozenset(self._items.items()))
+
+    def __repr__(self) -> str:
+        return repr(self._items)
+
+    def __reduce__(self) -> tuple[type[FrozenMap], tuple[dict[str, Any]]]:
+        return type(self), (self._items,)
+
+
+def freeze(value: Any) -> Any:
+    """Return *value* frozen all the way down: mappings as `FrozenMap`, lists as tuples; NumPy's scalars as Python's."""
+    if isinstance(value, Mapping):
+        return FrozenMap(value)
+    if isinstance(value, list | tuple):
+        return tuple(freeze(item) for item in value)
+    return frozenset(value) if isinstance(value, set) else scalar(value)
+
+
+def scalar(value: Any) -> Any:
+    """Return a scalar of NumPy's, or an array without dimensions, as the Python value that it holds."""
+    if type(value) in _PLAIN or getattr(value, "shape", None) != ():
+        return value
+    return value.item() if callable(getattr(value, "item", None)) else value
+
+
+_PLAIN = frozenset({str, int, float, bool, type(None)})
+
+
+def thaw(value: Any) -> Any:
+    """Undo `freeze`: plain dicts and lists, as JSON and YAML want them."""
+    if isinstance(value, Mapping):
+        return {key: thaw(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [thaw(item) for item in value]
+    return value
+
+
+class Memo(Generic[K, V]):
+    """
+    A function of one value that is worked out once for each value, and forgotten with it.
+
+    A cache of the standard library keeps its last values alive, and with a judge the API key in it. Values are told
+    apart by identity: to hash a large one takes as long as to work out the result.
+
+    Args:
+        make: What it returns must not hold the value, or neither would ever go.
+    """
+
+    def __init__(self, make: Callable[[K], V], /) -> None:
+        self._make = make
+        self._known: dict[int, tuple[ref[K], V]] = {}
+
+    def __call__(self, value: K, /) -> V:
+        place = id(value)
+        known = self._known.get(place)
+        if known is None:
+            # The entry goes before the memory of the value does, so no other value is found under its id.
+            forget = ref(value, lambda _: self._known.pop(place, None))
+            known = self._known[place] = (forget, self._make(value))
+        return known[1]

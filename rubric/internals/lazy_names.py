@@ -1,0 +1,39 @@
+"""
+Public names of a package that are imported when they are first used.
+
+The names are listed once, in the package's type stub `__init__.pyi`, as for `lazy_loader`; that library is not taken,
+since it would be the only one besides attrs that building a rubric loads.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from importlib import import_module
+
+_LINE = re.compile(r"^from (\.[\w.]+) import (\([^)]*\)|.*)$", re.MULTILINE)
+_NAME = re.compile(r"(\w+) as \w+")
+
+
+def attach(package: str, file: str, renamed: Mapping[str, str]) -> tuple[Callable[[str], object], list[str]]:
+    """
+    Return the `__getattr__` and the `__all__` of a package whose stub lists its public names.
+
+    Args:
+        package: Its name.
+        file: Its `__file__`.
+        renamed: Names of earlier versions, each with what replaces it; asking for one raises an `AttributeError` that
+            says so.
+    """
+    with open(f"{file}i", encoding="utf-8") as opened:  # noqa: PTH123 - pathlib would double the time of the import
+        stub = opened.read()
+    homes = {name: module for module, names in _LINE.findall(stub) for name in _NAME.findall(names)}
+
+    def find(name: str) -> object:
+        if name in homes:
+            return getattr(import_module(homes[name], package), name)
+        hint = f"; it is now called `{renamed[name]}`" if name in renamed else ""
+        msg = f"module {package!r} has no attribute {name!r}{hint}"
+        raise AttributeError(msg)
+
+    return find, sorted(homes)

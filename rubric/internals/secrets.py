@@ -1,0 +1,265 @@
+"""
+What went wrong, in a line that shows no secret; what a secret is, `rubric.secrets` says.
+
+What is a secret, by its name or by its look, and how it is kept out of all that people read.
+
+This is the one rule for parameters, headers, variables of the environment and queries of addresses. A name is taken in
+words, so that `apiKey`, `x-api-key` and `OPENAI_API_KEY` are one, and `max_tokens` or `monkey` none:
+
+| a name is secret                                    | and is not                                     |
+|-----------------------------------------------------|------------------------------------------------|
+| with a word such as password, secret, credential,   | `secretary`                                    |
+| authorization, cookie, private, signature           |                                                |
+| that ends in key, or in key and id                  | `public_key`, `prompt_cache_key`, `key_points` |
+| that ends in token                                  | `max_tokens`, `eos_token`, `cost_per_token`    |
+| that ends in auth                                   | `auth_type`                                    |
+
+Texts that are safe to show and to write.
+
+What looks like a key, and secret values of the environment, are masked; half surrogates, which no file can hold, become
+U+FFFD. Other control characters stay: each reporter escapes them as its format wants.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qsl, quote, unquote, urlsplit
+
+from attrs import frozen
+
+from rubric.internals.frozen_map import FrozenMap, thaw
+from rubric.internals.text import shorten
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+MASK = "[secret]"
+"""What stands in a text in the place of a secret."""
+
+HIDDEN = "***"
+"""What is shown for a value whose name tells that it is secret."""
+
+
+# -- by name -----------------------------------------------------------------------------------------------
+
+_WORDS = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
+_ALWAYS = frozenset({"bearer", "cookie", "cookies", "creds", "dsn", "hmac", "jwt", "otp", "passcode", "private",
+                     "pw", "pwd", "sas", "sig", "signature"})  # fmt: skip
+
+_WITHIN = re.compile(
+    r"passw(?:or)?d|passphrase|secret(?!ar)|credential|authorization|connectionstring"
+    r"|(?:api|access|account|auth|private|signing)key"
+    r"|(?:api|access|auth|refresh|session|security)tokens?(?!s)"
+)
+"""What makes a name secret also within a longer word: `PGPASSWORD`, `apikey`."""
+
+_ENDS = re.compile(r"(?:^|_)(?:(?:db|smtp|user|ftp|proxy)_pass|auth|keys?(?:_(?:id|value|base64|b64|json|pem|\d+))*)$")
+_TOKEN = re.compile(r"(?:^|_)[a-z]*token(?:_(?:id|value|secret|\d+))*$")
+
+_OPEN = re.compile(
+    r"(?:^|_)(?:(?:cache|public)_keys?"
+    r"|(?:eos|bos|pad|stop|start|end|first|last|next|max|min|mask|sep|cls|unk|special|per|prompt|completion"
+    r"|input|output|total|image|audio)_?token(?:_id)?)$"
+)
+"""What looks like the name of a secret and is none: tokens that models count and stop at, keys that all may see."""
+
+
+@lru_cache(maxsize=4096)
+def is_secret(name: str) -> bool:
+    """True if a setting, a header or a variable called *name* holds a secret."""
+    words = [word.lower() for word in _WORDS.findall(name)]
+    spelled = "_".join(words)
+    if not _ALWAYS.isdisjoint(words) or _WITHIN.search("".join(words)):
+        return True
+    return not _OPEN.search(spelled) and bool(_ENDS.search(spelled) or _TOKEN.search(spelled))
+
+
+_LOGIN = re.compile(
+    r"(?:^|[-_])(?:keys?|token|secret|passw(?:or)?d|credentials?|auth|authorization|cookie)$", re.IGNORECASE
+)
+
+
+def names_a_login(name: str) -> bool:
+    """
+    True if a variable called *name* in a function's code holds what it logs in with.
+
+    The rule for names in code is narrower: there a `signature` is as often the end of a letter, which makes a judge
+    what it is. It is also part of what stored replies are kept under, so it must stay as it is.
+    """
+    return bool(_LOGIN.search(name))
+
+
+# -- by value ----------------------------------------------------------------------------------------------
+
+_SHORTEST = 8
+"""Characters from which on a secret is known by its value: shorter ones are flags and words."""
+
+_SHAPES = re.compile(
+    r"""
+      -----BEGIN\ [A-Z\ ]*PRIVATE\ KEY-----.*?(?:-----END\ [A-Z\ ]*PRIVATE\ KEY-----|\Z)
+    | \beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*                       # a JSON web token
+    | \b(?:sk|pk|rk)[-_][\w*.-]{8,}
+    | \b(?:gh[pousr]_|github_pat_|glpat-|xox[abeoprs]-|gsk_|hf_|AIza|ya29\.)[\w-]{8,}
+    | \b(?:AKIA|ASIA)[0-9A-Z]{12,}
+    | (?<=://)[^\s/?\#"'<>]{1,1000}(?=@)                      # user and password in an address
+    | (?i:(?<=bearer\ )|(?<=basic\ )|(?<=api[-_]key=)|(?<=apikey=)|(?<=api-key:\ )|(?<=accountkey=))[\w.~+/=-]{8,}
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+
+_QUERY = re.compile(r"(?<=[?&;])([\w.\-%\[\]]{1,100})=(?!\[secret\])([^\s&;#\"'<>]+)")
+_SAID = re.compile(
+    r"([\w.-]{1,100})(\\?[\"']?\s?[:=]\s?\\?[\"']?(?:(?i:bearer|basic|token)\s)?)(?=[^\s\"',;&]*\d)([\w.~+/=!@$%^*-]{8,})"
+)
+_LOGS_IN = re.compile(r"(?:bearer|basic|token|apikey)\s+\S+", re.IGNORECASE)
+
+_NO_SECRETS = frozenset({"PWD", "OLDPWD"})
+"""Variables of every environment that are folders, and no passwords."""
+
+
+def redact(text: str, secrets: Iterable[str] = (), environ: Mapping[str, str] = os.environ) -> str:
+    """Return *text* with *secrets*, secret values of *environ*, and whatever looks like a secret, masked."""
+    ambient = (value for name, value in environ.items() if name not in _NO_SECRETS and is_secret(name))
+    known = {form for value in (*secrets, *ambient) if len(value) >= _SHORTEST for form in _forms(value)}
+    for form in sorted(known, key=len, reverse=True):
+        text = text.replace(form, MASK)
+    text = _SHAPES.sub(MASK, text)
+    if "=" in text or ":" in text:
+        text = _QUERY.sub(lambda m: f"{m[1]}={MASK}" if is_secret(unquote(m[1])) else m[0], text)
+        text = _SAID.sub(lambda m: f"{m[1]}{m[2]}{MASK}" if _introduces(m[1]) else m[0], text)
+    return text
+
+
+def _forms(secret: str) -> tuple[str, ...]:
+    """Return *secret* as it is, as an address has it, and as JSON has it: servers send back what they were sent."""
+    return (secret, quote(secret, safe="", errors="replace"), json.dumps(secret)[1:-1])
+
+
+def _introduces(name: str) -> bool:
+    """True if what follows *name* in a sentence is a secret; a lone `Key:` or `token:` introduces other things too."""
+    return is_secret(name) and (len(_WORDS.findall(name)) > 1 or bool(_WITHIN.search(name.lower())))
+
+
+def masked(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return *settings*, and what is nested in them, with secrets masked by name and by look; headers always are."""
+    return {name: _masked(str(name), value) for name, value in settings.items()}
+
+
+def _masked(name: str, value: Any) -> Any:
+    if value is None or isinstance(value, bool):
+        return value
+    if is_secret(name) or "headers" in name.lower():
+        return HIDDEN
+    if isinstance(value, Mapping):
+        return masked(value)
+    if isinstance(value, list | tuple):
+        return type(value)(_masked("", item) for item in value) if type(value) in (list, tuple) else HIDDEN
+    if isinstance(value, str):
+        return HIDDEN if _LOGS_IN.fullmatch(value) else redact(value)
+    return value
+
+
+def values_of(settings: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the texts in *settings*, and in what is nested in them, that must not turn up in a message."""
+    return tuple(_values(settings, secret=False))
+
+
+def _values(value: Any, *, secret: bool) -> Iterator[str]:
+    if isinstance(value, Mapping):
+        for name, item in value.items():
+            yield from _values(item, secret=secret or is_secret(str(name)) or "headers" in str(name).lower())
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from _values(item, secret=secret)
+    elif secret and value is not None and not isinstance(value, bool):
+        yield str(value)
+        yield from str(value).split()[1:] if _LOGS_IN.fullmatch(str(value)) else ()
+    elif isinstance(value, str) and "://" in value:
+        yield from _in_address(value)
+
+
+def _in_address(address: str) -> Iterator[str]:
+    """Yield the password in *address*, and what its query says under secret names."""
+    try:
+        parts = urlsplit(address)
+    except ValueError:
+        return
+    yield from (part for part in (parts.password, unquote(parts.password or "")) if part)
+    yield from (value for name, value in parse_qsl(parts.query) if is_secret(name))
+
+
+class Settings(FrozenMap):
+    """Parameters for a vendor, whose `repr` shows no secret."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return redact(repr(masked(thaw(self))), values_of(self))
+
+
+def describe(error: BaseException) -> str:
+    """Return type and text of *error* on one line, redacted."""
+    name, text = type(error).__name__, str(error)
+    return shorten(redact(f"{name}: {text}" if text else name))
+
+
+_HALVES = re.compile("[\ud800-\udfff]")
+
+
+def clean(text: str) -> str:
+    """Return *text* without secrets and half surrogates."""
+    return redact(whole(text))
+
+
+def whole(text: str) -> str:
+    """Return *text* with half surrogates replaced, each by one character."""
+    return _HALVES.sub("\ufffd", text)
+
+
+@frozen
+class _Kept:
+    """A stretch that stands in a text before and after it was masked, from *start* to *end* before."""
+
+    start: int
+    end: int
+    shift: int
+
+
+def moved(before: str, after: str) -> Callable[[int], tuple[int, int]]:
+    """
+    Return where an offset of *before* lies in *after*, which is *before* with parts of it masked.
+
+    An offset within a mask lies, as a start, where the mask starts, and as an end, where the mask ends: the pair.
+    """
+    if before == after:
+        return lambda at: (at, at)
+    stretches = _stretches(before, after)
+
+    def move(at: int) -> tuple[int, int]:
+        for stretch, following in zip(stretches, [*stretches[1:], None], strict=True):
+            if stretch.start <= at <= stretch.end:
+                return at + stretch.shift, at + stretch.shift
+            if following is not None and stretch.end < at < following.start:
+                return stretch.end + stretch.shift, following.start + following.shift
+        return len(after), len(after)
+
+    return move
+
+
+def _stretches(before: str, after: str) -> list[_Kept]:
+    """Return what was kept: the first stretch starts both texts, the last one ends them, the others follow in order."""
+    pieces = after.split(MASK)
+    found: list[_Kept] = []
+    at = place = 0
+    for index, piece in enumerate(pieces):
+        last = index == len(pieces) - 1
+        start = len(before) - len(piece) if last and index else max(at, before.find(piece, at))
+        found.append(_Kept(start, start + len(piece), place - start))
+        at, place = start + len(piece), place + len(piece) + len(MASK)
+    return found

@@ -1,0 +1,167 @@
+"""
+What a stranger's text may hide: invisible characters are shown escaped, and flagged.
+
+Not flagged is what people write: joiners and variation selectors within emoji, the flags of England, Scotland and Wales
+(the only tag sequences in use), joiners in scripts that are spelt with them, and zero-width spaces in scripts that are
+written without spaces. Direction marks are flagged in every script: they change what people see, and not what a judge
+reads.
+
+How values show themselves: a `repr` that one would type, and Markdown tables for notebooks.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+
+_FLAGS = "|".join(
+    "🏴" + name.translate({ord(c): 0xE0000 + ord(c) for c in name}) for name in ("gbeng", "gbsct", "gbwls")
+)
+_COMMON = "\\t\\n\\r\\x20-\\x7e\\xa0-\\xac\\xae-\\u02ff\\u0410-\\u044f\\u3041-\\u30ff\\u4e00-\\u9fff\\uac00-\\ud7a3"
+
+_SUSPECT = re.compile(f"(?:{_FLAGS})\U000e007f|[^{_COMMON}]")
+"""What may have to be escaped. It leaves out what most texts are made of, so that those are passed at once."""
+
+_TOKEN = re.compile(
+    r"<[|\uff5c][\w▁]{2,40}[|\uff5c]>|<(?:start|end)_of_turn>|\[/?INST\]|<</?SYS>>|</?s>|<[be]os>", re.IGNORECASE
+)
+
+_BLANKS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0")
+"""Letters and marks, by their category, of which nothing is to be seen."""
+
+_DRAWN = frozenset("\u0600\u0601\u0602\u0603\u0604\u0605\u06dd\u070f\u0890\u0891\u08e2")
+"""Signs of Arabic and Syriac that count as format characters, and are drawn."""
+
+_NEVER = re.compile("[\ufdd0-\ufdef\ufff0-\uffff\U000e0000-\U0010ffff]")
+"""Points without a character that will never have one; on others a newer Unicode may have put this year's emoji."""
+
+_ZWSP, _ZWNJ, _ZWJ = "\u200b", "\u200c", "\u200d"
+_TEXT_STYLE, _EMOJI_STYLE = "\ufe0e", "\ufe0f"
+
+_VIRAMA = 9
+"""The combining class of the signs that silence a vowel; a joiner after one says how to draw it."""
+
+
+def visible(text: str) -> tuple[str, tuple[str, ...]]:
+    """
+    Return *text* with its invisible characters as `\\u{...}`, and a warning for each kind of thing that was found.
+
+    Escaped are tags, zero-width characters and direction marks, control characters, private use, half surrogates,
+    blank letters and variation selectors, each where it does not belong.
+    """
+    found: Counter[str] = Counter()
+
+    def escape(match: re.Match[str]) -> str:
+        char = match[0]
+        if len(char) > 1 or not _is_hidden(char, text, match.start()):
+            return char
+        found[f"U+{ord(char):04X}"] += 1
+        return f"\\u{{{ord(char):x}}}"
+
+    shown = _SUSPECT.sub(escape, text)
+    warnings = []
+    if found:
+        names = ", ".join(f"{count} × {name}" for name, count in found.most_common(5))
+        warnings.append(f"the candidate has invisible characters, shown to the judge as escapes: {names}")
+    if match := _TOKEN.search(text):
+        warnings.append(f"the candidate has a chat-template token: {match[0]}")
+    return shown, tuple(warnings)
+
+
+def _is_hidden(char: str, text: str, at: int) -> bool:
+    before, after = text[at - 1 : at], text[at + 1 : at + 2]
+    match unicodedata.category(char):
+        case "Cc" | "Co" | "Cs":
+            return True
+        case "Cn":
+            return _NEVER.match(char) is not None
+        case "Cf":
+            return char not in _DRAWN and not _belongs(char, text, at)
+        case "Mn" if "\ufe00" <= char <= _EMOJI_STYLE or "\U000e0100" <= char <= "\U000e01ef":
+            return not (char in (_TEXT_STYLE, _EMOJI_STYLE) and _takes_style(before, after))
+        case _:
+            return char in _BLANKS
+
+
+def _belongs(char: str, text: str, at: int) -> bool:
+    """Say whether the format character at *at* stands where emoji and scripts need one."""
+    before, after = text[at - 1 : at], text[at + 1 : at + 2]
+    if char == _ZWSP:
+        return _is_unspaced(before) and _is_unspaced(after)
+    if char not in (_ZWNJ, _ZWJ) or not before:
+        return False
+    if unicodedata.combining(before) == _VIRAMA or (char == _ZWJ and _is_arabic(before)):
+        return True
+    if char == _ZWJ and _is_pictorial(after):
+        return _is_pictorial(text[at - 2 : at - 1] if before == _EMOJI_STYLE else before)
+    return _is_letter(before) and _is_letter(after) and (_is_joined(before) or _is_joined(after))
+
+
+def _takes_style(before: str, after: str) -> bool:
+    if before and before in "0123456789#*":
+        return after == "\u20e3"  # a keycap
+    return _is_pictorial(before)
+
+
+def _is_pictorial(char: str) -> bool:
+    if not char or char < "\xa9":
+        return False
+    return (
+        "\U0001f000" <= char <= "\U0001faff"
+        or char in "\u203c\u2049\u2139\u3030\u303d"
+        or unicodedata.category(char) in ("So", "Sm")
+    )
+
+
+def _is_letter(char: str) -> bool:
+    return bool(char) and unicodedata.category(char)[0] in "LMN" and char not in _BLANKS
+
+
+def _is_joined(char: str) -> bool:
+    """Arabic, Syriac, Indic and their neighbours are written with joiners; Latin, Greek, Cyrillic and Han are not."""
+    return "\u0600" <= char <= "\u1aff" or "\ua800" <= char <= "\uabff" or "\ufb50" <= char <= "\ufefc"
+
+
+def _is_arabic(char: str) -> bool:
+    return "\u0600" <= char <= "\u08ff" and _is_letter(char)
+
+
+def _is_unspaced(char: str) -> bool:
+    """Say whether *char* is of a script without spaces: Thai, Lao, Burmese, Khmer."""
+    return "\u0e00" <= char <= "\u0eff" or "\u1000" <= char <= "\u109f" or "\u1780" <= char <= "\u17ff"
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """Return a Markdown table; cells are escaped, so that no cell can leave its place."""
+    lines = [f"| {' | '.join(head)} |", f"|{'---|' * len(head)}"]
+    lines += [f"| {' | '.join(cell(value) for value in row)} |" for row in rows]
+    return "\n".join(lines)
+
+
+_ESCAPES = str.maketrans({c: f"\\{c}" for c in "\\`*_[]|~$"} | {"<": "&lt;", ">": "&gt;", "&": "&amp;"})
+
+
+def cell(value: object) -> str:
+    """Return *value* as the text of one Markdown cell."""
+    return "" if value is None else " ".join(str(value).split()).translate(_ESCAPES)
+
+
+def shorten(text: str, limit: int = 200) -> str:
+    """Return *text* on one line, cut to *limit* characters."""
+    line = " ".join(text.split())
+    return line if len(line) <= limit else f"{line[: limit - 1]}…"
+
+
+def as_json(value: Any) -> str:
+    """Return *value* as JSON on one line, with its keys in order; what JSON does not know as text."""
+    try:
+        return json.dumps(value, ensure_ascii=False, sort_keys=True, default=str)
+    except (TypeError, ValueError, RecursionError):  # keys that are no text, or that cannot be sorted
+        return str(value)

@@ -1,0 +1,234 @@
+"""
+A chat with a LiteLLM model, one turn at a time: for what makes candidates, not for what judges them.
+
+One turn of a model in a chat: what it said, and which tools it wants called.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import TYPE_CHECKING, Any
+
+from attrs import evolve, field, frozen
+
+from rubric.errors import ModelError
+from rubric.internals import background_loop
+from rubric.internals.secrets import values_of
+from rubric.models.api_keys import VENDORS, borrowed
+from rubric.models.chat_completions import at, choice_of, clean, finish_of, said_in, usage_of
+from rubric.models.litellm import LiteLLMModel, complete, library, vendor_of
+from rubric.values.judges import Judge
+from rubric.values.requests import Failure, Usage
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+
+_CUT = Failure("truncated", "cut at max_tokens")
+_NOTHING = Failure("bad_response", "the reply is empty: neither text nor a request for tools")
+
+
+@frozen
+class ToolRequest:
+    """
+    A call that the model wants.
+
+    Args:
+        id: What the result must carry.
+        name: Of the function, as it was offered, or as the model made it up.
+        arguments: JSON text, as the model wrote it: it may be broken.
+    """
+
+    id: str
+    name: str
+    arguments: str = ""
+
+    def parsed(self) -> dict[str, Any]:
+        """
+        Return the arguments; none at all are an empty object.
+
+        Raises:
+            ValueError: They are no JSON object, or hold text that cannot be sent.
+        """
+        try:
+            value = json.loads(self.arguments) if self.arguments.strip() else {}
+            json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
+        except RecursionError:
+            raise ValueError("nested too deeply") from None
+        if not isinstance(value, dict):
+            raise ValueError(f"expected a JSON object, got {type(value).__name__}")  # noqa: TRY004 - one error for all
+        return value
+
+
+@frozen
+class Turn:
+    """
+    What came of one request in a chat.
+
+    Args:
+        text: What the model said; may be empty beside tool calls.
+        tool_calls: What it wants called, in order; empty in a final reply.
+        finish: Why it ended: `stop`, `tool_calls`, `length`, `refusal`, or the vendor's own word.
+        usage: Of this request, and of failed attempts before it.
+        unsent: Parameters that the model does not take, and that were left out.
+        message: The same as a chat message, to be sent back with the tools' results.
+    """
+
+    text: str = ""
+    tool_calls: tuple[ToolRequest, ...] = ()
+    finish: str = "stop"
+    usage: Usage = field(factory=Usage)
+    unsent: tuple[str, ...] = ()
+    message: dict[str, Any] = field(factory=dict, repr=False, eq=False)
+
+
+def turn_from(response: Any, unsent: tuple[str, ...] = (), secrets: Iterable[str] = ()) -> Turn:
+    """
+    Return the turn that *response*, a chat completion as `completions` reads it, holds.
+
+    What a model says when it refuses is its text. A request for tools that was cut off is none.
+
+    Raises:
+        ModelError: There is nothing in it, a content filter stopped it, or it was cut off inside a request for tools.
+    """
+    usage, choice = usage_of(response), choice_of(response, secrets)
+    finish, (text, refusal), message = finish_of(choice), said_in(choice, usage), at(choice, "message")
+    text, calls = text or refusal, _calls(message)
+    if finish == "length" and calls:
+        raise ModelError(evolve(_CUT, usage=usage))
+    if finish == "content_filter":
+        raise ModelError(Failure("refusal", "stopped by a content filter", usage=usage))
+    if not text.strip() and not calls:
+        raise ModelError(evolve(_NOTHING if finish != "length" else _CUT, usage=usage))
+    return Turn(text, calls, "refusal" if refusal else finish, usage, unsent, _message(message, text, calls))
+
+
+def _calls(message: Any) -> tuple[ToolRequest, ...]:
+    return tuple(
+        ToolRequest(
+            str(at(call, "id") or f"call_{number}"),
+            clean(at(at(call, "function"), "name")) or "",
+            clean(at(at(call, "function"), "arguments")) or "",
+        )
+        for number, call in enumerate(_asked_for(message), 1)
+    )
+
+
+def _asked_for(message: Any) -> list[Any]:
+    asked_for = at(message, "tool_calls")
+    return asked_for if isinstance(asked_for, list) else []
+
+
+def _message(message: Any, text: str, calls: tuple[ToolRequest, ...]) -> dict[str, Any]:
+    """Return the assistant's message as it is sent back: with what vendors want to see again, and nothing else."""
+    said: dict[str, Any] = {"role": "assistant", "content": text or None}
+    if calls:
+        said["tool_calls"] = [
+            _sent_back(call, original) for call, original in zip(calls, _asked_for(message), strict=True)
+        ]
+    if blocks := at(message, "thinking_blocks"):  # Anthropic's, without which it takes no tool results
+        said["thinking_blocks"] = blocks
+    return said
+
+
+def _sent_back(call: ToolRequest, original: Any) -> dict[str, Any]:
+    # LiteLLM parses them for vendors that take objects, and some vendors parse them too: broken ones go as none.
+    try:
+        call.parsed()
+        arguments = call.arguments if call.arguments.strip() else "{}"
+    except ValueError:
+        arguments = "{}"
+    sent: dict[str, Any] = {
+        "id": call.id,
+        "type": "function",
+        "function": {"name": call.name, "arguments": arguments},
+    }
+    if signed := at(original, "provider_specific_fields"):  # Gemini's signatures of its thoughts
+        sent["provider_specific_fields"] = signed
+    return sent
+
+
+_BRINGS_ITS_OWN = frozenset({"api_key", "api_base", "base_url", "azure_ad_token"})
+_INSTEAD_OF_KEYS = {
+    "anthropic": ("ANTHROPIC_AUTH_TOKEN",),
+    "azure": ("AZURE_AD_TOKEN", "AZURE_CLIENT_ID", "AZURE_FEDERATED_TOKEN_FILE"),
+}
+
+
+async def chat(
+    model: str,
+    messages: Sequence[Mapping[str, Any]],
+    *,
+    tools: Sequence[Mapping[str, Any]] = (),
+    temperature: float | None = None,
+    max_tokens: int = 4096,
+    timeout: float = 60,  # noqa: ASYNC109 - the same deadline goes to LiteLLM
+    params: Mapping[str, Any] | None = None,
+) -> Turn:
+    """
+    Send *messages* to *model* and return its turn: one attempt.
+
+    Args:
+        model: A LiteLLM name.
+        messages: In the form of OpenAI's chat API.
+        tools: Functions that the model may want called, in the same form.
+        temperature: As the vendor reads it; None sends none.
+        max_tokens: The longest turn.
+        timeout: Seconds, from sending to the last byte.
+        params: Further parameters, as LiteLLM names them.
+
+    Raises:
+        ModelError: With the typed failure; its message has no secrets in it.
+    """
+    asked = Judge(model, temperature=temperature, max_tokens=max_tokens, timeout=timeout, params=params or {})
+    return await take_turn(asked, messages, tools)
+
+
+async def take_turn(
+    asked: Judge, messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]] = ()
+) -> Turn:
+    """Do what `chat` does, with the model and the settings of *asked*, which judges nothing here."""
+    await LiteLLMModel().ready()
+    return await background_loop.on_background(_turn(asked, messages, tools))
+
+
+async def _turn(asked: Judge, messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]]) -> Turn:
+    response, unsent = await complete(asked, lambda: _request(asked, messages, tools))
+    try:
+        return turn_from(response, unsent, values_of(asked.params))
+    except ModelError as error:
+        if error.failure.kind != "truncated":
+            raise
+        cure = f"{error.failure.message}; give more than max_tokens={asked.max_tokens}"
+        raise ModelError(evolve(error.failure, message=cure)) from None
+
+
+def _request(asked: Judge, messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    request = {"model": asked.name, "messages": [dict(message) for message in messages], "max_tokens": asked.max_tokens}
+    return {**request, "tools": [dict(tool) for tool in tools]} if tools else request
+
+
+def missing_key(asked: Judge, environ: Mapping[str, str] = os.environ) -> str:
+    """
+    Return the variables of which one would have to be set for *asked* to be let in, in words; empty if none is missing.
+
+    Whoever brings a key or an address is believed, and so are vendors that know other ways in than a key.
+    """
+    if _BRINGS_ITS_OWN & asked.params.keys():
+        return ""
+    provider = vendor_of(asked.name)[1]
+    names = _key_names(asked.name, provider)
+    instead = _INSTEAD_OF_KEYS.get(provider, ())
+    if borrowed(provider, asked.params, environ).get("api_key") or any(environ.get(n) for n in (*names, *instead)):
+        return ""
+    return " or ".join(names)
+
+
+def _key_names(model: str, provider: str) -> tuple[str, ...]:
+    vendor = next((vendor for vendor in VENDORS if vendor.provider == provider), None)
+    if vendor is None:
+        missing = library().validate_environment(model=model)["missing_keys"]
+        return tuple(name for name in missing if name.endswith("_API_KEY"))
+    native = tuple(name for _, names in vendor.native for name in names)
+    return tuple(dict.fromkeys(n for n in (*vendor.keys, *native) if n.endswith(("_API_KEY", "_TOKEN"))))

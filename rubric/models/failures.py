@@ -1,0 +1,263 @@
+"""
+From what a vendor or a client library raised to one of our few kinds of failure.
+
+The kind rests on facts where there are any: the HTTP status that came back, or the broken connection, wherever in
+the chain of causes it stands. Client libraries rename both: a 413 may come out as a rate limit, a reset as a 500.
+
+| what happened                                       | kind                                   |
+|-----------------------------------------------------|----------------------------------------|
+| 401, 403, no credentials                            | auth                                   |
+| 402; 429 or 400 that speaks of quota or credit      | quota                                  |
+| other 429                                           | rate_limited, with Retry-After         |
+| 408, 504, no answer in time                         | timeout (in doubt)                     |
+| 409, 500, 502, 503, 529, other 5xx                  | overloaded: another attempt may do     |
+| broken connection                                   | transport (in doubt)                   |
+| no connection, so that nothing was sent             | transport, timeout; at no cost         |
+| a certificate that cannot be verified, no TLS       | bad_request, at no cost, with the cure |
+| a proxy that leads nowhere (502 and the like)       | transport or bad_request, at no cost   |
+| 407 from a proxy                                    | auth, with the cure                    |
+| a redirect, which is not followed                   | bad_request, with the new host         |
+| a 200 that is no chat completion                    | bad_response                           |
+| 4xx about the length of the prompt                  | context_window                         |
+| 4xx from a content filter                           | refusal                                |
+| other 4xx, a missing package                        | bad_request                            |
+| LiteLLM knows no vendor by the model's name         | bad_request, with the form of a name   |
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from difflib import get_close_matches
+from email.utils import parsedate_to_datetime
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from attrs import evolve
+
+from rubric.internals.secrets import redact
+from rubric.internals.text import shorten
+from rubric.values.requests import Failure, FailureKind, Usage
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+
+UNSENT_USAGE = Usage(calls=1, cost=0.0)
+"""What an attempt has used whose request never left: nothing that anybody can charge."""
+
+_BY_STATUS: dict[int, FailureKind] = {
+    401: "auth",
+    402: "quota",
+    403: "auth",
+    407: "auth",
+    408: "timeout",
+    409: "overloaded",
+    429: "rate_limited",
+    504: "timeout",
+}
+
+_NO_PASSWORD, _TIMED_OUT, _TOO_MANY = 407, 408, 429
+_FIRST_REDIRECT, _FIRST_ERROR, _SERVER_ERROR, _LAST_ERROR = 300, 400, 500, 599
+_STATUS = re.compile(r"\s*([45]\d\d)\b", re.ASCII)
+_QUOTA = re.compile(r"insufficient_quota|credit balance|insufficient (?:balance|credit|funds)", re.IGNORECASE)
+_BILLING = re.compile(r"\bbilling\b", re.IGNORECASE)
+_WAIT = re.compile(r'retry(?:Delay"?\s*:\s*"|\s+in\s+)(\d+(?:\.\d+)?)\s*s', re.IGNORECASE)
+_CONTEXT = re.compile(
+    r"context_length_exceeded|maximum context length|context window|prompt is too long|too many (?:input )?tokens",
+    re.IGNORECASE,
+)
+_POLICY = re.compile(r"content_policy|content management policy|content_filter|safety system", re.IGNORECASE)
+
+_UNCONNECTED = {  # httpx's own ConnectError may be a reset of what was sent, those below it are not
+    "aiohttp.ClientConnectorError",
+    "aiohttp.ConnectionTimeoutError",
+    "httpcore.ConnectError",
+    "httpcore.ConnectTimeout",
+    "httpcore.PoolTimeout",
+}
+
+_PROXIES = {"aiohttp.ClientHttpProxyError", "httpcore.ProxyError"}
+_CERTIFICATES = {"SSLCertVerificationError", "CertificateError"}
+_UNTRUSTED = (
+    "the server's certificate cannot be verified, so nothing was sent; if it is one of your own, name its authority's "
+    "file in SSL_CERT_FILE: {}"
+)
+_ENDS_OF_TLS = {"SSLEOFError", "SSLZeroReturnError"}  # another attempt may do
+_NO_COMPLETION = "what came back is no chat completion: "
+_NO_TLS = "{}; is the address https://, and the server plain http://?"
+_NO_ENTRY = "the proxy wants a user and a password: http://user:password@host:port in HTTPS_PROXY or HTTP_PROXY: {}"
+_LONGEST_SAID = 2**13  # characters, of which 200 are shown: to mask secrets in megabytes would hold up the loop
+_TIMEOUTS = {"TimeoutError", "TimeoutException", "APITimeoutError", "Timeout"}
+_TRANSPORTS = {"TransportError", "ClientConnectionError", "ClientPayloadError", "ConnectionError"}
+_CREDENTIALS = {"DefaultCredentialsError", "NoCredentialsError", "RefreshError"}
+_NO_VENDOR = re.compile(r"LLM Provider NOT provided.*?model=(\S+)", re.DOTALL)
+_A_NAME = "no vendor is known by {!r}{} A model's name is vendor/model, such as 'openai/gpt-5.6'"
+
+
+def failure_of(
+    error: BaseException, secrets: Iterable[str] = (), answer: tuple[int, Mapping[str, Any]] | None = None
+) -> Failure:
+    """
+    Return the failure that *error*, raised by a client library, amounts to; *secrets* do not occur in it.
+
+    Args:
+        answer: Status and headers of the answer that it was raised over, where they are known.
+    """
+    chain = [*_causes(error)]
+    names = {ancestor.__name__ for link in chain for ancestor in type(link).__mro__}
+    if unknown := _NO_VENDOR.search(str(error)):
+        near = get_close_matches(unknown[1], ["offline"], n=1)
+        return Failure("bad_request", _A_NAME.format(unknown[1], "; did you mean 'offline'?" if near else "."))
+    said = words_of(str(error), secrets)
+    if unconnected := _unsent(chain, names, said):
+        return unconnected
+    if answer is None:
+        response = next((link.response for link in chain if type(link).__name__ == "HTTPStatusError"), None)  # type: ignore[attr-defined]
+        answer = None if response is None else (response.status_code, response.headers)
+    if answer is not None:
+        return failure_of_status(answer[0], said, answer[1], names)
+    kind = _kind_without_status(names)
+    if kind is not None:
+        return Failure(kind, said, in_doubt=kind in ("timeout", "transport"))
+    status = status_in(getattr(error, "status_code", None))
+    if status in (None, _SERVER_ERROR):  # 500 is what libraries make up where there is no status
+        return Failure("bad_response", f"{_NO_COMPLETION}{said}")
+    return failure_of_status(status, said, {}, names)
+
+
+def _unsent(chain: Sequence[BaseException], names: set[str], said: str) -> Failure | None:
+    """Return the failure that is due where no connection came about; None where one may have."""
+    if names & _CERTIFICATES:
+        return unsent(Failure("bad_request", _UNTRUSTED.format(said)))
+    kinds = {f"{kind.__module__.partition('.')[0]}.{kind.__name__}": e for e in chain for kind in type(e).__mro__}
+    if proxy := next((kinds[name] for name in _PROXIES if name in kinds), None):
+        first, *_ = [*str(proxy).split(maxsplit=1), ""]  # httpx tells it in words alone
+        status = status_in(getattr(proxy, "status", first)) or _SERVER_ERROR
+        passing = status >= _SERVER_ERROR or status in (_TIMED_OUT, _TOO_MANY)
+        kind: FailureKind = "auth" if status == _NO_PASSWORD else "transport" if passing else "bad_request"
+        told = _NO_ENTRY.format(said) if kind == "auth" else said
+        return unsent(Failure(kind, f"the proxy refused to lead there: {told}", status=status))
+    if not _UNCONNECTED & kinds.keys():
+        return None
+    if "SSLError" in names and not names & _ENDS_OF_TLS:
+        return unsent(Failure("bad_request", _NO_TLS.format(said)))
+    return unsent(Failure("timeout" if names & _TIMEOUTS else "transport", said))
+
+
+def unsent(failure: Failure) -> Failure:
+    """Return *failure*, of an attempt whose request never left, as free, not in doubt, and no response."""
+    kind, said = failure.kind, failure.message
+    if kind == "bad_response":  # of whatever stands between: it cannot be the model's
+        kind, said = "transport", f"no connection came about: {said.removeprefix(_NO_COMPLETION)}"
+    return evolve(failure, kind=kind, message=said, in_doubt=False, usage=UNSENT_USAGE)
+
+
+def status_in(value: object) -> int | None:
+    """Return *value*, a number or a text that begins with its digits, as the HTTP status of an error; None if not."""
+    match = _STATUS.match(value) if isinstance(value, str) else None
+    number = int(match[1]) if match else value
+    return int(number) if isinstance(number, int | float) and _FIRST_ERROR <= number <= _LAST_ERROR else None
+
+
+def failure_of_status(
+    status: int, said: str, headers: Mapping[str, Any] | None = None, names: Iterable[str] = ()
+) -> Failure:
+    """
+    Return the failure that an HTTP answer with an error *status* amounts to.
+
+    Args:
+        said: The message of the answer, redacted.
+        names: Class names of the exceptions that came with it, which may know more than the message tells.
+    """
+    if _FIRST_REDIRECT <= status < _FIRST_ERROR:
+        return Failure("bad_request", _redirected(status, headers or {}), status=status)
+    said = _NO_ENTRY.format(said) if status == _NO_PASSWORD else said
+    wait = _wait(headers or {}, said)
+    kind = _kind_of_status(status, said, {*names}, waits=wait is not None)
+    return Failure(kind, f"HTTP {status}: {said}", status=status, retry_after=wait, in_doubt=kind == "timeout")
+
+
+def _redirected(status: int, headers: Mapping[str, Any]) -> str:
+    location = str(headers.get("location") or headers.get("Location") or "")
+    try:
+        host = urlsplit(location).netloc.rpartition("@")[2]  # neither a password before it nor a key after it
+    except ValueError:
+        host = ""
+    where = f" to {shorten(redact(host))}" if host else ""
+    return f"HTTP {status}: a redirect{where}, which is not followed; if it is right, give the address that it leads to"
+
+
+def _kind_of_status(status: int, said: str, names: set[str], *, waits: bool) -> FailureKind:
+    # Gemini speaks of quota and billing also where a minute's rate is meant; then it says how long to wait.
+    empty = _QUOTA.search(said) or (status == _TOO_MANY and not waits and _BILLING.search(said))
+    if empty and status < _SERVER_ERROR:
+        return "quota"
+    if status in _BY_STATUS:
+        return _BY_STATUS[status]
+    if status >= _SERVER_ERROR:
+        return "overloaded"
+    if "ContextWindowExceededError" in names or _CONTEXT.search(said):
+        return "context_window"
+    if "ContentPolicyViolationError" in names or _POLICY.search(said):
+        return "refusal"
+    return "bad_request"
+
+
+def _kind_without_status(names: set[str]) -> FailureKind | None:
+    if names & _TIMEOUTS:
+        return "timeout"
+    if names & _TRANSPORTS:
+        return "transport"
+    if names & _CREDENTIALS:
+        return "auth"
+    return "bad_request" if "ImportError" in names else None
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        yield error
+        error = error.__cause__ or error.__context__
+
+
+def _wait(headers: Mapping[str, Any], said: str) -> float | None:
+    """Return the seconds that the server asks to wait: a number, an HTTP date, or as Gemini says it in its message."""
+    value = str(headers.get("retry-after") or headers.get("Retry-After") or "").strip()
+    if not value:
+        return float(match[1]) if (match := _WAIT.search(said)) else None
+    try:
+        return max(0.0, float(value))
+    except ValueError:
+        return _until(value)
+
+
+def _until(date: str) -> float | None:
+    try:
+        then = parsedate_to_datetime(date)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return max(0.0, (then.replace(tzinfo=then.tzinfo or UTC) - datetime.now(UTC)).total_seconds())
+
+
+_PREFIX = re.compile(r"^(?:litellm\.)?\w*(?:Error|Exception|Timeout)\b(?: \w+Error)?(?: Error)?\s*[:-]\s*")
+_TAIL = re.compile(
+    r"(?:Traceback \(most recent call last\)|Error_str:|\.? Handle with `|, Original Response:).*", re.DOTALL
+)
+_SSL_OBJECT = re.compile(r" ssl:(?:default|None|False|<ssl\.SSLContext object at \w+>)")
+_MESSAGE = re.compile(r'"message"\s*:\s*"((?:[^"\\]|\\.)*)"')
+
+
+def words_of(text: str, secrets: Iterable[str] = ()) -> str:
+    """Return what the vendor said in *text*, redacted, without the names that client libraries put before it."""
+    text = redact(text[:_LONGEST_SAID], secrets)
+    if message := _MESSAGE.search(text):
+        code = re.search(r'"code"\s*:\s*"([^"]+)"', text)
+        return shorten(f"{message[1]} ({code[1]})" if code else message[1])
+    text = _TAIL.sub("", _SSL_OBJECT.sub("", text))
+    while shorter := _PREFIX.sub("", text, count=1):
+        if shorter == text:
+            break
+        text = shorter
+    return shorten(text)

@@ -1,0 +1,220 @@
+"""
+The body of a vendor's reply: how long it may be, unpacked and parsed within bounds.
+
+A stranger's server wrote it. So it is bounded before anything reads it whole: in bytes as it comes and as it is
+unpacked (a gzip of 200 kB may hold 200 MB), in depth, and in the number of its values: a parser holds up the event
+loop, deadlines and all, and takes some 25 bytes of memory for each byte of `[],[],[],`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import zlib
+from typing import TYPE_CHECKING, Any
+
+from attrs import define, field
+
+from rubric.errors import ModelError
+from rubric.models.failures import failure_of_status, status_in, words_of
+from rubric.values.requests import Failure
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterable, Callable, Iterable, Iterator
+
+
+MOST_BYTES = 2**24
+"""Bytes that a reply may have at most, whatever was asked for."""
+
+DEEPEST = 64
+"""How deep the brackets of a body may be nested; those of a chat completion with probabilities are some eight deep."""
+
+_LONGEST_ERROR = 2**13  # LiteLLM masks secrets in it with a dozen patterns, on the loop
+_LEAST_READ = 2**20
+_A_TOKEN = 256  # bytes of JSON; one that comes with its alternatives takes more
+_A_TOKEN_WITH_ALTERNATIVES = 4096
+_BYTES_A_VALUE = 6  # or more, on the average; a token with its alternatives has eight
+_FEW_VALUES, _MOST_VALUES = 2**14, 2**20  # a million takes the parser some tenths of a second
+_PIECE = 2**18
+_WINDOWS = {"gzip": 31, "x-gzip": 31, "deflate": 47}
+_FIRST_ERROR = 400
+_TEXT = re.compile(rb'"[^"]*"?')
+_AS_ONE_KIND = bytes.maketrans(b"{}", b"[]")
+_NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
+_CODES = ("code", "status", "status_code", "http_status", "type")
+
+_STATUSES = {
+    word: status
+    for status, words in {
+        400: "invalid_request_error invalid_argument failed_precondition context_length_exceeded content_filter "
+        "content_policy_violation",
+        401: "invalid_api_key authentication_error unauthenticated unauthorized",
+        402: "payment_required billing_error",
+        403: "permission_error permission_denied forbidden",
+        404: "not_found not_found_error model_not_found",
+        429: "rate_limit_exceeded rate_limit_error rate_limited resource_exhausted too_many_requests "
+        "insufficient_quota",
+        500: "server_error internal_server_error internal_error internal api_error",
+        503: "overloaded unavailable service_unavailable engine_overloaded",
+        504: "timeout timeout_error deadline_exceeded gateway_timeout",
+        529: "overloaded_error",
+    }.items()
+    for word in words.split()
+}
+"""Statuses of errors that say no number, in lower case: OpenAI's codes, Anthropic's types, Google's statuses."""
+
+
+def most_bytes(sent: int, tokens: int, *, logprobs: bool = False) -> int:
+    """
+    Return how many bytes may come back for a request of *sent* bytes that asks for *tokens* at most.
+
+    Some servers send the prompt back in their reply.
+    """
+    token = _A_TOKEN_WITH_ALTERNATIVES if logprobs else _A_TOKEN
+    return min(MOST_BYTES, _LEAST_READ + 2 * sent + tokens * token)
+
+
+# -- reading and unpacking -------------------------------------------------------------------------------
+
+
+async def read(parts: AsyncIterable[bytes], status: int, encoding: str, limit: int) -> bytes:
+    """
+    Return the body that *parts* bring, unpacked; of an error's no more than its beginning.
+
+    None but plain text was asked for, and some gateways pack all the same.
+
+    Raises:
+        ModelError: It has more than *limit* bytes, or is packed in a way that nobody asked for. The rest is not read.
+    """
+    body = _Body(status, _unpacker(encoding), limit)
+    async for part in parts:
+        if not body.has_room_after(part):
+            break
+    return bytes(body.read)
+
+
+def read_now(parts: Iterable[bytes], status: int, encoding: str, limit: int) -> bytes:
+    """Do what `read` does, in a thread."""
+    body = _Body(status, _unpacker(encoding), limit)
+    for part in parts:
+        if not body.has_room_after(part):
+            break
+    return bytes(body.read)
+
+
+async def pour(parts: AsyncIterable[bytes], encoding: str, take: Callable[[bytes], None]) -> None:
+    """Call *take* with all that *parts* bring, unpacked, piece by piece; raise `ModelError` where that cannot be."""
+    unpack = _unpacker(encoding)
+    async for part in parts:
+        for piece in unpack(part):
+            take(piece)
+
+
+@define
+class _Body:
+    status: int
+    unpack: Callable[[bytes], Iterator[bytes]]
+    limit: int
+    read: bytearray = field(factory=bytearray)
+
+    def has_room_after(self, part: bytes) -> bool:
+        """Add *part*, and return whether there is room for more."""
+        for piece in self.unpack(part):
+            self.read += piece
+            if self.status >= _FIRST_ERROR and len(self.read) >= _LONGEST_ERROR:
+                del self.read[_LONGEST_ERROR:]
+                return False
+            if len(self.read) > self.limit:
+                raise too_long(self.limit)
+        return True
+
+
+def _unpacker(encoding: str) -> Callable[[bytes], Iterator[bytes]]:
+    encoding = encoding.strip().lower()
+    if encoding in ("", "identity"):
+        return lambda part: iter((part,))
+    if encoding not in _WINDOWS:
+        raise ModelError(Failure("bad_response", f"a reply in an encoding not asked for: {encoding[:40]!r}"))
+    stream = zlib.decompressobj(_WINDOWS[encoding])
+
+    def unpack(part: bytes) -> Iterator[bytes]:
+        try:
+            while part and not stream.eof:  # a bomb comes out in pieces, too
+                yield stream.decompress(part, _PIECE)
+                part = stream.unconsumed_tail
+        except zlib.error:
+            raise ModelError(Failure("bad_response", "a reply that is packed, and cannot be unpacked")) from None
+
+    return unpack
+
+
+def too_long(limit: int) -> ModelError:
+    """Return the error of a reply that has more than *limit* bytes."""
+    return ModelError(Failure("bad_response", f"the reply is longer than {limit:,} bytes, and was not read to its end"))
+
+
+# -- parsing ---------------------------------------------------------------------------------------------
+
+
+def parsed(body: bytes, secrets: Iterable[str] = ()) -> Any:
+    """
+    Return the JSON in *body*.
+
+    Raises:
+        ModelError: It is none, is nested too deeply, or has too many values; *secrets* are not shown.
+    """
+    _refuse_monsters(body)
+    try:
+        return json.loads(body)
+    except RecursionError:
+        raise _too_deep() from None
+    except ValueError:
+        said = words_of(body[:1000].decode("utf-8", "replace"), secrets) or "nothing"
+        raise ModelError(Failure("bad_response", f"what came back is not JSON: {said}")) from None
+
+
+def _refuse_monsters(body: bytes) -> None:
+    """Refuse a *body* that no parser should be given; that takes no more than some nanoseconds a byte."""
+    brackets = body.count(b"[") + body.count(b"{")
+    if brackets <= DEEPEST and body.count(b",") <= _FEW_VALUES:
+        return
+    # Only what stands outside of texts counts: a judge may quote code, and some servers send back the prompt.
+    bare = body.replace(rb"\\", b"").replace(rb"\"", b"")
+    most = min(_FEW_VALUES + len(body) // _BYTES_A_VALUE, _MOST_VALUES)
+    bare = _TEXT.sub(b"", bare) if bare.count(b'"') <= most else bare
+    if bare.count(b"[") + bare.count(b"{") + bare.count(b",") > most:
+        raise ModelError(Failure("bad_response", "what came back has too many values to be read"))
+    if _is_deep(bare):
+        raise _too_deep()
+
+
+def _is_deep(bare: bytes) -> bool:
+    """Say whether the brackets of *bare* are nested deeper than `DEEPEST`: each pass takes the innermost away."""
+    left = bare.translate(_AS_ONE_KIND, _NO_BRACKETS)
+    for _ in range(DEEPEST):
+        inner = left.replace(b"[]", b"")
+        if len(inner) == len(left):  # what was never closed; the parser will say so, unless it is deep
+            return left.count(b"[") > DEEPEST
+        left = inner
+    return bool(left)
+
+
+def _too_deep() -> ModelError:
+    said = f"what came back is nested too deeply: {DEEPEST} levels are the most"
+    return ModelError(Failure("bad_response", said))
+
+
+def error_in(error: object, secrets: Iterable[str] = ()) -> Failure:
+    """
+    Return the failure that an *error* in a 200 stands for: gateways hand on a vendor's status in it.
+
+    The status may be a number, a text, or a word of a vendor's, and stand in several places; the first number decides.
+    """
+    said = words_of(json.dumps(error, default=str), secrets)
+    error = next((each for each in error if isinstance(each, dict)), error) if isinstance(error, list) else error
+    marks = [error.get(name) for name in _CODES] if isinstance(error, dict) else []
+    numbers = [status_in(mark) for mark in marks]
+    words = [_STATUSES.get(mark.strip().lower()) for mark in marks if isinstance(mark, str)]
+    if status := next(filter(None, numbers + words), None):
+        return failure_of_status(status, said)
+    return Failure("bad_response", f"an error instead of a reply: {said}")

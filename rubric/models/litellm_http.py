@@ -1,0 +1,257 @@
+"""
+One request of LiteLLM's, sent our way: once, to the address that it names, with a bounded reply.
+
+Left to itself, LiteLLM follows redirects with the candidate in its hands, reads and unpacks replies of any size, masks
+secrets in all of an error's text while the loop stands still, sends again over a broken connection, and tells nobody
+whether a request has left. Its ways to all vendors end in a transport of httpx: its own one over aiohttp, or httpx's
+own. So these are wrapped, once a process. A context variable holds the call that a request belongs to: requests of
+others in the process, who may use LiteLLM too, go as they always did, and so do those that fetch (an image, a model).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import wraps
+from io import BytesIO
+from typing import Any
+
+import aiohttp
+import httpx
+from attrs import define, field
+from yarl import URL
+
+from rubric.errors import ModelError
+from rubric.models.failures import UNSENT_USAGE, failure_of, failure_of_status, unsent, words_of
+from rubric.models.http_bodies import error_in, most_bytes, parsed, read, read_now
+from rubric.values.requests import Failure
+
+_FIRST_REDIRECT, _FIRST_ERROR = 300, 400
+_FETCHING = frozenset({"GET", "HEAD", "OPTIONS"})
+_FRAMING = frozenset({b"content-encoding", b"content-length", b"transfer-encoding"})
+_LARGE = 2**20
+_ANSWERS = ("choices", "content", "candidates", "message", "messages", "output", "outputs", "response", "results")
+_STREAMS = ("stream", "ndjson")
+Headers = list[tuple[bytes, bytes]]
+
+
+@define(eq=False)
+class Call:
+    """
+    A call of ours to LiteLLM: what it has sent, and what came back.
+
+    Args:
+        logprobs: Whether each token comes with its alternatives.
+        secrets: What must not be shown.
+        is_watched: Whether all that LiteLLM may send for it comes past here.
+        tokens: The most that may come back, over all choices.
+        has_left: Whether a request was put on the wire.
+        was_cut: Whether Ollama says that the reply was cut, which LiteLLM hands on for one of its two calls alone.
+        completion: What came back in OpenAI's dialect, as plain data: LiteLLM takes some replies for none.
+    """
+
+    logprobs: bool
+    secrets: tuple[str, ...] = field(repr=False)
+    is_watched: bool
+    tokens: int = 0
+    has_left: bool = False
+    was_cut: bool = False
+    completion: dict[str, Any] | None = field(default=None, repr=False)
+    _is_over: bool = False
+    _sent: set[str] = field(factory=set)
+    _failure: Failure | None = None
+    _refused: tuple[int, Mapping[str, str]] | None = None
+
+    def failure_of(self, error: Exception) -> Failure:
+        """Return the failure that *error*, which LiteLLM has raised, amounts to, by what came back if anything did."""
+        failure = self._failure or failure_of(error, self.secrets, self._refused)
+        return unsent(failure) if self._has_stayed else failure
+
+    def out_of_time(self, seconds: float) -> Failure:
+        """Return the failure of a call that has not ended within *seconds*."""
+        if self._has_stayed:
+            return Failure("timeout", f"it could not be sent within {seconds:g} seconds", usage=UNSENT_USAGE)
+        return Failure("timeout", f"no whole answer within {seconds:g} seconds", in_doubt=True)
+
+    @property
+    def _has_stayed(self) -> bool:
+        """Whether it is certain that nothing has left: a few vendors are asked by libraries of their own."""
+        return not self.has_left and (self.is_watched or bool(self._sent))
+
+    def takes(self, request: httpx.Request) -> bool:
+        """Return whether *request* is to go our way."""
+        return not self._is_over and request.method not in _FETCHING
+
+    def leave(self, request: httpx.Request) -> None:
+        """Raise `httpx.TransportError` where *request* was sent before: what we count is what has left."""
+        if str(request.url) in self._sent:
+            raise _ended("sent already")
+        self._sent.add(str(request.url))
+
+    def limit(self, request: httpx.Request) -> int:
+        """Return how many bytes the reply to *request*, whose content was read, may have."""
+        return most_bytes(len(request.content), self.tokens, logprobs=self.logprobs)
+
+    def receive(self, request: httpx.Request, status: int, headers: Headers, body: bytes) -> httpx.Response:
+        """Return the response that LiteLLM gets; raise `ModelError` where it is none that could hold a reply."""
+        text = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in headers}
+        if _FIRST_REDIRECT <= status < _FIRST_ERROR:
+            raise ModelError(failure_of_status(status, "", text))
+        if status >= _FIRST_ERROR:
+            self._refused = (status, text)
+        elif not any(word in text.get("content-type", "") for word in _STREAMS):
+            self._look_at(parsed(body, self.secrets))
+        # LiteLLM copies headers about as ASCII, and fails over others.
+        kept = [(n, v.decode("latin-1").encode("ascii", "replace")) for n, v in headers if n.lower() not in _FRAMING]
+        return httpx.Response(status, headers=kept, stream=httpx.ByteStream(body), request=request)
+
+    def _look_at(self, data: object) -> None:
+        if not isinstance(data, dict):
+            return
+        self.was_cut = data.get("done_reason") == "length"
+        # A text at the top, beside a code, is how vLLM tells an error; the messages of other dialects are objects.
+        self.completion = data if "choices" in data or isinstance(data.get("message"), str) else None
+        error = data.get("error") or data.get("errors")
+        if error and not any(data.get(name) for name in _ANSWERS):
+            raise ModelError(error_in(error, self.secrets))
+
+    def end(self, error: Exception) -> httpx.TransportError:
+        """Take note of what went wrong on the wire, and return what LiteLLM is told."""
+        failure = error.failure if isinstance(error, ModelError) else failure_of(error, self.secrets)
+        if failure.kind == "bad_response" and isinstance(error, ValueError) and not self.has_left:
+            # The address is none, and will be none the next time.
+            failure = Failure("bad_request", f"the request cannot be sent: {words_of(str(error), self.secrets)}")
+        self._failure = failure
+        return _ended(words_of(str(error), self.secrets))
+
+
+_current: ContextVar[Call | None] = ContextVar("call", default=None)
+
+
+@contextmanager
+def calling(*, logprobs: bool, secrets: tuple[str, ...], is_watched: bool) -> Iterator[Call]:
+    """Have what is sent in the block belong to one call; what a callback of LiteLLM's sends after it does not."""
+    call = Call(logprobs, secrets, is_watched)
+    token = _current.set(call)
+    try:
+        yield call
+    finally:
+        call._is_over = True  # noqa: SLF001 - its own module
+        _current.reset(token)
+
+
+def watch(of_litellm: type) -> None:
+    """Wrap the transports that LiteLLM sends with, its own and httpx's; once a process."""
+    _wrap(of_litellm, _over_aiohttp)
+    _wrap(httpx.AsyncHTTPTransport, _over_httpx)
+    _wrap_now(httpx.HTTPTransport)
+
+
+def _wrap(kind: type, exchange: Callable[..., Any]) -> None:
+    theirs: Any = kind.handle_async_request  # type: ignore[attr-defined]
+
+    @wraps(theirs)
+    async def handle_async_request(self: Any, request: httpx.Request) -> httpx.Response:
+        call = _current.get()
+        if call is None or not call.takes(request):
+            response: httpx.Response = await theirs(self, request)
+            return response
+        call.leave(request)
+        await request.aread()
+        try:
+            return call.receive(request, *await exchange(theirs, self, request, call))
+        except Exception as error:  # noqa: BLE001 - whatever it was, it becomes a typed failure
+            raise call.end(error) from None
+
+    kind.handle_async_request = handle_async_request  # type: ignore[attr-defined]
+
+
+def _wrap_now(kind: type[httpx.HTTPTransport]) -> None:
+    """Wrap a transport of the few vendors whom LiteLLM asks from a thread."""
+    theirs = kind.handle_request
+
+    @wraps(theirs)
+    def handle_request(self: httpx.HTTPTransport, request: httpx.Request) -> httpx.Response:
+        call = _current.get()
+        if call is None or not call.takes(request):
+            return theirs(self, request)
+        call.leave(request)
+        request.read()
+        call.has_left = True
+        try:
+            response = theirs(self, request)
+            try:
+                encoding = response.headers.get("content-encoding", "")
+                body = read_now(response.iter_raw(), response.status_code, encoding, call.limit(request))
+            finally:
+                response.close()
+            return call.receive(request, response.status_code, response.headers.raw, body)
+        except Exception as error:  # noqa: BLE001 - as above
+            raise call.end(error) from None
+
+    kind.handle_request = handle_request  # type: ignore[method-assign]
+
+
+async def _over_aiohttp(_: object, transport: Any, request: httpx.Request, call: Call) -> tuple[int, Headers, bytes]:
+    session = transport._get_valid_client_session()  # noqa: SLF001 - the same in all releases that are supported
+    if _TRACE not in session.trace_configs:
+        session.trace_configs.append(_TRACE)
+    verify = {} if transport._ssl_verify is None else {"ssl": transport._ssl_verify}  # noqa: SLF001
+    content = request.content
+    async with session.request(
+        request.method,
+        URL(str(request.url), encoded=True),
+        headers=[*_plain(request)],
+        data=content if len(content) < _LARGE else BytesIO(content),  # aiohttp warns of large bodies in one piece
+        allow_redirects=False,
+        auto_decompress=False,
+        timeout=aiohttp.ClientTimeout(total=None, sock_connect=None),  # the deadline is the judge's
+        proxy=await transport._get_proxy_settings(request),  # noqa: SLF001
+        server_hostname=request.extensions.get("sni_hostname"),
+        **verify,
+    ) as response:
+        encoding = response.headers.get("Content-Encoding", "")
+        body = await read(response.content.iter_any(), response.status, encoding, call.limit(request))
+        return response.status, [*response.raw_headers], body
+
+
+def _plain(request: httpx.Request) -> Iterator[tuple[str, str]]:
+    """Yield the headers of *request*, but for those of its framing; a reply is to come as it is."""
+    for name, value in request.headers.multi_items():
+        if name not in ("accept-encoding", "content-length", "transfer-encoding"):
+            yield name, value
+    yield "accept-encoding", "identity"
+
+
+async def _over_httpx(theirs: Any, transport: Any, request: httpx.Request, call: Call) -> tuple[int, Headers, bytes]:
+    async def trace(name: str, _: object) -> None:
+        call.has_left = call.has_left or name.endswith("send_request_headers.started")
+
+    request.headers["accept-encoding"] = "identity"
+    request.extensions = {**request.extensions, "trace": trace}
+    response: httpx.Response = await theirs(transport, request)
+    try:
+        encoding = response.headers.get("content-encoding", "")
+        body = await read(response.aiter_raw(), response.status_code, encoding, call.limit(request))
+    finally:
+        await response.aclose()
+    return response.status_code, response.headers.raw, body
+
+
+async def _leaving(*_: object) -> None:
+    """Take note that a request is written; aiohttp says so from within the task that has called."""
+    if call := _current.get():
+        call.has_left = True
+
+
+_TRACE = aiohttp.TraceConfig()
+
+_TRACE.on_request_headers_sent.append(_leaving)
+
+_TRACE.freeze()
+
+
+def _ended(said: str) -> httpx.TransportError:
+    """Return an error over which LiteLLM does not send again."""
+    return httpx.TransportError(said)

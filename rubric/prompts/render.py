@@ -1,0 +1,76 @@
+"""
+Prompt text is data: Markdown files beside this module, and one substitution of declared slots.
+
+A slot is `{{ name }}`. Values are put in once and never looked at again: no candidate can act as a template.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+from importlib.resources import files
+from typing import Any, cast, get_args
+
+from rubric.errors import DefinitionError
+from rubric.internals.fields import suggest
+from rubric.internals.text import shorten
+from rubric.values.requests import Outgoing, Role
+
+_SLOT = re.compile(r"\{\{\s*([^\W\d]\w*(?:\.\w+)*)\s*\}\}")
+
+
+@lru_cache
+def text(name: str) -> str:
+    """Return the prompt file *name*, without the line break at its end."""
+    return files("rubric.prompts").joinpath(f"{name}.md").read_text(encoding="utf-8").rstrip("\n")
+
+
+def fill(template: str, slots: Mapping[str, str]) -> str:
+    """
+    Return *template* with each slot replaced by its value.
+
+    Raises:
+        DefinitionError: A slot that there is no value for.
+    """
+
+    def value(match: re.Match[str]) -> str:
+        name = match[1]
+        if name not in slots:
+            raise DefinitionError("prompt", f"unknown slot {{{{ {name} }}}}{suggest(name, slots)}")
+        return slots[name]
+
+    return _SLOT.sub(value, template)
+
+
+def fill_chat(template: str, slots: Mapping[str, str]) -> tuple[Outgoing, ...]:
+    """
+    Return the messages of a template of the user's own: a JSON list of messages, or text for one user message.
+
+    In a JSON template each text is filled by itself, so that no value can break the JSON.
+    """
+    messages = _as_messages(template)
+    if messages is None:
+        return (Outgoing("user", (fill(template, slots),)),)
+    return tuple(Outgoing(role, (fill(content, slots),)) for role, content in messages)
+
+
+def _as_messages(template: str) -> list[tuple[Role, str]] | None:
+    if not template.lstrip().startswith("["):
+        return None
+    try:
+        parsed = json.loads(template)
+    except (ValueError, RecursionError):
+        return None
+    if not parsed:
+        raise DefinitionError("prompt", "expected at least one message, got an empty list")
+    return [_as_message(index, message) for index, message in enumerate(parsed)]
+
+
+def _as_message(index: int, message: Any) -> tuple[Role, str]:
+    role, content = (message.get("role"), message.get("content")) if isinstance(message, dict) else (None, None)
+    if role not in get_args(Role) or not isinstance(content, str):
+        allowed = "{'role': 'system' | 'user' | 'assistant', 'content': text}"
+        raise DefinitionError(f"prompt[{index}]", f"expected {allowed}, got {shorten(repr(message))}")
+    return cast("Role", role), content

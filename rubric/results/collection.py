@@ -1,0 +1,250 @@
+"""Many results together: what they come to, as a table, and under another rule."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, overload
+
+from attrs import field, frozen
+
+from rubric.internals.fields import refuse
+from rubric.internals.text import shorten, table
+from rubric.results.rendering import headline, verdict
+from rubric.results.result import Grade, Ungraded
+from rubric.results.summary import Summary, kinds_of, summarise
+from rubric.values.findings import Unjudged
+from rubric.values.judges import Cascade, Judge, Jury, Panel
+from rubric.values.requests import Usage
+from rubric.values.rubrics import Rubric
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+
+
+_MOST_ROWS = 20
+
+
+def _as_results(value: Iterable[Grade | Ungraded]) -> tuple[Grade | Ungraded, ...]:
+    if isinstance(value, Grade | Ungraded):  # which can be gone through as well, for its findings
+        raise refuse("results", value, "a list of results, such as Grades([grade])")
+    return tuple(value)
+
+
+@frozen(repr=False)
+class Grades(Sequence[Grade | Ungraded]):
+    """
+    Many results: a sequence that does not change, in the order of the candidates.
+
+    Slices and `filter` give `Grades` again, and several become one by `Grades([*some, *others])`. Printed, or on a
+    line of its own in a notebook, it shows its summary.
+
+    Args:
+        results: The results.
+    """
+
+    results: tuple[Grade | Ungraded, ...] = field(default=(), converter=_as_results)
+    _end: str = field(default="", kw_only=True, eq=False, alias="end")  # the last line of a whole shard's file
+
+    @overload
+    def __getitem__(self, at: int) -> Grade | Ungraded: ...
+    @overload
+    def __getitem__(self, at: slice) -> Grades: ...
+    def __getitem__(self, at: int | slice) -> Grade | Ungraded | Grades:
+        """Return the result at a place; for a slice, the results there as `Grades`."""
+        return Grades(self.results[at]) if isinstance(at, slice) else self.results[at]
+
+    def __len__(self) -> int:
+        return len(self.results)
+
+    def __iter__(self) -> Iterator[Grade | Ungraded]:
+        return iter(self.results)
+
+    def __repr__(self) -> str:
+        return f"<Grades: {self.summary().line}>"
+
+    def __str__(self) -> str:
+        return str(self.summary())
+
+    def _repr_markdown_(self) -> str:
+        rows = [(_place(result, n), verdict(result), _came_to(result)) for n, result in enumerate(self[:_MOST_ROWS])]
+        more = f"\n\nand {len(self) - _MOST_ROWS:,} more" if len(self) > _MOST_ROWS else ""
+        return f"{self.summary()._repr_markdown_()}\n\n{table(('index', 'verdict', 'result'), rows)}{more}"
+
+    @property
+    def ungraded(self) -> Grades:
+        """The results that are no grade."""
+        return self.filter(lambda result: isinstance(result, Ungraded))
+
+    @property
+    def graded(self) -> Grades:
+        """The results that are a grade."""
+        return self.filter(lambda result: isinstance(result, Grade))
+
+    @property
+    def passed(self) -> Grades:
+        """The grades that pass."""
+        return self.filter(_passes)
+
+    @property
+    def failed(self) -> Grades:
+        """The grades that do not pass, borderline ones included."""
+        return self.filter(lambda result: isinstance(result, Grade) and not result.passed)
+
+    @property
+    def usage(self) -> Usage:
+        """What all of them used."""
+        return sum((result.usage for result in self.results), Usage())
+
+    def filter(self, keep: Callable[[Grade | Ungraded], object], /) -> Grades:
+        """Return those that *keep* is true of."""
+        return Grades(result for result in self.results if keep(result))
+
+    def rescore(
+        self, rubric: Rubric | None = None, *, judge: Jury | Panel | Cascade | None = None, **rule: Any
+    ) -> Grades:
+        """
+        Return what the same findings come to under another rule: no calls; see `Grade.rescore`.
+
+        Raises:
+            DefinitionError: The criteria are others, or the votes do not fit.
+        """
+        any_votes = any(not isinstance(result.judge, Judge) for result in self.results)
+
+        def rescored(result: Grade | Ungraded) -> Grade | Ungraded:
+            by = None if any_votes and isinstance(result.judge, Judge) else judge  # what was no candidate has no votes
+            return result.rescore(rubric, judge=by, **rule)
+
+        return Grades(rescored(result) for result in self.results)
+
+    def summary(self) -> Summary:
+        """Return what they come to: counts, rates with intervals, each criterion, and what was used."""
+        return summarise(self.results)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """
+        Return a flat row a result, all with the same keys, in this order:
+
+        - `index`: the place of the candidate, from 0;
+        - `score`: in 0..1; None if ungraded;
+        - `passed`: a bool; None if ungraded, unless what is missing cannot change it;
+        - `verdict`: `pass`, `borderline`, `fail` or `ungraded`;
+        - `low`, `high`: the lowest and the highest score that is still possible;
+        - `coverage`: the share of the weight that was judged;
+        - `gates`: the ids of the criteria that failed the grade, with commas between them;
+        - `criterion.` and an id: what each criterion contributes, in 0..1 with 1 as good; None if nothing;
+        - `failures`: the kinds of failure that left it ungraded, with commas between them; None for a grade;
+        - `why`: the first of these failures in words; None for a grade;
+        - `calls`, `prompt_tokens`, `cached_tokens`, `completion_tokens`: what was used;
+        - `cost`: in US dollars; None if it is unknown.
+        """
+        ids = self._ids()
+        return [_row(result, n, ids) for n, result in enumerate(self.results)]
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return the `rows` as a frame of pandas (extra `pandas`), with the same types whatever is in them."""
+        try:
+            import pandas as pd  # noqa: PLC0415 - an extra
+        except ImportError as error:
+            raise _without("pandas") from error
+        types = _types(self._ids())
+        named = {int: "int64", float: "float64", bool: "boolean", str: "string"}
+        frame = pd.DataFrame(self.rows(), columns=[*types])
+        return frame.astype({name: named[kind] for name, kind in types.items()})
+
+    def to_polars(self) -> pl.DataFrame:
+        """Return the `rows` as a frame of polars (extra `polars`), with the same types whatever is in them."""
+        try:
+            import polars as pl  # noqa: PLC0415 - an extra
+        except ImportError as error:
+            raise _without("polars") from error
+        named: dict[type, Any] = {int: pl.Int64, float: pl.Float64, bool: pl.Boolean, str: pl.String}
+        return pl.DataFrame(self.rows(), {name: named[kind] for name, kind in _types(self._ids()).items()})
+
+    def _ids(self) -> list[str]:
+        return list(dict.fromkeys(finding.id for result in self.results for finding in result.findings))
+
+    @overload
+    def to_jsonl(self, path: None = None) -> str: ...
+    @overload
+    def to_jsonl(self, path: str | Path) -> None: ...
+    def to_jsonl(self, path: str | Path | None = None) -> str | None:
+        """
+        Return each result with all of its findings as a line of JSON: its `index`, and what its `to_dict` returns.
+
+        A line names the rubric and does not hold it, so no result comes back from it. To have the results again, grade
+        again with the same store: that is free. After the results of a whole `Shard`, as they come from grading it,
+        stands an end mark, for `merge_results`.
+
+        Args:
+            path: A file to write the lines to, instead of returning them; an old one is replaced.
+        """
+        if path is None:
+            return "".join(self._lines())
+        with Path(path).open("w", encoding="utf-8", errors="backslashreplace", newline="\n") as file:
+            file.writelines(self._lines())
+        return None
+
+    def _lines(self) -> Iterator[str]:
+        for n, result in enumerate(self.results):
+            data = {"index": _place(result, n), **result.to_dict()}
+            yield json.dumps(data, ensure_ascii=False, allow_nan=False, default=str) + "\n"
+        if self._end:
+            yield self._end
+
+
+def _without(library: str) -> ImportError:
+    return ImportError(f"to_{library} takes {library}: pip install rubric-grade[{library}]", name=library)
+
+
+def _passes(result: Grade | Ungraded) -> bool:
+    return isinstance(result, Grade) and result.passed
+
+
+def _place(result: Grade | Ungraded, otherwise: int) -> int:
+    return otherwise if result.index is None else result.index
+
+
+def _came_to(result: Grade | Ungraded) -> str:
+    return f"{headline(result)} · {shorten(_why(result), 120)}" if isinstance(result, Ungraded) else headline(result)
+
+
+def _why(result: Ungraded) -> str:
+    """Return what left it ungraded, in words."""
+    missing = [finding.failure for finding in result.findings if isinstance(finding, Unjudged)]
+    first = next(iter([*missing, *result.failures]), None)
+    return "the judge could tell nothing" if first is None else f"{first.kind}: {first.message}"
+
+
+def _types(ids: Iterable[str]) -> dict[str, type]:
+    """Return what a row holds under each key; any of it but the counts may be None."""
+    before = {"index": int, "score": float, "passed": bool, "verdict": str, "low": float, "high": float}
+    counts = dict.fromkeys(("calls", "prompt_tokens", "cached_tokens", "completion_tokens"), int)
+    contributions = {f"criterion.{id_}": float for id_ in ids}
+    after = {"failures": str, "why": str, **counts, "cost": float}
+    return {**before, "coverage": float, "gates": str, **contributions, **after}
+
+
+def _row(result: Grade | Ungraded, n: int, ids: Sequence[str]) -> dict[str, Any]:
+    low, high = result.bounds
+    ungraded = result if isinstance(result, Ungraded) else None
+    return {
+        "index": _place(result, n),
+        "score": result.outcome.score,
+        "passed": result.passed,
+        "verdict": verdict(result),
+        "low": low,
+        "high": high,
+        "coverage": result.coverage,
+        "gates": ", ".join(result.outcome.gates),
+        **{f"criterion.{id_}": result.contributions.get(id_) for id_ in ids},
+        "failures": None if ungraded is None else ", ".join(kinds_of(ungraded)),
+        "why": None if ungraded is None else _why(ungraded),
+        "calls": result.usage.calls,
+        "prompt_tokens": result.usage.prompt_tokens,
+        "cached_tokens": result.usage.cached_tokens,
+        "completion_tokens": result.usage.completion_tokens,
+        "cost": result.usage.cost,
+    }

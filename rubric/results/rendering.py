@@ -1,0 +1,159 @@
+"""How results show themselves: a table for people, words for authors and for errors, plain data for machines."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from attrs import asdict, evolve
+
+from rubric.internals.frozen_map import thaw
+from rubric.internals.text import cell, shorten, table
+from rubric.values.criteria import Criterion
+from rubric.values.findings import Abstained, Finding, NotApplicable, Scored, Unjudged
+from rubric.values.judges import Bench, Judge
+
+if TYPE_CHECKING:
+    from rubric.results.result import Grade, Result, Ungraded
+
+
+_MOST = 10
+
+
+def as_table(result: Result) -> str:
+    """Return *result* as Markdown: the verdict, a row a criterion, the votes, the walk down a tree, the warnings."""
+    parts = [f"**{verdict(result)}** · {cell(headline(result))}", table(_HEAD, rows(result))]
+    if result.votes:
+        members = [(_name(v.judge), verdict(v), headline(v)) for v in result.votes]
+        parts.append(table(("vote", "verdict", "result"), members))
+    if result.path:
+        parts.append(" → ".join(f"{cell(s.question)} **{'yes' if s.yes else 'no'}**" for s in result.path))
+    parts += [f"- {cell(warning)}" for warning in result.warnings]
+    return "\n\n".join(parts)
+
+
+_HEAD = ("criterion", "verdict", "reason", "evidence")
+
+
+def rows(result: Result) -> list[tuple[str, str, str, str]]:
+    """Return a row a criterion: its id, the verdict, the reason, the evidence."""
+    return [
+        (f.id, _verdict_words(f, result.contributions.get(f.id), f.id in result.outcome.gates), _reason(f), _quotes(f))
+        for f in result.findings
+    ]
+
+
+def verdict(result: Result) -> str:
+    """Return `pass`, `borderline`, `fail` or `ungraded`."""
+    return result.outcome.verdict or "ungraded"
+
+
+def headline(result: Result) -> str:
+    """Return in one line what *result* came to, and what it used."""
+    came_to, low, high = result.outcome, *result.bounds
+    if came_to.score is None:
+        would = {True: "would pass", False: "would fail", None: "undecided"}[came_to.passed]
+        return f"{low:.2f} to {high:.2f}, {would} · {result.usage}"
+    words = [result.rubric.scale.show(came_to.score, passed=came_to.worst.passed)]
+    words += [f"gated by {', '.join(came_to.gates)}"] if came_to.gates else []
+    words += ["nothing applied"] if came_to.vacuous else []
+    words += [f"the candidate {result.degenerate}"] if result.degenerate else []
+    return f"{', '.join(words)} · {result.usage}"
+
+
+def advice(result: Grade) -> str:
+    """Return a line for each criterion that is not fully met, for the candidate's author."""
+    pairs = zip(result.rubric.judged, result.findings, strict=True)
+    return "\n".join(line for c, f in pairs if (line := _advice(c, f, result.contributions.get(f.id))))
+
+
+def explanation(result: Ungraded) -> str:
+    """Return what could not be judged, why, and what the score could have been."""
+    low, high = result.bounds
+    missing = [f for f in result.findings if isinstance(f, Unjudged)]
+    lines = [_what_failed(f) for f in missing] or [str(failure) for failure in result.failures]
+    lines = lines or ["of every criterion that applies, the judge said that it cannot tell"]
+    head = f"not graded: the score could be {low:.3f} to {high:.3f} ({result.coverage:.0%} of the weight was judged)"
+    rest = [f"  and {len(lines) - _MOST} more"] if len(lines) > _MOST else []
+    return "\n".join([head, *(f"  {line}" for line in lines[:_MOST]), *rest])
+
+
+def _what_failed(finding: Unjudged) -> str:
+    """Return the failure in words, with the beginning of what came back."""
+    failure = evolve(finding.failure, criterion=finding.failure.criterion or finding.id)
+    return f"{failure}; it said: {shorten(finding.text, 120)!r}" if finding.text else str(failure)
+
+
+def as_dict(result: Result) -> dict[str, Any]:
+    """Return *result* as plain data that JSON can hold."""
+    return {
+        "rubric": result.rubric.name,
+        "score": result.outcome.score,
+        "verdict": result.outcome.verdict,
+        "passed": result.outcome.passed,
+        "bounds": list(result.bounds),
+        "coverage": result.coverage,
+        "gates": list(result.outcome.gates),
+        "vacuous": result.outcome.vacuous,
+        "degenerate": result.degenerate,
+        "findings": [_finding_dict(f, result.contributions.get(f.id)) for f in result.findings],
+        "votes": [as_dict(vote) for vote in result.votes],
+        "failures": [asdict(failure) for failure in result.failures],
+        "warnings": list(result.warnings),
+        "usage": asdict(result.usage),
+    }
+
+
+def _verdict_words(finding: Finding, contribution: float | None, gated: bool) -> str:  # noqa: FBT001
+    match finding:
+        case NotApplicable():
+            return "not applicable"
+        case Abstained():
+            return "cannot tell"
+        case Unjudged():
+            return f"unjudged ({finding.failure.kind})"
+        case Scored(value=value):
+            said = "" if value is None else " (yes)" if value is True else " (no)" if value is False else f" ({value})"
+            number = "" if contribution is None else f"{contribution:.2f}"
+            return f"{number}{said}{', gate failed' if gated else ''}"
+
+
+def _reason(finding: Finding) -> str:
+    text = finding.failure.message if isinstance(finding, Unjudged) else finding.reason
+    return shorten(text, 300)
+
+
+def _quotes(finding: Finding) -> str:
+    if not isinstance(finding, Scored):
+        return ""
+    quoted = [f"“{shorten(e.text, 120)}”{'' if e.verified else ' (not found)'}" for e in finding.evidence]
+    return " ".join(quoted)
+
+
+def _advice(criterion: Criterion, finding: Finding, contribution: float | None) -> str:
+    if contribution is None or contribution == 1:
+        return ""
+    what = _ADVICE.get(criterion.polarity, "Not fully met").format(criterion.weight)
+    return f"- {what}: {criterion.text} ({_reason(finding) or 'no reason given'})"
+
+
+_ADVICE = {"guard": "Must not hold", "penalty": "Should not hold, takes off up to {:g}"}
+
+
+def _name(judge: Bench) -> str:
+    return judge.name if isinstance(judge, Judge) else repr(judge)
+
+
+_KINDS = {Scored: "scored", NotApplicable: "not_applicable", Abstained: "abstained", Unjudged: "unjudged"}
+_NESTED = {"votes", "parts", "evidence", "path"}
+
+
+def _finding_dict(finding: Finding, contribution: float | None) -> dict[str, Any]:
+    data = thaw(asdict(finding, filter=lambda field, _: field.name not in _NESTED))
+    data = {"kind": _KINDS[type(finding)], **data, "contribution": contribution}
+    if isinstance(finding, Scored):
+        data["evidence"] = [asdict(e) for e in finding.evidence]
+    if isinstance(finding, Scored | Unjudged):
+        data["path"] = [asdict(step) for step in finding.path]
+        data["parts"] = [_finding_dict(part, None) for part in finding.parts]
+    data["votes"] = [_finding_dict(vote, None) for vote in finding.votes]
+    return data

@@ -1,0 +1,366 @@
+"""
+The result of grading: a `Grade`, complete by construction, or an `Ungraded` that says what is missing.
+
+Both keep the findings that they rest on, so both can be recomputed under another rule without a call.
+
+When a cascade goes on to its second judge.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from attrs import evolve, field, fields, frozen
+
+from rubric.errors import DefinitionError
+from rubric.internals.containers import Listed, NoTruth
+from rubric.internals.fields import suggest
+from rubric.internals.frozen_map import FrozenMap
+from rubric.results import rendering
+from rubric.scoring.outcomes import TOLERANCE, Extreme, Outcome, Verdict, outcome, unknown
+from rubric.scoring.votes import Pooling, pool, tally
+from rubric.values.answers import Unit
+from rubric.values.criteria import Criterion
+from rubric.values.findings import Finding, NotApplicable, Scored, Step, Unjudged
+from rubric.values.judges import Bench, Cascade, Judge, Jury, Panel, members_of, size_of
+from rubric.values.requests import Failure, Usage
+from rubric.values.rubrics import Rubric, check_weights
+
+
+def goes_on(rule: Cascade, first: Grade | Ungraded) -> bool:
+    """
+    Say whether *rule* asks its second judge, after what the *first* came to.
+
+    A first that came to no grade always leaves a doubt; a function of the user's own decides by itself.
+    """
+    when = rule.when
+    if not isinstance(when, str | tuple):
+        return bool(when(first))
+    score = first.outcome.score
+    if score is None:
+        return True
+    if isinstance(when, tuple):
+        low, high = when
+        return low - TOLERANCE <= score <= high + TOLERANCE
+    match when:
+        case "fails":
+            return not first.passed
+        case "borderline":
+            return first.outcome.verdict == "borderline"
+        case "disagrees":
+            return len({vote.outcome.verdict for vote in first.votes}) > 1
+        case _:  # ungraded, and the first came to a grade
+            return False
+
+
+@frozen(repr=False)
+class Result(NoTruth, Listed[Finding]):
+    """
+    What `Grade` and `Ungraded` have in common.
+
+    Its findings can be gone through, counted and taken by the criterion's id, by place or by slice: `grade["cites"]`,
+    `grade[0]`. It is neither true nor false: `.passed` is.
+
+    Args:
+        rubric: What was graded against.
+        judge: Who judged.
+        findings: One for each criterion, in the rubric's order.
+        outcome: What they come to.
+        usage: What the judging used, unreadable replies and failed attempts included.
+        votes: The results of the members, for a jury, a panel or a cascade.
+        failures: What went wrong on the way, in order; also of calls that a later attempt made good.
+        warnings: What a person should know: invisible characters, parameters that were not sent, a pass that
+            contradicts its score.
+        degenerate: Why the candidate was answered without a call; empty if it was not.
+        index: The place of the candidate among those of `grade_many`, from 0; None for one that was graded alone.
+    """
+
+    _noun = "finding"
+
+    rubric: Rubric
+    judge: Bench
+    findings: tuple[Finding, ...]
+    outcome: Outcome
+    usage: Usage = Usage()
+    votes: tuple[Grade | Ungraded, ...] = ()
+    failures: tuple[Failure, ...] = ()
+    warnings: tuple[str, ...] = ()
+    degenerate: str = ""
+    index: int | None = field(default=None, eq=False, kw_only=True)
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """The lowest and the highest score that the findings allow; the same number twice for a `Grade`."""
+        return self.outcome.bounds
+
+    @property
+    def coverage(self) -> float:
+        """The share of the weight, in 0..1, that was judged."""
+        return self.outcome.coverage
+
+    @property
+    def contributions(self) -> FrozenMap:
+        """What each resolved criterion contributes, by id: its place in 0..1, with 1 as good."""
+        return self.outcome.contributions
+
+    @property
+    def path(self) -> tuple[Step, ...]:
+        """The walk, where the rubric is one tree."""
+        only = self.findings[0] if self.rubric.tree is not None and self.findings else None
+        return only.path if isinstance(only, Scored | Unjudged) else ()
+
+    @property
+    def _listed(self) -> Sequence[Finding]:
+        return self.findings
+
+    def rescore(
+        self, rubric: Rubric | None = None, *, judge: Jury | Panel | Cascade | None = None, **rule: Any
+    ) -> Grade | Ungraded:
+        """
+        Return what the same findings come to under another rule: no calls.
+
+        Args:
+            rubric: A rubric with the same criteria (by id, in the same order), such as one with other weights.
+            judge: Another way to combine the same votes; its members that are juries or panels combine theirs. A
+                cascade stands for a cascade alone; if its second judge was not asked, but would be under the new rule,
+                the result is ungraded.
+            rule: Fields of the rubric to change: `threshold`, `aggregation`, `strict`, `abstain`, ...
+
+        Raises:
+            DefinitionError: The criteria are others, or the votes do not fit.
+        """
+        return evolve(self._rescored(rubric, judge, rule), index=self.index)
+
+    def _rescored(
+        self, rubric: Rubric | None, judge: Jury | Panel | Cascade | None, rule: Mapping[str, Any]
+    ) -> Grade | Ungraded:
+        changed = _changed(rubric or self.rubric, rule)
+        if not _asks_the_same(self.rubric, changed):
+            raise DefinitionError("rubric", "other criteria than those that were judged; grade the candidate again")
+        if isinstance(self.judge, Judge) and judge is not None:
+            raise DefinitionError("judge", "one judge gave these findings; there are no votes to combine")
+        if self.degenerate:
+            return degenerate(changed, judge or self.judge, self.degenerate)
+        if isinstance(self.judge, Judge):
+            return _concluded(self, changed, self.judge)
+        by = self.judge if judge is None else judge
+        if isinstance(by, Cascade) != isinstance(self.judge, Cascade):
+            raise DefinitionError("judge", "the results of a cascade are not the votes of a jury or a panel")
+        if size_of(by) != size_of(self.judge):
+            raise DefinitionError("judge", f"expected {size_of(self.judge)} votes, got a rule for {size_of(by)}")
+        pairs = zip(self.votes, members_of(by), strict=False)  # an early stop leaves out the last votes
+        votes = [vote.rescore(rubric, judge=_rule_of(member, judge), **rule) for vote, member in pairs]
+        again = conclude_votes(changed, by, votes)
+        if isinstance(by, Cascade) and isinstance(self.judge, Cascade) and len(votes) == 1:
+            was_settled = not goes_on(self.judge, self.votes[0])
+            again = _unsettled(again) if was_settled and goes_on(by, votes[0]) else again
+        return evolve(again, usage=self.usage, warnings=self.warnings)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result as plain JSON-able data."""
+        return rendering.as_dict(self)
+
+    def _repr_markdown_(self) -> str:
+        return rendering.as_table(self)
+
+
+@frozen(repr=False)
+class Grade(Result):
+    """A whole result: a score in 0..1, a verdict, and a finding for each criterion."""
+
+    @property
+    def score(self) -> float:
+        """The score, in 0..1."""
+        assert self.outcome.score is not None  # noqa: S101 - a Grade is only made of a whole outcome
+        return self.outcome.score
+
+    @property
+    def passed(self) -> bool:
+        """Whether the candidate passes."""
+        return self.outcome.worst.passed
+
+    @property
+    def verdict(self) -> Verdict:
+        """`pass`, `borderline` or `fail`."""
+        assert self.outcome.verdict is not None  # noqa: S101 - as above
+        return self.outcome.verdict
+
+    @property
+    def gates(self) -> tuple[str, ...]:
+        """The ids of the criteria that failed the grade whatever the mean is."""
+        return self.outcome.gates
+
+    @property
+    def vacuous(self) -> bool:
+        """Whether no criterion applied."""
+        return self.outcome.vacuous
+
+    @property
+    def shown(self) -> str:
+        """The score on the rubric's scale, for people."""
+        return self.rubric.scale.show(self.score, passed=self.passed)
+
+    def feedback(self) -> str:
+        """Return what to improve, in words for the candidate's author; empty if every contribution is 1."""
+        return rendering.advice(self)
+
+    def __repr__(self) -> str:
+        return f"<Grade {self.score:.3f} {self.verdict}: {len(self.findings)} criteria, {self.usage}>"
+
+
+@frozen(repr=False)
+class Ungraded(Result):
+    """Not a result: something could not be judged. `failures` say what, `bounds` what it could have come to."""
+
+    @property
+    def passed(self) -> bool | None:
+        """True or False when what is missing cannot change the verdict, else None."""
+        return self.outcome.passed
+
+    def explain(self) -> str:
+        """Return in words what could not be judged, why, and what the score could have been."""
+        return rendering.explanation(self)
+
+    def __repr__(self) -> str:
+        low, high = self.bounds
+        judged = f"{self.coverage:.0%} judged"
+        return f"<Ungraded {low:.3f}..{high:.3f}: {len(self.findings)} criteria, {judged}, {self.usage}>"
+
+
+# -- conclusions -----------------------------------------------------------------------------------------
+
+
+def conclude(
+    rubric: Rubric,
+    judge: Judge,
+    findings: Sequence[Finding],
+    *,
+    usage: Usage = Usage(),
+    failures: Sequence[Failure] = (),
+    warnings: Sequence[str] = (),
+) -> Grade | Ungraded:
+    """Return what the *findings* of one judge come to."""
+    found = tuple(findings)
+    result = outcome(rubric, found)
+    made = Grade if result.score is not None else Ungraded
+    return made(rubric, judge, found, result, usage, (), tuple(failures), tuple(warnings))
+
+
+def conclude_votes(rubric: Rubric, rule: Jury | Panel | Cascade, votes: Sequence[Grade | Ungraded]) -> Grade | Ungraded:
+    """
+    Return what the *votes* of a jury or a panel come to; votes missing at the end were not cast.
+
+    A cascade comes to what the last of those came to who were asked.
+    """
+    if isinstance(rule, Cascade):
+        return _conclude_cascade(rubric, rule, votes)
+    failures = [failure for vote in votes for failure in vote.failures]
+    missing = size_of(rule) - len(votes)
+    not_cast = Failure("not_cast", f"{missing} votes were not cast, and this rule needs them")
+    given = [vote.findings for vote in votes]
+    if isinstance(rule, Panel) and rule.level == "criterion":
+        findings = pool(rubric, given + [_uncast(given[0], not_cast)] * missing, Pooling.of(rule))
+        came_to = outcome(rubric, findings)
+    else:
+        findings = pool(rubric, given, Pooling.of(rule))
+        came_to = tally(rule, rubric, [vote.outcome for vote in votes])
+        came_to = evolve(came_to, contributions=outcome(rubric, findings).contributions)
+    if came_to.score is None and missing:
+        failures.append(not_cast)
+    return _combined(rubric, rule, votes, findings=findings, came_to=came_to, failures=failures)
+
+
+def _conclude_cascade(rubric: Rubric, rule: Cascade, votes: Sequence[Grade | Ungraded]) -> Grade | Ungraded:
+    last = votes[-1]
+    failures = [failure for vote in votes for failure in vote.failures]
+    return _combined(rubric, rule, votes, findings=last.findings, came_to=last.outcome, failures=failures)
+
+
+def _combined(
+    rubric: Rubric,
+    rule: Jury | Panel | Cascade,
+    votes: Sequence[Grade | Ungraded],
+    *,
+    findings: tuple[Finding, ...],
+    came_to: Outcome,
+    failures: Sequence[Failure],
+) -> Grade | Ungraded:
+    made = Grade if came_to.score is not None else Ungraded
+    return made(
+        rubric,
+        rule,
+        findings,
+        came_to,
+        sum((vote.usage for vote in votes), Usage()),
+        tuple(votes),
+        tuple(failures),
+        tuple(dict.fromkeys(warning for vote in votes for warning in vote.warnings)),
+        votes[0].degenerate if votes else "",
+    )
+
+
+def _unsettled(result: Grade | Ungraded) -> Ungraded:
+    """Return the *result* of a cascade whose second judge would have to be asked, and was not."""
+    why = Failure("not_cast", "the second judge of the cascade was not asked, and this rule needs it")
+    findings = _uncast(result.findings, why)
+    came_to = unknown(result.rubric)
+    votes, failures = result.votes, (*result.failures, why)
+    return Ungraded(result.rubric, result.judge, findings, came_to, result.usage, votes, failures, result.warnings)
+
+
+def _uncast(findings: Sequence[Finding], why: Failure) -> tuple[Finding, ...]:
+    """Return what is known of a vote that was not cast, beside one that found *findings*: what does not apply."""
+    return tuple(f if isinstance(f, NotApplicable) else Unjudged(f.id, why) for f in findings)
+
+
+def degenerate(rubric: Rubric, judge: Bench, why: str) -> Grade | Ungraded:
+    """Return the result of a candidate that is answered without a call: a fail, or an error, as the rubric says."""
+    if rubric.degenerate == "error":
+        failure = Failure("degenerate", f"the candidate {why}")
+        missing = tuple(Unjudged(c.id, failure) for c in rubric.judged)
+        return Ungraded(rubric, judge, missing, unknown(rubric), failures=(failure,), degenerate=why)
+    findings = tuple(Scored(c.id, float(c.is_unwanted), reason=f"the candidate {why}") for c in rubric.judged)
+    return Grade(rubric, judge, findings, _failed(rubric), degenerate=why)
+
+
+def _failed(rubric: Rubric) -> Outcome:
+    nothing = Extreme(0.0, passed=False)
+    return Outcome(nothing, nothing, 0.0, "fail", contributions=FrozenMap({c.id: 0.0 for c in rubric.judged}))
+
+
+def _concluded(result: Result, rubric: Rubric, judge: Judge) -> Grade | Ungraded:
+    """Return *result* with its outcome computed anew under *rubric*, as what it then is."""
+    return conclude(
+        rubric, judge, result.findings, usage=result.usage, failures=result.failures, warnings=result.warnings
+    )
+
+
+def _rule_of(member: Bench, given: Jury | Panel | Cascade | None) -> Jury | Panel | Cascade | None:
+    """Return how the votes of *member* are to be combined, where another rule is *given*."""
+    return None if given is None or isinstance(member, Judge) else member
+
+
+def _asks_the_same(old: Rubric, new: Rubric) -> bool:
+    """Say whether findings under *old* answer what *new* asks: the same questions, whatever they count."""
+    pairs = zip(old.judged, new.judged, strict=False)
+    return len(old.judged) == len(new.judged) and all(_is_same_question(a, b) for a, b in pairs)
+
+
+def _is_same_question(old: Criterion, new: Criterion) -> bool:
+    both_unwanted = old.is_unwanted and new.is_unwanted  # a guard and a penalty are asked the same
+    if (old.id, old.text) != (new.id, new.text) or (old.polarity != new.polarity and not both_unwanted):
+        return False
+    if isinstance(old.answer, Rubric) and isinstance(new.answer, Rubric):
+        return _asks_the_same(old.answer, new.answer)
+    return new.answer == old.answer or (old.answer == Unit(flag=True) and new.answer == Unit())
+
+
+def _changed(rubric: Rubric, rule: Mapping[str, Any]) -> Rubric:
+    known = [f.name for f in fields(Rubric)]
+    for name in rule:
+        if name not in known:
+            raise DefinitionError(name, f"a rubric has no such field{suggest(name, known)}")
+    changed = evolve(rubric, **rule)
+    check_weights(changed)
+    return changed

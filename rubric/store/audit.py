@@ -1,0 +1,255 @@
+"""What is in a store: counted, exported, and checked. Nothing here changes the file."""
+
+from __future__ import annotations
+
+import json
+import math
+import zlib
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from attrs import asdict, frozen
+
+from rubric.internals.frozen_map import FrozenMap
+from rubric.internals.secrets import masked, redact
+from rubric.internals.text import cell, table
+from rubric.store.cache_key import digest
+from rubric.store.database import load, unpacked
+from rubric.store.schema import connect_to_read, explained
+
+_PATIENCE = 30.0
+
+
+@frozen
+class ModelStats:
+    """
+    What a store has of one model.
+
+    Args:
+        model: Its name.
+        calls: Requests that left for what has ended, retries included.
+        prompt_tokens: Sent with them, as far as it was reported.
+        completion_tokens: That came back, likewise.
+        cost: In US dollars, as far as it is known.
+        unknown: Ended calls whose cost is not known.
+    """
+
+    model: str
+    calls: int
+    prompt_tokens: int
+    completion_tokens: int
+    cost: float
+    unknown: int
+
+    @property
+    def spent(self) -> str:
+        """The cost in words."""
+        return _dollars(self.cost, self.unknown)
+
+
+@frozen(repr=False)
+class Stats:
+    """
+    What is in a store.
+
+    Args:
+        states: How many calls are in each state; see `rubric.store.schema`.
+        requests: How many different requests there are.
+        calls: Requests that left for what has ended, retries included.
+        prompt_tokens: Sent with them, as far as it was reported.
+        completion_tokens: That came back, likewise.
+        cost: What these cost, in US dollars, as far as it is known.
+        unknown: Ended calls whose cost is not known.
+        hits: How often an answer was served instead of being asked for, by sessions that have told.
+        saved_calls: Requests that those hits saved.
+        saved_cost: What those would have cost, in US dollars, as far as it is known.
+        models: The same for each model, the dearest first.
+    """
+
+    states: FrozenMap
+    requests: int
+    calls: int
+    prompt_tokens: int
+    completion_tokens: int
+    cost: float
+    unknown: int
+    hits: int
+    saved_calls: int
+    saved_cost: float
+    models: tuple[ModelStats, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain JSON-able data."""
+        models = [asdict(each) for each in self.models]
+        return {**asdict(self, recurse=False), "states": dict(self.states), "models": models}
+
+    def __repr__(self) -> str:
+        return f"<Stats: {self}>"
+
+    def __str__(self) -> str:
+        states = ", ".join(f"{number:,} {state}" for state, number in self.states.items()) or "no calls"
+        return f"{states}; {self._sent()}; {self._served()}"
+
+    def _repr_markdown_(self) -> str:
+        states = [(state, f"{number:,}", _MEANINGS.get(state, "")) for state, number in self.states.items()]
+        models = [
+            (m.model, f"{m.calls:,}", f"{m.prompt_tokens:,}", f"{m.completion_tokens:,}", m.spent) for m in self.models
+        ]
+        head = ("model", "requests", "tokens sent", "tokens back", "cost")
+        parts = [f"- {cell(self._sent())}\n- {cell(self._served())}", table(("calls", "how many", "means"), states)]
+        return "\n\n".join([*parts, table(head, models)])
+
+    def _sent(self) -> str:
+        tokens = f"{self.prompt_tokens:,} + {self.completion_tokens:,} tokens"
+        return f"sent: {self.calls:,} requests, {tokens}, {_dollars(self.cost, self.unknown)}"
+
+    def _served(self) -> str:
+        saved = f"{self.saved_calls:,} requests, ${self.saved_cost:,.4f}"
+        return f"served from the store: {self.hits:,} times, which saved {saved}"
+
+
+_MEANINGS = {
+    "claimed": "somebody is about to send it",
+    "sent": "on its way, or left behind by a process that died",
+    "in_doubt": "sent, and what came of it will never be known",
+    "done": "answered: this is what is served",
+    "unreadable": "answered, but with no verdict",
+    "failed": "not answered",
+    "replaced": "answered once, and since then again",
+    "resent": "was in doubt, and has been sent again",
+}
+
+
+def _dollars(cost: float, unknown: int) -> str:
+    return f"${cost:,.4f}" + (f", and {unknown:,} of unknown cost" if unknown else "")
+
+
+@frozen
+class Problem:
+    """Something in a store that is not as it was written: which call (0: the file itself), and what is wrong."""
+
+    call: int
+    message: str
+
+    def __str__(self) -> str:
+        return f"call {self.call}: {self.message}" if self.call else self.message
+
+
+_SUMS = """
+SELECT model, coalesce(sum(json_extract(said, '$.calls')), 0),
+    coalesce(sum(json_extract(said, '$.prompt_tokens')), 0),
+    coalesce(sum(json_extract(said, '$.completion_tokens')), 0),
+    coalesce(sum(json_extract(said, '$.cost')), 0.0) AS cost,
+    coalesce(sum(json_extract(said, '$.cost') IS NULL), 0)
+FROM (
+    SELECT model, coalesce(json_extract(outcome, '$.reply.usage'), json_extract(outcome, '$.failure.usage')) AS said
+    FROM calls JOIN requests ON requests.id = calls.request WHERE outcome IS NOT NULL
+)
+GROUP BY model ORDER BY cost DESC, model
+"""
+
+
+def stats(path: str | Path) -> Stats:
+    """
+    Return what is in the store at *path*.
+
+    Raises:
+        StoreError: There is none.
+    """
+    with explained(Path(path)), closing(connect_to_read(Path(path), _PATIENCE)) as connection:
+        states = connection.execute("SELECT state, count(*) FROM calls GROUP BY state ORDER BY state").fetchall()
+        (requests,) = connection.execute("SELECT count(*) FROM requests").fetchone()
+        models = tuple(ModelStats(*row) for row in connection.execute(_SUMS))
+        sums = "SELECT coalesce(sum(hits), 0), coalesce(sum(saved_calls), 0), coalesce(sum(saved_cost), 0.0)"
+        hits, saved_calls, saved_cost = connection.execute(f"{sums} FROM sessions").fetchone()
+    return Stats(
+        FrozenMap(states),
+        requests,
+        sum(each.calls for each in models),
+        sum(each.prompt_tokens for each in models),
+        sum(each.completion_tokens for each in models),
+        math.fsum(each.cost for each in models),
+        sum(each.unknown for each in models),
+        hits,
+        saved_calls,
+        saved_cost,
+        models,
+    )
+
+
+_ROWS = """
+SELECT calls.id, key, model, text, state, kind, sent_at, ended_at, outcome
+FROM calls JOIN requests ON requests.id = calls.request ORDER BY calls.id
+"""
+
+
+def export(path: str | Path) -> Iterator[dict[str, Any]]:
+    """
+    Yield every call in the store at *path* as plain data, oldest first: the request, what came of it, what it cost.
+
+    Keys, tokens and passwords are masked wherever they stand.
+
+    Raises:
+        StoreError: There is none, or it is damaged.
+    """
+    with explained(Path(path)), closing(connect_to_read(Path(path), _PATIENCE)) as connection:
+        for id_, key, model, text, state, kind, sent_at, ended_at, outcome in connection.execute(_ROWS):
+            yield {
+                "call": id_,
+                "key": key,
+                "model": model,
+                "state": state,
+                "kind": kind,
+                "sent_at": sent_at,
+                "ended_at": ended_at,
+                "request": _request(json.loads(zlib.decompress(text))),
+                **_masked(unpacked(outcome, key) if outcome else {}),
+            }
+
+
+def _request(data: dict[str, Any]) -> dict[str, Any]:
+    """Return a kept request; an older version of the library may have kept parameters that are secret."""
+    safe: dict[str, Any] = _masked(data)
+    return safe | ({"params": masked(safe["params"])} if isinstance(safe.get("params"), dict) else {})
+
+
+def _masked(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {redact(name): _masked(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [_masked(item) for item in value]
+    return redact(value) if isinstance(value, str) else value
+
+
+def verify(path: str | Path) -> list[Problem]:
+    """
+    Return all that is wrong with the store at *path*: damage to the file, requests that are not those of their keys,
+    outcomes that cannot be read. An empty list is a store that is whole; calls in doubt are nothing wrong.
+
+    Raises:
+        StoreError: There is none.
+    """
+    with explained(Path(path)), closing(connect_to_read(Path(path), _PATIENCE)) as connection:
+        try:
+            found = [Problem(0, line) for (line,) in connection.execute("PRAGMA integrity_check") if line != "ok"]
+            found += [p for row in connection.execute(_ROWS) if (p := _problem(row)) is not None]
+        except Exception as error:  # noqa: BLE001 - the bytes of a damaged file can be anything
+            found = [Problem(0, f"the file is damaged: {error}")]
+    return found
+
+
+def _problem(row: tuple[Any, ...]) -> Problem | None:
+    id_, key, _, text, state, _, _, _, outcome = row
+    try:
+        if digest(zlib.decompress(text).decode()) != key:
+            return Problem(id_, "the request is not the one of its key")
+    except (zlib.error, ValueError, TypeError) as error:
+        return Problem(id_, f"the request cannot be read: {error}")
+    if state in ("done", "unreadable", "failed", "replaced"):
+        try:
+            load(outcome or "", key)
+        except ValueError as error:
+            return Problem(id_, f"what came of it cannot be read: {error}")
+    return None

@@ -1,0 +1,325 @@
+"""
+Two runs of a suite side by side: what became better, worse or otherwise than in a baseline.
+
+What has no score is never counted as 0: a case that is ungraded on either side has no difference in score, and one that
+was graded before and no longer is, is worse.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+from attrs import asdict, field, frozen
+
+from rubric.internals.containers import Listed, NoTruth
+from rubric.internals.fields import check_name, number, optional
+from rubric.internals.text import shorten, table
+from rubric.scoring.outcomes import TOLERANCE, mean
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from rubric.suites.report import Entry, Report, Row, Status
+
+
+Kind = Literal["better", "worse", "same", "new", "gone"]
+PASSED, FAILED, ERROR = 0, 1, 2
+
+_RANKS: dict[Status, int] = {"passed": 2, "failed": 1, "ungraded": 0, "deferred": 0}
+"""To fail is more than not to be graded: it is known."""
+
+
+@frozen
+class CriterionChange(NoTruth):
+    """
+    How one criterion of a case came out otherwise.
+
+    Args:
+        id: The criterion's; of one in a nested rubric with the ids that it is nested in before it.
+        before: What it came to: a contribution in 0..1, or the word for why there is none; None if it is new.
+        after: The same, now; None if it is gone.
+        gated: Whether it fails the grade now.
+    """
+
+    _truth = ".after"
+
+    id: str
+    before: float | str | None
+    after: float | str | None
+    gated: bool = False
+
+
+@frozen
+class Change(NoTruth):
+    """
+    What became of one case.
+
+    Args:
+        id: The case's.
+        kind: `better`, `worse`, `same`, `new` (not in the baseline) or `gone` (in the baseline alone).
+        before: How it came out in the baseline; None for a new case.
+        after: How it comes out now; None for one that is gone.
+        score_before: In 0..1; None without a grade.
+        score_after: The same, now.
+        criteria: The criteria that came out otherwise.
+    """
+
+    _truth = ".kind"
+
+    id: str
+    kind: Kind
+    before: Status | None = None
+    after: Status | None = None
+    score_before: float | None = None
+    score_after: float | None = None
+    criteria: tuple[CriterionChange, ...] = ()
+
+    @property
+    def delta(self) -> float | None:
+        """The score now less the score before; None unless both are known."""
+        return _less(self.score_after, self.score_before)
+
+    @property
+    def changed_status(self) -> bool:
+        """Whether a case that is in both came out another way."""
+        return self.kind not in ("new", "gone") and self.before != self.after
+
+
+@frozen(repr=False)
+class Comparison(NoTruth, Listed[Change]):
+    """
+    A report beside its baseline.
+
+    Args:
+        suite: The suite's name.
+        changes: One for each case: those of the report in its order, then those that are gone.
+        largest_drop: How far the score of a case, and the mean of the cases that have a score in both, may fall;
+            None lets scores fall as long as no case that passed stops passing.
+        deferred: What deferred cases count as, as in the report.
+    """
+
+    _noun = "case"
+
+    suite: str
+    changes: tuple[Change, ...]
+    largest_drop: float | None = field(default=None, validator=optional(number(0, 1)))
+    deferred: Literal["pass", "fail", "error"] = "error"
+
+    def of(self, kind: Kind) -> tuple[Change, ...]:
+        """Return the changes of one *kind*."""
+        check_name("kind", kind, get_args(Kind))
+        return tuple(change for change in self.changes if change.kind == kind)
+
+    @property
+    def counts(self) -> dict[Kind, int]:
+        """How many cases there are of each kind."""
+        found = Counter(change.kind for change in self.changes)
+        order: tuple[Kind, ...] = ("better", "worse", "same", "new", "gone")
+        return {kind: found[kind] for kind in order}
+
+    @property
+    def mean_before(self) -> float | None:
+        """The baseline's mean score over the cases that have a score in both; None if there are none."""
+        return _mean([c.score_before for c in self._scored if c.score_before is not None])
+
+    @property
+    def mean_after(self) -> float | None:
+        """The mean score now, over the same cases."""
+        return _mean([c.score_after for c in self._scored if c.score_after is not None])
+
+    @property
+    def mean_delta(self) -> float | None:
+        """How the mean changed; None if no case has a score in both."""
+        return _less(self.mean_after, self.mean_before)
+
+    @property
+    def _scored(self) -> list[Change]:
+        return [change for change in self.changes if change.delta is not None]
+
+    @property
+    def dropped(self) -> tuple[Change, ...]:
+        """The cases whose score fell by more than is allowed; none where no limit is set."""
+        return tuple(change for change in self._scored if self._is_drop(change.delta))
+
+    @property
+    def broken(self) -> tuple[Change, ...]:
+        """The cases that passed and now fail."""
+        return tuple(c for c in self.changes if self._was_fine(c.before) and self._is_failed(c.after))
+
+    @property
+    def lost(self) -> tuple[Change, ...]:
+        """The cases that were graded and now are not."""
+        return tuple(c for c in self.changes if c.before in ("passed", "failed") and self._is_lost(c.after))
+
+    def _is_drop(self, delta: float | None) -> bool:
+        return self.largest_drop is not None and delta is not None and delta < -self.largest_drop - TOLERANCE
+
+    def _was_fine(self, status: Status | None) -> bool:
+        return status == "passed" or (status == "deferred" and self.deferred == "pass")
+
+    def _is_failed(self, status: Status | None) -> bool:
+        return status == "failed" or (status == "deferred" and self.deferred == "fail")
+
+    def _is_lost(self, status: Status | None) -> bool:
+        return status == "ungraded" or (status == "deferred" and self.deferred == "error")
+
+    @property
+    def exit_code(self) -> int:
+        """0: no worse than is allowed; 1: a pass was lost, or a score fell too far; 2: a case is no longer graded."""
+        if self.lost:
+            return ERROR
+        return FAILED if self.broken or self.dropped or self._is_drop(self.mean_delta) else PASSED
+
+    @property
+    def passed(self) -> bool:
+        """Whether the report is no worse than is allowed."""
+        return self.exit_code == PASSED
+
+    @property
+    def _listed(self) -> Sequence[Change]:
+        return self.changes
+
+    def __repr__(self) -> str:
+        return f"<Comparison {self.suite!r}: {self._summary()}>"
+
+    def _summary(self) -> str:
+        counts = ", ".join(f"{count} {kind}" for kind, count in self.counts.items() if count)
+        return f"{counts or 'no cases'}, mean {_signed(self.mean_delta)}"
+
+    def _repr_markdown_(self) -> str:
+        head = f"**{'no worse' if self.passed else 'worse'} than the baseline** · {self._summary()}"
+        rows = [_cells(change) for change in self.changes if change.kind != "same" or change.changed_status]
+        if not rows:
+            return head
+        return f"{head}\n\n{table(('case', 'change', 'before', 'after', 'score', 'criteria'), rows)}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the comparison as plain JSON-able data."""
+        return {
+            "suite": self.suite,
+            "passed": self.passed,
+            "exit_code": self.exit_code,
+            "counts": dict(self.counts),
+            "largest_drop": self.largest_drop,
+            "mean_before": self.mean_before,
+            "mean_after": self.mean_after,
+            "mean_delta": self.mean_delta,
+            "changes": [_change_dict(change) for change in self.changes],
+        }
+
+
+def compare(report: Report, baseline: Report, *, largest_drop: float | None = None) -> Comparison:
+    """
+    Return *report* beside *baseline*; cases are the same if their ids are.
+
+    Args:
+        report: The run now.
+        baseline: The run that it is measured against.
+        largest_drop: How far the score of a case, and the mean of them, may fall, in 0..1; None sets no limit.
+    """
+    before, after = _by_id(baseline), _by_id(report)
+    changes = [_change(before.get(key), row) for key, row in after.items()]
+    changes += [_change(row, None) for key, row in before.items() if key not in after]
+    return Comparison(report.suite, tuple(changes), largest_drop, report.deferred)
+
+
+def _by_id(report: Report) -> dict[tuple[str, int], Row]:
+    """Return the rows by id; of rows that share one, the first belongs to the first, and so on."""
+    seen: Counter[str] = Counter()
+    rows: dict[tuple[str, int], Row] = {}
+    for row in report:
+        rows[row.id, seen[row.id]] = row
+        seen[row.id] += 1
+    return rows
+
+
+def _change(before: Row | None, after: Row | None) -> Change:
+    if before is None or after is None:
+        return _alone(before, after)
+    criteria = tuple(_criteria(before.entries, after.entries))
+    return Change(after.id, _kind(before, after), before.status, after.status, before.score, after.score, criteria)
+
+
+def _alone(before: Row | None, after: Row | None) -> Change:
+    if after is not None:
+        return Change(after.id, "new", after=after.status, score_after=after.score)
+    assert before is not None  # noqa: S101 - a change has a row on one side at least
+    return Change(before.id, "gone", before=before.status, score_before=before.score)
+
+
+def _kind(before: Row, after: Row) -> Kind:
+    """Return how a case changed: by how it came out, and if that is the same by its score."""
+    ranks = _RANKS[after.status] - _RANKS[before.status]
+    delta = ranks or _less(after.score, before.score) or 0
+    if abs(delta) <= TOLERANCE:
+        return "same"
+    return "better" if delta > 0 else "worse"
+
+
+def _less(after: float | None, before: float | None) -> float | None:
+    return None if after is None or before is None else after - before
+
+
+def _mean(scores: list[float]) -> float | None:
+    return mean(scores, [1] * len(scores)) if scores else None
+
+
+# -- criteria --------------------------------------------------------------------------------------------
+
+
+def _criteria(before: Iterable[Entry], after: Iterable[Entry]) -> Iterator[CriterionChange]:
+    old, new = dict(_flat(before)), dict(_flat(after))
+    for id_ in dict.fromkeys([*new, *old]):
+        a, b = _came_to(old.get(id_)), _came_to(new.get(id_))
+        gated = id_ in new and new[id_].gated
+        if not _is_same(a, b) or gated != (id_ in old and old[id_].gated):
+            yield CriterionChange(id_, a, b, gated)
+
+
+def _flat(entries: Iterable[Entry], within: str = "") -> Iterator[tuple[str, Entry]]:
+    for entry in entries:
+        yield f"{within}{entry.id}", entry
+        yield from _flat(entry.parts, f"{within}{entry.id}/")
+
+
+def _came_to(entry: Entry | None) -> float | str | None:
+    if entry is None:
+        return None
+    return entry.status if entry.contribution is None else entry.contribution
+
+
+def _is_same(a: float | str | None, b: float | str | None) -> bool:
+    if isinstance(a, int | float) and isinstance(b, int | float):
+        return abs(a - b) <= TOLERANCE
+    return a == b
+
+
+# -- showing ---------------------------------------------------------------------------------------------
+
+
+def _signed(delta: float | None) -> str:
+    return "unknown" if delta is None else f"{delta:+.3f}"
+
+
+def _cells(change: Change) -> tuple[str, ...]:
+    score = _signed(change.delta) if change.delta is not None else "–"
+    criteria = ", ".join(f"{shorten(c.id, 40)}: {_word(c.before)} → {_word(c.after)}" for c in change.criteria)
+    states = (_state(change.before, change.score_before), _state(change.after, change.score_after))
+    return shorten(change.id, 120), change.kind, *states, score, shorten(criteria, 300)
+
+
+def _state(status: Status | None, score: float | None) -> str:
+    return (status or "") if score is None else f"{status} {score:.3f}"
+
+
+def _word(value: float | str | None) -> str:
+    if value is None:
+        return "none"
+    return value if isinstance(value, str) else f"{value:.2f}"
+
+
+def _change_dict(change: Change) -> dict[str, Any]:
+    data = asdict(change, recurse=True)
+    criteria = [dict(criterion) for criterion in data.pop("criteria")]
+    return {**data, "delta": change.delta, "changed_status": change.changed_status, "criteria": criteria}

@@ -1,0 +1,437 @@
+"""
+The whole report as plain data and as JSON, and back: what other programs read, and what baselines are kept in.
+
+What the run of a suite came to: one `Report`, from which every reporter renders.
+
+What a report says of one case: plain, redacted data that every reporter renders.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from attrs import field, fields, frozen
+from cattrs import Converter, transform_error
+from cattrs.gen import make_dict_structure_fn, make_dict_unstructure_fn, override
+
+from rubric.errors import DefinitionError
+from rubric.internals.containers import Listed, NoTruth
+from rubric.internals.fields import as_path, one_of
+from rubric.internals.frozen_map import FrozenMap, thaw
+from rubric.results.result import Grade, Ungraded
+from rubric.suites.cases import Place
+from rubric.values.findings import Evidence, Step
+from rubric.values.requests import Usage
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from os import PathLike
+
+    from rubric.suites.compare import Comparison
+
+
+Status = Literal["passed", "failed", "ungraded", "deferred"]
+
+
+@frozen
+class Entry(NoTruth):
+    """
+    What became of one criterion.
+
+    Args:
+        id: The criterion's.
+        text: What was to be judged.
+        status: `scored`, `not applicable`, `abstained` or `unjudged`.
+        score: The judge's answer in 0..1; None unless scored.
+        contribution: What it adds to the mean, in 0..1 with 1 as good; None while it is not known.
+        weight: How much it counts.
+        answer: How it is answered, in words: `yes or no`, `0..10, required`.
+        value: The answer itself, as text: `yes`, `7`, `warm`; of a guard and a penalty, whether it was found.
+        level: What a level means, see `Scored`.
+        gated: Whether it failed the grade.
+        reason: What the judge said for it, or why there is no verdict.
+        evidence: What was quoted.
+        path: The walk, for a tree.
+        parts: The entries of a nested rubric.
+        votes: The entries of the members of a jury or a panel.
+        judge: Whose vote it is; empty where it is not a vote.
+    """
+
+    _truth = ".contribution"
+
+    id: str
+    text: str
+    status: Literal["scored", "not applicable", "abstained", "unjudged"]
+    score: float | None = None
+    contribution: float | None = None
+    weight: float = 1
+    answer: str = ""
+    value: str = ""
+    level: str = ""
+    gated: bool = False
+    reason: str = ""
+    evidence: tuple[Evidence, ...] = ()
+    path: tuple[Step, ...] = ()
+    parts: tuple[Entry, ...] = ()
+    votes: tuple[Entry, ...] = ()
+    judge: str = ""
+
+
+@frozen
+class Vote(NoTruth):
+    """What one member of a jury or a panel came to."""
+
+    judge: str
+    score: float | None
+    passed: bool | None
+    verdict: str = ""
+
+
+@frozen
+class Row(NoTruth):
+    """
+    What became of one case.
+
+    Args:
+        id: The case's, with its cell in a matrix.
+        status: `passed`; `failed`; `ungraded` (something could not be judged); `deferred` (there was no candidate to
+            judge, or nobody to judge it).
+        score: In 0..1; None without a grade.
+        verdict: `pass`, `borderline` or `fail`; empty without a grade.
+        shown: The score on the rubric's scale, for people.
+        threshold: What the score had to meet; None where the judge's own pass flag decided.
+        bounds: The lowest and the highest score that the findings allow.
+        reason: Why it failed, is ungraded or deferred, in a sentence or two; empty for a plain pass.
+        rubric: The rubric's name.
+        judge: Who judged.
+        input: What the candidate answers.
+        output: The candidate's text; empty if there was none.
+        run: The candidate's tool calls, a line each.
+        entries: A row for each criterion.
+        votes: What the members of a jury or a panel came to.
+        gates: The ids of the criteria that failed the grade whatever the mean is.
+        path: The walk, where the rubric is one tree.
+        warnings: What a person should know.
+        usage: What it cost.
+        cell: The coordinates in a matrix.
+        tags: The case's labels.
+        place: Where the case was written.
+        vacuous: Whether no criterion applied.
+        result: The whole result; it is not written to files, and None in a report that was read from one.
+    """
+
+    _truth = '.status == "passed"'
+
+    id: str
+    status: Status
+    score: float | None = None
+    verdict: str = ""
+    shown: str = ""
+    threshold: float | None = None
+    bounds: tuple[float, float] = (0.0, 1.0)
+    reason: str = ""
+    rubric: str = ""
+    judge: str = ""
+    input: str = ""
+    output: str = ""
+    run: tuple[str, ...] = ()
+    entries: tuple[Entry, ...] = ()
+    votes: tuple[Vote, ...] = ()
+    gates: tuple[str, ...] = ()
+    path: tuple[Step, ...] = ()
+    warnings: tuple[str, ...] = ()
+    usage: Usage = Usage()
+    cell: FrozenMap = FrozenMap()
+    tags: tuple[str, ...] = ()
+    place: Place | None = None
+    vacuous: bool = False
+    result: Grade | Ungraded | None = field(default=None, eq=False, repr=False)
+
+
+def below(score: float, mark: float, digits: int = 2) -> str:
+    """Return a *score* below *mark* with so many decimals, at least *digits*, that it is also seen to be below."""
+    texts = (f"{score:.{more}f}" for more in range(digits, 17))
+    return next((text for text in texts if float(text) < mark), repr(score))
+
+
+Deferred = Literal["pass", "fail", "error"]
+"""What a deferred case counts as: a pass, a fail, or an error (the default)."""
+
+PASSED, FAILED, ERROR = 0, 1, 2
+
+
+@frozen(repr=False)
+class Report(NoTruth, Listed[Row]):
+    """
+    What became of every case of a suite.
+
+    Args:
+        suite: The suite's name.
+        rows: One for each case, in the suite's order.
+        deferred: What deferred cases count as.
+        warnings: What could not be carried over from the suite's file, each with its place.
+        version: Of the library that made it.
+        duration: Seconds that the run took.
+    """
+
+    _noun = "case"
+
+    suite: str
+    rows: tuple[Row, ...] = ()
+    deferred: Deferred = field(default="error", validator=one_of("pass", "fail", "error"))
+    warnings: tuple[str, ...] = ()
+    version: str = ""
+    duration: float = 0.0
+
+    @property
+    def counts(self) -> dict[Status, int]:
+        """How many cases came out each way."""
+        found = Counter(row.status for row in self.rows)
+        order: tuple[Status, ...] = ("passed", "failed", "ungraded", "deferred")
+        return {status: found[status] for status in order}
+
+    @property
+    def usage(self) -> Usage:
+        """What the whole run used."""
+        return sum((row.usage for row in self.rows), Usage())
+
+    @property
+    def exit_code(self) -> int:
+        """
+        0: every case passed; 1: one failed; 2: there is none, or one is ungraded.
+
+        Deferred cases count as `deferred` says: by default as 2.
+        """
+        counts = self.counts
+        if not self.rows or counts["ungraded"] or (counts["deferred"] and self.deferred == "error"):
+            return ERROR
+        return FAILED if counts["failed"] or (counts["deferred"] and self.deferred == "fail") else PASSED
+
+    @property
+    def passed(self) -> bool:
+        """Whether there are cases, and every one passed (or was deferred, where that counts as a pass)."""
+        return self.exit_code == PASSED
+
+    @property
+    def _listed(self) -> Sequence[Row]:
+        return self.rows
+
+    def __repr__(self) -> str:
+        counts = ", ".join(f"{count} {status}" for status, count in self.counts.items() if count)
+        return f"<Report {self.suite!r}: {counts or 'no cases'}, {self.usage}>"
+
+    def _repr_markdown_(self) -> str:
+        return self.render("md")
+
+    # -- reporters: each is imported when it is first used -------------------------------------------------
+
+    def render(self, reporter: str = "pretty") -> str:
+        """
+        Return the report as text.
+
+        Args:
+            reporter: `pretty`, `json`, `ndjson`, `junit`, `tap`, `md`, `html`, `sarif` or `gitlab`.
+
+        Raises:
+            DefinitionError: There is no such reporter.
+        """
+        from rubric.suites.reporters import registry  # noqa: PLC0415 - reporters import reports
+
+        return registry.reporter(reporter).render(self)
+
+    def write(self, path: str | PathLike[str], reporter: str | None = None) -> Path:
+        """
+        Write the report to the file *path*, in UTF-8, and return its path.
+
+        Args:
+            path: The file; folders that are missing are made.
+            reporter: As for `render`; None lets the ending of *path* decide.
+
+        Raises:
+            DefinitionError: There is no such reporter, or the ending stands for none.
+            OSError: The file cannot be written.
+        """
+        from rubric.suites.reporters import registry  # noqa: PLC0415 - as above
+
+        file = as_path("path", path)
+        chosen = registry.reporter_for(path) if reporter is None else registry.reporter(reporter)
+        text = chosen.render(self)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8", newline="\n")
+        return file
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the report as plain JSON-able data, under a versioned schema; `Row.result` is left out."""
+
+        return to_dict(self)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Report:
+        """
+        Return the report of which `to_dict` made *data*.
+
+        Raises:
+            DefinitionError: Data of another kind; the message lists what is wrong.
+        """
+
+        return from_dict(data)
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> Report:
+        """
+        Return the report that was written to *path* by the reporter `json`.
+
+        Raises:
+            DefinitionError: The file holds none; the message lists what is wrong.
+            OSError: The file cannot be read.
+        """
+
+        return loads(as_path("path", path).read_bytes(), str(path))
+
+    # -- baselines -----------------------------------------------------------------------------------------
+
+    def against(self, baseline: Report | str | PathLike[str], *, largest_drop: float | None = None) -> Comparison:
+        """
+        Return this report beside a *baseline*: what became better or worse, and whether it is no worse than allowed.
+
+        Args:
+            baseline: An earlier report, or the file that holds it.
+            largest_drop: How far the score of a case, and the mean of the cases, may fall, in 0..1. None sets no limit;
+                a case that passed and no longer does is a step back either way.
+
+        Raises:
+            DefinitionError: The file holds no report.
+        """
+        from rubric.suites.compare import compare  # noqa: PLC0415 - as above
+
+        earlier = baseline if isinstance(baseline, Report) else Report.load(baseline)
+        return compare(self, earlier, largest_drop=largest_drop)
+
+
+SCHEMA = "rubric-report/1"
+"""The version of the form. A number after the slash that is higher than this one is a form that readers must learn."""
+
+_MOST = 10
+
+
+def to_dict(report: Report) -> dict[str, Any]:
+    """Return *report* as plain JSON-able data; what can be computed from the rows stands in `summary`."""
+    data = thaw(_converter.unstructure(report))
+    return {"schema": SCHEMA, "summary": summary(report), **data}
+
+
+def summary(report: Report) -> dict[str, Any]:
+    """Return in plain data what *report* comes to."""
+    return {
+        "passed": report.passed,
+        "exit_code": report.exit_code,
+        "cases": len(report),
+        "counts": dict(report.counts),
+        "usage": _converter.unstructure(report.usage),
+    }
+
+
+def row_dict(row: Row) -> dict[str, Any]:
+    """Return *row* as plain JSON-able data."""
+    data: dict[str, Any] = thaw(_converter.unstructure(row))
+    return data
+
+
+def loads(text: str | bytes, source: str = "the report") -> Report:
+    """
+    Return the report that `render` wrote as *text*.
+
+    Raises:
+        DefinitionError: It is no JSON, or no report; the message names *source* and lists what is wrong.
+    """
+    try:
+        data = json.loads(text)
+    except (ValueError, RecursionError) as problem:
+        message = f"expected a report in JSON, got text that is none: {problem}"
+        raise DefinitionError(source, message) from None
+    return from_dict(data, source)
+
+
+def from_dict(data: Mapping[str, Any], source: str = "the report") -> Report:
+    """
+    Return the report of which `to_dict` made *data*; its rows have no `result`.
+
+    Raises:
+        DefinitionError: Data of another kind; the message lists what is wrong.
+    """
+    found = data.get("schema") if isinstance(data, dict) else data
+    if found != SCHEMA:
+        message = f"expected data with the schema {SCHEMA!r}, got {_shortly(found)}; write it with the reporter 'json'"
+        raise DefinitionError(source, message)
+    body = {key: value for key, value in data.items() if key not in ("schema", "summary")}
+    try:
+        return _converter.structure(body, Report)
+    except Exception as problem:  # noqa: BLE001 - cattrs raises a group of all kinds
+        wrong = transform_error(problem, "report")
+        rest = [f"and {len(wrong) - _MOST} more"] if len(wrong) > _MOST else []
+        raise DefinitionError(source, "; ".join([*wrong[:_MOST], *rest])) from None
+
+
+def _shortly(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:79]}…"  # noqa: PLR2004 - a line's worth
+
+
+# -- JSON that any reader can take -----------------------------------------------------------------------
+
+_UNSAFE = re.compile("[\x7f-\x9f\u2028\u2029\ud800-\udfff\ufffe\uffff]")
+
+
+def written(data: Any, *, indent: int | None = None) -> str:
+    """Return *data* as JSON that can be encoded, and that holds no line end but those of *indent*."""
+    text = json.dumps(data, ensure_ascii=False, indent=indent, allow_nan=False, default=str)
+    return _UNSAFE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+
+
+# -- the converter ---------------------------------------------------------------------------------------
+
+
+def _exactly(*kinds: type) -> Any:
+    """Return the hook that takes values of *kinds* as they are, and refuses others instead of converting them."""
+    names = " or ".join(kind.__name__ for kind in kinds)
+
+    def hook(value: Any, _: Any) -> Any:
+        if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
+            msg = f"expected {names}, got {_shortly(value)}"
+            raise TypeError(msg)
+        return value
+
+    return hook
+
+
+def _plain(value: Any) -> Any:
+    """Return *value* as JSON can hold it; what is no data becomes text."""
+    if isinstance(value, FrozenMap | dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [_plain(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    return value if isinstance(value, str | int | float | None) else str(value)
+
+
+def _made() -> Converter:
+    converter = Converter(forbid_extra_keys=True)
+    converter.register_structure_hook(str, _exactly(str))
+    converter.register_structure_hook(bool, _exactly(bool))
+    converter.register_structure_hook(int, _exactly(int))
+    converter.register_structure_hook(float, _exactly(int, float))
+    converter.register_structure_hook(FrozenMap, lambda value, _: FrozenMap(_exactly(dict)(value, dict)))
+    converter.register_unstructure_hook(FrozenMap, _plain)
+    left_out: Any = {fields(Row).result.name: override(omit=True)}
+    converter.register_structure_hook(Row, make_dict_structure_fn(Row, converter, **left_out))
+    converter.register_unstructure_hook(Row, make_dict_unstructure_fn(Row, converter, **left_out))
+    return converter
+
+
+_converter = _made()

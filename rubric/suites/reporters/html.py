@@ -1,0 +1,298 @@
+"""
+The candidate in pieces: which of them were quoted as evidence, and what a page leaves out of a long one.
+
+A report as one HTML page that holds all it needs: it loads nothing, runs nothing, and shows strangers' text as text.
+
+Whatever is put into the template is escaped by Jinja, and its invisible characters are shown as escapes before that.
+A Content-Security-Policy, in which no script has a place and one style sheet is known by its hash, stands behind it.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from functools import cache
+from importlib.resources import files
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+from attrs import frozen
+from jinja2 import Environment, StrictUndefined, Template
+from markupsafe import Markup
+
+from rubric.suites.reporters.rendering import cut, figure, short, shown
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from rubric.suites.report import Entry, Report, Row
+    from rubric.values.findings import Evidence
+
+
+LONGEST_OUTPUT = 20_000
+"""Characters of a candidate from which on only its ends, and what was quoted, are shown."""
+
+AROUND = 300
+"""Characters that are shown before and after a quote in what is left out otherwise."""
+
+
+@frozen
+class Piece:
+    """
+    A stretch of the candidate.
+
+    Args:
+        text: The candidate's own words.
+        quoted: Whether they were quoted.
+        numbers: The quotes that begin here.
+        left_out: How many characters a page leaves out here, instead.
+    """
+
+    text: str = ""
+    quoted: bool = False
+    numbers: tuple[int, ...] = ()
+    left_out: int = 0
+
+
+def evidence_of(entries: Iterable[Entry]) -> Iterator[Evidence]:
+    """Yield every quote, those of nested rubrics and of votes too."""
+    for entry in entries:
+        yield from entry.evidence
+        yield from evidence_of(entry.parts)
+        yield from evidence_of(entry.votes)
+
+
+def numbered(output: str, entries: Iterable[Entry]) -> dict[Evidence, int]:
+    """Return a number from 1 for each quote that lies in *output*, in the order of the text."""
+    found = {e for e in evidence_of(entries) if _span(e, len(output)) is not None}
+    return {e: n for n, e in enumerate(sorted(found, key=lambda e: (e.start, e.end, e.text)), 1)}
+
+
+def _span(evidence: Evidence, length: int) -> tuple[int, int] | None:
+    """Return where the quote lies, or None if it does not lie in a text of *length* characters."""
+    start, end = evidence.start, evidence.end
+    if evidence.where != "output" or start is None or end is None or not 0 <= start < end <= length:
+        return None
+    return start, end
+
+
+def pieces(output: str, marks: Mapping[Evidence, int]) -> list[Piece]:
+    """Return *output* in pieces; a quote that others overlap is in more than one of them."""
+    spans = {n: span for e, n in marks.items() if (span := _span(e, len(output)))}
+    kept = _kept(len(output), spans.values())
+    edges = {0, len(output)}.union(*spans.values(), *kept)
+    found = [_piece(output, a, b, spans, kept) for a, b in pairwise(sorted(edges))]
+    return list(_joined(found))
+
+
+def _kept(length: int, spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return what is shown of a text: all of it, or its ends and the surroundings of the beginning of each quote."""
+    if length <= LONGEST_OUTPUT:
+        return [(0, length)]
+    half = LONGEST_OUTPUT // 2
+    windows = [(max(a - AROUND, 0), min(a + 2 * AROUND, length)) for a, _ in spans]
+    return [(0, half), (length - half, length), *windows]
+
+
+def _piece(
+    output: str, start: int, end: int, spans: Mapping[int, tuple[int, int]], kept: Iterable[tuple[int, int]]
+) -> Piece:
+    if not any(a <= start and end <= b for a, b in kept):
+        return Piece(left_out=end - start)
+    quoted = any(a <= start and end <= b for a, b in spans.values())
+    return Piece(output[start:end], quoted, tuple(n for n, (a, _) in spans.items() if a == start))
+
+
+def _joined(found: Iterable[Piece]) -> Iterator[Piece]:
+    """Yield the pieces with neighbours that are left out as one."""
+    left_out = 0
+    for piece in found:
+        if not piece.left_out and left_out:
+            yield Piece(left_out=left_out)
+        left_out = left_out + piece.left_out if piece.left_out else 0
+        if not piece.left_out:
+            yield piece
+    if left_out:
+        yield Piece(left_out=left_out)
+
+
+LONGEST = 2_000
+"""Characters of a reason or another text that are shown; of the candidate, see `highlights`."""
+
+NAME = 300
+"""Characters of an id or another name."""
+
+OPEN = 8
+"""How many of the cases that did not pass are unfolded from the start."""
+
+
+def render(report: Report) -> str:
+    """Return *report* as a page."""
+    style = _text("page.css")
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    cases = list(_cases(report))
+    return _template().render(
+        report=report,
+        headline=_headline(report),
+        shares=_shares(report),
+        cases=cases,
+        grid=_grid(cases),
+        style=Markup(style),  # noqa: S704 - our own
+        style_hash=Markup(digest),  # noqa: S704 - as above
+    )
+
+
+@cache
+def _text(name: str) -> str:
+    return files("rubric.suites.reporters").joinpath(name).read_text("utf-8")
+
+
+@cache
+def _template() -> Template:
+    environment = Environment(autoescape=True, undefined=StrictUndefined, keep_trailing_newline=True, finalize=_visible)
+    environment.filters |= {
+        "cut": lambda text, limit=LONGEST: cut(text, limit),
+        "figure": figure,
+        "look": _look,
+        "mark": lambda share: f"{min(max(100 * share, 1), 99):.2f}",
+        "name": lambda text: cut(text, NAME),
+        "percent": lambda share: f"{min(max(100 * share, 0), 100):.2f}",
+        "word": lambda verdict: verdict if verdict in ("pass", "borderline", "fail", "ungraded") else "plain",
+    }
+    return environment.from_string(_text("page.html"))
+
+
+def _visible(value: Any) -> Any:
+    """Return what the template puts out, with what is invisible in a text as escapes."""
+    return shown(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+# -- what the template shows -----------------------------------------------------------------------------
+
+
+@frozen
+class Shape:
+    """A case as the page shows it."""
+
+    row: Row
+    anchor: str
+    score: str
+    open: bool
+    marks: Mapping[Evidence, int]
+    pieces: tuple[Piece, ...]
+
+
+def _cases(report: Report) -> Iterator[Shape]:
+    left = OPEN
+    for number, row in enumerate(report, 1):
+        left -= row.status != "passed"
+        is_open = row.status != "passed" and left >= 0
+        marks = numbered(row.output, row.entries)
+        yield Shape(row, f"case-{number}", _score(row), is_open, marks, tuple(pieces(row.output, marks)))
+
+
+def _score(row: Row) -> str:
+    if row.score is None:
+        return f"{row.bounds[0]:.2f}–{row.bounds[1]:.2f}" if row.status == "ungraded" else "–"
+    return cut(row.shown, 40) or f"{row.score:.2f}"
+
+
+def _headline(report: Report) -> str:
+    counts = [f"{count} {status}" for status, count in report.counts.items() if count]
+    return ", ".join(counts) or "no cases"
+
+
+@frozen
+class Share:
+    """A stretch of the bar at the top, in 0..1."""
+
+    status: str
+    start: float
+    width: float
+
+
+def _shares(report: Report) -> list[Share]:
+    shares: list[Share] = []
+    start = 0.0
+    for status, count in report.counts.items():
+        width = count / max(len(report), 1)
+        shares.append(Share(status, start, width))
+        start += width
+    return shares
+
+
+@frozen
+class Look:
+    """How an entry is marked: the *kind* of its icon, the *sign* in it, the *word* for it, the *fill* of its bar."""
+
+    kind: str
+    sign: str
+    word: str
+    fill: str = "passed"
+
+
+def _look(entry: Entry, row: Row) -> Look:
+    if entry.contribution is None:
+        kinds = {"unjudged": Look("open", "!", "unjudged"), "abstained": Look("none", "?", "cannot tell")}
+        return kinds.get(entry.status, Look("none", "–", entry.status))
+    if not entry.contribution or entry.gated:
+        return Look("unmet", "✕", "not met", "failed")
+    if entry.contribution < 1 - 1e-9:
+        return Look("part", "~", "met in part", "ungraded" if short(row, entry) else "passed")
+    return Look("met", "✓", "met")
+
+
+# -- the matrix ------------------------------------------------------------------------------------------
+
+
+@frozen
+class Line:
+    """A line of the grid: what its cases have in common, and the cases of each column."""
+
+    name: str
+    spots: tuple[tuple[Shape, ...], ...]
+
+
+@frozen
+class Grid:
+    """The cases of a matrix by the values of its last coordinate (the columns) and by all else (the lines)."""
+
+    corner: str
+    columns: tuple[str, ...]
+    lines: tuple[Line, ...]
+
+
+_BRACKETS = re.compile(r"\s*[\[(][^\[\]()]*[\])]$")
+"""What a case's id has at its end for its place in a matrix."""
+
+
+def _grid(cases: list[Shape]) -> Grid | None:
+    """Return the grid of the cases that have a place in a matrix; None if there are none."""
+    placed = [case for case in cases if case.row.cell]
+    if not placed:
+        return None
+    columns = tuple(dict.fromkeys(_column(case) for case in placed))
+    names = dict.fromkeys(_line(case) for case in placed)
+    spots: dict[tuple[str, str], list[Shape]] = {}
+    for case in placed:
+        spots.setdefault((_line(case), _column(case)), []).append(case)
+    lines = tuple(Line(name, tuple(tuple(spots.get((name, column), ())) for column in columns)) for name in names)
+    return Grid(" × ".join(dict.fromkeys(key for case in placed for key in case.row.cell)), columns, lines)
+
+
+def _column(case: Shape) -> str:
+    return str(list(case.row.cell.values())[-1])
+
+
+def _line(case: Shape) -> str:
+    others = [str(value) for value in list(case.row.cell.values())[:-1]]
+    return " · ".join(part for part in (_without_cell(case.row), *others) if part)
+
+
+def _without_cell(row: Row) -> str:
+    """Return the id of *row* without its place in the matrix, be it in brackets at the end or in the values' words."""
+    name = _BRACKETS.sub("", row.id)
+    for value in row.cell.values():
+        name = re.sub(rf"(?<!\w){re.escape(str(value))}(?!\w)", " ", name)
+    return " ".join(name.split()).strip(" -_/:,·")

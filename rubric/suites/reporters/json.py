@@ -1,0 +1,26 @@
+"""Newline-delimited JSON: a line for each case, and a summary as the last line; for logs and for `jq`."""
+
+from __future__ import annotations
+
+from rubric.suites.report import SCHEMA, Report, row_dict, summary, to_dict, written
+
+
+def render_lines(report: Report) -> str:
+    """Return *report* as lines, each an object whose `type` is `row` or `summary`; nothing in it is cut."""
+    rows = [{"type": "row", **row_dict(row)} for row in report]
+    last = {
+        "type": "summary",
+        "schema": SCHEMA,
+        "suite": report.suite,
+        **summary(report),
+        "deferred": report.deferred,
+        "warnings": list(report.warnings),
+        "version": report.version,
+        "duration": report.duration,
+    }
+    return "".join(f"{written(line)}\n" for line in [*rows, last])
+
+
+def render(report: Report) -> str:
+    """Return the whole *report* as JSON; nothing in it is cut."""
+    return written(to_dict(report), indent=2) + "\n"

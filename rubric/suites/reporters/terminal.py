@@ -1,0 +1,139 @@
+"""A report for people at a terminal: a line for each case, and beneath it why it passed, or what kept it from that."""
+
+from __future__ import annotations
+
+import io
+from typing import IO, TYPE_CHECKING
+
+from rich.console import Console, Group
+from rich.padding import Padding
+from rich.text import Text
+
+from rubric.suites.report import below
+from rubric.suites.reporters.rendering import VACUOUS, figure, line, proof, short, walk
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rich.console import RenderableType
+
+    from rubric.suites.report import Entry, Report, Row, Status
+
+
+WIDTH = 100
+"""Characters a line where the output is no terminal."""
+
+_MARKS: dict[Status, tuple[str, str]] = {
+    "passed": ("✓", "green"),
+    "failed": ("✗", "red"),
+    "ungraded": ("?", "yellow"),
+    "deferred": ("-", "cyan"),
+}
+
+
+def render(report: Report, *, width: int = WIDTH, colour: bool = False) -> str:
+    """Return *report* as text in lines of at most *width* characters, without colour unless *colour* is set."""
+    text = io.StringIO()
+    console = Console(
+        file=text,
+        width=width,
+        force_terminal=colour,
+        color_system="standard" if colour else None,
+        legacy_windows=False,
+    )
+    _print(report, console)
+    return text.getvalue()
+
+
+def show(report: Report, file: IO[str] | None = None) -> None:
+    """Print *report* to *file* (standard output); in colour, and as wide as it is, where that is a terminal."""
+    console = Console(file=file)
+    _print(report, console if console.is_terminal else Console(file=file, width=WIDTH))
+
+
+def _print(report: Report, console: Console) -> None:
+    console.print(Group(*_blocks(report)), highlight=False, markup=False, emoji=False)
+
+
+def _blocks(report: Report) -> Iterator[RenderableType]:
+    yield Text(line(report.suite) or "rubric", style="bold")
+    yield ""
+    for row in report:
+        yield _head(row)
+        for depth, text in _details(row):
+            yield Padding(text, (0, 0, 0, 2 + 2 * depth), expand=False)
+    for warning in report.warnings:
+        yield Text(f"warning: {line(warning)}", style="yellow")
+    yield "" if len(report) else "no cases"
+    yield from _totals(report)
+
+
+def _head(row: Row) -> Text:
+    mark, style = _MARKS[row.status]
+    head = Text(f"{mark} {row.status:<8}", style=style)
+    head.append(f"  {_score(row):<8}", style="bold")
+    return head.append(f"  {line(row.id, 200)}", style="default")
+
+
+def _score(row: Row) -> str:
+    """Return the score on its scale; for an ungraded case what it could have been."""
+    if row.status == "ungraded" and row.score is None:
+        return f"{row.bounds[0]:.2f}..{row.bounds[1]:.2f}"
+    words = [line(row.shown, 40) or ("" if row.score is None else f"{row.score:.2f}")]
+    words += [row.verdict] if row.verdict == "borderline" else []
+    words += [VACUOUS] if row.vacuous else []
+    return ", ".join(word for word in words if word)
+
+
+def _details(row: Row) -> Iterator[tuple[int, Text]]:
+    """Yield what else is to be said of *row*, each with its depth."""
+    yield from ((1, Text(text)) for text in _why(row))
+    for entry in row.entries:
+        yield from _entry(row, entry)
+    for warning in row.warnings:
+        yield 1, Text(f"warning: {line(warning)}", style="yellow")
+
+
+def _why(row: Row) -> Iterator[str]:
+    if row.score is not None and row.threshold is not None and row.score < row.threshold:
+        yield f"scored {below(row.score, row.threshold)}, needs {row.threshold:.2f}"
+    if row.gates:
+        yield f"gates that failed: {', '.join(line(gate, 80) for gate in row.gates)}"
+    if row.reason:
+        yield line(row.reason)
+    if row.path:
+        yield line(walk(row.path), 1000)
+    for vote in row.votes:
+        score = "no score" if vote.score is None else f"{vote.score:.2f}"
+        yield f"{line(vote.judge, 80)}: {score} {line(vote.verdict, 40)}"
+
+
+def _entry(row: Row, entry: Entry, depth: int = 2) -> Iterator[tuple[int, Text]]:
+    """
+    Yield a line for a criterion, and beneath it why: for a nested rubric, its criteria.
+
+    Of a case that did not pass, criteria that are met are left out.
+    """
+    kept = row.status == "passed" or entry.status in ("abstained", "unjudged") or short(row, entry)
+    if entry.status == "not applicable" or not kept:
+        return
+    style = "red" if entry.gated else "yellow" if entry.status == "unjudged" else ""
+    gate = "  gate failed" if entry.gated else ""
+    yield depth, Text(f"{figure(entry)}  {line(entry.id, 80)}{gate}", style=style)
+    if entry.reason:
+        yield depth + 2, Text(line(entry.reason), style="dim")
+    if proven := proof(entry, row.path, 1000):
+        yield depth + 2, Text(proven, style="dim")
+    for part in entry.parts:
+        yield from _entry(row, part, depth + 1)
+
+
+def _totals(report: Report) -> Iterator[Text]:
+    totals = Text()
+    for status, count in report.counts.items():
+        if count:
+            totals.append(f"{count} {status}", style=_MARKS[status][1]).append(", ")
+    totals.append(f"{report.usage}, {report.duration:.1f} s")
+    yield totals
+    if report.counts["deferred"]:
+        yield Text(f"deferred cases count as {report.deferred}", style="cyan")

@@ -1,0 +1,199 @@
+"""A suite: cases that are graded together, as a file of one of the documented systems holds them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from attrs import evolve, field, frozen
+
+from rubric.errors import DefinitionError, Problem
+from rubric.internals.containers import Listed
+from rubric.internals.fields import as_map, as_tuple, string
+from rubric.internals.frozen_map import FrozenMap
+from rubric.suites.cases import Case, cells
+from rubric.values.judges import Bench, Judge, as_judge
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from attrs import Attribute
+
+    from rubric.engine.grade import Judging
+    from rubric.engine.pipeline import Stored
+    from rubric.suites.report import Deferred, Report
+    from rubric.suites.runner import OnRow
+    from rubric.suites.suite_plan import SuitePlan
+    from rubric.suites.targets.base import Targeting
+    from rubric.values.requests import Gate
+
+
+def _as_cases(value: Iterable[Case]) -> tuple[Case, ...]:
+    return as_tuple("cases", value, Case, "cases")
+
+
+def _unique(_: Any, __: Attribute[Any], cases: tuple[Case, ...]) -> None:
+    seen: set[str] = set()
+    for index, case in enumerate(cases):
+        if case.id in seen:
+            raise DefinitionError(f"cases[{index}].id", f"the id {case.id!r} stands twice; give one of them another")
+        seen.add(case.id)
+
+
+def _as_bench(value: Any) -> Bench | None:
+    return None if value is None else as_judge(value)
+
+
+def _as_metadata(value: Mapping[str, Any]) -> FrozenMap:
+    return as_map("metadata", value)
+
+
+def _name_of(bench: Bench) -> str:
+    return bench.name if isinstance(bench, Judge) else repr(bench)
+
+
+@frozen(repr=False)
+class Suite(Listed[Case]):
+    """
+    Cases that are graded together.
+
+    Args:
+        name: What it is called.
+        cases: In order; no two share an id.
+        judge: Who judges where neither the caller nor the case names one.
+        format: The format of the file that it was loaded from: `native`, `promptfoo`, `agentv-2`, ...
+        source: The file.
+        warnings: What the file says that could not be carried over, each with its place.
+        metadata: Free data.
+    """
+
+    _noun = "case"
+
+    name: str = field(default="", validator=string)
+    cases: tuple[Case, ...] = field(default=(), converter=_as_cases, validator=_unique)
+    judge: Bench | None = field(default=None, kw_only=True, converter=_as_bench)
+    format: str = field(default="native", kw_only=True)
+    source: str = field(default="", kw_only=True, eq=False)
+    warnings: tuple[Problem, ...] = field(default=(), kw_only=True, eq=False)
+    metadata: FrozenMap = field(factory=FrozenMap, kw_only=True, converter=_as_metadata)
+
+    @property
+    def _listed(self) -> Sequence[Case]:
+        return self.cases
+
+    def __repr__(self) -> str:
+        return f"<Suite {self.name!r}: {len(self.cases)} cases, {self.format}>"
+
+    def only(self, *ids: str) -> Suite:
+        """Return the suite with the cases called *ids* alone."""
+        return evolve(self, cases=[self[id_] for id_ in ids])
+
+    def matrix(self, *, judges: Iterable[Any] = (), prompts: Iterable[str] = ()) -> Suite:
+        """
+        Return the suite with each case once for each of the *judges* and each of the *prompts*, to compare them.
+
+        Args:
+            judges: Judges, juries, panels or model names; each cell keeps its own, whoever `run` is given.
+            prompts: What the cells answer, instead of the case's input.
+
+        Raises:
+            DefinitionError: Two judges share a name, so that their cells could not be told apart.
+        """
+        named = [(_name_of(judge), judge) for judge in map(as_judge, judges)]
+        texts = as_tuple("prompts", prompts, str, "texts")
+        if not named and not texts:
+            raise DefinitionError("matrix", "expected judges, prompts or both, got neither")
+        return evolve(self, cases=[cell for case in self.cases for cell in cells(case, named, texts)])
+
+    def run(
+        self,
+        judge: Judging | None = None,
+        *,
+        target: Targeting | None = None,
+        deferred: Deferred = "error",
+        allow_scripts: bool = False,
+        concurrency: int = 8,
+        max_cost: float | None = None,
+        store: Stored | None = None,
+        limits: Gate | None = None,
+        on_row: OnRow | None = None,
+    ) -> Report:
+        """
+        Grade every case and return the report: a row a case, in order.
+
+        Like `grade`, it may be called anywhere, also inside a running event loop. A case that cannot be judged does not
+        stop the others: its row is `ungraded`; or `deferred`, if there is no candidate to judge or nobody to judge it.
+
+        Args:
+            judge: Who judges, instead of all judges that the suite names; only in a matrix over judges, each cell keeps
+                its own. Left out: the case's judge, the suite's, or the one that the environment has a key for.
+            target: What makes the candidates of cases without a fixed response: a function (sync or async) from the
+                `Case` to a text or a `Candidate`, the name of a model, or a `Target`.
+            deferred: What a deferred case counts as in the report: `pass`, `fail` or `error`.
+            allow_scripts: Whether the programs that the suite names as graders are run. They run with your rights.
+            concurrency: How many cases are under way at once.
+            max_cost: US dollars for the judges, never overspent. A case whose planned cost does not fit into what is
+                left is ungraded, and so is one whose retries and re-asks do not fit.
+            store: Keeps every reply of the judges, and serves what it has: a `Store`, or the path of one.
+            limits: How fast the judges' models may be asked: `Limits`.
+            on_row: Is called with each row as soon as its case is through.
+
+        Raises:
+            DefinitionError: An argument that no run can have, such as a budget for a judge without a known price.
+        """
+        from rubric.internals import background_loop  # noqa: PLC0415 - a suite that is only loaded needs none of this
+
+        return background_loop.run(
+            self.arun(
+                judge,
+                target=target,
+                deferred=deferred,
+                allow_scripts=allow_scripts,
+                concurrency=concurrency,
+                max_cost=max_cost,
+                store=store,
+                limits=limits,
+                on_row=on_row,
+            )
+        )
+
+    async def arun(
+        self,
+        judge: Judging | None = None,
+        *,
+        target: Targeting | None = None,
+        deferred: Deferred = "error",
+        allow_scripts: bool = False,
+        concurrency: int = 8,
+        max_cost: float | None = None,
+        store: Stored | None = None,
+        limits: Gate | None = None,
+        on_row: OnRow | None = None,
+    ) -> Report:
+        """Grade every case like `run`, without holding up the event loop."""
+        from rubric.suites.runner import run_suite  # noqa: PLC0415 - as in run
+
+        return await run_suite(
+            self,
+            judge,
+            target=target,
+            deferred=deferred,
+            allow_scripts=allow_scripts,
+            concurrency=concurrency,
+            max_cost=max_cost,
+            store=store,
+            limits=limits,
+            on_row=on_row,
+        )
+
+    def plan(self, judge: Judging | None = None, *, target: Targeting | None = None) -> SuitePlan:
+        """
+        Return what `run` would take: where each candidate comes from, who judges, calls, tokens, cost. Nothing is sent.
+
+        Args:
+            judge: As for `run`.
+            target: As for `run`. What it has yet to make is planned as a response of about 2,000 characters.
+        """
+        from rubric.suites.suite_plan import plan_suite  # noqa: PLC0415 - as in run
+
+        return plan_suite(self, None if judge is None else as_judge(judge), target=target)

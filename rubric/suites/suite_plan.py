@@ -1,0 +1,190 @@
+"""What the run of a suite would take: where each candidate comes from, who judges it, calls, tokens and cost."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+from attrs import evolve, frozen
+
+from rubric.grading.planning import Plan, plan_one
+from rubric.internals.containers import Listed
+from rubric.internals.secrets import clean
+from rubric.internals.text import cell, shorten, table
+from rubric.models.pricing import count_tokens, price, worst_cost
+from rubric.suites.assignment import Assigned, assign, share
+from rubric.suites.cases import Case
+from rubric.suites.row_builder import row_id
+from rubric.suites.scripts import scripts_of, unsupported_of
+from rubric.suites.targets.base import Targeting
+from rubric.suites.targets.models import as_target
+from rubric.values.candidates import Candidate
+from rubric.values.judges import Bench
+from rubric.values.rubrics import Rubric
+
+if TYPE_CHECKING:
+    from rubric.suites.suite import Suite
+
+
+Source = Literal["fixed response", "live target", "none"]
+
+STAND_IN = "The response is not there yet. " * 64
+"""What a response that a live target has yet to make is planned as: about 2,000 characters."""
+
+NO_RESPONSE = "no response, and no target to ask for one (--target MODEL, or target= in code)"
+
+
+@frozen
+class CasePlan:
+    """
+    What one case would take.
+
+    Args:
+        id: The case's, with its cell in a matrix.
+        rubric: What the candidate is graded against.
+        source: Where the candidate comes from.
+        judge: Who judges; empty where code decides everything.
+        plan: Calls, tokens and cost; those of a case that would be deferred are what it would take otherwise.
+        deferred: Why the case would be deferred; empty if it would not.
+        scripts: The programs among its criteria, which run only where scripts are allowed.
+        unsupported: The graders among its criteria that this library does not have: with one, the case is ungraded.
+    """
+
+    id: str
+    rubric: Rubric
+    source: Source
+    judge: str
+    plan: Plan
+    deferred: str = ""
+    scripts: tuple[str, ...] = ()
+    unsupported: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the plan as plain JSON-able data, without the messages."""
+        return {
+            "id": self.id,
+            "rubric": clean(self.rubric.name),
+            "criteria": [clean(criterion.id) for criterion in self.rubric.judged],
+            "candidate": self.source,
+            "judge": self.judge,
+            "deferred": self.deferred,
+            "scripts": list(self.scripts),
+            "unsupported": list(self.unsupported),
+            **_figures(self.plan),
+        }
+
+
+def _figures(plan: Plan) -> dict[str, Any]:
+    return {name: value for name, value in plan.to_dict().items() if name in ("calls", "prompt_tokens", "cost")}
+
+
+@frozen(repr=False)
+class SuitePlan(Listed[CasePlan]):
+    """What the run of a suite would take, case by case; nothing has been sent and nothing has been run."""
+
+    _noun = "case"
+
+    suite: str
+    cases: tuple[CasePlan, ...] = ()
+
+    @property
+    def total(self) -> Plan:
+        """What all cases take together."""
+        return Plan.total(case.plan for case in self.cases)
+
+    @property
+    def calls(self) -> int:
+        """The projected calls: criteria times votes, if no walk down a tree and no jury ends early."""
+        return self.total.most
+
+    @property
+    def cost(self) -> tuple[float, float] | None:
+        """In US dollars, at least and at most; None where a price is unknown."""
+        return self.total.cost
+
+    @property
+    def deferred(self) -> tuple[str, ...]:
+        """The ids of the cases that would be deferred as things stand."""
+        return tuple(case.id for case in self.cases if case.deferred)
+
+    @property
+    def _listed(self) -> Sequence[CasePlan]:
+        return self.cases
+
+    def __repr__(self) -> str:
+        deferred = f", {len(self.deferred)} deferred" if self.deferred else ""
+        return f"<SuitePlan {self.suite!r}: {len(self.cases)} cases{deferred}, {repr(self.total)[len('<Plan: ') : -1]}>"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the plan as plain JSON-able data, without the messages; those are in `plan.asks` of each case."""
+        return {"suite": self.suite, **_figures(self.total), "cases": [case.to_dict() for case in self.cases]}
+
+    def _repr_markdown_(self) -> str:
+        rows = [(c.id, c.source, c.judge, _most(c.plan), _cost(c.plan), _remark(c)) for c in self.cases]
+        head = ("case", "candidate", "judge", "calls", "cost at most", "remark")
+        return f"{cell(repr(self)[1:-1])}\n\n{table(head, rows)}"
+
+
+def _most(plan: Plan) -> str:
+    return f"{plan.most}" if plan.least == plan.most else f"{plan.least} to {plan.most}"
+
+
+def _cost(plan: Plan) -> str:
+    return "unknown" if plan.cost is None else f"${plan.cost[1]:.4f}"
+
+
+def _remark(case: CasePlan) -> str:
+    parts = [f"deferred: {case.deferred}"] if case.deferred else []
+    parts += [f"ungraded: no grader here for {', '.join(case.unsupported)}"] if case.unsupported else []
+    return "; ".join([*parts, *(f"runs {script}, if scripts are allowed" for script in case.scripts)])
+
+
+def plan_suite(suite: Suite, judge: Bench | None = None, *, target: Targeting | None = None) -> SuitePlan:
+    """Return what the run of *suite* would take, with *judge* and *target* as for `Suite.run`."""
+    live = None if target is None else as_target(target)
+    return SuitePlan(suite.name, tuple(_planned(case, assign(case, judge, suite.judge), live) for case in suite.cases))
+
+
+def _planned(case: Case, assigned: Assigned, target: object) -> CasePlan:
+    plan = plan_case(case, assigned, case.candidate)
+    live: Source = "none" if target is None else "live target"
+    return CasePlan(
+        clean(row_id(case)),
+        case.rubric,
+        "fixed response" if case.output is not None else live,
+        clean(assigned.name(case.rubric)) if plan.asks and not assigned.missing else "",
+        plan,
+        clean(why_deferred(case, assigned, has_target=target is not None)),
+        tuple(clean(str(criterion.answer)) for _, criterion in scripts_of(case.rubric)),
+        tuple(dict.fromkeys(clean(shorten(check.type, 60)) for check in unsupported_of(case.rubric))),
+    )
+
+
+def why_deferred(case: Case, assigned: Assigned, *, has_target: bool) -> str:
+    """Return why *case* would be deferred: no candidate to judge, or nobody to judge it; empty if it would not."""
+    if case.output is None and not has_target:
+        return NO_RESPONSE
+    return assigned.why_not(case.rubric, case.candidate)
+
+
+def plan_case(case: Case, assigned: Assigned, candidate: Candidate | None) -> Plan:
+    """
+    Return what judging *candidate* would take, by those to whom *case* is *assigned*.
+
+    Without a candidate, a response of about 2,000 characters is planned, with every condition taken to hold.
+    """
+    rubric = case.rubric if candidate is not None else _unconditional(case.rubric)
+    graded = candidate if candidate is not None else case.responding(STAND_IN)
+    return Plan.total(
+        plan_one(graded, share(rubric, ids), bench, count=count_tokens, price=price, worst=worst_cost)
+        for bench, ids in assigned.groups(rubric)
+    )
+
+
+def _unconditional(rubric: Rubric) -> Rubric:
+    """Return *rubric* with every condition taken to hold."""
+
+    def freed(answer: Any) -> Any:
+        return _unconditional(answer) if isinstance(answer, Rubric) else answer
+
+    return evolve(rubric, criteria=[evolve(c, when=None, answer=freed(c.answer)) for c in rubric.criteria])

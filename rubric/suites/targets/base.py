@@ -1,0 +1,125 @@
+"""
+Targets of one's own: a Python function, sync or async, from a case to its candidate.
+
+Where the candidate of a case comes from when there is no fixed response.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from typing import Any, Protocol, runtime_checkable
+
+from attrs import field, frozen
+
+from rubric.errors import RubricError
+from rubric.suites.cases import Case
+from rubric.values.candidates import Candidate
+from rubric.values.judges import is_async
+from rubric.values.requests import Usage
+
+
+class DeferError(RubricError):
+    """There is no candidate to judge, for a reason that is not the candidate's: no key, no server."""
+
+
+@frozen
+class Response:
+    """
+    A candidate that a target made, and what making it used.
+
+    Args:
+        candidate: What is to be graded.
+        usage: Of all requests that the target sent for it; it is part of what the case costs.
+        warnings: What a person should know of how it was made; they belong into the row of the case.
+    """
+
+    candidate: Candidate
+    usage: Usage = field(factory=Usage)
+    warnings: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, made: Candidate | Response, /) -> Response:
+        """Return *made* as a response; a bare candidate used nothing that is known of."""
+        return made if isinstance(made, Response) else cls(made)
+
+
+@runtime_checkable
+class Target(Protocol):
+    """
+    What makes candidates.
+
+    It raises `DeferError` where it cannot try, and `ModelError` where it tried and failed; the failure's usage is what
+    that used. Whoever runs a suite takes either form of what it returns through `Response.of`.
+    """
+
+    async def respond(self, case: Case, /) -> Candidate | Response:
+        """Return the candidate for *case*, with its usage where that is known."""
+        ...
+
+
+Answer = str | Candidate | Response
+
+Answering = Callable[[Case], Answer | Awaitable[Answer]]
+"""A target of one's own: from a `Case` to the text of the response, a whole `Candidate`, or a `Response`."""
+
+Targeting = Target | Answering | str
+"""Whatever can stand for a target: a `Target`, a function, or the name of a model."""
+
+_MOST_THREADS = 64
+
+
+class FunctionTarget:
+    """
+    Makes candidates with *function*, which is called with the `Case`.
+
+    A text that it returns is the response, and the rest of the candidate is as the case has it. A sync function runs
+    in worker threads, for several cases at once, so it must be thread-safe; one that has begun cannot be interrupted.
+    An async one is awaited on the loop of the run.
+    """
+
+    def __init__(self, function: Answering, /) -> None:
+        self._function = function
+        self._threads = ThreadPoolExecutor(_MOST_THREADS, thread_name_prefix="rubric-target")
+        self._is_async = is_async(function)
+
+    def __repr__(self) -> str:
+        return f"FunctionTarget({getattr(self._function, '__name__', type(self._function).__name__)})"
+
+    async def respond(self, case: Case, /) -> Candidate | Response:
+        """
+        Return the candidate that the function makes for *case*.
+
+        Raises:
+            TypeError: The function returned neither a text nor a `Candidate` nor a `Response`.
+            Exception: Whatever the function raised.
+        """
+        said = self._function(case) if self._is_async else await self._in_a_thread(case)
+        if isinstance(said, Awaitable):
+            said = await said
+        if isinstance(said, str):
+            return case.responding(said)
+        if not isinstance(said, Candidate | Response):
+            message = f"{self!r} returned {type(said).__name__}; expected the text of a response, or a Candidate"
+            raise TypeError(message)
+        return said
+
+    async def _in_a_thread(self, case: Case) -> Any:
+        loop, context = asyncio.get_running_loop(), copy_context()
+        said, error = await loop.run_in_executor(self._threads, lambda: context.run(self._outcome, case))
+        if isinstance(error, StopIteration):
+            message = f"{self!r} raised StopIteration: {error}"
+            raise RuntimeError(message) from error  # noqa: TRY004 - as a coroutine would say it
+        if error is not None:
+            raise error
+        return said
+
+    # What it raises is carried as a value: a StopIteration can go through no future.
+
+    def _outcome(self, case: Case) -> tuple[Any, BaseException | None]:
+        try:
+            return self._function(case), None
+        except BaseException as error:  # noqa: BLE001
+            return None, error

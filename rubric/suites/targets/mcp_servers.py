@@ -1,0 +1,134 @@
+"""MCP servers that an agent may work with: how they are started or reached. Only code names them, never a file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from attrs import evolve, field, frozen
+
+from rubric.errors import DefinitionError
+from rubric.internals.fields import Shown, as_map, as_tuple, optional, refuse, string, text
+from rubric.internals.frozen_map import FrozenMap
+from rubric.internals.secrets import HIDDEN, MASK, is_secret, redact
+
+if TYPE_CHECKING:
+    from attrs import Attribute
+
+
+def _as_args(value: Iterable[str]) -> tuple[str, ...]:
+    return as_tuple("args", value, str, "texts")
+
+
+def _as_env(value: Mapping[str, str]) -> FrozenMap:
+    return _texts("env", value)
+
+
+def _as_headers(value: Mapping[str, str]) -> FrozenMap:
+    return _texts("headers", value)
+
+
+def _texts(name: str, value: Mapping[str, str]) -> FrozenMap:
+    given = as_map(name, value)
+    for key, text_ in given.items():
+        if not isinstance(text_, str):
+            raise DefinitionError(f"{name}.{key}", f"expected text, got {type(text_).__name__}")
+    return given
+
+
+def _as_folder(value: Any) -> Any:
+    return str(value) if isinstance(value, Path) else value
+
+
+def _address(_: Any, attribute: Attribute[Any], value: object) -> None:
+    if not isinstance(value, str) or not _is_address(value):
+        raise refuse(attribute.name, value, "an address such as 'http://127.0.0.1:8000/mcp'")
+
+
+def _is_address(value: str) -> bool:
+    try:
+        parts = urlsplit(value)
+    except ValueError:
+        return False
+    return parts.scheme in ("http", "https") and bool(parts.hostname)
+
+
+@frozen(repr=False)
+class StdioServer(Shown):
+    """
+    An MCP server that is started for each case, spoken to over its standard streams, and stopped after it.
+
+    It runs in a process group of its own, all of which ends with the case, however that ends: what the server has
+    started is gone too, unless it has left the group.
+
+    What it writes to its standard error stays away from ours. Of our environment it sees only what a program needs to
+    start (`PATH`, `HOME` and their like), so no API key, unless *env* gives it one.
+
+    Args:
+        command: The program.
+        args: Its arguments.
+        env: Further variables of its environment; hidden in the `repr`.
+        cwd: The folder that it runs in; None means ours.
+    """
+
+    _positional = ("command", "args")
+
+    command: str = field(validator=text)
+    args: tuple[str, ...] = field(default=(), converter=_as_args)
+    env: FrozenMap = field(factory=FrozenMap, converter=_as_env)
+    cwd: str | None = field(default=None, converter=_as_folder, validator=optional(string))
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """What must not turn up in a message."""
+        return tuple(self.env.values())
+
+    def __repr__(self) -> str:
+        flags = ("", *self.args)
+        args = [
+            MASK if flag.startswith("-") and is_secret(flag) else arg
+            for flag, arg in zip(flags, self.args, strict=False)
+        ]
+        shown = Shown.__repr__(evolve(self, args=args, env=dict.fromkeys(self.env, HIDDEN)))
+        return redact(shown, self.secrets)
+
+
+@frozen(repr=False)
+class HTTPServer(Shown):
+    """
+    An MCP server that is running already, reached by streamable HTTP; every case has a session of its own.
+
+    Args:
+        url: Its address, such as `"http://127.0.0.1:8000/mcp"`.
+        headers: Sent with each request, such as `{"Authorization": "Bearer ..."}`; hidden in the `repr`.
+    """
+
+    _positional = ("url",)
+
+    url: str = field(validator=_address)
+    headers: FrozenMap = field(factory=FrozenMap, converter=_as_headers)
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """What must not turn up in a message."""
+        address = urlsplit(self.url)
+        return (*self.headers.values(), *filter(None, (address.password, address.query)))
+
+    def __repr__(self) -> str:
+        shown = Shown.__repr__(evolve(self, headers=dict.fromkeys(self.headers, HIDDEN)))
+        query = urlsplit(self.url).query
+        return redact(shown.replace(f"?{query}", f"?{HIDDEN}") if query else shown, self.secrets)
+
+
+Server = StdioServer | HTTPServer
+
+
+def as_servers(value: Mapping[str, Server]) -> FrozenMap:
+    """Return *value* as servers by name; refuse all else."""
+    servers = as_map("servers", value)
+    for name, server in servers.items():
+        if not isinstance(server, StdioServer | HTTPServer):
+            raise refuse(f"servers.{name}", server, "a StdioServer or an HTTPServer")
+    return servers

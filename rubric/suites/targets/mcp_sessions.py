@@ -1,0 +1,260 @@
+"""
+Sessions with MCP servers, through the official SDK.
+
+The SDK's sessions hold task groups: a session is left by the task that entered it, and an error that is raised inside
+comes out in a group. So what happens inside is handed out as a value, and nothing is raised through a session.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import os
+import signal
+import sys
+import tempfile
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
+from typing import IO, TYPE_CHECKING, Any
+
+import httpx2
+from attrs import frozen
+from mcp import Client, MCPError, StdioServerParameters, stdio_client
+from mcp.client.streamable_http import streamable_http_client
+from mcp_types import CONNECTION_CLOSED, INVALID_REQUEST
+
+from rubric.internals.secrets import redact
+from rubric.internals.text import shorten
+from rubric.suites.targets.base import DeferError
+from rubric.suites.targets.mcp_servers import HTTPServer, Server, StdioServer
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator, Mapping
+
+    from mcp import Tool
+    from mcp_types import CallToolResult, ContentBlock
+
+
+_SECONDS_TO_LEAVE = 10.0
+_SECONDS_MORE = 5.0
+_PAGES = 100
+_TAIL = 4096
+_GONE = frozenset({CONNECTION_CLOSED, INVALID_REQUEST})  # the latter is how a lost HTTP session is told
+
+logging.getLogger("mcp").addHandler(logging.NullHandler())  # else what a server says wrongly goes to our stderr
+
+
+class GoneError(ConnectionError):
+    """The server went away in the middle of a session."""
+
+
+@frozen
+class Result:
+    """What a tool came back with: its *text*, and whether that is an error."""
+
+    text: str
+    failed: bool = False
+
+
+@frozen
+class Connection:
+    """A session with the server called *name*, whose *tools* it has listed."""
+
+    name: str
+    tools: tuple[Tool, ...]
+    _client: Client
+    _seconds: float
+
+    async def call(self, tool: str, arguments: Mapping[str, Any]) -> Result:
+        """
+        Return what *tool* says to *arguments*; all that goes wrong inside the server is a result too.
+
+        Raises:
+            GoneError: The server went away.
+        """
+        try:
+            async with asyncio.timeout(self._seconds):
+                said = await self._client.call_tool(
+                    tool, dict(arguments), read_timeout_seconds=self._seconds + _SECONDS_MORE
+                )
+        except TimeoutError:
+            return Result(f"the tool gave no answer within {self._seconds:g} seconds", failed=True)
+        except MCPError as error:
+            if error.code in _GONE:
+                raise GoneError(f"the MCP server {self.name!r} went away during {tool!r}: {error.message}") from None
+            return Result(error.message, failed=True)
+        except Exception as error:  # noqa: BLE001 - such as a result that breaks the protocol
+            return Result(f"the tool could not be called: {shorten(redact(str(error)))}", failed=True)
+        return Result(_text(said), failed=said.is_error)
+
+
+@asynccontextmanager
+async def connect(name: str, server: Server, *, start: float, tool: float) -> AsyncIterator[Connection]:
+    """
+    Enter a session with *server*, called *name*, and leave it: its processes or its connections end with it.
+
+    Args:
+        start: Seconds that it may take until it has listed its tools.
+        tool: Seconds that a tool may take.
+
+    Raises:
+        DeferError: It could not be started or reached, or is no MCP server.
+        GoneError: Its transport broke down later.
+    """
+    with tempfile.TemporaryFile() as stderr:
+        leaving = AsyncExitStack()
+        try:
+            async with asyncio.timeout(start):
+                client = await _enter(leaving, server, stderr, start, tool)
+                connection = Connection(name, await _tools(client), client, tool)
+        except Exception as error:  # noqa: BLE001 - a server may fail in any way
+            await _leave(leaving)
+            said = f"no answer within {start:g} seconds" if isinstance(error, TimeoutError) else _first(error)
+            raise DeferError(_told(name, server, said, stderr)) from None
+        except BaseException:
+            await _leave(leaving)
+            raise
+        try:
+            yield connection
+        except asyncio.CancelledError:
+            broken = await _leave(leaving)
+            if broken is None or _is_cancelled():
+                raise
+            # It was the session that cancelled its task, since its transport broke down.
+            raise GoneError(f"the MCP server {name!r} went away: {_safe(_first(broken), server)}") from None
+        finally:
+            await _leave(leaving)
+
+
+def _is_cancelled() -> bool:
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
+
+
+async def _enter(leaving: AsyncExitStack, server: Server, stderr: IO[bytes], start: float, tool: float) -> Client:
+    # A third each for the two ways of greeting and for the list: a server that ignores the first gets the second.
+    if isinstance(server, StdioServer):
+        transport = _stdio(server, stderr, leaving.enter_context(_group()))
+    else:
+        transport = await _http(leaving, server, tool)
+    return await leaving.enter_async_context(Client(transport, read_timeout_seconds=start / 3, cache=None))
+
+
+_LAUNCHER = """\
+import os, signal, sys
+with open(sys.argv[1], "w") as file:
+    file.write(str(os.getpid()))
+for name in ("SIGPIPE", "SIGXFSZ"):  # Python ignores them, and what is ignored stays so in the next program
+    signal.signal(getattr(signal, name), signal.SIG_DFL)
+os.execvp(sys.argv[2], sys.argv[2:])
+"""
+
+
+@contextmanager
+def _group() -> Iterator[tuple[str, ...]]:
+    """
+    Yield the start of a command whose process group ends with this block; empty on Windows.
+
+    The SDK starts a server in a group of its own, and ends the group only where the server does not end by itself. What
+    a server has started and left behind would stay. The SDK tells nobody the number of the group, so the program
+    writes it down before it becomes the server. On Windows the SDK has a job object, which ends with the server.
+    """
+    if not hasattr(os, "killpg"):
+        yield ()
+        return
+    with tempfile.NamedTemporaryFile("r") as file:
+        try:
+            yield (sys.executable, "-ISc", _LAUNCHER, file.name)
+        finally:
+            number = file.read()
+            if number:  # else nothing was started
+                with suppress(ProcessLookupError, PermissionError):  # there is none left; on macOS, zombies alone
+                    os.killpg(int(number), signal.SIGKILL)
+
+
+def _stdio(server: StdioServer, stderr: IO[bytes], launcher: tuple[str, ...]) -> Any:
+    words = [*launcher, server.command, *server.args]
+    parameters = StdioServerParameters(
+        command=words[0],
+        args=words[1:],
+        env=dict(server.env),
+        cwd=server.cwd,
+        encoding_error_handler="replace",
+    )
+    return stdio_client(parameters, errlog=stderr)  # type: ignore[arg-type]  # it is handed to the process, as a file
+
+
+async def _http(leaving: AsyncExitStack, server: HTTPServer, tool: float) -> Any:
+    limits = httpx2.Timeout(30.0, read=tool + 2 * _SECONDS_MORE)
+    http = await leaving.enter_async_context(httpx2.AsyncClient(headers=dict(server.headers), timeout=limits))
+    return streamable_http_client(server.url, http_client=http)
+
+
+async def _leave(leaving: AsyncExitStack) -> Exception | None:
+    """
+    Leave a session, and return what went wrong with it, if anything did.
+
+    Whatever has become of the server, the SDK ends its process, with force if need be.
+    """
+    try:
+        async with asyncio.timeout(_SECONDS_TO_LEAVE):
+            await leaving.aclose()
+    except Exception as error:  # noqa: BLE001 - a dying server may do anything
+        return error
+    return None
+
+
+async def _tools(client: Client) -> tuple[Tool, ...]:
+    if client.server_capabilities.tools is None:
+        return ()
+    found, cursor = list[Any](), None
+    for _ in range(_PAGES):
+        page = await client.list_tools(cursor=cursor)
+        found += page.tools
+        cursor = page.next_cursor
+        if not cursor:
+            return tuple(found)
+    raise ValueError(f"its list of tools has more than {_PAGES} pages")
+
+
+def _first(error: BaseException) -> str:
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return f"{error}" if isinstance(error, MCPError) else f"{type(error).__name__}: {error}"
+
+
+def _told(name: str, server: Server, said: str, stderr: IO[bytes]) -> str:
+    last = _last_line(stderr)
+    tail = f"; its last words on stderr: {last}" if last else ""
+    return f"the MCP server {name!r} is not there: {_safe(said + tail, server)}"
+
+
+def _safe(said: str, server: Server) -> str:
+    return shorten(redact(said, server.secrets), 400)
+
+
+def _last_line(stderr: IO[bytes]) -> str:
+    size = stderr.seek(0, 2)
+    stderr.seek(max(0, size - _TAIL))
+    lines = stderr.read().decode(errors="replace").split("\n")
+    return next((line.strip() for line in reversed(lines) if line.strip()), "")
+
+
+def _text(said: CallToolResult) -> str:
+    text = "\n".join(_block(block) for block in said.content)
+    if text or said.structured_content is None:
+        return text
+    return json.dumps(said.structured_content, ensure_ascii=False)
+
+
+def _block(block: ContentBlock) -> str:
+    match block.type:
+        case "text":
+            return block.text
+        case "resource":
+            inner = block.resource
+            return getattr(inner, "text", None) or f"[resource {inner.uri}]"
+        case "resource_link":
+            return f"[resource {block.uri}]"
+        case _:
+            return f"[{block.type}, {block.mime_type}]"

@@ -1,0 +1,178 @@
+"""A model as the target of a suite: it is asked what the case asks, and its answer is the candidate."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from attrs import evolve, field, frozen
+
+from rubric.errors import DefinitionError, ModelError
+from rubric.internals.fields import Shown, as_map, refuse, string
+from rubric.internals.frozen_map import FrozenMap
+from rubric.internals.secrets import Settings, describe, masked
+from rubric.models.chat_turns import Turn, missing_key, take_turn
+from rubric.models.litellm import LiteLLMModel
+from rubric.models.retry import persist
+from rubric.suites.cases import Case
+from rubric.suites.targets.base import DeferError, FunctionTarget, Response, Target, Targeting
+from rubric.values.judges import Judge
+from rubric.values.requests import Failure
+
+
+def as_target(value: Targeting, /) -> Target:
+    """
+    Return *value* as a target: a text is the name of a model, a function becomes a `FunctionTarget`.
+
+    Raises:
+        DefinitionError: It is none of these.
+    """
+    if isinstance(value, str):
+        made: Target = ModelTarget(value)
+        return made
+    if isinstance(value, Target) and not isinstance(value, type):
+        return value
+    if not callable(value) or isinstance(value, type):
+        raise refuse("target", value, "a Target, a function from a Case to a text, or the name of a model")
+    return FunctionTarget(value)
+
+
+_SENT = frozenset({"system", "developer", "user", "assistant"})
+
+
+def as_params(value: Mapping[str, Any]) -> Settings:
+    return Settings(as_map("params", value))
+
+
+@frozen(repr=False)
+class ModelTarget(Shown):
+    """
+    A model that answers the cases of a suite.
+
+    It is sent the messages of the case, then its input. What it says is the output of the candidate, also where that is
+    a refusal. A reply that is empty, that was cut at *max_tokens* or that a filter stopped is no candidate: the setup
+    ended it, so it is a failure and the case is ungraded.
+
+    Args:
+        model: A LiteLLM name, such as `"openai/gpt-5.6"`.
+        system: A system prompt that goes first.
+        temperature: As the vendor reads it; None sends none.
+        max_tokens: The longest answer.
+        timeout: Seconds for one attempt.
+        retries: How many further attempts a request gets that failed in passing.
+        params: Further parameters for the vendor, as LiteLLM names them; an endpoint or a key can be given here, and
+            nowhere else: no file sets them.
+    """
+
+    _positional = ("model",)
+
+    model: str = field()
+    system: str = field(default="", kw_only=True, validator=string)
+    temperature: float | None = field(default=None, kw_only=True)
+    max_tokens: int = field(default=4096, kw_only=True)
+    timeout: float = field(default=60.0, kw_only=True)
+    retries: int = field(default=2, kw_only=True)
+    params: FrozenMap = field(factory=FrozenMap, kw_only=True, converter=as_params)
+
+    def __attrs_post_init__(self) -> None:
+        _ = self.asked  # refuses what cannot be asked
+
+    def __repr__(self) -> str:
+        return Shown.__repr__(evolve(self, params=masked(self.params)))
+
+    @property
+    def asked(self) -> Judge:
+        """The model and its settings, in the form that models are asked in; it judges nothing here."""
+        return asked_of(
+            self.model,
+            temperature=self.temperature,
+            max_tokens=self.max_tokens,
+            timeout=self.timeout,
+            retries=self.retries,
+            params=self.params,
+        )
+
+    async def respond(self, case: Case, /) -> Response:
+        """
+        Return the model's answer to *case*.
+
+        Raises:
+            DeferError: The environment has no key for the model, or the case asks nothing.
+            ModelError: The model did not answer.
+        """
+        messages = opening(case, self.system)
+        await ready_to_ask(self.asked)
+        turn = await say(self.asked, messages)
+        return Response(case.responding(turn.text), turn.usage, left_out(turn))
+
+
+def asked_of(model: str, **settings: Any) -> Judge:
+    """Return *model* with *settings*; refuse what is no name of a vendor's model."""
+    if not isinstance(model, str) or model == "offline":
+        raise DefinitionError("model", f"expected a LiteLLM model name, such as 'openai/gpt-5.6', got {model!r}")
+    return Judge(model, **settings)
+
+
+def opening(case: Case, system: str = "") -> list[dict[str, Any]]:
+    """
+    Return what a model is asked for *case*: *system*, the messages of the case, and its input.
+
+    An input that is already the last message is not sent twice. What others than the system, the user and the assistant
+    said goes as a user message that names them, since vendors refuse it in any other form.
+
+    Raises:
+        DeferError: The case has neither an input nor messages.
+    """
+    messages = [_message(message.role, message.content) for message in case.messages]
+    asked = {"role": "user", "content": case.input}
+    if case.input.strip() and messages[-1:] != [asked]:
+        messages.append(asked)
+    if not messages:
+        raise DeferError(f"the case {case.id!r} asks nothing: it has neither an input nor messages")
+    return [{"role": "system", "content": system}, *messages] if system else messages
+
+
+def _message(role: str, content: str) -> dict[str, Any]:
+    return {"role": role, "content": content} if role in _SENT else {"role": "user", "content": f"{role}: {content}"}
+
+
+async def ready_to_ask(asked: Judge) -> None:
+    """Get LiteLLM ready, and raise `DeferError` if the environment has no key for the model."""
+    await LiteLLMModel().ready()
+    if names := missing_key(asked):
+        raise DeferError(f"no key for the model {asked.name!r}: set {names}")
+
+
+async def say(asked: Judge, messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]] = ()) -> Turn:
+    """
+    Return the next turn of *asked*, with the usage of all attempts that it took.
+
+    Raises:
+        ModelError: All attempts failed, or the text was cut at `max_tokens`.
+    """
+
+    async def once() -> Turn | Failure:
+        try:
+            return await take_turn(asked, messages, tools)
+        except ModelError as error:
+            return error.failure
+        except Exception as error:  # noqa: BLE001 - such as a reply in a shape that nobody has seen
+            return Failure("exception", describe(error))
+
+    outcome, spent = await persist(once, asked.retries)
+    if isinstance(outcome, Turn):
+        return _whole(evolve(outcome, usage=spent + outcome.usage), asked)
+    raise ModelError(evolve(outcome, message=f"the target {asked.name!r}: {outcome.message}", usage=spent))
+
+
+def _whole(turn: Turn, asked: Judge) -> Turn:
+    if turn.finish != "length":
+        return turn
+    message = f"the target {asked.name!r}: cut at max_tokens={asked.max_tokens}; give more"
+    raise ModelError(Failure("truncated", message, usage=turn.usage))
+
+
+def left_out(turn: Turn) -> tuple[str, ...]:
+    """Return the warning for parameters of *turn* that the model does not take."""
+    names = ", ".join(turn.unsent)
+    return (f"the model takes no {names}: left out",) if names else ()

@@ -1,0 +1,129 @@
+"""A judge that says what it is told to, for tests of whatever is built on grading."""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, cast
+
+from attrs import field, frozen
+
+from rubric.errors import ModelError
+from rubric.internals.fields import as_tuple
+from rubric.values.requests import Ask, Failure, Reply, Usage
+
+
+def _as_quotes(value: Iterable[str]) -> tuple[str, ...]:
+    return as_tuple("evidence", value, str, "texts")
+
+
+@frozen
+class Says:
+    """
+    One verdict: a *value* (True, 0.8, 7, `"warm"`, or None for "cannot tell"), and what goes with it.
+
+    Args:
+        reason: What the judge gives for it.
+        evidence: What it quotes.
+        flag: Its own pass flag, for criteria that ask for one.
+    """
+
+    value: bool | float | str | None
+    reason: str = "as scripted"
+    evidence: tuple[str, ...] = field(default=(), converter=_as_quotes)
+    flag: bool | None = None
+
+
+Line = Says | bool | float | str | Mapping[str, Any] | Reply | Failure | None
+"""A line of a script: a verdict, a value, raw text, an object to be sent as JSON, a whole reply, or a failure."""
+
+
+class ScriptedModel:
+    """
+    A model that answers from a script, and keeps the asks that it was sent in `asks`.
+
+    Args:
+        script: Lines in the order of the asks; or lines by criterion id, used as often as asked; or a function from
+            the ask to a line. Text is sent as it is; a verdict is put into the form that the ask wants, with its nonce.
+            When a list has run out, further asks fail.
+
+    Example:
+        >>> from rubric import Judge, Rubric, grade
+        >>> judge = Judge(ScriptedModel({"is-polite": True, "warmth": 0.5}))
+        >>> rubric = Rubric().expects("Is polite").scores("Warm", id="warmth")
+        >>> grade("Good morning!", rubric, judge).score
+        0.75
+    """
+
+    def __init__(self, script: Iterable[Line] | Mapping[str, Line] | Callable[[Ask], Line]) -> None:
+        self.asks: list[Ask] = []
+        self._say = _sayer(script)
+
+    async def answer(self, ask: Ask, /) -> Reply:
+        """Return the next line as a reply; raise `ModelError` for a failure."""
+        self.asks.append(ask)
+        line = self._say(ask)
+        if isinstance(line, Failure):
+            raise ModelError(line)
+        if isinstance(line, Reply):
+            return line
+        return Reply(_text(ask, line), usage=Usage(calls=1, cost=0.0))
+
+
+def _sayer(script: Iterable[Line] | Mapping[str, Line] | Callable[[Ask], Line]) -> Callable[[Ask], Line]:
+    if callable(script):
+        return script
+    if isinstance(script, Mapping):
+        by_id = dict(cast("Mapping[str, Line]", script))
+        return lambda ask: _lines(ask, by_id)
+    lines = deque(script)
+    return lambda _: lines.popleft() if lines else Failure("exception", "the script has run out")
+
+
+def _lines(ask: Ask, by_id: Mapping[str, Line]) -> Line:
+    ids = [c.id for c in ask.criteria]
+    missing = [id_ for id_ in ids if id_ not in by_id]
+    if missing:
+        return Failure("exception", f"the script has no line for {missing[0]!r}")
+    if not ask.many:
+        return by_id[ids[0]]
+    return reply_to(ask, *[by_id[id_] for id_ in ids])
+
+
+def _text(ask: Ask, line: Line) -> str:
+    if isinstance(line, str):
+        return line
+    if isinstance(line, Mapping):
+        return json.dumps(_sealed(ask, line))
+    return reply_to(ask, line)
+
+
+def reply_to(ask: Ask, *lines: Line) -> str:
+    """Return the text of a good reply to *ask*: one verdict for each of its criteria."""
+    verdicts = [line if isinstance(line, Says) else Says(line) for line in lines]  # type: ignore[arg-type]  # raw lines have been sent
+    entries = [_entry(ask, index, said) for index, said in enumerate(verdicts)]
+    body: dict[str, Any] = {"verdicts": entries} if ask.many else entries[0]
+    return json.dumps(body, ensure_ascii=False)
+
+
+def _sealed(ask: Ask, line: Mapping[str, Any]) -> dict[str, Any]:
+    """Return *line* with the ask's nonce at the end of each verdict, where it names none itself."""
+    if not ask.nonce or "nonce" in line:
+        return dict(line)
+    if isinstance(line.get("verdicts"), list):
+        return {**line, "verdicts": [_sealed(ask, e) if isinstance(e, Mapping) else e for e in line["verdicts"]]}
+    return {**line, "nonce": ask.nonce}
+
+
+def _entry(ask: Ask, index: int, said: Says) -> dict[str, Any]:
+    properties = ask.schema["properties"]
+    keys = properties["verdicts"]["items"]["properties"] if ask.many else properties
+    known = {
+        "id": ask.criteria[index].id,
+        "reason": said.reason,
+        "evidence": list(said.evidence),
+        "pass": said.value is not False if said.flag is None else said.flag,
+        "nonce": ask.nonce,
+    }
+    return {key: known.get(key, said.value) for key in keys}

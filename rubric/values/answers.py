@@ -1,0 +1,311 @@
+"""
+What a judge may say to a criterion, and the place of each answer in 0..1.
+
+How a score is shown to people. The score itself stays in 0..1.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping
+from itertools import pairwise
+from operator import attrgetter, itemgetter
+from typing import Any, cast
+
+from attrs import field, frozen
+
+from rubric.errors import DefinitionError
+from rubric.internals.fields import Shown, as_tuple, check_text, flag, number, plain_number, refuse, string, text
+
+_LARGEST = 2**53
+
+
+def _one_or_all(given: tuple[Any, ...], kind: type) -> Any:
+    """Return what was *given* as one collection, or one by one."""
+    return given[0] if len(given) == 1 and not isinstance(given[0], kind) else given
+
+
+class Answer:
+    """
+    The parent of everything that can stand as a criterion's `answer`.
+
+    A judge gives `YesNo`, `Unit`, `Levels` or `Choices`; it walks a `DecisionTree`; code decides a
+    `Check`; and a `Rubric` is graded as one criterion of another.
+    """
+
+    __slots__ = ()
+
+
+@frozen(repr=False)
+class YesNo(Answer, Shown):
+    """Yes (1) or no (0): the criterion holds or it does not."""
+
+
+@frozen(repr=False)
+class Unit(Answer, Shown):
+    """
+    A number in 0..1.
+
+    Args:
+        flag: Ask the judge also for its own pass flag; a false one fails the grade. This is what
+            decides where a rubric has no threshold (promptfoo's `llm-rubric`).
+    """
+
+    flag: bool = field(default=False, kw_only=True, validator=flag)
+
+
+@frozen(repr=False)
+class ScoreRange(Shown):
+    """
+    The scores from *low* to *high* (whole numbers, both included), and what an answer there is like.
+
+    One of several scores is a band, one of a single score an anchor. The text may be left out where there is one range
+    only: `ScoreRange(1, 5)` is a plain scale.
+    """
+
+    _positional = ("low", "high", "text")
+
+    low: int
+    high: int
+    text: str = field(default="", validator=string)
+
+    def __attrs_post_init__(self) -> None:
+        for name, given in (("low", self.low), ("high", self.high)):
+            value = plain_number(given)
+            if isinstance(value, bool) or not isinstance(value, int) or abs(value) > _LARGEST:
+                raise refuse(name, given, "a whole number")
+            object.__setattr__(self, name, value)
+        if self.low > self.high:
+            message = f"a range starts at {self.low} and ends below that, at {self.high}; swap them"
+            raise DefinitionError("low", message)
+
+    @property
+    def is_anchor(self) -> bool:
+        """True if it is a single score."""
+        return self.low == self.high
+
+    def __contains__(self, score: object) -> bool:
+        return isinstance(score, int) and self.low <= score <= self.high
+
+    def __str__(self) -> str:
+        return str(self.low) if self.low == self.high else f"{self.low}-{self.high}"
+
+
+Bands = Mapping[Any, str] | Iterable[ScoreRange]  # Any: a mapping is invariant in its keys, numbers and "0-3" alike
+"""What levels may be given as, beside one `ScoreRange` after the other."""
+
+_PLAIN = (0, 10)
+
+
+def _as_ranges(value: Bands) -> tuple[ScoreRange, ...]:
+    if isinstance(value, Mapping):
+        ranges = _from_mapping(value)
+    else:
+        ranges = sorted(as_tuple("ranges", value, ScoreRange, "ScoreRange"), key=attrgetter("low"))
+    for before, after in pairwise(ranges):
+        _check_neighbours(before, after)
+    if len(ranges) == 1 and not ranges[0].text and (ranges[0].low, ranges[0].high) == _PLAIN:
+        return ()
+    if len(ranges) > 1:
+        for index, band in enumerate(ranges):
+            check_text(f"ranges[{index}].text", band.text)
+    if ranges and ranges[0].low == ranges[-1].high:
+        low = ranges[0].low
+        raise DefinitionError("ranges", f"a range from {low} to itself tells nothing; give at least two scores")
+    return tuple(ranges)
+
+
+def _from_mapping(levels: Mapping[Any, str]) -> list[ScoreRange]:
+    ranges = []
+    for low, high, words in sorted(((*_read_key(k), words) for k, words in levels.items()), key=itemgetter(0)):
+        check_text(f"ranges[{low}]", words)
+        ranges.append(ScoreRange(low, high, words))
+    return ranges
+
+
+_KEY = re.compile(r"(-?\d{1,16})(?:\s*(?:-|\.\.|–)\s*(-?\d{1,16}))?", re.ASCII)
+
+
+def _read_key(key: object) -> tuple[int, int]:
+    """Read `5` or `"5"`, an anchor, or `"5-7"`, a band: the first score and the last."""
+    if isinstance(key, str) and (match := _KEY.fullmatch(key.strip())):
+        return int(match[1]), int(match[2] or match[1])
+    value = plain_number(key)
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise refuse("ranges", key, 'a whole number, or a range such as "7-10", as the key of a level')
+    return value, value
+
+
+def _check_neighbours(before: ScoreRange, after: ScoreRange) -> None:
+    if after.low == before.low:
+        raise DefinitionError("ranges", f"two bands start at {before.low}; each score belongs to one")
+    if after.low <= before.high:
+        raise DefinitionError("ranges", f"{before} and {after} overlap; each score belongs to one band")
+    if after.low > before.high + 1 and not before.is_anchor:  # what ends a band says that the next score is another's
+        gap = ScoreRange(before.high + 1, after.low - 1, "gap")
+        raise DefinitionError("ranges", f"no band covers {gap}, between {before} and {after}; close the gap")
+
+
+@frozen(repr=False, init=False)
+class Levels(Answer, Shown):
+    """
+    A whole number on the criterion's own range, with texts that say what the numbers mean.
+
+    The score is (value - low) / (high - low): texts guide the judge, they do not quantise. `Levels()` is a number
+    from 0 to 10, `Levels(ScoreRange(1, 5))` one from 1 to 5. Texts are given as a mapping, or as ranges, one by one or
+    in a list. A single number is an anchor, `{0: "no way in", 5: "with effort", 10: "at once"}`: the judge may also
+    answer what lies between two of them. A key such as `"0-3"` is a band, whose text holds for all of its scores. The
+    first key is the lowest score and the last the highest; behind a band there is no gap.
+    """
+
+    _positional = ("ranges",)
+
+    ranges: tuple[ScoreRange, ...] = field(default=(), converter=_as_ranges)
+
+    def __init__(self, *ranges: ScoreRange | Bands) -> None:
+        self.__attrs_init__(_one_or_all(ranges, ScoreRange))  # pyright: ignore[reportAttributeAccessIssue] - attrs makes it
+
+    @property
+    def low(self) -> int:
+        """The lowest score there is."""
+        return self.ranges[0].low if self.ranges else _PLAIN[0]
+
+    @property
+    def high(self) -> int:
+        """The highest score there is."""
+        return self.ranges[-1].high if self.ranges else _PLAIN[1]
+
+    @property
+    def texts(self) -> dict[int | str, str]:
+        """The texts by their keys in a mapping: a number for an anchor, such as `"0-3"` for a band."""
+        return {(r.low if r.is_anchor else str(r)): r.text for r in self.ranges if r.text}
+
+    @property
+    def has_between(self) -> bool:
+        """True if there are scores without a text of their own, between two that have one."""
+        return any(after.low > before.high + 1 for before, after in pairwise(self.ranges))
+
+    def band(self, value: int) -> str:
+        """Return what *value* means: the text of its anchor or band, between two of them both; empty without texts."""
+        for before, after in pairwise(self.ranges):
+            if before.high < value < after.low:
+                return f"between {before} ({before.text}) and {after} ({after.text})"
+        return next((r.text for r in self.ranges if value in r), "")
+
+    def place(self, value: int) -> float:
+        """Return the place in 0..1 of *value*."""
+        return (value - self.low) / (self.high - self.low)
+
+    def __repr__(self) -> str:
+        return f"Levels({self.texts!r})" if self.texts else super().__repr__()
+
+
+@frozen(repr=False)
+class Choice(Shown):
+    """One option: the *label* that the judge gives back, its *score* in 0..1, and what it means."""
+
+    _positional = ("label", "score")
+
+    label: str = field(validator=text)
+    score: float = field(validator=number(0, 1))
+    text: str = field(default="", kw_only=True, validator=string)
+
+
+def fold(label: str) -> str:
+    """Return *label* as labels are compared: compatibility forms, case and outer white space do not matter."""
+    return unicodedata.normalize("NFKC", label).strip().casefold()
+
+
+Menu = Mapping[str, float] | Iterable[Choice]
+"""What choices may be given as, beside one `Choice` after the other."""
+
+
+def _as_choices(value: Menu) -> tuple[Choice, ...]:
+    if isinstance(value, Mapping):
+        choices = tuple(Choice(label, score) for label, score in cast("Mapping[str, float]", value).items())
+    else:
+        choices = as_tuple("choices", value, Choice, "Choice")
+    if len(choices) < 2:  # noqa: PLR2004
+        raise DefinitionError("choices", f"expected at least two options, got {len(choices)}")
+    seen: set[str] = set()
+    for choice in choices:
+        if fold(choice.label) in seen:
+            raise DefinitionError("choices", f"the label {choice.label!r} stands twice (case does not matter)")
+        seen.add(fold(choice.label))
+    return choices
+
+
+@frozen(repr=False, init=False)
+class Choices(Answer, Shown):
+    """One of several named options, each with its own score: `Choices({"hostile": 0, "neutral": 0.6, "warm": 1})`."""
+
+    _positional = ("choices",)
+
+    choices: tuple[Choice, ...] = field(converter=_as_choices)
+
+    def __init__(self, *choices: Choice | Menu) -> None:
+        self.__attrs_init__(_one_or_all(choices, Choice))  # pyright: ignore[reportAttributeAccessIssue] - attrs makes it
+
+    def get(self, label: str) -> Choice | None:
+        """Return the choice that *label* names; upper and lower case do not matter."""
+        wanted = fold(label)
+        return next((c for c in self.choices if fold(c.label) == wanted), None)
+
+
+class Scale:
+    """The parent of the four ways to show a score."""
+
+    __slots__ = ()
+
+    def show(self, score: float, *, passed: bool) -> str:
+        """Return *score* (0..1) as people read it."""
+        raise NotImplementedError
+
+
+@frozen(repr=False)
+class UnitScale(Scale, Shown):
+    """The score with two decimals: `0.80`."""
+
+    def show(self, score: float, *, passed: bool) -> str:  # noqa: ARG002
+        """Return *score* with two decimals."""
+        return f"{score:.2f}"
+
+
+@frozen(repr=False)
+class Likert(Scale, Shown):
+    """A band of numbers: 0..1 becomes *low*..*high*, with one decimal: `4.0/5`."""
+
+    _positional = ("low", "high")
+
+    low: float = field(default=1, validator=number(-1e9, 1e9))
+    high: float = field(default=5, validator=number(-1e9, 1e9))
+
+    def __attrs_post_init__(self) -> None:
+        if self.low >= self.high:
+            raise DefinitionError("high", f"a Likert scale runs upwards, not from {self.low:g} to {self.high:g}")
+
+    def show(self, score: float, *, passed: bool) -> str:  # noqa: ARG002
+        """Return *score* on the band, with its end: `4.0/5`."""
+        return f"{self.low + score * (self.high - self.low):.1f}/{self.high:g}"
+
+
+@frozen(repr=False)
+class Boolean(Scale, Shown):
+    """`pass` or `fail`."""
+
+    def show(self, score: float, *, passed: bool) -> str:  # noqa: ARG002
+        """Return `pass` or `fail`."""
+        return "pass" if passed else "fail"
+
+
+@frozen(repr=False)
+class Letter(Scale, Shown):
+    """A letter: A from 0.9, B from 0.8, C from 0.7, D from 0.6, else F."""
+
+    def show(self, score: float, *, passed: bool) -> str:  # noqa: ARG002
+        """Return the letter of *score*."""
+        return "FDCBA"[bisect_right((0.6, 0.7, 0.8, 0.9), score + 1e-9)]

@@ -1,0 +1,114 @@
+"""What is graded: an answer, a chat or an agent's run, with what belongs to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from attrs import field, frozen
+
+from rubric.errors import DefinitionError
+from rubric.internals.fields import Shown, as_map, as_tuple, string, text
+from rubric.internals.frozen_map import FrozenMap
+
+
+def _as_value(value: Any) -> Any:
+    return FrozenMap({"value": value})["value"]
+
+
+def _as_arguments(value: Mapping[str, Any]) -> FrozenMap:
+    return as_map("arguments", value)
+
+
+@frozen(repr=False)
+class ToolCall(Shown):
+    """One call of a tool in the candidate's run: its *name*, *arguments* and *result*."""
+
+    _positional = ("name",)
+
+    name: str = field(validator=text)
+    arguments: FrozenMap = field(factory=FrozenMap, kw_only=True, converter=_as_arguments)
+    result: Any = field(default=None, kw_only=True, converter=_as_value)
+
+
+@frozen(repr=False)
+class Message(Shown):
+    """One message of a chat that belongs to the candidate."""
+
+    _positional = ("role", "content")
+
+    role: str = field(validator=text)
+    content: str = field(validator=string)
+
+
+def _made(kind: type, field: str, values: Any) -> Any:
+    """Return *values* with each mapping in it made into a *kind*."""
+    if isinstance(values, str | Mapping) or not isinstance(values, Iterable):
+        return values
+    return [_built(kind, f"{field}[{index}]", value) for index, value in enumerate(values)]
+
+
+def _built(kind: type, where: str, value: Any) -> Any:
+    try:
+        return kind(**value) if isinstance(value, Mapping) else value
+    except TypeError as problem:
+        raise DefinitionError(where, f"{kind.__name__}: {problem}") from None
+
+
+def as_calls(value: Iterable[ToolCall | Mapping[str, Any]]) -> tuple[ToolCall, ...]:
+    return as_tuple("tool_calls", _made(ToolCall, "tool_calls", value), ToolCall, "ToolCall")
+
+
+def as_messages(value: Iterable[Message | Mapping[str, Any]]) -> tuple[Message, ...]:
+    return as_tuple("messages", _made(Message, "messages", value), Message, "Message")
+
+
+def _as_images(value: Iterable[str]) -> tuple[str, ...]:
+    images = as_tuple("images", value, str, "texts")
+    for index, image in enumerate(images):
+        if not image.startswith(("data:image/", "https://")):
+            raise DefinitionError(f"images[{index}]", "expected a data:image/... or https://... address")
+    return images
+
+
+def _as_variables(value: Mapping[str, Any]) -> FrozenMap:
+    return as_map("variables", value)
+
+
+@frozen(repr=False)
+class Candidate(Shown):
+    """
+    What is graded. A plain text does where there is nothing but the output.
+
+    Args:
+        output: The text that is graded.
+        input: What it answers: the question, the task.
+        reference: A reference answer, for the judge to compare with.
+        messages: The conversation before the output.
+        tool_calls: The tools that the run called, in order.
+        file_changes: What the run changed in files, as a unified diff.
+        context: Material that the answer should rest on.
+        variables: Named texts for custom prompts.
+        images: `data:image/...` or `https://...` addresses, attached for judges that see.
+    """
+
+    _positional = ("output",)
+
+    output: str = field(validator=string)
+    input: str = field(default="", kw_only=True, validator=string)
+    reference: str = field(default="", kw_only=True, validator=string)
+    messages: tuple[Message, ...] = field(default=(), kw_only=True, converter=as_messages)
+    tool_calls: tuple[ToolCall, ...] = field(default=(), kw_only=True, converter=as_calls)
+    file_changes: str = field(default="", kw_only=True, validator=string)
+    context: str = field(default="", kw_only=True, validator=string)
+    variables: FrozenMap = field(factory=FrozenMap, kw_only=True, converter=_as_variables)
+    images: tuple[str, ...] = field(default=(), kw_only=True, converter=_as_images)
+
+    @classmethod
+    def of(cls, value: Candidate | str, /) -> Candidate:
+        """Return *value* as a candidate; a text is its output."""
+        if isinstance(value, Candidate):
+            return value
+        if isinstance(value, str):
+            return cls(value)
+        raise DefinitionError("candidate", f"expected a text or a Candidate, got {type(value).__name__}")

@@ -1,0 +1,240 @@
+"""One thing that is judged."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterable, Mapping
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, Literal
+
+from attrs import Factory, field, frozen
+
+from rubric.errors import DefinitionError
+from rubric.internals.fields import (
+    Shown,
+    as_map,
+    as_tuple,
+    flag,
+    identifier,
+    number,
+    one_of,
+    optional,
+    refuse,
+    string,
+    text,
+)
+from rubric.internals.frozen_map import FrozenMap
+from rubric.values.answers import Answer, Choices, Levels, Unit, YesNo
+from rubric.values.checks import Check, Decided, Holds, Script, Unsupported
+from rubric.values.matching import pattern
+
+if TYPE_CHECKING:
+    from attrs import Attribute
+
+    from rubric.values.candidates import Candidate
+
+
+Polarity = Literal["satisfy", "guard", "contradiction", "correctness", "penalty"]
+Abstention = Literal["forbid", "exclude", "zero", "fail"]
+POLARITIES = ("satisfy", "guard", "contradiction", "correctness", "penalty")
+ABSTENTIONS = ("forbid", "exclude", "zero", "fail")
+
+
+@frozen(repr=False)
+class Anchor(Shown):
+    """
+    A labelled example: a *response*, and the *score* in 0..1 that a person would give it.
+
+    Anchors calibrate the judge; one whose response is the graded text itself is left out of the prompt.
+    """
+
+    _positional = ("response", "score")
+
+    response: str = field(validator=text)
+    score: float = field(validator=number(0, 1))
+    reason: str = field(default="", kw_only=True, validator=string)
+
+
+@frozen(repr=False)
+class When(Shown):
+    """
+    The condition under which a criterion applies: exactly one of these, decided by code.
+
+    Args:
+        contains: A text that must occur in the candidate's output (case matters).
+        regex: A pattern (RE2 syntax) that must be found in it.
+        tool_called: A tool that the candidate's run must have called.
+        holds: A function from the `Candidate` to a bool. It cannot be written to a file.
+    """
+
+    contains: str | None = field(default=None, kw_only=True, validator=optional(text))
+    regex: str | None = field(default=None, kw_only=True, validator=optional(pattern))
+    tool_called: str | None = field(default=None, kw_only=True, validator=optional(text))
+    holds: Callable[[Candidate], bool] | None = field(default=None, kw_only=True)
+
+    def __attrs_post_init__(self) -> None:
+        given = [name for name in ("contains", "regex", "tool_called", "holds") if getattr(self, name) is not None]
+        if len(given) != 1:
+            found = " and ".join(given) or "nothing"
+            raise DefinitionError("when", f"expected one of contains, regex, tool_called, holds; got {found}")
+        if self.holds is not None and (not callable(self.holds) or isinstance(self.holds, type)):
+            raise refuse("when", self.holds, "a function from a candidate to a bool")
+
+
+def slug(text: str, limit: int = 48) -> str:
+    """Return an id made of the words of *text*; the same text gives the same id, wherever it stands."""
+    words = re.sub(r"[^\w]+", "-", unicodedata.normalize("NFC", text).lower()).strip("-_")
+    if words and len(words) <= limit:
+        return words
+    digest = sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:10]
+    head = words[: limit - 11].rsplit("-", 1)[0] if words else "criterion"
+    return f"{head}-{digest}"
+
+
+def _own_slug(criterion: Criterion) -> str:
+    return slug(str(criterion.text))
+
+
+def _as_id(value: str) -> str:
+    return unicodedata.normalize("NFC", value) if isinstance(value, str) else value
+
+
+def _as_when(value: When | Callable[[Candidate], bool] | None) -> When | None:
+    if value is None or isinstance(value, When):
+        return value
+    if not callable(value):
+        raise refuse("when", value, "When(contains=...), When(regex=...), When(tool_called=...) or a function")
+    return When(holds=value)
+
+
+def _as_anchors(value: Iterable[Anchor]) -> tuple[Anchor, ...]:
+    return as_tuple("anchors", value, Anchor, "Anchor")
+
+
+def _as_tags(value: Iterable[str]) -> tuple[str, ...]:
+    return as_tuple("tags", value, str, "texts")
+
+
+def _as_metadata(value: Mapping[str, Any]) -> FrozenMap:
+    return as_map("metadata", value)
+
+
+def _answer(_: Any, attribute: Attribute[Any], value: object) -> None:
+    allowed = "YesNo(), Unit(), Levels(...), Choices(...), a DecisionTree, a check or a Rubric"
+    if not isinstance(value, Answer):
+        raise refuse(attribute.name, value, allowed)
+    ours = next(kind.__name__ for kind in type(value).__mro__ if kind.__module__.startswith("rubric."))
+    if (
+        type(value).__module__.startswith("rubric.") or ours == "Rubric"
+    ):  # a rubric of one's own is asked for like any other
+        return
+    cures = {"Answer": f"give {allowed}", "Check": "give Holds(function): the function may do the same"}
+    what = f"{type(value).__name__} is a class of your own, which no prompt, no reader of replies and no file knows"
+    raise DefinitionError(attribute.name, f"{what}; {cures.get(ours, f'give {ours}(...) itself')}")
+
+
+def abstention(_: Any, attribute: Attribute[Any], value: object) -> None:
+    """Refuse all but the names of the policies, and numbers from 0 to 1 (partial credit)."""
+    if isinstance(value, str):
+        one_of(*ABSTENTIONS)(_, attribute, value)
+    else:
+        number(0, 1)(_, attribute, value)
+
+
+@frozen(repr=False)
+class Criterion(Shown):
+    """
+    One thing that is judged: a *text*, and what a judge may answer to it.
+
+    Args:
+        text: What is to be judged, in words. For a guard and a penalty, what should not hold.
+        id: Unique in its rubric. Left out, it is made of the words of the text.
+        answer: `YesNo()`, `Unit()`, `Levels(...)`, `Choices(...)`; or a `DecisionTree` that is walked, a check
+            that code decides, a `Rubric` that is graded as one criterion of this one.
+        polarity: `satisfy`; `guard` (the text must not hold: the contribution is 1 - score, and found
+            present it fails the grade); `penalty` (the text should not hold: found present it takes off its weight
+            and fails nothing; beside other criteria it needs a rubric by points); `contradiction` (the text is a
+            fact: passes unless the candidate conflicts with it, silence is fine); `correctness` (the candidate must
+            positively support the fact).
+        weight: How much it counts: finite and at least 0. With 0 it is judged and shown, and counts for nothing but its
+            gate.
+        required: A gate: below its gate value the grade fails, whatever the mean is.
+        min_score: This criterion's own gate value in (0, 1]; given, it gates with or without *required*.
+            Without it the rubric's threshold is the gate value. A guard that is answered with yes or no has none.
+        when: The condition under which it applies; where it does not hold: no call, no score, no gate.
+        anchors: Labelled examples, for calibration. They, *evidence* and *abstain* are for a judge that is asked the
+            text: a check, a tree and a nested rubric take none.
+        evidence: Whether the judge must quote the candidate; None leaves that to the rubric.
+        abstain: What becomes of "cannot tell": `forbid` (no such answer), `exclude` (out of the mean, no gate),
+            `zero` (a contribution of 0), `fail` (that, and the grade fails), or a partial credit in 0..1;
+            None leaves it to the rubric.
+        tags: Free labels.
+        metadata: Free data of the caller's; the judge never sees it.
+
+    Raises:
+        DefinitionError: A value that no criterion can have; the message names the field and the cure.
+    """
+
+    _positional = ("text",)
+
+    text: str = field(validator=text)
+    id: str = field(default=Factory(_own_slug, takes_self=True), kw_only=True, converter=_as_id, validator=identifier)
+    answer: Answer = field(factory=YesNo, kw_only=True, validator=_answer)
+    polarity: Polarity = field(default="satisfy", kw_only=True, validator=one_of(*POLARITIES))
+    weight: float = field(default=1, kw_only=True, validator=number(0))
+    required: bool = field(default=False, kw_only=True, validator=flag)
+    min_score: float | None = field(default=None, kw_only=True, validator=optional(number(0, 1, above=True)))
+    when: When | None = field(default=None, kw_only=True, converter=_as_when)
+    anchors: tuple[Anchor, ...] = field(default=(), kw_only=True, converter=_as_anchors)
+    evidence: bool | None = field(default=None, kw_only=True, validator=optional(flag))
+    abstain: Abstention | float | None = field(default=None, kw_only=True, validator=optional(abstention))
+    tags: tuple[str, ...] = field(default=(), kw_only=True, converter=_as_tags)
+    metadata: FrozenMap = field(factory=FrozenMap, kw_only=True, converter=_as_metadata)
+
+    def __attrs_post_init__(self) -> None:
+        if self.polarity == "penalty":
+            self._check_penalty()
+        if not isinstance(self.answer, YesNo | Unit | Levels | Choices):
+            self._refuse_for_judges()
+        if self.polarity == "guard" and self.min_score is not None and _is_yes_or_no(self.answer):
+            raise DefinitionError(
+                "min_score",
+                "a yes/no guard is found or it is not, and found it fails the grade; take the min_score out, or have "
+                'it scored: Criterion(text, answer=Unit(), polarity="guard", min_score=...)',
+            )
+
+    def _check_penalty(self) -> None:
+        """Refuse what would make a gate of a penalty: it could only be ignored."""
+        gates = {
+            "required": self.required,
+            "min_score": self.min_score is not None,
+            "answer": getattr(self.answer, "flag", False) or getattr(self.answer, "binding", False),
+        }
+        for name, given in gates.items():
+            if given:
+                message = f"a penalty subtracts and fails nothing, so {name}={getattr(self, name)!r} has no effect"
+                raise DefinitionError(name, f"{message}; for what must not be at all use forbids(text)")
+
+    @property
+    def is_unwanted(self) -> bool:
+        """True if what the text says counts against the candidate: of a guard and a penalty."""
+        return self.polarity in ("guard", "penalty")
+
+    def _refuse_for_judges(self) -> None:
+        """Refuse what is for the judge of this text, where none is asked: code decides, or questions of their own."""
+        kind = type(self.answer).__name__
+        for name in ("anchors", "evidence", "abstain"):
+            if getattr(self, name) not in ((), None):
+                message = f"it would do nothing here: no judge is asked this text, {kind} decides; take it out"
+                raise DefinitionError(name, message)
+        if self.polarity in ("contradiction", "correctness"):
+            allowed = "'satisfy' or 'guard'"
+            raise DefinitionError(
+                "polarity", f"{self.polarity!r} tells a judge how to read the text, and here {kind} decides; {allowed}"
+            )
+
+
+def _is_yes_or_no(answer: Answer) -> bool:
+    scored = (Holds, Script, Unsupported, Decided)  # whose function or program may give a score
+    return isinstance(answer, YesNo) or (isinstance(answer, Check) and not isinstance(answer, scored))

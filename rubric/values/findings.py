@@ -1,0 +1,129 @@
+"""What is known of one criterion: scored, not applicable, abstained, or unjudged. The four are never merged."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from attrs import field, frozen
+
+from rubric.internals.containers import NoTruth
+
+if TYPE_CHECKING:
+    from rubric.values.requests import Failure
+
+
+@frozen
+class Evidence(NoTruth):
+    """
+    A span that a judge quoted.
+
+    Args:
+        text: The candidate's own words where the quote was found, else the judge's.
+        start: Where it starts in *where*, in characters; None where it was not found.
+        end: Where it ends.
+        where: Which part of the candidate holds it: `output`, or `run` (messages, tool calls, file changes).
+    """
+
+    _truth = ".verified"
+
+    text: str
+    start: int | None = None
+    end: int | None = None
+    where: str = "output"
+
+    @property
+    def verified(self) -> bool:
+        """Whether the span is in the candidate."""
+        return self.start is not None
+
+
+@frozen
+class Step(NoTruth):
+    """One question of a walk down a tree: the judge's score, and yes from 0.5."""
+
+    _truth = ".yes"
+
+    question: str
+    yes: bool
+    score: float
+    reason: str = ""
+
+
+@frozen
+class Scored(NoTruth):
+    """
+    A criterion with a score.
+
+    Args:
+        id: The criterion's.
+        score: The judge's answer in 0..1, before polarity and evidence: for a guard and a penalty, 1 is "present".
+        value: The answer itself: True, 0.8, 7, `"warm"`; None where code or another rubric decided.
+        reason: What the judge said for it.
+        evidence: What it quoted, found or not.
+        flag: The judge's own pass flag, where it was asked for.
+        level: What a level means: the text of its anchor or band; between two, `between 5 (...) and 10 (...)`.
+        path: The walk, for a tree.
+        parts: The findings of a nested rubric.
+        votes: The findings that this one pools, in the order of the judges.
+        weighted: Whether *score* is the expectation over the likeliest tokens in the verdict's place; *value* is the
+            one that was sampled.
+    """
+
+    _truth = ".score, or the grade for .contributions[id]"
+
+    id: str
+    score: float
+    value: bool | float | str | None = None
+    reason: str = ""
+    evidence: tuple[Evidence, ...] = ()
+    flag: bool | None = None
+    level: str = ""
+    path: tuple[Step, ...] = ()
+    parts: tuple[Finding, ...] = ()
+    votes: tuple[Finding, ...] = field(default=(), repr=False)
+    weighted: bool = False
+
+
+@frozen
+class NotApplicable(NoTruth):
+    """A criterion whose `when` does not hold: no call, not in the mean, no gate."""
+
+    _truth = "its class with isinstance"
+
+    id: str
+    reason: str = ""
+    votes: tuple[Finding, ...] = field(default=(), repr=False)
+
+
+@frozen
+class Abstained(NoTruth):
+    """A criterion of which the judge said that it cannot tell."""
+
+    _truth = "its class with isinstance"
+
+    id: str
+    reason: str = ""
+    votes: tuple[Finding, ...] = field(default=(), repr=False)
+
+
+@frozen
+class Unjudged(NoTruth):
+    """
+    A criterion without a verdict, and why.
+
+    *low* and *high* are the scores that the missing verdict could have given; *text* is the start of what came back.
+    """
+
+    _truth = "its .failure"
+
+    id: str
+    failure: Failure
+    text: str = ""
+    low: float = 0.0
+    high: float = 1.0
+    path: tuple[Step, ...] = ()
+    parts: tuple[Finding, ...] = ()
+    votes: tuple[Finding, ...] = field(default=(), repr=False)
+
+
+Finding = Scored | NotApplicable | Abstained | Unjudged

@@ -1,0 +1,483 @@
+"""Who judges: one model, the same judge several times, or several different judges."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, Protocol, cast, runtime_checkable
+
+from attrs import evolve, field, frozen
+
+from rubric.errors import DefinitionError
+from rubric.internals.fields import (
+    Shown,
+    as_map,
+    check_number,
+    count,
+    flag,
+    number,
+    one_of,
+    optional,
+    plain_number,
+    refuse,
+    string,
+    wording,
+)
+from rubric.internals.frozen_map import FrozenMap
+from rubric.internals.secrets import Settings, masked, redact, values_of
+from rubric.internals.text import cell, table
+from rubric.values.rubrics import Rubric
+
+if TYPE_CHECKING:
+    from attrs import Attribute
+
+    from rubric.results.result import Grade, Ungraded
+    from rubric.values.requests import Ask, Reply
+
+
+@runtime_checkable
+class Model(Protocol):
+    """What answers an `Ask`: LiteLLM, a direct client, a script. It raises `ModelError` where it cannot."""
+
+    async def answer(self, ask: Ask, /) -> Reply:
+        """Return the reply to *ask*: one attempt, without retries."""
+        ...
+
+
+Function = Callable[[list[dict[str, Any]]], str | Awaitable[str]]
+"""
+A judge of one's own: from chat messages (`{"role": ..., "content": ...}`) to the text of the reply.
+
+A content is a text; with images, that of the last message is a list of OpenAI's blocks: `image_url` for each, and text.
+"""
+
+_OWNED = {
+    "model": "the judge's model",
+    "messages": "the prompt",
+    "temperature": "Judge(temperature=...)",
+    "max_tokens": "Judge(max_tokens=...)",
+    "max_completion_tokens": "Judge(max_tokens=...)",
+    "seed": "Judge(seed=...)",
+    "timeout": "Judge(timeout=...)",
+    "max_retries": "Judge(retries=...)",
+    "num_retries": "Judge(retries=...)",
+    "retry_policy": "Judge(retries=...)",
+    "retry_strategy": "Judge(retries=...)",
+    "request_timeout": "Judge(timeout=...)",
+    "force_timeout": "Judge(timeout=...)",
+    "stream_timeout": "Judge(timeout=...)",
+    "fallbacks": "a Cascade, or a Panel with a quorum",
+    "context_window_fallback_dict": "a Cascade, or a Panel with a quorum",
+    "model_list": "a Cascade, or a Panel with a quorum",
+    "caching": "grade(..., store=Store(...))",
+    "cache": "grade(..., store=Store(...))",
+    "response_format": "the criterion's answer type",
+    "stream": "nothing: replies are read whole",
+    "stream_options": "nothing: replies are read whole",
+    "n": "Jury(judge, size)",
+    "logprobs": "Judge(logprobs=...)",
+}
+
+
+def is_async(function: object) -> bool:
+    """True if *function* is an async function, or an object or a partial that is called as one."""
+    called = function if inspect.isroutine(function) else getattr(function, "__call__", function)  # noqa: B004
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(called)
+
+
+def _model(_: Any, attribute: Attribute[Any], value: object) -> None:
+    if isinstance(value, type):  # it can be called, and what it would make of a prompt is no reply
+        cure = f"give an instance of it: {value.__name__}(...)"
+        raise DefinitionError(attribute.name, f"got the class {value.__name__}; {cure}")
+    if isinstance(value, str):
+        string(_, attribute, value)
+        if not value.strip() or value != value.strip():
+            raise refuse(attribute.name, value, "the name of a model, such as 'openai/gpt-5.6' or 'offline'")
+    elif not callable(value) and not isinstance(value, Model):
+        raise refuse(attribute.name, value, "a LiteLLM model name, 'offline', or a function from messages to text")
+
+
+def _per_call(_: Any, attribute: Attribute[Any], value: object) -> None:
+    if value != "all":
+        count(1)(_, attribute, value)
+
+
+def _threads(judge: Judge, attribute: Attribute[Any], value: object) -> None:
+    count(1)(judge, attribute, value)
+    model = judge.model
+    if value == 1 or not (isinstance(model, str | Model) or is_async(model)):
+        return
+    kind = "a model name" if isinstance(model, str) else "a model" if isinstance(model, Model) else "an async function"
+    message = f"{value} has no effect on {kind}, whose calls run side by side already; leave it out"
+    raise DefinitionError(attribute.name, f"{message}, or say how many at once: grade_many(..., concurrency={value})")
+
+
+def _as_params(value: Mapping[str, Any]) -> Settings:
+    return Settings(as_map("params", value))
+
+
+def _params(_: Any, attribute: Attribute[Any], value: Mapping[str, Any]) -> None:
+    for name in value:
+        if name in _OWNED:
+            raise DefinitionError(f"{attribute.name}.{name}", f"this is set by {_OWNED[name]}")
+
+
+def _via(judge: Judge, attribute: Attribute[Any], value: str) -> None:
+    if not isinstance(value, str) or not (value in ("litellm", "http") or value.startswith(_SCHEMES)):
+        raise refuse(attribute.name, value, "'litellm', 'http', or the address of a server: http://..., https://...")
+    if value != "litellm" and (judge.model == "offline" or not isinstance(judge.model, str)):
+        raise DefinitionError(attribute.name, f"{value!r} is a way to a model that has a name, which this one has not")
+    if value.startswith(_SCHEMES) and {"api_base", "base_url"} & {*judge.params}:
+        raise DefinitionError(attribute.name, "the address stands in params as well; give it once")
+
+
+_OBJECT = "take it out, or give an object with `async def answer(self, ask)`, which sees `ask.judge`"
+_SCHEMES = ("http://", "https://")
+_WRITTEN_PRECISION = 0.005
+
+
+@frozen(repr=False)
+class Judge(Shown):
+    """
+    One model, and how it is asked.
+
+    Args:
+        model: A LiteLLM name (`"openai/gpt-5.6"`), `"offline"`, or a function, sync or async, from chat
+            messages to text. A sync function is called one call after another, unless *threads* says otherwise.
+        temperature: As the vendor reads it; None sends none.
+        max_tokens: The longest reply, thinking included; a reply that is cut there is asked again with twice as many.
+        seed: For vendors that take one.
+        timeout: Seconds for one attempt, from sending to the last byte.
+        retries: How many further attempts a call gets that failed in passing: rate limit, overload, timeout,
+            broken connection. Re-asks share them: a criterion takes at most 1 + retries + repairs requests.
+        per_call: How many criteria one call judges: 1, a number, or `"all"`. Trees are always walked alone.
+        prompt: A template of your own; it goes before the rubric's.
+        repairs: How many times an unreadable reply is asked again, with the complaint.
+        sealed: Whether a verdict must carry the nonce of its ask. None: yes for a model name with our own prompt.
+        reasoning: Whether the judge gives its reason `before` its verdict, `after` it, or not at all (`none`).
+        logprobs: Whether scores are expectations over the likeliest tokens in the verdict's place (G-Eval, arXiv
+            2303.16634): of a yes or no, the probability of yes. Where the model gives no probabilities, or they
+            cannot be told apart, the sampled score stands, and a warning says so.
+        speculate: Whether all questions of a tree are asked at once, and the walk is taken from the answers: more
+            calls, fewer rounds, the same verdict.
+        threads: How many calls of a sync function may run side by side, each in a thread of its own. 1: the function
+            need not be thread-safe, and is called in the order of the asks, as a script needs it.
+        params: Further parameters for the vendor, as LiteLLM names them.
+        via: How a model name is asked. `litellm`: any vendor, through LiteLLM. `http`: straight over HTTP, for OpenAI
+            and for servers of its chat completions protocol, at a fraction of the CPU time. The server's address is
+            `params={"api_base": ...}`, or OPENAI_BASE_URL, or OpenAI's own; the name is the server's name of the model,
+            after `openai/` if it begins so. The cost is known of models that LiteLLM's price list has. An address
+            (`"http://localhost:8000/v1"`) is short for `http` with that `api_base`.
+
+    Raises:
+        DefinitionError: A value that no judge can have.
+    """
+
+    _positional = ("model",)
+
+    model: str | Function | Model = field(validator=_model)
+    temperature: float | None = field(default=None, kw_only=True, validator=optional(number(0, 2)))
+    max_tokens: int = field(default=4096, kw_only=True, validator=count(1))
+    seed: int | None = field(default=None, kw_only=True, validator=optional(count(-(2**63))))
+    timeout: float = field(default=60.0, kw_only=True, validator=number(0, 86_400, above=True))
+    retries: int = field(default=2, kw_only=True, validator=count(0))
+    per_call: int | Literal["all"] = field(default=1, kw_only=True, validator=_per_call)
+    prompt: str | None = field(default=None, kw_only=True, validator=optional(wording))
+    repairs: int = field(default=1, kw_only=True, validator=count(0))
+    sealed: bool | None = field(default=None, kw_only=True, validator=optional(flag))
+    reasoning: Literal["before", "after", "none"] = field(
+        default="before", kw_only=True, validator=one_of("before", "after", "none")
+    )
+    logprobs: bool = field(default=False, kw_only=True, validator=flag)
+    speculate: bool = field(default=False, kw_only=True, validator=flag)
+    threads: int = field(default=1, kw_only=True, validator=_threads)
+    params: FrozenMap = field(factory=FrozenMap, kw_only=True, converter=_as_params, validator=_params)
+    via: str = field(default="litellm", kw_only=True, validator=_via)
+
+    def __attrs_post_init__(self) -> None:
+        if self.is_function:
+            for name in ("temperature", "seed", "logprobs", "params"):
+                value = getattr(self, name)
+                if value is not None and value is not False and value != FrozenMap():  # a seed of 0 is given
+                    message = f"a function is called with the messages alone, so this would do nothing; {_OBJECT}"
+                    raise DefinitionError(name, message)
+        if self.via.startswith(_SCHEMES):
+            object.__setattr__(self, "params", Settings({**self.params, "api_base": self.via}))
+            object.__setattr__(self, "via", "http")
+
+    def __repr__(self) -> str:
+        """Return what one would type, without the secrets."""
+        return redact(Shown.__repr__(evolve(self, params=masked(self.params))), values_of(self.params))
+
+    @property
+    def name(self) -> str:
+        """The model's name, or the function's."""
+        if isinstance(self.model, str):
+            return self.model
+        return str(getattr(self.model, "__name__", None) or type(self.model).__name__)
+
+    @property
+    def is_function(self) -> bool:
+        """Whether a plain function answers, which is given the messages and nothing else."""
+        return not isinstance(self.model, str | Model)
+
+    def is_sealed(self, *, own_prompt: bool = False) -> bool:
+        """Say whether verdicts must carry the nonce; *own_prompt*: the rubric brings a template."""
+        if self.sealed is not None:
+            return self.sealed
+        return isinstance(self.model, str) and self.prompt is None and not own_prompt
+
+    def _repr_markdown_(self) -> str:
+        return table(("judge", "settings"), [(self.name, repr(self))])
+
+
+def _as_bench(value: Bench | str | Function | Model) -> Judge | Jury | Panel | Cascade:
+    return as_judge(value)
+
+
+@frozen(repr=False)
+class Jury(Shown):
+    """
+    The same judge several times: the whole rubric is graded *size* times.
+
+    It passes when the share of passing votes meets *consensus*; the score is the mean, the cost the sum.
+
+    Args:
+        judge: Who votes.
+        size: How many votes.
+        consensus: The share of passing votes in (0, 1] that passes. Counts are compared: 2 of 3 meets 0.67.
+        early_stop: Stop when the votes that are left cannot change the verdict.
+        quorum: How many votes must have come to a grade; None means all.
+        one_request: Ask for all votes in one request, as its choices, so that the prompt is paid for once. Votes that
+            a model does not give that way are asked for one by one, and a warning says so.
+    """
+
+    _positional = ("judge", "size")
+
+    judge: Judge | Panel | Jury | Cascade = field(converter=_as_bench)
+    size: int = field(default=3, validator=count(1))
+    consensus: float = field(default=0.5, validator=number(0, 1, above=True))
+    early_stop: bool = field(default=False, kw_only=True, validator=flag)
+    quorum: int | None = field(default=None, kw_only=True, validator=optional(count(1)))
+    one_request: bool = field(default=False, kw_only=True, validator=flag)
+
+    def __attrs_post_init__(self) -> None:
+        _check_quorum(self.quorum, self.size)
+        if self.one_request and isinstance(self.judge, Judge) and self.judge.is_function:
+            raise DefinitionError("one_request", f"a function gives one reply a call; {_OBJECT}")
+
+    @property
+    def needed(self) -> int:
+        """How many passing votes meet the consensus, of *size* votes."""
+        return passes_needed(self.consensus, self.size)
+
+    def _repr_markdown_(self) -> str:
+        return f"jury of {self.size}, consensus {self.consensus:g}: {cell(repr(self.judge))}"
+
+
+def passes_needed(consensus: float, votes: int) -> int:
+    """
+    Return how many of *votes* must pass to meet *consensus*.
+
+    Counts are compared: a consensus within half a hundredth of k of n means k, so 2 of 3 meets 0.67.
+    """
+    nearest = round(consensus * votes)
+    if nearest and abs(nearest / votes - consensus) <= _WRITTEN_PRECISION:
+        return nearest
+    return max(1, math.ceil(consensus * votes))
+
+
+def _check_quorum(quorum: int | None, size: int) -> None:
+    if quorum is not None and quorum > size:
+        raise DefinitionError("quorum", f"expected at most the number of votes, {size}, got {quorum}")
+
+
+def _as_judges(value: Iterable[Bench | str | Function | Model]) -> tuple[Judge | Jury | Panel | Cascade, ...]:
+    if isinstance(value, str | Mapping) or not isinstance(value, Iterable):
+        raise refuse("judges", value, "a list of judges")
+    judges = tuple(as_judge(judge) for judge in value)
+    if not judges:
+        raise DefinitionError("judges", "a panel has at least one judge, this one has none")
+    return judges
+
+
+def _as_weights(value: Iterable[float] | None) -> tuple[float, ...] | None:
+    if value is None:
+        return None
+    if isinstance(value, str | Mapping) or not isinstance(value, Iterable):
+        raise refuse("weights", value, "a list of numbers, one a judge")
+    return tuple(cast("float", plain_number(weight)) for weight in value)
+
+
+@frozen(repr=False)
+class Panel(Shown):
+    """
+    Several different judges, each of whom grades the whole rubric. The reported score is the panel's mean.
+
+    Args:
+        judges: The members: judges, juries, panels, or model names.
+        aggregate: What decides: the `mean` or the `median` of the scores against the threshold (gates: more than
+            half of the members must find them passed), or the `majority` of the members' verdicts.
+        tie_break: What an even split is, for a majority: `fail` or `pass`.
+        quorum: How many members must have come to a grade; None means all.
+        weights: One positive number a member; None counts all alike.
+        level: `rubric` pools verdicts; `criterion` pools the members' findings one by one, then scores once.
+        early_stop: Stop when the members that are left cannot change the verdict; with the level `rubric` alone.
+    """
+
+    _positional = ("judges",)
+
+    judges: tuple[Judge | Jury | Panel | Cascade, ...] = field(converter=_as_judges)
+    aggregate: Literal["mean", "median", "majority"] = field(
+        default="mean", kw_only=True, validator=one_of("mean", "median", "majority")
+    )
+    tie_break: Literal["fail", "pass"] = field(default="fail", kw_only=True, validator=one_of("fail", "pass"))
+    quorum: int | None = field(default=None, kw_only=True, validator=optional(count(1)))
+    weights: tuple[float, ...] | None = field(default=None, kw_only=True, converter=_as_weights)
+    level: Literal["rubric", "criterion"] = field(
+        default="rubric", kw_only=True, validator=one_of("rubric", "criterion")
+    )
+    early_stop: bool = field(default=False, kw_only=True, validator=flag)
+
+    def __attrs_post_init__(self) -> None:
+        _check_quorum(self.quorum, len(self.judges))
+        if self.tie_break != "fail" and self.aggregate != "majority":
+            raise DefinitionError("tie_break", f"a {self.aggregate} has no ties; it is for aggregate='majority'")
+        if self.early_stop and self.level == "criterion":
+            raise DefinitionError("early_stop", "findings are pooled from all members; it is for level='rubric'")
+        if self.weights is None:
+            return
+        if len(self.weights) != len(self.judges):
+            raise DefinitionError("weights", f"expected one a judge, {len(self.judges)}, got {len(self.weights)}")
+        for weight in self.weights:
+            if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 < weight < math.inf:
+                raise refuse("weights", weight, "positive finite numbers")
+
+    def _repr_markdown_(self) -> str:
+        weights = self.weights or (1,) * len(self.judges)
+        rows = [(repr(judge), f"{weight:g}") for judge, weight in zip(self.judges, weights, strict=True)]
+        return f"panel, {self.aggregate}\n\n{table(('judge', 'weight'), rows)}"
+
+
+_OCCASIONS = ("fails", "borderline", "ungraded", "disagrees")
+
+Occasion = (
+    Literal["fails", "borderline", "ungraded", "disagrees"] | tuple[float, float] | Callable[["Grade | Ungraded"], bool]
+)
+"""When a cascade goes on: a word, the lowest and the highest score that are in doubt, or a function of one's own."""
+
+
+def _as_occasion(value: Any) -> Any:
+    return tuple(map(plain_number, value)) if isinstance(value, list | tuple) else value
+
+
+def _occasion(_: Any, attribute: Attribute[Any], value: object) -> None:
+    if isinstance(value, str):
+        one_of(*_OCCASIONS)(_, attribute, value)
+    elif isinstance(value, tuple):
+        _check_pair(attribute.name, value)
+    elif not callable(value) or isinstance(value, type):
+        raise refuse(attribute.name, value, f"one of {', '.join(_OCCASIONS)}, a pair of scores, or a function")
+
+
+def _check_pair(name: str, value: tuple[Any, ...]) -> None:
+    if len(value) != 2:  # noqa: PLR2004 - a pair
+        raise refuse(name, value, "the lowest and the highest score that are in doubt")
+    for score in value:
+        check_number(name, score, 0, 1)
+    if value[0] > value[1]:
+        raise refuse(name, value, "the lower score first")
+
+
+@frozen(repr=False)
+class Cascade(Shown):
+    """
+    A cheap judge first; another, only where the first leaves a doubt.
+
+    The result is that of the last who was asked; both results are kept as votes, and their usage is summed. Where the
+    first comes to no grade, the other is asked in any case, unless a function says otherwise.
+
+    Args:
+        first: Who grades every candidate: a judge, a jury, a panel, or another cascade.
+        then: Who grades it anew where *when* holds.
+        when: `fails`: the first's result does not pass. `borderline`: its verdict is that. `ungraded`: it came to no
+            grade. `disagrees`: its votes came to different verdicts. A pair of scores in 0..1: its score lies between
+            the two, both included. Or a function from the first's `Grade | Ungraded` to a bool.
+
+    Raises:
+        DefinitionError: A value that cannot be, such as a lone judge whose votes would have to disagree.
+    """
+
+    _positional = ("first", "then")
+
+    first: Judge | Jury | Panel | Cascade = field(converter=_as_bench)
+    then: Judge | Jury | Panel | Cascade = field(converter=_as_bench)
+    when: Occasion = field(converter=_as_occasion, validator=_occasion)
+
+    def __attrs_post_init__(self) -> None:
+        if self.when == "disagrees" and isinstance(self.first, Judge):
+            raise DefinitionError("when", "one judge cannot disagree with itself; give a jury or a panel as the first")
+
+    def _repr_markdown_(self) -> str:
+        when = self.when if isinstance(self.when, str | tuple) else getattr(self.when, "__name__", repr(self.when))
+        return f"cascade: {cell(repr(self.first))}, then ({cell(str(when))}) {cell(repr(self.then))}"
+
+
+Bench = Judge | Jury | Panel | Cascade
+"""Whoever can grade a rubric."""
+
+
+def as_judge(value: Bench | str | Function | Model | Iterable[Any], /) -> Judge | Jury | Panel | Cascade:
+    """Return *value* as a judge: a model name or a function is one, a list is a panel."""
+    if isinstance(value, Judge | Jury | Panel | Cascade):
+        return value
+    if isinstance(value, list | tuple):
+        return Panel(value)
+    if isinstance(value, Rubric):
+        raise DefinitionError("judge", "got a Rubric; the candidate comes first, then the rubric, then the judge")
+    return Judge(cast("str | Function | Model", value))
+
+
+def size_of(rule: Jury | Panel | Cascade) -> int:
+    """Return how many votes *rule* has; those of a cascade are its first judge's, and its second's if it is asked."""
+    return len(members_of(rule))
+
+
+def members_of(rule: Jury | Panel | Cascade) -> Sequence[Bench]:
+    """Return who casts the votes of *rule*, in order."""
+    match rule:
+        case Jury():
+            return (rule.judge,) * rule.size
+        case Panel():
+            return rule.judges
+        case Cascade():
+            return (rule.first, rule.then)
+
+
+def judges_of(bench: Bench) -> Iterator[Judge]:
+    """Yield every single judge of *bench*, in order; that of a jury once."""
+    match bench:
+        case Judge():
+            yield bench
+        case Jury():
+            yield from judges_of(bench.judge)
+        case Panel():
+            for member in bench.judges:
+                yield from judges_of(member)
+        case Cascade():
+            yield from judges_of(bench.first)
+            yield from judges_of(bench.then)
+
+
+def unhurried(bench: Bench) -> Bench:
+    """Return *bench* without early stops."""
+    match bench:
+        case Jury():
+            return evolve(bench, judge=unhurried(bench.judge), early_stop=False)
+        case Panel():
+            return evolve(bench, judges=[unhurried(member) for member in bench.judges], early_stop=False)
+        case Cascade():
+            return evolve(bench, first=unhurried(bench.first), then=unhurried(bench.then))
+        case _:
+            return bench

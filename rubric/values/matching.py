@@ -1,0 +1,290 @@
+"""
+Regular expressions whose search time is linear in the text, so that no rubric file can hang a grader.
+
+JSON Schemas from rubric files: checked when built, never fetched from anywhere, and bounded in what they cost.
+
+A few keywords are our own: patterns are searched by RE2, items are compared in linear time, and references are counted.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextvars import ContextVar
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING, Any
+
+from attrs import define
+
+from rubric.errors import DefinitionError
+from rubric.internals.text import shorten
+
+if TYPE_CHECKING:
+    from attrs import Attribute
+
+
+LONGEST_PATTERN = 1_000
+LONGEST_TEXT = 1_000_000
+
+_MOST_REPEATED = 500
+"""How many instructions the counts of a pattern may add: a search can take this many steps a character."""
+
+_COUNT = re.compile(r"(?<!\\)\{\d+(?:,\d*)?\}")
+
+
+def pattern(_: Any, attribute: Attribute[Any], value: object) -> None:
+    """Refuse all but regular expressions in RE2 syntax: no look-around, no back-references, no far counts."""
+    check_pattern(attribute.name, value)
+
+
+def check_pattern(field: str, pattern: object) -> None:
+    """Refuse all but regular expressions in RE2 syntax, for *field*."""
+    if not isinstance(pattern, str) or not pattern:
+        raise DefinitionError(field, f"expected a regular expression, got {pattern!r}")
+    if len(pattern) > LONGEST_PATTERN:
+        raise DefinitionError(field, f"a pattern has at most {LONGEST_PATTERN} characters, this one {len(pattern)}")
+    try:
+        _compiled(pattern)
+    except ValueError as problem:
+        message = (
+            f"{pattern!r} is not a pattern that RE2 takes ({problem}); "
+            "it has no look-around and no back-references, and its \\w and \\d are ASCII (use \\p{L}, \\p{N})"
+        )
+        raise DefinitionError(field, message) from None
+    if _size(pattern) - _size(_COUNT.sub("", pattern)) > _MOST_REPEATED:
+        raise DefinitionError(field, f"{pattern!r} repeats too much; count to 100 or so, or use * and +")
+
+
+def _size(pattern: str) -> int:
+    """Return the size of *pattern* as a program over bytes, where a class of letters is one instruction or few."""
+    try:
+        return int(_compiled(pattern.encode()).programsize)
+    except ValueError:  # without its counts, or over bytes, it is no pattern
+        return 0
+
+
+def matches(pattern: str, text: str) -> bool:
+    """Say whether *pattern* is found anywhere in the first million characters of *text*."""
+    clean = text[:LONGEST_TEXT].encode("utf-8", "replace").decode("utf-8")
+    return _compiled(pattern).search(clean) is not None
+
+
+@lru_cache(maxsize=256)
+def _compiled(pattern: str | bytes) -> Any:
+    import re2  # noqa: PLC0415 - a compiled extension that most rubrics never need
+
+    options = re2.Options()
+    options.log_errors = False
+    if isinstance(pattern, bytes):
+        options.encoding = re2.Options.Encoding.LATIN1
+    options.never_capture = True  # groups would cost a slower engine, and nobody reads them
+    options.max_mem = 8 << 20
+    try:
+        return re2.compile(pattern, options)
+    except re2.error as problem:
+        detail = problem.args[0] if problem.args else ""
+        raise ValueError(detail.decode("utf-8", "replace") if isinstance(detail, bytes) else str(detail)) from None
+
+
+_MOST_STEPS = 1_000_000
+
+_STEPS_OF_A_REFERENCE = 50
+"""Keywords that one check may look at; a schema of a few lines can double its references thirty times."""
+
+_DEEPEST_CHECK = 100
+"""Keywords within keywords. Python's own limit is no bound: where it strikes, compiled code may not survive it."""
+
+_DEEPEST_SCHEMA = 40
+
+Keyword = Callable[[Any, Any, Any, Mapping[str, Any]], Iterator[Any]]
+"""From a validator, the keyword's value, what is checked and the schema, to the errors: as jsonschema has it."""
+
+
+class _TooMuchError(Exception):
+    """A check that took too many steps, or went too deep."""
+
+
+@define
+class _Work:
+    """What one check has done so far."""
+
+    steps: int = 0
+    depth: int = 0
+
+    def add(self, steps: int) -> None:
+        """Count *steps*, one level down."""
+        self.steps += steps
+        self.depth += 1
+        if self.steps > _MOST_STEPS or self.depth > _DEEPEST_CHECK:
+            raise _TooMuchError
+
+
+def check_schema(field: str, schema: Mapping[str, Any]) -> None:
+    """Refuse what is no JSON Schema, patterns that RE2 does not take, and references that lead outside or nowhere."""
+    from jsonschema.exceptions import SchemaError  # noqa: PLC0415 - heavy, and few rubrics need it
+
+    parts = list(_parts(field, schema))
+    try:
+        _kind(schema).check_schema(schema, format_checker=None)  # a format checker would refuse RE2's own patterns
+    except SchemaError as problem:
+        message = f"not a JSON Schema at {problem.json_path}: {shorten(problem.message)}"
+        raise DefinitionError(field, message) from None
+    except (AttributeError, ArithmeticError, RecursionError, TypeError, ValueError) as problem:  # beyond jsonschema
+        raise DefinitionError(field, f"not a JSON Schema: {shorten(str(problem))}") from None
+    for part in parts:
+        _check_patterns(field, part)
+    if any("unevaluatedProperties" in part for part in parts) and any("patternProperties" in part for part in parts):
+        raise DefinitionError(field, "unevaluatedProperties and patternProperties are not taken together")
+    _check_references(field, schema, parts)
+
+
+def _check_references(field: str, schema: Mapping[str, Any], parts: list[Mapping[str, Any]]) -> None:
+    """Refuse references that lead outside, nowhere, in a circle or to thousands of others, by following each."""
+    starts = [schema]
+    if sum("$id" in part for part in parts) < 2:  # noqa: PLR2004 - further ones change what references are relative to
+        references = dict.fromkeys(part["$ref"] for part in parts if isinstance(part.get("$ref"), str))
+        starts += [{"$ref": reference} for reference in references]
+    if any(_misfit(field, schema, None, start) is None for start in starts):
+        raise DefinitionError(field, "the schema refers to itself, or to other parts of itself, without an end")
+
+
+def _parts(field: str, schema: Any, levels: int = _DEEPEST_SCHEMA) -> Iterator[Mapping[str, Any]]:
+    """Yield every mapping in *schema*, itself too; refuse what is nested too deeply to be walked."""
+    if not levels:
+        raise DefinitionError(field, f"a schema is nested at most {_DEEPEST_SCHEMA} deep, this one more")
+    if isinstance(schema, Mapping):
+        yield schema
+    for inner in schema.values() if isinstance(schema, Mapping) else schema if isinstance(schema, list | tuple) else ():
+        yield from _parts(field, inner, levels - 1)
+
+
+def _check_patterns(field: str, part: Mapping[str, Any]) -> None:
+    patterns = [part["pattern"]] if isinstance(part.get("pattern"), str) else []
+    named = part.get("patternProperties")
+    for pattern in [*patterns, *(named if isinstance(named, Mapping) else ())]:
+        check_pattern(field, pattern)
+
+
+def misfit(schema: Mapping[str, Any], value: Any) -> str:
+    """Return where and why *value* does not fit *schema*; an empty text if it fits."""
+    found = _misfit("schema", schema, value)
+    return "$: it is nested too deeply, or is too much, to be checked" if found is None else found
+
+
+def _misfit(field: str, schema: Mapping[str, Any], value: Any, start: Mapping[str, Any] | None = None) -> str | None:
+    """Return what `misfit` does, or None for what no bounded check can tell; *start*: where in *schema* to begin."""
+    from referencing import Registry  # noqa: PLC0415 - comes with jsonschema
+    from referencing.exceptions import Unresolvable  # noqa: PLC0415
+
+    validator = _bounded(_kind(schema))(_without_dialects(schema), registry=Registry())
+    work = _WORK.set(_Work())
+    try:
+        begun = validator if start is None else validator.evolve(schema=_without_dialects(start))
+        error = next(begun.iter_errors(value), None)
+    except Unresolvable as problem:
+        message = f"{problem.ref!r} is outside the schema, or nowhere in it; nothing is fetched"
+        raise DefinitionError(field, message) from None
+    except (_TooMuchError, RecursionError, ArithmeticError):
+        return None
+    finally:
+        _WORK.reset(work)
+    return "" if error is None else shorten(f"{error.json_path}: {error.message}")
+
+
+def _kind(schema: Mapping[str, Any]) -> Any:
+    from jsonschema.validators import Draft202012Validator, validator_for  # noqa: PLC0415
+
+    return validator_for(schema, default=Draft202012Validator)
+
+
+def _without_dialects(schema: Any) -> Any:
+    """Return *schema* without `$schema`: on meeting one, jsonschema would go back to its own keywords."""
+    if isinstance(schema, Mapping):
+        return {k: _without_dialects(v) for k, v in schema.items() if k != "$schema" or not isinstance(v, str)}
+    return [_without_dialects(inner) for inner in schema] if isinstance(schema, list | tuple) else schema
+
+
+# -- keywords of our own -------------------------------------------------------------------------------
+
+_WORK: ContextVar[_Work] = ContextVar("what the check that is under way has done")
+
+
+@cache
+def _bounded(kind: Any) -> Any:
+    """Return the validator class *kind* with our own keywords."""
+    from jsonschema.validators import extend  # noqa: PLC0415
+
+    own = {
+        "pattern": _pattern,
+        "patternProperties": _pattern_properties,
+        "additionalProperties": _additional_properties,
+        "uniqueItems": _unique_items,
+    }
+    keywords = {name: own.get(name, keyword) for name, keyword in kind.VALIDATORS.items()}
+    counted = {name: _counted(name, keyword) for name, keyword in keywords.items()}
+    return extend(kind, counted)  # type: ignore[no-untyped-call]  # its types are not said
+
+
+def _counted(name: str, keyword: Any) -> Keyword:
+    steps = _STEPS_OF_A_REFERENCE if "Ref" in name or name in ("$ref", "extends") else 1
+
+    def counted(validator: Any, value: Any, instance: Any, schema: Mapping[str, Any]) -> Iterator[Any]:
+        work = _WORK.get()
+        try:
+            work.add(steps)
+            yield from keyword(validator, value, instance, schema) or ()
+        finally:
+            work.depth -= 1
+
+    return counted
+
+
+def _error(message: str) -> Any:
+    from jsonschema.exceptions import ValidationError  # noqa: PLC0415
+
+    return ValidationError(message)
+
+
+def _pattern(validator: Any, pattern: str, instance: Any, _: Mapping[str, Any]) -> Iterator[Any]:
+    if validator.is_type(instance, "string") and not matches(pattern, instance):
+        yield _error(f"{shorten(instance, 80)!r} does not match {pattern!r}")
+
+
+def _pattern_properties(
+    validator: Any, properties: Mapping[str, Any], instance: Any, _: Mapping[str, Any]
+) -> Iterator[Any]:
+    if not validator.is_type(instance, "object"):
+        return
+    for pattern, schema in properties.items():
+        for name in [name for name in instance if matches(pattern, name)]:
+            yield from validator.descend(instance[name], schema, path=name, schema_path=pattern)
+
+
+def _additional_properties(validator: Any, extra: Any, instance: Any, schema: Mapping[str, Any]) -> Iterator[Any]:
+    if extra is True or not validator.is_type(instance, "object"):
+        return
+    patterns = schema.get("patternProperties", {})
+    for name in [name for name in instance if name not in schema.get("properties", {})]:
+        if any(matches(pattern, name) for pattern in patterns):
+            continue
+        if extra is False:
+            yield _error(f"{shorten(name, 80)!r} is not among the properties that are allowed")
+        else:
+            yield from validator.descend(instance[name], extra, path=name)
+
+
+def _unique_items(validator: Any, wanted: Any, instance: Any, _: Mapping[str, Any]) -> Iterator[Any]:
+    if wanted and validator.is_type(instance, "array"):
+        seen = {json.dumps(_normal(item), sort_keys=True) for item in instance}
+        if len(seen) < len(instance):
+            yield _error("two of the items are equal")
+
+
+def _normal(value: Any) -> Any:
+    """Return *value* with 1.0 as 1, since JSON Schema takes them for equal."""
+    if isinstance(value, dict):
+        return {key: _normal(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_normal(item) for item in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value

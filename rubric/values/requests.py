@@ -1,0 +1,260 @@
+"""
+One request to a model, and what came back.
+
+`rubric.grading.flow` yields `Ask`s and is sent `Reply`s and `Failure`s; whatever carries them is a driver.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
+from typing import TYPE_CHECKING, Any, Literal
+
+from attrs import field, frozen
+
+from rubric.internals.frozen_map import FrozenMap
+
+if TYPE_CHECKING:
+    from rubric.values.criteria import Criterion
+    from rubric.values.judges import Judge
+
+
+Role = Literal["system", "user", "assistant"]
+
+FailureKind = Literal[
+    "auth",  # the key is wrong or may not use the model: fatal for the judge
+    "quota",  # the account is empty: fatal for the judge
+    "rate_limited",  # 429: tried again
+    "overloaded",  # 503, 529: tried again
+    "timeout",  # no whole answer within the deadline: tried again, and may have been paid for
+    "transport",  # the connection broke: tried again, and may have been paid for
+    "bad_response",  # an answer that is no chat completion, or one without content
+    "truncated",  # cut at max_tokens
+    "refusal",  # the model or a filter refused
+    "context_window",  # the prompt is too long for the model
+    "bad_request",  # anything else that the vendor would refuse again
+    "unreadable",  # text that holds no verdict
+    "exception",  # a function of the user's raised
+    "degenerate",  # the candidate is empty or a known master key, and the rubric says that this is an error
+    "unsupported",  # a grader that this library does not have, or may not run
+    "budget",  # there is no money left for the call: it was not sent
+    "in_doubt",  # sent before a crash, and perhaps paid for: it is held, and not sent again
+    "replay",  # not in the store that is replayed
+    "not_cast",  # a vote that an early stop left out
+]
+
+RETRIED: frozenset[FailureKind] = frozenset({"rate_limited", "overloaded", "timeout", "transport", "bad_response"})
+"""The kinds that the same request, sent again, may cure: `Judge.retries`."""
+
+REASKED: frozenset[FailureKind] = frozenset({"unreadable", "truncated"})
+"""The kinds that another request may cure, one with the complaint or with more tokens: `Judge.repairs`."""
+
+UNSENT: frozenset[FailureKind] = frozenset({"budget", "in_doubt", "replay"})
+"""The kinds of what was not sent: it was no call, and there is nothing to keep of it."""
+
+
+@frozen
+class Outgoing:
+    """
+    One message of an ask: a *role* and its text in parts.
+
+    The first part of the last message is the same for all asks about one candidate; a vendor's prefix cache
+    can serve it. Joined without a separator, the parts are the text.
+    """
+
+    role: Role
+    parts: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        """The whole text."""
+        return "".join(self.parts)
+
+
+@frozen
+class Ask:
+    """
+    One request to a model.
+
+    Args:
+        judge: Who is asked, with the parameters.
+        messages: What is sent.
+        schema: The JSON Schema of the reply, the same for all criteria of one answer type.
+        criteria: What is asked about, in order; more than one where the judge takes several a call.
+        nonce: What a sealed verdict must carry; empty for an unsealed one.
+        abstainable: The ids of criteria that may be answered with "cannot tell".
+        quoted: The ids of criteria that must be answered with evidence.
+        candidate: The graded text, for reading the reply against.
+        run: What belongs to it (conversation, tool calls, file changes), as it stands in the prompt.
+        max_tokens: The longest reply.
+        vote: Which vote of a jury this is, from 0.
+        repair: Which re-ask this is; 0 is the first ask.
+        images: Addresses of images to attach.
+        many: Whether the reply is a list of verdicts, one a criterion.
+        flagless: Whether a judge may leave out its own pass flag, since a threshold decides anyway.
+        n: How many replies are wanted in one request, as `Reply.choices`; a model may give fewer.
+        retries: How many further attempts it may take, less than those of its judge for a re-ask: the attempts of
+            earlier ones count. None: as many as its judge has.
+        resends: Whether it is tried again after a failure that leaves in doubt whether it was carried out.
+    """
+
+    judge: Judge
+    messages: tuple[Outgoing, ...]
+    schema: FrozenMap = field(repr=False)
+    criteria: tuple[Criterion, ...]
+    nonce: str = ""
+    abstainable: frozenset[str] = frozenset()
+    quoted: frozenset[str] = frozenset()
+    candidate: str = field(default="", repr=False)
+    run: str = field(default="", repr=False)
+    max_tokens: int = 4096
+    vote: int = 0
+    repair: int = 0
+    images: tuple[str, ...] = ()
+    many: bool = False
+    flagless: bool = True
+    n: int = 1
+    retries: int | None = None
+    resends: bool = True
+
+    @property
+    def retries_left(self) -> int:
+        """How many further attempts it may take."""
+        return self.judge.retries if self.retries is None else self.retries
+
+    def chat(self) -> list[dict[str, Any]]:
+        """
+        Return the messages in the form that chat APIs take.
+
+        Each content is one text; with images, that of the last message is a list of blocks: `image_url` for each, then
+        the text.
+        """
+        messages: list[dict[str, Any]] = [{"role": m.role, "content": m.text} for m in self.messages]
+        if self.images:
+            # Images come first: what follows the tail would differ in its place from ask to ask.
+            images = [{"type": "image_url", "image_url": {"url": image}} for image in self.images]
+            messages[-1]["content"] = [*images, {"type": "text", "text": messages[-1]["content"]}]
+        return messages
+
+
+@frozen
+class Usage:
+    """
+    What was used: requests, tokens and money.
+
+    Args:
+        calls: Requests that left, every attempt counted; one that got no connection is an attempt, at no cost.
+        prompt_tokens: Tokens sent, cached ones included.
+        cached_tokens: Of these, how many a prefix cache served.
+        completion_tokens: Tokens that came back.
+        cost: In US dollars; None when the price of any part is unknown, never 0 for unknown.
+        unmetered: Requests whose tokens nobody reported (a broken reply, a vendor without usage).
+    """
+
+    calls: int = 0
+    prompt_tokens: int = 0
+    cached_tokens: int = 0
+    completion_tokens: int = 0
+    cost: float | None = 0.0
+    unmetered: int = 0
+
+    def __add__(self, other: Usage) -> Usage:
+        cost = None if self.cost is None or other.cost is None else self.cost + other.cost
+        return Usage(
+            self.calls + other.calls,
+            self.prompt_tokens + other.prompt_tokens,
+            self.cached_tokens + other.cached_tokens,
+            self.completion_tokens + other.completion_tokens,
+            cost,
+            self.unmetered + other.unmetered,
+        )
+
+    def __str__(self) -> str:
+        cost = "cost unknown" if self.cost is None else f"${self.cost:.4f}"
+        return f"{self.calls} calls, {self.prompt_tokens} + {self.completion_tokens} tokens, {cost}"
+
+
+TokenLogprob = tuple[str, float, tuple[tuple[str, float], ...]]
+"""A token of a reply, its natural logarithm of probability, and the likeliest tokens in its place with theirs."""
+
+
+@frozen
+class Reply:
+    """
+    What a model answered.
+
+    Args:
+        text: The text; None where the reply had none.
+        finish: Why it ended: `stop`, `length`, `refusal`, or the vendor's own word.
+        refusal: What the model said instead of answering.
+        usage: Of all attempts that it took.
+        model: The model's name as the vendor reports it.
+        unsent: Parameters of the judge that the model does not take, and that were left out.
+        logprobs: Of *text*, token by token, where they were asked for; None where the vendor gave none.
+        choices: The texts of all choices, in the vendor's order and *text* first, where more than one came; a choice
+            without text is an empty one.
+        remarks: What a person should know of how it was asked for, such as a key that went over plain HTTP.
+    """
+
+    text: str | None
+    finish: str = "stop"
+    refusal: str = ""
+    usage: Usage = field(factory=lambda: Usage(calls=1, cost=None, unmetered=1))
+    model: str = ""
+    unsent: tuple[str, ...] = ()
+    logprobs: tuple[TokenLogprob, ...] | None = field(default=None, repr=False)
+    choices: tuple[str, ...] = field(default=(), repr=False)
+    remarks: tuple[str, ...] = ()
+
+
+@frozen
+class Failure:
+    """
+    Why there is no verdict.
+
+    Args:
+        kind: One of a few kinds, see `FailureKind`.
+        message: What happened, in words, without secrets.
+        judge: The name of the judge.
+        criterion: The id of the criterion, where there is one.
+        usage: Of all attempts; also a failed call may cost.
+        retry_after: Seconds that the server asked to wait.
+        status: The HTTP status, where there was one.
+        in_doubt: Whether the request may have been carried out, and paid for, all the same.
+        again: Whether it is sent again at once, whatever the judge's retries: the server refused the reply's form, and
+            the model has a simpler one.
+    """
+
+    kind: FailureKind
+    message: str
+    judge: str = ""
+    criterion: str = ""
+    usage: Usage = field(factory=Usage)
+    retry_after: float | None = None
+    status: int | None = None
+    in_doubt: bool = False
+    again: bool = False
+
+    def __str__(self) -> str:
+        where = [f"criterion {self.criterion!r}"] if self.criterion else []
+        where += [f"judge {self.judge!r}"] if self.judge else []
+        return f"{', '.join(where)}{': ' if where else ''}{self.kind}: {self.message}"
+
+
+Settle = Callable[["Reply | Failure | None"], None]
+"""Is told what came of a request, before its place is given up; None: it has not left after all."""
+
+Gate = Callable[["Ask"], AbstractAsyncContextManager[Settle]]
+"""
+What a request passes on its way out: entered before it leaves, left when it is through. It may wait (a rate limit), or
+raise a `ModelError` (a budget): that then is what came of the request, which is not tried again and was no call. Left
+without being told what came, it must take it that the request has left.
+"""
+
+
+def settle_nothing(_: Reply | Failure | None) -> None:
+    """Be told what came of a request, and do nothing about it: a `Settle`."""
+
+
+Carry = Callable[[Ask], Awaitable[Reply | Failure]]
+"""Takes an ask to whoever answers, and returns what came of it; it raises cancellations and interrupts alone."""

@@ -1,0 +1,153 @@
+"""
+Decision trees: one narrow question at a node, a score at each leaf.
+
+    ask("Did it call the tool?").yes(ask("Does it state a temperature?").yes(1.0).no(0.4)).no(0.0)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from attrs import field, frozen
+
+from rubric.errors import DefinitionError
+from rubric.internals.fields import Shown, number, plain_number, refuse, string, text
+from rubric.values.answers import Answer
+
+_DEEPEST = 64
+
+
+@frozen(repr=False)
+class Leaf(Shown):
+    """The end of a walk: a *score* in 0..1 and the *reason* that it stands for."""
+
+    _positional = ("score",)
+
+    score: float = field(validator=number(0, 1))
+    reason: str = field(default="", kw_only=True, validator=string)
+
+
+def _as_branch(name: str, value: object) -> DecisionTree | Leaf:
+    if isinstance(value, DecisionTree | Leaf):
+        return value
+    if isinstance(value, Question | HalfAnswered):
+        raise DefinitionError(name, f"{value!r} is a question that lacks a branch; give it both .yes(...) and .no(...)")
+    score = plain_number(value)
+    if isinstance(score, bool) or not isinstance(score, int | float):
+        raise refuse(name, value, "a DecisionTree, a Leaf or a score from 0 to 1")
+    return Leaf(score)
+
+
+def _as_yes(value: DecisionTree | Leaf | float) -> DecisionTree | Leaf:
+    return _as_branch("yes", value)
+
+
+def _as_no(value: DecisionTree | Leaf | float) -> DecisionTree | Leaf:
+    return _as_branch("no", value)
+
+
+@frozen(repr=False)
+class DecisionTree(Answer, Shown):
+    """
+    A yes/no *question* with a branch for each answer: another tree, or a leaf (a bare number will do).
+
+    The judge answers with a score; 0.5 or more is a yes (mcptest, "Rubric scoring", decision trees).
+    """
+
+    _positional = ("question",)
+
+    question: str = field(validator=text)
+    yes: DecisionTree | Leaf = field(kw_only=True, converter=_as_yes)
+    no: DecisionTree | Leaf = field(kw_only=True, converter=_as_no)
+
+    def __attrs_post_init__(self) -> None:
+        if self.depth > _DEEPEST:
+            raise DefinitionError("question", f"a tree is at most {_DEEPEST} questions deep, this one {self.depth}")
+
+    @property
+    def depth(self) -> int:
+        """The number of questions on the longest walk."""
+        return 1 + max((b.depth for b in (self.yes, self.no) if isinstance(b, DecisionTree)), default=0)
+
+    @property
+    def shortest(self) -> int:
+        """The number of questions on the shortest walk."""
+        return 1 + min(b.shortest if isinstance(b, DecisionTree) else 0 for b in (self.yes, self.no))
+
+    def nodes(self) -> Iterator[DecisionTree]:
+        """Yield this node and those below it, the yes branch first."""
+        yield self
+        for branch in (self.yes, self.no):
+            if isinstance(branch, DecisionTree):
+                yield from branch.nodes()
+
+    def leaves(self) -> Iterator[Leaf]:
+        """Yield the leaves, the yes branch first."""
+        for branch in (self.yes, self.no):
+            if isinstance(branch, Leaf):
+                yield branch
+            else:
+                yield from branch.leaves()
+
+
+@frozen(repr=False)
+class Question(Shown):
+    """A question without its branches: half of a tree, and so not yet a tree."""
+
+    _positional = ("question",)
+
+    question: str = field(validator=text)
+
+    def yes(self, branch: DecisionTree | Leaf | float, /, reason: str = "") -> HalfAnswered:
+        """Return the question with its yes branch; *reason* goes with a bare score."""
+        return HalfAnswered(self.question, if_yes=_branch("yes", branch, reason))
+
+    def no(self, branch: DecisionTree | Leaf | float, /, reason: str = "") -> HalfAnswered:
+        """Return the question with its no branch; *reason* goes with a bare score."""
+        return HalfAnswered(self.question, if_no=_branch("no", branch, reason))
+
+
+@frozen(repr=False)
+class HalfAnswered(Shown):
+    """A question with one branch; the other one makes it a tree."""
+
+    _positional = ("question",)
+
+    question: str
+    if_yes: DecisionTree | Leaf | None = field(default=None, kw_only=True)
+    if_no: DecisionTree | Leaf | None = field(default=None, kw_only=True)
+
+    def yes(self, branch: DecisionTree | Leaf | float, /, reason: str = "") -> DecisionTree:
+        """Return the tree, with *branch* for a yes."""
+        return self._whole("yes", self.if_yes, DecisionTree, yes=_branch("yes", branch, reason), no=self.if_no)
+
+    def no(self, branch: DecisionTree | Leaf | float, /, reason: str = "") -> DecisionTree:
+        """Return the tree, with *branch* for a no."""
+        return self._whole("no", self.if_no, DecisionTree, yes=self.if_yes, no=_branch("no", branch, reason))
+
+    def _whole(
+        self,
+        name: str,
+        taken: object,
+        tree: type[DecisionTree],
+        *,
+        yes: DecisionTree | Leaf | None,
+        no: DecisionTree | Leaf | None,
+    ) -> DecisionTree:
+        if taken is not None or yes is None or no is None:
+            raise DefinitionError(name, f"the question {self.question!r} has its {name} branch already")
+        return tree(self.question, yes=yes, no=no)
+
+
+def _branch(name: str, value: DecisionTree | Leaf | float, reason: str) -> DecisionTree | Leaf:
+    branch = _as_branch(name, value)
+    if not reason:
+        return branch
+    if isinstance(branch, DecisionTree):
+        raise DefinitionError(name, "a reason goes with a score, not with a further question")
+    return Leaf(branch.score, reason=reason)
+
+
+def ask(question: str, /) -> Question:
+    """Return *question*, to be given its branches: `ask("Is it polite?").yes(1.0).no(0.0)`."""
+    return Question(question)
