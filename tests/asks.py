@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rubric.grading.prompting import brief, compose
+from rubric.grading.prompting import compose, shared_prompt
 from rubric.grading.reply_parser import read
 from rubric.values.answers import Answer, YesNo
 from rubric.values.candidates import Candidate
@@ -34,7 +34,7 @@ def ask_about(
 ) -> Ask:
     """Return the ask of *judge* for *criteria* of a rubric with *options*."""
     rubric = Rubric(criteria=criteria, **options)
-    return compose(brief(Candidate.of(candidate), rubric), rubric, judge, criteria, vote=vote, repair=repair)
+    return compose(shared_prompt(Candidate.of(candidate), rubric), rubric, judge, criteria, vote=vote, repair=repair)
 
 
 def ask_for(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rubric import Candidate, Grade, ModelError, Rubric, Ungraded, flow
 from rubric.testing.scripted_model import ScriptedModel
-from rubric.values.judges import Bench
+from rubric.values.judges import AnyJudge
 from rubric.values.requests import Ask, Failure, Reply
 
 REPLY = "The 2.3.0 release added per-tenant rate limits."
@@ -24,7 +24,7 @@ def carry(ask: Ask) -> Reply | Failure:
     raise AssertionError
 
 
-def drive(rubric: Rubric, judge: Bench, candidate: Candidate | str = REPLY) -> Grade | Ungraded:
+def drive(rubric: Rubric, judge: AnyJudge, candidate: Candidate | str = REPLY) -> Grade | Ungraded:
     """Return what *candidate* comes to."""
     steps = flow(Candidate.of(candidate), rubric, judge)
     try:

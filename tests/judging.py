@@ -16,7 +16,7 @@ _NONCE = re.compile(r'"nonce": "(\w+)"')
 _KEYS = re.compile(r'"(\w+)": [<\["]')
 
 
-class Judging:
+class JudgeLike:
     """
     Answers like a model that obeys: by the text of the criterion, in the form that is asked for, with the nonce.
 

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 from attrs import define, field
 
 from rubric import Candidate, Grade, Judge, Rubric, Ungraded, flow
-from rubric.engine.pipeline import Room, run
+from rubric.engine.pipeline import Dispatcher, run
 from rubric.errors import ModelError
 from rubric.testing.scripted_model import reply_to
-from rubric.values.requests import Ask, Carry, Failure, Reply, Usage
+from rubric.values.requests import Ask, Failure, Reply, Transport, Usage
 
 if TYPE_CHECKING:
     from rubric.store.store import Store
@@ -61,9 +61,9 @@ def is_odd(ask: Ask) -> bool:
     return int(ask.candidate[-2]) % 2 == 1
 
 
-def carry_of(store: Store) -> Carry:
+def carry_of(store: Store) -> Transport:
     """Return a carry past *store* as `grade_many` has it: departures are told by the gate."""
-    return store.carry(Room(gate=store.gate()).carry, gated=True)
+    return store.carry(Dispatcher(gate=store.gate()).carry, gated=True)
 
 
 async def carried(store: Store, ask: Ask) -> Reply | Failure:

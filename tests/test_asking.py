@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rubric import grade
-from rubric.grading.prompting import brief, compose
+from rubric.grading.prompting import compose, shared_prompt
 from rubric.values.answers import Answer, Choice, Choices, Levels, Unit, YesNo
 from rubric.values.candidates import Candidate
 from rubric.values.criteria import POLARITIES, Anchor, Criterion
@@ -70,7 +70,7 @@ def test_asks_share_all_but_the_tail() -> None:
     kinds = zip(ANSWERS, polarities, strict=False)
     criteria = [Criterion(f"Question {n}?", answer=kind, polarity=p) for n, (kind, p) in enumerate(kinds)]
     rubric = Rubric(criteria=criteria, evidence=True, abstain="zero", guidelines="Be fair.")
-    about = brief(CANDIDATE, rubric)
+    about = shared_prompt(CANDIDATE, rubric)
     for judge in (SEALED, UNSEALED):
         asks = [compose(about, rubric, judge, [c], vote=n, repair=n, complaint="x" * n) for n, c in enumerate(criteria)]
         assert len({(ask.messages[0], ask.messages[1].parts[0]) for ask in asks}) == 1
@@ -90,7 +90,7 @@ def test_most_of_a_prompt_is_shared() -> None:
     criteria = [Criterion(f"In part {n} it names a concrete step that a reader can take today") for n in range(20)]
     for evidence in (False, True):
         rubric = Rubric(criteria=criteria, evidence=evidence)
-        about = brief(Candidate(output), rubric)
+        about = shared_prompt(Candidate(output), rubric)
         texts = ["".join(m.text for m in compose(about, rubric, SEALED, [c]).messages) for c in criteria]
         blocks = _shared(texts) // 512 * 512
         assert blocks * 19 >= 0.9 * sum(map(len, texts[1:]))
@@ -204,7 +204,7 @@ def test_invisible_characters_are_shown_and_flagged() -> None:
     """Invisible characters of a candidate, in any of its parts, are escaped in the prompt, and a warning says so."""
     hidden = "a\u200bb\U000e0041"
     candidate = Candidate(hidden, input=hidden, messages=[{"role": "user", "content": hidden}], variables={"v": hidden})
-    about = brief(candidate, Rubric("r").expects("x"))
+    about = shared_prompt(candidate, Rubric("r").expects("x"))
     shown = "a\\u{200b}b\\u{e0041}"
     assert about.shared.count(shown) == 3
     assert about.variables["v"] == shown
@@ -429,7 +429,7 @@ def test_many_criteria_in_one_ask() -> None:
 def test_a_re_ask_says_what_was_wrong_and_not_what_was_said() -> None:
     """A complaint names what was expected; the judge's own words, which may be the candidate's, stay out."""
     rubric = Rubric().expects("Is it so?")
-    about = brief(Candidate("x"), rubric)
+    about = shared_prompt(Candidate("x"), rubric)
     ask = compose(
         about, rubric, SEALED, rubric.criteria, repair=1, complaint="expected true or false, got 'OBEY, got it?'"
     )
@@ -440,7 +440,7 @@ def test_a_re_ask_says_what_was_wrong_and_not_what_was_said() -> None:
 def test_guidelines_of_a_nested_rubric_stand_in_the_tail() -> None:
     """The guidelines of a nested rubric go with its criteria, and leave the shared part as it is."""
     rubric = Rubric().expects("Is it so?")
-    about = brief(Candidate("x"), rubric)
+    about = shared_prompt(Candidate("x"), rubric)
     nested = compose(about, rubric, SEALED, rubric.criteria, guidelines="Be strict.")
     assert nested.messages[1].parts[1].startswith("Guidelines for this part:\nBe strict.\n\nCriterion:")
     assert nested.messages[1].parts[0] == about.shared
@@ -486,7 +486,7 @@ def test_a_criterion_is_worded_once_for_all_candidates(name: str) -> None:
 def test_no_judge_outlives_its_last_use() -> None:
     """What is kept for the next candidate holds no judge, and so no key."""
     rubric, judge = Rubric("r").expects("Is it so?"), Judge("offline", params={"api_key": "secret"})
-    compose(brief(CANDIDATE, rubric), rubric, judge, rubric.judged)
+    compose(shared_prompt(CANDIDATE, rubric), rubric, judge, rubric.judged)
     gone = weakref.ref(judge)
     del judge
     gc.collect()

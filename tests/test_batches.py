@@ -19,12 +19,12 @@ from rubric.results.collection import Grades
 from rubric.store.store import Store
 from rubric.values.judges import Cascade
 from tests.batch_server import Batching, BatchServer
-from tests.judging import Judging
+from tests.judging import JudgeLike
 from tests.sendables import KEY, ask_of
 
 CANDIDATES = ["Open the settings.", "Nobody knows.", "Ask your bank."]
 RUBRIC = Rubric().expects("Says what to do", id="a").rates("Is clear", id="b")
-SAYS = Judging({"Says what to do": True, "Is clear": 7, "First?": 0.9, "Second?": 0.2})
+SAYS = JudgeLike({"Says what to do": True, "Is clear": 7, "First?": 0.9, "Second?": 0.2})
 
 
 def judge_at(base: str, **options: Any) -> Judge:

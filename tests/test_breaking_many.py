@@ -21,12 +21,12 @@ from attrs import define, field
 from rubric import DefinitionError, Failure, Grade, Judge, Reply, Rubric, Scored, StoreError, Ungraded
 from rubric.engine.bulk import agrade_many, grade_many
 from rubric.store.cache_key import identity_of, key_of, request_of
-from rubric.store.database import Answer, Ledger, Wanted, Yours
+from rubric.store.database import Answer, Database, Wanted, Yours
 from rubric.store.schema import connect
 from rubric.store.store import Store
 from rubric.values.requests import Ask
 from tests.batch_server import Batching, BatchServer
-from tests.judging import Judging
+from tests.judging import JudgeLike
 from tests.test_store_keys import ask
 
 POLITE = Rubric().expects("Is polite", id="polite")
@@ -240,7 +240,7 @@ def _calls(file: Path) -> list[str]:
 
 def test_who_dies_while_looking_into_the_store_leaves_nothing_in_doubt(tmp_path: Path) -> None:
     """Before its batch is created nothing has left, so a store that holds what is in doubt holds nothing back."""
-    with BatchServer(Batching(Judging({"Is polite": True}))) as server:
+    with BatchServer(Batching(JudgeLike({"Is polite": True}))) as server:
         command = [sys.executable, "-c", _IN_BATCHES, str(tmp_path), server.base]
         first = subprocess.Popen(command, stdout=subprocess.DEVNULL)
         while first.poll() is None and not _calls(tmp_path / "replies.db"):
@@ -370,10 +370,10 @@ class Session:
     """One of several processes that share a store, without the process."""
 
     file: Path
-    ledger: Ledger = field(init=False)
+    ledger: Database = field(init=False)
 
     def __attrs_post_init__(self) -> None:
-        self.ledger = Ledger(connect(self.file, 5.0), "read-write", "hold")
+        self.ledger = Database(connect(self.file, 5.0), "read-write", "hold")
         self.ledger.begin()
 
     def claim(self, key: str) -> Answer:

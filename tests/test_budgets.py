@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from rubric import Candidate, Judge, Jury, Panel, Rubric, Ungraded
 from rubric.engine.budget import Amount, Budget
-from rubric.engine.pipeline import Room, run
+from rubric.engine.pipeline import Dispatcher, run
 from rubric.engine.rate_limits import Limits
 from rubric.errors import DefinitionError, ModelError
 from rubric.grading.flow import flow
@@ -83,7 +83,7 @@ def ask_about(model: Any, **judge: Any) -> Ask:
 
 async def send_all(vendor: Any, budget: Budget, count: int, in_flight: int, **judge: Any) -> list[Reply | Failure]:
     """Send so many requests, so many at once."""
-    room = Room(asyncio.Semaphore(in_flight), gate=budget)
+    room = Dispatcher(asyncio.Semaphore(in_flight), gate=budget)
     return await asyncio.gather(*(room.carry(ask_about(vendor, **judge)) for _ in range(count)))
 
 
@@ -227,7 +227,7 @@ def test_what_was_graded_in_part_is_kept() -> None:
     rubric = Rubric().expects("One", id="one").expects("Two", id="two").expects("Three", id="three")
     judge = Judge(ScriptedModel(dict.fromkeys(("one", "two", "three"), True)))
     steps = flow(Candidate("A text."), rubric, judge)
-    result = simulate(run(steps, carry=Room(asyncio.Semaphore(1), gate=Budget(calls=2)).carry))
+    result = simulate(run(steps, carry=Dispatcher(asyncio.Semaphore(1), gate=Budget(calls=2)).carry))
     assert isinstance(result, Ungraded)
     assert [failure.kind for failure in result.failures] == ["budget"]
     assert result.usage.calls == 2

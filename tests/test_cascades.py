@@ -14,7 +14,7 @@ from rubric.formats.nouns import write
 from rubric.grading.planning import Plan, plan_one
 from rubric.testing.scripted_model import ScriptedModel
 from rubric.testing.strategies import benches
-from rubric.values.judges import Bench, Cascade
+from rubric.values.judges import AnyJudge, Cascade
 
 from .drive import REPLY, drive
 from .findings import improvised, rubrics
@@ -28,7 +28,7 @@ def says(*lines: Any) -> Judge:
     return Judge(ScriptedModel(lines), repairs=0, retries=0)
 
 
-def calls(judge: Bench) -> int:
+def calls(judge: AnyJudge) -> int:
     """Return how often *judge* was asked."""
     assert isinstance(judge, Judge)
     assert isinstance(judge.model, ScriptedModel)
@@ -175,7 +175,7 @@ def test_another_occasion_can_be_tried_without_a_call() -> None:
 # -- beforehand, and in files ------------------------------------------------------------------------------
 
 
-def planned(rubric: Rubric, bench: Bench) -> Plan:
+def planned(rubric: Rubric, bench: AnyJudge) -> Plan:
     """Return the plan, with a token a character and a cent a token."""
     return plan_one(Candidate(REPLY), rubric, bench, count=lambda _, text: len(text), price=lambda _: (0.01, 0.01))
 
@@ -199,6 +199,6 @@ def test_a_cascade_in_a_file_reads_as_it_is_written() -> None:
 
 
 @given(benches)
-def test_any_bench_reads_back_as_itself(bench: Bench) -> None:
+def test_any_bench_reads_back_as_itself(bench: AnyJudge) -> None:
     """Cascades in juries in cascades among them."""
     assert read_bench(write(bench)) == bench

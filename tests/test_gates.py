@@ -19,7 +19,7 @@ from rubric.errors import ModelError, StoreError
 from rubric.models.pricing import most_tokens
 from rubric.models.retry import attempt
 from rubric.store.store import Store
-from rubric.values.requests import Ask, Failure, Gate, Reply, Settle, Usage
+from rubric.values.requests import Ask, Commit, Failure, Limiter, Reply, Usage
 from tests.sendables import ask_of
 from tests.simulating import now, simulate
 from tests.storing import POLITE, Counted
@@ -56,7 +56,7 @@ class Turnstile:
     told: list[Reply | Failure | None] = field(factory=list)
 
     @asynccontextmanager
-    async def __call__(self, _: Ask) -> AsyncIterator[Settle]:
+    async def __call__(self, _: Ask) -> AsyncIterator[Commit]:
         await asyncio.sleep(self.seconds)
         if self.refuses:
             raise ModelError(Failure("rate_limited", "not today", retry_after=100.0))
@@ -122,7 +122,7 @@ def test_what_waits_for_a_place_holds_no_money_once_it_is_cancelled() -> None:
 def test_a_refusal_by_any_gate_is_no_call_for_the_others(first: bool) -> None:
     """Nor is it taken for the vendor's own: a limiter that stands before keeps its speed."""
     model, limits, budget = Slow(), Limits(concurrency=8, rpm=5, clock=now), Budget(calls=2)
-    several: list[Gate] = [budget, limits]
+    several: list[Limiter] = [budget, limits]
     gate = gates(*(several if first else several[::-1]), Turnstile(refuses=True))
     outcome = simulate(attempt(model, ask_to(model), gate=gate))
     assert isinstance(outcome, Failure)
@@ -140,7 +140,7 @@ class Post:
         self.name, self.log, self.shut = name, log, shut
 
     @asynccontextmanager
-    async def __call__(self, ask: Ask) -> AsyncIterator[Settle]:
+    async def __call__(self, ask: Ask) -> AsyncIterator[Commit]:
         if self.shut:
             raise ModelError(Failure("budget", "shut"))
         self.log.append(f"{self.name} in")
@@ -184,7 +184,7 @@ def test_what_a_store_cannot_record_is_not_sent_and_not_charged(tmp_path: Path) 
     model, budget, limits = Slow(seconds=0), Budget(calls=1), Limits(rpm=1)
 
     @asynccontextmanager
-    async def closing(ask: Ask) -> AsyncIterator[Settle]:
+    async def closing(ask: Ask) -> AsyncIterator[Commit]:
         async with limits(ask) as settle:
             store.close()
             yield settle

@@ -15,7 +15,7 @@ from attrs import define, field
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from rubric.engine.pipeline import Room
+from rubric.engine.pipeline import Dispatcher
 from rubric.engine.rate_limits import Limits
 from rubric.errors import DefinitionError, ModelError
 from rubric.models.retry import attempt
@@ -300,7 +300,7 @@ def test_models_that_take_one_after_another_do_not_lock_up() -> None:
     limits = limited(concurrency=1, rpm=30)
 
     async def main() -> int:
-        room = Room(asyncio.Semaphore(3), gate=limits)
+        room = Dispatcher(asyncio.Semaphore(3), gate=limits)
         asks = [ask(vendor) for _ in range(20) for vendor in (serial, other)]
         return len(await asyncio.gather(*(room.carry(each) for each in asks)))
 
@@ -311,7 +311,7 @@ def test_limits_keep_no_function_alive() -> None:
     """Functions that come and go under the same limits leave nothing in them."""
     limits = Limits(rpm=1_000)
     for _ in range(5):
-        outcome = asyncio.run(Room(gate=limits).carry(ask_of(Judge(lambda _: "yes"))))
+        outcome = asyncio.run(Dispatcher(gate=limits).carry(ask_of(Judge(lambda _: "yes"))))
         assert isinstance(outcome, Reply)
     gc.collect()
     assert limits._limiters == {}

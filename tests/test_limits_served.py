@@ -11,9 +11,9 @@ from attrs import define, field
 
 from rubric import Grade, Judge
 from rubric.engine.bulk import grade_many
-from rubric.engine.pipeline import Room
+from rubric.engine.pipeline import Dispatcher
 from rubric.engine.rate_limits import Limits
-from rubric.values.requests import Ask, Failure, Gate, Reply, Settle
+from rubric.values.requests import Ask, Commit, Failure, Limiter, Reply
 from tests.sendables import openai_ask
 from tests.servers import Endpoint, Request, Server, say_yes
 from tests.test_limits import fullest
@@ -23,12 +23,12 @@ from tests.test_limits import fullest
 class Noting:
     """Passes requests on to a gate, and notes when each leaves, and until when one was told to wait."""
 
-    gate: Gate
+    gate: Limiter
     left: list[float] = field(factory=list)
     closed: list[tuple[float, float]] = field(factory=list)
 
     @asynccontextmanager
-    async def __call__(self, ask: Ask) -> AsyncIterator[Settle]:
+    async def __call__(self, ask: Ask) -> AsyncIterator[Commit]:
         async with self.gate(ask) as settle:
             self.left.append(time.monotonic())
 
@@ -41,12 +41,12 @@ class Noting:
             yield noted
 
 
-def send_all(endpoint: Endpoint, gate: Gate, count: int) -> list[Reply | Failure]:
+def send_all(endpoint: Endpoint, gate: Limiter, count: int) -> list[Reply | Failure]:
     """Send so many requests to *endpoint* side by side."""
     ask = openai_ask(endpoint)
 
     async def main() -> list[Reply | Failure]:
-        room = Room(gate=gate)
+        room = Dispatcher(gate=gate)
         return await asyncio.gather(*(room.carry(ask) for _ in range(count)))
 
     return asyncio.run(main())

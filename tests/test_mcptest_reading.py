@@ -33,7 +33,7 @@ from rubric.suites.cases import Case
 from rubric.suites.suite import Suite
 from rubric.values.checks import Unsupported
 
-from .judging import Judging
+from .judging import JudgeLike
 from .servers import Server
 
 HEAD = "evals:\n  - name: one\n    prompt: What changed?\n    response: It changed.\n"
@@ -334,7 +334,7 @@ def test_a_jury_without_a_model_asks_the_one_of_the_environment(monkeypatch: pyt
     """It is looked up when the jury is asked, and each vote is a call."""
     case = of_eval(JURY)
     assert case.candidate is not None
-    with Server(respond=Judging({}, otherwise=0.9)) as server:
+    with Server(respond=JudgeLike({}, otherwise=0.9)) as server:
         endpoint = server.at("ok")
         monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
         monkeypatch.setenv("OPENAI_BASE_URL", endpoint.openai)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from rubric import Candidate, DefinitionError, Panel, Rubric, grade, grade_many
-from rubric.engine.pipeline import Room
+from rubric.engine.pipeline import Dispatcher
 from rubric.errors import ModelError
 from rubric.models.registry import FunctionModel
 from rubric.values.judges import Judge
@@ -359,7 +359,7 @@ class Slow:
 )
 def test_a_remark_on_slow_functions(seconds: float, calls: int, remarks: int) -> None:
     """There is one, once, as soon as calls have waited half a second for calls that are not instant."""
-    room = Room()
+    room = Dispatcher()
 
     async def main() -> None:
         judge = Judge(Slow(seconds))

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from rubric import Grade, Judge, Jury, Rubric, Scored, grade
-from tests.judging import Judging
+from tests.judging import JudgeLike
 from tests.sendables import KEY
 from tests.servers import Server
 
@@ -20,7 +20,7 @@ CANDIDATE = "Open the settings, choose 'Billing', and press 'Change plan'."
 @pytest.fixture(scope="module")
 def server() -> Iterator[Server]:
     """Run a server that rates everything a 7, with a quarter of the probability on 8."""
-    with Server(respond=Judging({TEXT: 7})) as running:
+    with Server(respond=JudgeLike({TEXT: 7})) as running:
         yield running
 
 

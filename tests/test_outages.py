@@ -12,7 +12,7 @@ import pytest
 from attrs import define, field
 
 from rubric import Grade, Judge, Limits, Rubric, agrade, agrade_many
-from rubric.engine.pipeline import Room
+from rubric.engine.pipeline import Dispatcher
 from rubric.errors import ModelError
 from rubric.values.requests import Ask, Failure, Reply, Usage
 from tests.sendables import ask_of
@@ -140,7 +140,7 @@ def test_a_server_that_takes_some_is_not_pressed() -> None:
 def test_a_server_that_asks_to_wait_is_not_woken_for() -> None:
     """A backoff that another request's reply ends lasts as long as the server has asked for."""
     vendor = Vendor()
-    room = Room()
+    room = Dispatcher()
     judge = Judge(vendor, retries=3, timeout=10_000)
 
     async def main() -> None:
@@ -159,7 +159,7 @@ def test_a_turn_is_not_held_in_backoff() -> None:
     """A model that takes one request after another answers the next while one waits to be tried again."""
     vendor = Vendor(is_serial=True, failure=Failure("timeout", "", in_doubt=True))
     judge = Judge(vendor, retries=5, timeout=10_000)
-    room = Room()
+    room = Dispatcher()
 
     async def main() -> float:
         hopeless = asyncio.create_task(room.carry(ask_of(judge, candidate="the hopeless one")))

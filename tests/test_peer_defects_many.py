@@ -15,7 +15,7 @@ from attrs import define, field
 
 from rubric import Grade, Judge, Rubric, Ungraded
 from rubric.engine.bulk import agrade_many, grade_many
-from rubric.engine.pipeline import Room
+from rubric.engine.pipeline import Dispatcher
 from rubric.engine.rate_limits import Limits
 from rubric.errors import ModelError
 from rubric.store.audit import verify
@@ -171,7 +171,7 @@ def test_who_waits_to_try_again_holds_nobody_up(limits: Limits | None) -> None:
     judge = Judge(model)
 
     async def main() -> None:
-        room = Room(asyncio.Semaphore(9 if limits else 1), limits)
+        room = Dispatcher(asyncio.Semaphore(9 if limits else 1), limits)
         asks = [ask_about(text, *POLITE.criteria, judge=judge) for text in ("sick", "healthy 1", "healthy 2")]
         await asyncio.gather(*(room.carry(ask) for ask in asks))
 

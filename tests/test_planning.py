@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from rubric import Candidate, Contains, Criterion, DefinitionError, Judge, Jury, Panel, Rubric, Unit, ask, plan
 from rubric.grading.planning import Plan, plan_one
 from rubric.testing.scripted_model import ScriptedModel
-from rubric.values.judges import Bench, Cascade
+from rubric.values.judges import AnyJudge, Cascade
 
 from .drive import REPLY, drive
 from .findings import improvised, rubrics
@@ -22,7 +22,7 @@ from .findings import improvised, rubrics
 PLAIN = Rubric().expects("Is it good?", id="a")
 
 
-def planned(rubric: Rubric, judge: Bench, candidate: str = REPLY) -> Plan:
+def planned(rubric: Rubric, judge: AnyJudge, candidate: str = REPLY) -> Plan:
     """Return the plan, with a token a character and a cent a token."""
     return plan_one(Candidate(candidate), rubric, judge, count=lambda _, text: len(text), price=lambda _: (0.01, 0.01))
 
@@ -86,7 +86,7 @@ def test_plans_add_up() -> None:
     assert Plan.total([]) == Plan()
 
 
-BENCHES: list[Callable[..., Bench]] = [
+BENCHES: list[Callable[..., AnyJudge]] = [
     lambda judge, **_: judge(0),
     lambda judge, **rule: Jury(judge(0), 3, **rule),
     lambda judge, **rule: Panel([judge(0), judge(1), judge(2)], **rule),

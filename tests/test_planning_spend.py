@@ -13,14 +13,14 @@ from hypothesis import strategies as st
 
 from rubric import Candidate, Grade, Judge, Jury, Panel, Rubric, ask, grade, plan
 from rubric.models.litellm import library
-from rubric.values.judges import Bench
-from tests.judging import Judging
+from rubric.values.judges import AnyJudge
+from tests.judging import JudgeLike
 from tests.sendables import KEY
 from tests.servers import Server
 
-SAYS = Judging({"Is polite": True, "Is clear": 7, "Is warm": 0.5, "First?": 0.9, "Second?": 0.2})
+SAYS = JudgeLike({"Is polite": True, "Is clear": 7, "Is warm": 0.5, "First?": 0.9, "Second?": 0.2})
 WAYS = [("openai/gpt-4o-mini", "litellm"), ("openai/gpt-4o-mini", "http"), ("anthropic/claude-sonnet-4-5", "litellm")]
-BENCHES: list[Callable[[Judge], Bench]] = [
+BENCHES: list[Callable[[Judge], AnyJudge]] = [
     lambda judge: judge,
     lambda judge: evolve(judge, per_call="all"),
     lambda judge: Jury(judge, 2, one_request=True),
@@ -55,7 +55,7 @@ def test_no_pass_costs_more_than_its_plan_says(model: str, via: Any) -> None:
 
         @settings(max_examples=8, deadline=None)
         @given(TEXTS, TEXTS, st.sampled_from(BENCHES))
-        def run(text: str, context: str, bench: Callable[[Judge], Bench]) -> None:
+        def run(text: str, context: str, bench: Callable[[Judge], AnyJudge]) -> None:
             rubric = Rubric().expects("Is polite", id="a").rates("Is clear", id="b").scores("Is warm", id="c")
             rubric = rubric.decides("d", by=ask("First?").yes(ask("Second?").yes(1.0).no(0.5)).no(0.0))
             candidate = Candidate(f"Good morning! {text}", context=context)

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rubric.errors import DefinitionError
-from rubric.grading.prompting import brief, compose
+from rubric.grading.prompting import compose, shared_prompt
 from rubric.prompts.render import fill, fill_chat
 from rubric.values.answers import Choice, Choices, Levels, Unit
 from rubric.values.candidates import Candidate
@@ -52,7 +52,7 @@ def again(ask: Ask) -> Ask:
     """Return the re-ask of a criterion whose reply could not be read."""
     rubric = Rubric(criteria=ask.criteria)
     return compose(
-        brief(ANSWER, rubric), rubric, SEALED, ask.criteria, repair=1, complaint="expected a number, got 'x'"
+        shared_prompt(ANSWER, rubric), rubric, SEALED, ask.criteria, repair=1, complaint="expected a number, got 'x'"
     )
 
 

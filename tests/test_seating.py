@@ -14,15 +14,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rubric import Candidate, Judge, Jury, Panel, Rubric, flow
-from rubric.engine.pipeline import Room, run
-from rubric.grading.prompting import brief, compose
+from rubric.engine.pipeline import Dispatcher, run
+from rubric.grading.prompting import compose, shared_prompt
 from rubric.scoring.votes import Seat, seated
 from rubric.store.cache_key import key_of, request_of
 from rubric.store.store import Store
 from rubric.testing.scripted_model import ScriptedModel
 from rubric.testing.strategies import built
-from rubric.values.judges import Bench, Cascade
-from tests.judging import Judging
+from rubric.values.judges import AnyJudge, Cascade
+from tests.judging import JudgeLike
 from tests.sendables import KEY
 from tests.servers import Server
 
@@ -30,7 +30,7 @@ POLITE = Rubric().expects("Is polite", id="polite")
 TEXT = Candidate("Good morning!")
 
 
-def lone() -> st.SearchStrategy[Bench]:
+def lone() -> st.SearchStrategy[AnyJudge]:
     """Return judges some of which are one model to a store: other keys, other time-outs, other objects of a class."""
     models: list[Any] = ["a/b", "offline", ScriptedModel([True]), ScriptedModel([False]), lambda _: "yes", lambda _: ""]
     params = st.sampled_from([{}, {"api_key": "one"}, {"api_key": "two"}, {"top_p": 0.5}])
@@ -45,7 +45,7 @@ def lone() -> st.SearchStrategy[Bench]:
     )
 
 
-def grouping(inner: st.SearchStrategy[Bench]) -> st.SearchStrategy[Bench]:
+def grouping(inner: st.SearchStrategy[AnyJudge]) -> st.SearchStrategy[AnyJudge]:
     """Return benches of *inner* ones."""
     return st.one_of(
         st.builds(Jury, inner, st.integers(1, 3)),
@@ -65,25 +65,25 @@ def votes(seat: Seat) -> Iterator[tuple[Judge, int]]:
         yield from votes(member)
 
 
-def numbers(bench: Bench) -> list[int]:
+def numbers(bench: AnyJudge) -> list[int]:
     """Return the numbers of the votes of *bench*."""
     return [vote for _, vote in votes(seated(bench))]
 
 
 @given(benches)
-def test_no_two_judges_of_a_bench_have_the_same_ask(bench: Bench) -> None:
+def test_no_two_judges_of_a_bench_have_the_same_ask(bench: AnyJudge) -> None:
     """Whatever a store makes of their models, parameters and keys."""
-    about = brief(TEXT, POLITE)
+    about = shared_prompt(TEXT, POLITE)
     asks = [compose(about, POLITE, judge, POLITE.judged, vote=vote) for judge, vote in votes(seated(bench))]
     keys = Counter(key_of(request_of(ask)) for ask in asks)
     assert set(keys.values()) == {1}
 
 
 @given(benches)
-def test_votes_do_not_depend_on_whether_a_bench_stops_early(bench: Bench) -> None:
+def test_votes_do_not_depend_on_whether_a_bench_stops_early(bench: AnyJudge) -> None:
     """So whoever lets it run to its end the next time is served what was asked before."""
 
-    def stopping(one: Bench) -> Bench:
+    def stopping(one: AnyJudge) -> AnyJudge:
         match one:
             case Jury():
                 return evolve(one, judge=stopping(one.judge), early_stop=True)
@@ -116,12 +116,12 @@ PANELS: list[tuple[str, Any, int]] = [
 @pytest.mark.parametrize(("bench", "requests"), [each[1:] for each in PANELS], ids=[each[0] for each in PANELS])
 def test_each_vote_is_a_request_of_its_own_and_none_the_next_time(tmp_path: Path, bench: Any, requests: int) -> None:
     """Over a socket, past a real store."""
-    with Server(respond=Judging({"Is polite": True})) as server:
+    with Server(respond=JudgeLike({"Is polite": True})) as server:
         endpoint = server.at("ok")
         judge = Judge("openai/made-up", params={"api_base": endpoint.openai, "api_key": KEY}, via="http")
         for _ in range(2):
             with Store(tmp_path / "replies.db") as store:
-                carry = store.carry(Room(gate=store.gate()).carry, gated=True)
+                carry = store.carry(Dispatcher(gate=store.gate()).carry, gated=True)
                 result = asyncio.run(run(flow(TEXT, POLITE, bench(judge)), carry=carry))
             assert result.passed
             assert len(endpoint.requests) == requests

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from rubric import Candidate, Judge, Jury, Panel, Rubric
 from rubric.errors import DefinitionError
-from rubric.grading.prompting import brief, compose
+from rubric.grading.prompting import compose, shared_prompt
 from rubric.internals.secrets import HIDDEN, MASK, is_secret, masked, redact, values_of
 from rubric.models.failures import failure_of
 from rubric.models.openai_http import endpoint_of
@@ -80,7 +80,7 @@ def test_no_secret_is_in_what_the_store_keeps(params: dict[str, Any]) -> None:
     """Nor in the key, which is made of it."""
     rubric, candidate = Rubric().expects("Is polite"), Candidate("Hello")
     judge = Judge("openai/gpt-5.6", params=params)
-    asked = compose(brief(candidate, rubric), rubric, judge, rubric.criteria)
+    asked = compose(shared_prompt(candidate, rubric), rubric, judge, rubric.criteria)
     assert SECRET not in request_of(asked)
 
 

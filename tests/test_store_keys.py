@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rubric import Candidate, Criterion, Judge, Rubric
-from rubric.grading.prompting import brief, compose
+from rubric.grading.prompting import compose, shared_prompt
 from rubric.store import cache_key
 from rubric.store.cache_key import identity_of, key_of, request_of
 from rubric.values.answers import Unit
@@ -27,7 +27,7 @@ SECRET = "sk-0123456789abcdefghij"  # noqa: S105 - it opens nothing
 def ask(judge: Judge | None = None, candidate: Candidate | str = "Good morning!", **changes: Any) -> Ask:
     """Return an ask of *judge* about *candidate*."""
     rubric = Rubric("polite", criteria=[Criterion("Is polite")])
-    about = brief(Candidate.of(candidate), rubric)
+    about = shared_prompt(Candidate.of(candidate), rubric)
     return evolve(compose(about, rubric, judge or Judge("openai/gpt-5.6"), rubric.criteria), **changes)
 
 
@@ -198,5 +198,5 @@ def test_an_object_may_say_who_it_is() -> None:
 def test_a_criterion_with_another_answer_is_another_ask() -> None:
     """The same text, asked for a number instead of a yes, is not answered from the yes (E9)."""
     rubric = Rubric("polite", criteria=[Criterion("Is polite", answer=Unit())])
-    asked = compose(brief(Candidate("Good morning!"), rubric), rubric, Judge("openai/gpt-5.6"), rubric.criteria)
+    asked = compose(shared_prompt(Candidate("Good morning!"), rubric), rubric, Judge("openai/gpt-5.6"), rubric.criteria)
     assert key_of(request_of(asked)) != key()

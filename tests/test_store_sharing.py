@@ -18,10 +18,10 @@ from pathlib import Path
 import pytest
 
 from rubric import Grade, Judge, Ungraded
-from rubric.engine.pipeline import Room
+from rubric.engine.pipeline import Dispatcher
 from rubric.errors import StoreError
 from rubric.store.audit import stats, verify
-from rubric.store.database import Busy, Kept, Ledger, Owner, Wanted, Watch, Yours, here
+from rubric.store.database import Busy, Database, Kept, Owner, Wanted, Watch, Yours, here
 from rubric.store.schema import connect
 from rubric.store.store import Store
 from rubric.values.requests import Failure, Reply, Usage
@@ -108,7 +108,7 @@ def test_what_waits_for_its_turn_is_not_in_doubt(file: Path) -> None:
     """A request that never left is forgotten when it is cancelled."""
 
     async def stopped(store: Store) -> None:
-        room = Room(asyncio.Semaphore(0), store.gate())
+        room = Dispatcher(asyncio.Semaphore(0), store.gate())
         carry = store.carry(room.carry, gated=True)
         task = asyncio.ensure_future(carry(ask(Judge(Counted()))))
         await asyncio.to_thread(wait_for, file, "claimed")
@@ -301,7 +301,7 @@ def test_a_store_that_is_forgotten_is_closed(file: Path) -> None:
 def test_one_who_comes_back_after_being_given_up_breaks_nothing(file: Path) -> None:
     """A process that was taken for dead finishes: both replies are kept, one is served, and no call is lost."""
     connection = connect(file, 5)
-    asleep, awake = Ledger(connection, "read-write", "retry"), Ledger(connection, "read-write", "retry")
+    asleep, awake = Database(connection, "read-write", "retry"), Database(connection, "read-write", "retry")
     wanted = Wanted("key", "text", "model", goes_on=False, leaves=True)
     asleep.begin()
     awake.begin()

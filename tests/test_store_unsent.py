@@ -10,12 +10,12 @@ import pytest
 
 from rubric import Judge
 from rubric.engine.budget import Budget
-from rubric.engine.pipeline import Room
+from rubric.engine.pipeline import Dispatcher
 from rubric.engine.rate_limits import Limits
 from rubric.store.audit import stats
 from rubric.store.database import InDoubt
 from rubric.store.store import Store
-from rubric.values.requests import Ask, Failure, Gate, Reply, Usage
+from rubric.values.requests import Ask, Failure, Limiter, Reply, Usage
 from tests.storing import Counted
 from tests.test_store_keys import ask
 
@@ -33,9 +33,9 @@ def states(file: Path) -> dict[str, int]:
     return {str(name): int(number) for name, number in stats(file).states.items()}
 
 
-def outcomes(store: Store, gate: Gate, *asks: Ask) -> list[Reply | Failure]:
+def outcomes(store: Store, gate: Limiter, *asks: Ask) -> list[Reply | Failure]:
     """Return what comes of *asks*, one after the other, within *gate*."""
-    carry = store.carry(Room(gate=store.gate(gate)).carry, gated=True)
+    carry = store.carry(Dispatcher(gate=store.gate(gate)).carry, gated=True)
 
     async def main() -> list[Reply | Failure]:
         return [await carry(each) for each in asks]
@@ -104,7 +104,7 @@ def test_a_budget_that_ends_after_a_broken_reply_leaves_it_for_audit(file: Path)
 
 def test_each_judge_is_known_once_however_much_it_is_asked(file: Path) -> None:
     """Where calls are held, requests are sent without retries, by one judge, and not by one a request."""
-    judge, room = Judge(Counted()), Room()
+    judge, room = Judge(Counted()), Dispatcher()
 
     async def main() -> None:
         carry = store.carry(room.carry)

@@ -13,7 +13,7 @@ from rubric.suites.suite import Suite
 from rubric.suites.targets.base import Response
 from rubric.values.requests import Usage
 
-from .judging import Judging
+from .judging import JudgeLike
 from .servers import Endpoint, Server
 from .suite_help import GOOD
 
@@ -42,7 +42,7 @@ def worst_of(judge: Judge) -> float:
 @pytest.mark.parametrize("concurrency", [1, 8])
 def test_what_does_not_fit_into_the_budget_is_ungraded(concurrency: int) -> None:
     """Cases run while their planned most fits into what is left, one after another or side by side."""
-    with Server(respond=Judging({})) as server:
+    with Server(respond=JudgeLike({})) as server:
         endpoint = server.at("ok")
         judge = priced(endpoint)
         actual = cases(1).run(judge).usage.cost
@@ -61,7 +61,7 @@ def test_what_does_not_fit_into_the_budget_is_ungraded(concurrency: int) -> None
 
 def test_a_budget_that_suffices_changes_nothing() -> None:
     """All cases are graded, and the plan's figure is enough."""
-    with Server(respond=Judging({})) as server:
+    with Server(respond=JudgeLike({})) as server:
         judge = priced(server.at("ok"))
         planned = cases(4).plan(judge).cost
         assert planned is not None
@@ -76,7 +76,7 @@ def test_a_target_is_not_asked_beyond_the_budget() -> None:
         asked.append(case.id)
         return Response(Candidate(GOOD), Usage(calls=1, cost=5.0), ("made up",))
 
-    with Server(respond=Judging({})) as server:
+    with Server(respond=JudgeLike({})) as server:
         judge = priced(server.at("ok"))
         report = cases(2, None).run(judge, target=target, max_cost=5 + worst_of(judge), concurrency=1)
     assert asked == ["c0"]

@@ -33,7 +33,7 @@ from rubric.suites.targets.base import DeferError
 from rubric.testing.scripted_model import ScriptedModel
 
 from .findings import improvised, rubrics
-from .judging import Judging
+from .judging import JudgeLike
 from .servers import Server
 from .suite_help import GOOD, TWO, asks_of, many, one, saying
 
@@ -357,7 +357,7 @@ def test_a_suite_runs_over_the_wire() -> None:
     """Real LiteLLM, a real socket: a passing and a failing case, with tokens and cost."""
     rubric = Rubric("wire").expects("Names a version", id="version").scores("Is warm", id="warm")
     suite = Suite("wire", [Case("a", rubric, output=GOOD), Case("b", rubric, output=GOOD, input="Again?")])
-    with Server(respond=Judging({"Names a version": True, "Is warm": 0.2})) as server:
+    with Server(respond=JudgeLike({"Names a version": True, "Is warm": 0.2})) as server:
         endpoint = server.at("ok")
         params = {"api_base": endpoint.openai, "api_key": "sk-test"}
         report = suite.run(Jury(Judge("openai/gpt-4o-mini", params=params), 2))

@@ -21,7 +21,7 @@ from rubric.suites.cases import Case
 from rubric.suites.runner import run_suite
 from rubric.suites.suite import Suite
 from rubric.testing.scripted_model import Says, ScriptedModel
-from rubric.values.judges import Bench
+from rubric.values.judges import AnyJudge
 from rubric.values.requests import Failure
 from rubric.values.rubrics import WHOLE
 
@@ -138,7 +138,7 @@ def _suite(case: dict[str, Any]) -> Suite:
     return loaded(_text(case))[0]
 
 
-def _bench(bench: Bench | None, models: list[ScriptedModel]) -> Bench:
+def _bench(bench: AnyJudge | None, models: list[ScriptedModel]) -> AnyJudge:
     """Return *bench* with scripts in the place of its models, and *models* filled with them."""
     match bench:
         case Panel():
@@ -157,7 +157,7 @@ def _line(reply: Any) -> Any:
     return Says(reply["score"], reply.get("reason") or "", (reply["evidence"],) if reply.get("evidence") else ())
 
 
-def _models(case: dict[str, Any], bench: Bench | None) -> list[ScriptedModel]:
+def _models(case: dict[str, Any], bench: AnyJudge | None) -> list[ScriptedModel]:
     """Return a script for each judge: the replies of a panel are listed one member after the other."""
     said = [_line(reply) for reply in case["judge_replies"]]
     members = len(bench.judges) if isinstance(bench, Panel) else 1

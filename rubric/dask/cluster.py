@@ -19,7 +19,7 @@ from distributed.protocol import pickle
 from rubric.dask.limits import PermitGate, Permits, Terms
 from rubric.engine.budget import Budget
 from rubric.engine.bulk import grade_many
-from rubric.engine.grade import Judging, as_bench, as_rubric
+from rubric.engine.grade import JudgeLike, as_bench, as_rubric
 from rubric.engine.progress import OnProgress, reporting
 from rubric.engine.rate_limits import Limits
 from rubric.engine.shards import number_of
@@ -34,7 +34,7 @@ from rubric.results.collection import Grades
 from rubric.results.result import Grade, Ungraded
 from rubric.store.database import InDoubt
 from rubric.store.store import Store
-from rubric.values.judges import Bench
+from rubric.values.judges import AnyJudge
 from rubric.values.requests import Usage
 from rubric.values.rubrics import Rubric
 
@@ -56,7 +56,7 @@ def grade_on_cluster(
     client: Client,
     candidates: Candidates,
     rubric: Rubric | str | Path,
-    judge: Judging | None = None,
+    judge: JudgeLike | None = None,
     *,
     store_folder: str | os.PathLike[str],
     columns: Mapping[str, str | None] | None = None,
@@ -140,7 +140,7 @@ def _check(client: object, concurrency: object, in_doubt: object, budget: object
         raise refuse("budget", budget, "a Budget, such as Budget(cost=5.00)")
 
 
-def _check_sendable(rubric: Rubric, bench: Bench, items: Sequence[Placed]) -> None:
+def _check_sendable(rubric: Rubric, bench: AnyJudge, items: Sequence[Placed]) -> None:
     """Refuse what cannot be sent to a worker before anything is: Dask says neither what nor where it is."""
     given: list[tuple[str, object]] = [("rubric", rubric), ("judge", bench)]
     given += [(f"candidates[{one.index}]", one.item) for one in items if not isinstance(one.item, str)]
@@ -304,7 +304,7 @@ class Task:
 
     terms: Terms
     rubric: Rubric
-    bench: Bench
+    bench: AnyJudge
     concurrency: int
     in_doubt: InDoubt
     __name__: str = field(default="grade", init=False)

@@ -31,7 +31,7 @@ from rubric.internals.secrets import describe
 from rubric.models.pricing import dearest, most_tokens
 from rubric.store.cache_key import digest
 from rubric.values.judges import Judge
-from rubric.values.requests import Ask, Failure, Reply, Settle
+from rubric.values.requests import Ask, Commit, Failure, Reply
 
 Wanted = tuple[str, str, str, int, float]
 """A request: its number, the model's name, what tells apart models of that name, its most tokens, its most dollars."""
@@ -109,12 +109,12 @@ class PermitGate:
     _returns: list[tuple[str, bytes | None]] = field(factory=list)
     _tasks: dict[str, asyncio.Task[None]] = field(factory=dict)
 
-    def __call__(self, ask: Ask) -> AbstractAsyncContextManager[Settle]:
+    def __call__(self, ask: Ask) -> AbstractAsyncContextManager[Commit]:
         """Return what the request *ask* passes."""
         return self._passing(ask)
 
     @asynccontextmanager
-    async def _passing(self, ask: Ask) -> AsyncIterator[Settle]:
+    async def _passing(self, ask: Ask) -> AsyncIterator[Commit]:
         tokens, cost, rates = await self._most(ask)
         number = uuid4().hex
         await self._take((number, ask.judge.name, _key(ask.judge), tokens, cost))
@@ -250,7 +250,7 @@ class _Permit:
 
     worker: str
     stack: AsyncExitStack = field(factory=AsyncExitStack)
-    settles: list[Settle] = field(factory=list)
+    settles: list[Commit] = field(factory=list)
 
     async def close(self, outcome: Reply | Failure | None) -> None:
         """Give it back, with what came of the request; None: it has not left."""

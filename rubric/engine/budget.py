@@ -15,14 +15,14 @@ from typing import Any, NoReturn
 from attrs import Attribute, define, evolve, field, frozen
 from attrs.setters import frozen as fixed
 
-from rubric.engine.rate_limits import Line, of_one_process
+from rubric.engine.rate_limits import FairQueue, of_one_process
 from rubric.errors import DefinitionError, ModelError
 from rubric.internals.fields import as_map, check_number, count, number, optional, refuse
 from rubric.internals.frozen_map import FrozenMap
 from rubric.models.pricing import dearest, most_tokens, price
 from rubric.models.retry import is_free
-from rubric.values.judges import Bench, Judge, judges_of
-from rubric.values.requests import Ask, Failure, Reply, Settle, Usage
+from rubric.values.judges import AnyJudge, Judge, judges_of
+from rubric.values.requests import Ask, Commit, Failure, Reply, Usage
 
 PICO = 10**12
 """Money is added up in whole pico-dollars, so that sums are exact."""
@@ -184,7 +184,7 @@ class Budget:
     _spent: Sum = field(factory=Sum, init=False)
     _held: Sum = field(factory=Sum, init=False)
     _is_known: bool = field(default=True, init=False)
-    _line: Line = field(factory=Line, init=False)
+    _line: FairQueue = field(factory=FairQueue, init=False)
 
     def __attrs_post_init__(self) -> None:
         self._line.forked = self._spend_what_is_held
@@ -192,11 +192,11 @@ class Budget:
     def _spend_what_is_held(self) -> None:
         self._spent, self._held = self._spent + self._held, Sum()
 
-    def __call__(self, ask: Ask) -> AbstractAsyncContextManager[Settle]:
+    def __call__(self, ask: Ask) -> AbstractAsyncContextManager[Commit]:
         """Return what the request *ask* passes: entered when there is enough for it, left when it is through."""
         return self._passing(ask)
 
-    def at_once(self, ask: Ask) -> AbstractAsyncContextManager[Settle]:
+    def at_once(self, ask: Ask) -> AbstractAsyncContextManager[Commit]:
         """Return the same for a request that cannot wait for those under way: it is refused if it does not fit now."""
         return self._passing(ask, waits=False)
 
@@ -232,7 +232,7 @@ class Budget:
     def __reduce__(self) -> NoReturn:
         raise of_one_process("budget", "Budget(cost=1.00)")
 
-    def check(self, bench: Bench, *, name: str = "budget", cure: str = "") -> None:
+    def check(self, bench: AnyJudge, *, name: str = "budget", cure: str = "") -> None:
         """
         Refuse *bench* before anything is sent, if the cost is limited and the price of one of its judges is not known.
 
@@ -318,7 +318,7 @@ class Budget:
             yield lambda usage: bill.settle(Reply(None, usage=evolve(usage, calls=max(1, usage.calls))))
 
     @asynccontextmanager
-    async def _passing(self, ask: Ask, *, waits: bool = True) -> AsyncIterator[Settle]:
+    async def _passing(self, ask: Ask, *, waits: bool = True) -> AsyncIterator[Commit]:
         most = await self._most(ask)
         async with self._setting_aside(most, "this request", waits=waits) as bill:
             bill.rates, bill.is_agreed = self._terms(ask, most)

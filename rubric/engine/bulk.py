@@ -11,8 +11,8 @@ from typing import Self
 from attrs import define, evolve, field, frozen
 
 from rubric.engine.budget import Budget
-from rubric.engine.grade import Judging, as_bench, as_rubric, remarked
-from rubric.engine.pipeline import Route, Stored, route, run
+from rubric.engine.grade import JudgeLike, as_bench, as_rubric, remarked
+from rubric.engine.pipeline import Pipeline, StoreLike, route, run
 from rubric.engine.progress import OnProgress, reporting
 from rubric.engine.shards import end_mark
 from rubric.engine.sources import Candidates, Placed, Source, as_candidate, located, source_of
@@ -27,8 +27,8 @@ from rubric.results.result import Grade, Ungraded
 from rubric.scoring.outcomes import unknown
 from rubric.store.cache_key import fingerprint
 from rubric.values.findings import Unjudged
-from rubric.values.judges import Bench, Judge
-from rubric.values.requests import Failure, Gate
+from rubric.values.judges import AnyJudge, Judge
+from rubric.values.requests import Failure, Limiter
 from rubric.values.rubrics import Rubric
 
 Result = Grade | Ungraded
@@ -38,14 +38,14 @@ CONCURRENCY = 64
 def grade_many(
     candidates: Candidates,
     rubric: Rubric | str | Path,
-    judge: Judging | None = None,
+    judge: JudgeLike | None = None,
     *,
     concurrency: int = CONCURRENCY,
     ordered: bool = True,
     columns: Mapping[str, str | None] | None = None,
-    store: Stored | None = None,
+    store: StoreLike | None = None,
     budget: Budget | None = None,
-    limits: Gate | None = None,
+    limits: Limiter | None = None,
     progress: bool | OnProgress | None = None,
 ) -> Grading:
     """
@@ -95,14 +95,14 @@ def grade_many(
 def agrade_many(
     candidates: Candidates,
     rubric: Rubric | str | Path,
-    judge: Judging | None = None,
+    judge: JudgeLike | None = None,
     *,
     concurrency: int = CONCURRENCY,
     ordered: bool = True,
     columns: Mapping[str, str | None] | None = None,
-    store: Stored | None = None,
+    store: StoreLike | None = None,
     budget: Budget | None = None,
-    limits: Gate | None = None,
+    limits: Limiter | None = None,
     progress: bool | OnProgress | None = None,
 ) -> AsyncGrading:
     """
@@ -117,7 +117,7 @@ def agrade_many(
     return AsyncGrading(_Job(source, graded, bench, way, concurrency, ordered, progress), budget)
 
 
-def _checked(rubric: Rubric | str | Path, judge: Judging | None) -> tuple[Rubric, Bench]:
+def _checked(rubric: Rubric | str | Path, judge: JudgeLike | None) -> tuple[Rubric, AnyJudge]:
     graded = as_rubric(rubric)
     check(graded)
     return graded, as_bench(judge)
@@ -129,8 +129,8 @@ class _Job:
 
     source: Source
     rubric: Rubric
-    bench: Bench
-    route: Route
+    bench: AnyJudge
+    route: Pipeline
     concurrency: int
     ordered: bool
     progress: bool | OnProgress | None

@@ -8,7 +8,7 @@ from typing import Any
 
 from attrs import evolve
 
-from rubric.engine.grade import Judging
+from rubric.engine.grade import JudgeLike
 from rubric.engine.pipeline import run
 from rubric.errors import DefinitionError, ModelError
 from rubric.grading.json_extraction import Ambiguous, find_objects
@@ -50,7 +50,7 @@ _SCHEMA = FrozenMap(
 )
 
 
-def generate(expected_outcome: str, judge: Judging | None = None, *, input: str = "", name: str = "") -> Rubric:
+def generate(expected_outcome: str, judge: JudgeLike | None = None, *, input: str = "", name: str = "") -> Rubric:
     """
     Return a draft: three to seven yes/no criteria that check what *expected_outcome* says.
 
@@ -67,12 +67,14 @@ def generate(expected_outcome: str, judge: Judging | None = None, *, input: str 
     return background_loop.run(_drafted(expected_outcome, judge, input, name))
 
 
-async def agenerate(expected_outcome: str, judge: Judging | None = None, *, input: str = "", name: str = "") -> Rubric:
+async def agenerate(
+    expected_outcome: str, judge: JudgeLike | None = None, *, input: str = "", name: str = ""
+) -> Rubric:
     """Return a draft like `generate`, without holding up the event loop."""
     return await _drafted(expected_outcome, judge, input, name)
 
 
-async def _drafted(outcome: str, judge: Judging | None, task: str, name: str) -> Rubric:
+async def _drafted(outcome: str, judge: JudgeLike | None, task: str, name: str) -> Rubric:
     check_text("expected_outcome", outcome)
     refuse_path("expected_outcome", outcome, f"give Path({outcome!r}).read_text()")
     writer = default_judge() if judge is None else as_judge(judge)

@@ -11,7 +11,7 @@ from typing import Any
 from attrs import evolve
 
 from rubric.engine.budget import Budget
-from rubric.engine.pipeline import Room, Stored, route, run
+from rubric.engine.pipeline import Dispatcher, StoreLike, route, run
 from rubric.engine.sources import Candidates, candidate_at, holds_many, one_candidate, source_of
 from rubric.errors import DefinitionError, UngradedError
 from rubric.grading.flow import check, flow
@@ -22,22 +22,22 @@ from rubric.models.api_keys import default_judge
 from rubric.models.pricing import count_tokens, price, worst_cost
 from rubric.results.result import Grade, Ungraded
 from rubric.values.candidates import Candidate
-from rubric.values.judges import Bench, Cascade, Function, Judge, Jury, Model, Panel, as_judge
-from rubric.values.requests import Gate
+from rubric.values.judges import AnyJudge, Cascade, Function, Judge, Jury, Model, Panel, as_judge
+from rubric.values.requests import Limiter
 from rubric.values.rubrics import Rubric, rubric_of
 
-Judging = Judge | Jury | Panel | Cascade | Model | Function | str | Iterable[Any]
+JudgeLike = Judge | Jury | Panel | Cascade | Model | Function | str | Iterable[Any]
 """Whatever can stand for a judge: one, a jury, a panel, a cascade, a model name, a function, a list (a panel)."""
 
 
 def grade(
     candidate: Candidate | str | Path,
     rubric: Rubric | str | Path,
-    judge: Judging | None = None,
+    judge: JudgeLike | None = None,
     *,
-    store: Stored | None = None,
+    store: StoreLike | None = None,
     budget: Budget | None = None,
-    limits: Gate | None = None,
+    limits: Limiter | None = None,
 ) -> Grade:
     """
     Grade *candidate* against *rubric* and return a `Grade`, with one finding for each criterion.
@@ -67,30 +67,30 @@ def grade(
 async def agrade(
     candidate: Candidate | str | Path,
     rubric: Rubric | str | Path,
-    judge: Judging | None = None,
+    judge: JudgeLike | None = None,
     *,
-    store: Stored | None = None,
+    store: StoreLike | None = None,
     budget: Budget | None = None,
-    limits: Gate | None = None,
+    limits: Limiter | None = None,
 ) -> Grade:
     """Grade *candidate* like `grade`, without holding up the event loop."""
     return whole(await _result(candidate, rubric, judge, store=store, budget=budget, limits=limits))
 
 
 async def _result(
-    candidate: Candidate | str | Path, rubric: Rubric | str | Path, judge: Judging | None, **way: Any
+    candidate: Candidate | str | Path, rubric: Rubric | str | Path, judge: JudgeLike | None, **way: Any
 ) -> Grade | Ungraded:
     if isinstance(candidate, Path) or isinstance(rubric, Path):  # a file may be on a slow disk
         candidate, rubric = await asyncio.to_thread(lambda: (one_candidate(candidate), as_rubric(rubric)))
     steps = flow(one_candidate(candidate), as_rubric(rubric), bench := as_bench(judge))
     if all(means is None for means in way.values()):
-        room = Room()
+        room = Dispatcher()
         return remarked(await run(steps, carry=room.carry), room)
     with closing(await asyncio.to_thread(route, **way, bench=bench)) as opened:
         return remarked(await run(steps, carry=opened.carry), opened.room)
 
 
-def remarked(result: Grade | Ungraded, room: Room) -> Grade | Ungraded:
+def remarked(result: Grade | Ungraded, room: Dispatcher) -> Grade | Ungraded:
     """Return *result* with what a person should know of how its asks, or those of others, went through *room*."""
     remarks = room.remarks()
     return evolve(result, warnings=(*result.warnings, *remarks)) if remarks else result
@@ -103,7 +103,7 @@ def whole(result: Grade | Ungraded) -> Grade:
     return result
 
 
-def as_bench(judge: Judging | None) -> Bench:
+def as_bench(judge: JudgeLike | None) -> AnyJudge:
     """Return who judges; None leaves that to the environment."""
     return default_judge() if judge is None else as_judge(judge)
 
@@ -122,7 +122,7 @@ def as_rubric(rubric: Rubric | str | Path) -> Rubric:
 def plan(
     candidates: Candidate | str | Candidates,
     rubric: Rubric | str | Path,
-    judge: Judging | None = None,
+    judge: JudgeLike | None = None,
     *,
     columns: Mapping[str, str | None] | None = None,
 ) -> Plan:

@@ -1,14 +1,8 @@
 """
-How an ask gets to whoever answers it.
+Build the request pipeline: store, concurrency, budget, rate limits, model.
 
-A `Carry` takes an ask and returns what came of it; one may wrap another (a store in front of the models). A `Gate` is
-what every single request passes on its way out, retries included: a rate limit, a budget.
-
-Several gates as one; and what is said of a gate that somebody wants to send to another process.
-
-Drives a flow: has the asks of each batch carried side by side, and hands back what came.
-
-How asks get to who answers them: past a store, so many at once, each request within a budget and limits.
+A `Transport` takes an ask and returns its reply or failure. One may wrap another, as the store wraps the models. A
+`Limiter` is passed by every single request, retries included: a rate limit, a budget.
 """
 
 from __future__ import annotations
@@ -29,8 +23,8 @@ from rubric.internals.fields import check_count, refuse
 from rubric.models.registry import model_of
 from rubric.models.retry import Backoffs, attempt
 from rubric.store.store import Store
-from rubric.values.judges import Bench, Judge, Model
-from rubric.values.requests import Ask, Carry, Failure, Gate, Reply, Settle, settle_nothing
+from rubric.values.judges import AnyJudge, Judge, Model
+from rubric.values.requests import Ask, Commit, Failure, Limiter, Reply, Transport, commit_nothing
 
 CONCURRENCY = 32
 """How many asks are under way at once where nobody says otherwise."""
@@ -40,7 +34,7 @@ _SLOW, _SLOW_CALL = 0.5, 0.01
 
 
 @frozen
-class Room:
+class Dispatcher:
     """
     What may be in flight at once: so many requests in all, and a few for a model that takes no more.
 
@@ -50,15 +44,15 @@ class Room:
     """
 
     all: asyncio.Semaphore = field(factory=lambda: asyncio.Semaphore(CONCURRENCY))
-    gate: Gate | None = None
-    _turns: dict[int, _Turn] = field(factory=dict)
-    _models: dict[int, _Desk] = field(factory=dict)  # by the judge's identity
+    gate: Limiter | None = None
+    _turns: dict[int, _Turns] = field(factory=dict)
+    _models: dict[int, _ModelQueue] = field(factory=dict)  # by the judge's identity
 
     async def carry(self, ask: Ask) -> Reply | Failure:
         """Take *ask* to the model of its judge."""
         desk = self._models.get(id(ask.judge)) or self._desk(ask.judge)
 
-        def place(each: Ask) -> AbstractAsyncContextManager[Settle]:
+        def place(each: Ask) -> AbstractAsyncContextManager[Commit]:
             return _Place(desk, self.all, None if self.gate is None else self.gate(each))
 
         return await attempt(desk.model, ask, gate=place, sleep=desk.backoffs.sleep)
@@ -67,15 +61,15 @@ class Room:
         """Return what a person should know of how asks were carried, and has not been told yet."""
         return tuple(remark for turn in self._turns.values() if (remark := turn.remark()))
 
-    def _desk(self, judge: Judge) -> _Desk:
+    def _desk(self, judge: Judge) -> _ModelQueue:
         model, turn = model_of(judge), None
         if getattr(model, "is_serial", False):
-            turn = self._turns.get(id(model)) or self._turns.setdefault(id(model), _Turn(model, judge))
-        return self._models.setdefault(id(judge), _Desk(judge, model, turn))
+            turn = self._turns.get(id(model)) or self._turns.setdefault(id(model), _Turns(model, judge))
+        return self._models.setdefault(id(judge), _ModelQueue(judge, model, turn))
 
 
 @frozen
-class _Desk:
+class _ModelQueue:
     """
     Where the requests to one judge stand.
 
@@ -87,12 +81,12 @@ class _Desk:
 
     judge: Judge
     model: Model
-    turn: _Turn | None
+    turn: _Turns | None
     backoffs: Backoffs = field(factory=Backoffs)
 
 
 @define(eq=False)
-class _Turn:
+class _Turns:
     """
     The turns of requests to a model that takes a few calls at a time.
 
@@ -144,16 +138,16 @@ class _Turn:
 
 
 @define(eq=False)
-class _Place(AbstractAsyncContextManager[Settle]):
+class _Place(AbstractAsyncContextManager[Commit]):
     """A turn, a place among the requests in flight, and then the gate; written out, for each request passes it."""
 
-    _desk: _Desk
+    _desk: _ModelQueue
     _all: asyncio.Semaphore
-    _gate: AbstractAsyncContextManager[Settle] | None
-    _settle: Settle = settle_nothing
+    _gate: AbstractAsyncContextManager[Commit] | None
+    _settle: Commit = commit_nothing
     _began: float = 0.0
 
-    async def __aenter__(self) -> Settle:
+    async def __aenter__(self) -> Commit:
         if self._desk.turn is not None:
             self._began = await self._desk.turn.begin()
         try:
@@ -187,7 +181,7 @@ class _Place(AbstractAsyncContextManager[Settle]):
             self._desk.turn.end(self._began)
 
 
-def gates(*several: Gate | None) -> Gate | None:
+def gates(*several: Limiter | None) -> Limiter | None:
     """
     Return one gate that a request passes where it is to pass all of *several*, in order; None for none.
 
@@ -201,9 +195,9 @@ def gates(*several: Gate | None) -> Gate | None:
 
 
 @asynccontextmanager
-async def _passage(several: Sequence[Gate], ask: Ask) -> AsyncIterator[Settle]:
+async def _passage(several: Sequence[Limiter], ask: Ask) -> AsyncIterator[Commit]:
     async with AsyncExitStack() as stack:
-        settles: list[Settle] = []
+        settles: list[Commit] = []
 
         def settle(outcome: Reply | Failure | None) -> None:
             for each in settles:
@@ -219,7 +213,7 @@ async def _passage(several: Sequence[Gate], ask: Ask) -> AsyncIterator[Settle]:
         yield settle
 
 
-async def run(steps: Steps[T], *, carry: Carry | None = None) -> T:
+async def run(steps: Steps[T], *, carry: Transport | None = None) -> T:
     """
     Return what *steps* come to, with each ask answered by the model of its judge.
 
@@ -230,7 +224,7 @@ async def run(steps: Steps[T], *, carry: Carry | None = None) -> T:
         steps: What yields asks and is sent what came of them.
         carry: How asks get to who answers them; None: straight to their models, 32 at once.
     """
-    carry = carry or Room().carry
+    carry = carry or Dispatcher().carry
     try:
         batch = next(steps)
         while True:
@@ -242,7 +236,7 @@ async def run(steps: Steps[T], *, carry: Carry | None = None) -> T:
         steps.close()
 
 
-async def _carried(carry: Carry, batch: Batch) -> Got:
+async def _carried(carry: Transport, batch: Batch) -> Got:
     if len(batch) == 1:
         return (await carry(batch[0]),)
     try:
@@ -253,16 +247,16 @@ async def _carried(carry: Carry, batch: Batch) -> Got:
     return tuple(task.result() for task in tasks)
 
 
-async def _one(carry: Carry, ask: Ask) -> Reply | Failure:
+async def _one(carry: Transport, ask: Ask) -> Reply | Failure:
     return await carry(ask)
 
 
-Stored = Store | str | os.PathLike[str]
+StoreLike = Store | str | os.PathLike[str]
 """A store, or the path of one, which is then opened for the occasion."""
 
 
 @frozen
-class Route:
+class Pipeline:
     """
     A way for asks.
 
@@ -272,8 +266,8 @@ class Route:
         own: The store that was opened for it, and is closed with it.
     """
 
-    carry: Carry
-    room: Room
+    carry: Transport
+    room: Dispatcher
     own: Store | None = None
 
     def close(self) -> None:
@@ -285,11 +279,11 @@ class Route:
 def route(
     *,
     concurrency: int = CONCURRENCY,
-    store: Stored | None = None,
+    store: StoreLike | None = None,
     budget: Budget | None = None,
-    limits: Gate | None = None,
-    bench: Bench | None = None,
-) -> Route:
+    limits: Limiter | None = None,
+    bench: AnyJudge | None = None,
+) -> Pipeline:
     """
     Return the way by *store*, *budget* and *limits*.
 
@@ -311,11 +305,11 @@ def route(
         budget.check(bench)
     gate = gates(budget, limits)
     if store is None:
-        room = Room(asyncio.Semaphore(concurrency), gate)
-        return Route(room.carry, room)
+        room = Dispatcher(asyncio.Semaphore(concurrency), gate)
+        return Pipeline(room.carry, room)
     kept = store if isinstance(store, Store) else Store(store)
-    room = Room(asyncio.Semaphore(concurrency), kept.gate(gate))
-    return Route(kept.carry(room.carry, gated=True), room, None if kept is store else kept)
+    room = Dispatcher(asyncio.Semaphore(concurrency), kept.gate(gate))
+    return Pipeline(kept.carry(room.carry, gated=True), room, None if kept is store else kept)
 
 
 def _check(concurrency: object, store: object, budget: object, limits: object) -> None:

@@ -29,7 +29,7 @@ from rubric.internals.fields import as_map, count, number, optional
 from rubric.internals.frozen_map import FrozenMap
 from rubric.models.pricing import most_tokens
 from rubric.models.retry import LONGEST_WAIT
-from rubric.values.requests import Ask, Failure, Reply, Settle
+from rubric.values.requests import Ask, Commit, Failure, Reply
 
 if TYPE_CHECKING:
     from rubric.values.judges import Judge
@@ -78,7 +78,7 @@ def _is_running(loop: asyncio.AbstractEventLoop) -> bool:
 
 
 @define(eq=False)
-class Line:
+class FairQueue:
     """
     Lets tasks through in the order in which they came.
 
@@ -145,7 +145,7 @@ class Line:
             self.forked()
 
 
-_lines: WeakSet[Line] = WeakSet()
+_lines: WeakSet[FairQueue] = WeakSet()
 
 
 def _renew_all() -> None:
@@ -284,7 +284,7 @@ class Limits:
     _lock: Lock = field(factory=Lock, init=False, repr=False, eq=False)
     _limiters: dict[tuple[object, ...], Limiter] = field(factory=dict, init=False, repr=False, eq=False)
 
-    def __call__(self, ask: Ask) -> AbstractAsyncContextManager[Settle]:
+    def __call__(self, ask: Ask) -> AbstractAsyncContextManager[Commit]:
         """Return what the request *ask* passes: entered when it may leave, left when it is through."""
         return self._passing(ask)
 
@@ -292,7 +292,7 @@ class Limits:
         raise of_one_process("limits", "Limits(rpm=100)")
 
     @asynccontextmanager
-    async def _passing(self, ask: Ask) -> AsyncIterator[Settle]:
+    async def _passing(self, ask: Ask) -> AsyncIterator[Commit]:
         limiter = self._limiter(ask.judge)
         # What is slow comes first: a place in a window is for a request that leaves at once.
         tokens = sum(await most_tokens(ask)) if limiter.tokens is not None else 0
@@ -372,7 +372,7 @@ class Limiter:
     _cut: float = -math.inf
     _trouble: float = math.inf  # when the first request left that was turned away this time
     _pause: float = 0.0  # while nothing has gone well since the last cut
-    _line: Line = field(factory=Line)
+    _line: FairQueue = field(factory=FairQueue)
 
     def __attrs_post_init__(self) -> None:
         self.room = self.most
@@ -382,7 +382,7 @@ class Limiter:
         self.under_way = 0
 
     @asynccontextmanager
-    async def place(self, tokens: int) -> AsyncIterator[Settle]:
+    async def place(self, tokens: int) -> AsyncIterator[Commit]:
         """
         Wait for a place for a request of so many *tokens* at most, and give it up afterwards.
 

@@ -11,11 +11,11 @@ Where many candidates come from: iterables, sync or async, columns and frames of
 | a path that ends in .csv or .tsv                     | a row under the names of the first                       |
 | a path that ends in .parquet (extra `parquet`)       | a row, a mapping of its columns                          |
 
-Of a mapping, the keys that a `Candidate` has count, or those that
-`rubric.engine.columns` is told; `output` must be among them. A key that looks like a field and is not used is refused; other keys are passed over.
-A `Path` among the items is read: its text is the output. A text that looks like a path is refused, see
-`rubric.internals.fields.names_a_file`; what is meant to be graded as it stands is given as
-`Candidate("notes.txt")`, or as `{"output": "notes.txt"}`. Files and frames are read as they are graded, so memory stays flat.
+Of a mapping, the keys that a `Candidate` has count, or those that `rubric.engine.columns` is told; `output` must be
+among them. A key that looks like a field and is not used is refused; other keys are passed over.
+A `Path` among the items is read: its text is the output. A text that looks like a path is refused
+(`rubric.internals.fields.names_a_file`); give `Candidate("notes.txt")` or `{"output": "notes.txt"}` to grade the text.
+Files and frames are read as they are graded, so memory stays flat.
 """
 
 from __future__ import annotations

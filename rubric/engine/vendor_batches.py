@@ -30,8 +30,8 @@ from uuid import uuid4
 from attrs import define, evolve, field
 
 from rubric.engine.budget import Budget
-from rubric.engine.grade import Judging, as_bench, as_rubric
-from rubric.engine.pipeline import Stored
+from rubric.engine.grade import JudgeLike, as_bench, as_rubric
+from rubric.engine.pipeline import StoreLike
 from rubric.engine.shards import end_mark
 from rubric.engine.sources import Candidates, Placed, Source, candidate_at, source_of
 from rubric.errors import DefinitionError, ModelError
@@ -46,8 +46,8 @@ from rubric.models.retry import persist
 from rubric.results.collection import Grades
 from rubric.store.cache_key import fingerprint
 from rubric.store.store import Store
-from rubric.values.judges import Bench, Judge, judges_of, unhurried
-from rubric.values.requests import Ask, Carry, Failure, Reply, Settle, Usage, settle_nothing
+from rubric.values.judges import AnyJudge, Judge, judges_of, unhurried
+from rubric.values.requests import Ask, Commit, Failure, Reply, Transport, Usage, commit_nothing
 from rubric.values.rubrics import Rubric
 
 V = TypeVar("V")
@@ -211,7 +211,7 @@ _AT_ONCE = 256  # asks that a store is asked for
 _MISSED = "it is not in the store, and goes into a batch"
 Outcome = Reply | Failure
 
-Past = Callable[[Carry], Carry]
+Past = Callable[[Transport], Transport]
 """Puts a store in front of whatever carries asks, as `Store.carry` does."""
 
 
@@ -367,18 +367,18 @@ class _Rounds:
                 self._settle(settles, found)
         self._queue_again(found)
 
-    def _settle(self, settles: Mapping[str, Settle], found: Mapping[str, Outcome]) -> None:
+    def _settle(self, settles: Mapping[str, Commit], found: Mapping[str, Outcome]) -> None:
         """Tell the budget what came; of what was sent, and has no answer yet, nothing: so all of it is charged."""
         sent = self.known.keys()
         for key, settle in settles.items():
             if key in found or key not in sent:
                 settle(found.get(key))
 
-    async def _admitted(self, held: AsyncExitStack, fresh: Wanted) -> dict[str, Settle]:
+    async def _admitted(self, held: AsyncExitStack, fresh: Wanted) -> dict[str, Commit]:
         """Return those that fit, with whom to tell what came; where none does, their refusals are their answers."""
         if self.budget is None:
-            return dict.fromkeys(fresh, settle_nothing)
-        settles: dict[str, Settle] = {}
+            return dict.fromkeys(fresh, commit_nothing)
+        settles: dict[str, Commit] = {}
         refused: dict[str, Outcome] = {}
         for key, (_, ask) in fresh.items():
             try:
@@ -464,11 +464,11 @@ async def _each(several: Iterable[Awaitable[None]]) -> None:
 def grade_in_batches(
     candidates: Candidates,
     rubric: Rubric | str | Path,
-    judge: Judging | None,
+    judge: JudgeLike | None,
     path: str | os.PathLike[str],
     *,
     columns: Mapping[str, str | None] | None = None,
-    store: Stored | None = None,
+    store: StoreLike | None = None,
     budget: Budget | None = None,
     size: int = MOST_LINES,
     poll: float = 60.0,
@@ -512,11 +512,11 @@ def grade_in_batches(
 async def agrade_in_batches(
     candidates: Candidates,
     rubric: Rubric | str | Path,
-    judge: Judging | None,
+    judge: JudgeLike | None,
     path: str | os.PathLike[str],
     *,
     columns: Mapping[str, str | None] | None = None,
-    store: Stored | None = None,
+    store: StoreLike | None = None,
     budget: Budget | None = None,
     size: int = MOST_LINES,
     poll: float = 60.0,
@@ -539,7 +539,7 @@ async def agrade_in_batches(
     return Grades(grades, end=end_mark(source.given, len(grades), lambda: (fingerprint(graded), fingerprint(bench))))
 
 
-def cancel_batches(path: str | os.PathLike[str], judge: Judging | None = None) -> int:
+def cancel_batches(path: str | os.PathLike[str], judge: JudgeLike | None = None) -> int:
     """
     Cancel what is under way of the batches that `grade_in_batches` has written down at *path*, and return their number.
 
@@ -555,7 +555,7 @@ def cancel_batches(path: str | os.PathLike[str], judge: Judging | None = None) -
     return background_loop.run(acancel_batches(path, judge))
 
 
-async def acancel_batches(path: str | os.PathLike[str], judge: Judging | None = None) -> int:
+async def acancel_batches(path: str | os.PathLike[str], judge: JudgeLike | None = None) -> int:
     """Cancel batches like `cancel_batches`, on the running event loop."""
     return await cancelled_in(as_path("path", path), judges_of(_in_batches(as_bench(judge))))
 
@@ -565,7 +565,7 @@ def _check(size: object, poll: object) -> None:
     check_number("poll", poll, 0, 86_400)
 
 
-def _in_batches(bench: Bench) -> Bench:
+def _in_batches(bench: AnyJudge) -> AnyJudge:
     """Return *bench* as it votes in batches; raise `DefinitionError` if one of its judges has none."""
     for judge in judges_of(bench):
         if not has_batches(judge):

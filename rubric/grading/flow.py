@@ -24,7 +24,7 @@ from attrs import evolve, field, frozen
 from rubric.errors import DefinitionError
 from rubric.grading.code_checks import settled, why_degenerate
 from rubric.grading.logprobs import weigh
-from rubric.grading.prompting import Brief, as_question, brief, compose, grouped
+from rubric.grading.prompting import SharedPrompt, as_question, compose, grouped, shared_prompt
 from rubric.grading.reply_parser import read
 from rubric.grading.steps import Steps, as_one, leading, together
 from rubric.results.result import Grade, Ungraded, conclude, conclude_votes, degenerate, goes_on
@@ -33,7 +33,7 @@ from rubric.scoring.votes import Seat, fewest_votes, is_decided, seated
 from rubric.values.candidates import Candidate
 from rubric.values.criteria import Criterion
 from rubric.values.findings import Abstained, Finding, NotApplicable, Scored, Step, Unjudged
-from rubric.values.judges import Bench, Cascade, Judge, Jury, Panel
+from rubric.values.judges import AnyJudge, Cascade, Judge, Jury, Panel
 from rubric.values.requests import REASKED, Ask, Failure, Reply, Usage
 from rubric.values.rubrics import Rubric, check_weights
 from rubric.values.trees import DecisionTree, Leaf
@@ -41,7 +41,7 @@ from rubric.values.trees import DecisionTree, Leaf
 Result = Grade | Ungraded
 
 
-def flow(candidate: Candidate, rubric: Rubric, judge: Bench, *, ahead: bool = True) -> Steps[Result]:
+def flow(candidate: Candidate, rubric: Rubric, judge: AnyJudge, *, ahead: bool = True) -> Steps[Result]:
     """
     Grade *candidate* against *rubric*: yield what to ask, be sent what came back, return the result.
 
@@ -56,7 +56,7 @@ def flow(candidate: Candidate, rubric: Rubric, judge: Bench, *, ahead: bool = Tr
     why = why_degenerate(candidate) if rubric.degenerate != "judge" else ""
     if why:
         return degenerate(rubric, judge, why)
-    steps = _bench(Case(candidate, rubric, brief(candidate, rubric)), seated(judge))
+    steps = _bench(Case(candidate, rubric, shared_prompt(candidate, rubric)), seated(judge))
     return (yield from leading(steps) if ahead else steps)
 
 
@@ -80,7 +80,7 @@ class Case:
 
     candidate: Candidate
     rubric: Rubric
-    brief: Brief
+    brief: SharedPrompt
 
 
 def _bench(case: Case, seat: Seat) -> Steps[Result]:

@@ -8,13 +8,13 @@ from typing import Any
 from attrs import evolve, field, frozen
 
 from rubric.grading.code_checks import applies, why_degenerate
-from rubric.grading.prompting import Brief, as_question, brief, compose, grouped
+from rubric.grading.prompting import SharedPrompt, as_question, compose, grouped, shared_prompt
 from rubric.internals.text import cell, table
 from rubric.scoring.votes import Seat, fewest_votes, seated
 from rubric.values.candidates import Candidate
 from rubric.values.checks import Check
 from rubric.values.criteria import Criterion
-from rubric.values.judges import Bench, Cascade, Judge, Jury, Panel, size_of
+from rubric.values.judges import AnyJudge, Cascade, Judge, Jury, Panel, size_of
 from rubric.values.requests import Ask
 from rubric.values.rubrics import Rubric
 from rubric.values.trees import DecisionTree
@@ -100,7 +100,7 @@ def _words(low: int, high: int) -> str:
 
 
 def plan_one(
-    candidate: Candidate, rubric: Rubric, judge: Bench, *, count: Count, price: Price, worst: Worst | None = None
+    candidate: Candidate, rubric: Rubric, judge: AnyJudge, *, count: Count, price: Price, worst: Worst | None = None
 ) -> Plan:
     """
     Return what grading one *candidate* would take.
@@ -112,7 +112,7 @@ def plan_one(
     """
     if rubric.degenerate != "judge" and why_degenerate(candidate):
         return Plan(free=tuple(c.id for c in rubric.judged))
-    about = brief(candidate, rubric)
+    about = shared_prompt(candidate, rubric)
     made: dict[int, Plan] = {}  # a jury's votes differ in nothing but their number
 
     def of_judge(one: Judge) -> Plan:
@@ -158,7 +158,7 @@ def _between(least: Sequence[Plan], most: Sequence[Plan]) -> Plan:
 @frozen
 class _Planner:
     candidate: Candidate
-    about: Brief
+    about: SharedPrompt
     judge: Judge
     count: Count
     price: Price

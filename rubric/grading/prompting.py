@@ -131,7 +131,7 @@ _MARK_LENGTH = 16
 
 
 @frozen
-class Brief:
+class SharedPrompt:
     """What all asks about one candidate share."""
 
     system: str
@@ -144,7 +144,7 @@ class Brief:
     warnings: tuple[str, ...]
 
 
-def brief(candidate: Candidate, rubric: Rubric) -> Brief:
+def shared_prompt(candidate: Candidate, rubric: Rubric) -> SharedPrompt:
     """Return what all asks about *candidate* under *rubric* share."""
     shown = {title: _shown(text) for title, text in _sections(candidate).items() if text or title == "candidate"}
     named = {name: visible(str(value)) for name, value in candidate.variables.items()}
@@ -152,7 +152,7 @@ def brief(candidate: Candidate, rubric: Rubric) -> Brief:
     variables = {name: text for name, (text, _) in named.items()}
     mark = _mark(texts, variables)
     blocks = [f"{title}, {mark}:\n{text}\n{mark}" for title, text in texts.items()]
-    return Brief(
+    return SharedPrompt(
         system=_system(rubric.guidelines),
         shared=f"The mark is {mark}.\n\n" + "\n\n".join(blocks) + "\n\n",
         sections=FrozenMap(texts),
@@ -208,7 +208,7 @@ def _digest(text: str) -> str:
 
 
 def compose(
-    about: Brief,
+    about: SharedPrompt,
     rubric: Rubric,
     judge: Judge,
     criteria: Sequence[Criterion],
@@ -252,7 +252,7 @@ def compose(
 
 
 @frozen
-class Asked:
+class CriterionPrompt:
     """
     What differs from ask to ask about one candidate, and is the same for many candidates.
 
@@ -276,7 +276,7 @@ class Asked:
 
 def _asked(
     rubric: Rubric, judge: Judge, criteria: Sequence[Criterion], *, output: str, complaint: str, guidelines: str
-) -> Asked:
+) -> CriterionPrompt:
     """Return what is asked; it is kept, for the next candidate, where it does not depend on this one."""
     sealed = judge.is_sealed(own_prompt=rubric.prompt is not None)
     worded = partial(_worded, rubric, judge, criteria, sealed=sealed, guidelines=guidelines)
@@ -297,9 +297,9 @@ def _worded(
     output: str,
     complaint: str,
     guidelines: str,
-) -> Asked:
+) -> CriterionPrompt:
     form = Form.of(rubric, judge, criteria, sealed=sealed)
-    return Asked(
+    return CriterionPrompt(
         form=form,
         criteria=tuple(criteria),
         tail=body(rubric, criteria, form, output=output, complaint=complaint, guidelines=guidelines),
@@ -323,13 +323,17 @@ def _nonce(judge: Judge, repair: int, images: Sequence[str], messages: Sequence[
     return _digest(as_json([judge.name, repair, images, [(m.role, m.text) for m in messages]]))
 
 
-def _messages(template: str | None, about: Brief, asked: Asked, reply: str, *, sealed: bool) -> tuple[Outgoing, ...]:
+def _messages(
+    template: str | None, about: SharedPrompt, asked: CriterionPrompt, reply: str, *, sealed: bool
+) -> tuple[Outgoing, ...]:
     if template is None:
         return (Outgoing("system", (about.system,)), Outgoing("user", (about.shared, f"{asked.tail}\n\n{reply}")))
     return _own_messages(template, about, asked, reply, sealed=sealed)
 
 
-def _own_messages(template: str, about: Brief, asked: Asked, reply: str, *, sealed: bool) -> tuple[Outgoing, ...]:
+def _own_messages(
+    template: str, about: SharedPrompt, asked: CriterionPrompt, reply: str, *, sealed: bool
+) -> tuple[Outgoing, ...]:
     """Return the messages of the user's own template; if sealed, the reply form stands at the end at the latest."""
     slots = {
         "candidate": about.shared.rstrip(),

@@ -22,7 +22,7 @@ A request leaves once; redirects are not followed, so that neither key nor candi
 more of an answer is read than its reader takes; and whatever goes wrong is a typed failure.
 
 An event loop closes its asynchronous generators before it ends (`asyncio.run` sees to it, and so does
-`background_loop`), so each session lives in one. What is left over at exit, by loops that nobody closed, is closed then.
+`background_loop`), so each session lives in one. Sessions of loops that nobody closed are closed at exit.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ from attrs import define, evolve, field, frozen
 from rubric.errors import ModelError
 from rubric.internals.secrets import describe
 from rubric.models.failures import UNSENT_USAGE
-from rubric.values.requests import RETRIED, UNSENT, Failure, Gate, Reply, Usage
+from rubric.values.requests import RETRIED, UNSENT, Failure, Limiter, Reply, Usage
 
 if TYPE_CHECKING:
     from rubric.values.judges import Model
@@ -148,7 +148,7 @@ async def attempt(
     model: Model,
     ask: Ask,
     *,
-    gate: Gate | None = None,
+    gate: Limiter | None = None,
     sleep: Sleep = sleep,
     random: Callable[[], float] = randomness.random,
 ) -> Reply | Failure:
@@ -232,7 +232,7 @@ async def _prepared(model: Model) -> Failure | None:
     return None
 
 
-async def _passed(model: Model, ask: Ask, gate: Gate | None) -> Reply | _Unsent | Failure:
+async def _passed(model: Model, ask: Ask, gate: Limiter | None) -> Reply | _Unsent | Failure:
     unready = await _prepared(model)  # before the gate: what is through that leaves at once
     if unready is not None:
         return unready

@@ -10,7 +10,7 @@ from rubric.internals.frozen_map import thaw
 from rubric.internals.text import cell, shorten, table
 from rubric.values.criteria import Criterion
 from rubric.values.findings import Abstained, Finding, NotApplicable, Scored, Unjudged
-from rubric.values.judges import Bench, Judge
+from rubric.values.judges import AnyJudge, Judge
 
 if TYPE_CHECKING:
     from rubric.results.result import Grade, Result, Ungraded
@@ -139,7 +139,7 @@ def _advice(criterion: Criterion, finding: Finding, contribution: float | None) 
 _ADVICE = {"guard": "Must not hold", "penalty": "Should not hold, takes off up to {:g}"}
 
 
-def _name(judge: Bench) -> str:
+def _name(judge: AnyJudge) -> str:
     return judge.name if isinstance(judge, Judge) else repr(judge)
 
 

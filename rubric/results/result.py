@@ -23,7 +23,7 @@ from rubric.scoring.votes import Pooling, pool, tally
 from rubric.values.answers import Unit
 from rubric.values.criteria import Criterion
 from rubric.values.findings import Finding, NotApplicable, Scored, Step, Unjudged
-from rubric.values.judges import Bench, Cascade, Judge, Jury, Panel, members_of, size_of
+from rubric.values.judges import AnyJudge, Cascade, Judge, Jury, Panel, members_of, size_of
 from rubric.values.requests import Failure, Usage
 from rubric.values.rubrics import Rubric, check_weights
 
@@ -79,7 +79,7 @@ class Result(NoTruth, Listed[Finding]):
     _noun = "finding"
 
     rubric: Rubric
-    judge: Bench
+    judge: AnyJudge
     findings: tuple[Finding, ...]
     outcome: Outcome
     usage: Usage = Usage()
@@ -314,7 +314,7 @@ def _uncast(findings: Sequence[Finding], why: Failure) -> tuple[Finding, ...]:
     return tuple(f if isinstance(f, NotApplicable) else Unjudged(f.id, why) for f in findings)
 
 
-def degenerate(rubric: Rubric, judge: Bench, why: str) -> Grade | Ungraded:
+def degenerate(rubric: Rubric, judge: AnyJudge, why: str) -> Grade | Ungraded:
     """Return the result of a candidate that is answered without a call: a fail, or an error, as the rubric says."""
     if rubric.degenerate == "error":
         failure = Failure("degenerate", f"the candidate {why}")
@@ -336,7 +336,7 @@ def _concluded(result: Result, rubric: Rubric, judge: Judge) -> Grade | Ungraded
     )
 
 
-def _rule_of(member: Bench, given: Jury | Panel | Cascade | None) -> Jury | Panel | Cascade | None:
+def _rule_of(member: AnyJudge, given: Jury | Panel | Cascade | None) -> Jury | Panel | Cascade | None:
     """Return how the votes of *member* are to be combined, where another rule is *given*."""
     return None if given is None or isinstance(member, Judge) else member
 

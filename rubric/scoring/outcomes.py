@@ -302,7 +302,7 @@ def _leans_well(rubric: Rubric, criterion: Criterion, finding: Scored) -> bool:
 
 def _open(rubric: Rubric, criterion: Criterion, low: float, high: float, *, best: bool) -> _Part:
     """
-    Settle a criterion whose verdict is missing, and may lie anywhere from *low* to *high*.
+    Commit a criterion whose verdict is missing, and may lie anywhere from *low* to *high*.
 
     A judge may still abstain where it is allowed to, or fail to quote: then any contribution is possible, and a gate.
     """

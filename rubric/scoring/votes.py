@@ -37,7 +37,7 @@ from rubric.scoring.outcomes import (
 )
 from rubric.values.criteria import Criterion
 from rubric.values.findings import Abstained, Finding, NotApplicable, Scored, Unjudged
-from rubric.values.judges import Bench, Judge, Jury, Model, Panel, members_of, passes_needed, size_of
+from rubric.values.judges import AnyJudge, Judge, Jury, Model, Panel, members_of, passes_needed, size_of
 from rubric.values.rubrics import Rubric
 from rubric.values.trees import DecisionTree
 
@@ -148,12 +148,12 @@ class Seat:
         members: The places of those who vote, in order.
     """
 
-    judge: Bench
+    judge: AnyJudge
     vote: int = 0
     members: tuple[Seat, ...] = ()
 
 
-def seated(bench: Bench) -> Seat:
+def seated(bench: AnyJudge) -> Seat:
     """
     Return *bench* with the votes of its single judges numbered, in order: how many before have the same model.
 
@@ -162,7 +162,7 @@ def seated(bench: Bench) -> Seat:
     """
     before = Counter[object]()
 
-    def place(judge: Bench) -> Seat:
+    def place(judge: AnyJudge) -> Seat:
         if not isinstance(judge, Judge):
             return Seat(judge, members=tuple(place(member) for member in members_of(judge)))
         model = _name(judge.model)

@@ -284,7 +284,7 @@ WHERE requests.key = ?
 """
 
 
-class Ledger:
+class Database:
     """
     One session's view of the store.
 

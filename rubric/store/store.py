@@ -1,5 +1,5 @@
 """
-A `Carry` that asks a store first: what has been answered is served, what has not is sent, once, and kept.
+A `Transport` that asks a store first: what has been answered is served, what has not is sent, once, and kept.
 
 Whoever asks for the same in one event loop shares one request; it is cancelled when nobody waits for it any more. Other
 loops and other processes look again until the answer is there, or its sender is gone.
@@ -30,10 +30,10 @@ from rubric.internals.fields import as_path, refuse
 from rubric.store.cache_key import key_of, request_of
 from rubric.store.database import (
     Busy,
+    Database,
     Doubtful,
     InDoubt,
     Kept,
-    Ledger,
     Mode,
     Tally,
     Wanted,
@@ -43,15 +43,15 @@ from rubric.store.database import (
     never_left,
 )
 from rubric.store.schema import connect, connect_to_read, explained, written
-from rubric.store.writer_thread import Clerk, settled
-from rubric.values.requests import UNSENT, Ask, Carry, Failure, Gate, Reply, Settle, settle_nothing
+from rubric.store.writer_thread import WriterThread, settled
+from rubric.values.requests import UNSENT, Ask, Commit, Failure, Limiter, Reply, Transport, commit_nothing
 
 
 @define(eq=False)
 class Departure:
     """Tells the store when a call leaves, as far as that is told apart from its being claimed."""
 
-    clerk: Clerk
+    clerk: WriterThread
     call: int
     told: bool
     has_left: bool = False
@@ -89,12 +89,12 @@ carried: ContextVar[Departure | None] = ContextVar("departure", default=None)
 """The departure of the call that the running task carries."""
 
 
-def departing(gate: Gate | None) -> Gate:
+def departing(gate: Limiter | None) -> Limiter:
     """Return a gate that records each departure, after *gate* has let it through."""
 
     @asynccontextmanager
-    async def passing(ask: Ask) -> AsyncIterator[Settle]:
-        inner: AbstractAsyncContextManager[Settle] = nullcontext(settle_nothing) if gate is None else gate(ask)
+    async def passing(ask: Ask) -> AsyncIterator[Commit]:
+        inner: AbstractAsyncContextManager[Commit] = nullcontext(commit_nothing) if gate is None else gate(ask)
         async with inner as settle:
             departure = carried.get()
             if departure is None:
@@ -166,8 +166,8 @@ class Keeping:
         name: Of the store, for messages.
     """
 
-    clerk: Clerk
-    inner: Carry
+    clerk: WriterThread
+    inner: Transport
     in_doubt: InDoubt
     replays: bool
     gated: bool
@@ -305,12 +305,12 @@ class Store:
     Example:
         >>> import asyncio, tempfile
         >>> from rubric import Candidate, Judge, Rubric, flow
-        >>> from rubric.engine.pipeline import Room, run
+        >>> from rubric.engine.pipeline import Dispatcher, run
         >>> from rubric.store import Store
         >>> polite = Rubric("polite").expects("Is polite")
         >>> def graded(store):
         ...     steps = flow(Candidate("Good morning!"), polite, Judge("offline"))
-        ...     return asyncio.run(run(steps, carry=store.carry(Room().carry)))
+        ...     return asyncio.run(run(steps, carry=store.carry(Dispatcher().carry)))
         >>> with tempfile.TemporaryDirectory() as folder, Store(f"{folder}/replies.db") as store:
         ...     first, second = graded(store), graded(store)
         ...     first.usage.calls, second.usage.calls, first.score == second.score
@@ -363,9 +363,9 @@ class Store:
         """What it has been good for since it was opened."""
         return self._ledger.tally
 
-    def carry(self, inner: Carry, *, gated: bool = False) -> Carry:
+    def carry(self, inner: Transport, *, gated: bool = False) -> Transport:
         """
-        Return a `Carry` that asks this store first, and *inner* for what is not in it.
+        Return a `Transport` that asks this store first, and *inner* for what is not in it.
 
         Args:
             inner: Takes an ask to whoever answers it.
@@ -384,7 +384,7 @@ class Store:
 
         return carried
 
-    def gate(self, inner: Gate | None = None) -> Gate:
+    def gate(self, inner: Limiter | None = None) -> Limiter:
         """Return a gate that records each departure of what `carry(..., gated=True)` carries, after *inner*."""
         return departing(inner)
 
@@ -393,12 +393,12 @@ class Store:
         self._flights: dict[tuple[int, str], Flight] = {}
         reads = self.mode == "replay"
         connection = (connect_to_read if reads else connect)(self.path, self.patience)
-        self._ledger = Ledger(connection, self.mode, self.in_doubt)
+        self._ledger = Database(connection, self.mode, self.in_doubt)
         if not reads:
             with explained(self.path), written(connection):
                 self._ledger.begin()
         flights = self._flights
-        self._clerk = Clerk(self.path, self._ledger, lambda: bool(flights))
+        self._clerk = WriterThread(self.path, self._ledger, lambda: bool(flights))
         self._finalizer = weakref.finalize(self, self._clerk.close)
 
     def _follow_fork(self) -> None:

@@ -16,7 +16,7 @@ from typing import Any, Generic, TypeVar
 from attrs import define, field
 
 from rubric.errors import StoreError
-from rubric.store.database import BEAT, Ledger
+from rubric.store.database import BEAT, Database
 from rubric.store.schema import as_store_error, written
 
 T = TypeVar("T")
@@ -36,13 +36,13 @@ class _Order(Generic[T]):
         owed: Whether it is kept, and tried again, until it has been done.
     """
 
-    write: Callable[[Ledger], T] | None
-    read: Callable[[Ledger], T | None] | None = None
+    write: Callable[[Database], T] | None
+    read: Callable[[Database], T | None] | None = None
     owed: bool = False
     done: Future[T] = field(factory=Future)
 
 
-class Clerk:
+class WriterThread:
     """
     Does what it is given, in order, in a thread of its own.
 
@@ -52,7 +52,7 @@ class Clerk:
         is_busy: Tells whether calls are under way, so that others must know that this session is there.
     """
 
-    def __init__(self, path: Path, ledger: Ledger, is_busy: Callable[[], bool]) -> None:
+    def __init__(self, path: Path, ledger: Database, is_busy: Callable[[], bool]) -> None:
         self._path = path
         self._ledger = ledger
         self._is_busy = is_busy
@@ -64,15 +64,17 @@ class Clerk:
         self._thread = threading.Thread(target=self._serve, name="rubric-store", daemon=True)
         self._thread.start()
 
-    def read(self, what: Callable[[Ledger], T]) -> Future[T]:
+    def read(self, what: Callable[[Database], T]) -> Future[T]:
         """Have *what* done; it changes nothing."""
         return self._put(_Order(None, what))
 
-    def write(self, what: Callable[[Ledger], T], *, unless: Callable[[Ledger], T | None] | None = None) -> Future[T]:
+    def write(
+        self, what: Callable[[Database], T], *, unless: Callable[[Database], T | None] | None = None
+    ) -> Future[T]:
         """Have *what* done in a transaction, unless what *unless* returns is enough."""
         return self._put(_Order(what, unless))
 
-    def owe(self, what: Callable[[Ledger], T]) -> Future[T]:
+    def owe(self, what: Callable[[Database], T]) -> Future[T]:
         """Have *what* done in a transaction; where that fails, again before the next one, and at the end."""
         return self._put(_Order(what, owed=True))
 
@@ -126,7 +128,7 @@ class Clerk:
                 _settle(order, result)
 
     def _is_read(self, order: _Order[Any]) -> bool:
-        """Settle *order* if reading is enough; say whether it was."""
+        """Commit *order* if reading is enough; say whether it was."""
         if order.read is None:
             return False
         try:
@@ -179,7 +181,7 @@ class Clerk:
 
     def _wind_up(self) -> None:
         if self._ledger.session:
-            self._do([_Order(Ledger.end)])
+            self._do([_Order(Database.end)])
         self._ledger.connection.close()
 
 

@@ -37,8 +37,8 @@ from rubric.values.candidates import Candidate
 from rubric.values.checks import Check
 from rubric.values.criteria import Criterion
 from rubric.values.findings import Finding
-from rubric.values.judges import Bench, Cascade, Judge, Jury, Panel, judges_of, members_of, unhurried
-from rubric.values.requests import Carry, Usage
+from rubric.values.judges import AnyJudge, Cascade, Judge, Jury, Panel, judges_of, members_of, unhurried
+from rubric.values.requests import Transport, Usage
 from rubric.values.rubrics import Rubric
 
 
@@ -62,13 +62,13 @@ class Assigned:
         missing: Why there is no one; empty where there is.
     """
 
-    bench: Bench
+    bench: AnyJudge
     others: Mapping[str, Judge] = field(factory=dict)
     missing: str = ""
 
-    def groups(self, rubric: Rubric) -> list[tuple[Bench, list[str]]]:
+    def groups(self, rubric: Rubric) -> list[tuple[AnyJudge, list[str]]]:
         """Return each of those who judge, with the ids of their criteria in the rubric's order; `bench` first."""
-        found: list[tuple[Bench, list[str]]] = [(self.bench, [])]
+        found: list[tuple[AnyJudge, list[str]]] = [(self.bench, [])]
         for criterion in rubric.judged:
             judge = self.others.get(criterion.id, self.bench)
             mine = next((ids for bench, ids in found if bench is judge), None)
@@ -96,7 +96,7 @@ class Assigned:
         return ""
 
 
-def assign(case: Case, given: Bench | None, of_suite: Bench | None) -> Assigned:
+def assign(case: Case, given: AnyJudge | None, of_suite: AnyJudge | None) -> Assigned:
     """Return who judges *case*, where the caller has *given* a judge or not."""
     if given is not None and not _is_cell_of_judges(case):
         return Assigned(_seated(case.judge, given))
@@ -109,14 +109,14 @@ def assign(case: Case, given: Bench | None, of_suite: Bench | None) -> Assigned:
     return Assigned(bench, dict(case.judges), missing)
 
 
-def _is_open(bench: Bench | None) -> bool:
+def _is_open(bench: AnyJudge | None) -> bool:
     """Say whether *bench* is a jury of whoever judges."""
     return (
         isinstance(bench, Jury) and isinstance(bench.judge, Judge) and isinstance(bench.judge.model, EnvironmentModel)
     )
 
 
-def _seated(bench: Bench | None, who: Bench) -> Bench:
+def _seated(bench: AnyJudge | None, who: AnyJudge) -> AnyJudge:
     """Return the jury *bench* with *who* in it, where it names no model; else *who*."""
     return evolve(bench, judge=who) if isinstance(bench, Jury) and _is_open(bench) else who
 
@@ -135,7 +135,7 @@ def _bare(model: str) -> str:
     return model.replace(":", "/").rpartition("/")[2]
 
 
-def name_of(bench: Bench) -> str:
+def name_of(bench: AnyJudge) -> str:
     """Return who *bench* is, in a few words."""
     match bench:
         case Judge():
@@ -169,7 +169,7 @@ def _needs_a_judge(criterion: Criterion, candidate: Candidate | None) -> bool:
     return not isinstance(criterion.answer, Check)
 
 
-def without_key(bench: Bench, environ: Mapping[str, str] = os.environ) -> str:
+def without_key(bench: AnyJudge, environ: Mapping[str, str] = os.environ) -> str:
     """
     Return which API key *bench* lacks to be asked, in words; empty if none is known to be missing.
 
@@ -206,7 +206,7 @@ def _set_in_code(model: str) -> bool:
 T = TypeVar("T")
 
 
-async def graded(candidate: Candidate, rubric: Rubric, assigned: Assigned, carry: Carry) -> Grade | Ungraded:
+async def graded(candidate: Candidate, rubric: Rubric, assigned: Assigned, carry: Transport) -> Grade | Ungraded:
     """
     Return what *candidate* comes to, with each criterion judged by the one whom it is *assigned* to.
 
@@ -250,7 +250,7 @@ def share(rubric: Rubric, ids: Sequence[str]) -> Rubric:
     return evolve(rubric, criteria=kept)
 
 
-def _merged(rubric: Rubric, bench: Bench, own: Grade | Ungraded, others: Mapping[str, Finding]) -> Grade | Ungraded:
+def _merged(rubric: Rubric, bench: AnyJudge, own: Grade | Ungraded, others: Mapping[str, Finding]) -> Grade | Ungraded:
     """Return what the findings of *bench* come to together with those of the *others*: in every vote, if it votes."""
     if not isinstance(bench, Judge):
         pairs = zip(members_of(bench), own.votes, strict=False)  # a cascade may not have asked its second

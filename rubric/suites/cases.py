@@ -16,7 +16,7 @@ from rubric.errors import DefinitionError
 from rubric.internals.fields import Shown, as_map, as_tuple, identifier, optional, string
 from rubric.internals.frozen_map import FrozenMap
 from rubric.values.candidates import Candidate, Message, ToolCall, as_calls, as_messages
-from rubric.values.judges import Bench, Judge, as_judge
+from rubric.values.judges import AnyJudge, Judge, as_judge
 from rubric.values.rubrics import Rubric, check_weights, rubric_of
 
 
@@ -36,7 +36,7 @@ def _as_rubric(value: Rubric | str) -> Rubric:
     return rubric_of(value)
 
 
-def _as_bench(value: Any) -> Bench | None:
+def _as_bench(value: Any) -> AnyJudge | None:
     return None if value is None else as_judge(value)
 
 
@@ -97,7 +97,7 @@ class Case(Shown):
     file_changes: str = field(default="", kw_only=True, validator=string)
     context: str = field(default="", kw_only=True, validator=string)
     variables: FrozenMap = field(factory=FrozenMap, kw_only=True, converter=_as_variables)
-    judge: Bench | None = field(default=None, kw_only=True, converter=_as_bench)
+    judge: AnyJudge | None = field(default=None, kw_only=True, converter=_as_bench)
     judges: FrozenMap = field(factory=FrozenMap, kw_only=True, converter=_as_judges)
     server: str = field(default="", kw_only=True, validator=string)
     cell: FrozenMap = field(factory=FrozenMap, kw_only=True, converter=_as_cell)
@@ -137,7 +137,7 @@ class Case(Shown):
         return evolve(self, output=output)
 
 
-def cells(case: Case, judges: Sequence[tuple[str, Bench]] = (), prompts: Sequence[str] = ()) -> Iterator[Case]:
+def cells(case: Case, judges: Sequence[tuple[str, AnyJudge]] = (), prompts: Sequence[str] = ()) -> Iterator[Case]:
     """
     Yield *case* once for each cell: a judge varies who judges, a prompt what is answered. An axis may be empty.
 
@@ -146,7 +146,7 @@ def cells(case: Case, judges: Sequence[tuple[str, Bench]] = (), prompts: Sequenc
         judges: Each with the name by which its cells are called.
         prompts: What each cell answers.
     """
-    who: list[tuple[str, Bench] | None] = [*judges] or [None]
+    who: list[tuple[str, AnyJudge] | None] = [*judges] or [None]
     what = [*enumerate(prompts, 1)] or [(0, "")]
     for judge, (number, prompt) in product(who, what):
         made = evolve(case, id=f"{case.id} [{_label(judge[0] if judge else '', number)}]")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from attrs import evolve, frozen
 
 from rubric.engine.budget import Budget
-from rubric.engine.pipeline import CONCURRENCY, Route, Stored, route
+from rubric.engine.pipeline import CONCURRENCY, Pipeline, StoreLike, route
 from rubric.errors import DefinitionError, ModelError, StoreError
 from rubric.internals.fields import check_count, check_number
 from rubric.internals.secrets import clean, describe
@@ -22,11 +22,11 @@ from rubric.suites.report import Deferred, Report, Row
 from rubric.suites.row_builder import deferred_row, row_of, ungraded
 from rubric.suites.scripts import Settled, can_be_judged, restored, settled
 from rubric.suites.suite_plan import plan_case, why_deferred
-from rubric.suites.targets.base import DeferError, Response, Target, Targeting
+from rubric.suites.targets.base import DeferError, Response, Target, TargetLike
 from rubric.suites.targets.models import as_target
 from rubric.values.candidates import Candidate
-from rubric.values.judges import Bench, as_judge
-from rubric.values.requests import Failure, Gate, Usage
+from rubric.values.judges import AnyJudge, as_judge
+from rubric.values.requests import Failure, Limiter, Usage
 
 if TYPE_CHECKING:
     from rubric.suites.suite import Suite
@@ -39,13 +39,13 @@ async def run_suite(
     suite: Suite,
     judge: Any = None,
     *,
-    target: Targeting | None = None,
+    target: TargetLike | None = None,
     deferred: Deferred = "error",
     allow_scripts: bool = False,
     concurrency: int = 8,
     max_cost: float | None = None,
-    store: Stored | None = None,
-    limits: Gate | None = None,
+    store: StoreLike | None = None,
+    limits: Limiter | None = None,
     on_row: OnRow | None = None,
 ) -> Report:
     """
@@ -99,10 +99,10 @@ class Run:
     """
 
     suite: Suite
-    judge: Bench | None
+    judge: AnyJudge | None
     target: Target | None
     allow_scripts: bool
-    route: Route
+    route: Pipeline
     asked: Budget | None
     budget: Budget
 

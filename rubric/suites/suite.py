@@ -12,20 +12,20 @@ from rubric.internals.containers import Listed
 from rubric.internals.fields import as_map, as_tuple, string
 from rubric.internals.frozen_map import FrozenMap
 from rubric.suites.cases import Case, cells
-from rubric.values.judges import Bench, Judge, as_judge
+from rubric.values.judges import AnyJudge, Judge, as_judge
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from attrs import Attribute
 
-    from rubric.engine.grade import Judging
-    from rubric.engine.pipeline import Stored
+    from rubric.engine.grade import JudgeLike
+    from rubric.engine.pipeline import StoreLike
     from rubric.suites.report import Deferred, Report
     from rubric.suites.runner import OnRow
     from rubric.suites.suite_plan import SuitePlan
-    from rubric.suites.targets.base import Targeting
-    from rubric.values.requests import Gate
+    from rubric.suites.targets.base import TargetLike
+    from rubric.values.requests import Limiter
 
 
 def _as_cases(value: Iterable[Case]) -> tuple[Case, ...]:
@@ -40,7 +40,7 @@ def _unique(_: Any, __: Attribute[Any], cases: tuple[Case, ...]) -> None:
         seen.add(case.id)
 
 
-def _as_bench(value: Any) -> Bench | None:
+def _as_bench(value: Any) -> AnyJudge | None:
     return None if value is None else as_judge(value)
 
 
@@ -48,7 +48,7 @@ def _as_metadata(value: Mapping[str, Any]) -> FrozenMap:
     return as_map("metadata", value)
 
 
-def _name_of(bench: Bench) -> str:
+def _name_of(bench: AnyJudge) -> str:
     return bench.name if isinstance(bench, Judge) else repr(bench)
 
 
@@ -71,7 +71,7 @@ class Suite(Listed[Case]):
 
     name: str = field(default="", validator=string)
     cases: tuple[Case, ...] = field(default=(), converter=_as_cases, validator=_unique)
-    judge: Bench | None = field(default=None, kw_only=True, converter=_as_bench)
+    judge: AnyJudge | None = field(default=None, kw_only=True, converter=_as_bench)
     format: str = field(default="native", kw_only=True)
     source: str = field(default="", kw_only=True, eq=False)
     warnings: tuple[Problem, ...] = field(default=(), kw_only=True, eq=False)
@@ -107,15 +107,15 @@ class Suite(Listed[Case]):
 
     def run(
         self,
-        judge: Judging | None = None,
+        judge: JudgeLike | None = None,
         *,
-        target: Targeting | None = None,
+        target: TargetLike | None = None,
         deferred: Deferred = "error",
         allow_scripts: bool = False,
         concurrency: int = 8,
         max_cost: float | None = None,
-        store: Stored | None = None,
-        limits: Gate | None = None,
+        store: StoreLike | None = None,
+        limits: Limiter | None = None,
         on_row: OnRow | None = None,
     ) -> Report:
         """
@@ -159,15 +159,15 @@ class Suite(Listed[Case]):
 
     async def arun(
         self,
-        judge: Judging | None = None,
+        judge: JudgeLike | None = None,
         *,
-        target: Targeting | None = None,
+        target: TargetLike | None = None,
         deferred: Deferred = "error",
         allow_scripts: bool = False,
         concurrency: int = 8,
         max_cost: float | None = None,
-        store: Stored | None = None,
-        limits: Gate | None = None,
+        store: StoreLike | None = None,
+        limits: Limiter | None = None,
         on_row: OnRow | None = None,
     ) -> Report:
         """Grade every case like `run`, without holding up the event loop."""
@@ -186,7 +186,7 @@ class Suite(Listed[Case]):
             on_row=on_row,
         )
 
-    def plan(self, judge: Judging | None = None, *, target: Targeting | None = None) -> SuitePlan:
+    def plan(self, judge: JudgeLike | None = None, *, target: TargetLike | None = None) -> SuitePlan:
         """
         Return what `run` would take: where each candidate comes from, who judges, calls, tokens, cost. Nothing is sent.
 

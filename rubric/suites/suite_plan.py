@@ -16,10 +16,10 @@ from rubric.suites.assignment import Assigned, assign, share
 from rubric.suites.cases import Case
 from rubric.suites.row_builder import row_id
 from rubric.suites.scripts import scripts_of, unsupported_of
-from rubric.suites.targets.base import Targeting
+from rubric.suites.targets.base import TargetLike
 from rubric.suites.targets.models import as_target
 from rubric.values.candidates import Candidate
-from rubric.values.judges import Bench
+from rubric.values.judges import AnyJudge
 from rubric.values.rubrics import Rubric
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ def _remark(case: CasePlan) -> str:
     return "; ".join([*parts, *(f"runs {script}, if scripts are allowed" for script in case.scripts)])
 
 
-def plan_suite(suite: Suite, judge: Bench | None = None, *, target: Targeting | None = None) -> SuitePlan:
+def plan_suite(suite: Suite, judge: AnyJudge | None = None, *, target: TargetLike | None = None) -> SuitePlan:
     """Return what the run of *suite* would take, with *judge* and *target* as for `Suite.run`."""
     live = None if target is None else as_target(target)
     return SuitePlan(suite.name, tuple(_planned(case, assign(case, judge, suite.judge), live) for case in suite.cases))

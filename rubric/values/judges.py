@@ -232,7 +232,7 @@ class Judge(Shown):
         return table(("judge", "settings"), [(self.name, repr(self))])
 
 
-def _as_bench(value: Bench | str | Function | Model) -> Judge | Jury | Panel | Cascade:
+def _as_bench(value: AnyJudge | str | Function | Model) -> Judge | Jury | Panel | Cascade:
     return as_judge(value)
 
 
@@ -293,7 +293,7 @@ def _check_quorum(quorum: int | None, size: int) -> None:
         raise DefinitionError("quorum", f"expected at most the number of votes, {size}, got {quorum}")
 
 
-def _as_judges(value: Iterable[Bench | str | Function | Model]) -> tuple[Judge | Jury | Panel | Cascade, ...]:
+def _as_judges(value: Iterable[AnyJudge | str | Function | Model]) -> tuple[Judge | Jury | Panel | Cascade, ...]:
     if isinstance(value, str | Mapping) or not isinstance(value, Iterable):
         raise refuse("judges", value, "a list of judges")
     judges = tuple(as_judge(judge) for judge in value)
@@ -424,11 +424,11 @@ class Cascade(Shown):
         return f"cascade: {cell(repr(self.first))}, then ({cell(str(when))}) {cell(repr(self.then))}"
 
 
-Bench = Judge | Jury | Panel | Cascade
+AnyJudge = Judge | Jury | Panel | Cascade
 """Whoever can grade a rubric."""
 
 
-def as_judge(value: Bench | str | Function | Model | Iterable[Any], /) -> Judge | Jury | Panel | Cascade:
+def as_judge(value: AnyJudge | str | Function | Model | Iterable[Any], /) -> Judge | Jury | Panel | Cascade:
     """Return *value* as a judge: a model name or a function is one, a list is a panel."""
     if isinstance(value, Judge | Jury | Panel | Cascade):
         return value
@@ -444,7 +444,7 @@ def size_of(rule: Jury | Panel | Cascade) -> int:
     return len(members_of(rule))
 
 
-def members_of(rule: Jury | Panel | Cascade) -> Sequence[Bench]:
+def members_of(rule: Jury | Panel | Cascade) -> Sequence[AnyJudge]:
     """Return who casts the votes of *rule*, in order."""
     match rule:
         case Jury():
@@ -455,7 +455,7 @@ def members_of(rule: Jury | Panel | Cascade) -> Sequence[Bench]:
             return (rule.first, rule.then)
 
 
-def judges_of(bench: Bench) -> Iterator[Judge]:
+def judges_of(bench: AnyJudge) -> Iterator[Judge]:
     """Yield every single judge of *bench*, in order; that of a jury once."""
     match bench:
         case Judge():
@@ -470,7 +470,7 @@ def judges_of(bench: Bench) -> Iterator[Judge]:
             yield from judges_of(bench.then)
 
 
-def unhurried(bench: Bench) -> Bench:
+def unhurried(bench: AnyJudge) -> AnyJudge:
     """Return *bench* without early stops."""
     match bench:
         case Jury():

@@ -241,10 +241,10 @@ class Failure:
         return f"{', '.join(where)}{': ' if where else ''}{self.kind}: {self.message}"
 
 
-Settle = Callable[["Reply | Failure | None"], None]
+Commit = Callable[["Reply | Failure | None"], None]
 """Is told what came of a request, before its place is given up; None: it has not left after all."""
 
-Gate = Callable[["Ask"], AbstractAsyncContextManager[Settle]]
+Limiter = Callable[["Ask"], AbstractAsyncContextManager[Commit]]
 """
 What a request passes on its way out: entered before it leaves, left when it is through. It may wait (a rate limit), or
 raise a `ModelError` (a budget): that then is what came of the request, which is not tried again and was no call. Left
@@ -252,9 +252,9 @@ without being told what came, it must take it that the request has left.
 """
 
 
-def settle_nothing(_: Reply | Failure | None) -> None:
-    """Be told what came of a request, and do nothing about it: a `Settle`."""
+def commit_nothing(_: Reply | Failure | None) -> None:
+    """Be told what came of a request, and do nothing about it: a `Commit`."""
 
 
-Carry = Callable[[Ask], Awaitable[Reply | Failure]]
+Transport = Callable[[Ask], Awaitable[Reply | Failure]]
 """Takes an ask to whoever answers, and returns what came of it; it raises cancellations and interrupts alone."""

@@ -27,7 +27,7 @@ from tests.benchmarks.ways import QUESTION, Work, candidates, criteria, our_rubr
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rubric.values.judges import Bench
+    from rubric.values.judges import AnyJudge
     from rubric.values.requests import Ask
 
 MODEL, CHEAP = "openai/gpt-5.6", "openai/gpt-5.4-nano"
@@ -96,11 +96,11 @@ class Case:
         (text,) = candidates(1, characters_of(tokens))
         return cls(Candidate(text, input=QUESTION), our_rubric(Work("", criteria(count), 1)))
 
-    def asks(self, bench: Bench) -> tuple[Ask, ...]:
+    def asks(self, bench: AnyJudge) -> tuple[Ask, ...]:
         """Return what *bench* asks at most."""
         return plan(self.candidate, self.rubric, bench).asks
 
-    def bill(self, bench: Bench, *, cache: bool = True, batch: bool = False, choices: int = 1) -> Bill:
+    def bill(self, bench: AnyJudge, *, cache: bool = True, batch: bool = False, choices: int = 1) -> Bill:
         """Return the bill of all that *bench* may ask."""
         asks = self.asks(bench)
         kept, total = Cache(), Bill()

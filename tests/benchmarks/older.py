@@ -127,10 +127,8 @@ def timed(work: Callable[[], Any]) -> Figures:
 def load_rubric() -> Figures:
     from rubric import loads
 
-    lines = [
-        f"  - id: c{n}\n    requirement: Names {FACTS[n % 5]} ({n})\n    weight: {1 + n % 3}" for n in range(1_000)
-    ]
-    text = "name: bench\ncriteria:\n" + "\n".join(lines) + "\n"
+    lines = [f"  - id: c{n}\n    text: Names {FACTS[n % 5]} ({n})\n    weight: {1 + n % 3}" for n in range(1_000)]
+    text = "rubric: bench\ncriteria:\n" + "\n".join(lines) + "\n"
     return timed(lambda: loads(text))
 
 

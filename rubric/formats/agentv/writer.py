@@ -41,7 +41,7 @@ from rubric.values.checks import (
     Unsupported,
 )
 from rubric.values.criteria import Criterion
-from rubric.values.judges import Bench, Judge
+from rubric.values.judges import AnyJudge, Judge
 from rubric.values.rubrics import Rubric, averaged
 
 _SECONDS = 60
@@ -473,7 +473,7 @@ class Writer:
         }
         return {key: value for key, value in row.items() if value not in (None, "", [], {})}
 
-    def provider(self, judge: Bench | None, where: str, name: str) -> Any:
+    def provider(self, judge: AnyJudge | None, where: str, name: str) -> Any:
         """Return the id of a judge's provider, with the settings that a file may have; None if it has none."""
         if judge is None:
             return None

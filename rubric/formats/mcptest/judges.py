@@ -17,7 +17,7 @@ from rubric.formats.model_names import litellm_name
 from rubric.internals.fields import check_text, identifier
 from rubric.models.registry import EnvironmentModel
 from rubric.suites.cases import cells as fanned_out
-from rubric.values.judges import Bench, Judge, Jury, Panel
+from rubric.values.judges import AnyJudge, Judge, Jury, Panel
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -59,7 +59,7 @@ def read_model(notes: Notes, path: KeyPath, value: object) -> Judge | None:
     return made(notes, path[:-1], Judge, {"model": name}, {"model": path[-1]})
 
 
-def read_judge(notes: Notes, path: KeyPath, data: object) -> Bench | None:
+def read_judge(notes: Notes, path: KeyPath, data: object) -> AnyJudge | None:
     """Return who judges, as the block at *path* says: a model, a jury of one model, or a panel of several."""
     block = mapping(notes, path, data, "a mapping with model, jury or panel")
     if block is None:
@@ -101,7 +101,7 @@ def _read_panel(notes: Notes, path: KeyPath, block: dict[Any, Any]) -> Panel | N
     return made(notes, path, Panel, {"judges": judges, **given(notes, path, block, _PANEL)}, {"judges": "panel"})
 
 
-def with_model(bench: Bench | None, judge: Judge) -> Bench:
+def with_model(bench: AnyJudge | None, judge: Judge) -> AnyJudge:
     """Return *bench* with *judge* in the place of its model; a panel has none to replace."""
     return evolve(bench, judge=judge) if isinstance(bench, Jury) else judge
 
@@ -117,7 +117,7 @@ class Axes:
     prompts: tuple[str, ...] = ()
 
 
-def read_matrix(notes: Notes, path: KeyPath, data: object, judge: Bench | None) -> Axes | None:
+def read_matrix(notes: Notes, path: KeyPath, data: object, judge: AnyJudge | None) -> Axes | None:
     """Return the axes at *path* for an eval that *judge* judges."""
     block = mapping(notes, path, data, "a mapping with models, prompts or both")
     if block is None:

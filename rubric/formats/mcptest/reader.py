@@ -32,7 +32,7 @@ from rubric.suites.cases import Case
 from rubric.suites.suite import Suite
 from rubric.values.checks import Unsupported
 from rubric.values.criteria import Criterion
-from rubric.values.judges import Bench, Judge, Jury, Panel, passes_needed
+from rubric.values.judges import AnyJudge, Judge, Jury, Panel, passes_needed
 from rubric.values.rubrics import Rubric
 
 if TYPE_CHECKING:
@@ -135,7 +135,7 @@ def _of_test(test: dict[Any, Any]) -> dict[str, str]:
     return {name: text for name, text in texts.items() if isinstance(text, str)}
 
 
-def _read_judge(notes: Notes, path: KeyPath, block: dict[Any, Any]) -> Bench | None:
+def _read_judge(notes: Notes, path: KeyPath, block: dict[Any, Any]) -> AnyJudge | None:
     if "judge" in block:
         return read_judge(notes, (*path, "judge"), block["judge"])
     if "model" in block:
@@ -143,7 +143,7 @@ def _read_judge(notes: Notes, path: KeyPath, block: dict[Any, Any]) -> Bench | N
     return _read_jurors(notes, path, block) if "jurors" in block or "quorum" in block else None
 
 
-def _read_jurors(notes: Notes, path: KeyPath, block: dict[Any, Any]) -> Bench | None:
+def _read_jurors(notes: Notes, path: KeyPath, block: dict[Any, Any]) -> AnyJudge | None:
     """
     Return the jury: one judge several times where all jurors are the same model, else a panel.
 

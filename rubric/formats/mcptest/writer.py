@@ -17,7 +17,7 @@ from rubric.formats.nouns import free
 from rubric.internals.fields import shown_fields
 from rubric.models.registry import EnvironmentModel
 from rubric.values.answers import Choices, Levels, Likert, Scale, Unit, YesNo
-from rubric.values.judges import Bench, Cascade, Judge, Jury, Panel
+from rubric.values.judges import AnyJudge, Cascade, Judge, Jury, Panel
 from rubric.values.rubrics import Rubric, averaged
 from rubric.values.trees import Leaf
 
@@ -183,7 +183,7 @@ class Writer:
         losses: What was left out.
     """
 
-    judge: Bench | None = None
+    judge: AnyJudge | None = None
     evals: list[Data] = field(factory=list)
     shared: dict[str, tuple[Rubric, Any]] = field(factory=dict)
     losses: Losses = field(factory=Losses)
@@ -229,7 +229,7 @@ class Writer:
             self.shared[rubric.name] = (start, keys["rubric"])
         return reference
 
-    def _judge(self, whose: str, bench: Bench | None, *, varied: bool) -> Data:
+    def _judge(self, whose: str, bench: AnyJudge | None, *, varied: bool) -> Data:
         """Return who judges; *varied* says that a matrix names the models."""
         data: Data = {}
         match bench:

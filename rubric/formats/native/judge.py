@@ -8,10 +8,10 @@ from typing import Any
 from rubric.errors import DefinitionError, DumpError
 from rubric.formats.cursor import Gathering, WrongKeyError, as_list, wanted
 from rubric.formats.nouns import WRITERS, fields_of, reader_of
-from rubric.values.judges import Bench, Cascade, Judge, Jury, Panel
+from rubric.values.judges import AnyJudge, Cascade, Judge, Jury, Panel
 
 
-def read_bench(data: Any) -> Bench | None:
+def read_bench(data: Any) -> AnyJudge | None:
     """Return who judges: a name, or fields, `{jury: ...}`, `{panel: ...}`, `{cascade: ...}`, or a list (a panel)."""
     match data:
         case None:
@@ -23,7 +23,7 @@ def read_bench(data: Any) -> Bench | None:
         case {"jury": _} | {"panel": _} | {"cascade": _} if len(data) == 1:
             ((kind, given),) = data.items()
             gathering = Gathering(Judge)
-            found: list[Bench] = []
+            found: list[AnyJudge] = []
             with gathering.at(kind):
                 found.append(_KINDS[kind](given))
             gathering.finish()
@@ -46,9 +46,9 @@ def _refuse_params(data: dict[Any, Any]) -> None:
         gathering.finish()
 
 
-def _read_members(data: Any) -> list[Bench]:
+def _read_members(data: Any) -> list[AnyJudge]:
     gathering = Gathering(Panel)
-    members: list[Bench] = []
+    members: list[AnyJudge] = []
     for index, item in enumerate(as_list(data, "a list of judges")):
         with gathering.at(index):
             members.append(read_member(item))
@@ -56,7 +56,7 @@ def _read_members(data: Any) -> list[Bench]:
     return members
 
 
-def read_member(data: Any) -> Bench:
+def read_member(data: Any) -> AnyJudge:
     """Return who judges like `read_bench`, where somebody must be named."""
     member = read_bench(data)
     if member is None:
@@ -64,12 +64,12 @@ def read_member(data: Any) -> Bench:
     return member
 
 
-def read_judges(data: Any) -> dict[str, Bench | None]:
+def read_judges(data: Any) -> dict[str, AnyJudge | None]:
     """Return who judges single criteria, by their ids."""
     if not isinstance(data, dict):
         raise wanted("a mapping from the ids of criteria to judges", data)
     gathering = Gathering(Judge)
-    found: dict[str, Bench | None] = {}
+    found: dict[str, AnyJudge | None] = {}
     for key, value in data.items():
         with gathering.at(key):
             found[key] = read_bench(value)
@@ -85,7 +85,7 @@ def _read_occasion(data: Any) -> Any:
 
 _read_judge = reader_of(Judge, params=None, threads=None, via=None)
 
-_KINDS: dict[Any, Callable[[Any], Bench]] = {
+_KINDS: dict[Any, Callable[[Any], AnyJudge]] = {
     "jury": reader_of(Jury, judge=read_bench),
     "panel": reader_of(Panel, judges=_read_members, weights=lambda data: data),
     "cascade": reader_of(Cascade, first=read_member, then=read_member, when=_read_occasion),

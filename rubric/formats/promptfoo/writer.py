@@ -45,7 +45,7 @@ from rubric.values.checks import (
     Unsupported,
 )
 from rubric.values.criteria import Criterion, slug
-from rubric.values.judges import Bench, Judge
+from rubric.values.judges import AnyJudge, Judge
 from rubric.values.rubrics import Rubric, averaged
 
 Tell = Callable[[str], None]
@@ -403,7 +403,7 @@ def _give_providers(case: Case, asserts: list[dict[str, Any]], ids: list[str], t
             inner["provider"] = grader
 
 
-def _provider(judge: Bench | None, tell: Tell) -> str | dict[str, Any] | None:
+def _provider(judge: AnyJudge | None, tell: Tell) -> str | dict[str, Any] | None:
     """Return the provider for *judge*; a jury, a panel and a function have none."""
     if judge is None:
         return None

@@ -208,7 +208,7 @@ class Run:
             self.messages.append({"role": "tool", "tool_call_id": request.id, "content": result})
 
     async def _call(self, request: ToolRequest, box: Toolbox) -> str:
-        """Carry out *request*, keep it with its result, and return that as the model is told it."""
+        """Transport out *request*, keep it with its result, and return that as the model is told it."""
         held = box.tools.get(request.name)
         name = held.tool.name if held else request.name.strip() or "(no name)"
         arguments: dict[str, Any] = {}

@@ -65,7 +65,7 @@ Answer = str | Candidate | Response
 Answering = Callable[[Case], Answer | Awaitable[Answer]]
 """A target of one's own: from a `Case` to the text of the response, a whole `Candidate`, or a `Response`."""
 
-Targeting = Target | Answering | str
+TargetLike = Target | Answering | str
 """Whatever can stand for a target: a `Target`, a function, or the name of a model."""
 
 _MOST_THREADS = 64

@@ -15,12 +15,12 @@ from rubric.models.chat_turns import Turn, missing_key, take_turn
 from rubric.models.litellm import LiteLLMModel
 from rubric.models.retry import persist
 from rubric.suites.cases import Case
-from rubric.suites.targets.base import DeferError, FunctionTarget, Response, Target, Targeting
+from rubric.suites.targets.base import DeferError, FunctionTarget, Response, Target, TargetLike
 from rubric.values.judges import Judge
 from rubric.values.requests import Failure
 
 
-def as_target(value: Targeting, /) -> Target:
+def as_target(value: TargetLike, /) -> Target:
     """
     Return *value* as a target: a text is the name of a model, a function becomes a `FunctionTarget`.
 
