@@ -40,6 +40,7 @@ from .formats.suites import load_suite as load_suite
 from .formats.suites import loads_suite as loads_suite
 from .grading.flow import flow as flow
 from .grading.planning import Plan as Plan
+from .models.client_models import model as model
 from .results.collection import Grades as Grades
 from .results.result import Grade as Grade
 from .results.result import Ungraded as Ungraded

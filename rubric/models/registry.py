@@ -36,6 +36,7 @@ from rubric.internals.secrets import describe
 from rubric.models.api_keys import default_judge
 from rubric.models.litellm import LiteLLMModel
 from rubric.models.offline import OFFLINE, OfflineModel
+from rubric.values.clients import client_kind
 from rubric.values.judges import Model, is_async
 from rubric.values.requests import Failure, Reply, Usage
 
@@ -257,6 +258,9 @@ def identity(function: Any) -> tuple[int, ...]:
 _offline, _litellm = OfflineModel(), LiteLLMModel()
 _lock = Lock()
 
+_clients: WeakValueDictionary[tuple[str, int], Any] = WeakValueDictionary()
+"""The models of clients that are in use, by identity: a model keeps its client alive, so no id is used twice."""
+
 _functions: WeakValueDictionary[tuple[int, ...], FunctionModel] = WeakValueDictionary()
 """The models of functions that are in use, by identity: a model keeps its function alive, so no id is used twice."""
 
@@ -266,7 +270,9 @@ def model_of(judge: Judge, /) -> Model:
     model = judge.model
     if isinstance(model, str):
         return _direct() if judge.via == "http" else _offline if model == OFFLINE else _litellm
-    return model if isinstance(model, Model) else _of_function(model, judge.threads)
+    if isinstance(model, Model):
+        return model
+    return _of_client(model) if client_kind(model) else _of_function(model, judge.threads)
 
 
 @cache
@@ -274,6 +280,15 @@ def _direct() -> Model:
     from rubric.models.openai_http import OpenAIHTTPModel  # noqa: PLC0415 - it brings aiohttp, for those who ask for it
 
     return OpenAIHTTPModel()
+
+
+def _of_client(client: Any) -> Model:
+    from rubric.models.client_models import model  # noqa: PLC0415 - it needs the threads of this module
+
+    key = ("client", id(client))
+    with _lock:
+        found: Model = _clients.setdefault(key, model(client))
+    return found
 
 
 def _of_function(function: Function, threads: int) -> FunctionModel:

@@ -27,6 +27,7 @@ from rubric.internals.fields import (
 from rubric.internals.frozen_map import FrozenMap
 from rubric.internals.secrets import Settings, masked, redact, values_of
 from rubric.internals.text import cell, table
+from rubric.values.clients import CLIENTS, client_kind, client_model_name
 from rubric.values.rubrics import Rubric
 
 if TYPE_CHECKING:
@@ -94,8 +95,13 @@ def _model(_: Any, attribute: Attribute[Any], value: object) -> None:
         string(_, attribute, value)
         if not value.strip() or value != value.strip():
             raise refuse(attribute.name, value, "the name of a model, such as 'openai/gpt-5.6' or 'offline'")
+    elif client_kind(value):
+        if not client_model_name(value):
+            cure = f"a {type(value).__name__} names no model; give rubric.model(client, 'the name of a model')"
+            raise DefinitionError(attribute.name, cure)
     elif not callable(value) and not isinstance(value, Model):
-        raise refuse(attribute.name, value, "a LiteLLM model name, 'offline', or a function from messages to text")
+        allowed = f"a LiteLLM model name, 'offline', a function from messages to text, or {CLIENTS}"
+        raise refuse(attribute.name, value, allowed)
 
 
 def _per_call(_: Any, attribute: Attribute[Any], value: object) -> None:
@@ -106,7 +112,7 @@ def _per_call(_: Any, attribute: Attribute[Any], value: object) -> None:
 def _threads(judge: Judge, attribute: Attribute[Any], value: object) -> None:
     count(1)(judge, attribute, value)
     model = judge.model
-    if value == 1 or not (isinstance(model, str | Model) or is_async(model)):
+    if value == 1 or not (isinstance(model, str | Model) or client_kind(model) or is_async(model)):
         return
     kind = "a model name" if isinstance(model, str) else "a model" if isinstance(model, Model) else "an async function"
     message = f"{value} has no effect on {kind}, whose calls run side by side already; leave it out"
@@ -215,18 +221,20 @@ class Judge(Shown):
         """The model's name, or the function's."""
         if isinstance(self.model, str):
             return self.model
-        return str(getattr(self.model, "__name__", None) or type(self.model).__name__)
+        named = client_model_name(self.model) or getattr(self.model, "__name__", None)
+        return str(named or type(self.model).__name__)
 
     @property
     def is_function(self) -> bool:
         """Whether a plain function answers, which is given the messages and nothing else."""
-        return not isinstance(self.model, str | Model)
+        return not (isinstance(self.model, str | Model) or client_kind(self.model))
 
     def is_sealed(self, *, own_prompt: bool = False) -> bool:
         """Say whether verdicts must carry the nonce; *own_prompt*: the rubric brings a template."""
         if self.sealed is not None:
             return self.sealed
-        return isinstance(self.model, str) and self.prompt is None and not own_prompt
+        is_llm = isinstance(self.model, str) or client_kind(self.model) or getattr(self.model, "is_llm", False)
+        return bool(is_llm) and self.prompt is None and not own_prompt
 
     def _repr_markdown_(self) -> str:
         return table(("judge", "settings"), [(self.name, repr(self))])

@@ -1,0 +1,396 @@
+"""
+Models behind clients that users hold: what each is sent, and how its response is read.
+
+| client | call | schema | token counts |
+|---|---|---|---|
+| `openai.OpenAI`, `AsyncOpenAI` | `chat.completions.create` | yes | yes |
+| `anthropic.Anthropic`, `AsyncAnthropic` | `messages.create` | no | yes |
+| LangChain chat model | `ainvoke` | OpenAI's models | where it reports them |
+| Inspect `Model` | `generate` | yes | yes |
+| `dspy.LM` | `aforward` | yes | yes |
+| transformers text-generation pipeline | a call for a batch of asks | no | no |
+| `vllm.LLM` | `chat` for a batch of asks | yes | yes |
+
+Retries of the client are switched off where it has a switch, since `Judge(retries=...)` counts them. Sync clients are
+called in threads, several at once; a pipeline and an `LLM` run one batch at a time, since neither is thread-safe.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
+from importlib import import_module
+from typing import Any
+
+from attrs import define, evolve, field
+
+from rubric.errors import DefinitionError, ModelError
+from rubric.internals.frozen_map import thaw
+from rubric.internals.secrets import redact
+from rubric.internals.text import shorten
+from rubric.models.chat_completions import reply_from
+from rubric.models.failures import failure_of
+from rubric.models.registry import submit
+from rubric.values.clients import CLIENTS, ClientKind, client_kind, client_model_name
+from rubric.values.requests import Ask, Failure, Reply, Usage
+
+_THREADS = 8
+"""How many calls of a sync client run at once."""
+
+_GATHERING = 0.005
+"""Seconds in which asks for a batch are gathered: the asks of one candidate are sent within a few milliseconds."""
+
+_LARGEST_BATCH = 256
+
+
+def model(client: object, name: str | None = None, /) -> ClientModel:
+    """
+    Return the model behind a client object, to be used as `Judge(model)` or as the judge itself.
+
+    A client whose type names the model (all but OpenAI's and Anthropic's) may be given as the judge directly.
+
+    Args:
+        client: An OpenAI or Anthropic client, a LangChain chat model, an Inspect `Model`, a `dspy.LM`, a transformers
+            text-generation pipeline, or a `vllm.LLM`.
+        name: The model's name; None takes the client's own.
+
+    Raises:
+        DefinitionError: *client* is none of these, or neither it nor *name* names a model.
+
+    Example:
+        >>> from openai import OpenAI
+        >>> from rubric import Judge, model
+        >>> Judge(model(OpenAI(api_key="sk-..."), "gpt-5.6")).name
+        'gpt-5.6'
+    """
+    kind = client_kind(client)
+    if kind is None:
+        found = shorten(redact(repr(client)), 100)
+        message = f"got {found}; expected {CLIENTS}; or write a function from messages to text"
+        raise DefinitionError("client", message)
+    if name is not None and (not isinstance(name, str) or not name.strip()):
+        raise DefinitionError("name", f"got {name!r}; expected the name of a model")
+    named = name or client_model_name(client)
+    if not named:
+        cure = "rubric.model(client, 'the name of a model')"
+        raise DefinitionError("name", f"a {type(client).__name__} names no model; give one: {cure}")
+    return ClientModel(client, named, kind)
+
+
+@define(eq=False, repr=False)
+class ClientModel:
+    """A client and the name of its model; see `model`."""
+
+    client: Any
+    name: str
+    kind: ClientKind
+    _batches: dict[asyncio.AbstractEventLoop, _Batch] = field(factory=dict, init=False)
+
+    is_llm = True
+    """Verdicts are sealed, as those of a model that has a name."""
+
+    def __repr__(self) -> str:
+        return f"rubric.model({type(self.client).__name__}(...), {self.name!r})"
+
+    @property
+    def __name__(self) -> str:
+        return self.name
+
+    @property
+    def identity(self) -> str:
+        """What tells its replies from those of other models, for the key of stored replies."""
+        address = getattr(self.client, "base_url", "")
+        return f"{self.kind} {self.name} {address}".rstrip()
+
+    async def answer(self, ask: Ask, /) -> Reply:
+        """
+        Return the reply to *ask*: one attempt.
+
+        Raises:
+            ModelError: The client raised, or its response holds no reply.
+        """
+        try:
+            return await _ANSWERS[self.kind](self, ask)
+        except (ModelError, asyncio.CancelledError):
+            raise
+        except Exception as error:
+            response = getattr(error, "response", None)
+            status, headers = getattr(response, "status_code", None), getattr(response, "headers", {})
+            answer = (status, headers) if isinstance(status, int) else None
+            secret = getattr(self.client, "api_key", None)
+            secrets = [secret] if isinstance(secret, str) and secret else []
+            raise ModelError(failure_of(error, secrets, answer)) from error
+
+    async def call(self, function: Callable[..., Any], *args: Any, **options: Any) -> Any:
+        """Return what *function*, a method of the client, returns; that of a sync client is called in a thread."""
+        # By the class: the methods are wrapped, so that no look at them tells whether they are async.
+        if any(base.__name__.startswith("Async") for base in type(self.client).__mro__):
+            return await function(*args, **options)
+        return await in_thread((id(self.client),), lambda: function(*args, **options), _THREADS)
+
+    async def batched(self, ask: Ask, run: Callable[[Sequence[Ask]], Sequence[Reply]]) -> Reply:
+        """Return the reply to *ask* from *run*, which is given all asks that are waiting at the time."""
+        loop = asyncio.get_running_loop()
+        batch = self._batches.get(loop)
+        if batch is None:
+            for ended in [each for each in self._batches if each.is_closed()]:
+                del self._batches[ended]
+            batch = self._batches[loop] = _Batch((id(self.client),), run)
+        return await batch.add(ask)
+
+
+async def in_thread(owner: tuple[int, ...], call: Callable[[], Any], threads: int) -> Any:
+    """Return what *call* returns in a thread of *owner*, of which there are at most so many."""
+
+    def caught() -> tuple[Any, Exception | None]:
+        try:
+            return call(), None
+        except Exception as error:  # noqa: BLE001 - a StopIteration could not pass through a future
+            return None, error
+
+    said, error = await asyncio.wrap_future(submit(("client", *owner), caught, threads))
+    if error is not None:
+        raise error
+    return said
+
+
+@define(eq=False)
+class _Batch:
+    """The asks that wait for one model in one event loop; they are run together, one batch at a time."""
+
+    _owner: tuple[int, ...]
+    _run: Callable[[Sequence[Ask]], Sequence[Reply]]
+    _waiting: list[tuple[Ask, asyncio.Future[Reply]]] = field(factory=list)
+    _task: asyncio.Task[None] | None = None
+
+    async def add(self, ask: Ask) -> Reply:
+        future: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
+        self._waiting.append((ask, future))
+        if self._task is None:
+            self._task = asyncio.create_task(self._work())
+        return await future
+
+    async def _work(self) -> None:
+        await asyncio.sleep(_GATHERING)
+        while self._waiting:
+            judge = self._waiting[0][0].judge  # one judge a batch, since the settings are the judge's
+            alike = [each for each in self._waiting if each[0].judge is judge][:_LARGEST_BATCH]
+            self._waiting = [each for each in self._waiting if each not in alike]
+            taken = [(ask, future) for ask, future in alike if not future.done()]  # the others were cancelled
+            asks = [ask for ask, _ in taken]
+            try:
+                replies = await in_thread(self._owner, partial(self._run, asks), 1) if asks else []
+            except Exception as error:  # noqa: BLE001 - it is the failure of each ask of the batch
+                for _, future in taken:
+                    if not future.done():
+                        future.set_exception(error)
+                continue
+            for (_, future), reply in zip(taken, replies, strict=True):
+                if not future.done():
+                    future.set_result(reply)
+        self._task = None
+
+
+# -- what each kind of client is sent ---------------------------------------------------------------------
+
+
+def _settings(ask: Ask, **names: str) -> dict[str, Any]:
+    """Return the judge's settings under the names that a client has for them; what it has no name for is left out."""
+    judge = ask.judge
+    given = {"temperature": judge.temperature, "seed": judge.seed, "max_tokens": ask.max_tokens}
+    found = {names[name]: value for name, value in given.items() if name in names and value is not None}
+    return {**found, **thaw(judge.params)}
+
+
+def _unsent(ask: Ask, *names: str) -> tuple[str, ...]:
+    """Return the settings of the judge that a client does not take: those among *names* that are given."""
+    values = {"temperature": ask.judge.temperature, "seed": ask.judge.seed, "response_format": ask.schema or None}
+    return tuple(name for name in names if values.get(name) is not None)
+
+
+def _json_schema(ask: Ask) -> dict[str, Any]:
+    return {"type": "json_schema", "json_schema": {"name": "verdict", "strict": True, "schema": thaw(ask.schema)}}
+
+
+async def _openai(model: ClientModel, ask: Ask) -> Reply:
+    client = model.client.with_options(max_retries=0, timeout=ask.judge.timeout)
+    body = _settings(ask, temperature="temperature", seed="seed", max_tokens="max_completion_tokens")
+    if ask.schema:
+        body["response_format"] = _json_schema(ask)
+    if ask.n > 1:
+        body["n"] = ask.n
+    if ask.judge.logprobs:
+        body |= {"logprobs": True, "top_logprobs": 20}
+    response = await model.call(client.chat.completions.create, model=model.name, messages=ask.chat(), **body)
+    return reply_from(response)
+
+
+async def _anthropic(model: ClientModel, ask: Ask) -> Reply:
+    client = model.client.with_options(max_retries=0, timeout=ask.judge.timeout)
+    body = _settings(ask, temperature="temperature", max_tokens="max_tokens")
+    system = "\n\n".join(message.text for message in ask.messages if message.role == "system")
+    chat = [_as_anthropic(message) for message in ask.chat() if message["role"] != "system"]
+    if system:
+        body["system"] = system
+    response = await model.call(client.messages.create, model=model.name, messages=chat, **body)
+    data = response.model_dump()
+    choice = {"message": {"content": data.get("content")}, "finish_reason": data.get("stop_reason")}
+    return reply_from({**data, "choices": [choice]}, _unsent(ask, "seed", "response_format"))
+
+
+def _as_anthropic(message: dict[str, Any]) -> dict[str, Any]:
+    content = message["content"]
+    if isinstance(content, str):
+        return message
+    return {**message, "content": [_block(block) for block in content]}
+
+
+def _block(block: dict[str, Any]) -> dict[str, Any]:
+    if block.get("type") != "image_url":
+        return block
+    url = block["image_url"]["url"]
+    if url.startswith("data:"):
+        kind, _, data = url.removeprefix("data:").partition(";base64,")
+        return {"type": "image", "source": {"type": "base64", "media_type": kind, "data": data}}
+    return {"type": "image", "source": {"type": "url", "url": url}}
+
+
+async def _langchain(model: ClientModel, ask: Ask) -> Reply:
+    takes_schema = any(base.__module__.startswith("langchain_openai") for base in type(model.client).__mro__)
+    options = {"response_format": _json_schema(ask)} if takes_schema and ask.schema else {}
+    given = {name: value for name, value in (("temperature", ask.judge.temperature),) if value is not None}
+    message = await model.client.ainvoke(ask.chat(), **options, **given, **thaw(ask.judge.params))
+    said, used = message.response_metadata or {}, message.usage_metadata or {}
+    details = used.get("input_token_details") or {}
+    choice = {
+        "message": {"content": message.content, "refusal": (message.additional_kwargs or {}).get("refusal")},
+        "finish_reason": said.get("finish_reason") or said.get("stop_reason"),
+    }
+    usage = {
+        "prompt_tokens": used.get("input_tokens"),
+        "completion_tokens": used.get("output_tokens"),
+        "prompt_tokens_details": {"cached_tokens": details.get("cache_read")},
+    }
+    data = {"choices": [choice], "usage": usage, "model": said.get("model_name") or said.get("model")}
+    return reply_from(data, _unsent(ask, "seed", *(() if options else ("response_format",))))
+
+
+async def _inspect(model: ClientModel, ask: Ask) -> Reply:
+    inspect_model = import_module("inspect_ai.model")
+    kinds = {
+        "system": inspect_model.ChatMessageSystem,
+        "user": inspect_model.ChatMessageUser,
+        "assistant": inspect_model.ChatMessageAssistant,
+    }
+    messages = [kinds[each["role"]](content=_as_inspect(inspect_model, each["content"])) for each in ask.chat()]
+    settings = _settings(ask, temperature="temperature", seed="seed", max_tokens="max_tokens")
+    if ask.schema:
+        settings["response_schema"] = _inspect_schema(inspect_model, ask)
+    output = await model.client.generate(messages, config=inspect_model.GenerateConfig(**settings))
+    if output.error:
+        raise ModelError(Failure("overloaded", redact(str(output.error))))
+    return _from_inspect(output)
+
+
+def _inspect_schema(inspect_model: Any, ask: Ask) -> Any:
+    parse = import_module("inspect_ai.util").JSONSchema.model_validate
+    return inspect_model.ResponseSchema(name="verdict", json_schema=parse(thaw(ask.schema)), strict=True)
+
+
+def _as_inspect(inspect_model: Any, content: Any) -> Any:
+    if isinstance(content, str):
+        return content
+    return [
+        inspect_model.ContentImage(image=block["image_url"]["url"])
+        if block.get("type") == "image_url"
+        else inspect_model.ContentText(text=block["text"])
+        for block in content
+    ]
+
+
+def _from_inspect(output: Any) -> Reply:
+    """Return the reply in a `ModelOutput` of Inspect; its usage counts cached tokens apart."""
+    used = output.usage
+    usage = {}
+    if used is not None:
+        cached = used.input_tokens_cache_read or 0
+        sent = used.input_tokens + cached + (used.input_tokens_cache_write or 0)
+        usage = {"prompt_tokens": sent, "completion_tokens": used.output_tokens, "cached_tokens": cached}
+    choices = [
+        {"message": {"content": choice.message.text}, "finish_reason": choice.stop_reason} for choice in output.choices
+    ]
+    reply = reply_from({"choices": choices, "usage": usage, "model": output.model})
+    cost = getattr(used, "total_cost", None)
+    return reply if cost is None else evolve(reply, usage=evolve(reply.usage, cost=float(cost)))
+
+
+async def _dspy(model: ClientModel, ask: Ask) -> Reply:
+    options = _settings(ask, temperature="temperature", seed="seed", max_tokens="max_tokens")
+    if ask.schema:
+        options["response_format"] = _json_schema(ask)
+    # Its cache would give the votes of a jury the same reply; ours is the store.
+    response = await model.client.aforward(messages=ask.chat(), cache=False, num_retries=0, **options)
+    return reply_from(response)
+
+
+async def _transformers(model: ClientModel, ask: Ask) -> Reply:
+    def run(asks: Sequence[Ask]) -> Sequence[Reply]:
+        options = _settings(asks[0])
+        if asks[0].judge.temperature is not None:
+            hot = asks[0].judge.temperature > 0
+            options |= {"do_sample": hot} | ({"temperature": asks[0].judge.temperature} if hot else {})
+        longest = max(each.max_tokens for each in asks)
+        made = model.client([each.chat() for each in asks], max_new_tokens=longest, return_full_text=False, **options)
+        return [_from_transformers(each, ask) for each, ask in zip(made, asks, strict=True)]
+
+    return await model.batched(ask, run)
+
+
+def _from_transformers(made: Any, ask: Ask) -> Reply:
+    said = made[0]["generated_text"]
+    text = said if isinstance(said, str) else said[-1]["content"]
+    # The model runs here, so a call costs nothing; the pipeline does not count tokens.
+    usage = Usage(calls=1, cost=0.0, unmetered=1)
+    return Reply(text, usage=usage, unsent=_unsent(ask, "seed", "response_format"))
+
+
+async def _vllm(model: ClientModel, ask: Ask) -> Reply:
+    def run(asks: Sequence[Ask]) -> Sequence[Reply]:
+        vllm = import_module("vllm")
+        params = [vllm.SamplingParams(**_vllm_settings(each)) for each in asks]
+        made = model.client.chat([each.chat() for each in asks], params, use_tqdm=False)
+        return [_from_vllm(each) for each in made]
+
+    return await model.batched(ask, run)
+
+
+def _vllm_settings(ask: Ask) -> dict[str, Any]:
+    settings = _settings(ask, temperature="temperature", seed="seed", max_tokens="max_tokens")
+    if ask.schema:
+        structured = import_module("vllm.sampling_params").StructuredOutputsParams
+        settings["structured_outputs"] = structured(json=thaw(ask.schema))
+    return settings
+
+
+def _from_vllm(made: Any) -> Reply:
+    output = made.outputs[0]
+    usage = {
+        "prompt_tokens": len(made.prompt_token_ids or ()),
+        "completion_tokens": len(output.token_ids),
+        "cached_tokens": getattr(made, "num_cached_tokens", None),
+    }
+    choice = {"message": {"content": output.text}, "finish_reason": output.finish_reason}
+    reply = reply_from({"choices": [choice], "usage": usage})
+    return evolve(reply, usage=evolve(reply.usage, cost=0.0))  # it runs here
+
+
+_ANSWERS: Mapping[ClientKind, Callable[[ClientModel, Ask], Awaitable[Reply]]] = {
+    "openai": _openai,
+    "anthropic": _anthropic,
+    "langchain": _langchain,
+    "inspect": _inspect,
+    "dspy": _dspy,
+    "transformers": _transformers,
+    "vllm": _vllm,
+}

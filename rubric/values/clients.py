@@ -1,0 +1,62 @@
+"""
+Client objects that may be judges, recognised by the module and the name of a class that they derive from.
+
+Nothing is imported for that. `models.client_models` asks them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+ClientKind = Literal["openai", "anthropic", "langchain", "inspect", "dspy", "transformers", "vllm"]
+
+_KINDS: Mapping[tuple[str, str], ClientKind] = {
+    ("openai", "OpenAI"): "openai",
+    ("openai", "AsyncOpenAI"): "openai",
+    ("anthropic", "Anthropic"): "anthropic",
+    ("anthropic", "AsyncAnthropic"): "anthropic",
+    ("langchain_core", "BaseChatModel"): "langchain",
+    ("inspect_ai", "Model"): "inspect",
+    ("dspy", "BaseLM"): "dspy",
+    ("transformers", "TextGenerationPipeline"): "transformers",
+    ("vllm", "LLM"): "vllm",
+}
+"""The package and the class, or one of its bases. Azure's clients derive from OpenAI's, Bedrock's from Anthropic's."""
+
+_NAMES: Mapping[ClientKind, tuple[str, ...]] = {
+    "openai": (),
+    "anthropic": (),
+    "langchain": ("model_name", "model", "model_id"),
+    "inspect": ("name",),
+    "dspy": ("model",),
+    "transformers": ("model.name_or_path", "model.config.name_or_path"),
+    "vllm": ("llm_engine.model_config.model", "model_config.model"),
+}
+"""The attributes in which a client names its model."""
+
+CLIENTS = (
+    "an OpenAI or Anthropic client with the name of a model, a LangChain chat model, an Inspect Model, a dspy.LM, "
+    "a transformers text-generation pipeline, or a vllm.LLM"
+)
+"""The kinds of clients, for error messages."""
+
+
+def client_kind(value: object) -> ClientKind | None:
+    """Return the kind of client that *value* is; None if it is none."""
+    for base in type(value).__mro__:
+        if kind := _KINDS.get((base.__module__.partition(".")[0], base.__name__)):
+            return kind
+    return None
+
+
+def client_model_name(value: object) -> str:
+    """Return the name of the model that client *value* names; empty if it names none."""
+    kind = client_kind(value)
+    for path in _NAMES[kind] if kind else ():
+        found: object = value
+        for step in path.split("."):
+            found = getattr(found, step, None)
+        if isinstance(found, str) and found:
+            return found
+    return ""

@@ -1,0 +1,291 @@
+"""Client objects that users hold, as judges: real clients over real sockets where they are installed."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from importlib.util import find_spec
+from types import ModuleType, SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from rubric import (
+    DefinitionError,
+    Failure,
+    Grade,
+    Judge,
+    Jury,
+    Rubric,
+    Ungraded,
+    UngradedError,
+    agrade_many,
+    grade,
+    grade_many,
+    model,
+)
+from rubric.models.registry import model_of
+from rubric.models.retry import attempt
+from tests.sendables import ask_of
+from tests.servers import Endpoint, Server
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+pytestmark = [  # the clients are the user's, who closes them; some of these libraries warn of their own doings
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+]
+
+POLITE = Rubric("polite").expects("Is polite").expects("Names a day")
+NAME = "gpt-4o-mini"
+KEY = "sk-test-0123456789abcdef"
+
+
+def openai(endpoint: Endpoint) -> Any:
+    """Return OpenAI's client with a model's name."""
+    from openai import OpenAI
+
+    return model(OpenAI(base_url=endpoint.openai, api_key=KEY), NAME)
+
+
+def async_openai(endpoint: Endpoint) -> Any:
+    """Return OpenAI's async client with a model's name."""
+    from openai import AsyncOpenAI
+
+    return model(AsyncOpenAI(base_url=endpoint.openai, api_key=KEY), NAME)
+
+
+def anthropic(endpoint: Endpoint) -> Any:
+    """Return Anthropic's client with a model's name."""
+    from anthropic import Anthropic
+
+    return model(Anthropic(base_url=endpoint.anthropic, api_key=KEY), NAME)
+
+
+def async_anthropic(endpoint: Endpoint) -> Any:
+    """Return Anthropic's async client with a model's name."""
+    from anthropic import AsyncAnthropic
+
+    return model(AsyncAnthropic(base_url=endpoint.anthropic, api_key=KEY), NAME)
+
+
+def langchain_openai(endpoint: Endpoint) -> Any:
+    """Return a chat model of LangChain's, which names its model."""
+    from langchain_openai import ChatOpenAI
+
+    return ChatOpenAI(model=NAME, base_url=endpoint.openai, api_key=KEY, max_retries=0)
+
+
+def langchain_anthropic(endpoint: Endpoint) -> Any:
+    """Return a chat model of LangChain's for Anthropic."""
+    from langchain_anthropic import ChatAnthropic
+
+    return ChatAnthropic(model=NAME, base_url=endpoint.anthropic, api_key=KEY, max_retries=0)
+
+
+def inspect_ai(endpoint: Endpoint) -> Any:
+    """Return a model of Inspect's."""
+    from inspect_ai.model import get_model
+
+    return get_model(f"openai/{NAME}", base_url=endpoint.openai, api_key=KEY, memoize=False)
+
+
+def dspy(endpoint: Endpoint) -> Any:
+    """Return an LM of DSPy's."""
+    from dspy import LM
+
+    return LM(f"openai/{NAME}", api_base=endpoint.openai, api_key=KEY)
+
+
+CLIENTS = {
+    "openai": openai,
+    "openai async": async_openai,
+    "anthropic": anthropic,
+    "anthropic async": async_anthropic,
+    "langchain_openai": langchain_openai,
+    "langchain_anthropic": langchain_anthropic,
+    "inspect_ai": inspect_ai,
+    "dspy": dspy,
+}
+
+
+@pytest.fixture(params=CLIENTS)
+def client(request: pytest.FixtureRequest) -> Callable[[Endpoint], Any]:
+    """Return what makes a client for an endpoint."""
+    package = request.param.split()[0]
+    if find_spec(package) is None:
+        pytest.skip(f"{package} is not installed; `nox -s integrations` runs this test with it")
+    return CLIENTS[request.param]
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    """Yield a server of both protocols."""
+    with Server() as running:
+        yield running
+
+
+def test_a_client_grades(client: Callable[[Endpoint], Any], server: Server) -> None:
+    """Given as the judge, it is sent each criterion once, and its tokens are counted."""
+    endpoint = server.at("ok")
+    result = grade("Your refund arrives on Friday.", POLITE, client(endpoint))
+    assert (result.score, result.usage.calls, len(endpoint.requests)) == (1, 2, 2)
+    assert result.usage.prompt_tokens > 0
+    assert result.usage.completion_tokens > 0
+    assert result.judge.is_sealed()  # type: ignore[union-attr]  # it is one judge
+    assert {request.body["model"] for request in endpoint.requests} == {NAME}
+
+
+def test_many_candidates_go_side_by_side(client: Callable[[Endpoint], Any], server: Server) -> None:
+    """Sync clients are called in threads, async ones in the loop of the caller."""
+
+    async def main() -> list[Grade | Ungraded]:
+        judge = Judge(client(server.at("ok")))
+        return [result async for result in agrade_many([f"Text {n}" for n in range(12)], POLITE, judge, progress=False)]
+
+    assert all(isinstance(result, Grade) for result in asyncio.run(main()))
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "kind"),
+    [("401", "auth"), ("429-after", "rate_limited"), ("503", "overloaded"), ("400", "bad_request")],
+)
+def test_an_error_has_the_kind_of_its_status(
+    client: Callable[[Endpoint], Any], server: Server, behaviour: str, kind: str
+) -> None:
+    """A client's exceptions become failures by the HTTP status; nothing is sent twice within one attempt."""
+    endpoint = server.at(behaviour)
+    judge = Judge(client(endpoint), retries=0)
+    outcome = asyncio.run(attempt(model_of(judge), ask_of(judge)))
+    assert isinstance(outcome, Failure), outcome
+    assert outcome.kind == kind, outcome
+    assert KEY not in str(outcome)
+    assert len(endpoint.requests) == 1
+
+
+def test_a_cut_reply_is_truncated(client: Callable[[Endpoint], Any], server: Server) -> None:
+    """A reply that ended at the limit is no verdict; it is asked again with more tokens."""
+    endpoint = server.at("length")
+    with pytest.raises(UngradedError) as caught:
+        grade("Hello.", Rubric().expects("Is polite"), Judge(client(endpoint), repairs=0))
+    assert {failure.kind for failure in caught.value.result.failures} == {"truncated"}
+
+
+def test_votes_of_a_jury_are_calls_of_their_own(client: Callable[[Endpoint], Any], server: Server) -> None:
+    """A client's own cache does not answer for three jurors."""
+    endpoint = server.at("ok")
+    grade("Hello.", Rubric().expects("Is polite"), Jury(Judge(client(endpoint)), 3))
+    assert len(endpoint.requests) == 3
+
+
+# -- engines that need a GPU to be worth installing: objects with their classes' names ---------------------
+
+
+def engine_of(package: str, name: str, **members: Any) -> Any:
+    """Return an object whose class is called *name*, in *package*."""
+    return type(name, (), {"__module__": f"{package}.entrypoints", **members})()
+
+
+def verdict(chat: list[dict[str, Any]]) -> str:
+    """Answer yes with the nonce that *chat* asks for."""
+    from tests.servers import say_yes
+
+    return say_yes({"messages": chat})
+
+
+def test_a_pipeline_gets_a_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All asks that wait are one call of a transformers pipeline."""
+    batches: list[int] = []
+
+    def run(_: object, chats: list[Any], **options: Any) -> list[list[dict[str, str]]]:
+        batches.append(len(chats))
+        assert options["return_full_text"] is False
+        return [[{"generated_text": verdict(chat)}] for chat in chats]
+
+    local = SimpleNamespace(name_or_path="org/small")
+    pipe = engine_of("transformers", "TextGenerationPipeline", model=local, __call__=run)
+    grades = grade_many([f"Text {n}" for n in range(20)], POLITE, pipe, progress=False).collect()
+    assert not grades.ungraded
+    assert sum(batches) == 40
+    assert len(batches) < 20
+    assert grades.usage.cost == 0
+    assert Judge(pipe).name == "org/small"
+
+
+def test_an_engine_of_vllm_gets_a_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All asks that wait are one `chat` of `vllm.LLM`, each with its own sampling parameters."""
+    batches: list[int] = []
+
+    def chat(_: object, chats: list[Any], params: list[Any], *, use_tqdm: bool) -> list[Any]:
+        batches.append(len(chats))
+        assert [each.max_tokens for each in params] == [4096] * len(chats)
+        assert not use_tqdm
+        outputs = [SimpleNamespace(text=verdict(each), token_ids=[1] * 9, finish_reason="stop") for each in chats]
+        return [SimpleNamespace(prompt_token_ids=[1] * 99, outputs=[output]) for output in outputs]
+
+    vllm, sampling = ModuleType("vllm"), ModuleType("vllm.sampling_params")
+    vllm.SamplingParams = SimpleNamespace  # type: ignore[attr-defined]
+    sampling.StructuredOutputsParams = SimpleNamespace  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "vllm", vllm)
+    monkeypatch.setitem(sys.modules, "vllm.sampling_params", sampling)
+    config = SimpleNamespace(model_config=SimpleNamespace(model="org/large"))
+    engine = engine_of("vllm", "LLM", llm_engine=config, chat=chat)
+    grades = grade_many([f"Text {n}" for n in range(20)], POLITE, engine, progress=False).collect()
+    assert not grades.ungraded
+    assert sum(batches) == 40
+    assert len(batches) < 20
+    assert grades.usage.prompt_tokens == 40 * 99
+
+
+def test_a_failed_batch_fails_each_of_its_asks() -> None:
+    """What an engine raises is the failure of every ask that was in the batch, and of no other."""
+
+    def run(_: object, chats: list[Any], **__: Any) -> list[Any]:
+        msg = "out of memory"
+        raise RuntimeError(msg)
+
+    local = SimpleNamespace(name_or_path="org/small")
+    pipe = engine_of("transformers", "TextGenerationPipeline", model=local, __call__=run)
+    with pytest.raises(UngradedError, match="out of memory") as caught:
+        grade("Hello.", POLITE, Judge(pipe, retries=0))
+    assert len(caught.value.result.failures) == 2
+
+
+# -- what is refused --------------------------------------------------------------------------------------
+
+
+def test_a_client_without_a_name_is_refused_with_the_cure() -> None:
+    """An OpenAI client asks any model: its name must be given."""
+    from openai import OpenAI
+
+    with pytest.raises(DefinitionError, match=r"rubric\.model\(client, 'the name of a model'\)"):
+        Judge(OpenAI(api_key=KEY))
+    with pytest.raises(DefinitionError, match=r"rubric\.model\(client, 'the name of a model'\)"):
+        model(OpenAI(api_key=KEY))
+
+
+@pytest.mark.parametrize("value", [object(), 7, {"model": "x"}])
+def test_an_unknown_object_is_refused_with_the_cure(value: object) -> None:
+    """The error names what can be a judge."""
+    with pytest.raises(DefinitionError, match="an OpenAI or Anthropic client"):
+        model(value)
+    with pytest.raises(DefinitionError, match="an OpenAI or Anthropic client"):
+        Judge(value)  # type: ignore[arg-type]  # that is the point
+
+
+def test_recognising_a_client_imports_nothing() -> None:
+    """A judge of another kind is made without looking for packages."""
+    before = {*sys.modules}
+    Judge("openai/gpt-5.6")
+    assert not {"anthropic", "langchain_core", "inspect_ai", "dspy", "transformers", "vllm"} & ({*sys.modules} - before)
+
+
+def test_replies_of_two_names_at_one_client_are_told_apart() -> None:
+    """The key of a stored reply holds the model's name and its address."""
+    from openai import OpenAI
+
+    client = OpenAI(api_key=KEY, base_url="http://localhost:1/v1")
+    assert model(client, "a").identity != model(client, "b").identity
+    assert KEY not in model(client, "a").identity
