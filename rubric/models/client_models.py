@@ -11,7 +11,8 @@ Models behind clients that users hold: what each is sent, and how its response i
 | transformers text-generation pipeline | a call for a batch of asks | no | no |
 | `vllm.LLM` | `chat` for a batch of asks | yes | yes |
 
-Retries of the client are switched off where it has a switch, since `Judge(retries=...)` counts them. Sync clients are
+Retries of the client are switched off where it has a switch, since `Judge(retries=...)` counts them; Inspect's OpenAI
+provider keeps the two of its client. Sync clients are
 called in threads, several at once; a pipeline and an `LLM` run one batch at a time, since neither is thread-safe.
 """
 
@@ -115,8 +116,12 @@ class ClientModel:
         except (ModelError, asyncio.CancelledError):
             raise
         except Exception as error:
+            if type(error).__name__ == "LengthFinishReasonError":  # OpenAI's `parse`, which LangChain calls, raises it
+                return reply_from(error.completion)  # type: ignore[attr-defined]
             response = getattr(error, "response", None)
-            status, headers = getattr(response, "status_code", None), getattr(response, "headers", {})
+            status = getattr(response, "status_code", None) or getattr(error, "status", None)  # DSPy's errors say it
+            wait = getattr(error, "retry_after", None)
+            headers = getattr(response, "headers", None) or ({} if wait is None else {"retry-after": str(wait)})
             answer = (status, headers) if isinstance(status, int) else None
             secret = getattr(self.client, "api_key", None)
             secrets = [secret] if isinstance(secret, str) and secret else []
@@ -277,6 +282,11 @@ async def _langchain(model: ClientModel, ask: Ask) -> Reply:
 
 
 async def _inspect(model: ClientModel, ask: Ask) -> Reply:
+    return await inspect_reply(model.client, ask, max_retries=0)
+
+
+async def inspect_reply(model: Any, ask: Ask, **settings: Any) -> Reply:
+    """Return the reply of *model*, an Inspect `Model`, to *ask*; *settings* are those of a `GenerateConfig`."""
     inspect_model = import_module("inspect_ai.model")
     kinds = {
         "system": inspect_model.ChatMessageSystem,
@@ -284,10 +294,10 @@ async def _inspect(model: ClientModel, ask: Ask) -> Reply:
         "assistant": inspect_model.ChatMessageAssistant,
     }
     messages = [kinds[each["role"]](content=_as_inspect(inspect_model, each["content"])) for each in ask.chat()]
-    settings = _settings(ask, temperature="temperature", seed="seed", max_tokens="max_tokens")
+    settings |= _settings(ask, temperature="temperature", seed="seed", max_tokens="max_tokens")
     if ask.schema:
         settings["response_schema"] = _inspect_schema(inspect_model, ask)
-    output = await model.client.generate(messages, config=inspect_model.GenerateConfig(**settings))
+    output = await model.generate(messages, config=inspect_model.GenerateConfig(**settings))
     if output.error:
         raise ModelError(Failure("overloaded", redact(str(output.error))))
     return _from_inspect(output)
@@ -330,8 +340,8 @@ async def _dspy(model: ClientModel, ask: Ask) -> Reply:
     if ask.schema:
         options["response_format"] = _json_schema(ask)
     # Its cache would give the votes of a jury the same reply; ours is the store.
-    response = await model.client.aforward(messages=ask.chat(), cache=False, num_retries=0, **options)
-    return reply_from(response)
+    client = model.client.copy(cache=False, num_retries=0)
+    return reply_from(await client.aforward(messages=ask.chat(), **options))
 
 
 async def _transformers(model: ClientModel, ask: Ask) -> Reply:

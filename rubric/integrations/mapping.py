@@ -1,0 +1,201 @@
+"""
+What every adapter reads of a result, and how it makes candidates of a harness's samples.
+
+| of a result | becomes |
+|---|---|
+| `score` | the number |
+| `passed` | pass, success, assertion; never computed again from score and threshold, since gates decide too |
+| `verdict` | the label |
+| `explain()` | the reason, the comment |
+| contributions | sub-scores, where the harness has a place |
+| `to_dict()` | metadata under `rubric` |
+| usage | cost and tokens; an unknown cost is None |
+| `Ungraded` | the harness's own "no score", with explanation, bounds and usage; never 0, never False |
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from attrs import field, frozen
+
+from rubric.engine.grade import aevaluate, as_rubric, evaluate
+from rubric.errors import DefinitionError
+from rubric.internals.frozen_map import thaw
+from rubric.results.result import Grade, Ungraded
+from rubric.values.candidates import Candidate, Message, ToolCall
+from rubric.values.judges import AnyJudge, JudgeLike, as_judge
+from rubric.values.rubrics import Rubric
+
+UNGRADED = "ungraded"
+"""The label of a result without a verdict."""
+
+
+@frozen
+class Mapped:
+    """
+    A result in the terms that harnesses share.
+
+    Args:
+        score: In 0..1; None where it is ungraded.
+        passed: None where it is ungraded, even if the verdict is certain: harnesses count what is True or False.
+        label: `pass`, `borderline`, `fail` or `ungraded`.
+        reason: A line a criterion; never empty.
+        parts: The contribution of each criterion that was judged, by id, in 0..1.
+        metadata: `{"rubric": result.to_dict()}`, as JSON has it.
+        cost: In US dollars; None where it is unknown.
+        prompt_tokens: Tokens sent.
+        completion_tokens: Tokens received.
+    """
+
+    score: float | None
+    passed: bool | None
+    label: str
+    reason: str
+    parts: Mapping[str, float]
+    metadata: dict[str, Any]
+    cost: float | None
+    prompt_tokens: int
+    completion_tokens: int
+
+    @property
+    def graded(self) -> bool:
+        """True if there is a score."""
+        return self.score is not None
+
+
+def mapped(result: Grade | Ungraded) -> Mapped:
+    """Return *result* in the terms that harnesses share."""
+    graded = isinstance(result, Grade)
+    return Mapped(
+        score=result.score if graded else None,
+        passed=result.passed if graded else None,
+        label=result.verdict if graded else UNGRADED,
+        reason=result.explain(),
+        parts=dict(result.contributions) if graded else {},
+        metadata={"rubric": json.loads(json.dumps(result.to_dict(), default=str))},
+        cost=result.usage.cost,
+        prompt_tokens=result.usage.prompt_tokens,
+        completion_tokens=result.usage.completion_tokens,
+    )
+
+
+def _as_judge(value: Any) -> AnyJudge | None:
+    return None if value is None else as_judge(value)
+
+
+def rubric_of(value: Rubric | str | Path) -> Rubric:
+    """
+    Return *value* as a rubric: a value, a free-form text, or the path of a file.
+
+    In a configuration a path is a text as well, so a text that ends like a rubric file and names one is loaded.
+    """
+    if isinstance(value, str) and "\n" not in value and value.endswith((".yaml", ".yml", ".json")):
+        return as_rubric(Path(value))
+    return as_rubric(value)
+
+
+@frozen
+class Grader:
+    """
+    A rubric and a judge, as adapters are given them.
+
+    Args:
+        rubric: A rubric, a free-form text, or the path of a file.
+        judge: A judge or the name of a model; None takes the default judge when it is first needed.
+        options: What `evaluate` takes besides: `store`, `limits`, `budget`.
+    """
+
+    rubric: Rubric = field(converter=rubric_of)
+    judge: AnyJudge | None = field(default=None, converter=_as_judge)
+    options: Mapping[str, Any] = field(factory=dict)
+
+    def evaluate(self, candidate: Candidate | str) -> Mapped:
+        """Return the mapped result for *candidate*."""
+        return mapped(evaluate(candidate, self.rubric, self.judge, **self.options))
+
+    async def aevaluate(self, candidate: Candidate | str) -> Mapped:
+        """Return the mapped result for *candidate*, without holding up the event loop."""
+        return mapped(await aevaluate(candidate, self.rubric, self.judge, **self.options))
+
+
+# -- candidates -------------------------------------------------------------------------------------------
+
+
+def text_of(value: Any) -> str:
+    """Return *value* as the text that a judge reads: a text as it is, a single text in a mapping alone, else JSON."""
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, Mapping) and len(value) == 1:
+        (only,) = value.values()
+        if isinstance(only, str):
+            return only
+    return json.dumps(thaw(value), ensure_ascii=False, default=str)
+
+
+def chat_of(messages: Iterable[Any]) -> tuple[tuple[Message, ...], tuple[ToolCall, ...]]:
+    """
+    Return the messages and the tool calls of a chat in OpenAI's form, or of objects with the same attributes.
+
+    A tool's result is kept with its call; a call without a result has None.
+    """
+    said: list[Message] = []
+    calls: dict[str, ToolCall] = {}
+    for number, each in enumerate(messages):
+        role, content = _at(each, "role"), _text_in(_at(each, "content"))
+        for order, call in enumerate(_at(each, "tool_calls") or ()):
+            key = str(_at(call, "id") or f"{number}.{order}")
+            calls[key] = _tool_call(call)
+        if role == "tool":
+            key = str(_at(each, "tool_call_id") or "")
+            if key in calls:
+                calls[key] = ToolCall(calls[key].name, arguments=calls[key].arguments, result=content)
+                continue
+        if content:
+            said.append(Message(str(role or "user"), content))
+    return tuple(said), tuple(calls.values())
+
+
+def _at(value: Any, name: str) -> Any:
+    return value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)
+
+
+def _text_in(content: Any) -> str:
+    if isinstance(content, list | tuple):
+        return "".join(part if isinstance(part, str) else str(_at(part, "text") or "") for part in content)
+    return "" if content is None else str(content)
+
+
+def _tool_call(call: Any) -> ToolCall:
+    function = _at(call, "function")
+    named = function if isinstance(function, Mapping) or hasattr(function, "name") else call
+    name = _at(named, "name") or (function if isinstance(function, str) else "tool")
+    given = _at(named, "arguments") or _at(call, "args") or {}
+    if isinstance(given, str):
+        try:
+            given = json.loads(given)
+        except ValueError:
+            given = {"text": given}
+    return ToolCall(str(name), arguments=given if isinstance(given, Mapping) else {"value": given})
+
+
+def checked_candidate(value: Any, made_by: str) -> Candidate:
+    """Return *value*, which the user's function *made_by* returned, as a candidate."""
+    if isinstance(value, Candidate | str):
+        return Candidate.of(value)
+    message = f"{made_by} returned {type(value).__name__}; expected a Candidate, or the text of one"
+    raise DefinitionError("candidate", message)
+
+
+def missing(package: str, install: str) -> ImportError:
+    """Return the error for an adapter whose harness is not installed."""
+    return ImportError(f"rubric.integrations.{package} needs {install}: pip install {install}")
+
+
+Make = Callable[..., Candidate]
+Parts = Sequence[str]

@@ -1,0 +1,225 @@
+"""
+A pytest plug-in: `assert_grade`, the fixture `rubric_judge`, and a summary of grades, calls and cost.
+
+pytest loads it with every run, so it imports nothing of the engine before the first grade.
+
+| option | meaning |
+|---|---|
+| `--rubric-judge MODEL` | the judge of tests that name none |
+| `--rubric-store FILE` | cache replies in this file |
+| `--rubric-replay FILE` | grade from this file alone, without a request |
+| `--rubric-budget USD` | the most that the run may spend, in each process |
+
+A failing grade fails its test with a line a criterion. An ungraded one has a category of its own, `U`, and the exit
+status 1, since nothing is known of the candidate.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Generator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from rubric.integrations.mapping import Mapped
+    from rubric.results.result import Grade
+    from rubric.values.candidates import Candidate
+    from rubric.values.judges import AnyJudge, JudgeLike
+    from rubric.values.rubrics import Rubric
+
+_PROPERTY = "rubric"
+_NO_JUDGE = "no judge: run pytest with --rubric-judge, or give one: assert_grade(candidate, rubric, judge)"
+
+
+class UngradedTest(AssertionError):  # noqa: N818 - pytest shows the name
+    """The candidate of a test could not be graded."""
+
+
+class _Run:
+    """What the tests of this process share: the options, the open store, the budget, and the test that runs."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self.config = config
+        self.item: pytest.Item | None = None
+        self._options: dict[str, Any] | None = None
+
+    def options(self) -> dict[str, Any]:
+        """Return what `evaluate` takes besides candidate, rubric and judge; a store is opened at the first grade."""
+        if self._options is None:
+            from rubric import Budget, Store
+
+            options: dict[str, Any] = {}
+            store, replay = self.config.getoption("--rubric-store"), self.config.getoption("--rubric-replay")
+            if replay is not None:
+                options["store"] = Store(replay, mode="replay")
+            elif store is not None:
+                options["store"] = Store(store)
+            if (most := self.config.getoption("--rubric-budget")) is not None:
+                options["budget"] = Budget(cost=most)
+            self._options = options
+        return self._options
+
+    def close(self) -> None:
+        """Close the store."""
+        if self._options and "store" in self._options:
+            self._options["store"].close()
+
+
+_run: _Run | None = None
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the options."""
+    group = parser.getgroup("rubric", "grading with rubrics")
+    group.addoption("--rubric-judge", metavar="MODEL", help="the judge of tests that name none")
+    group.addoption("--rubric-store", metavar="FILE", help="cache replies in this file")
+    group.addoption("--rubric-replay", metavar="FILE", help="grade from this file alone, without a request")
+    group.addoption("--rubric-budget", metavar="USD", type=float, help="the most that each process may spend")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Remember the options."""
+    global _run  # noqa: PLW0603 - assert_grade is a plain function, which pytest hands nothing
+    if config.getoption("--rubric-store") and config.getoption("--rubric-replay"):
+        raise pytest.UsageError("--rubric-store and --rubric-replay exclude each other")
+    _run = _Run(config)
+
+
+def pytest_unconfigure() -> None:
+    """Close the store."""
+    global _run  # noqa: PLW0603
+    if _run is not None:
+        _run.close()
+    _run = None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, Any, Any]:
+    """Remember which test runs, so that its grades are recorded with it."""
+    if _run is not None:
+        _run.item = item
+    try:
+        return (yield)
+    finally:
+        if _run is not None:
+            _run.item = None
+
+
+@pytest.fixture(scope="session")
+def rubric_judge(request: pytest.FixtureRequest) -> AnyJudge:
+    """The judge that `--rubric-judge` names; without it, the one that the environment has a key for."""
+    return _default_judge(request.config.getoption("--rubric-judge"))
+
+
+def _default_judge(named: str | None) -> AnyJudge:
+    from rubric import NoJudgeError
+    from rubric.models.api_keys import default_judge
+    from rubric.values.judges import as_judge
+
+    if named is not None:
+        return as_judge(named)
+    try:
+        return default_judge()
+    except NoJudgeError as problem:
+        raise pytest.UsageError(f"{problem}; {_NO_JUDGE}") from None
+
+
+def assert_grade(
+    candidate: Candidate | str, rubric: Rubric | str, judge: JudgeLike | None = None, *, at_least: float | None = None
+) -> Grade:
+    """
+    Grade *candidate* and fail the test unless it passes.
+
+    Args:
+        candidate: What is graded.
+        rubric: A rubric, a free-form text, or the path of a file.
+        judge: Who judges; None takes `--rubric-judge`.
+        at_least: The score in 0..1 that suffices; None leaves the verdict to the rubric. Gates decide as well.
+
+    Returns:
+        The grade.
+
+    Raises:
+        AssertionError: It fails; the message has a line a criterion.
+        UngradedTest: It could not be graded.
+    """
+    __tracebackhide__ = True
+    from rubric import Grade, evaluate
+    from rubric.integrations.mapping import mapped, rubric_of
+
+    named = _run.config.getoption("--rubric-judge") if _run is not None else None
+    options = _run.options() if _run is not None else {}
+    by = judge if judge is not None else _default_judge(named)
+    result = evaluate(candidate, rubric_of(rubric), by, **options)
+    _record(mapped(result))
+    if not isinstance(result, Grade):
+        raise UngradedTest(result.explain())
+    if at_least is not None and not result.gates and result.score >= at_least:
+        return result
+    if at_least is None and result.passed:
+        return result
+    least = "" if at_least is None else f", at least {at_least:g} expected"
+    raise AssertionError(f"{result.verdict}, score {result.score:.3f}{least}\n{result.explain()}")
+
+
+def _record(result: Mapped) -> None:
+    if _run is None or _run.item is None:
+        return
+    usage = result.metadata["rubric"]["usage"]
+    said = {
+        "digest": result.metadata["rubric"].get("digest"),
+        "verdict": result.label,
+        "score": result.score,
+        "calls": usage["calls"],
+        "cost": result.cost,
+        "reason": result.reason,
+    }
+    _run.item.user_properties.append((_PROPERTY, json.dumps(said)))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, Any]:
+    """Mark the report of a test whose candidate could not be graded; the mark goes along with xdist."""
+    report = yield
+    if call.excinfo is not None and call.excinfo.errisinstance(UngradedTest):
+        report.rubric_ungraded = True
+    return report
+
+
+def pytest_report_teststatus(report: pytest.TestReport) -> tuple[str, str, tuple[str, dict[str, bool]]] | None:
+    """Give an ungraded test a category of its own; it still fails the run."""
+    if getattr(report, "rubric_ungraded", False):
+        return "ungraded", "U", ("UNGRADED", {"yellow": True})
+    return None
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Show the tests that could not be graded, and sum grades, calls and cost over all workers."""
+    ungraded: Sequence[pytest.TestReport] = terminalreporter.stats.get("ungraded", ())
+    if ungraded:
+        terminalreporter.section("ungraded")
+        for report in ungraded:
+            terminalreporter.write_line(f"{report.nodeid}")
+            terminalreporter.write_line(f"  {report.longrepr.reprcrash.message}".replace("\n", "\n  "))  # type: ignore[union-attr]
+    grades = [
+        json.loads(str(value))
+        for reports in terminalreporter.stats.values()
+        for report in reports
+        if getattr(report, "when", "") == "call"
+        for name, value in report.user_properties
+        if name == _PROPERTY
+    ]
+    if grades:
+        terminalreporter.section("rubric")
+        terminalreporter.write_line(_summed(grades))
+
+
+def _summed(grades: Sequence[dict[str, Any]]) -> str:
+    verdicts = [grade["verdict"] for grade in grades]
+    counts = [f"{verdicts.count(name)} {name}" for name in ("pass", "borderline", "fail", "ungraded") if name in verdicts]
+    calls = sum(grade["calls"] for grade in grades)
+    costs = [grade["cost"] for grade in grades]
+    cost = "cost unknown" if None in costs else f"${sum(costs):.4f}"
+    return f"{len(grades)} grades ({', '.join(counts)}), {calls} calls, {cost}"
