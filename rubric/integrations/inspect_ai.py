@@ -2,7 +2,7 @@
 A scorer for Inspect: `rubric_scorer(rubric)`.
 
 The judge is asked with Inspect's own `get_model().generate`, so its cache, limits, retries, roles and logs apply, under
-asyncio and trio. An ungraded sample is `Score.unscored`, which Inspect's metrics leave out.
+asyncio and under trio. An ungraded sample is `Score.unscored`, which Inspect's metrics leave out.
 """
 
 from __future__ import annotations
@@ -11,32 +11,41 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from attrs import evolve
+
 from rubric.engine.pipeline import adrive
+from rubric.errors import DefinitionError, ModelError
 from rubric.grading.flow import flow
 from rubric.integrations.mapping import chat_of, checked_candidate, mapped, missing, rubric_of
-from rubric.models.client_models import ClientModel
-from rubric.models.client_models import model as model_of
+from rubric.models.client_models import ClientModel, inspect_reply
+from rubric.models.client_models import model as held
+from rubric.models.failures import failure_of
 from rubric.values.candidates import Candidate
-from rubric.values.judges import Judge, JudgeLike, Panel, as_judge
+from rubric.values.judges import AnyJudge, Cascade, Judge, Jury, Panel
 from rubric.values.requests import Ask, Failure, Reply
 from rubric.values.rubrics import Rubric
-from rubric.errors import ModelError
 
 try:
-    from inspect_ai.model import Model, get_model
+    from inspect_ai.model import Model, get_model, model_roles
     from inspect_ai.scorer import Score, Scorer, Target, mean, scorer, stderr
     from inspect_ai.solver import TaskState
     from inspect_ai.util import collect
 except ImportError as error:
     raise missing("inspect_ai", "inspect-ai") from error
 
+GRADER = "grader"
+"""The role whose model judges, unless another is named."""
+
 
 def default_candidate(state: TaskState, target: Target) -> Candidate:
-    """Return the sample's last completion as the candidate, with its input, target, conversation and tool calls."""
+    """Return the completion as the candidate, with the sample's input and target, the conversation and the tool calls."""
     messages, calls = chat_of(state.messages)
     output = state.output.completion
-    before = messages[:-1] if messages and messages[-1].content == output else messages
-    return Candidate(output, input=state.input_text, reference=target.text, messages=before[1:], tool_calls=calls)
+    if messages and messages[-1].content == output:
+        messages = messages[:-1]
+    if messages and messages[-1].content == state.input_text:
+        messages = messages[:-1]  # it is the input
+    return Candidate(output, input=state.input_text, reference=target.text, messages=messages, tool_calls=calls)
 
 
 @scorer(metrics=[mean(), stderr()])
@@ -44,33 +53,94 @@ def rubric_scorer(
     rubric: Rubric | str | Path,
     *,
     model: str | Model | None = None,
-    model_role: str | None = "grader",
-    judge: JudgeLike | None = None,
+    model_role: str = GRADER,
+    judge: AnyJudge | None = None,
     candidate: Callable[[TaskState, Target], Candidate] = default_candidate,
 ) -> Scorer:
     """
     Score samples against a rubric.
 
+    The value is the score in 0..1, the explanation a line a criterion, and the metadata has the whole result under
+    `rubric`, and the rubric as YAML.
+
     Args:
         rubric: A rubric, a free-form text, or the path of a file.
-        model: The model that judges; None takes that of *model_role*, or else the one that is evaluated.
+        model: The model that judges. None takes the model of *model_role*, or the evaluated model where that role has
+            none; a role of several models is a panel that decides by their mean.
         model_role: The role whose model judges.
-        judge: A judge with settings of ours (temperature, reasoning, a jury, a panel). A judge that names a model is
-            asked as it always is, outside of Inspect; `Judge("inspect")` stands for the model above.
+        judge: The settings of the judge: `Judge("grader", reasoning="none")`, a `Jury`, a `Panel`. The name `grader`,
+            or that of another role, stands for its model; another name is a model of Inspect's.
         candidate: Makes the candidate of a sample.
     """
     given = rubric_of(rubric)
+    text = _as_yaml(given)
 
     async def score(state: TaskState, target: Target) -> Score:
-        chosen = get_model(model) if model is not None else get_model(role=model_role)
-        by = _judge(judge, chosen)
+        by = _judge(judge, model, model_role)
         made = checked_candidate(candidate(state, target), "candidate")
         result = mapped(await adrive(flow(made, given, by), _send, together=collect))
-        metadata = {**result.metadata, "rubric_digest": given.digest}
-        if not result.graded:
+        metadata = {**result.metadata, "rubric_yaml": text}
+        if result.score is None:
             return Score.unscored(
                 reason="grader_failed", answer=made.output, explanation=result.reason, metadata=metadata
             )
         return Score(value=result.score, answer=made.output, explanation=result.reason, metadata=metadata)
 
     return score
+
+
+def _as_yaml(rubric: Rubric) -> str:
+    from rubric.errors import DumpError
+    from rubric.formats.rubrics import dumps
+
+    try:
+        return dumps(rubric)
+    except DumpError as problem:  # it holds a function, which no file can
+        return f"# {problem}"
+
+
+def _judge(judge: AnyJudge | None, model: str | Model | None, role: str) -> AnyJudge:
+    if judge is not None:
+        return _with_models(judge)
+    models = [get_model(model)] if model is not None else _of_role(role)
+    judges = [Judge(held(each)) for each in models]
+    return judges[0] if len(judges) == 1 else Panel(judges)
+
+
+def _of_role(role: str) -> list[Model]:
+    found = model_roles().get(role)
+    return found if isinstance(found, list) else [get_model(role=role)]
+
+
+def _with_models(judge: AnyJudge) -> AnyJudge:
+    """Return *judge* with Inspect's models in place of names."""
+    match judge:
+        case Judge(model=str(name)) if name != "offline":
+            models = _of_role(name) if name == GRADER or name in model_roles() else [get_model(name)]
+            several = [evolve(judge, model=held(each)) for each in models]
+            return several[0] if len(several) == 1 else Panel(several)
+        case Judge():
+            return judge
+        case Jury():
+            return evolve(judge, judge=_with_models(judge.judge))
+        case Panel():
+            return evolve(judge, judges=[_with_models(each) for each in judge.judges])
+        case Cascade():
+            return evolve(judge, first=_with_models(judge.first), then=_with_models(judge.then))
+
+
+async def _send(ask: Ask) -> Reply | Failure:
+    """Return the reply of Inspect's model to *ask*; Inspect sees to retries, so a failure is final."""
+    model = ask.judge.model
+    try:
+        if isinstance(model, ClientModel) and model.kind == "inspect":
+            return await inspect_reply(model.client, ask)
+        if isinstance(model, str) or callable(model):
+            raise DefinitionError("judge", f"{ask.judge.name} is no model of Inspect's; give model=, or a model's name")
+        return await model.answer(ask)
+    except ModelError as error:
+        return error.failure
+    except Exception as error:
+        if type(error).__module__.startswith("inspect_ai"):  # a limit of the sample: it ends the sample, as elsewhere
+            raise
+        return failure_of(error)

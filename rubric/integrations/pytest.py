@@ -218,7 +218,9 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
 
 def _summed(grades: Sequence[dict[str, Any]]) -> str:
     verdicts = [grade["verdict"] for grade in grades]
-    counts = [f"{verdicts.count(name)} {name}" for name in ("pass", "borderline", "fail", "ungraded") if name in verdicts]
+    counts = [
+        f"{verdicts.count(name)} {name}" for name in ("pass", "borderline", "fail", "ungraded") if name in verdicts
+    ]
     calls = sum(grade["calls"] for grade in grades)
     costs = [grade["cost"] for grade in grades]
     cost = "cost unknown" if None in costs else f"${sum(costs):.4f}"

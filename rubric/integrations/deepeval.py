@@ -1,0 +1,109 @@
+"""
+A metric for deepeval: `RubricMetric(rubric)`.
+
+An ungraded test case raises `UngradedError`; run deepeval with `ignore_errors=True` and its `error` holds the
+explanation and its `score` is None. deepeval counts such a case as failed in its pass rate: it has no third outcome.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from rubric.engine.grade import aevaluate, evaluate
+from rubric.errors import UngradedError
+from rubric.integrations.mapping import Grader, checked_candidate, mapped, missing
+from rubric.results.result import Grade, Ungraded
+from rubric.values.candidates import Candidate, ToolCall
+from rubric.values.judges import JudgeLike
+from rubric.values.rubrics import Rubric
+
+try:
+    from deepeval.metrics import BaseMetric
+    from deepeval.test_case import LLMTestCase
+except ImportError as error:
+    raise missing("deepeval", "deepeval") from error
+
+
+def default_candidate(test_case: LLMTestCase) -> Candidate:
+    """Return the actual output as the candidate, with input, expected output, context and the tools that were called."""
+    context = [*(test_case.context or ()), *(_text(each) for each in test_case.retrieval_context or ())]
+    return Candidate(
+        test_case.actual_output or "",
+        input=test_case.input or "",
+        reference=test_case.expected_output or "",
+        context="\n\n".join(context),
+        tool_calls=[
+            ToolCall(call.name, arguments=call.input_parameters or {}, result=call.output)
+            for call in test_case.tools_called or ()
+        ],
+    )
+
+
+def _text(retrieved: Any) -> str:
+    return retrieved if isinstance(retrieved, str) else str(getattr(retrieved, "context", retrieved))
+
+
+class RubricMetric(BaseMetric):  # type: ignore[misc]  # deepeval is not typed
+    """
+    Grade the actual output of a test case against a rubric.
+
+    Args:
+        rubric: A rubric, a free-form text, or the path of a file.
+        judge: A judge or the name of a model; None takes the model that the environment has a key for.
+        candidate: Makes the candidate of a test case.
+        name: The name in deepeval's reports; None takes the rubric's.
+    """
+
+    def __init__(
+        self,
+        rubric: Rubric | str | Path,
+        judge: JudgeLike | None = None,
+        *,
+        candidate: Callable[[LLMTestCase], Candidate] = default_candidate,
+        name: str | None = None,
+    ) -> None:
+        self._grader = Grader(rubric, judge)
+        self._candidate = candidate
+        self._name = name or self._grader.rubric.name or "Rubric"
+        # deepeval shows it and, where a metric does not say itself whether it succeeded, compares with it.
+        self.threshold = 0.5 if self._grader.rubric.threshold is None else self._grader.rubric.threshold
+        self.evaluation_model = str(getattr(self._grader.judge, "name", self._grader.judge or "default judge"))
+        self.include_reason = True
+
+    def measure(self, test_case: LLMTestCase, *_: Any, **__: Any) -> float:
+        """Grade *test_case* and return its score in 0..1."""
+        self._reset()
+        made = checked_candidate(self._candidate(test_case), "candidate")
+        return self._take(evaluate(made, self._grader.rubric, self._grader.judge))
+
+    async def a_measure(self, test_case: LLMTestCase, *_: Any, **__: Any) -> float:
+        """Grade *test_case* like `measure`, without holding up the event loop."""
+        self._reset()
+        made = checked_candidate(self._candidate(test_case), "candidate")
+        return self._take(await aevaluate(made, self._grader.rubric, self._grader.judge))
+
+    def _reset(self) -> None:
+        self.score = self.success = self.reason = self.error = None
+        self.score_breakdown = self.evaluation_cost = self.result = None
+
+    def _take(self, result: Grade | Ungraded) -> float:
+        said = mapped(result)
+        self.result = result
+        self.evaluation_cost, self.reason = said.cost, said.reason
+        self.input_tokens, self.output_tokens = said.prompt_tokens, said.completion_tokens
+        if not isinstance(result, Grade):
+            self.error = said.reason
+            raise UngradedError(result)
+        self.score, self.success = said.score, said.passed
+        self.score_breakdown = dict(said.parts)
+        return result.score
+
+    def is_successful(self) -> bool:
+        """True if the candidate passes: gates decide as well as the score."""
+        return bool(self.success)
+
+    @property
+    def __name__(self) -> str:
+        return self._name

@@ -1,0 +1,95 @@
+"""
+Evaluators for LangSmith and openevals: `rubric_evaluator(rubric)`, `arubric_evaluator(rubric)`.
+
+An ungraded example has the score None and the label `ungraded`, which LangSmith's averages leave out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from rubric.integrations.mapping import Grader, Mapped, chat_of, checked_candidate, text_of
+from rubric.values.candidates import Candidate
+from rubric.values.judges import JudgeLike
+from rubric.values.rubrics import Rubric
+
+Result = dict[str, Any]
+
+
+def default_candidate(inputs: Any, outputs: Any, reference_outputs: Any) -> Candidate:
+    """
+    Return the outputs as the candidate, with inputs and reference outputs.
+
+    Outputs with `messages` are a chat: its last message is the candidate, those before it the conversation, and its
+    tool calls are kept.
+    """
+    said = outputs.get("messages") if isinstance(outputs, Mapping) else outputs
+    if isinstance(said, list | tuple) and said and all(_is_message(each) for each in said):
+        messages, calls = chat_of(said)
+        output = messages[-1].content if messages else ""
+        return Candidate(
+            output,
+            input=text_of(inputs),
+            reference=text_of(reference_outputs),
+            messages=messages[:-1],
+            tool_calls=calls,
+        )
+    return Candidate(text_of(outputs), input=text_of(inputs), reference=text_of(reference_outputs))
+
+
+def _is_message(value: Any) -> bool:
+    return "role" in value if isinstance(value, Mapping) else hasattr(value, "content")
+
+
+def rubric_evaluator(
+    rubric: Rubric | str | Path,
+    judge: JudgeLike | None = None,
+    *,
+    key: str | None = None,
+    candidate: Callable[[Any, Any, Any], Candidate] = default_candidate,
+) -> Callable[..., Result]:
+    """
+    Return an evaluator for `langsmith.evaluate`, with the signature that openevals' evaluators have.
+
+    Args:
+        rubric: A rubric, a free-form text, or the path of a file.
+        judge: A judge or the name of a model; None takes the model that the environment has a key for.
+        key: The name of the feedback; None takes the rubric's name, or `rubric`.
+        candidate: Makes the candidate of inputs, outputs and reference outputs.
+    """
+    grader = Grader(rubric, judge)
+
+    def evaluate(*, inputs: Any = None, outputs: Any = None, reference_outputs: Any = None, **_: Any) -> Result:
+        made = checked_candidate(candidate(inputs, outputs, reference_outputs), "candidate")
+        return _feedback(key or grader.rubric.name or "rubric", grader.evaluate(made))
+
+    return evaluate
+
+
+def arubric_evaluator(
+    rubric: Rubric | str | Path,
+    judge: JudgeLike | None = None,
+    *,
+    key: str | None = None,
+    candidate: Callable[[Any, Any, Any], Candidate] = default_candidate,
+) -> Callable[..., Awaitable[Result]]:
+    """Return an evaluator like that of `rubric_evaluator` for `langsmith.aevaluate`."""
+    grader = Grader(rubric, judge)
+
+    async def evaluate(*, inputs: Any = None, outputs: Any = None, reference_outputs: Any = None, **_: Any) -> Result:
+        made = checked_candidate(candidate(inputs, outputs, reference_outputs), "candidate")
+        return _feedback(key or grader.rubric.name or "rubric", await grader.aevaluate(made))
+
+    return evaluate
+
+
+def _feedback(key: str, result: Mapped) -> Result:
+    return {
+        "key": key,
+        "score": result.score,
+        "value": result.label,
+        "comment": result.reason,
+        "metadata": {**result.metadata, "passed": result.passed, "cost": result.cost},
+    }

@@ -1,0 +1,78 @@
+"""
+A scorer for MLflow: `rubric_scorer(rubric)`.
+
+It returns `Feedback` with the score, the reasons and the judge as its source. An ungraded row is a `Feedback` with an
+error, which MLflow's aggregations leave out.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from rubric.errors import RubricError
+from rubric.integrations.mapping import Grader, checked_candidate, missing, text_of
+from rubric.values.candidates import Candidate
+from rubric.values.judges import JudgeLike
+from rubric.values.rubrics import Rubric
+
+try:
+    from mlflow.entities import AssessmentError, AssessmentSource, Feedback
+    from mlflow.genai.scorers import scorer
+except ImportError as error:
+    raise missing("mlflow", "mlflow") from error
+
+
+def default_candidate(inputs: Any, outputs: Any, expectations: Any) -> Candidate:
+    """Return the outputs as the candidate, with inputs and the expected response."""
+    expected = expectations.get("expected_response") if isinstance(expectations, dict) else expectations
+    return Candidate(text_of(outputs), input=text_of(inputs), reference=text_of(expected or expectations))
+
+
+def rubric_scorer(
+    rubric: Rubric | str | Path,
+    judge: JudgeLike | None = None,
+    *,
+    name: str | None = None,
+    candidate: Callable[[Any, Any, Any], Candidate] = default_candidate,
+) -> Any:
+    """
+    Return a scorer for `mlflow.genai.evaluate`.
+
+    Args:
+        rubric: A rubric, a free-form text, or the path of a file.
+        judge: A judge or the name of a model; None takes the model that the environment has a key for.
+        name: The name of the feedback; None takes the rubric's name, or `rubric`.
+        candidate: Makes the candidate of inputs, outputs and expectations.
+    """
+    grader = Grader(rubric, judge)
+    called = name or grader.rubric.name or "rubric"
+
+    @scorer(name=called)
+    def grade(inputs: Any = None, outputs: Any = None, expectations: Any = None) -> Feedback:
+        made = checked_candidate(candidate(inputs, outputs, expectations), "candidate")
+        try:
+            result = grader.evaluate(made)
+        except RubricError as problem:
+            return Feedback(name=called, error=problem)
+        source = AssessmentSource(source_type="LLM_JUDGE", source_id=_judge_name(grader))
+        # MLflow's metadata are texts.
+        metadata = {
+            "rubric": json.dumps(result.metadata["rubric"]),
+            "rubric_digest": grader.rubric.digest,
+            "verdict": result.label,
+            "passed": json.dumps(result.passed),
+            "cost": json.dumps(result.cost),
+        }
+        if result.score is None:
+            error = AssessmentError("UNGRADED", result.reason)
+            return Feedback(name=called, error=error, source=source, metadata=metadata, rationale=result.reason)
+        return Feedback(name=called, value=result.score, source=source, metadata=metadata, rationale=result.reason)
+
+    return grade
+
+
+def _judge_name(grader: Grader) -> str:
+    return str(getattr(grader.judge, "name", None) or (repr(grader.judge) if grader.judge else "default judge"))

@@ -1,0 +1,100 @@
+"""
+An evaluator for pydantic-evals: `RubricEvaluator(rubric)`.
+
+It gives an assertion (passed), a score and a label, and a score a criterion under `rubric.<id>`. An ungraded case
+raises, so pydantic-evals reports an evaluator failure, and its averages leave the case out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from rubric.engine.grade import aevaluate
+from rubric.errors import UngradedError
+from rubric.integrations.mapping import checked_candidate, mapped, missing, rubric_of, text_of
+from rubric.results.result import Grade
+from rubric.values.candidates import Candidate
+from rubric.values.rubrics import Rubric
+
+try:
+    from pydantic_evals.evaluators import EvaluationReason, Evaluator, EvaluatorContext
+except ImportError as error:
+    raise missing("pydantic_evals", "pydantic-evals") from error
+
+
+def default_candidate(context: EvaluatorContext[Any, Any, Any]) -> Candidate:
+    """Return the output as the candidate, with the inputs and the expected output."""
+    return Candidate(text_of(context.output), input=text_of(context.inputs), reference=text_of(context.expected_output))
+
+
+@dataclass(repr=False)
+class RubricEvaluator(Evaluator[Any, Any, Any]):
+    """
+    Grade the output of a case against a rubric.
+
+    Its fields are plain data, so that `Dataset.to_file` writes and `Dataset.from_file` reads them; the version of the
+    evaluator is the rubric's digest.
+
+    Args:
+        rubric: A free-form text, the path of a file, or the data of a rubric file; a `Rubric` is turned into its data.
+        judge: The name of a model, or a judge, which no file can hold; None takes the model that the environment has a
+            key for.
+        prefix: What the names of the results begin with.
+    """
+
+    rubric: str | dict[str, Any]
+    judge: Any = None
+    prefix: str = "rubric"
+
+    def __post_init__(self) -> None:
+        if isinstance(self.rubric, Rubric):
+            from rubric.formats.nouns import as_data
+
+            self.rubric = as_data(self.rubric)
+
+    @property
+    def value(self) -> Rubric:
+        """The rubric as a value."""
+        if isinstance(self.rubric, Mapping):
+            import json
+
+            from rubric.formats.rubrics import loads
+
+            return loads(json.dumps(self.rubric), format="json")
+        return rubric_of(self.rubric)
+
+    def get_evaluator_version(self) -> str:
+        """Return the rubric's digest."""
+        return self.value.digest
+
+    def candidate(self, context: EvaluatorContext[Any, Any, Any]) -> Candidate:
+        """Return the candidate of a case; a subclass may make it otherwise."""
+        return default_candidate(context)
+
+    async def evaluate(self, ctx: EvaluatorContext[Any, Any, Any]) -> dict[str, Any]:
+        """
+        Return assertion, score, label, and a score a criterion.
+
+        Raises:
+            UngradedError: The output could not be graded.
+        """
+        made = checked_candidate(self.candidate(ctx), "candidate")
+        result = await aevaluate(made, self.value, self.judge)
+        if not isinstance(result, Grade):
+            raise UngradedError(result)
+        said, name = mapped(result), self.prefix
+        ctx.metrics.update(_metrics(name, said.cost, said.prompt_tokens, said.completion_tokens))
+        ctx.attributes[name] = said.metadata["rubric"]
+        return {
+            f"{name}.passed": EvaluationReason(value=bool(said.passed), reason=said.reason),
+            f"{name}.score": EvaluationReason(value=result.score, reason=said.reason),
+            f"{name}.verdict": EvaluationReason(value=said.label, reason=said.reason),
+            **{f"{name}.{id}": share for id, share in said.parts.items()},
+        }
+
+
+def _metrics(name: str, cost: float | None, sent: int, back: int) -> dict[str, float]:
+    known = {} if cost is None else {f"{name}.cost_usd": cost}
+    return {**known, f"{name}.prompt_tokens": sent, f"{name}.completion_tokens": back}
