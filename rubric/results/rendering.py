@@ -66,6 +66,27 @@ def advice(result: Grade) -> str:
     return "\n".join(line for c, f in pairs if (line := _advice(c, f, result.contributions.get(f.id))))
 
 
+_MARKS = {True: "✓", False: "✗"}
+
+
+def explanation_of_grade(result: Grade) -> str:
+    """Return a line a criterion, with a mark, its text and the reason; the verdict alone where nothing was judged."""
+    if result.degenerate:
+        return f"{result.verdict}: the candidate {result.degenerate}"
+    pairs = zip(result.rubric.judged, result.findings, strict=True)
+    return "\n".join(_line(c, f, result.contributions.get(f.id), f.id in result.outcome.gates) for c, f in pairs)
+
+
+def _line(criterion: Criterion, finding: Finding, contribution: float | None, gated: bool) -> str:  # noqa: FBT001
+    met = contribution is not None and not gated and contribution == 1
+    partly = contribution is not None and 0 < contribution < 1
+    mark = "–" if contribution is None else "~" if partly and not gated else _MARKS[met]
+    share = f" ({contribution:.2f})" if partly else ""
+    gate = ", gate failed" if gated else ""
+    said = _reason(finding) or _verdict_words(finding, contribution, gated)
+    return f"{mark} {shorten(criterion.text, 200)}{share}{gate}: {said}"
+
+
 def explanation(result: Ungraded) -> str:
     """Return what could not be judged, why, and what the score could have been."""
     low, high = result.bounds
@@ -87,6 +108,8 @@ def as_dict(result: Result) -> dict[str, Any]:
     """Return *result* as plain data that JSON can hold."""
     return {
         "rubric": result.rubric.name,
+        "digest": result.rubric.digest,
+        "judge": _name(result.judge),
         "score": result.outcome.score,
         "verdict": result.outcome.verdict,
         "passed": result.outcome.passed,

@@ -201,6 +201,10 @@ class Grade(Result):
         """The score on the rubric's scale, for people."""
         return self.rubric.scale.show(self.score, passed=self.passed)
 
+    def explain(self) -> str:
+        """Return a line a criterion: a mark, the text, the reason."""
+        return rendering.explanation_of_grade(self)
+
     def feedback(self) -> str:
         """Return what to improve, in words for the candidate's author; empty if every contribution is 1."""
         return rendering.advice(self)

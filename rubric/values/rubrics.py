@@ -29,6 +29,7 @@ from rubric.internals.text import cell, shorten, table
 from rubric.values.answers import Answer, Bands, Choices, Levels, Menu, Scale, ScoreRange, Unit, UnitScale, YesNo
 from rubric.values.checks import Check
 from rubric.values.criteria import Abstention, Anchor, Criterion, Polarity, When, abstention
+from rubric.values.digest import digest_of
 from rubric.values.trees import DecisionTree
 
 if TYPE_CHECKING:
@@ -218,6 +219,11 @@ class Rubric(Answer, Shown, Listed[Criterion]):
         if self.tree is not None:
             return (Criterion(self.tree.question, id=WHOLE, answer=self.tree),)
         return self.criteria
+
+    @cached_property
+    def digest(self) -> str:
+        """16 hexadecimal digits of what is asked and how it is scored; equal after a round trip through a file."""
+        return digest_of(self)
 
     @cached_property
     def _derived(self) -> dict[tuple[object, ...], Any]:

@@ -1,0 +1,50 @@
+"""The digest of a rubric: a short text that says whether two rubrics ask and score alike."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
+from typing import Any
+
+import attrs
+
+from rubric.internals.fields import default_of
+
+_SHOWN_ALONE = frozenset({"name", "scale", "tags", "metadata"})
+"""Fields that neither the judge nor the score depends on."""
+
+_DIGITS = 16
+
+
+def digest_of(value: object) -> str:
+    """
+    Return 16 hexadecimal digits of what *value*, a rubric, asks and how it scores.
+
+    Fields that have their defaults are left out, so that a field that a later version adds changes no digest.
+    """
+    plain = json.dumps(_plain(value), ensure_ascii=False, separators=(",", ":"))
+    return hashlib.sha256(plain.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGITS]
+
+
+def _plain(value: Any) -> Any:
+    if attrs.has(type(value)):
+        given = {f.name: getattr(value, f.name) for f in attrs.fields(type(value)) if f.eq}
+        told = {
+            f.name: _plain(given[f.name])
+            for f in attrs.fields(type(value))
+            if f.name in given and f.name not in _SHOWN_ALONE and given[f.name] != default_of(f, value)
+        }
+        return [type(value).__name__, told]
+    if isinstance(value, Mapping):
+        return [[_plain(key), _plain(item)] for key, item in value.items()]  # in order: the judge reads it in order
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, AbstractSet):
+        return sorted(str(_plain(item)) for item in value)
+    if isinstance(value, float) and value.is_integer():
+        return int(value)  # a rubric with 1.0 equals one with 1
+    if value is None or isinstance(value, str | int | float):
+        return value
+    return f"{getattr(value, '__module__', '')}.{getattr(value, '__qualname__', type(value).__qualname__)}"
