@@ -111,7 +111,6 @@ from .values.judges import as_judge as as_judge
 from .values.requests import Ask as Ask
 from .values.requests import Failure as Failure
 from .values.requests import Reply as Reply
-from .values.requests import Transport as Transport
 from .values.requests import Usage as Usage
 from .values.rubrics import Rubric as Rubric
 from .values.trees import DecisionTree as DecisionTree
