@@ -70,7 +70,7 @@ def ask(vendor: Vendor, **judge: Any) -> Ask:
 async def send(vendor: Vendor, limits: Limits, after: float = 0.0, **judge: Any) -> Reply | Failure:
     """Send one request to *vendor* after so many seconds."""
     await asyncio.sleep(after)
-    return await attempt(vendor, ask(vendor, **judge), gate=limits)
+    return await attempt(vendor, ask(vendor, **judge), limiter=limits)
 
 
 async def send_all(vendor: Vendor, limits: Limits, afters: list[float], **judge: Any) -> list[Reply | Failure]:
@@ -300,9 +300,9 @@ def test_models_that_take_one_after_another_do_not_lock_up() -> None:
     limits = limited(concurrency=1, rpm=30)
 
     async def main() -> int:
-        room = Dispatcher(asyncio.Semaphore(3), gate=limits)
+        room = Dispatcher(asyncio.Semaphore(3), limiter=limits)
         asks = [ask(vendor) for _ in range(20) for vendor in (serial, other)]
-        return len(await asyncio.gather(*(room.carry(each) for each in asks)))
+        return len(await asyncio.gather(*(room.send(each) for each in asks)))
 
     assert simulate(main()) == 40
 
@@ -311,7 +311,7 @@ def test_limits_keep_no_function_alive() -> None:
     """Functions that come and go under the same limits leave nothing in them."""
     limits = Limits(rpm=1_000)
     for _ in range(5):
-        outcome = asyncio.run(Dispatcher(gate=limits).carry(ask_of(Judge(lambda _: "yes"))))
+        outcome = asyncio.run(Dispatcher(limiter=limits).send(ask_of(Judge(lambda _: "yes"))))
         assert isinstance(outcome, Reply)
     gc.collect()
     assert limits._limiters == {}

@@ -46,8 +46,8 @@ def send_all(endpoint: Endpoint, gate: Limiter, count: int) -> list[Reply | Fail
     ask = openai_ask(endpoint)
 
     async def main() -> list[Reply | Failure]:
-        room = Dispatcher(gate=gate)
-        return await asyncio.gather(*(room.carry(ask) for _ in range(count)))
+        room = Dispatcher(limiter=gate)
+        return await asyncio.gather(*(room.send(ask) for _ in range(count)))
 
     return asyncio.run(main())
 

@@ -30,7 +30,7 @@ from uuid import uuid4
 from attrs import define, evolve, field
 
 from rubric.engine.budget import Budget
-from rubric.engine.grade import JudgeLike, as_bench, as_rubric
+from rubric.engine.grade import JudgeLike, as_rubric, judge_or_default
 from rubric.engine.pipeline import StoreLike
 from rubric.engine.shards import end_mark
 from rubric.engine.sources import Candidates, Placed, Source, candidate_at, source_of
@@ -524,7 +524,7 @@ async def agrade_in_batches(
     """Grade *candidates* like `grade_in_batches`, on the running event loop."""
     _check(size, poll)
     file = as_path("path", path)
-    graded, bench = as_rubric(rubric), _in_batches(as_bench(judge))
+    graded, bench = as_rubric(rubric), _in_batches(judge_or_default(judge))
     source = source_of(candidates, columns)
     placed = await _read(source)
     flows = [flow(candidate_at(one.index, one), graded, bench, ahead=False) for one in placed]
@@ -557,7 +557,7 @@ def cancel_batches(path: str | os.PathLike[str], judge: JudgeLike | None = None)
 
 async def acancel_batches(path: str | os.PathLike[str], judge: JudgeLike | None = None) -> int:
     """Cancel batches like `cancel_batches`, on the running event loop."""
-    return await cancelled_in(as_path("path", path), judges_of(_in_batches(as_bench(judge))))
+    return await cancelled_in(as_path("path", path), judges_of(_in_batches(judge_or_default(judge))))
 
 
 def _check(size: object, poll: object) -> None:

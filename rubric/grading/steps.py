@@ -82,7 +82,7 @@ def _staged(batch: Batch, sent: set[Any]) -> Steps[Got]:
 
 def _prefix(ask: Ask) -> tuple[object, ...] | None:
     """Return what identifies the prefix that *ask* shares with others; None for one that is too short to cache."""
-    if len(ask.messages[-1].parts) == 1:
+    if not ask.judge.prime or len(ask.messages[-1].parts) == 1:
         return None
     shared = (*ask.messages[:-1], ask.messages[-1].parts[0])
     long = sum(len(m.text) for m in ask.messages[:-1]) + len(ask.messages[-1].parts[0]) >= LONG_PREFIX

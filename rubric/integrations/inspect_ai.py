@@ -7,9 +7,8 @@ asyncio and under trio. An ungraded sample is `Score.unscored`, which Inspect's 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 from attrs import evolve
 
@@ -78,7 +77,7 @@ def rubric_scorer(
     async def score(state: TaskState, target: Target) -> Score:
         by = _judge(judge, model, model_role)
         made = checked_candidate(candidate(state, target), "candidate")
-        result = mapped(await adrive(flow(made, given, by), _send, together=collect))
+        result = mapped(await adrive(flow(made, given, by), _send, together=_together))
         metadata = {**result.metadata, "rubric_yaml": text}
         if result.score is None:
             return Score.unscored(
@@ -127,6 +126,10 @@ def _with_models(judge: AnyJudge) -> AnyJudge:
             return evolve(judge, judges=[_with_models(each) for each in judge.judges])
         case Cascade():
             return evolve(judge, first=_with_models(judge.first), then=_with_models(judge.then))
+
+
+async def _together(send: Callable[[Ask], Awaitable[Reply | Failure]], batch: Sequence[Ask]) -> list[Reply | Failure]:
+    return await collect(*(send(ask) for ask in batch))
 
 
 async def _send(ask: Ask) -> Reply | Failure:

@@ -27,7 +27,7 @@ from rubric.errors import DefinitionError
 from rubric.internals.frozen_map import thaw
 from rubric.results.result import Grade, Ungraded
 from rubric.values.candidates import Candidate, Message, ToolCall
-from rubric.values.judges import AnyJudge, JudgeLike, as_judge
+from rubric.values.judges import AnyJudge, as_judge
 from rubric.values.rubrics import Rubric
 
 UNGRADED = "ungraded"
