@@ -16,7 +16,7 @@ from rubric.errors import UngradedError
 from rubric.integrations.mapping import Grader, checked_candidate, mapped, missing
 from rubric.results.result import Grade, Ungraded
 from rubric.values.candidates import Candidate, ToolCall
-from rubric.values.judges import JudgeLike
+from rubric.engine.grade import JudgeLike
 from rubric.values.rubrics import Rubric
 
 try:
@@ -64,9 +64,9 @@ class RubricMetric(BaseMetric):  # type: ignore[misc]  # deepeval is not typed
         candidate: Callable[[LLMTestCase], Candidate] = default_candidate,
         name: str | None = None,
     ) -> None:
+        # deepeval copies a metric by its arguments, which it looks up under their names.
+        self.rubric, self.judge, self.candidate, self.name = rubric, judge, candidate, name
         self._grader = Grader(rubric, judge)
-        self._candidate = candidate
-        self._name = name or self._grader.rubric.name or "Rubric"
         # deepeval shows it and, where a metric does not say itself whether it succeeded, compares with it.
         self.threshold = 0.5 if self._grader.rubric.threshold is None else self._grader.rubric.threshold
         self.evaluation_model = str(getattr(self._grader.judge, "name", self._grader.judge or "default judge"))
@@ -75,13 +75,13 @@ class RubricMetric(BaseMetric):  # type: ignore[misc]  # deepeval is not typed
     def measure(self, test_case: LLMTestCase, *_: Any, **__: Any) -> float:
         """Grade *test_case* and return its score in 0..1."""
         self._reset()
-        made = checked_candidate(self._candidate(test_case), "candidate")
+        made = checked_candidate(self.candidate(test_case), "candidate")
         return self._take(evaluate(made, self._grader.rubric, self._grader.judge))
 
     async def a_measure(self, test_case: LLMTestCase, *_: Any, **__: Any) -> float:
         """Grade *test_case* like `measure`, without holding up the event loop."""
         self._reset()
-        made = checked_candidate(self._candidate(test_case), "candidate")
+        made = checked_candidate(self.candidate(test_case), "candidate")
         return self._take(await aevaluate(made, self._grader.rubric, self._grader.judge))
 
     def _reset(self) -> None:
@@ -106,4 +106,4 @@ class RubricMetric(BaseMetric):  # type: ignore[misc]  # deepeval is not typed
 
     @property
     def __name__(self) -> str:
-        return self._name
+        return self.name or self._grader.rubric.name or "Rubric"

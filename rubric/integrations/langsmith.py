@@ -12,7 +12,7 @@ from typing import Any
 
 from rubric.integrations.mapping import Grader, Mapped, chat_of, checked_candidate, text_of
 from rubric.values.candidates import Candidate
-from rubric.values.judges import JudgeLike
+from rubric.engine.grade import JudgeLike
 from rubric.values.rubrics import Rubric
 
 Result = dict[str, Any]

@@ -15,7 +15,7 @@ from typing import Any
 from rubric.errors import RubricError
 from rubric.integrations.mapping import Grader, checked_candidate, missing, text_of
 from rubric.values.candidates import Candidate
-from rubric.values.judges import JudgeLike
+from rubric.engine.grade import JudgeLike
 from rubric.values.rubrics import Rubric
 
 try:

@@ -50,7 +50,7 @@ class RubricEvaluator(Evaluator[Any, Any, Any]):
 
     def __post_init__(self) -> None:
         if isinstance(self.rubric, Rubric):
-            from rubric.formats.nouns import as_data
+            from rubric.formats.rubrics import as_data
 
             self.rubric = as_data(self.rubric)
 
@@ -62,7 +62,7 @@ class RubricEvaluator(Evaluator[Any, Any, Any]):
 
             from rubric.formats.rubrics import loads
 
-            return loads(json.dumps(self.rubric), format="json")
+            return loads(json.dumps(self.rubric))
         return rubric_of(self.rubric)
 
     def get_evaluator_version(self) -> str:

@@ -1,0 +1,114 @@
+"""The scorer for Inspect, in real evaluations of Inspect's, offline."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from rubric import Jury
+from tests.harnesses import BAD, GOOD, KEY, ODD, POLITE, respond
+from tests.servers import Endpoint, Server
+
+inspect_ai = pytest.importorskip("inspect_ai", reason="inspect-ai is not installed; `nox -s integrations` has it")
+pytestmark = pytest.mark.filterwarnings("ignore")  # Inspect's own, and its clients'
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+@pytest.fixture
+def endpoint() -> Iterator[Endpoint]:
+    """Yield an endpoint of the judging server."""
+    with Server(respond=respond) as server:
+        yield server.at("ok")
+
+
+def run(folder: Path, endpoint: Endpoint, roles: int = 1, **options: Any) -> Any:
+    """Return the log of an evaluation of a good, a bad and an odd completion."""
+    from inspect_ai import Task, eval
+    from inspect_ai.dataset import Sample
+    from inspect_ai.model import ModelOutput, get_model
+    from inspect_ai.solver import solver
+
+    from rubric.integrations.inspect_ai import rubric_scorer
+
+    @solver
+    def fixed() -> Any:
+        async def solve(state: Any, _: Any) -> Any:
+            state.output = ModelOutput.from_content("mock", state.metadata["say"])
+            state.messages.append(state.output.message)
+            return state
+
+        return solve
+
+    samples = [Sample(input="When?", target="Friday", metadata={"say": text}) for text in (GOOD, BAD, ODD)]
+    judges = [
+        get_model("openai/gpt-4o-mini", base_url=endpoint.openai, api_key=KEY, memoize=False) for _ in range(roles)
+    ]
+    task = Task(dataset=samples, solver=fixed(), scorer=rubric_scorer(POLITE, **options))
+    roles_of: dict[str, Any] = {"grader": judges[0] if roles == 1 else judges}
+    (log,) = eval(task, model="mockllm/model", model_roles=roles_of, display="none", log_dir=str(folder))
+    assert log.status == "success", log.error
+    return log
+
+
+def test_an_ungraded_sample_is_unscored_and_left_out_of_the_mean(tmp_path: Path, endpoint: Endpoint) -> None:
+    """Inspect's mean is that of the graded samples."""
+    log = run(tmp_path, endpoint)
+    (scores,) = log.results.scores
+    assert scores.metrics["mean"].value == (1 + 0.25) / 2
+    assert (scores.scored_samples, scores.unscored_samples) == (2, 1)
+    good, bad, odd = [sample.scores["rubric_scorer"] for sample in log.samples]
+    assert (good.value, bad.value, odd.reason) == (1, 0.25, "grader_failed")
+    assert "✗ Names a day" in bad.explanation
+    assert "could be 0.000 to 1.000" in odd.explanation
+
+
+def test_the_log_holds_reasons_digest_yaml_and_usage(tmp_path: Path, endpoint: Endpoint) -> None:
+    """What the log has says which rubric was used, in full, and the role's usage counts the judge's calls."""
+    log = run(tmp_path, endpoint)
+    metadata = log.samples[0].scores["rubric_scorer"].metadata
+    assert metadata["rubric"]["digest"] == POLITE.digest
+    assert metadata["rubric_yaml"].startswith("rubric: polite")
+    assert log.stats.model_usage["openai/gpt-4o-mini"].total_tokens > 0
+    sent = endpoint.requests[0].body
+    assert sent["response_format"]["json_schema"]["strict"]
+
+
+def test_a_role_of_several_models_is_a_panel(tmp_path: Path, endpoint: Endpoint) -> None:
+    """Each model of the role judges."""
+    log = run(tmp_path, endpoint, roles=2)
+    votes = log.samples[0].scores["rubric_scorer"].metadata["rubric"]["votes"]
+    assert len(votes) == 2
+
+
+def test_a_judge_brings_its_settings(tmp_path: Path, endpoint: Endpoint) -> None:
+    """The name of a role stands for its model, in a jury as well."""
+    log = run(tmp_path, endpoint, judge=Jury("grader", 3))
+    assert len(log.samples[0].scores["rubric_scorer"].metadata["rubric"]["votes"]) == 3
+
+
+def test_it_works_under_trio(tmp_path: Path, endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With Inspect's trio backend the flow is driven by Inspect's own `collect`."""
+    monkeypatch.setenv("INSPECT_ASYNC_BACKEND", "trio")
+    log = run(tmp_path, endpoint)
+    assert log.results.scores[0].unscored_samples == 1
+
+
+def test_its_cache_answers_the_second_run(
+    tmp_path: Path, endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Prompts are the same in each run, so Inspect's cache serves them."""
+    from inspect_ai.model import GenerateConfig, get_model
+
+    monkeypatch.setenv("INSPECT_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setenv("INSPECT_EVAL_MODEL", "mockllm/model")
+    config = GenerateConfig(cache=True)
+    model = get_model("openai/gpt-4o-mini", base_url=endpoint.openai, api_key=KEY, config=config, memoize=False)
+    run(tmp_path, endpoint, model=model)
+    first = len(endpoint.requests)
+    run(tmp_path, endpoint, model=model)
+    again = len(endpoint.requests) - first
+    assert again <= 4  # of the odd reply, which is asked again, and whatever Inspect does not cache

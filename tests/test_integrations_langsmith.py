@@ -1,0 +1,84 @@
+"""The evaluators for LangSmith and openevals, in real offline evaluations of LangSmith's."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from tests.harnesses import BAD, GOOD, ODD, POLITE, judging
+
+langsmith = pytest.importorskip("langsmith", reason="langsmith is not installed; `nox -s integrations` has it")
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+def feedback(judge: Any, text: str) -> Any:
+    """Return what the sync and the async evaluator say of *text*, which is the same."""
+    from rubric.integrations.langsmith import arubric_evaluator, rubric_evaluator
+
+    given: dict[str, Any] = {"inputs": {"q": "When?"}, "outputs": {"a": text}, "reference_outputs": {"a": "Friday"}}
+    said = rubric_evaluator(POLITE, judge)(**given)
+    again = asyncio.run(arubric_evaluator(POLITE, judge)(**given))
+    assert {**again, "metadata": None} == {**said, "metadata": None}
+    return said
+
+
+def test_a_score_a_comment_and_no_score() -> None:
+    """An ungraded example has the score None, with the explanation."""
+    with judging() as judge:
+        good, bad, odd = (feedback(judge, text) for text in (GOOD, BAD, ODD))
+    assert (good["key"], good["score"], bad["score"], odd["score"]) == ("polite", 1, 0.25, None)
+    assert "✗ Names a day" in bad["comment"]
+    assert (odd["value"], odd["metadata"]["passed"]) == ("ungraded", None)
+    assert "not graded" in odd["comment"]
+    assert good["metadata"]["rubric"]["digest"] == POLITE.digest
+
+
+def test_an_evaluation_runs_offline(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`langsmith.evaluate` without uploads takes the evaluator as it is."""
+    from datetime import UTC, datetime
+    from uuid import uuid4
+
+    from langsmith import evaluate
+    from langsmith.schemas import Example
+
+    from rubric.integrations.langsmith import rubric_evaluator
+
+    monkeypatch.setenv("LANGSMITH_TRACING", "false")
+    monkeypatch.setenv("LANGSMITH_API_KEY", "none")
+    dataset = uuid4()
+    examples = [
+        Example(id=uuid4(), dataset_id=dataset, inputs={"q": text}, outputs={"a": "x"}, created_at=datetime.now(UTC))
+        for text in (GOOD, BAD, ODD)
+    ]
+    with judging() as judge:
+        rows = evaluate(
+            lambda inputs: {"a": inputs["q"]},
+            data=examples,
+            evaluators=[rubric_evaluator(POLITE, judge)],
+            upload_results=False,
+        )
+        found = {row["example"].inputs["q"]: row["evaluation_results"]["results"][0] for row in rows}
+    assert [found[text].score for text in (GOOD, BAD, ODD)] == [1, 0.25, None]
+    graded = [result.score for result in found.values() if result.score is not None]
+    assert sum(graded) / len(graded) == (1 + 0.25) / 2
+
+
+def test_a_chat_is_not_flattened() -> None:
+    """Outputs with messages keep the conversation and the tool calls."""
+    from rubric.integrations.langsmith import default_candidate
+
+    call = {"id": "1", "function": {"name": "orders", "arguments": '{"id": 7}'}}
+    chat = [
+        {"role": "user", "content": "When?"},
+        {"role": "assistant", "content": "", "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "1", "content": "paid"},
+        {"role": "assistant", "content": GOOD},
+    ]
+    candidate = default_candidate({"q": "When?"}, {"messages": chat}, None)
+    assert candidate.output == GOOD
+    assert [message.content for message in candidate.messages] == ["When?"]
+    assert [(each.name, dict(each.arguments), each.result) for each in candidate.tool_calls] == [
+        ("orders", {"id": 7}, "paid")
+    ]

@@ -1,0 +1,45 @@
+"""The scorer for MLflow, in real evaluations of MLflow's, with a local tracking store."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.harnesses import BAD, GOOD, ODD, POLITE, judging
+
+mlflow = pytest.importorskip("mlflow", reason="mlflow is not installed; `nox -s integrations` has it")
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def evaluated(folder: Path, judge: Any) -> Any:
+    """Return the result of an evaluation of a good, a bad and an odd output."""
+    import mlflow
+
+    from rubric.integrations.mlflow import rubric_scorer
+
+    mlflow.set_tracking_uri(f"sqlite:///{folder}/mlflow.db")
+    mlflow.set_experiment("replies")
+    data = [{"inputs": {"q": "When?"}, "outputs": text} for text in (GOOD, BAD, ODD)]
+    return mlflow.genai.evaluate(data=data, scorers=[rubric_scorer(POLITE, judge)])
+
+
+def test_the_mean_is_that_of_the_graded_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An ungraded row has an error, a rationale and no value."""
+    monkeypatch.chdir(tmp_path)
+    with judging() as judge:
+        result = evaluated(tmp_path, judge)
+    assert result.metrics["polite/mean"] == (1 + 0.25) / 2
+    rows = result.tables["eval_results"]
+    said = [next(a for a in row if a["assessment_name"] == "polite") for row in rows["assessments"]]
+    by_value = {(each.get("feedback") or {}).get("value"): each for each in said}
+    assert {*by_value} == {1.0, 0.25, None}
+    assert "✗ Names a day" in by_value[0.25]["rationale"]
+    assert by_value[0.25]["metadata"]["rubric_digest"] == POLITE.digest
+    assert json.loads(by_value[0.25]["metadata"]["rubric"])["score"] == 0.25
+    error = by_value[None]["feedback"]["error"]
+    assert "not graded" in json.dumps(error)
