@@ -35,9 +35,17 @@ def main() -> None:
 for command in (validate, plan, grade, grade_many, merge, convert, schema, store):
     main.add_command(command)
 
-if __name__ == "__main__":
+
+
+def run() -> None:
+    """Run the command line, as `python -m rubric` and as the console script `rubric`."""
     for stream in (sys.stdout, sys.stderr):
         # A terminal that cannot show a character gets its escape, and not a traceback.
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
-    main(prog_name="python -m rubric")
+    main()
+
+
+if __name__ == "__main__":
+    main.name = "python -m rubric"
+    run()

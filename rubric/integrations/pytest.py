@@ -225,4 +225,4 @@ def _summed(grades: Sequence[dict[str, Any]]) -> str:
     calls = sum(grade["calls"] for grade in grades)
     costs = [grade["cost"] for grade in grades]
     cost = "cost unknown" if None in costs else f"${sum(costs):.4f}"
-    return f"{len(grades)} grades ({', '.join(counts)}), {calls} calls, {cost}"
+    return f"{len(grades)} {'grade' if len(grades) == 1 else 'grades'} ({', '.join(counts)}), {calls} {'call' if calls == 1 else 'calls'}, {cost}"
