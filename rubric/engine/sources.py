@@ -298,8 +298,8 @@ class _AsyncChecked:
 
 # -- frames ----------------------------------------------------------------------------------------------
 
-# Not by narwhals: it cannot slice a lazy frame, has no RecordBatch, refuses two columns of one name and keeps names that
-# are no texts. The code around it would be as long as the code without it.
+# Not by narwhals: it cannot slice a lazy frame, has no RecordBatch, refuses two columns of one name and keeps names
+# that are no texts. The code around it would be as long as the code without it.
 
 
 def _frame(candidates: Any) -> Iterable[Any] | None:
