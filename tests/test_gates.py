@@ -98,7 +98,7 @@ def test_a_cancellation_anywhere_charges_what_has_left_and_nothing_else(at: floa
     for limiter in limits._limiters.values():
         assert limiter.requests is not None
         assert limiter.tokens is not None
-        assert (limiter.under_way, limiter.requests.used) == (0, model.calls)
+        assert (limiter.in_flight, limiter.requests.used) == (0, model.calls)
         assert limiter.tokens.used == charged.tokens
 
 
@@ -130,7 +130,7 @@ def test_a_refusal_by_any_gate_is_no_call_for_the_others(first: bool) -> None:
     assert (budget.spent, budget.held.calls) == (NOTHING, 0)
     (limiter,) = limits._limiters.values()
     assert limiter.requests is not None
-    assert (limiter.room, limiter.requests.used, limiter.closed_until < 0) == (8, 0, True)
+    assert (limiter.allowed, limiter.requests.used, limiter.closed_until < 0) == (8, 0, True)
 
 
 class Post:
@@ -199,7 +199,7 @@ def test_what_a_store_cannot_record_is_not_sent_and_not_charged(tmp_path: Path) 
     (limiter,) = limits._limiters.values()
     assert limiter.requests is not None
     assert (model.calls, budget.spent, budget.held.calls) == (0, NOTHING, 0)
-    assert (limiter.under_way, limiter.requests.used) == (0, 0)
+    assert (limiter.in_flight, limiter.requests.used) == (0, 0)
 
 
 def test_every_request_passes_the_limits(log: list[str], tmp_path: Path) -> None:

@@ -248,7 +248,7 @@ def test_a_busy_server_gets_half_as_many_at_once() -> None:
     seen = simulate(both())
     assert seen[0] == 8
     (limiter,) = limits._limiters.values()
-    assert limiter.room == 16
+    assert limiter.allowed == 16
 
 
 def test_storm_after_storm_leaves_one_at_a_time() -> None:
@@ -258,7 +258,7 @@ def test_storm_after_storm_leaves_one_at_a_time() -> None:
     simulate(send_all(vendor, limits, [0.0] * 200))
     assert len(vendor.left) == 200
     (limiter,) = limits._limiters.values()
-    assert (limiter.room, limiter.under_way) == (1.0, 0)
+    assert (limiter.allowed, limiter.in_flight) == (1.0, 0)
 
 
 def test_models_keys_and_addresses_are_counted_by_themselves() -> None:
@@ -291,7 +291,7 @@ def test_what_is_cancelled_gives_its_place_up() -> None:
 
     assert simulate(main()) == pytest.approx(200, abs=0.1)
     (limiter,) = limits._limiters.values()
-    assert (limiter.under_way, len(limiter._line._waiting)) == (0, 0)
+    assert (limiter.in_flight, len(limiter._queue._waiting)) == (0, 0)
 
 
 def test_models_that_take_one_after_another_do_not_lock_up() -> None:
