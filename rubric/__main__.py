@@ -36,7 +36,6 @@ for command in (validate, plan, grade, grade_many, merge, convert, schema, store
     main.add_command(command)
 
 
-
 def run() -> None:
     """Run the command line, as `python -m rubric` and as the console script `rubric`."""
     for stream in (sys.stdout, sys.stderr):

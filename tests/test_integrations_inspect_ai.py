@@ -97,9 +97,7 @@ def test_it_works_under_trio(tmp_path: Path, endpoint: Endpoint, monkeypatch: py
     assert log.results.scores[0].unscored_samples == 1
 
 
-def test_its_cache_answers_the_second_run(
-    tmp_path: Path, endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_its_cache_answers_the_second_run(tmp_path: Path, endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch) -> None:
     """Prompts are the same in each run, so Inspect's cache serves them."""
     from inspect_ai.model import GenerateConfig, get_model
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parent.parent
 IS_INSTALLED = any(point.value == "rubric.integrations.pytest" for point in entry_points(group="pytest11"))
-TESTS = f'''
+TESTS = f"""
 from rubric import Judge, Rubric
 from rubric.integrations.pytest import assert_grade
 
@@ -40,7 +40,7 @@ def test_odd():
 
 def test_low_bar():
     assert_grade({BAD!r}, POLITE, JUDGE, at_least=0.2)
-'''
+"""
 BY_OPTION = """
 from rubric.integrations.pytest import assert_grade
 

@@ -26,6 +26,7 @@ from rubric import (
     ModelError,
     Reply,
     Rubric,
+    RubricError,
     Ungraded,
     UngradedError,
     Usage,
@@ -380,3 +381,31 @@ def test_priming_the_prefix_can_be_switched_off(prime: bool, rounds: list[int]) 
     result = asyncio.run(adrive(flow(Candidate("x" * 8_000), rubric, judge), transport, together=together))
     assert isinstance(result, Grade)
     assert seen == rounds
+
+
+def test_under_trio_the_error_names_what_works() -> None:
+    """`agrade` needs asyncio; `adrive` with Inspect's or trio's own way of waiting does not."""
+    trio = pytest.importorskip("trio", reason="trio is not installed")
+    with pytest.raises(RubricError, match=r"rubric\.adrive"):
+        trio.run(agrade, "We thank you.", "Says thank you", "offline")
+
+    async def transport(ask: Ask) -> Reply:
+        await trio.sleep(0)
+        return Reply(reply_to(ask, True))
+
+    async def together(send: Any, batch: Any) -> list[Any]:
+        found: dict[int, Any] = {}
+
+        async def one(place: int, ask: Ask) -> None:
+            found[place] = await send(ask)
+
+        async with trio.open_nursery() as nursery:
+            for place, ask in enumerate(batch):
+                nursery.start_soon(one, place, ask)
+        return [found[place] for place in range(len(batch))]
+
+    async def main() -> Grade | Ungraded:
+        steps = flow(Candidate("We thank you."), Rubric().expects("Says thank you").expects("Is kind"), Judge("any"))
+        return await adrive(steps, transport, together=together)
+
+    assert trio.run(main).score == 1

@@ -12,14 +12,14 @@ from typing import Self
 from attrs import define, evolve, field, frozen
 
 from rubric.engine.budget import Budget
-from rubric.engine.grade import JudgeLike, as_rubric, judge_or_default, remarked
-from rubric.engine.pipeline import Options, Pipeline, StoreLike, adrive
+from rubric.engine.grade import JudgeLike, as_rubric, judge_or_default, remarked, traced
+from rubric.engine.pipeline import Options, Pipeline, StoreLike
 from rubric.engine.progress import OnProgress, Tell, reporting
 from rubric.engine.shards import end_mark
 from rubric.engine.sources import Candidates, Placed, Source, as_candidate, located, source_of
 from rubric.engine.worker_pool import WorkerPool, reader_of
 from rubric.errors import DefinitionError, StoreError
-from rubric.grading.flow import check, flow
+from rubric.grading.flow import check
 from rubric.internals import background_loop
 from rubric.internals.containers import NoTruth
 from rubric.internals.secrets import describe
@@ -160,7 +160,7 @@ class _Job:
                 candidate = await asyncio.to_thread(as_candidate, given)
             else:
                 candidate = as_candidate(given, columns)
-            result = await adrive(flow(candidate, self.rubric, self.judge), self.pipeline.send)
+            result = await traced(candidate, self.rubric, self.judge, self.pipeline.send)
         except StoreError:  # a reply that cannot be kept ends the stream: it would be paid for again
             raise
         except Exception as error:  # noqa: BLE001 - a condition of the user's own may raise anything

@@ -12,17 +12,18 @@ from attrs import evolve
 from rubric.engine.budget import Budget
 from rubric.engine.pipeline import CONCURRENCY, Dispatcher, Options, StoreLike, adrive
 from rubric.engine.sources import Candidates, candidate_at, holds_many, one_candidate, source_of
-from rubric.errors import DefinitionError, UngradedError
+from rubric.errors import DefinitionError, RubricError, UngradedError
 from rubric.grading.flow import check, flow
 from rubric.grading.planning import Plan, plan_one
 from rubric.internals import background_loop
 from rubric.internals.fields import names_a_file, refuse
+from rubric.internals.telemetry import grade_span
 from rubric.models.api_keys import default_judge
 from rubric.models.pricing import count_tokens, price, worst_cost
 from rubric.results.result import Grade, Ungraded
 from rubric.values.candidates import Candidate
 from rubric.values.judges import AnyJudge, Cascade, Function, Judge, Jury, Model, Panel, as_judge
-from rubric.values.requests import Limiter
+from rubric.values.requests import Limiter, Transport
 from rubric.values.rubrics import Rubric, rubric_of
 
 JudgeLike = Judge | Jury | Panel | Cascade | Model | Function | str | Iterable[Any]
@@ -122,15 +123,41 @@ async def aevaluate(
 async def _run(
     candidate: Candidate | str | Path, rubric: Rubric | str | Path, judge: JudgeLike | None, options: Options
 ) -> Grade | Ungraded:
+    check_loop()
     if isinstance(candidate, Path) or isinstance(rubric, Path):  # a file may be on a slow disk
         candidate, rubric = await asyncio.to_thread(lambda: (_one_candidate(candidate), as_rubric(rubric)))
     judges = judge_or_default(judge)
-    steps = flow(_one_candidate(candidate), as_rubric(rubric), judges)
+    one, by = _one_candidate(candidate), as_rubric(rubric)
     if not options.is_slow_to_open:
         opened = options.pipeline()
-        return remarked(await adrive(steps, opened.send), opened.dispatcher)
+        return remarked(await traced(one, by, judges, opened.send), opened.dispatcher)
     with await asyncio.to_thread(options.pipeline, judges) as opened:
-        return remarked(await adrive(steps, opened.send), opened.dispatcher)
+        return remarked(await traced(one, by, judges, opened.send), opened.dispatcher)
+
+
+def check_loop() -> None:
+    """
+    Raise where no asyncio loop runs: under trio, LiteLLM's and aiohttp's clients cannot work.
+
+    Raises:
+        RubricError: It names what works there.
+    """
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        message = (
+            "this needs asyncio; under trio drive the flow yourself: rubric.adrive(rubric.flow(candidate, rubric, judge), "
+            "transport, together=...), or call rubric.grade in a thread"
+        )
+        raise RubricError(message) from None
+
+
+async def traced(candidate: Candidate, rubric: Rubric, judge: AnyJudge, send: Transport) -> Grade | Ungraded:
+    """Grade *candidate* over *send*, in a span of its own."""
+    with grade_span(rubric) as record:
+        result = await adrive(flow(candidate, rubric, judge), send)
+        record(result)
+    return result
 
 
 def remarked(result: Grade | Ungraded, dispatcher: Dispatcher) -> Grade | Ungraded:

@@ -11,12 +11,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from rubric.engine.grade import aevaluate, evaluate
+from rubric.engine.grade import JudgeLike, aevaluate, evaluate
 from rubric.errors import UngradedError
 from rubric.integrations.mapping import Grader, checked_candidate, mapped, missing
 from rubric.results.result import Grade, Ungraded
 from rubric.values.candidates import Candidate, ToolCall
-from rubric.engine.grade import JudgeLike
 from rubric.values.rubrics import Rubric
 
 try:

@@ -10,9 +10,9 @@ from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from rubric.engine.grade import JudgeLike
 from rubric.integrations.mapping import Grader, Mapped, chat_of, checked_candidate, text_of
 from rubric.values.candidates import Candidate
-from rubric.engine.grade import JudgeLike
 from rubric.values.rubrics import Rubric
 
 Result = dict[str, Any]

@@ -12,10 +12,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from rubric.engine.grade import JudgeLike
 from rubric.errors import RubricError
 from rubric.integrations.mapping import Grader, checked_candidate, missing, text_of
 from rubric.values.candidates import Candidate
-from rubric.engine.grade import JudgeLike
 from rubric.values.rubrics import Rubric
 
 try:

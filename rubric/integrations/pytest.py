@@ -23,11 +23,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
+    from rubric.engine.grade import JudgeLike
     from rubric.integrations.mapping import Mapped
     from rubric.results.result import Grade
     from rubric.values.candidates import Candidate
     from rubric.values.judges import AnyJudge
-    from rubric.engine.grade import JudgeLike
     from rubric.values.rubrics import Rubric
 
 _PROPERTY = "rubric"

@@ -32,6 +32,7 @@ from attrs import define, evolve, field, frozen
 
 from rubric.errors import ModelError
 from rubric.internals.secrets import describe
+from rubric.internals.telemetry import chat_span, is_traced, logger
 from rubric.models.failures import UNSENT_USAGE
 from rubric.values.requests import RETRIED, UNSENT, Failure, Limiter, Reply, Usage
 
@@ -216,6 +217,7 @@ async def persist(
         delay = retry_delay(failures, retries, resends=resends, random=random)
         if delay is None:
             return _explained(outcome), spent
+        logger.info("retry %d in %.1f s: %s (HTTP %s)", len(failures), delay, outcome.kind, outcome.status or "-")
         if not outcome.again:
             await sleep(delay)
         outcome = await once()
@@ -292,6 +294,15 @@ async def _unready(ready: Callable[[], Awaitable[object]]) -> Failure | None:
 
 
 async def _answer(model: Model, ask: Ask) -> Reply | Failure:
+    if not is_traced():
+        return await _answered(model, ask)
+    with chat_span(ask) as record:
+        outcome = await _answered(model, ask)
+        record(outcome)
+    return outcome
+
+
+async def _answered(model: Model, ask: Ask) -> Reply | Failure:
     try:
         if getattr(model, "is_punctual", False):  # it keeps the deadline itself, and knows whether the request was sent
             reply: object = await model.answer(ask)

@@ -1,0 +1,157 @@
+"""Spans, events and logs of grades and requests, with OpenTelemetry's real SDK."""
+
+from __future__ import annotations
+
+import logging
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from rubric import Judge, Rubric, evaluate, grade_many
+from rubric.internals import telemetry
+from tests.harnesses import BAD, GOOD, KEY, ODD, POLITE, judging
+from tests.servers import Server
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+pytest.importorskip("opentelemetry.sdk", reason="opentelemetry-sdk is not installed")
+ROOT = Path(__file__).parent.parent
+
+
+@pytest.fixture(scope="module")
+def exported() -> tuple[Any, Any]:
+    """Return the spans and the log records of this process, as exporters in memory keep them."""
+    from opentelemetry import trace
+    from opentelemetry._logs import set_logger_provider
+    from opentelemetry.sdk._logs import LoggerProvider
+    from opentelemetry.sdk._logs.export import InMemoryLogRecordExporter, SimpleLogRecordProcessor
+    from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+    from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+    spans, logs = InMemorySpanExporter(), InMemoryLogRecordExporter()
+    tracing, logging_ = TracerProvider(), LoggerProvider()
+    tracing.add_span_processor(SimpleSpanProcessor(spans))
+    logging_.add_log_record_processor(SimpleLogRecordProcessor(logs))
+    trace.set_tracer_provider(tracing)
+    set_logger_provider(logging_)
+    return spans, logs
+
+
+@pytest.fixture
+def records(exported: tuple[Any, Any]) -> Iterator[tuple[Any, Any]]:
+    """Yield the exporters, empty."""
+    for each in exported:
+        each.clear()
+    yield exported
+    for each in exported:
+        each.clear()
+
+
+def test_a_grade_is_a_span_with_a_span_a_request(records: tuple[Any, Any]) -> None:
+    """The requests are children of the grade, with tokens and the model's name; there is no content."""
+    with judging() as judge:
+        evaluate(GOOD, POLITE, judge)
+    spans = records[0].get_finished_spans()
+    (whole,) = [span for span in spans if span.name == "evaluate polite"]
+    chats = [span for span in spans if span.name == "chat openai/gpt-4o-mini"]
+    assert len(chats) == 2
+    assert {span.parent.span_id for span in chats} == {whole.context.span_id}
+    assert whole.attributes[telemetry.EVALUATION_SCORE] == 1
+    assert whole.attributes[telemetry.DIGEST] == POLITE.digest
+    assert all(span.attributes[telemetry.INPUT_TOKENS] > 0 for span in chats)
+    told = str([dict(span.attributes) for span in spans])
+    assert GOOD not in told
+    assert "So it is" not in told
+    assert KEY not in told
+
+
+def test_each_grade_emits_one_event(records: tuple[Any, Any]) -> None:
+    """An ungraded result has the failure's kind and the bounds, and no score."""
+    with judging() as judge:
+        for text in (GOOD, BAD, ODD):
+            evaluate(text, POLITE, judge)
+    events = [each.log_record for each in records[1].get_finished_logs()]
+    assert [event.event_name for event in events] == [telemetry.EVALUATION] * 3
+    good, bad, odd = (event.attributes for event in events)
+    assert (good[telemetry.EVALUATION_SCORE], bad[telemetry.EVALUATION_SCORE]) == (1, 0.25)
+    assert bad[telemetry.EVALUATION_LABEL] == "fail"
+    assert telemetry.EVALUATION_SCORE not in odd
+    assert odd[telemetry.ERROR_TYPE] == "unreadable"
+    assert tuple(odd[telemetry.BOUNDS]) == (0, 1)
+
+
+def test_content_needs_the_conventions_switch(records: tuple[Any, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Prompts, replies and reasons are recorded only with it."""
+    monkeypatch.setenv("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", "true")
+    with judging() as judge:
+        evaluate(GOOD, POLITE, judge)
+    spans = records[0].get_finished_spans()
+    assert any(GOOD in str(span.attributes.get(telemetry.INPUT_MESSAGES)) for span in spans)
+    assert any("✓ Names a day" in str(span.attributes.get(telemetry.EVALUATION_EXPLANATION)) for span in spans)
+
+
+def test_a_variable_switches_it_off(records: tuple[Any, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """`RUBRIC_TELEMETRY=off`: neither spans nor events."""
+    monkeypatch.setenv("RUBRIC_TELEMETRY", "off")
+    with judging() as judge:
+        evaluate(GOOD, POLITE, judge)
+    assert not records[0].get_finished_spans()
+    assert not records[1].get_finished_logs()
+
+
+def test_many_candidates_are_a_span_each(records: tuple[Any, Any]) -> None:
+    """Requests belong to the grade of their candidate."""
+    with judging() as judge:
+        grade_many([GOOD, BAD] * 5, POLITE, judge, progress=False).collect()
+    spans = records[0].get_finished_spans()
+    wholes = {span.context.span_id for span in spans if span.name == "evaluate polite"}
+    parents = [span.parent.span_id for span in spans if span.name.startswith("chat ")]
+    assert len(wholes) == 10
+    assert len(parents) == 20
+    assert {*parents} == wholes
+
+
+def test_the_callers_span_keeps_its_own_attributes(records: tuple[Any, Any]) -> None:
+    """What instruments a client library writes over the current span, which is the request's."""
+    from opentelemetry import trace
+
+    def judge(_: object) -> str:
+        trace.get_current_span().set_attribute("written.by", "a client library")
+        return '{"reason": "So.", "verdict": true}'
+
+    with trace.get_tracer("app").start_as_current_span("mine"):
+        evaluate("Hello.", Rubric().expects("Is polite"), Judge(judge))
+    mine = next(span for span in records[0].get_finished_spans() if span.name == "mine")
+    assert "written.by" not in mine.attributes
+
+
+def test_logs_tell_retries_and_ungraded_results(caplog: pytest.LogCaptureFixture) -> None:
+    """Retries at INFO, ungraded at WARNING; neither the candidate nor the key."""
+    caplog.set_level(logging.INFO, logger="rubric")
+    with Server() as server:
+        params = {"api_base": server.at("503", "ok").openai, "api_key": KEY}
+        evaluate(GOOD, Rubric().expects("Is polite"), Judge("openai/gpt-4o-mini", via="http", params=params))
+    with judging() as judge:
+        evaluate(ODD, POLITE, judge)
+    found = [(record.levelname, record.getMessage()) for record in caplog.records if record.name == "rubric"]
+    assert [level for level, _ in found] == ["INFO", "WARNING"]
+    assert "overloaded" in found[0][1]
+    assert POLITE.digest in found[1][1]
+    assert not any(text in message for _, message in found for text in (GOOD, ODD, KEY))
+
+
+def test_without_a_provider_nothing_is_imported() -> None:
+    """A grade does not import OpenTelemetry."""
+    code = (
+        "import sys; from rubric import grade; grade('We thank you.', 'Says thank you', 'offline'); "
+        "print([name for name in sys.modules if name.startswith('opentelemetry')])"
+    )
+    environ = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environ)
+    assert done.stdout.strip() == "[]"
