@@ -27,14 +27,15 @@ def endpoint() -> Iterator[Endpoint]:
 
 def run(folder: Path, endpoint: Endpoint, roles: int = 1, **options: Any) -> Any:
     """Return the log of an evaluation of a good, a bad and an odd completion."""
-    from inspect_ai import Task, eval
+    from inspect_ai import Task
+    from inspect_ai import eval as run_eval
     from inspect_ai.dataset import Sample
     from inspect_ai.model import ModelOutput, get_model
     from inspect_ai.solver import solver
 
     from rubric.integrations.inspect_ai import rubric_scorer
 
-    @solver
+    @solver  # type: ignore[untyped-decorator]  # Inspect may not be installed
     def fixed() -> Any:
         async def solve(state: Any, _: Any) -> Any:
             state.output = ModelOutput.from_content("mock", state.metadata["say"])
@@ -49,7 +50,7 @@ def run(folder: Path, endpoint: Endpoint, roles: int = 1, **options: Any) -> Any
     ]
     task = Task(dataset=samples, solver=fixed(), scorer=rubric_scorer(POLITE, **options))
     roles_of: dict[str, Any] = {"grader": judges[0] if roles == 1 else judges}
-    (log,) = eval(task, model="mockllm/model", model_roles=roles_of, display="none", log_dir=str(folder))
+    (log,) = run_eval(task, model="mockllm/model", model_roles=roles_of, display="none", log_dir=str(folder))
     assert log.status == "success", log.error
     return log
 

@@ -34,7 +34,8 @@ def exported() -> tuple[Any, Any]:
     from opentelemetry.sdk.trace.export import SimpleSpanProcessor
     from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-    spans, logs = InMemorySpanExporter(), InMemoryLogRecordExporter()
+    spans = InMemorySpanExporter()
+    logs = InMemoryLogRecordExporter()  # type: ignore[no-untyped-call]
     tracing, logging_ = TracerProvider(), LoggerProvider()
     tracing.add_span_processor(SimpleSpanProcessor(spans))
     logging_.add_log_record_processor(SimpleLogRecordProcessor(logs))

@@ -146,8 +146,8 @@ def check_loop() -> None:
         asyncio.get_running_loop()
     except RuntimeError:
         message = (
-            "this needs asyncio; under trio drive the flow yourself: rubric.adrive(rubric.flow(candidate, rubric, judge), "
-            "transport, together=...), or call rubric.grade in a thread"
+            "this needs asyncio; under trio, drive the flow yourself: rubric.adrive(rubric.flow(candidate, rubric, "
+            "judge), transport, together=...), or call rubric.grade in a thread"
         )
         raise RubricError(message) from None
 

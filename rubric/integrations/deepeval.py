@@ -26,7 +26,7 @@ except ImportError as error:
 
 
 def default_candidate(test_case: LLMTestCase) -> Candidate:
-    """Return the actual output as the candidate, with input, expected output, context and the tools that were called."""
+    """Return the actual output as the candidate, with input, expected output, context and tool calls."""
     context = [*(test_case.context or ()), *(_text(each) for each in test_case.retrieval_context or ())]
     return Candidate(
         test_case.actual_output or "",
@@ -84,8 +84,13 @@ class RubricMetric(BaseMetric):  # type: ignore[misc]  # deepeval is not typed
         return self._take(await aevaluate(made, self._grader.rubric, self._grader.judge))
 
     def _reset(self) -> None:
-        self.score = self.success = self.reason = self.error = None
-        self.score_breakdown = self.evaluation_cost = self.result = None
+        self.score: float | None = None
+        self.success: bool | None = None
+        self.reason: str | None = None
+        self.error: str | None = None
+        self.score_breakdown: dict[str, float] | None = None
+        self.evaluation_cost: float | None = None
+        self.result: Grade | Ungraded | None = None
 
     def _take(self, result: Grade | Ungraded) -> float:
         said = mapped(result)

@@ -13,7 +13,8 @@ from pathlib import Path
 from attrs import evolve
 
 from rubric.engine.pipeline import adrive
-from rubric.errors import DefinitionError, ModelError
+from rubric.errors import DumpError, ModelError
+from rubric.formats.rubrics import dumps
 from rubric.grading.flow import flow
 from rubric.integrations.mapping import chat_of, checked_candidate, mapped, missing, rubric_of
 from rubric.models.client_models import ClientModel, inspect_reply
@@ -21,6 +22,7 @@ from rubric.models.client_models import model as held
 from rubric.models.failures import failure_of
 from rubric.values.candidates import Candidate
 from rubric.values.judges import AnyJudge, Cascade, Judge, Jury, Panel
+from rubric.values.judges import Model as HasAnswer
 from rubric.values.requests import Ask, Failure, Reply
 from rubric.values.rubrics import Rubric
 
@@ -37,7 +39,7 @@ GRADER = "grader"
 
 
 def default_candidate(state: TaskState, target: Target) -> Candidate:
-    """Return the completion as the candidate, with the sample's input and target, the conversation and the tool calls."""
+    """Return the completion as the candidate, with input, target, conversation and tool calls of the sample."""
     messages, calls = chat_of(state.messages)
     output = state.output.completion
     if messages and messages[-1].content == output:
@@ -47,7 +49,7 @@ def default_candidate(state: TaskState, target: Target) -> Candidate:
     return Candidate(output, input=state.input_text, reference=target.text, messages=messages, tool_calls=calls)
 
 
-@scorer(metrics=[mean(), stderr()])
+@scorer(metrics=[mean(), stderr()])  # type: ignore[untyped-decorator]  # Inspect may not be installed
 def rubric_scorer(
     rubric: Rubric | str | Path,
     *,
@@ -89,9 +91,6 @@ def rubric_scorer(
 
 
 def _as_yaml(rubric: Rubric) -> str:
-    from rubric.errors import DumpError
-    from rubric.formats.rubrics import dumps
-
     try:
         return dumps(rubric)
     except DumpError as problem:  # it holds a function, which no file can
@@ -129,7 +128,8 @@ def _with_models(judge: AnyJudge) -> AnyJudge:
 
 
 async def _together(send: Callable[[Ask], Awaitable[Reply | Failure]], batch: Sequence[Ask]) -> list[Reply | Failure]:
-    return await collect(*(send(ask) for ask in batch))
+    outcomes: list[Reply | Failure] = await collect(*(send(ask) for ask in batch))
+    return outcomes
 
 
 async def _send(ask: Ask) -> Reply | Failure:
@@ -138,9 +138,9 @@ async def _send(ask: Ask) -> Reply | Failure:
     try:
         if isinstance(model, ClientModel) and model.kind == "inspect":
             return await inspect_reply(model.client, ask)
-        if isinstance(model, str) or callable(model):
-            raise DefinitionError("judge", f"{ask.judge.name} is no model of Inspect's; give model=, or a model's name")
-        return await model.answer(ask)
+        if isinstance(model, HasAnswer):
+            return await model.answer(ask)
+        return Failure("bad_request", f"{ask.judge.name} is no model of Inspect's: give model=, or a model's name")
     except ModelError as error:
         return error.failure
     except Exception as error:

@@ -6,7 +6,7 @@ An ungraded example has the score None and the label `ungraded`, which LangSmith
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -74,7 +74,7 @@ def arubric_evaluator(
     *,
     key: str | None = None,
     candidate: Callable[[Any, Any, Any], Candidate] = default_candidate,
-) -> Callable[..., Awaitable[Result]]:
+) -> Callable[..., Coroutine[Any, Any, Result]]:
     """Return an evaluator like that of `rubric_evaluator` for `langsmith.aevaluate`."""
     grader = Grader(rubric, judge)
 

@@ -69,13 +69,13 @@ class Mapped:
 
 def mapped(result: Grade | Ungraded) -> Mapped:
     """Return *result* in the terms that harnesses share."""
-    graded = isinstance(result, Grade)
+    grade = result if isinstance(result, Grade) else None
     return Mapped(
-        score=result.score if graded else None,
-        passed=result.passed if graded else None,
-        label=result.verdict if graded else UNGRADED,
+        score=None if grade is None else grade.score,
+        passed=None if grade is None else grade.passed,
+        label=UNGRADED if grade is None else grade.verdict,
         reason=result.explain(),
-        parts=dict(result.contributions) if graded else {},
+        parts={} if grade is None else dict(result.contributions),
         metadata={"rubric": json.loads(json.dumps(result.to_dict(), default=str))},
         cost=result.usage.cost,
         prompt_tokens=result.usage.prompt_tokens,

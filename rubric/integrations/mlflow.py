@@ -50,7 +50,7 @@ def rubric_scorer(
     grader = Grader(rubric, judge)
     called = name or grader.rubric.name or "rubric"
 
-    @scorer(name=called)
+    @scorer(name=called)  # type: ignore[untyped-decorator]  # MLflow may not be installed
     def grade(inputs: Any = None, outputs: Any = None, expectations: Any = None) -> Feedback:
         made = checked_candidate(candidate(inputs, outputs, expectations), "candidate")
         try:

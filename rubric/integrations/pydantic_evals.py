@@ -7,12 +7,15 @@ raises, so pydantic-evals reports an evaluator failure, and its averages leave t
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from rubric.engine.grade import aevaluate
 from rubric.errors import UngradedError
+from rubric.formats.nouns import as_data
+from rubric.formats.rubrics import loads
 from rubric.integrations.mapping import checked_candidate, mapped, missing, rubric_of, text_of
 from rubric.results.result import Grade
 from rubric.values.candidates import Candidate
@@ -30,7 +33,7 @@ def default_candidate(context: EvaluatorContext[Any, Any, Any]) -> Candidate:
 
 
 @dataclass(repr=False)
-class RubricEvaluator(Evaluator[Any, Any, Any]):
+class RubricEvaluator(Evaluator[Any, Any, Any]):  # type: ignore[misc]  # pydantic-evals may not be installed
     """
     Grade the output of a case against a rubric.
 
@@ -50,18 +53,12 @@ class RubricEvaluator(Evaluator[Any, Any, Any]):
 
     def __post_init__(self) -> None:
         if isinstance(self.rubric, Rubric):
-            from rubric.formats.rubrics import as_data
-
             self.rubric = as_data(self.rubric)
 
     @property
     def value(self) -> Rubric:
         """The rubric as a value."""
         if isinstance(self.rubric, Mapping):
-            import json
-
-            from rubric.formats.rubrics import loads
-
             return loads(json.dumps(self.rubric))
         return rubric_of(self.rubric)
 

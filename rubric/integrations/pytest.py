@@ -181,7 +181,7 @@ def _record(result: Mapped) -> None:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, Any]:
+def pytest_runtest_makereport(call: pytest.CallInfo[None]) -> Generator[None, Any, Any]:
     """Mark the report of a test whose candidate could not be graded; the mark goes along with xdist."""
     report = yield
     if call.excinfo is not None and call.excinfo.errisinstance(UngradedTest):
@@ -219,10 +219,13 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
 
 def _summed(grades: Sequence[dict[str, Any]]) -> str:
     verdicts = [grade["verdict"] for grade in grades]
-    counts = [
-        f"{verdicts.count(name)} {name}" for name in ("pass", "borderline", "fail", "ungraded") if name in verdicts
-    ]
-    calls = sum(grade["calls"] for grade in grades)
+    names = ("pass", "borderline", "fail", "ungraded")
+    counts = ", ".join(f"{verdicts.count(name)} {name}" for name in names if name in verdicts)
     costs = [grade["cost"] for grade in grades]
     cost = "cost unknown" if None in costs else f"${sum(costs):.4f}"
-    return f"{len(grades)} {'grade' if len(grades) == 1 else 'grades'} ({', '.join(counts)}), {calls} {'call' if calls == 1 else 'calls'}, {cost}"
+    calls = _counted(sum(grade["calls"] for grade in grades), "call")
+    return f"{_counted(len(grades), 'grade')} ({counts}), {calls}, {cost}"
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
