@@ -24,6 +24,7 @@ from .errors import DumpError as DumpError
 from .errors import LoadError as LoadError
 from .errors import ModelError as ModelError
 from .errors import NoJudgeError as NoJudgeError
+from .errors import ProtocolError as ProtocolError
 from .errors import RubricError as RubricError
 from .errors import StoreError as StoreError
 from .errors import UngradedError as UngradedError

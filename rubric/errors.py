@@ -7,6 +7,7 @@ Every exception that the library raises on purpose.
     ├── DumpError (ValueError)         a value that exists in code but cannot be written down
     ├── NoJudgeError (LookupError)     no judge was given and the environment names none
     ├── ModelError (RuntimeError)      a model that did not answer; raised by models, seen by drivers
+    ├── ProtocolError (RuntimeError)    replies that a flow does not wait for
     ├── StoreError (RuntimeError)      a reply store that cannot be opened, read or written
     ├── ClusterError (RuntimeError)    a cluster that was lost, or on which a shard cannot be graded
     └── UngradedError (RuntimeError)   something could not be judged; `.result` says what
@@ -96,6 +97,22 @@ class ModelError(RubricError, RuntimeError):
 
     def __reduce__(self) -> tuple[type[ModelError], tuple[Failure]]:
         return type(self), (self.failure,)
+
+
+class ProtocolError(RubricError, RuntimeError):
+    """
+    Replies that a flow does not wait for: another number of them, another type, or after its end.
+
+    `state` is that of the flow: `new`, `waiting`, `ended` or `closed`. The flow is left as it was.
+    """
+
+    def __init__(self, message: str, state: str) -> None:
+        super().__init__(f"the flow is {state}: {message}")
+        self.message = message
+        self.state = state
+
+    def __reduce__(self) -> tuple[type[ProtocolError], tuple[str, str]]:
+        return type(self), (self.message, self.state)
 
 
 class StoreError(RubricError, RuntimeError):

@@ -30,7 +30,7 @@ from rubric import (
     ask,
     flow,
 )
-from rubric.grading.steps import LONG_PREFIX
+from rubric.grading.flow import LONG_PREFIX
 from rubric.testing.scripted_model import Line, ScriptedModel, reply_to
 
 from .drive import REPLY, carry, drive

@@ -6,13 +6,13 @@ One request to a model, and what came back.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Any, Literal
 
 from attrs import field, frozen
 
-from rubric.internals.frozen_map import FrozenMap
+from rubric.internals.frozen_map import FrozenMap, thaw
 
 if TYPE_CHECKING:
     from rubric.values.criteria import Criterion
@@ -122,6 +122,13 @@ class Ask:
         """How many further attempts it may take."""
         return self.judge.retries if self.retries is None else self.retries
 
+    def response_format(self) -> dict[str, Any]:
+        """Return the schema of the reply as OpenAI's `response_format`, in plain data for `json.dumps`."""
+        return {
+            "type": "json_schema",
+            "json_schema": {"name": "verdict", "strict": True, "schema": thaw(self.schema)},
+        }
+
     def chat(self) -> list[dict[str, Any]]:
         """
         Return the messages in the form that chat APIs take.
@@ -157,6 +164,12 @@ class Usage:
     completion_tokens: int = 0
     cost: float | None = 0.0
     unmetered: int = 0
+
+    @classmethod
+    def total(cls, usages: Iterable[Usage]) -> Usage:
+        """Return the sum of *usages*."""
+        every = tuple(usages)
+        return every[0] if len(every) == 1 else sum(every, cls())
 
     def __add__(self, other: Usage) -> Usage:
         cost = None if self.cost is None or other.cost is None else self.cost + other.cost
