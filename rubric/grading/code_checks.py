@@ -215,16 +215,29 @@ def why_degenerate(candidate: Candidate) -> str:
     """Return why *candidate* says nothing, such as "is empty"; an empty text if it says something."""
     if candidate.tool_calls or candidate.file_changes or candidate.images:
         return ""
-    words = _letters(candidate.output)
+    output = candidate.output
+    start = output[:_START].encode("utf-8", "ignore")
+    if len(start.translate(None, _NO_LETTERS)) >= _LONGEST_OPENER:  # as in most candidates: no need to fold anything
+        return ""
+    words = _letters(output)
     if not words:
-        return _without_letters(candidate.output)
+        return _without_letters(output)
     return "is an opener without content (a master key)" if words in MASTER_KEYS else ""
+
+
+_START = 400
+_NO_LETTERS = bytes(code for code in range(256) if code > 127 or not chr(code).isalnum())  # noqa: PLR2004 - ASCII
 
 
 def _letters(text: str) -> str:
     """Return the first letters and digits of *text*: no case, accents, spaces, punctuation or invisible characters."""
-    plain = unicodedata.normalize("NFKD", text).casefold()
-    return "".join(islice((c for c in plain if c.isalnum() and c not in _BLANKS), _LONGEST_OPENER))
+    found = ""
+    for part in (text[:_START], text):  # a long text nearly always has enough letters in its first part
+        plain = unicodedata.normalize("NFKD", part).casefold()
+        found = "".join(islice((c for c in plain if c.isalnum() and c not in _BLANKS), _LONGEST_OPENER))
+        if len(found) == _LONGEST_OPENER:
+            break
+    return found
 
 
 MASTER_KEYS = frozenset(map(_letters, _OPENERS))

@@ -26,10 +26,12 @@ An unreadable reply is `Unjudged`, never a score.
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from functools import lru_cache
+from typing import Any, assert_never, cast
 
 from attrs import evolve
 
@@ -37,7 +39,7 @@ from rubric.grading.evidence import quote, stands_in
 from rubric.grading.json_extraction import Ambiguous, find_objects, object_spans
 from rubric.grading.sealing import LISTS, after_first_thought, sealed_list, sealed_object
 from rubric.internals.text import shorten
-from rubric.values.answers import Answer, Choices, Levels, Unit, YesNo, fold
+from rubric.values.answers import Answer, Choice, Choices, JudgeAnswer, Levels, Unit, YesNo, fold
 from rubric.values.criteria import Criterion
 from rubric.values.findings import Abstained, Evidence, Finding, Scored, Unjudged
 from rubric.values.requests import Ask, Failure, FailureKind, Reply
@@ -63,10 +65,12 @@ class Unreadable(Exception):  # noqa: N818 - it does not leave this module
 
 
 def read(ask: Ask, reply: Reply | Failure) -> tuple[Finding, ...]:
-    """Return a finding for each of the ask's criteria, in order. Nothing is raised for what a reply may hold."""
+    """Return a finding for each of the ask's criteria, in order. No reply raises an error, whatever is in it."""
     if isinstance(reply, Failure):
         return _unjudged_all(ask, reply, "")
-    problem = _gate(reply)
+    if (finding := _as_asked(ask, reply)) is not None:
+        return (finding,)
+    problem = _unusable(reply)
     if problem is not None:
         return _unjudged_all(ask, evolve(problem, judge=ask.judge.name), str(reply.text or reply.refusal))
     said = _encodable(reply.text or "")
@@ -79,7 +83,7 @@ def read(ask: Ask, reply: Reply | Failure) -> tuple[Finding, ...]:
         return _unjudged_all(ask, _failure(ask, "unreadable", str(why)), text)
 
 
-def _gate(reply: Reply) -> Failure | None:
+def _unusable(reply: Reply) -> Failure | None:
     if reply.refusal or reply.finish in ("refusal", "content_filter"):
         return Failure("refusal", shorten(_encodable(reply.refusal)) or "the model or a filter refused")
     if reply.finish == "length":
@@ -131,11 +135,70 @@ def _unjudged(criterion: Criterion, failure: Failure, text: str) -> Unjudged:
 
 
 def reach(answer: Answer) -> tuple[float, float]:
-    """Return the lowest and the highest score that *answer* can come to."""
+    """Return the lowest and the highest score that *answer* can have."""
     if isinstance(answer, Choices):
         scores = [c.score for c in answer.choices]
         return min(scores), max(scores)
     return 0.0, 1.0
+
+
+# -- exactly as asked ------------------------------------------------------------------------------------
+
+_SPACE = r"[ \t\r\n]*+"
+_TEXT = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
+_BOOL = "(?:true|false)"
+_VALUES: dict[type[Any], tuple[str, str]] = {
+    YesNo: ("verdict", _BOOL),
+    Unit: ("score", r"[01](?:\.\d{1,20})?"),
+    Levels: ("score", r"-?(?:0|[1-9]\d{0,15})"),
+    Choices: ("choice", _TEXT),
+}
+"""The key and the pattern of a verdict; replies to a type of answer that is not here are read strictly."""
+
+_decode = json.JSONDecoder(strict=False).raw_decode
+
+
+@lru_cache(maxsize=64)
+def _pattern(verdict: tuple[str, str], reasoning: str, extra: tuple[str, ...]) -> re.Pattern[str]:
+    """Return the pattern of a whole reply in the form that was asked for; *extra*: `pass` and `nonce`, if wanted."""
+    values = [verdict, *([("pass", _BOOL)] if "pass" in extra else [])]
+    reasons = [("reason", _TEXT)] if reasoning != "none" else []
+    pairs = [*values, *reasons] if reasoning == "after" else [*reasons, *values]
+    pairs += [("nonce", '"[a-z2-7]*"')] if "nonce" in extra else []
+    body = f"{_SPACE},{_SPACE}".join(f'"{key}"{_SPACE}:{_SPACE}{value}' for key, value in pairs)
+    return re.compile(rf"\{{{_SPACE}{body}{_SPACE}\}}{_SPACE}", re.DOTALL | re.ASCII)
+
+
+def _as_asked(ask: Ask, reply: Reply) -> Finding | None:
+    """
+    Return the finding of a reply in exactly the form that was asked for, as most are; None: it must be read strictly.
+
+    It accepts nothing that the strict reader refuses. The pattern takes the whole reply, so there is one flat object
+    with each key once, the nonce last, and nothing around it: the rules of `rubric.grading.sealing` hold by shape.
+    """
+    text = reply.text
+    if ask.many or ask.quoted or reply.finish != "stop" or reply.refusal or not isinstance(text, str):
+        return None
+    if len(text) > LONGEST_REPLY or (not ask.nonce and ("{" in ask.candidate or "{" in ask.run)):  # it may be an echo
+        return None
+    criterion = ask.criteria[0]
+    answer = criterion.answer
+    verdict = _VALUES.get(type(answer))
+    extra = _EXTRA[isinstance(answer, Unit) and answer.flag, bool(ask.nonce)]
+    if verdict is None or _pattern(verdict, ask.judge.reasoning, extra).fullmatch(text) is None:
+        return None
+    try:
+        said, _ = _decode(_encodable(text))
+        return _scored(ask, criterion, said) if said.get("nonce", "") == ask.nonce else None
+    except (ValueError, Unreadable):  # an escape that JSON does not have, or a value out of its range
+        return None
+
+
+_EXTRA = {
+    (flagged, sealed): (*(("pass",) if flagged else ()), *(("nonce",) if sealed else ()))
+    for flagged in (False, True)
+    for sealed in (False, True)
+}
 
 
 # -- which object --------------------------------------------------------------------------------------
@@ -221,40 +284,44 @@ def _entry(ask: Ask, criterion: Criterion, entries: Sequence[Mapping[str, Any]])
 
 
 def keys_of(answer: Answer) -> Sequence[str]:
-    """Return the keys under which a verdict of *answer* may stand."""
-    match answer:
+    """Return the keys that may hold a verdict on *answer*."""
+    match cast("JudgeAnswer", answer):  # other answers are never asked for in a reply
         case YesNo():
             return (*_VERDICTS, "score")
         case Choices():
             return _CHOICES
-        case _:
+        case Unit() | Levels():
             return (*_SCORES, *_VERDICTS)
+        case never:
+            assert_never(never)
 
 
 def _finding(ask: Ask, criterion: Criterion, said: Mapping[str, Any]) -> Finding:
-    reason = _reason(said)
     if _abstains(criterion.answer, said):
         if criterion.id not in ask.abstainable:
             raise Unreadable("its verdict is null, and the rubric does not allow to abstain")
-        return Abstained(criterion.id, reason)
-    evidence = _evidence(ask, said) if criterion.id in ask.quoted else ()
-    match criterion.answer:
+        return Abstained(criterion.id, _reason(said))
+    return _scored(ask, criterion, said)
+
+
+def _scored(ask: Ask, criterion: Criterion, said: Mapping[str, Any]) -> Scored:
+    id_, reason = criterion.id, _reason(said)
+    evidence = _evidence(ask, said) if id_ in ask.quoted else ()
+    match cast("JudgeAnswer", criterion.answer):
         case YesNo():
             holds = _yes_no(said)
-            return Scored(criterion.id, float(holds), holds, reason, evidence)
-        case Levels() as levels:
-            level = _level(levels, said)
-            return Scored(criterion.id, levels.place(level), level, reason, evidence, level=levels.band(level))
-        case Choices() as choices:
-            choice = choices.get(_choice(choices, said))
-            assert choice is not None  # noqa: S101 - _choice gives a label of the menu
-            return Scored(criterion.id, choice.score, choice.label, reason, evidence)
+            return Scored(id_, float(holds), holds, reason, evidence)
         case Unit() as unit:
             score = _unit(said)
-            return Scored(criterion.id, score, score, reason, evidence, flag=_flag(ask, unit, said))
-        case _:
-            msg = f"{criterion.answer!r} is not answered by a judge"
-            raise TypeError(msg)
+            return Scored(id_, score, score, reason, evidence, flag=_flag(ask, unit, said))
+        case Levels() as levels:
+            level = _level(levels, said)
+            return Scored(id_, levels.place(level), level, reason, evidence, level=levels.band(level))
+        case Choices() as choices:
+            choice = _choice(choices, said)
+            return Scored(id_, choice.score, choice.label, reason, evidence)
+        case never:
+            assert_never(never)
 
 
 def _abstains(answer: Answer, said: Mapping[str, Any]) -> bool:
@@ -265,8 +332,10 @@ def _abstains(answer: Answer, said: Mapping[str, Any]) -> bool:
 
 
 def _reason(said: Mapping[str, Any]) -> str:
-    reason = next((said[key] for key in _REASONS if isinstance(said.get(key), str)), "")
-    return " ".join(_encodable(str(reason)).split())
+    for key in _REASONS:
+        if isinstance(reason := said.get(key), str):
+            return " ".join(_encodable(reason).split())
+    return ""
 
 
 def _evidence(ask: Ask, said: Mapping[str, Any]) -> tuple[Evidence, ...]:
@@ -353,13 +422,13 @@ def _level(levels: Levels, said: Mapping[str, Any]) -> int:
     return int(value)
 
 
-def _choice(choices: Choices, said: Mapping[str, Any]) -> str:
+def _choice(choices: Choices, said: Mapping[str, Any]) -> Choice:
     given = [said[key] for key in _CHOICES if key in said]
-    labels = {choice.label for value in given if isinstance(value, str) and (choice := choices.get(value))}
-    if len(labels) != 1 or not all(isinstance(v, str) and choices.get(v) for v in given):
+    found = [choices.get(value) if isinstance(value, str) else None for value in given]
+    if not found or found[0] is None or any(choice != found[0] for choice in found):
         menu = ", ".join(c.label for c in choices.choices)
         raise _unexpected(f"one of {menu}", given)
-    return labels.pop()
+    return found[0]
 
 
 def _flag(ask: Ask, unit: Unit, said: Mapping[str, Any]) -> bool | None:
