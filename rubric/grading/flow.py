@@ -17,7 +17,7 @@ and ends with a `Grade` or an `Ungraded`. A driver carries the asks:
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from functools import partial
 from itertools import count
 from types import TracebackType
@@ -181,13 +181,10 @@ def _first_of_each_prefix(batch: Batch, sent: set[Any]) -> list[int]:
 
 def _prefix(ask: Ask) -> tuple[object, ...] | None:
     """Return what identifies the prefix that *ask* shares with others; None for one that is too short to cache."""
-    *before, last = ask.messages
-    if len(last.parts) == 1:
+    before, parts = ask.messages[:-1], ask.messages[-1].parts
+    if len(parts) == 1 or len(parts[0]) + sum([len(part) for m in before for part in m.parts]) < LONG_PREFIX:
         return None
-    shared = last.parts[0]
-    if len(shared) + sum(len(part) for message in before for part in message.parts) < LONG_PREFIX:
-        return None
-    return (ask.judge.name, shared, *before)
+    return (ask.judge.name, parts[0], *[(message.role, message.parts) for message in before])
 
 
 def check(rubric: Rubric) -> None:
@@ -291,29 +288,29 @@ class _Log:
     failures: list[Failure] = field(factory=list)
     notes: list[str] = field(factory=list)
 
-    def warnings(self) -> Iterator[str]:
-        """Yield what a user should know of the calls, each line once."""
-        given = [reply for reply in self.replies if isinstance(reply, Reply)]
-        for name in dict.fromkeys(name for reply in given for name in reply.unsent):
-            yield f"{name} was not sent: the model does not take it"
-        yield from dict.fromkeys(remark for reply in given for remark in reply.remarks)
-        yield from dict.fromkeys(self.notes)
+    def warnings(self) -> list[str]:
+        """Return what a user should know of the calls, each line once."""
+        given = [reply for reply in self.replies if isinstance(reply, Reply) and (reply.unsent or reply.remarks)]
+        unsent = [f"{name} was not sent: the model does not take it" for reply in given for name in reply.unsent]
+        remarks = [remark for reply in given for remark in reply.remarks]
+        return list(dict.fromkeys([*unsent, *remarks, *self.notes]))
 
 
 def _one_judge(subject: _Subject, judge: Judge, vote: int) -> Steps[Result]:
     log = _Log()
     findings = yield from _Session(subject, judge, vote, log).findings(subject.rubric)
     warnings = [*subject.prompt.warnings, *log.warnings(), *_contradictory(findings)]
-    usage = Usage.total(reply.usage for reply in log.replies)
+    usage = Usage.total([reply.usage for reply in log.replies])
     return conclude(subject.rubric, judge, findings, usage=usage, failures=log.failures, warnings=warnings)
 
 
-def _contradictory(findings: Sequence[Finding]) -> Iterator[str]:
-    """Warn of each finding that the judge passes with a score of 0, or fails with a score of 1."""
-    for finding in findings:
-        if isinstance(finding, Scored) and finding.flag is not None and finding.score == float(not finding.flag):
-            said = "passed" if finding.flag else "failed"
-            yield f"contradictory: the judge {said} {finding.id!r} with a score of {finding.score:g}"
+def _contradictory(findings: Sequence[Finding]) -> list[str]:
+    """Return a warning for each finding that the judge passes with a score of 0, or fails with a score of 1."""
+    return [
+        f"contradictory: the judge {'passed' if f.flag else 'failed'} {f.id!r} with a score of {f.score:g}"
+        for f in findings
+        if isinstance(f, Scored) and f.flag is not None and f.score == float(not f.flag)
+    ]
 
 
 @frozen(eq=False)

@@ -288,7 +288,7 @@ def _criterion_prompt(
     """Return the prompt for *criteria*; it is kept for the next candidate where it does not depend on this one."""
     sealed = judge.is_sealed(own_prompt=rubric.prompt is not None)
     worded = partial(_worded, rubric, judge, criteria, sealed=sealed, guidelines=guidelines)
-    if complaint or any(criterion.anchors for criterion in criteria):
+    if complaint or [criterion for criterion in criteria if criterion.anchors]:
         return worded(output=output, complaint=complaint)
     # By identity, since to hash a rubric takes longer than to word a criterion. The value holds the criteria, so that
     # no id is used again; and no judge, whose key must not outlive it.

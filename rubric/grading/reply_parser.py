@@ -363,13 +363,16 @@ def _as_bool(value: Any) -> bool | None:
 
 def _yes_no(said: Mapping[str, Any]) -> bool:
     given = [said[key] for key in _VERDICTS if key in said]
+    score = said.get("score")
+    if len(given) == 1 and score is None and isinstance(given[0], bool):  # as asked
+        return given[0]
     verdicts = [_as_bool(value) for value in given]
-    if (score := _number(said.get("score"))) in (0, 1):
-        verdicts.append(score == 1)
+    if (number := _number(score)) in (0, 1):
+        verdicts.append(number == 1)
     if not verdicts or None in verdicts:
-        raise _unexpected("a verdict of true or false", given or said.get("score"))
+        raise _unexpected("a verdict of true or false", given or score)
     if len(set(verdicts)) > 1:
-        raise _unexpected("one verdict", [*given, *([said["score"]] if "score" in said else [])])
+        raise _unexpected("one verdict", [*given, *([score] if "score" in said else [])])
     return bool(verdicts[0])
 
 

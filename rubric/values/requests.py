@@ -168,19 +168,19 @@ class Usage:
     @classmethod
     def total(cls, usages: Iterable[Usage]) -> Usage:
         """Return the sum of *usages*."""
-        every = tuple(usages)
-        return every[0] if len(every) == 1 else sum(every, cls())
+        calls = prompt_tokens = cached_tokens = completion_tokens = unmetered = 0
+        cost: float | None = 0.0
+        for one in usages:
+            calls += one.calls
+            prompt_tokens += one.prompt_tokens
+            cached_tokens += one.cached_tokens
+            completion_tokens += one.completion_tokens
+            cost = None if cost is None or one.cost is None else cost + one.cost
+            unmetered += one.unmetered
+        return cls(calls, prompt_tokens, cached_tokens, completion_tokens, cost, unmetered)
 
     def __add__(self, other: Usage) -> Usage:
-        cost = None if self.cost is None or other.cost is None else self.cost + other.cost
-        return Usage(
-            self.calls + other.calls,
-            self.prompt_tokens + other.prompt_tokens,
-            self.cached_tokens + other.cached_tokens,
-            self.completion_tokens + other.completion_tokens,
-            cost,
-            self.unmetered + other.unmetered,
-        )
+        return Usage.total((self, other))
 
     def __str__(self) -> str:
         cost = "cost unknown" if self.cost is None else f"${self.cost:.4f}"
