@@ -39,6 +39,7 @@ from .formats.suites import dump_suite as dump_suite
 from .formats.suites import dumps_suite as dumps_suite
 from .formats.suites import load_suite as load_suite
 from .formats.suites import loads_suite as loads_suite
+from .grading.flow import Flow as Flow
 from .grading.flow import flow as flow
 from .grading.planning import Plan as Plan
 from .results.collection import Grades as Grades

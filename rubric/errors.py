@@ -7,7 +7,7 @@ Every exception that the library raises on purpose.
     ├── DumpError (ValueError)         a value that exists in code but cannot be written down
     ├── NoJudgeError (LookupError)     no judge was given and the environment names none
     ├── ModelError (RuntimeError)      a model that did not answer; raised by models, seen by drivers
-    ├── ProtocolError (RuntimeError)    replies that a flow does not wait for
+    ├── ProtocolError (RuntimeError)   replies that a flow does not wait for; `.state` is that of the flow
     ├── StoreError (RuntimeError)      a reply store that cannot be opened, read or written
     ├── ClusterError (RuntimeError)    a cluster that was lost, or on which a shard cannot be graded
     └── UngradedError (RuntimeError)   something could not be judged; `.result` says what

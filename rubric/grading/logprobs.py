@@ -59,11 +59,11 @@ class _Unclear(Exception):  # noqa: N818 - it does not leave this module
 def weigh(ask: Ask, reply: Reply, findings: Sequence[Finding]) -> tuple[tuple[Finding, ...], tuple[str, ...]]:
     """Return *findings* with weighted scores where *reply* allows it, and a note for each where it does not."""
     if not reply.logprobs:
-        return tuple(findings), (_NONE,) if any(map(_is_weighed, ask.criteria, findings)) else ()
+        return tuple(findings), (_NONE,) if any(isinstance(finding, Scored) for finding in findings) else ()
     made: list[Finding] = []
     notes: list[str] = []
     for criterion, finding in zip(ask.criteria, findings, strict=True):
-        if isinstance(finding, Scored) and _is_weighed(criterion, finding):
+        if isinstance(finding, Scored):
             try:
                 finding = _weighted(ask, reply, criterion, finding)  # noqa: PLW2901 - the same, weighted
             except _Unclear as why:
@@ -73,10 +73,6 @@ def weigh(ask: Ask, reply: Reply, findings: Sequence[Finding]) -> tuple[tuple[Fi
 
 
 _NONE = "scores are those that were sampled, not weighted ones: the model gave no probabilities of its tokens"
-
-
-def _is_weighed(criterion: Criterion, finding: Finding) -> bool:
-    return isinstance(finding, Scored) and isinstance(criterion.answer, Unit | Levels | YesNo | Choices)
 
 
 def _weighted(ask: Ask, reply: Reply, criterion: Criterion, finding: Scored) -> Scored:
@@ -175,10 +171,12 @@ def _scale_of(answer: Answer) -> _Words | _Numbers:
             return _Numbers(answer)
         case Choices(choices=choices):
             return _Words(keys_of(answer), {fold(choice.label): choice.score for choice in choices})
-        case _:
+        case YesNo():
             words = {**dict.fromkeys(YES, 1.0), **dict.fromkeys(NO, 0.0)}
             words |= {word.replace(" ", "_"): place for word, place in words.items()}
             return _Words(keys_of(answer), words, {"true": 1.0, "false": 0.0, "null": None, "none": None})
+        case _:  # a further type of answer keeps its sampled score until it has a scale here
+            raise _Unclear("answers of this type are not weighted")
 
 
 def _expected(scale: _Words | _Numbers, tokens: Sequence[_Token], sampled: float) -> float:

@@ -25,7 +25,7 @@ from rubric.internals.fields import (
     text,
 )
 from rubric.internals.frozen_map import FrozenMap
-from rubric.values.answers import Answer, Choices, Levels, Unit, YesNo
+from rubric.values.answers import Answer, JudgeAnswer, YesNo
 from rubric.values.checks import Check, Decided, Holds, Script, Unsupported
 from rubric.values.matching import pattern
 
@@ -195,7 +195,7 @@ class Criterion(Shown):
     def __attrs_post_init__(self) -> None:
         if self.polarity == "penalty":
             self._check_penalty()
-        if not isinstance(self.answer, YesNo | Unit | Levels | Choices):
+        if not isinstance(self.answer, JudgeAnswer):
             self._refuse_for_judges()
         if self.polarity == "guard" and self.min_score is not None and _is_yes_or_no(self.answer):
             raise DefinitionError(
