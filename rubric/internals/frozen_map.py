@@ -19,7 +19,10 @@ class FrozenMap(Mapping[str, Any]):
     __slots__ = ("_items",)
 
     def __init__(self, items: Mapping[str, Any] | Iterable[tuple[str, Any]] = ()) -> None:
-        self._items: dict[str, Any] = {key: freeze(value) for key, value in dict(items).items()}
+        if isinstance(items, FrozenMap):
+            self._items: dict[str, Any] = items._items  # noqa: SLF001 - never changed, so shared
+        else:
+            self._items = {k: v if type(v) in _PLAIN else freeze(v) for k, v in dict(items).items()}
 
     def __getitem__(self, key: str) -> Any:
         return self._items[key]
@@ -42,7 +45,10 @@ class FrozenMap(Mapping[str, Any]):
 
 def freeze(value: Any) -> Any:
     """Return *value* frozen all the way down: mappings as `FrozenMap`, lists as tuples; NumPy's scalars as Python's."""
-    if isinstance(value, Mapping):
+    kind = type(value)
+    if kind in _PLAIN or kind is FrozenMap:  # exact types first: an `isinstance` of an ABC costs as much as all of this
+        return value
+    if kind is dict or isinstance(value, Mapping):
         return FrozenMap(value)
     if isinstance(value, list | tuple):
         return tuple(freeze(item) for item in value)
@@ -61,6 +67,8 @@ _PLAIN = frozenset({str, int, float, bool, type(None)})
 
 def thaw(value: Any) -> Any:
     """Undo `freeze`: plain dicts and lists, as JSON and YAML want them."""
+    if type(value) in _PLAIN:
+        return value
     if isinstance(value, Mapping):
         return {key: thaw(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping
-from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Literal
 
 from attrs import Factory, field, frozen
@@ -87,6 +86,8 @@ def slug(text: str, limit: int = 48) -> str:
     words = re.sub(r"[^\w]+", "-", unicodedata.normalize("NFC", text).lower()).strip("-_")
     if words and len(words) <= limit:
         return words
+    from hashlib import sha256  # noqa: PLC0415 - for long texts alone
+
     digest = sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:10]
     head = words[: limit - 11].rsplit("-", 1)[0] if words else "criterion"
     return f"{head}-{digest}"
@@ -180,7 +181,7 @@ class Criterion(Shown):
 
     text: str = field(validator=text)
     id: str = field(default=Factory(_own_slug, takes_self=True), kw_only=True, converter=_as_id, validator=identifier)
-    answer: Answer = field(factory=YesNo, kw_only=True, validator=_answer)
+    answer: Answer = field(default=YesNo(), kw_only=True, validator=_answer)
     polarity: Polarity = field(default="satisfy", kw_only=True, validator=one_of(*POLARITIES))
     weight: float = field(default=1, kw_only=True, validator=number(0))
     required: bool = field(default=False, kw_only=True, validator=flag)
@@ -190,7 +191,7 @@ class Criterion(Shown):
     evidence: bool | None = field(default=None, kw_only=True, validator=optional(flag))
     abstain: Abstention | float | None = field(default=None, kw_only=True, validator=optional(abstention))
     tags: tuple[str, ...] = field(default=(), kw_only=True, converter=_as_tags)
-    metadata: FrozenMap = field(factory=FrozenMap, kw_only=True, converter=_as_metadata)
+    metadata: FrozenMap = field(default=FrozenMap(), kw_only=True, converter=_as_metadata)
 
     def __attrs_post_init__(self) -> None:
         if self.polarity == "penalty":

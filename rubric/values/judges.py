@@ -192,7 +192,7 @@ class Judge(Shown):
     logprobs: bool = field(default=False, kw_only=True, validator=flag)
     speculate: bool = field(default=False, kw_only=True, validator=flag)
     threads: int = field(default=1, kw_only=True, validator=_threads)
-    params: FrozenMap = field(factory=FrozenMap, kw_only=True, converter=_as_params, validator=_params)
+    params: FrozenMap = field(default=FrozenMap(), kw_only=True, converter=_as_params, validator=_params)
     via: str = field(default="litellm", kw_only=True, validator=_via)
 
     def __attrs_post_init__(self) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from pathlib import PurePath
+from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any, Literal, Self, TypedDict, TypeVar, Unpack, cast
 
 from attrs import evolve, field, fields, frozen
@@ -160,7 +160,7 @@ class Rubric(Answer, Shown, Listed[Criterion]):
     abstain: Abstention | float = field(default="forbid", kw_only=True, validator=abstention)
     guidelines: str = field(default="", kw_only=True, validator=wording)
     scale: Scale = field(
-        factory=UnitScale, kw_only=True, validator=_kind(Scale, "UnitScale(), Likert(1, 5), Boolean() or Letter()")
+        default=UnitScale(), kw_only=True, validator=_kind(Scale, "UnitScale(), Likert(1, 5), Boolean() or Letter()")
     )
     prompt: str | None = field(default=None, kw_only=True, validator=optional(wording))
     negate: bool = field(default=False, kw_only=True, validator=flag)
@@ -450,8 +450,8 @@ def _instead(value: object) -> str:
             return "; give Rubric(criteria=[...])"
         case Mapping():
             return "; what a file would hold is read by loads(json.dumps(data))"
-        case PurePath():
-            return f"; give load({str(value)!r})"
+        case PathLike():
+            return f"; give load({fspath(value)!r})"
         case _:
             return ""
 
