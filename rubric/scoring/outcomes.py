@@ -22,7 +22,7 @@ from attrs import define, frozen
 
 from rubric.internals.containers import NoTruth
 from rubric.internals.frozen_map import FrozenMap, Memo
-from rubric.values.answers import Choices, Levels, Unit, YesNo
+from rubric.values.answers import Choices, JudgedAnswer, Levels, Unit, YesNo
 from rubric.values.checks import Check
 from rubric.values.criteria import Criterion
 from rubric.values.findings import Abstained, Finding, NotApplicable, Scored, Unjudged
@@ -228,13 +228,17 @@ def _sampled(criterion: Criterion, finding: Scored) -> float:
     if not finding.weighted or value is None:
         return finding.score
     match criterion.answer:
-        case Levels() as levels if isinstance(value, int):
-            return levels.place(value)
+        case YesNo() | Unit():
+            return float(value)
+        case Levels() as levels:
+            return levels.place(int(value))
         case Choices() as choices:
             choice = choices.get(str(value))
             return finding.score if choice is None else choice.score
-        case _:
-            return float(value)
+        case DecisionTree() | Rubric() | Check():  # these have no tokens to weight
+            return finding.score
+        case never:
+            assert_never(never)
 
 
 def asks_evidence(rubric: Rubric, criterion: Criterion) -> bool:
@@ -248,7 +252,7 @@ def abstainable(rubric: Rubric, criterion: Criterion) -> bool:
 
 
 def _is_asked(criterion: Criterion) -> bool:
-    return not isinstance(criterion.answer, DecisionTree | Check | Rubric)
+    return isinstance(criterion.answer, JudgedAnswer)
 
 
 def policy(rubric: Rubric, criterion: Criterion) -> str | float:

@@ -256,6 +256,10 @@ class Choices(Answer, Shown):
         return next((c for c in self.choices if fold(c.label) == wanted), None)
 
 
+JudgedAnswer = YesNo | Unit | Levels | Choices
+"""What a judge is asked for in one reply. A further type also has a schema, a reader of its replies and a file form."""
+
+
 class Scale:
     """The parent of the four ways to show a score."""
 

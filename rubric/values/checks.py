@@ -260,3 +260,22 @@ class Decided(Check, Shown):
 
     def __str__(self) -> str:
         return self.reason or f"decided: {self.score:g}"
+
+
+AnyCheck = (
+    Contains
+    | StartsWith
+    | EndsWith
+    | ContainsAny
+    | ContainsAll
+    | Equals
+    | Matches
+    | IsJSON
+    | FitsSchema
+    | Calls
+    | Holds
+    | Script
+    | Unsupported
+    | Decided
+)
+"""Every check there is: a `match` over it ends with `assert_never`, so that type checkers name each one forgotten."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from os import PathLike, fspath
-from typing import TYPE_CHECKING, Any, Literal, Self, TypedDict, TypeVar, Unpack, cast
+from typing import TYPE_CHECKING, Any, Literal, Self, TypedDict, TypeVar, Unpack, assert_never, cast
 
 from attrs import evolve, field, fields, frozen
 
@@ -26,8 +26,20 @@ from rubric.internals.fields import (
 )
 from rubric.internals.frozen_map import scalar
 from rubric.internals.text import cell, shorten, table
-from rubric.values.answers import Answer, Bands, Choices, Levels, Menu, Scale, ScoreRange, Unit, UnitScale, YesNo
-from rubric.values.checks import Check
+from rubric.values.answers import (
+    Answer,
+    Bands,
+    Choices,
+    JudgedAnswer,
+    Levels,
+    Menu,
+    Scale,
+    ScoreRange,
+    Unit,
+    UnitScale,
+    YesNo,
+)
+from rubric.values.checks import AnyCheck, Check
 from rubric.values.criteria import Abstention, Anchor, Criterion, Polarity, When, abstention
 from rubric.values.trees import DecisionTree
 
@@ -430,6 +442,9 @@ class Rubric(Answer, Shown, Listed[Criterion]):
         return f"{head}\n\n{table(('id', 'criterion', 'answer', counts), rows)}"
 
 
+AnyAnswer = JudgedAnswer | DecisionTree | Rubric | AnyCheck
+"""Every answer there is: a `match` over it ends with `assert_never`, so that type checkers name each one forgotten."""
+
 _FIELDS = tuple(one.name for one in fields(Rubric))
 
 
@@ -539,7 +554,7 @@ def _guides(levels: Levels) -> str:
     return f" ({'; '.join(said)})" if said else ""
 
 
-def _answer_words(answer: Answer) -> str:
+def _answer_words(answer: AnyAnswer) -> str:
     match answer:
         case YesNo():
             return "yes or no"
@@ -553,5 +568,7 @@ def _answer_words(answer: Answer) -> str:
             return "tree"
         case Rubric():
             return f"rubric {answer.name!r}" if answer.name else "rubric"
-        case _:
+        case Check():
             return f"check: {answer}"
+        case never:
+            assert_never(never)
