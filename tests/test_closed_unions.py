@@ -11,7 +11,7 @@ import json
 from typing import Any, get_args
 
 import pytest
-from hypothesis import find
+from hypothesis import Phase, find, settings
 from jsonschema import Draft202012Validator
 
 from rubric import (
@@ -164,7 +164,8 @@ def test_every_check_is_run(kind: type) -> None:
 @pytest.mark.parametrize("kind", JUDGED, ids=lambda kind: kind.__name__)
 def test_every_answer_is_drawn_by_the_strategies(kind: type) -> None:
     """The strategies for users' own property tests draw each answer."""
-    assert isinstance(find(strategies.flat_answers, lambda answer: isinstance(answer, kind)), kind)
+    unshrunk = settings(phases=[Phase.generate], max_examples=500)
+    assert isinstance(find(strategies.flat_answers, lambda answer: isinstance(answer, kind), settings=unshrunk), kind)
 
 
 @pytest.mark.parametrize("kind", FINDINGS, ids=lambda kind: kind.__name__)
