@@ -13,7 +13,7 @@ from rubric import Candidate, Criterion, Judge, Rubric, dumps, grade, loads
 from rubric.grading.reply_parser import read
 from rubric.testing import reply_to
 from rubric.testing.strategies import flat_answers
-from rubric.values.answers import Answer, Choices, JudgeAnswer, Levels, Unit, YesNo, nearest
+from rubric.values.answers import Answer, Choices, JudgedAnswer, Levels, Unit, YesNo, nearest
 from rubric.values.findings import Scored
 from rubric.values.requests import Reply
 from tests.asks import SEALED, answer, ask_about, ask_for
@@ -26,7 +26,7 @@ EXAMPLES: dict[type[Any], list[tuple[Answer, bool | float | str]]] = {
 }
 """An answer of each type, and a verdict on it."""
 
-KINDS = get_args(JudgeAnswer)
+KINDS = get_args(JudgedAnswer)
 REASONING = ["before", "after", "none"]
 
 

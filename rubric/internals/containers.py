@@ -5,11 +5,10 @@ How values that hold others are taken apart: by iteration, by place and by id; a
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from difflib import get_close_matches
 from operator import index
 from typing import Any, ClassVar, Generic, NoReturn, SupportsIndex, TypeVar, overload
 
-from rubric.internals.fields import suggest
+from rubric.internals.fields import nearest, suggest
 
 T = TypeVar("T")
 _MOST_NAMED = 10
@@ -83,7 +82,7 @@ class Listed(Generic[T]):
 def _missing(noun: str, id: str, items: Iterable[object]) -> NoReturn:
     """Raise the error for an *id* that no item has: with the nearest one, or all of them if they are few."""
     names = [_id(item) for item in items]
-    near = suggest(id, names) if len(names) <= _MOST_NAMED or get_close_matches(id, names, n=1) else ""
+    near = suggest(id, names) if len(names) <= _MOST_NAMED or nearest(id, names) else ""
     msg = f"no {noun} {id!r} among {len(names)}{near}"
     raise KeyError(msg)
 

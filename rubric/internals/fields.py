@@ -8,20 +8,18 @@ import re
 import unicodedata
 from collections.abc import Callable, Collection, Iterable, Mapping
 from collections.abc import Set as AbstractSet
-from decimal import Decimal
-from difflib import get_close_matches
-from numbers import Integral, Real
-from pathlib import Path
+from numbers import Complex, Integral, Number, Real
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import attrs
 
 from rubric.errors import DefinitionError
 from rubric.internals.frozen_map import FrozenMap, scalar, thaw
-from rubric.internals.secrets import redact
 from rubric.internals.text import shorten
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from attrs import Attribute
 
 
@@ -68,14 +66,23 @@ T = TypeVar("T")
 
 def refuse(field: str, found: object, allowed: str) -> DefinitionError:
     """Return (not raise) the error that says what stands in *field* and what may."""
+    from rubric.internals.secrets import redact  # noqa: PLC0415 - its patterns are needed for errors alone
+
     return DefinitionError(field, f"expected {allowed}, got {shorten(redact(repr(found)))}")
 
 
 def suggest(found: str, allowed: Iterable[str]) -> str:
     """Return `"; did you mean 'x'?"` where a name in *allowed* is near *found*, else what is allowed."""
     names = [*allowed]
-    near = get_close_matches(found, names, n=1)
+    near = nearest(found, names)
     return f"; did you mean {near[0]!r}?" if near else f"; allowed: {', '.join(names)}"
+
+
+def nearest(found: str, names: Collection[str], cutoff: float = 0.6) -> list[str]:
+    """Return the one of *names* that is nearest to *found*, in a list; an empty one if none is near."""
+    from difflib import get_close_matches  # noqa: PLC0415 - needed for errors alone
+
+    return get_close_matches(found, names, n=1, cutoff=cutoff)
 
 
 _INFLECTED = re.compile(r"(?<=.{3})(?:ions?|s|ed|ing)$")
@@ -102,7 +109,7 @@ def misspelt(found: object, allowed: Iterable[str]) -> str:
     names = {_letters(name): name for name in allowed}
     same = [name for name in names if _stem(name) == _stem(letters)]
     shuffled = [name for name in names if sorted(name) == sorted(letters) and len(name) > 3]  # noqa: PLR2004 - not id, di
-    near = same or shuffled or get_close_matches(letters, names, n=1, cutoff=0.8)
+    near = same or shuffled or nearest(letters, names, cutoff=0.8)
     return names[near[0]] if near else ""
 
 
@@ -153,7 +160,8 @@ def plain_number(value: object) -> object:
         return value
     if isinstance(value, Integral):
         return int(value)
-    return float(value) if isinstance(value, Real | Decimal) else value
+    is_decimal = isinstance(value, Number) and not isinstance(value, Complex)  # without the import of `decimal`
+    return float(value) if is_decimal or isinstance(value, Real) else value  # type: ignore[arg-type]
 
 
 def number(low: float = 0.0, high: float = math.inf, *, above: bool = False) -> Validator:
@@ -239,14 +247,20 @@ def identifier(_: Any, attribute: Attribute[Any], value: object) -> None:
 
 def as_map(field: str, value: object) -> FrozenMap:
     """Return *value*, a mapping, as one that does not change; all else is refused."""
-    if not isinstance(value, Mapping):
-        raise refuse(field, value, "a mapping")
-    return FrozenMap(value)
+    if type(value) is FrozenMap:
+        return value
+    if type(value) is dict or isinstance(value, Mapping):
+        return FrozenMap(value)
+    raise refuse(field, value, "a mapping")
 
 
 def as_tuple(field: str, value: object, kind: type[T], what: str) -> tuple[T, ...]:
     """Return *value*, an iterable of *kind*, as a tuple; a lone text, a mapping or a set is refused."""
-    if isinstance(value, str | bytes | Mapping | AbstractSet) or not isinstance(value, Iterable):
+    if type(value) is tuple and not value:
+        return value
+    if not isinstance(value, tuple | list) and (
+        isinstance(value, str | bytes | Mapping | AbstractSet) or not isinstance(value, Iterable)
+    ):
         raise refuse(field, value, f"a list of {what}")
     items = tuple(value)
     for index, item in enumerate(items):
@@ -302,6 +316,8 @@ def names_a_file(text: str) -> bool:
 
 def as_path(field: str, value: object) -> Path:
     """Return *value*, the path of a file, as a `Path`; all else is refused."""
+    from pathlib import Path  # noqa: PLC0415 - building a rubric needs none
+
     if not isinstance(value, str | os.PathLike) or isinstance(os.fspath(value), bytes):
         raise refuse(field, value, "the path of a file, as a text or a Path")
     return Path(value)

@@ -1,10 +1,8 @@
 """
-What went wrong, in a line that shows no secret; what a secret is, `rubric.secrets` says.
+Recognise secrets and keep them out of every text that people read or that is written to a file.
 
-What is a secret, by its name or by its look, and how it is kept out of all that people read.
-
-This is the one rule for parameters, headers, variables of the environment and queries of addresses. A name is taken in
-words, so that `apiKey`, `x-api-key` and `OPENAI_API_KEY` are one, and `max_tokens` or `monkey` none:
+One rule for parameters, headers, environment variables and query strings. A name is split into words, so that `apiKey`,
+`x-api-key` and `OPENAI_API_KEY` are treated alike, and `max_tokens` or `monkey` are no secrets:
 
 | a name is secret                                    | and is not                                     |
 |-----------------------------------------------------|------------------------------------------------|
@@ -14,10 +12,7 @@ words, so that `apiKey`, `x-api-key` and `OPENAI_API_KEY` are one, and `max_toke
 | that ends in token                                  | `max_tokens`, `eos_token`, `cost_per_token`    |
 | that ends in auth                                   | `auth_type`                                    |
 
-Texts that are safe to show and to write.
-
-What looks like a key, and secret values of the environment, are masked; half surrogates, which no file can hold, become
-U+FFFD. Other control characters stay: each reporter escapes them as its format wants.
+Values are masked as well: anything that looks like a key, and the values of secret environment variables.
 """
 
 from __future__ import annotations
@@ -100,6 +95,9 @@ def names_a_login(name: str) -> bool:
 _SHORTEST = 8
 """Characters from which on a secret is known by its value: shorter ones are flags and words."""
 
+_SHORTEST_TEXT = len("://u@")
+"""Characters from which on a text can hold anything that is masked. Most texts of a result are empty."""
+
 _SHAPES = re.compile(
     r"""
       -----BEGIN\ [A-Z\ ]*PRIVATE\ KEY-----.*?(?:-----END\ [A-Z\ ]*PRIVATE\ KEY-----|\Z)
@@ -123,12 +121,15 @@ _NO_SECRETS = frozenset({"PWD", "OLDPWD"})
 """Variables of every environment that are folders, and no passwords."""
 
 
-def redact(text: str, secrets: Iterable[str] = (), environ: Mapping[str, str] = os.environ) -> str:
-    """Return *text* with *secrets*, secret values of *environ*, and whatever looks like a secret, masked."""
-    ambient = (value for name, value in environ.items() if name not in _NO_SECRETS and is_secret(name))
-    known = {form for value in (*secrets, *ambient) if len(value) >= _SHORTEST for form in _forms(value)}
-    for form in sorted(known, key=len, reverse=True):
-        text = text.replace(form, MASK)
+def redact(text: str, secrets: Iterable[str] = (), environ: Mapping[str, str] | None = None) -> str:
+    """Return *text* with *secrets*, secret values of the environment, and all that looks like a secret, masked."""
+    if len(text) < _SHORTEST_TEXT:
+        return text
+    known = _ambient.forms() if environ is None else _forms_in(environ)
+    given = [*secrets]
+    for form in _longest_first((*known, *_forms(given))) if given else known:
+        if form in text:
+            text = text.replace(form, MASK)
     text = _SHAPES.sub(MASK, text)
     if "=" in text or ":" in text:
         text = _QUERY.sub(lambda m: f"{m[1]}={MASK}" if is_secret(unquote(m[1])) else m[0], text)
@@ -136,9 +137,51 @@ def redact(text: str, secrets: Iterable[str] = (), environ: Mapping[str, str] = 
     return text
 
 
-def _forms(secret: str) -> tuple[str, ...]:
-    """Return *secret* as it is, as an address has it, and as JSON has it: servers send back what they were sent."""
-    return (secret, quote(secret, safe="", errors="replace"), json.dumps(secret)[1:-1])
+def _forms(secrets: Iterable[str]) -> Iterator[str]:
+    """Yield each secret as it is, as an address has it and as JSON has it: servers echo what they were sent."""
+    for secret in secrets:
+        if len(secret) >= _SHORTEST:
+            yield from (secret, quote(secret, safe="", errors="replace"), json.dumps(secret)[1:-1])
+
+
+def _longest_first(forms: Iterable[str]) -> tuple[str, ...]:
+    """Return *forms* in the order of masking: a secret may be a part of a longer one, which must go first."""
+    return tuple(sorted(set(forms), key=lambda form: (-len(form), form)))
+
+
+def _forms_in(environ: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the forms of the secrets in *environ*."""
+    values = (value for name, value in environ.items() if name not in _NO_SECRETS and is_secret(name))
+    return _longest_first(_forms(values))
+
+
+class _Ambient:
+    """
+    The secrets of this process's environment, kept until it changes.
+
+    A text is redacted some thirty times for one case of a suite, and the names of CI's two hundred variables cost more
+    than the text. So the dict inside `os.environ` is compared with a copy of it: equal keys and values are mostly the
+    same objects, which takes two microseconds. Any change through `os.environ` shows there. What `os.putenv` or C code
+    sets behind its back is never seen: `os.environ` itself does not show it.
+    """
+
+    def __init__(self) -> None:
+        self._known: tuple[Any, tuple[str, ...]] = (None, ())
+
+    def forms(self) -> tuple[str, ...]:
+        """Return what to mask, the longest first."""
+        data = getattr(os.environ, "_data", os.environ)  # _data: encoded, and so without decoding every variable
+        seen, forms = self._known
+        if seen != data:
+            # One assignment of both: a thread that reads in between sees the old pair, never a new copy with old forms.
+            # The copy is made first, so that a change after it is found by the next call.
+            seen = dict(data)
+            forms = _forms_in(os.environ)
+            self._known = (seen, forms)
+        return forms
+
+
+_ambient = _Ambient()
 
 
 def _introduces(name: str) -> bool:
@@ -219,7 +262,7 @@ def clean(text: str) -> str:
 
 def whole(text: str) -> str:
     """Return *text* with half surrogates replaced, each by one character."""
-    return _HALVES.sub("\ufffd", text)
+    return text if text.isascii() else _HALVES.sub("\ufffd", text)
 
 
 @frozen

@@ -1,12 +1,11 @@
 """
-What a stranger's text may hide: invisible characters are shown escaped, and flagged.
+Show texts to people: shortened, as cells of Markdown, and with everything invisible escaped.
 
-Not flagged is what people write: joiners and variation selectors within emoji, the flags of England, Scotland and Wales
-(the only tag sequences in use), joiners in scripts that are spelt with them, and zero-width spaces in scripts that are
-written without spaces. Direction marks are flagged in every script: they change what people see, and not what a judge
-reads.
-
-How values show themselves: a `repr` that one would type, and Markdown tables for notebooks.
+A candidate is an untrusted text, and may hide what it says to the judge. Escaped, and warned of, is all that people do
+not see. Left alone is what people write: joiners and variation selectors within emoji, the flags of England, Scotland
+and Wales (the only tag sequences in use), joiners in scripts that are spelt with them, and zero-width spaces in scripts
+that are written without spaces. Direction marks are escaped in every script: they change what people see, and not what
+a judge reads.
 """
 
 from __future__ import annotations
@@ -15,6 +14,7 @@ import json
 import re
 import unicodedata
 from collections import Counter
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -26,12 +26,13 @@ _FLAGS = "|".join(
 )
 _COMMON = "\\t\\n\\r\\x20-\\x7e\\xa0-\\xac\\xae-\\u02ff\\u0410-\\u044f\\u3041-\\u30ff\\u4e00-\\u9fff\\uac00-\\ud7a3"
 
-_SUSPECT = re.compile(f"(?:{_FLAGS})\U000e007f|[^{_COMMON}]")
+_SUSPECT = f"(?:{_FLAGS})\U000e007f|[^{_COMMON}]"
 """What may have to be escaped. It leaves out what most texts are made of, so that those are passed at once."""
 
-_TOKEN = re.compile(
-    r"<[|\uff5c][\w▁]{2,40}[|\uff5c]>|<(?:start|end)_of_turn>|\[/?INST\]|<</?SYS>>|</?s>|<[be]os>", re.IGNORECASE
-)
+_MARKER = r"(?i)<[|\uff5c][\w▁]{2,40}[|\uff5c]>|<(?:start|end)_of_turn>|\[/?INST\]|<</?SYS>>|</?s>|<[be]os>"
+
+_compiled = cache(re.compile)
+"""Compiles on first use: building a rubric imports this module, and needs neither pattern."""
 
 _BLANKS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0")
 """Letters and marks, by their category, of which nothing is to be seen."""
@@ -65,12 +66,12 @@ def visible(text: str) -> tuple[str, tuple[str, ...]]:
         found[f"U+{ord(char):04X}"] += 1
         return f"\\u{{{ord(char):x}}}"
 
-    shown = _SUSPECT.sub(escape, text)
+    shown = _compiled(_SUSPECT).sub(escape, text)
     warnings = []
     if found:
         names = ", ".join(f"{count} × {name}" for name, count in found.most_common(5))
         warnings.append(f"the candidate has invisible characters, shown to the judge as escapes: {names}")
-    if match := _TOKEN.search(text):
+    if match := _compiled(_MARKER).search(text):
         warnings.append(f"the candidate has a chat-template token: {match[0]}")
     return shown, tuple(warnings)
 

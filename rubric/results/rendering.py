@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, assert_never
 
 from attrs import asdict, evolve
 
@@ -115,6 +115,8 @@ def _verdict_words(finding: Finding, contribution: float | None, gated: bool) ->
             said = "" if value is None else " (yes)" if value is True else " (no)" if value is False else f" ({value})"
             number = "" if contribution is None else f"{contribution:.2f}"
             return f"{number}{said}{', gate failed' if gated else ''}"
+        case never:
+            assert_never(never)
 
 
 def _reason(finding: Finding) -> str:

@@ -256,11 +256,11 @@ class Choices(Answer, Shown):
         return next((c for c in self.choices if fold(c.label) == wanted), None)
 
 
-JudgeAnswer = YesNo | Unit | Levels | Choices
-"""What a judge is asked for in one reply: a closed union, so that a type checker names where a new one is missing."""
+JudgedAnswer = YesNo | Unit | Levels | Choices
+"""What a judge is asked for in one reply. A further type also has a schema, a reader of its replies and a file form."""
 
 
-def nearest(answer: JudgeAnswer, score: float) -> bool | int | float | str:
+def nearest(answer: JudgedAnswer, score: float) -> bool | int | float | str:
     """Return what a judge would say to *answer* for a *score* in 0..1."""
     match answer:
         case YesNo():

@@ -27,7 +27,7 @@ class ToolCall(Shown):
     _positional = ("name",)
 
     name: str = field(validator=text)
-    arguments: FrozenMap = field(factory=FrozenMap, kw_only=True, converter=_as_arguments)
+    arguments: FrozenMap = field(default=FrozenMap(), kw_only=True, converter=_as_arguments)
     result: Any = field(default=None, kw_only=True, converter=_as_value)
 
 
@@ -43,6 +43,8 @@ class Message(Shown):
 
 def _made(kind: type, field: str, values: Any) -> Any:
     """Return *values* with each mapping in it made into a *kind*."""
+    if type(values) is tuple and not values:
+        return values
     if isinstance(values, str | Mapping) or not isinstance(values, Iterable):
         return values
     return [_built(kind, f"{field}[{index}]", value) for index, value in enumerate(values)]
@@ -101,7 +103,7 @@ class Candidate(Shown):
     tool_calls: tuple[ToolCall, ...] = field(default=(), kw_only=True, converter=as_calls)
     file_changes: str = field(default="", kw_only=True, validator=string)
     context: str = field(default="", kw_only=True, validator=string)
-    variables: FrozenMap = field(factory=FrozenMap, kw_only=True, converter=_as_variables)
+    variables: FrozenMap = field(default=FrozenMap(), kw_only=True, converter=_as_variables)
     images: tuple[str, ...] = field(default=(), kw_only=True, converter=_as_images)
 
     @classmethod

@@ -165,7 +165,7 @@ class Calls(Check, Shown):
     _positional = ("name",)
 
     name: str = field(validator=text)
-    arguments: FrozenMap = field(factory=FrozenMap, kw_only=True, converter=_as_arguments)
+    arguments: FrozenMap = field(default=FrozenMap(), kw_only=True, converter=_as_arguments)
 
     def __str__(self) -> str:
         with_ = f" with {shorten(json.dumps(str(self.arguments)), 60)}" if self.arguments else ""
@@ -227,7 +227,7 @@ class Script(Check, Shown):
     command: tuple[str, ...] = field(converter=_as_command)
     folder: str = field(default="", kw_only=True, validator=string)
     timeout: float = field(default=60.0, kw_only=True, validator=number(0, 86_400, above=True))
-    config: FrozenMap = field(factory=FrozenMap, kw_only=True, converter=_as_config)
+    config: FrozenMap = field(default=FrozenMap(), kw_only=True, converter=_as_config)
 
     def __str__(self) -> str:
         return f"script {shorten(' '.join(self.command), 60)}"
@@ -260,3 +260,22 @@ class Decided(Check, Shown):
 
     def __str__(self) -> str:
         return self.reason or f"decided: {self.score:g}"
+
+
+AnyCheck = (
+    Contains
+    | StartsWith
+    | EndsWith
+    | ContainsAny
+    | ContainsAll
+    | Equals
+    | Matches
+    | IsJSON
+    | FitsSchema
+    | Calls
+    | Holds
+    | Script
+    | Unsupported
+    | Decided
+)
+"""Every check there is: a `match` over it ends with `assert_never`, so that type checkers name each one forgotten."""

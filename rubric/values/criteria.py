@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping
-from hashlib import sha256
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from attrs import Factory, field, frozen
 
@@ -25,7 +24,7 @@ from rubric.internals.fields import (
     text,
 )
 from rubric.internals.frozen_map import FrozenMap
-from rubric.values.answers import Answer, JudgeAnswer, YesNo
+from rubric.values.answers import Answer, JudgedAnswer, YesNo
 from rubric.values.checks import Check, Decided, Holds, Script, Unsupported
 from rubric.values.matching import pattern
 
@@ -33,6 +32,9 @@ if TYPE_CHECKING:
     from attrs import Attribute
 
     from rubric.values.candidates import Candidate
+    from rubric.values.rubrics import AnyAnswer
+else:  # a rubric is an answer and holds criteria: the union is complete only after this module; cattrs resolves the name
+    AnyAnswer = Answer
 
 
 Polarity = Literal["satisfy", "guard", "contradiction", "correctness", "penalty"]
@@ -87,6 +89,8 @@ def slug(text: str, limit: int = 48) -> str:
     words = re.sub(r"[^\w]+", "-", unicodedata.normalize("NFC", text).lower()).strip("-_")
     if words and len(words) <= limit:
         return words
+    from hashlib import sha256  # noqa: PLC0415 - for long texts alone
+
     digest = sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:10]
     head = words[: limit - 11].rsplit("-", 1)[0] if words else "criterion"
     return f"{head}-{digest}"
@@ -120,18 +124,16 @@ def _as_metadata(value: Mapping[str, Any]) -> FrozenMap:
     return as_map("metadata", value)
 
 
-def _answer(_: Any, attribute: Attribute[Any], value: object) -> None:
+def _as_answer(value: Answer) -> AnyAnswer:
     allowed = "YesNo(), Unit(), Levels(...), Choices(...), a DecisionTree, a check or a Rubric"
     if not isinstance(value, Answer):
-        raise refuse(attribute.name, value, allowed)
+        raise refuse("answer", value, allowed)
     ours = next(kind.__name__ for kind in type(value).__mro__ if kind.__module__.startswith("rubric."))
-    if (
-        type(value).__module__.startswith("rubric.") or ours == "Rubric"
-    ):  # a rubric of one's own is asked for like any other
-        return
+    if type(value).__module__.startswith("rubric.") or ours == "Rubric":  # subclasses of Rubric are asked for alike
+        return cast("AnyAnswer", value)
     cures = {"Answer": f"give {allowed}", "Check": "give Holds(function): the function may do the same"}
     what = f"{type(value).__name__} is a class of your own, which no prompt, no reader of replies and no file knows"
-    raise DefinitionError(attribute.name, f"{what}; {cures.get(ours, f'give {ours}(...) itself')}")
+    raise DefinitionError("answer", f"{what}; {cures.get(ours, f'give {ours}(...) itself')}")
 
 
 def abstention(_: Any, attribute: Attribute[Any], value: object) -> None:
@@ -180,7 +182,7 @@ class Criterion(Shown):
 
     text: str = field(validator=text)
     id: str = field(default=Factory(_own_slug, takes_self=True), kw_only=True, converter=_as_id, validator=identifier)
-    answer: Answer = field(factory=YesNo, kw_only=True, validator=_answer)
+    answer: AnyAnswer = field(default=YesNo(), kw_only=True, converter=_as_answer)
     polarity: Polarity = field(default="satisfy", kw_only=True, validator=one_of(*POLARITIES))
     weight: float = field(default=1, kw_only=True, validator=number(0))
     required: bool = field(default=False, kw_only=True, validator=flag)
@@ -190,12 +192,12 @@ class Criterion(Shown):
     evidence: bool | None = field(default=None, kw_only=True, validator=optional(flag))
     abstain: Abstention | float | None = field(default=None, kw_only=True, validator=optional(abstention))
     tags: tuple[str, ...] = field(default=(), kw_only=True, converter=_as_tags)
-    metadata: FrozenMap = field(factory=FrozenMap, kw_only=True, converter=_as_metadata)
+    metadata: FrozenMap = field(default=FrozenMap(), kw_only=True, converter=_as_metadata)
 
     def __attrs_post_init__(self) -> None:
         if self.polarity == "penalty":
             self._check_penalty()
-        if not isinstance(self.answer, JudgeAnswer):
+        if not isinstance(self.answer, JudgedAnswer):
             self._refuse_for_judges()
         if self.polarity == "guard" and self.min_score is not None and _is_yes_or_no(self.answer):
             raise DefinitionError(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, Protocol, cast, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, assert_never, cast, runtime_checkable
 
 from attrs import evolve, field, frozen
 
@@ -192,7 +192,7 @@ class Judge(Shown):
     logprobs: bool = field(default=False, kw_only=True, validator=flag)
     speculate: bool = field(default=False, kw_only=True, validator=flag)
     threads: int = field(default=1, kw_only=True, validator=_threads)
-    params: FrozenMap = field(factory=FrozenMap, kw_only=True, converter=_as_params, validator=_params)
+    params: FrozenMap = field(default=FrozenMap(), kw_only=True, converter=_as_params, validator=_params)
     via: str = field(default="litellm", kw_only=True, validator=_via)
 
     def __attrs_post_init__(self) -> None:
@@ -232,7 +232,7 @@ class Judge(Shown):
         return table(("judge", "settings"), [(self.name, repr(self))])
 
 
-def _as_bench(value: AnyJudge | str | Function | Model) -> Judge | Jury | Panel | Cascade:
+def _as_judge(value: AnyJudge | str | Function | Model) -> Judge | Jury | Panel | Cascade:
     return as_judge(value)
 
 
@@ -255,7 +255,7 @@ class Jury(Shown):
 
     _positional = ("judge", "size")
 
-    judge: Judge | Panel | Jury | Cascade = field(converter=_as_bench)
+    judge: Judge | Panel | Jury | Cascade = field(converter=_as_judge)
     size: int = field(default=3, validator=count(1))
     consensus: float = field(default=0.5, validator=number(0, 1, above=True))
     early_stop: bool = field(default=False, kw_only=True, validator=flag)
@@ -411,8 +411,8 @@ class Cascade(Shown):
 
     _positional = ("first", "then")
 
-    first: Judge | Jury | Panel | Cascade = field(converter=_as_bench)
-    then: Judge | Jury | Panel | Cascade = field(converter=_as_bench)
+    first: Judge | Jury | Panel | Cascade = field(converter=_as_judge)
+    then: Judge | Jury | Panel | Cascade = field(converter=_as_judge)
     when: Occasion = field(converter=_as_occasion, validator=_occasion)
 
     def __attrs_post_init__(self) -> None:
@@ -425,7 +425,7 @@ class Cascade(Shown):
 
 
 AnyJudge = Judge | Jury | Panel | Cascade
-"""Whoever can grade a rubric."""
+"""Everything that can grade a rubric; a `match` over it ends with `assert_never`."""
 
 
 def as_judge(value: AnyJudge | str | Function | Model | Iterable[Any], /) -> Judge | Jury | Panel | Cascade:
@@ -440,12 +440,12 @@ def as_judge(value: AnyJudge | str | Function | Model | Iterable[Any], /) -> Jud
 
 
 def size_of(rule: Jury | Panel | Cascade) -> int:
-    """Return how many votes *rule* has; those of a cascade are its first judge's, and its second's if it is asked."""
+    """Return the number of votes of *rule*; those of a cascade are its first judge's, and its second's if asked."""
     return len(members_of(rule))
 
 
 def members_of(rule: Jury | Panel | Cascade) -> Sequence[AnyJudge]:
-    """Return who casts the votes of *rule*, in order."""
+    """Return the judges that cast the votes of *rule*, in order."""
     match rule:
         case Jury():
             return (rule.judge,) * rule.size
@@ -453,31 +453,29 @@ def members_of(rule: Jury | Panel | Cascade) -> Sequence[AnyJudge]:
             return rule.judges
         case Cascade():
             return (rule.first, rule.then)
+        case never:
+            assert_never(never)
 
 
-def judges_of(bench: AnyJudge) -> Iterator[Judge]:
-    """Yield every single judge of *bench*, in order; that of a jury once."""
-    match bench:
+def judges_of(judge: AnyJudge) -> Iterator[Judge]:
+    """Yield every single judge in *judge*, in order; that of a jury once."""
+    if isinstance(judge, Judge):
+        yield judge
+    else:
+        for member in (judge.judge,) if isinstance(judge, Jury) else members_of(judge):
+            yield from judges_of(member)
+
+
+def unhurried(judge: AnyJudge) -> AnyJudge:
+    """Return *judge* without early stops."""
+    match judge:
         case Judge():
-            yield bench
+            return judge
         case Jury():
-            yield from judges_of(bench.judge)
+            return evolve(judge, judge=unhurried(judge.judge), early_stop=False)
         case Panel():
-            for member in bench.judges:
-                yield from judges_of(member)
+            return evolve(judge, judges=[unhurried(member) for member in judge.judges], early_stop=False)
         case Cascade():
-            yield from judges_of(bench.first)
-            yield from judges_of(bench.then)
-
-
-def unhurried(bench: AnyJudge) -> AnyJudge:
-    """Return *bench* without early stops."""
-    match bench:
-        case Jury():
-            return evolve(bench, judge=unhurried(bench.judge), early_stop=False)
-        case Panel():
-            return evolve(bench, judges=[unhurried(member) for member in bench.judges], early_stop=False)
-        case Cascade():
-            return evolve(bench, first=unhurried(bench.first), then=unhurried(bench.then))
-        case _:
-            return bench
+            return evolve(judge, first=unhurried(judge.first), then=unhurried(judge.then))
+        case never:
+            assert_never(never)
