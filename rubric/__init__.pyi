@@ -7,9 +7,15 @@ from .engine.bulk import agrade_many as agrade_many
 from .engine.bulk import grade_many as grade_many
 from .engine.drafting import agenerate as agenerate
 from .engine.drafting import generate as generate
+from .engine.grade import aevaluate as aevaluate
 from .engine.grade import agrade as agrade
+from .engine.grade import evaluate as evaluate
 from .engine.grade import grade as grade
 from .engine.grade import plan as plan
+from .engine.pipeline import Pipeline as Pipeline
+from .engine.pipeline import adrive as adrive
+from .engine.pipeline import drive as drive
+from .engine.pipeline import pipeline as pipeline
 from .engine.progress import Progress as Progress
 from .engine.rate_limits import Limits as Limits
 from .engine.shards import Shard as Shard
@@ -42,6 +48,7 @@ from .formats.suites import loads_suite as loads_suite
 from .grading.flow import Flow as Flow
 from .grading.flow import flow as flow
 from .grading.planning import Plan as Plan
+from .models.retry import retry_delay as retry_delay
 from .results.collection import Grades as Grades
 from .results.result import Grade as Grade
 from .results.result import Ungraded as Ungraded
@@ -96,11 +103,13 @@ from .values.findings import Evidence as Evidence
 from .values.findings import NotApplicable as NotApplicable
 from .values.findings import Scored as Scored
 from .values.findings import Unjudged as Unjudged
+from .values.judges import AnyJudge as AnyJudge
 from .values.judges import Cascade as Cascade
 from .values.judges import Judge as Judge
 from .values.judges import Jury as Jury
 from .values.judges import Model as Model
 from .values.judges import Panel as Panel
+from .values.judges import as_judge as as_judge
 from .values.requests import Ask as Ask
 from .values.requests import Failure as Failure
 from .values.requests import Reply as Reply

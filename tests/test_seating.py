@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rubric import Candidate, Judge, Jury, Panel, Rubric, flow
-from rubric.engine.pipeline import Dispatcher, run
+from rubric.engine.pipeline import Dispatcher, adrive
 from rubric.grading.prompting import compose, shared_prompt
 from rubric.scoring.votes import Seat, seated
 from rubric.store.cache_key import key_of, request_of
@@ -121,7 +121,7 @@ def test_each_vote_is_a_request_of_its_own_and_none_the_next_time(tmp_path: Path
         judge = Judge("openai/made-up", params={"api_base": endpoint.openai, "api_key": KEY}, via="http")
         for _ in range(2):
             with Store(tmp_path / "replies.db") as store:
-                carry = store.carry(Dispatcher(gate=store.gate()).carry, gated=True)
-                result = asyncio.run(run(flow(TEXT, POLITE, bench(judge)), carry=carry))
+                carry = store.carry(Dispatcher(limiter=store.gate()).send, gated=True)
+                result = asyncio.run(adrive(flow(TEXT, POLITE, bench(judge)), carry))
             assert result.passed
             assert len(endpoint.requests) == requests

@@ -9,7 +9,7 @@ from typing import Any
 from attrs import evolve
 
 from rubric.engine.grade import JudgeLike
-from rubric.engine.pipeline import run
+from rubric.engine.pipeline import adrive
 from rubric.errors import DefinitionError, ModelError
 from rubric.grading.json_extraction import Ambiguous, find_objects
 from rubric.grading.steps import Steps
@@ -81,7 +81,7 @@ async def _drafted(outcome: str, judge: JudgeLike | None, task: str, name: str) 
     if not isinstance(writer, Judge) or writer.model == "offline":
         shown = type(writer).__name__ if not isinstance(writer, Judge) else "'offline', which only counts words"
         raise DefinitionError("judge", f"expected one judge that can write, got {shown}; name a model")
-    return await run(drafting(outcome, writer, task=task, name=name))
+    return await adrive(drafting(outcome, writer, task=task, name=name))
 
 
 def drafting(outcome: str, judge: Judge, *, task: str = "", name: str = "") -> Steps[Rubric]:

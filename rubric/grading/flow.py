@@ -149,7 +149,8 @@ def leading(steps: Steps[Result]) -> Steps[Result]:
     Run *steps*; where more than two asks share a long prefix that has not been sent yet, send one of them ahead.
 
     Once its reply is there, the vendor can serve the prefix of the others from its cache. Sent all at once, each of
-    them would be billed for the whole prompt: no vendor shares a prefix among requests that arrive together.
+    them would be billed for the whole prompt: no vendor shares a prefix among requests that arrive together. A judge
+    with `prime=False` saves the round instead.
     """
     sent: set[Any] = set()
     got: Got | None = None
@@ -180,9 +181,11 @@ def _first_of_each_prefix(batch: Batch, sent: set[Any]) -> list[int]:
 
 
 def _prefix(ask: Ask) -> tuple[object, ...] | None:
-    """Return what identifies the prefix that *ask* shares with others; None for one that is too short to cache."""
+    """Return what identifies the prefix that *ask* shares with others; None where none is sent ahead."""
     before, parts = ask.messages[:-1], ask.messages[-1].parts
-    if len(parts) == 1 or len(parts[0]) + sum([len(part) for m in before for part in m.parts]) < LONG_PREFIX:
+    if not ask.judge.prime or len(parts) == 1:
+        return None
+    if len(parts[0]) + sum([len(part) for message in before for part in message.parts]) < LONG_PREFIX:
         return None
     return (ask.judge.name, parts[0], *[(message.role, message.parts) for message in before])
 

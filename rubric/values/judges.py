@@ -161,6 +161,8 @@ class Judge(Shown):
             cannot be told apart, the sampled score stands, and a warning says so.
         speculate: Whether all questions of a tree are asked at once, and the walk is taken from the answers: more
             calls, fewer rounds, the same verdict.
+        prime: Whether one request goes ahead where more than two share a long prompt prefix, so that the vendor can
+            serve the prefix of the others from its cache. False: all go out at once, a round sooner and dearer.
         threads: How many calls of a sync function may run side by side, each in a thread of its own. 1: the function
             need not be thread-safe, and is called in the order of the asks, as a script needs it.
         params: Further parameters for the vendor, as LiteLLM names them.
@@ -191,6 +193,7 @@ class Judge(Shown):
     )
     logprobs: bool = field(default=False, kw_only=True, validator=flag)
     speculate: bool = field(default=False, kw_only=True, validator=flag)
+    prime: bool = field(default=True, kw_only=True, validator=flag)
     threads: int = field(default=1, kw_only=True, validator=_threads)
     params: FrozenMap = field(default=FrozenMap(), kw_only=True, converter=_as_params, validator=_params)
     via: str = field(default="litellm", kw_only=True, validator=_via)
