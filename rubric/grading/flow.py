@@ -28,7 +28,7 @@ from attrs import define, evolve, field, frozen
 from rubric.errors import DefinitionError, ProtocolError
 from rubric.grading.code_checks import settled, why_degenerate
 from rubric.grading.logprobs import weigh
-from rubric.grading.prompting import SharedPrompt, as_question, compose, grouped, shared_prompt
+from rubric.grading.prompting import SharedPrompt, as_question, compose, compose_all, grouped, shared_prompt
 from rubric.grading.reply_parser import read
 from rubric.grading.steps import Batch, Got, Steps, as_one, together
 from rubric.results.result import Grade, Ungraded, conclude, conclude_votes, degenerate, goes_on
@@ -173,11 +173,21 @@ def leading(steps: Steps[Result]) -> Steps[Result]:
 def _first_of_each_prefix(batch: Batch, sent: set[Any]) -> list[int]:
     """Return the places of the asks to send ahead, and add the prefixes of *batch* to those that are *sent*."""
     places: dict[Any, list[int]] = {}
+    last: Ask | None = None
+    prefix: tuple[object, ...] | None = None
     for index, ask in enumerate(batch):
-        if (prefix := _prefix(ask)) is not None and prefix not in sent:
+        if last is None or ask.judge is not last.judge or not _begins_like(ask, last):
+            prefix = _prefix(ask)
+        last = ask
+        if prefix is not None and prefix not in sent:
             places.setdefault(prefix, []).append(index)
     sent.update(places)
     return [found[0] for found in places.values() if len(found) > _FEW]
+
+
+def _begins_like(one: Ask, other: Ask) -> bool:
+    """True if both share the very objects of one candidate's prompt, as nearly all neighbours do."""
+    return one.messages[0] is other.messages[0] and one.messages[-1].parts[0] is other.messages[-1].parts[0]
 
 
 def _prefix(ask: Ask) -> tuple[object, ...] | None:
@@ -406,13 +416,12 @@ class _Session:
         self, rubric: Rubric, groups: Sequence[Sequence[Criterion]], guidelines: str
     ) -> Steps[list[Sequence[Finding]]]:
         """Ask about all *groups* in one batch, then again about those with a reply that could not be read."""
-        about, judge, vote = self.subject.prompt, self.judge, self.vote
-        asks = tuple([compose(about, rubric, judge, group, vote=vote, guidelines=guidelines) for group in groups])
+        asks = compose_all(self.subject.prompt, rubric, self.judge, groups, vote=self.vote, guidelines=guidelines)
         found: list[Sequence[Finding]] = []
         broken: dict[int, Steps[Sequence[Finding]]] = {}
         for ask, got in zip(asks, (yield asks), strict=True):
             findings = self._read(ask, got)
-            if any(type(finding) is Unjudged for finding in findings):
+            if Unjudged in map(type, findings):
                 broken[len(found)] = self._asked_again(rubric, ask, got, findings, guidelines)
             found.append(findings)
         if broken:
@@ -466,8 +475,8 @@ class _Session:
         if ask.judge.logprobs and isinstance(got, Reply):
             findings, notes = weigh(ask, got, findings)
             self.log.notes.extend(notes)
-        unjudged = [finding.failure for finding in findings if type(finding) is Unjudged]
-        self.log.failures.extend(dict.fromkeys(unjudged))
+        if unjudged := [finding.failure for finding in findings if isinstance(finding, Unjudged)]:
+            self.log.failures.extend(dict.fromkeys(unjudged))
         return findings
 
 

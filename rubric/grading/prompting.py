@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from base64 import b32encode
 from collections.abc import Mapping, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from hashlib import sha256
 from itertools import count
 from typing import TYPE_CHECKING, Any, cast
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from rubric.grading.response_format import Form, value_words
 from rubric.internals.frozen_map import FrozenMap, thaw
@@ -107,10 +107,10 @@ def shared_prompt(candidate: Candidate, rubric: Rubric) -> SharedPrompt:
     mark = _mark(digest, [*sections.values(), *variables.values()])
     blocks = [f"{title}, {mark}:\n{text}\n{mark}" for title, text in sections.items()]
     system = _system(rubric.guidelines)
-    for text in (system, *candidate.images):
+    for text in (system.text, *candidate.images):
         digest.update(_framed(text))
     return SharedPrompt(
-        system=Outgoing("system", (system,)),
+        system=system,
         shared=f"The mark is {mark}.\n\n" + "\n\n".join(blocks) + "\n\n",
         sections=sections,
         variables=variables,
@@ -144,8 +144,10 @@ def _framed(text: str) -> bytes:
     return b"%d:%b" % (len(encoded), encoded)
 
 
-def _system(guidelines: str) -> str:
-    return render.text("system") + (f"\n\nGuidelines:\n{guidelines.strip()}" if guidelines.strip() else "")
+@lru_cache(maxsize=64)
+def _system(guidelines: str) -> Outgoing:
+    text = render.text("system") + (f"\n\nGuidelines:\n{guidelines.strip()}" if guidelines.strip() else "")
+    return Outgoing("system", (text,))
 
 
 def _sections(candidate: Candidate) -> dict[str, str]:
@@ -210,42 +212,71 @@ def compose(
         guidelines: Those of a nested rubric; those of the outermost one are in the shared part.
     """
     asked = _criterion_prompt(rubric, judge, criteria, output=about.output, complaint=complaint, guidelines=guidelines)
+    (ask,) = _asks(about, rubric, judge, [asked], vote=vote, repair=repair)
+    return ask if max_tokens is None else evolve(ask, max_tokens=max_tokens)
+
+
+def compose_all(
+    about: SharedPrompt,
+    rubric: Rubric,
+    judge: Judge,
+    groups: Sequence[Sequence[Criterion]],
+    *,
+    vote: int = 0,
+    guidelines: str = "",
+) -> tuple[Ask, ...]:
+    """Return an ask for each of *groups*, as `compose` does for one."""
+    prompts = [
+        _criterion_prompt(rubric, judge, group, output=about.output, complaint="", guidelines=guidelines)
+        for group in groups
+    ]
+    return tuple(_asks(about, rubric, judge, prompts, vote=vote, repair=0))
+
+
+def _asks(
+    about: SharedPrompt, rubric: Rubric, judge: Judge, prompts: Sequence[CriterionPrompt], *, vote: int, repair: int
+) -> list[Ask]:
+    """
+    Return an ask for each of *prompts*, with the nonce that a sealed verdict must carry.
+
+    The nonce depends on the candidate, the criteria, the judge and the re-ask. A candidate cannot forge a verdict: its
+    author would have to know a hash of the text before writing it. Yet the same ask has the same nonce, so its reply
+    can be kept. It does not protect from persuasion: a judge that believes the candidate copies the nonce like any
+    other. Nor is it a secret from the model and all that see the prompt. Votes share it, since they are sent the same.
+    """
     template = judge.prompt or rubric.prompt
-    if template is None:
-        nonce = _nonce(about, judge, repair, asked) if asked.form.sealed else ""
-        ending = f"{asked.before_nonce}{nonce}{asked.after_nonce}" if nonce else asked.unsealed
-        messages: tuple[Outgoing, ...] = (about.system, Outgoing("user", (about.shared, ending)))
-    else:
-        nonce, messages = _own_messages(template, about, judge, repair, asked)
-    return Ask(
-        judge=judge,
-        messages=messages,
-        schema=asked.schema,
-        criteria=asked.criteria,
-        nonce=nonce,
-        abstainable=asked.abstainable,
-        quoted=asked.quoted,
-        candidate=about.output,
-        run=about.run,
-        max_tokens=max_tokens or judge.max_tokens,
-        vote=vote,
-        repair=repair,
-        images=about.images,
-        many=asked.form.many,
-        flagless=rubric.threshold is not None,
-    )
-
-
-def _nonce(about: SharedPrompt, judge: Judge, repair: int, asked: CriterionPrompt) -> str:
-    """
-    Return what a sealed verdict must carry. It depends on the candidate, the criterion, the judge and the re-ask.
-
-    A candidate cannot forge a verdict, since its author would have to know a hash of the text before writing it, and
-    the same ask has the same nonce, so replies can be kept. It does not protect from persuasion: a judge that believes
-    the candidate copies the nonce like any other. Nor is it a secret from those who see the prompt, such as the judge's
-    vendor. Votes share it: the vote number is no part of what is sent.
-    """
-    return _letters(about.digest, b"%b%d;%b" % (_framed(judge.name), repair, asked.digested))
+    flagless = rubric.threshold is not None
+    digest = about.digest.copy()
+    digest.update(b"%b%d;" % (_framed(judge.name), repair))
+    asks = []
+    for asked in prompts:
+        nonce, ending = "", asked.unsealed
+        if template is not None:
+            nonce, messages = _own_messages(template, about, judge, repair, asked)
+        else:
+            if asked.form.sealed:
+                nonce = _letters(digest, asked.digested)
+                ending = f"{asked.before_nonce}{nonce}{asked.after_nonce}"
+            messages = (about.system, Outgoing("user", (about.shared, ending)))
+        ask = Ask(
+            judge=judge,
+            messages=messages,
+            schema=asked.schema,
+            criteria=asked.criteria,
+            nonce=nonce,
+            abstainable=asked.abstainable,
+            quoted=asked.quoted,
+            candidate=about.output,
+            run=about.run,
+            max_tokens=judge.max_tokens,
+            vote=vote,
+            repair=repair,
+            images=about.images,
+            many=asked.form.many,
+            flagless=flagless,
+        )
+        asks.append(ask)
+    return asks
 
 
 _NONCE_HERE = "\0"
