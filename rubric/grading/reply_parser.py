@@ -1,5 +1,5 @@
 """
-From a reply to findings. A reply is text from a stranger; what it does not clearly say, it does not say.
+Read findings from a reply. A reply is untrusted text: an unclear one has no verdict, never a guessed one.
 
 | the reply | becomes |
 |---|---|
@@ -14,7 +14,7 @@ From a reply to findings. A reply is text from a stranger; what it does not clea
 | null for the verdict | abstained, if the rubric allows that |
 | no object, no verdict, a verdict of the wrong kind | unreadable |
 | NaN, infinities, a score outside its range, a level that is not whole, a choice off the menu | unreadable |
-| a key that stands twice, or two verdicts that disagree | unreadable |
+| a key that occurs twice, or two verdicts that disagree | unreadable |
 | an object that is word for word in the candidate (unsealed), or does not end with the nonce (sealed) | not a verdict |
 | sealed: remains of another object beside the verdict, or a part of the verdict that could be quoted | unreadable |
 | cut at the token limit, or within `<think>` | truncated |
@@ -35,7 +35,7 @@ from typing import Any, assert_never, cast
 
 from attrs import evolve
 
-from rubric.grading.evidence import quote, stands_in
+from rubric.grading.evidence import occurs_in, quote
 from rubric.grading.json_extraction import Ambiguous, find_objects, object_spans
 from rubric.grading.sealing import LISTS, after_first_thought, sealed_list, sealed_object
 from rubric.internals.text import shorten
@@ -61,7 +61,7 @@ _OUT_OF = re.compile(r"(-?\d+(?:\.\d+)?)\s*/\s*(\d+)", re.ASCII)
 
 
 class Unreadable(Exception):  # noqa: N818 - it does not leave this module
-    """Why a reply, or one verdict in it, says nothing."""
+    """Why a reply, or one verdict in it, cannot be read."""
 
 
 def read(ask: Ask, reply: Reply | Failure) -> tuple[Finding, ...]:
@@ -104,8 +104,8 @@ _THINKING = re.compile(r"<(/?)think(?:ing)?>", re.IGNORECASE)
 
 
 def _after_thinking(text: str) -> str | None:
-    """Return what follows the last thinking in *text*, tags in JSON apart; None if that thinking does not end."""
-    # A thought with which the reply begins goes first: half an object in it would hide the tag at its end.
+    """Return the part of *text* after its last thinking, tags in JSON apart; None if that thinking does not end."""
+    # A thought at the beginning of the reply goes first: half an object in it would hide the tag at its end.
     text = after_first_thought(text)
     tags = list(_THINKING.finditer(text)) if "<" in text else []
     spans = iter(object_spans(text)) if tags else iter(())
@@ -205,7 +205,7 @@ _EXTRA = {
 
 
 def _objects(ask: Ask, said: str, text: str, wanted: Sequence[str]) -> list[Mapping[str, Any]]:
-    """Return the objects of *text* that may be the answer, in order; *said*: the whole reply."""
+    """Return the objects of *text*, a part of the whole reply *said*, that may be the answer, in order."""
 
     def accept(value: Mapping[str, Any], raw: str) -> bool:
         return not value.keys().isdisjoint(wanted) and not _is_echo(raw, ask)
@@ -236,7 +236,7 @@ def _refuse_none(ask: Ask, found: Sequence[object]) -> None:
 
 
 def _is_echo(raw: str, ask: Ask) -> bool:
-    return any("{" in text and stands_in(raw, text) for text in (ask.candidate, ask.run))
+    return any("{" in text and occurs_in(raw, text) for text in (ask.candidate, ask.run))
 
 
 def _read_one(ask: Ask, said: str, text: str) -> Finding:
@@ -325,7 +325,7 @@ def _scored(ask: Ask, criterion: Criterion, said: Mapping[str, Any]) -> Scored:
 
 
 def _abstains(answer: Answer, said: Mapping[str, Any]) -> bool:
-    """Say whether the verdict is null: all of it, since one null beside a verdict disagrees with it."""
+    """True if the verdict is null under each of its keys: a null beside a verdict disagrees with it."""
     keys = _SCORES if isinstance(answer, Unit | Levels) else keys_of(answer)
     given = [said[key] for key in keys if key in said]
     return bool(given) and all(value is None for value in given)
@@ -377,7 +377,7 @@ def _yes_no(said: Mapping[str, Any]) -> bool:
 
 
 def _unexpected(allowed: str, found: object) -> Unreadable:
-    """Return the complaint; what follows "got" is the judge's, and is not repeated to a judge."""
+    """Return the complaint; the part after "got" is the judge's own, and is not repeated to a judge."""
     return Unreadable(f"expected {allowed}, got {shorten(repr(found), 80)}")
 
 
