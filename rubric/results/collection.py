@@ -96,7 +96,7 @@ class Grades(Sequence[Grade | Ungraded]):
     @property
     def usage(self) -> Usage:
         """What all of them used."""
-        return sum((result.usage for result in self.results), Usage())
+        return Usage.total(result.usage for result in self.results)
 
     def filter(self, keep: Callable[[Grade | Ungraded], object], /) -> Grades:
         """Return those that *keep* is true of."""

@@ -230,7 +230,7 @@ def summarise(results: Sequence[Grade | Ungraded]) -> Summary:
         mean_interval(scores),
         _criteria(results),
         dict(kinds.most_common()),
-        sum((result.usage for result in results), Usage()),
+        Usage.total(result.usage for result in results),
         reasons.most_common(),
         warnings.most_common(),
     )

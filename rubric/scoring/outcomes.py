@@ -22,7 +22,7 @@ from attrs import define, frozen
 
 from rubric.internals.containers import NoTruth
 from rubric.internals.frozen_map import FrozenMap, Memo
-from rubric.values.answers import Choices, JudgedAnswer, Levels, Unit, YesNo
+from rubric.values.answers import Choices, JudgeAnswer, Levels, Unit, YesNo
 from rubric.values.checks import Check
 from rubric.values.criteria import Criterion
 from rubric.values.findings import Abstained, Finding, NotApplicable, Scored, Unjudged
@@ -252,7 +252,7 @@ def abstainable(rubric: Rubric, criterion: Criterion) -> bool:
 
 
 def _is_asked(criterion: Criterion) -> bool:
-    return isinstance(criterion.answer, JudgedAnswer)
+    return isinstance(criterion.answer, JudgeAnswer)
 
 
 def policy(rubric: Rubric, criterion: Criterion) -> str | float:

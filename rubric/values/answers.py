@@ -12,7 +12,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Mapping
 from itertools import pairwise
 from operator import attrgetter, itemgetter
-from typing import Any, cast
+from typing import Any, assert_never, cast
 
 from attrs import field, frozen
 
@@ -256,8 +256,23 @@ class Choices(Answer, Shown):
         return next((c for c in self.choices if fold(c.label) == wanted), None)
 
 
-JudgedAnswer = YesNo | Unit | Levels | Choices
-"""What a judge is asked for in one reply. A further type also has a schema, a reader of its replies and a file form."""
+JudgeAnswer = YesNo | Unit | Levels | Choices
+"""What a judge is asked for in one reply: a closed union, so that a type checker names where a new one is missing."""
+
+
+def nearest(answer: JudgeAnswer, score: float) -> bool | int | float | str:
+    """Return what a judge would say to *answer* for a *score* in 0..1."""
+    match answer:
+        case YesNo():
+            return score >= 0.5  # noqa: PLR2004 - where yes begins
+        case Levels(low=low, high=high):
+            return round(low + score * (high - low))
+        case Choices(choices=choices):
+            return min(choices, key=lambda choice: abs(choice.score - score)).label
+        case Unit():
+            return score
+        case never:
+            assert_never(never)
 
 
 class Scale:

@@ -24,7 +24,7 @@ from rubric.internals.fields import (
     text,
 )
 from rubric.internals.frozen_map import FrozenMap
-from rubric.values.answers import Answer, JudgedAnswer, YesNo
+from rubric.values.answers import Answer, JudgeAnswer, YesNo
 from rubric.values.checks import Check, Decided, Holds, Script, Unsupported
 from rubric.values.matching import pattern
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from rubric.values.candidates import Candidate
     from rubric.values.rubrics import AnyAnswer
-else:  # a rubric is an answer and holds criteria: the union is complete only after this module; cattrs resolves the name
+else:  # cattrs resolves the name; the union is complete only after this module, since a rubric is an answer too
     AnyAnswer = Answer
 
 
@@ -197,7 +197,7 @@ class Criterion(Shown):
     def __attrs_post_init__(self) -> None:
         if self.polarity == "penalty":
             self._check_penalty()
-        if not isinstance(self.answer, JudgedAnswer):
+        if not isinstance(self.answer, JudgeAnswer):
             self._refuse_for_judges()
         if self.polarity == "guard" and self.min_score is not None and _is_yes_or_no(self.answer):
             raise DefinitionError(

@@ -6,13 +6,13 @@ One request to a model, and what came back.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Any, Literal
 
 from attrs import field, frozen
 
-from rubric.internals.frozen_map import FrozenMap
+from rubric.internals.frozen_map import FrozenMap, thaw
 
 if TYPE_CHECKING:
     from rubric.values.criteria import Criterion
@@ -122,6 +122,13 @@ class Ask:
         """How many further attempts it may take."""
         return self.judge.retries if self.retries is None else self.retries
 
+    def response_format(self) -> dict[str, Any]:
+        """Return the schema of the reply as OpenAI's `response_format`, in plain data for `json.dumps`."""
+        return {
+            "type": "json_schema",
+            "json_schema": {"name": "verdict", "strict": True, "schema": thaw(self.schema)},
+        }
+
     def chat(self) -> list[dict[str, Any]]:
         """
         Return the messages in the form that chat APIs take.
@@ -158,16 +165,22 @@ class Usage:
     cost: float | None = 0.0
     unmetered: int = 0
 
+    @classmethod
+    def total(cls, usages: Iterable[Usage]) -> Usage:
+        """Return the sum of *usages*."""
+        calls = prompt_tokens = cached_tokens = completion_tokens = unmetered = 0
+        cost: float | None = 0.0
+        for one in usages:
+            calls += one.calls
+            prompt_tokens += one.prompt_tokens
+            cached_tokens += one.cached_tokens
+            completion_tokens += one.completion_tokens
+            cost = None if cost is None or one.cost is None else cost + one.cost
+            unmetered += one.unmetered
+        return cls(calls, prompt_tokens, cached_tokens, completion_tokens, cost, unmetered)
+
     def __add__(self, other: Usage) -> Usage:
-        cost = None if self.cost is None or other.cost is None else self.cost + other.cost
-        return Usage(
-            self.calls + other.calls,
-            self.prompt_tokens + other.prompt_tokens,
-            self.cached_tokens + other.cached_tokens,
-            self.completion_tokens + other.completion_tokens,
-            cost,
-            self.unmetered + other.unmetered,
-        )
+        return Usage.total((self, other))
 
     def __str__(self) -> str:
         cost = "cost unknown" if self.cost is None else f"${self.cost:.4f}"

@@ -30,7 +30,7 @@ from rubric.values.answers import (
     Answer,
     Bands,
     Choices,
-    JudgedAnswer,
+    JudgeAnswer,
     Levels,
     Menu,
     Scale,
@@ -442,7 +442,7 @@ class Rubric(Answer, Shown, Listed[Criterion]):
         return f"{head}\n\n{table(('id', 'criterion', 'answer', counts), rows)}"
 
 
-AnyAnswer = JudgedAnswer | DecisionTree | Rubric | AnyCheck
+AnyAnswer = JudgeAnswer | DecisionTree | Rubric | AnyCheck
 """Every answer there is: a `match` over it ends with `assert_never`, so that type checkers name each one forgotten."""
 
 _FIELDS = tuple(one.name for one in fields(Rubric))
