@@ -1,6 +1,4 @@
-"""
-How values that hold others are taken apart: by iteration, by place and by id; and which of them refuse `bool`.
-"""
+"""Containers of items with ids: iterated, and taken by id, by place or as a slice; and values that refuse `bool`."""
 
 from __future__ import annotations
 
