@@ -1,11 +1,11 @@
-"""Criteria, or one free-form text, or one decision tree; and how they become a score and a verdict."""
+"""Rubrics: criteria, one free-form text or one decision tree, and how these become a score and a verdict."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from os import PathLike, fspath
-from typing import TYPE_CHECKING, Any, Literal, Self, TypedDict, TypeVar, Unpack, assert_never, cast
+from typing import TYPE_CHECKING, Any, Literal, Self, TypedDict, TypeVar, Unpack, cast
 
 from attrs import evolve, field, fields, frozen
 
@@ -57,11 +57,11 @@ T = TypeVar("T")
 _FEWEST_DERIVED = 64
 
 WHOLE = "overall"
-"""The id of the one criterion that a free-form rubric, or a rubric that is a tree, comes down to."""
+"""The id of the one criterion of a free-form rubric or of a rubric that is a tree."""
 
 
 class CriterionOptions(TypedDict, total=False):
-    """What every verb that adds a criterion takes beside its text; see `Criterion`."""
+    """The options of every method that adds a criterion; see `Criterion`."""
 
     id: str
     weight: float
@@ -118,16 +118,16 @@ _TREE = "a DecisionTree: ask('...').yes(...).no(...)"
 @frozen(repr=False)
 class Rubric(Answer, Shown, Listed[Criterion]):
     """
-    What a candidate is graded against. Every method returns a new rubric; a rubric never changes.
+    The criteria that a candidate is graded against. A rubric never changes; every method returns a new one.
 
-    It can be gone through, counted and asked for a criterion by id, by place or by slice: `rubric["cites"]`,
-    `rubric[0]`, `rubric[-2:]`. A free-form text and a tree are one criterion, `overall`.
+    Its criteria are iterated, counted, and taken by id, by place or by slice: `rubric["cites"]`, `rubric[0]`,
+    `rubric[-2:]`. A free-form text and a tree are one criterion, `overall`.
 
-    At most one of *criteria*, *text* and *tree* is given. A rubric without any is a start for the verbs;
-    it cannot grade.
+    At most one of *criteria*, *text* and *tree* is given. A rubric without any is a start for the methods that add
+    criteria; it cannot grade.
 
     Args:
-        name: What it is called.
+        name: Its name.
         criteria: The criteria; a plain text stands for a yes/no criterion.
         text: One free-form text for a single, holistic judgement in 0..1.
         tree: One decision tree; the leaf that is reached is the score.
@@ -186,8 +186,6 @@ class Rubric(Answer, Shown, Listed[Criterion]):
         if self.borderline is not None and self.threshold is not None and self.borderline > self.threshold:
             message = f"expected at most the threshold {self.threshold}, got {self.borderline}"
             raise DefinitionError("borderline", message)
-        if self.tree is not None and self.aggregation != "weighted_average":
-            raise DefinitionError("aggregation", "a tree takes none: the leaf that is reached is the score")
         if self.text and self.aggregation == "points":
             raise DefinitionError("aggregation", "a free-form text earns no points: its one judgement is the score")
         self._check_effects()
@@ -195,7 +193,7 @@ class Rubric(Answer, Shown, Listed[Criterion]):
             self._check_flags()
 
     def _check_effects(self) -> None:
-        """Refuse what does nothing in a rubric that is one tree or one text."""
+        """Refuse fields that would do nothing in a rubric that is one tree or one text."""
         if self.tree is not None:
             # Not evidence: mcptest's files require it of trees too, whose leaves have nothing to quote.
             for name, default in (("aggregation", "weighted_average"), ("abstain", "forbid")):
@@ -222,7 +220,7 @@ class Rubric(Answer, Shown, Listed[Criterion]):
 
     @cached_property
     def judged(self) -> tuple[Criterion, ...]:
-        """The criteria as the engine sees them: a free-form text and a tree come down to one."""
+        """The criteria that are judged; a free-form text or a tree is one of its own."""
         if self.text:
             return (Criterion(self.text, id=WHOLE, answer=Unit(flag=self.threshold is None)),)
         if self.tree is not None:
@@ -245,13 +243,14 @@ class Rubric(Answer, Shown, Listed[Criterion]):
 
     def derive(self, key: tuple[object, ...], make: Callable[[], T]) -> T:
         """
-        Return what *make* returned the first time for *key*, for what grading derives from the rubric alone.
+        Return what *make* returned for *key* the first time: a cache of what grading derives from the rubric alone.
 
-        A few entries a criterion are kept, with the rubric, and they are gone with it.
+        It lives and goes with the rubric. Its bound grows with the criteria, a few entries each: with a fixed one, a
+        rubric of more criteria than that would derive all of it anew for every candidate.
         """
         kept = self._derived
         made: T | None = kept.get(key)
-        if made is None:  # another thread may be here too: both make the same, and the last one is kept
+        if made is None:  # two threads may both make it: the results are equal, and the later one is kept
             while len(kept) > _FEWEST_DERIVED + 4 * len(self.judged):
                 kept.pop(next(iter(kept)), None)
             made = kept[key] = make()
@@ -265,7 +264,7 @@ class Rubric(Answer, Shown, Listed[Criterion]):
         """True, also without criteria: a rubric to begin with is a rubric."""
         return True
 
-    # -- verbs: each returns a new rubric ----------------------------------------------------------
+    # -- building: each method returns a new rubric --------------------------------------------------
 
     @classmethod
     def of(cls, text: str, /, *, name: str = "", threshold: float | None = 0.7) -> Self:
@@ -290,11 +289,7 @@ class Rubric(Answer, Shown, Listed[Criterion]):
         return self._with(text, Unit(), options)
 
     def rates(
-        self,
-        text: str,
-        levels: Bands | ScoreRange | Levels = (),
-        /,
-        **options: Unpack[CriterionOptions],
+        self, text: str, levels: Bands | ScoreRange | Levels = (), /, **options: Unpack[CriterionOptions]
     ) -> Self:
         """
         Return the rubric with a criterion rated in whole numbers: on *levels*, a `ScoreRange`, or from 0 to 10.
@@ -304,13 +299,7 @@ class Rubric(Answer, Shown, Listed[Criterion]):
         """
         return self._with(text, levels if isinstance(levels, Levels) else Levels(levels), options)
 
-    def chooses(
-        self,
-        text: str,
-        choices: Menu | Choices,
-        /,
-        **options: Unpack[CriterionOptions],
-    ) -> Self:
+    def chooses(self, text: str, choices: Menu | Choices, /, **options: Unpack[CriterionOptions]) -> Self:
         """Return the rubric with a criterion answered by one of the named *choices*."""
         return self._with(text, choices if isinstance(choices, Choices) else Choices(choices), options)
 
@@ -453,7 +442,7 @@ def _counts(criterion: Criterion) -> str:
 
 
 def _meaning(options: CriterionOptions, **meant: Any) -> CriterionOptions:
-    """Return *options* with what the verb itself means; an option that takes it back is refused."""
+    """Return *options* with those that the method itself sets; an option that contradicts them is refused."""
     for name, value in meant.items():
         given = options.get(name, value)
         if given != value:
@@ -470,10 +459,10 @@ def check_gate(polarity: object, options: Mapping[Any, Any]) -> None:
 
 def rubric_of(value: object) -> Rubric:
     """
-    Return *value*, given as what is graded against; a text is a free-form rubric.
+    Return *value* as a rubric; a text is a free-form one.
 
     Raises:
-        DefinitionError: It is neither, or it is the path of a file.
+        DefinitionError: *value* is neither, or it is the path of a file.
     """
     if isinstance(value, str):
         cure = f"load the file: load({value!r}); or give Rubric.of({value!r}) to grade by these words"
@@ -486,7 +475,7 @@ def rubric_of(value: object) -> Rubric:
 
 
 def _instead(value: object) -> str:
-    """Return what to write instead of *value*, where that can be told."""
+    """Return the cure for *value*, which is no rubric; empty if none is known."""
     match value:
         case list() | tuple():
             return "; give Rubric(criteria=[...])"
@@ -539,36 +528,20 @@ def _check_fields(given: Mapping[str, Any]) -> None:
 
 
 def describe(criterion: Criterion) -> str:
-    """Return in a few words how *criterion* is answered and what hangs on it."""
+    """Describe in a few words how *criterion* is answered and what it gates."""
     gates: list[str] = [criterion.polarity] if criterion.polarity != "satisfy" else []
     gates += ["required"] if criterion.required else []
     gates += [f"at least {criterion.min_score:g}"] if criterion.min_score is not None else []
     return ", ".join([_answer_words(criterion.answer), *gates])
 
 
-def _guides(levels: Levels) -> str:
-    """Return which scores of *levels* have a text, and whether it holds for them alone or for a band."""
-    texts = [band for band in levels.ranges if band.text]
-    kinds = {"anchors": [r for r in texts if r.is_anchor], "bands": [r for r in texts if not r.is_anchor]}
-    said = [f"{kind} {', '.join(map(str, ranges))}" for kind, ranges in kinds.items() if ranges]
-    return f" ({'; '.join(said)})" if said else ""
-
-
 def _answer_words(answer: AnyAnswer) -> str:
     match answer:
-        case YesNo():
-            return "yes or no"
-        case Unit():
-            return "0..1"
-        case Levels():
-            return f"{answer.low}..{answer.high}{_guides(answer)}"
-        case Choices():
-            return " | ".join(c.label for c in answer.choices)
         case DecisionTree():
             return "tree"
         case Rubric():
             return f"rubric {answer.name!r}" if answer.name else "rubric"
         case Check():
             return f"check: {answer}"
-        case never:
-            assert_never(never)
+        case _:  # of a `JudgeAnswer`, whose members all have words
+            return answer.words
