@@ -76,7 +76,7 @@ class Result(NoTruth, Listed[Finding]):
         index: The place of the candidate among those of `grade_many`, from 0; None for one that was graded alone.
     """
 
-    _noun = "finding"
+    _kind = "finding"
 
     rubric: Rubric
     judge: AnyJudge
@@ -101,7 +101,7 @@ class Result(NoTruth, Listed[Finding]):
 
     @property
     def contributions(self) -> FrozenMap:
-        """What each resolved criterion contributes, by id: its place in 0..1, with 1 as good."""
+        """The contribution of each resolved criterion, by id: its place in 0..1, with 1 as good."""
         return self.outcome.contributions
 
     @property
@@ -122,9 +122,9 @@ class Result(NoTruth, Listed[Finding]):
 
         Args:
             rubric: A rubric with the same criteria (by id, in the same order), such as one with other weights.
-            judge: Another way to combine the same votes; its members that are juries or panels combine theirs. A
-                cascade stands for a cascade alone; if its second judge was not asked, but would be under the new rule,
-                the result is ungraded.
+            judge: Another way to combine the same votes; its members that are juries or panels combine theirs. Only a
+                cascade replaces a cascade; if its second judge was not asked, but would be under the new rule, the
+                result is ungraded.
             rule: Fields of the rubric to change: `threshold`, `aggregation`, `strict`, `abstain`, ...
 
         Raises:
@@ -203,7 +203,7 @@ class Grade(Result):
         return self.rubric.scale.show(self.score, passed=self.passed)
 
     def feedback(self) -> str:
-        """Return what to improve, in words for the candidate's author; empty if every contribution is 1."""
+        """Return advice for the candidate's author; empty if every contribution is 1."""
         return rendering.advice(self)
 
     def __repr__(self) -> str:
@@ -216,7 +216,7 @@ class Ungraded(Result):
 
     @property
     def passed(self) -> bool | None:
-        """True or False when what is missing cannot change the verdict, else None."""
+        """True or False if the missing verdicts cannot change it, else None."""
         return self.outcome.passed
 
     def explain(self) -> str:

@@ -1,5 +1,5 @@
 """
-Answers: what a judge may say to a criterion, and the place in 0..1 of each answer; and scales that show a score.
+Types of answers to a criterion, with the place in 0..1 of each answer; and scales that show a score.
 
 A further answer for judges has its class here, as a member of `JudgeAnswer`; its schema in `grading.response_format`,
 its reader in `grading.reply_parser`, and its form in files in `formats.native.answers`. Type checkers and
@@ -176,12 +176,12 @@ def _check_neighbours(before: ScoreRange, after: ScoreRange) -> None:
 @frozen(repr=False, init=False)
 class Levels(Answer, Shown):
     """
-    A whole number on the criterion's own range, with texts that say what the numbers mean.
+    A whole number on the criterion's own range, with texts that describe the numbers.
 
     The score is (value - low) / (high - low): texts guide the judge, they do not quantise. `Levels()` is a number
     from 0 to 10, `Levels(ScoreRange(1, 5))` one from 1 to 5. Texts are given as a mapping, or as ranges, one by one or
     in a list. A single number is an anchor, `{0: "no way in", 5: "with effort", 10: "at once"}`: the judge may also
-    answer what lies between two of them. A key such as `"0-3"` is a band, whose text holds for all of its scores. The
+    answer a number between two of them. A key such as `"0-3"` is a band, whose text holds for all of its scores. The
     first key is the lowest score and the last the highest; behind a band there is no gap.
     """
 
@@ -237,7 +237,7 @@ class Levels(Answer, Shown):
 
 @frozen(repr=False)
 class Choice(Shown):
-    """One option: the *label* that the judge gives back, its *score* in 0..1, and what it means."""
+    """One option: the *label* that the judge gives back, its *score* in 0..1, and its meaning."""
 
     _positional = ("label", "score")
 

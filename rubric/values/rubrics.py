@@ -82,7 +82,7 @@ def _as_criteria(value: Iterable[Criterion | str], start: int = 0) -> tuple[Crit
     criteria = []
     for index, item in enumerate(value, start):
         if isinstance(item, str):
-            item = _criterion_at(index, item)  # noqa: PLW2901 - a text stands for its criterion
+            item = _criterion_at(index, item)  # noqa: PLW2901
         if not isinstance(item, Criterion):
             raise refuse(f"criteria[{index}]", item, "a Criterion, or its text")
         criteria.append(item)
@@ -104,7 +104,7 @@ def _unique(_: Any, __: Attribute[Any], value: tuple[Criterion, ...]) -> None:
             raise DefinitionError(f"criteria[{index}].id", message)
 
 
-def _kind(expected: type, what: str) -> Callable[[Any, Attribute[Any], Any], None]:
+def _of_type(expected: type, what: str) -> Callable[[Any, Attribute[Any], Any], None]:
     def validate(_: Any, attribute: Attribute[Any], value: object) -> None:
         if not isinstance(value, expected):
             raise refuse(attribute.name, value, what)
@@ -128,7 +128,7 @@ class Rubric(Answer, Shown, Listed[Criterion]):
 
     Args:
         name: Its name.
-        criteria: The criteria; a plain text stands for a yes/no criterion.
+        criteria: The criteria; a plain text is a yes/no criterion.
         text: One free-form text for a single, holistic judgement in 0..1.
         tree: One decision tree; the leaf that is reached is the score.
         threshold: The score in 0..1 from which a grade passes. None: the judge's own pass flag decides, so every
@@ -139,14 +139,14 @@ class Rubric(Answer, Shown, Listed[Criterion]):
             met, less those of the penalties that are found, over all points that can be met, cut to 0..1.
         evidence: Whether judges must quote the candidate. A verdict whose quote is missing, or is not found in the
             candidate, scores 0 and fails the grade; an absence has nothing to quote and is exempt.
-        abstain: What becomes of "cannot tell", see `Criterion`.
+        abstain: How "cannot tell" counts, see `Criterion`.
         guidelines: Advice for the judge that holds for all criteria.
         scale: How the score is shown to people.
         prompt: A template of your own for the judge: text, or a JSON list of messages, with slots such as
             `{{ candidate }}`, `{{ criterion }}` and `{{ reply }}`.
         negate: Turn the outcome over: the score is 1 - score, and pass is fail. A failure stays a failure.
-        degenerate: What an empty, punctuation-only or "master key" candidate (arXiv 2507.08794) gets:
-            `fail` (score 0, no call), `judge` (like any other), `error` (ungraded).
+        degenerate: The treatment of an empty, punctuation-only or "master key" candidate (arXiv 2507.08794): `fail`
+            (score 0, no call), `judge` (like any other), `error` (ungraded).
         binding: Where the rubric is nested in another: a gate that fails in it fails the other one too.
 
     Raises:
@@ -154,12 +154,12 @@ class Rubric(Answer, Shown, Listed[Criterion]):
     """
 
     _positional = ("name",)
-    _noun = "criterion"
+    _kind = "criterion"
 
     name: str = field(default="", validator=string)
     criteria: tuple[Criterion, ...] = field(default=(), kw_only=True, converter=_as_criteria, validator=_unique)
     text: str = field(default="", kw_only=True, validator=string)
-    tree: DecisionTree | None = field(default=None, kw_only=True, validator=optional(_kind(DecisionTree, _TREE)))
+    tree: DecisionTree | None = field(default=None, kw_only=True, validator=optional(_of_type(DecisionTree, _TREE)))
     threshold: float | None = field(default=0.7, kw_only=True, validator=optional(number(0, 1)))
     borderline: float | None = field(default=None, kw_only=True, validator=optional(number(0, 1)))
     strict: bool = field(default=False, kw_only=True, validator=flag)
@@ -170,7 +170,9 @@ class Rubric(Answer, Shown, Listed[Criterion]):
     abstain: Abstention | float = field(default="forbid", kw_only=True, validator=abstention)
     guidelines: str = field(default="", kw_only=True, validator=wording)
     scale: Scale = field(
-        default=UnitScale(), kw_only=True, validator=_kind(Scale, "UnitScale(), Likert(1, 5), Boolean() or Letter()")
+        default=UnitScale(),
+        kw_only=True,
+        validator=_of_type(Scale, "UnitScale(), Likert(1, 5), Boolean() or Letter()"),
     )
     prompt: str | None = field(default=None, kw_only=True, validator=optional(wording))
     negate: bool = field(default=False, kw_only=True, validator=flag)
@@ -304,13 +306,13 @@ class Rubric(Answer, Shown, Listed[Criterion]):
         return self._with(text, choices if isinstance(choices, Choices) else Choices(choices), options)
 
     def forbids(self, text: str, /, **options: Unpack[CriterionOptions]) -> Self:
-        """Return the rubric with a guard: *text* says what must not hold; found present, the grade fails."""
+        """Return the rubric with a guard: *text* must not hold; found present, the grade fails."""
         check_gate("guard", options)
         return self._with(text, YesNo(), _meaning(options, polarity="guard"))
 
     def penalizes(self, text: str, /, *, points: float = 1, **options: Unpack[CriterionOptions]) -> Self:
         """
-        Return the rubric with a penalty: *text* says what should not hold; found present, it takes off its *points*.
+        Return the rubric with a penalty: *text* should not hold; found present, it takes off its *points*.
 
         It fails nothing by itself. Beside other criteria it needs a rubric `by_points`.
         """
@@ -354,7 +356,7 @@ class Rubric(Answer, Shown, Listed[Criterion]):
         return evolve(self, aggregation="min")
 
     def by_points(self) -> Self:
-        """Return the rubric scored by points: those of what is met, less penalties, over all that can be met."""
+        """Return the rubric scored by points: those met, less penalties, over all that can be met."""
         return evolve(self, aggregation="points")
 
     def with_evidence(self) -> Self:
@@ -366,7 +368,7 @@ class Rubric(Answer, Shown, Listed[Criterion]):
         return evolve(self, scale=scale)
 
     def abstaining(self, policy: Abstention | float, /) -> Self:
-        """Return the rubric whose judges may say "cannot tell", with *policy* for what becomes of it."""
+        """Return the rubric whose judges may say "cannot tell", which counts by *policy*."""
         return evolve(self, abstain=policy)
 
     def guided_by(self, guidelines: str, /) -> Self:
