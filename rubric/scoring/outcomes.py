@@ -32,9 +32,9 @@ TOLERANCE = 1e-9
 """
 How far below a threshold a score may lie and still meet it.
 
-A judge writes 0.8 in decimals, and the mean of 0.7, 0.8 and 0.9 is 0.7999999999999999: by users' arithmetic it meets
-0.8. The tolerance is far above the rounding of a few thousand criteria (1e-13), and far below any score that means
-something else.
+Judges and users write decimals, which floats only approximate: the exact mean of the floats 0.1 and 0.7 rounds to
+0.39999999999999997, and must meet 0.4. Such errors are below 1e-15, and no two scores that mean something else are as
+near as 1e-9.
 """
 
 EVEN = 0.5
