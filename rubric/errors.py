@@ -34,8 +34,8 @@ class DefinitionError(RubricError, ValueError):
     """
     A value that was refused at construction.
 
-    The message names the field, what was found, what is allowed and the cure. *field* is kept so that
-    a loader can point at the line: `"weight"`, or a path such as `"criteria[2].id"`.
+    The message names the field, the value, the allowed ones and the cure. With *field*, such as `"weight"` or
+    `"criteria[2].id"`, a loader points at the line.
     """
 
     def __init__(self, field: str, message: str) -> None:
@@ -49,7 +49,7 @@ class DefinitionError(RubricError, ValueError):
 
 @frozen
 class Problem:
-    """One thing that is wrong with a document, and where it stands (lines and columns count from 1)."""
+    """One fault of a document and its place (lines and columns count from 1)."""
 
     source: str
     line: int
@@ -66,8 +66,8 @@ class LoadError(RubricError, ValueError):
     """
     A document that holds no rubric, or no suite.
 
-    `problems` lists all that is wrong, in the order of the file; `format` is what it was read as, empty where that is
-    not known; `remark` is the last line of the message, which says so.
+    `problems` lists every fault, in the order of the file; `format` is the format it was read as, empty if unknown;
+    `remark` is the last line of the message, which names that format.
     """
 
     def __init__(self, problems: Sequence[Problem], format: str = "", remark: str = "") -> None:
@@ -116,11 +116,11 @@ class ProtocolError(RubricError, RuntimeError):
 
 
 class StoreError(RubricError, RuntimeError):
-    """A reply store that cannot be opened, read or written; the message names the file, and what to do."""
+    """A reply store that cannot be opened, read or written; the message names the file and the cure."""
 
 
 class ClusterError(RubricError, RuntimeError):
-    """A cluster that was lost, or on which a shard cannot be graded; what was paid for is in the store folder."""
+    """A cluster that was lost, or on which a shard cannot be graded; paid replies are in the store folder."""
 
 
 class UngradedError(RubricError, RuntimeError):

@@ -48,7 +48,7 @@ from rubric.internals.fields import Shown
 from rubric.results.result import conclude
 from rubric.testing import strategies
 from rubric.values import judges
-from rubric.values.answers import Answer, JudgedAnswer
+from rubric.values.answers import Answer, JudgeAnswer
 from rubric.values.checks import AnyCheck, Check, Decided
 from rubric.values.findings import Abstained, Finding, NotApplicable, Scored, Unjudged
 from rubric.values.judges import AnyJudge
@@ -108,7 +108,7 @@ def concrete(parent: type[Any]) -> set[type[Any]]:
 
 @pytest.mark.parametrize(
     ("union", "parent", "samples"),
-    [(AnyAnswer, Answer, ANSWERS), (AnyCheck, Check, CHECKS), (JudgedAnswer, None, JUDGED), (Finding, None, FINDINGS)],
+    [(AnyAnswer, Answer, ANSWERS), (AnyCheck, Check, CHECKS), (JudgeAnswer, None, JUDGED), (Finding, None, FINDINGS)],
     ids=["answers", "checks", "judged answers", "findings"],
 )
 def test_a_union_holds_every_class(union: Any, parent: type | None, samples: dict[type, Any]) -> None:

@@ -33,7 +33,9 @@ from rubric.grading.reply_parser import read
 from rubric.grading.steps import Batch, Got, Steps, as_one, together
 from rubric.results.result import Grade, Ungraded, conclude, conclude_votes, degenerate, goes_on
 from rubric.scoring.outcomes import EVEN, outcome
-from rubric.scoring.votes import Seat, fewest_votes, is_decided, seated
+from rubric.scoring.votes import Voter as Seat
+from rubric.scoring.votes import fewest_votes, is_decided
+from rubric.scoring.votes import number_votes as seated
 from rubric.values.candidates import Candidate
 from rubric.values.checks import Check
 from rubric.values.criteria import Criterion

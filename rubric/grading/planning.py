@@ -10,7 +10,9 @@ from attrs import evolve, field, frozen
 from rubric.grading.code_checks import applies, why_degenerate
 from rubric.grading.prompting import SharedPrompt, as_question, compose, grouped, shared_prompt
 from rubric.internals.text import cell, table
-from rubric.scoring.votes import Seat, fewest_votes, seated
+from rubric.scoring.votes import Voter as Seat
+from rubric.scoring.votes import fewest_votes
+from rubric.scoring.votes import number_votes as seated
 from rubric.values.candidates import Candidate
 from rubric.values.checks import Check
 from rubric.values.criteria import Criterion

@@ -1,4 +1,4 @@
-"""Validators for the fields of nouns: each raises a `DefinitionError` with the field, what was found, the cure."""
+"""Validators and converters for fields: each raises a `DefinitionError` with the field, the value and the cure."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def shown_fields(value: Any) -> list[attrs.Attribute[Any]]:
 
 
 def default_of(field: attrs.Attribute[Any], value: Any) -> Any:
-    """Return what *field* of *value* would hold had nothing been given for it."""
+    """Return the default of *field*, as *value* would hold it."""
     default: Any = field.default
     if isinstance(default, attrs.Factory):  # type: ignore[arg-type]  # attrs types Factory as a function
         made = default.factory(value) if default.takes_self else default.factory()
@@ -65,7 +65,7 @@ T = TypeVar("T")
 
 
 def refuse(field: str, found: object, allowed: str) -> DefinitionError:
-    """Return (not raise) the error that says what stands in *field* and what may."""
+    """Return (not raise) the error for *field*, which holds *found* and may hold what is *allowed*."""
     from rubric.internals.secrets import redact  # noqa: PLC0415 - its patterns are needed for errors alone
 
     return DefinitionError(field, f"expected {allowed}, got {shorten(redact(repr(found)))}")
@@ -98,7 +98,7 @@ def _stem(letters: str) -> str:
 
 def misspelt(found: object, allowed: Iterable[str]) -> str:
     """
-    Return the name in *allowed* that *found*, which is none of them, was meant to be; empty if it is just another.
+    Return the name in *allowed* that *found* misspells; empty if it is just another name.
 
     Near are names that differ by a letter, by the order of their letters, by case and separators (`rubric_prompt`,
     `rubricPrompt`) or by an ending (`assertions`, `assert`).
@@ -144,10 +144,10 @@ def flag(instance: Any, attribute: Attribute[Any], value: object) -> None:
 
 def _keep(instance: Any, attribute: Attribute[Any], given: object, plain: object) -> None:
     """
-    Put *plain* where attrs has put *given*.
+    Replace *given* by *plain* in the field.
 
-    attrs has validators run last, on the finished object. NumPy's scalars pass here for what they stand for; kept as
-    they are, they would show in every repr, and JSON and YAML would not take all of them.
+    NumPy's scalars are allowed as the numbers that they are. Kept as they are, they would show in every repr, and JSON
+    and YAML would refuse some. attrs runs validators last, on the finished object, so the field is set anew.
     """
     if plain is not given:
         object.__setattr__(instance, attribute.name, plain)
@@ -236,7 +236,7 @@ def optional(validator: Validator) -> Validator:
 
 
 def identifier(_: Any, attribute: Attribute[Any], value: object) -> None:
-    """Refuse all but text that can be told apart by eye: nothing invisible, no white space at the ends."""
+    """Refuse text that looks like another: with invisible characters, or white space at its ends."""
     check_text(attribute.name, value)
     assert isinstance(value, str)  # noqa: S101 - check_text has seen to it
     if value != value.strip() or any(unicodedata.category(c)[0] == "C" for c in value):
@@ -278,7 +278,7 @@ _FILES = frozenset(
     patch pdf pkl png pptx py rst rtf sh sql tex toml ts tsv tsx txt webp xlsx xml yaml yml zip
     """.split()  # noqa: SIM905 - a list of its own lines would be a page
 )
-"""What the name of a file may end in. Not "js" and "net", in which names of products end (Node.js, ASP.NET)."""
+"""Suffixes of files. Not "js" and "net", in which names of products end (Node.js, ASP.NET)."""
 
 _ROOTED = re.compile(r"~?[/\\](?!/)|\.\.?[/\\]|[A-Za-z]:[/\\]")
 _LONGEST_PATH = 1_024
@@ -309,8 +309,8 @@ def names_a_file(text: str) -> bool:
         return False
     if not any(map(str.isspace, line)) or _ROOTED.match(line):
         return True
-    # Only a relative path is looked for. The text may be anybody's, and to look for \\host\share, or for //host/share
-    # on Windows, would send that host the credentials of this process.
+    # Only a relative path is looked up. The text may be untrusted, and to look up \\host\share or //host/share on
+    # Windows would send that host the credentials of this process.
     return not line.startswith(("/", "\\")) and os.path.isfile(line)  # noqa: PTH113 - it raises for no text
 
 

@@ -1,4 +1,8 @@
-"""Immutable mappings, so that values that hold one can be hashed; and a cache by identity."""
+"""
+Immutable mappings, so that values that hold one can be hashed; and a cache by identity.
+
+`immutabledict` is not taken: it freezes only the outermost level, so one that holds a list has no hash.
+"""
 
 from __future__ import annotations
 

@@ -35,10 +35,10 @@ if TYPE_CHECKING:
 
 
 MASK = "[secret]"
-"""What stands in a text in the place of a secret."""
+"""Replaces a secret within a text."""
 
 HIDDEN = "***"
-"""What is shown for a value whose name tells that it is secret."""
+"""Replaces a value whose name says that it is secret."""
 
 
 # -- by name -----------------------------------------------------------------------------------------------
@@ -52,7 +52,7 @@ _WITHIN = re.compile(
     r"|(?:api|access|account|auth|private|signing)key"
     r"|(?:api|access|auth|refresh|session|security)tokens?(?!s)"
 )
-"""What makes a name secret also within a longer word: `PGPASSWORD`, `apikey`."""
+"""Parts that make a name secret within a longer word too: `PGPASSWORD`, `apikey`."""
 
 _ENDS = re.compile(r"(?:^|_)(?:(?:db|smtp|user|ftp|proxy)_pass|auth|keys?(?:_(?:id|value|base64|b64|json|pem|\d+))*)$")
 _TOKEN = re.compile(r"(?:^|_)[a-z]*token(?:_(?:id|value|secret|\d+))*$")
@@ -62,7 +62,7 @@ _OPEN = re.compile(
     r"|(?:eos|bos|pad|stop|start|end|first|last|next|max|min|mask|sep|cls|unk|special|per|prompt|completion"
     r"|input|output|total|image|audio)_?token(?:_id)?)$"
 )
-"""What looks like the name of a secret and is none: tokens that models count and stop at, keys that all may see."""
+"""Names that look secret and are not: tokens that models count and stop at, keys that anyone may see."""
 
 
 @lru_cache(maxsize=4096)
@@ -82,10 +82,10 @@ _LOGIN = re.compile(
 
 def names_a_login(name: str) -> bool:
     """
-    True if a variable called *name* in a function's code holds what it logs in with.
+    True if a variable called *name* in a function's code holds a login.
 
-    The rule for names in code is narrower: there a `signature` is as often the end of a letter, which makes a judge
-    what it is. It is also part of what stored replies are kept under, so it must stay as it is.
+    The rule for names in code is narrower: there a `signature` may just as well be the end of a letter, and part of
+    what makes one judge differ from another. Stored replies depend on this rule, so it must not change.
     """
     return bool(_LOGIN.search(name))
 
@@ -93,10 +93,10 @@ def names_a_login(name: str) -> bool:
 # -- by value ----------------------------------------------------------------------------------------------
 
 _SHORTEST = 8
-"""Characters from which on a secret is known by its value: shorter ones are flags and words."""
+"""The fewest characters of a secret that is masked wherever it occurs: shorter ones are flags and words."""
 
 _SHORTEST_TEXT = len("://u@")
-"""Characters from which on a text can hold anything that is masked. Most texts of a result are empty."""
+"""The fewest characters of a text in which anything is masked. Most texts of a result are empty."""
 
 _SHAPES = re.compile(
     r"""
@@ -118,14 +118,14 @@ _SAID = re.compile(
 _LOGS_IN = re.compile(r"(?:bearer|basic|token|apikey)\s+\S+", re.IGNORECASE)
 
 _NO_SECRETS = frozenset({"PWD", "OLDPWD"})
-"""Variables of every environment that are folders, and no passwords."""
+"""Variables of every environment that hold folders, though their names say password."""
 
 
 def redact(text: str, secrets: Iterable[str] = (), environ: Mapping[str, str] | None = None) -> str:
     """Return *text* with *secrets*, secret values of the environment, and all that looks like a secret, masked."""
     if len(text) < _SHORTEST_TEXT:
         return text
-    known = _ambient.forms() if environ is None else _forms_in(environ)
+    known = _ambient() if environ is None else _forms_in(environ)
     given = [*secrets]
     for form in _longest_first((*known, *_forms(given))) if given else known:
         if form in text:
@@ -155,42 +155,38 @@ def _forms_in(environ: Mapping[str, str]) -> tuple[str, ...]:
     return _longest_first(_forms(values))
 
 
-class _Ambient:
-    """
-    The secrets of this process's environment, kept until it changes.
+_seen: tuple[Any, tuple[str, ...]] = (None, ())
+"""
+What `os.environ` held when its secrets were last looked for, and their forms.
 
-    A text is redacted some thirty times for one case of a suite, and the names of CI's two hundred variables cost more
-    than the text. So the dict inside `os.environ` is compared with a copy of it: equal keys and values are mostly the
-    same objects, which takes two microseconds. Any change through `os.environ` shows there. What `os.putenv` or C code
-    sets behind its back is never seen: `os.environ` itself does not show it.
-    """
-
-    def __init__(self) -> None:
-        self._known: tuple[Any, tuple[str, ...]] = (None, ())
-
-    def forms(self) -> tuple[str, ...]:
-        """Return what to mask, the longest first."""
-        data = getattr(os.environ, "_data", os.environ)  # _data: encoded, and so without decoding every variable
-        seen, forms = self._known
-        if seen != data:
-            # One assignment of both: a thread that reads in between sees the old pair, never a new copy with old forms.
-            # The copy is made first, so that a change after it is found by the next call.
-            seen = dict(data)
-            forms = _forms_in(os.environ)
-            self._known = (seen, forms)
-        return forms
+A text is redacted twenty times for each case of a suite, and the two hundred variables of a CI job cost more than the
+text. So the dict inside `os.environ` is compared with a copy of it: equal keys and values are mostly the same objects,
+which takes two microseconds. Any change through `os.environ` shows there. What `os.putenv` or C code sets behind its
+back is never seen, since `os.environ` itself does not show it.
+"""
 
 
-_ambient = _Ambient()
+def _ambient() -> tuple[str, ...]:
+    """Return the forms of the secrets in the environment of this process."""
+    global _seen  # noqa: PLW0603
+    data = getattr(os.environ, "_data", os.environ)  # _data is encoded; to decode every variable takes 100 µs
+    seen, forms = _seen
+    if seen != data:
+        # The copy comes first, so a change after it is found by the next call. Both are replaced in one assignment: a
+        # thread that reads meanwhile gets the old pair, never a new copy with old forms.
+        seen = dict(data)
+        forms = _forms_in(os.environ)
+        _seen = (seen, forms)
+    return forms
 
 
 def _introduces(name: str) -> bool:
-    """True if what follows *name* in a sentence is a secret; a lone `Key:` or `token:` introduces other things too."""
+    """True if *name* announces a secret in a sentence; a lone `Key:` or `token:` announces other things too."""
     return is_secret(name) and (len(_WORDS.findall(name)) > 1 or bool(_WITHIN.search(name.lower())))
 
 
 def masked(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return *settings*, and what is nested in them, with secrets masked by name and by look; headers always are."""
+    """Return *settings* with secrets masked, by name and by look, at every level; headers are always masked."""
     return {name: _masked(str(name), value) for name, value in settings.items()}
 
 
@@ -209,7 +205,7 @@ def _masked(name: str, value: Any) -> Any:
 
 
 def values_of(settings: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the texts in *settings*, and in what is nested in them, that must not turn up in a message."""
+    """Return the texts in *settings*, at every level, that must not appear in a message."""
     return tuple(_values(settings, secret=False))
 
 
@@ -228,7 +224,7 @@ def _values(value: Any, *, secret: bool) -> Iterator[str]:
 
 
 def _in_address(address: str) -> Iterator[str]:
-    """Yield the password in *address*, and what its query says under secret names."""
+    """Yield the password in *address*, and the values of secret names in its query."""
     try:
         parts = urlsplit(address)
     except ValueError:
@@ -267,7 +263,7 @@ def whole(text: str) -> str:
 
 @frozen
 class _Kept:
-    """A stretch that stands in a text before and after it was masked, from *start* to *end* before."""
+    """A stretch of a text that masking left alone: from *start* to *end* before it, *shift* further on after it."""
 
     start: int
     end: int
@@ -276,9 +272,10 @@ class _Kept:
 
 def moved(before: str, after: str) -> Callable[[int], tuple[int, int]]:
     """
-    Return where an offset of *before* lies in *after*, which is *before* with parts of it masked.
+    Return a function from an offset in *before* to its place in *after*, which is *before* with parts masked.
 
-    An offset within a mask lies, as a start, where the mask starts, and as an end, where the mask ends: the pair.
+    The place is a pair, for an offset that starts a span and one that ends it. They differ within a mask: it belongs to
+    the span as a whole.
     """
     if before == after:
         return lambda at: (at, at)
@@ -296,7 +293,7 @@ def moved(before: str, after: str) -> Callable[[int], tuple[int, int]]:
 
 
 def _stretches(before: str, after: str) -> list[_Kept]:
-    """Return what was kept: the first stretch starts both texts, the last one ends them, the others follow in order."""
+    """Return the stretches that were kept: the first starts both texts, the last ends both, the others are in order."""
     pieces = after.split(MASK)
     found: list[_Kept] = []
     at = place = 0

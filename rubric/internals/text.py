@@ -1,11 +1,11 @@
 """
 Show texts to people: shortened, as cells of Markdown, and with everything invisible escaped.
 
-A candidate is an untrusted text, and may hide what it says to the judge. Escaped, and warned of, is all that people do
-not see. Left alone is what people write: joiners and variation selectors within emoji, the flags of England, Scotland
-and Wales (the only tag sequences in use), joiners in scripts that are spelt with them, and zero-width spaces in scripts
-that are written without spaces. Direction marks are escaped in every script: they change what people see, and not what
-a judge reads.
+A candidate is untrusted text, and may hide words from people that a judge reads. So invisible characters are escaped,
+and warned of, except where people write them: joiners and variation selectors within emoji, the flags of England,
+Scotland and Wales (the only tag sequences in use), joiners in scripts that are spelt with them, and zero-width spaces
+in scripts without spaces. Direction marks are escaped in every script: they change the order that people see, and not
+the one that a judge reads.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _FLAGS = "|".join(
 _COMMON = "\\t\\n\\r\\x20-\\x7e\\xa0-\\xac\\xae-\\u02ff\\u0410-\\u044f\\u3041-\\u30ff\\u4e00-\\u9fff\\uac00-\\ud7a3"
 
 _SUSPECT = f"(?:{_FLAGS})\U000e007f|[^{_COMMON}]"
-"""What may have to be escaped. It leaves out what most texts are made of, so that those are passed at once."""
+"""Characters that may have to be escaped. Without the common ones, most texts pass in one search."""
 
 _MARKER = r"(?i)<[|\uff5c][\w▁]{2,40}[|\uff5c]>|<(?:start|end)_of_turn>|\[/?INST\]|<</?SYS>>|</?s>|<[be]os>"
 
@@ -35,13 +35,13 @@ _compiled = cache(re.compile)
 """Compiles on first use: building a rubric imports this module, and needs neither pattern."""
 
 _BLANKS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0")
-"""Letters and marks, by their category, of which nothing is to be seen."""
+"""Letters and marks, by their category, that are invisible."""
 
 _DRAWN = frozenset("\u0600\u0601\u0602\u0603\u0604\u0605\u06dd\u070f\u0890\u0891\u08e2")
 """Signs of Arabic and Syriac that count as format characters, and are drawn."""
 
 _NEVER = re.compile("[\ufdd0-\ufdef\ufff0-\uffff\U000e0000-\U0010ffff]")
-"""Points without a character that will never have one; on others a newer Unicode may have put this year's emoji."""
+"""Points that never get a character. Other unassigned ones may be this year's emoji, in a newer Unicode."""
 
 _ZWSP, _ZWNJ, _ZWJ = "\u200b", "\u200c", "\u200d"
 _TEXT_STYLE, _EMOJI_STYLE = "\ufe0e", "\ufe0f"
@@ -92,7 +92,7 @@ def _is_hidden(char: str, text: str, at: int) -> bool:
 
 
 def _belongs(char: str, text: str, at: int) -> bool:
-    """Say whether the format character at *at* stands where emoji and scripts need one."""
+    """True if emoji or a script need the format character at *at*."""
     before, after = text[at - 1 : at], text[at + 1 : at + 2]
     if char == _ZWSP:
         return _is_unspaced(before) and _is_unspaced(after)
@@ -135,7 +135,7 @@ def _is_arabic(char: str) -> bool:
 
 
 def _is_unspaced(char: str) -> bool:
-    """Say whether *char* is of a script without spaces: Thai, Lao, Burmese, Khmer."""
+    """True if *char* is of a script without spaces: Thai, Lao, Burmese, Khmer."""
     return "\u0e00" <= char <= "\u0eff" or "\u1000" <= char <= "\u109f" or "\u1780" <= char <= "\u17ff"
 
 
@@ -161,7 +161,7 @@ def shorten(text: str, limit: int = 200) -> str:
 
 
 def as_json(value: Any) -> str:
-    """Return *value* as JSON on one line, with its keys in order; what JSON does not know as text."""
+    """Return *value* as JSON on one line, with its keys in order; values that JSON does not know as text."""
     try:
         return json.dumps(value, ensure_ascii=False, sort_keys=True, default=str)
     except (TypeError, ValueError, RecursionError):  # keys that are no text, or that cannot be sorted

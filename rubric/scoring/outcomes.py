@@ -22,20 +22,19 @@ from attrs import define, frozen
 
 from rubric.internals.containers import NoTruth
 from rubric.internals.frozen_map import FrozenMap, Memo
-from rubric.values.answers import Choices, JudgedAnswer, Levels, Unit, YesNo
+from rubric.values.answers import JudgeAnswer, Unit, YesNo
 from rubric.values.checks import Check
 from rubric.values.criteria import Criterion
 from rubric.values.findings import Abstained, Finding, NotApplicable, Scored, Unjudged
 from rubric.values.rubrics import Rubric
-from rubric.values.trees import DecisionTree
 
 TOLERANCE = 1e-9
 """
 How far below a threshold a score may lie and still meet it.
 
-A judge writes 0.8 in decimals, and the mean of 0.7, 0.8 and 0.9 is 0.7999999999999999: by users' arithmetic it meets
-0.8. The tolerance is far above the rounding of a few thousand criteria (1e-13), and far below any score that means
-something else.
+Judges and users write decimals, which floats only approximate: the exact mean of the floats 0.1 and 0.7 rounds to
+0.39999999999999997, and must meet 0.4. Such errors are below 1e-15, and no two scores that mean something else are as
+near as 1e-9.
 """
 
 EVEN = 0.5
@@ -174,8 +173,8 @@ def outcome(rubric: Rubric, findings: Sequence[Finding]) -> Outcome:
     else:
         score, verdict = worst.score, verdict_of(rubric, worst)
     known = [part for part in low if part.resolved == 1]
-    contributions = FrozenMap({part.rule.id: part.contribution for part in known})
-    gates = tuple(part.rule.id for part in known if part.gated)
+    contributions = FrozenMap({part.rule.criterion.id: part.contribution for part in known})
+    gates = tuple(part.rule.criterion.id for part in known if part.gated)
     return Outcome(worst, best, score, verdict, gates, contributions, coverage)
 
 
@@ -224,35 +223,21 @@ def _sampled(criterion: Criterion, finding: Scored) -> float:
 
     A weighted "no" scores a little above 0; to ask it for a quote would fail every unmet criterion.
     """
-    value = finding.value
-    if not finding.weighted or value is None:
-        return finding.score
-    match criterion.answer:
-        case YesNo() | Unit():
-            return float(value)
-        case Levels() as levels:
-            return levels.place(int(value))
-        case Choices() as choices:
-            choice = choices.get(str(value))
-            return finding.score if choice is None else choice.score
-        case DecisionTree() | Rubric() | Check():  # these have no tokens to weight
-            return finding.score
-        case never:
-            assert_never(never)
+    if finding.weighted and finding.value is not None and isinstance(criterion.answer, JudgeAnswer):
+        return criterion.answer.place(finding.value)
+    return finding.score
 
 
 def asks_evidence(rubric: Rubric, criterion: Criterion) -> bool:
     """True if the judge must quote the candidate for *criterion*: trees, checks, nested rubrics have no quotes."""
-    return _is_asked(criterion) and (rubric.evidence if criterion.evidence is None else criterion.evidence)
+    return isinstance(criterion.answer, JudgeAnswer) and (
+        rubric.evidence if criterion.evidence is None else criterion.evidence
+    )
 
 
 def abstainable(rubric: Rubric, criterion: Criterion) -> bool:
     """True if the judge may answer *criterion* with "cannot tell"."""
-    return _is_asked(criterion) and policy(rubric, criterion) != "forbid"
-
-
-def _is_asked(criterion: Criterion) -> bool:
-    return isinstance(criterion.answer, JudgedAnswer)
+    return isinstance(criterion.answer, JudgeAnswer) and policy(rubric, criterion) != "forbid"
 
 
 def policy(rubric: Rubric, criterion: Criterion) -> str | float:
@@ -262,45 +247,36 @@ def policy(rubric: Rubric, criterion: Criterion) -> str | float:
 
 @frozen
 class _Rule:
-    """What a rubric asks of one of its criteria, worked out once for all candidates."""
+    """A criterion and what its rubric asks of it, worked out once for all candidates."""
 
     criterion: Criterion
-    id: str
     weight: float
     unwanted: bool
     penalty: bool
-    guard: bool
     quoted: bool
     policy: str | float
     abstainable: bool
     gate: float | None  # the contribution below which it fails the grade; None: it is no gate
-    zero_gates: bool  # whether 0 fails a gate even of 0, as a "no" does
+    zero_gates: bool  # whether 0 fails even a gate of 0, as a "no" does
     plain: bool  # answered with yes or no
-    unit: bool
-    flagged: bool
 
     @classmethod
     def of(cls, rubric: Rubric, criterion: Criterion) -> _Rule:
-        answer, guard = criterion.answer, criterion.polarity == "guard"
-        plain, unit = isinstance(answer, YesNo | Check), isinstance(answer, Unit)
+        guard, plain = criterion.polarity == "guard", isinstance(criterion.answer, YesNo | Check)
         gate = criterion.min_score
         if gate is None and (criterion.required or guard):
             gate = EVEN if rubric.threshold is None else rubric.threshold
         return cls(
             criterion,
-            criterion.id,
             criterion.weight,
             unwanted=criterion.is_unwanted,
             penalty=criterion.polarity == "penalty",
-            guard=guard,
             quoted=asks_evidence(rubric, criterion),
             policy=policy(rubric, criterion),
             abstainable=abstainable(rubric, criterion),
             gate=gate,
             zero_gates=guard or plain,
             plain=plain,
-            unit=unit,
-            flagged=isinstance(answer, Unit) and answer.flag,
         )
 
     def gates(self, contribution: float) -> bool:
@@ -373,8 +349,12 @@ Without it each level works out all levels below it again, at both extremes, and
 
 def _judged(rule: _Rule, score: float, *, flag: bool | None) -> _Part:
     contribution = 1 - score if rule.unwanted else score
-    disowned = flag is False and rule.flagged
-    holds = not disowned if rule.unit else contribution == 1
+    answer = rule.criterion.answer
+    if isinstance(answer, Unit):
+        disowned = flag is False and answer.flag
+        holds = not disowned
+    else:
+        disowned, holds = False, contribution == 1
     most_say_no = rule.plain and contribution < EVEN
     return _Part(rule, contribution, holds, disowned or rule.gates(0.0 if most_say_no else contribution))
 
@@ -418,7 +398,11 @@ def _nested(rule: _Rule, inner: Outcome, *, best: bool) -> _Part:
     too_low = criterion.min_score is not None and contribution < criterion.min_score - TOLERANCE
     # To an unwanted rubric a gate that fails in it is not its worst: that is to be met, and is neither extreme of it.
     bound = (all if best else any)((inner.worst.gated, inner.best.gated)) if unwanted else extreme.gated
-    gated = too_low or ((criterion.required or rule.guard) and not holds) or (_binds(criterion) and bound)
+    gated = (
+        too_low
+        or ((criterion.required or criterion.polarity == "guard") and not holds)
+        or (_binds(criterion) and bound)
+    )
     return _Part(rule, contribution, holds, gated, inner.coverage)
 
 

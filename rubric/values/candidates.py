@@ -1,4 +1,4 @@
-"""What is graded: an answer, a chat or an agent's run, with what belongs to it."""
+"""Candidates: an answer, a chat or an agent's run to grade, with its context."""
 
 from __future__ import annotations
 
@@ -80,16 +80,16 @@ def _as_variables(value: Mapping[str, Any]) -> FrozenMap:
 @frozen(repr=False)
 class Candidate(Shown):
     """
-    What is graded. A plain text does where there is nothing but the output.
+    The answer, chat or run to grade. Where there is only an output, a plain text will do.
 
     Args:
         output: The text that is graded.
-        input: What it answers: the question, the task.
+        input: The question or task that it answers.
         reference: A reference answer, for the judge to compare with.
         messages: The conversation before the output.
         tool_calls: The tools that the run called, in order.
-        file_changes: What the run changed in files, as a unified diff.
-        context: Material that the answer should rest on.
+        file_changes: The changes of the run to files, as a unified diff.
+        context: Material on which the answer should rest.
         variables: Named texts for custom prompts.
         images: `data:image/...` or `https://...` addresses, attached for judges that see.
     """

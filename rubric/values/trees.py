@@ -20,7 +20,7 @@ _DEEPEST = 64
 
 @frozen(repr=False)
 class Leaf(Shown):
-    """The end of a walk: a *score* in 0..1 and the *reason* that it stands for."""
+    """The end of a walk: a *score* in 0..1, and the *reason* for it."""
 
     _positional = ("score",)
 
