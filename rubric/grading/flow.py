@@ -33,9 +33,7 @@ from rubric.grading.reply_parser import read
 from rubric.grading.steps import Batch, Got, Steps, as_one, together
 from rubric.results.result import Grade, Ungraded, conclude, conclude_votes, degenerate, goes_on
 from rubric.scoring.outcomes import EVEN, outcome
-from rubric.scoring.votes import Voter as Seat
-from rubric.scoring.votes import fewest_votes, is_decided
-from rubric.scoring.votes import number_votes as seated
+from rubric.scoring.votes import Voter, fewest_votes, is_decided, number_votes
 from rubric.values.candidates import Candidate
 from rubric.values.checks import Check
 from rubric.values.criteria import Criterion
@@ -241,23 +239,23 @@ def _graded(candidate: Candidate, rubric: Rubric, judge: AnyJudge) -> Steps[Resu
     subject = _Subject(candidate, rubric, shared_prompt(candidate, rubric))
     if isinstance(judge, Judge):
         return (yield from _one_judge(subject, judge, 0))
-    return (yield from _any_judge(subject, seated(judge)))
+    return (yield from _any_judge(subject, number_votes(judge)))
 
 
-def _any_judge(subject: _Subject, place: Seat) -> Steps[Result]:
-    match place.judge:
+def _any_judge(subject: _Subject, voter: Voter) -> Steps[Result]:
+    match voter.judge:
         case Judge() as judge:
-            return (yield from _one_judge(subject, judge, place.vote))
+            return (yield from _one_judge(subject, judge, voter.vote))
         case Cascade() as rule:
-            return (yield from _cascade(subject, rule, *place.members))
+            return (yield from _cascade(subject, rule, *voter.members))
         case Jury() | Panel() as rule:
-            members = [_any_judge(subject, member) for member in place.members]
+            members = [_any_judge(subject, member) for member in voter.members]
             notes: list[str] = []
             result = conclude_votes(subject.rubric, rule, (yield from _votes(subject.rubric, rule, members, notes)))
             return evolve(result, warnings=(*result.warnings, *notes)) if notes else result
 
 
-def _cascade(subject: _Subject, rule: Cascade, first: Seat, then: Seat) -> Steps[Result]:
+def _cascade(subject: _Subject, rule: Cascade, first: Voter, then: Voter) -> Steps[Result]:
     """Ask the first judge, and the second if the first leaves a doubt."""
     votes = [(yield from _any_judge(subject, first))]
     if goes_on(rule, votes[0]):

@@ -10,9 +10,7 @@ from attrs import evolve, field, frozen
 from rubric.grading.code_checks import applies, why_degenerate
 from rubric.grading.prompting import SharedPrompt, as_question, compose, grouped, shared_prompt
 from rubric.internals.text import cell, table
-from rubric.scoring.votes import Voter as Seat
-from rubric.scoring.votes import fewest_votes
-from rubric.scoring.votes import number_votes as seated
+from rubric.scoring.votes import Voter, fewest_votes, number_votes
 from rubric.values.candidates import Candidate
 from rubric.values.checks import Check
 from rubric.values.criteria import Criterion
@@ -122,15 +120,15 @@ def plan_one(
             made[id(one)] = _Planner(candidate, about, one, count, price, worst).of_rubric(rubric, "")
         return made[id(one)]
 
-    return _of_any(rubric, seated(judge), of_judge)
+    return _of_any(rubric, number_votes(judge), of_judge)
 
 
-def _of_any(rubric: Rubric, seat: Seat, of_judge: Callable[[Judge], Plan]) -> Plan:
-    rule = seat.judge
+def _of_any(rubric: Rubric, voter: Voter, of_judge: Callable[[Judge], Plan]) -> Plan:
+    rule = voter.judge
     if isinstance(rule, Judge):
         plan = of_judge(rule)
-        return evolve(plan, asks=tuple(evolve(ask, vote=seat.vote) for ask in plan.asks))
-    members = [_of_any(rubric, member, of_judge) for member in seat.members]
+        return evolve(plan, asks=tuple(evolve(ask, vote=voter.vote) for ask in plan.asks))
+    members = [_of_any(rubric, member, of_judge) for member in voter.members]
     return _between(members[: _fewest(rubric, rule)], members)
 
 

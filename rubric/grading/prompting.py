@@ -22,7 +22,7 @@ from rubric.internals.frozen_map import FrozenMap, thaw
 from rubric.internals.text import as_json, visible
 from rubric.prompts import render
 from rubric.scoring.outcomes import asks_evidence, policy
-from rubric.values.answers import Choices, JudgedAnswer, Levels, Unit, nearest
+from rubric.values.answers import Choices, JudgeAnswer, Levels, Unit, nearest
 from rubric.values.candidates import Candidate
 from rubric.values.criteria import Anchor, Criterion
 from rubric.values.judges import Judge
@@ -417,7 +417,7 @@ def _anchors(criterion: Criterion, output: str) -> str:
 
 
 def _anchor(criterion: Criterion, anchor: Anchor) -> str:
-    answer = cast("JudgedAnswer", criterion.answer)
+    answer = cast("JudgeAnswer", criterion.answer)
     why = f" ({anchor.reason})" if anchor.reason else ""
     return f"Response: {as_json(anchor.response)} -> {_said(nearest(answer, anchor.score))}{why}"
 

@@ -39,7 +39,7 @@ from rubric.grading.evidence import occurs_in, quote
 from rubric.grading.json_extraction import Ambiguous, find_objects, object_spans
 from rubric.grading.sealing import LISTS, after_first_thought, sealed_list, sealed_object
 from rubric.internals.text import shorten
-from rubric.values.answers import Answer, Choice, Choices, JudgedAnswer, Levels, Unit, YesNo, fold
+from rubric.values.answers import Answer, Choice, Choices, JudgeAnswer, Levels, Unit, YesNo, fold
 from rubric.values.criteria import Criterion
 from rubric.values.findings import Abstained, Evidence, Finding, Scored, Unjudged
 from rubric.values.requests import Ask, Failure, FailureKind, Reply
@@ -285,7 +285,7 @@ def _entry(ask: Ask, criterion: Criterion, entries: Sequence[Mapping[str, Any]])
 
 def keys_of(answer: Answer) -> Sequence[str]:
     """Return the keys that may hold a verdict on *answer*."""
-    match cast("JudgedAnswer", answer):  # other answers are never asked for in a reply
+    match cast("JudgeAnswer", answer):  # other answers are never asked for in a reply
         case YesNo():
             return (*_VERDICTS, "score")
         case Choices():
@@ -307,7 +307,7 @@ def _finding(ask: Ask, criterion: Criterion, said: Mapping[str, Any]) -> Finding
 def _scored(ask: Ask, criterion: Criterion, said: Mapping[str, Any]) -> Scored:
     id_, reason = criterion.id, _reason(said)
     evidence = _evidence(ask, said) if id_ in ask.quoted else ()
-    match cast("JudgedAnswer", criterion.answer):
+    match cast("JudgeAnswer", criterion.answer):
         case YesNo():
             holds = _yes_no(said)
             return Scored(id_, float(holds), holds, reason, evidence)

@@ -15,7 +15,7 @@ from attrs import frozen
 from rubric.internals.frozen_map import FrozenMap
 from rubric.internals.text import as_json
 from rubric.scoring.outcomes import asks_evidence, policy
-from rubric.values.answers import Answer, Choices, JudgedAnswer, Levels, Unit, YesNo
+from rubric.values.answers import Answer, Choices, JudgeAnswer, Levels, Unit, YesNo
 from rubric.values.criteria import Criterion
 from rubric.values.judges import Judge
 from rubric.values.rubrics import Rubric
@@ -30,7 +30,7 @@ class _Shape(NamedTuple):
 
 
 def _shape(answer: Answer) -> _Shape:
-    match cast("JudgedAnswer", answer):  # other answers are never asked for in a reply
+    match cast("JudgeAnswer", answer):  # other answers are never asked for in a reply
         case YesNo():
             return _Shape("verdict", "boolean", "true or false")
         case Unit():

@@ -18,7 +18,7 @@ from rubric.values.requests import Reply, Usage
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from rubric.values.answers import JudgedAnswer
+    from rubric.values.answers import JudgeAnswer
     from rubric.values.criteria import Criterion
     from rubric.values.requests import Ask
 
@@ -62,7 +62,7 @@ def _verdict(criterion: Criterion, ask: Ask) -> dict[str, Any]:
     share = len(found) / len(wanted) if wanted else 0.0
     if criterion.polarity == "contradiction":
         share = 1.0
-    value = nearest(cast("JudgedAnswer", criterion.answer), share)
+    value = nearest(cast("JudgeAnswer", criterion.answer), share)
     if isinstance(value, float):
         value = round(value, 4)
     span = _best_sentence(ask.candidate, wanted)

@@ -317,21 +317,6 @@ def nearest(answer: JudgeAnswer, score: float) -> bool | int | float | str:
             assert_never(never)
 
 
-def nearest(answer: JudgedAnswer, score: float) -> bool | int | float | str:
-    """Return what a judge would say to *answer* for a *score* in 0..1."""
-    match answer:
-        case YesNo():
-            return score >= 0.5  # noqa: PLR2004 - where yes begins
-        case Levels(low=low, high=high):
-            return round(low + score * (high - low))
-        case Choices(choices=choices):
-            return min(choices, key=lambda choice: abs(choice.score - score)).label
-        case Unit():
-            return score
-        case never:
-            assert_never(never)
-
-
 class Scale:
     """The parent of the four ways to show a score."""
 
