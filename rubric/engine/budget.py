@@ -278,14 +278,14 @@ class Budget:
             # One call where calls have no limit: other requests then wait until this is committed, and are not refused.
             most = Sum(pico(left.cost or 0.0), 1 if left.calls is None else left.calls, left.tokens or 0)
             self._held += most
-        told: list[Usage] = []
+        commits: list[Usage] = []
         try:
-            yield left, told.append
+            yield left, commits.append
         finally:
             with self._queue.lock:
                 self._held -= most
-                if told:
-                    self._add(told[-1])
+                if commits:
+                    self._add(commits[-1])
                 else:
                     self._spent += most
                     self._is_known = self._is_known and self.cost is not None
