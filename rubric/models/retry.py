@@ -273,6 +273,8 @@ async def _send(model: Model, ask: Ask, limiter: Limiter | None) -> Reply | _Uns
         return await _answer(model, ask)
     try:
         async with limiter(ask) as commit:
+            # Cancelled here, the request is left without a commit, and so in doubt: the vendor may carry it out all the
+            # same. Every limiter then counts it as sent, and a budget charges all that it had reserved.
             outcome = await _answer(model, ask)
             commit(outcome)
             return outcome
@@ -305,7 +307,7 @@ async def _answer(model: Model, ask: Ask) -> Reply | Failure:
     except asyncio.CancelledError as error:
         if _is_cancelled():
             raise
-        return Failure("exception", f"the model raised {describe(error)}, and nobody had cancelled it", in_doubt=True)
+        return Failure("exception", f"the model raised {describe(error)}, and it had not been cancelled", in_doubt=True)
     except Exception as error:  # noqa: BLE001 - a model of the user's own may raise anything
         return Failure("exception", describe(error))
     if isinstance(reply, Reply):
