@@ -59,7 +59,7 @@ def pieces(text: str) -> list[Piece]:
     Raises:
         Ambiguous: There are more than a thousand.
     """
-    if (whole := flat_object(text)) is not None:
+    if (whole := _flat(text)) is not None:
         return [Piece(0, len(text), text, whole)]
     found: list[Piece] = []
     repairs = 0
@@ -100,7 +100,7 @@ def checked(piece: Piece) -> Mapping[str, Any]:
     return value
 
 
-def flat_object(text: str) -> Mapping[str, Any] | None:
+def _flat(text: str) -> Mapping[str, Any] | None:
     """Return *text* as one JSON object if it is flat and has no doubled keys, as most replies; else None."""
     value = _strict(text) if text.startswith("{") and text.endswith("}") else None
     if not value or isinstance(value, _Doubled):

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from attrs import evolve, field, frozen
 
-from rubric.grading.response_format import Form, value_words
+from rubric.grading.response_format import Form, shape_of
 from rubric.internals.frozen_map import FrozenMap, thaw
 from rubric.internals.text import as_json, visible
 from rubric.prompts import render
@@ -391,7 +391,7 @@ def _advice(rubric: Rubric, criterion: Criterion, output: str, form: Form) -> li
     if policy(rubric, criterion) != "forbid":
         advice.append(render.fill(render.text("abstain"), {"key": form.key}))
     if form.many:
-        advice.append(f'"verdict" is {value_words(criterion.answer)}.')
+        advice.append(f'"verdict" is {shape_of(criterion.answer).values}.')
     return advice
 
 

@@ -60,7 +60,7 @@ _NUMBER = re.compile(r"-?\d+(?:\.\d+)?", re.ASCII)
 _OUT_OF = re.compile(r"(-?\d+(?:\.\d+)?)\s*/\s*(\d+)", re.ASCII)
 
 
-class Unreadable(Exception):  # noqa: N818 - it does not leave this module
+class Unreadable(Ambiguous):
     """Why a reply, or one verdict in it, cannot be read."""
 
 
@@ -79,7 +79,7 @@ def read(ask: Ask, reply: Reply | Failure) -> tuple[Finding, ...]:
         return _unjudged_all(ask, _failure(ask, "truncated", "the reply ends while still thinking"), said)
     try:
         return _read_many(ask, said, text) if ask.many else (_read_one(ask, said, text),)
-    except Unreadable as why:
+    except Ambiguous as why:
         return _unjudged_all(ask, _failure(ask, "unreadable", str(why)), text)
 
 
@@ -210,12 +210,9 @@ def _objects(ask: Ask, said: str, text: str, wanted: Sequence[str]) -> list[Mapp
     def accept(value: Mapping[str, Any], raw: str) -> bool:
         return not value.keys().isdisjoint(wanted) and not _is_echo(raw, ask)
 
-    try:
-        if ask.nonce:
-            return sealed_object(said, text, nonce=ask.nonce, asked=frozenset(wanted))
-        return [value for value, _ in find_objects(text, accept)]
-    except Ambiguous as why:
-        raise Unreadable(str(why)) from None
+    if ask.nonce:
+        return sealed_object(said, text, nonce=ask.nonce, asked=frozenset(wanted))
+    return [value for value, _ in find_objects(text, accept)]
 
 
 def _lists(ask: Ask, said: str, text: str) -> list[Any]:
@@ -223,10 +220,7 @@ def _lists(ask: Ask, said: str, text: str) -> list[Any]:
     if not ask.nonce:
         return [o.get("verdicts", o.get("checks")) for o in _objects(ask, said, text, LISTS)]
     asked = frozenset(key for criterion in ask.criteria for key in keys_of(criterion.answer))
-    try:
-        return [*sealed_list(said, text, nonce=ask.nonce, asked=asked, ids=[c.id for c in ask.criteria])]
-    except Ambiguous as why:
-        raise Unreadable(str(why)) from None
+    return [*sealed_list(said, text, nonce=ask.nonce, asked=asked, ids=[c.id for c in ask.criteria])]
 
 
 def _refuse_none(ask: Ask, found: Sequence[object]) -> None:
@@ -241,20 +235,11 @@ def _is_echo(raw: str, ask: Ask) -> bool:
 
 def _read_one(ask: Ask, said: str, text: str) -> Finding:
     criterion = ask.criteria[0]
-    found = _objects(ask, said, text, keys_of(criterion.answer))
+    found = [_finding(ask, criterion, value) for value in _objects(ask, said, text, keys_of(criterion.answer))]
     _refuse_none(ask, found)
-    return _agreed([_finding(ask, criterion, o) for o in found])
-
-
-def _agreed(findings: Sequence[Finding]) -> Finding:
-    """Return the last of *findings*, which must all say the same."""
-    if len({_said(f) for f in findings}) > 1:
+    if len({(f.score, f.value, f.flag) if isinstance(f, Scored) else type(f) for f in found}) > 1:
         raise Unreadable("it holds two verdicts that disagree")
-    return findings[-1]
-
-
-def _said(finding: Finding) -> object:
-    return (finding.score, finding.value, finding.flag) if isinstance(finding, Scored) else type(finding)
+    return found[-1]
 
 
 def _read_many(ask: Ask, said: str, text: str) -> tuple[Finding, ...]:

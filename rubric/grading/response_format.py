@@ -1,7 +1,7 @@
 """
 The form of a reply: what a judge is asked to write, as text and as a JSON Schema.
 
-A new type of answer is declared in `_shape`; `rubric.grading.reply_parser` reads it back.
+A new type of answer is declared in `shape_of`; `rubric.grading.reply_parser` reads it back.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from rubric.values.judges import Judge
 from rubric.values.rubrics import Rubric
 
 
-class _Shape(NamedTuple):
+class Shape(NamedTuple):
     """The key of a verdict, its type in JSON Schema, and which values it may have, as the prompt says it."""
 
     key: str
@@ -29,23 +29,19 @@ class _Shape(NamedTuple):
     values: str
 
 
-def _shape(answer: Answer) -> _Shape:
+def shape_of(answer: Answer) -> Shape:
+    """Return the key, the type and the values of a verdict on *answer*."""
     match cast("JudgeAnswer", answer):  # other answers are never asked for in a reply
         case YesNo():
-            return _Shape("verdict", "boolean", "true or false")
+            return Shape("verdict", "boolean", "true or false")
         case Unit():
-            return _Shape("score", "number", "a number from 0 to 1")
+            return Shape("score", "number", "a number from 0 to 1")
         case Levels(low=low, high=high):
-            return _Shape("score", "integer", f"a whole number from {low} to {high}")
+            return Shape("score", "integer", f"a whole number from {low} to {high}")
         case Choices(choices=choices):
-            return _Shape("choice", "string", "one of " + ", ".join(as_json(c.label) for c in choices))
+            return Shape("choice", "string", "one of " + ", ".join(as_json(c.label) for c in choices))
         case never:
             assert_never(never)
-
-
-def value_words(answer: Answer) -> str:
-    """Return which values the verdict of *answer* may have, as the prompt says it."""
-    return _shape(answer).values
 
 
 @frozen
@@ -66,7 +62,7 @@ class Form:
     def of(cls, rubric: Rubric, judge: Judge, criteria: Sequence[Criterion], *, sealed: bool) -> Form:
         """Return the form of the reply that *judge* is to give to *criteria*."""
         many = len(criteria) > 1
-        shape = _Shape("verdict", "any", "as each criterion says") if many else _shape(criteria[0].answer)
+        shape = Shape("verdict", "any", "as each criterion says") if many else shape_of(criteria[0].answer)
         return cls(
             *shape,
             sealed=sealed,

@@ -27,7 +27,7 @@ from collections.abc import Set as AbstractSet
 from functools import lru_cache
 from typing import Any
 
-from rubric.grading.json_extraction import Ambiguous, Piece, checked, flat_object, objects_in, pieces
+from rubric.grading.json_extraction import Ambiguous, Piece, checked, objects_in, pieces
 
 _NONCE = "nonce"
 
@@ -57,12 +57,6 @@ def sealed_object(reply: str, text: str, *, nonce: str, asked: frozenset[str]) -
     Raises:
         Ambiguous: The reply has a verdict, and it may be the candidate's.
     """
-    if text == reply and (flat := flat_object(text)) is not None:  # as most replies: nothing is around it or within
-        if flat.get(_NONCE) != nonce or not _asks(flat, asked):
-            return []
-        _check_end(flat, nonce)
-        _check_keys(flat, asked)
-        return [flat]
     found = pieces(text)
     own = [p for p in found if p.value is not None and p.value.get(_NONCE) == nonce and _asks(p.value, asked)]
     all_sure = True
