@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from attrs import define, field
 
 from rubric import Candidate, Grade, Judge, Rubric, Ungraded, flow
-from rubric.engine.pipeline import Dispatcher, run
+from rubric.engine.pipeline import Dispatcher, adrive
 from rubric.errors import ModelError
 from rubric.testing.scripted_model import reply_to
 from rubric.values.requests import Ask, Failure, Reply, Transport, Usage
@@ -63,7 +63,7 @@ def is_odd(ask: Ask) -> bool:
 
 def carry_of(store: Store) -> Transport:
     """Return a carry past *store* as `grade_many` has it: departures are told by the gate."""
-    return store.carry(Dispatcher(gate=store.gate()).carry, gated=True)
+    return store.carry(Dispatcher(limiter=store.gate()).send, gated=True)
 
 
 async def carried(store: Store, ask: Ask) -> Reply | Failure:
@@ -75,7 +75,7 @@ async def agraded(
     store: Store, judge: Judge, candidate: Candidate | str = "Good morning!", rubric: Rubric = POLITE
 ) -> Grade | Ungraded:
     """Return what *candidate* comes to."""
-    return await run(flow(Candidate.of(candidate), rubric, judge), carry=carry_of(store))
+    return await adrive(flow(Candidate.of(candidate), rubric, judge), carry_of(store))
 
 
 def graded(

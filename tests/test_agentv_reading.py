@@ -24,7 +24,7 @@ from rubric import (
     Unit,
     YesNo,
 )
-from rubric.engine.pipeline import run
+from rubric.engine.pipeline import adrive
 from rubric.errors import LoadError
 from rubric.formats.agentv.judged_graders import REPLY
 from rubric.formats.agentv.reader import read
@@ -582,7 +582,7 @@ def test_a_failed_gate_in_one_of_several_graders_fails_the_case() -> None:
     """The mean stays what it is, and the required criterion that failed fails the whole case."""
     items = [{"id": "a", "outcome": "good", "weight": 9}, {"id": "b", "outcome": "not good"}]
     rubric = rubric_of({"type": "llm-rubric", "value": items}, {"type": "contains", "value": "x"})
-    result = asyncio.run(run(flow(Candidate("an x answer"), rubric, Judge(_Yes(), per_call=1))))
+    result = asyncio.run(adrive(flow(Candidate("an x answer"), rubric, Judge(_Yes(), per_call=1))))
     assert isinstance(result, Grade)
     assert result.score == pytest.approx(0.95)
     assert not result.passed

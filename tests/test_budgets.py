@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from rubric import Candidate, Judge, Jury, Panel, Rubric, Ungraded
 from rubric.engine.budget import Amount, Budget
-from rubric.engine.pipeline import Dispatcher, run
+from rubric.engine.pipeline import Dispatcher, adrive
 from rubric.engine.rate_limits import Limits
 from rubric.errors import DefinitionError, ModelError
 from rubric.grading.flow import flow
@@ -83,8 +83,8 @@ def ask_about(model: Any, **judge: Any) -> Ask:
 
 async def send_all(vendor: Any, budget: Budget, count: int, in_flight: int, **judge: Any) -> list[Reply | Failure]:
     """Send so many requests, so many at once."""
-    room = Dispatcher(asyncio.Semaphore(in_flight), gate=budget)
-    return await asyncio.gather(*(room.carry(ask_about(vendor, **judge)) for _ in range(count)))
+    room = Dispatcher(asyncio.Semaphore(in_flight), limiter=budget)
+    return await asyncio.gather(*(room.send(ask_about(vendor, **judge)) for _ in range(count)))
 
 
 def worst_of(ask: Ask) -> float:
@@ -160,7 +160,7 @@ def test_what_is_charged(outcome: Reply | Failure, charged: Amount) -> None:
     """What the reply says; at the price where it tells tokens alone; all that was set aside (None) where nobody knows."""
     model = ScriptedModel([outcome])
     ask, budget = ask_about(model), Budget(cost=1.0, prices={"ScriptedModel": PRICES})
-    simulate(attempt(model, ask, gate=budget))
+    simulate(attempt(model, ask, limiter=budget))
     there, back = simulate(most_tokens(ask))
     most = Amount(worst_of(ask), 1, there + back)
     cost = most.cost if charged.cost is None else charged.cost
@@ -227,7 +227,7 @@ def test_what_was_graded_in_part_is_kept() -> None:
     rubric = Rubric().expects("One", id="one").expects("Two", id="two").expects("Three", id="three")
     judge = Judge(ScriptedModel(dict.fromkeys(("one", "two", "three"), True)))
     steps = flow(Candidate("A text."), rubric, judge)
-    result = simulate(run(steps, carry=Dispatcher(asyncio.Semaphore(1), gate=Budget(calls=2)).carry))
+    result = simulate(adrive(steps, Dispatcher(asyncio.Semaphore(1), limiter=Budget(calls=2)).send))
     assert isinstance(result, Ungraded)
     assert [failure.kind for failure in result.failures] == ["budget"]
     assert result.usage.calls == 2
@@ -333,7 +333,7 @@ def test_real_requests_are_charged(behaviour: str, via: str) -> None:
     with Server() as server:
         ask = openai_ask(server.at(behaviour), via=via)
         budget = Budget(cost=1.0)
-        outcome = asyncio.run(attempt(model_of(ask.judge), ask, gate=budget))
+        outcome = asyncio.run(attempt(model_of(ask.judge), ask, limiter=budget))
     there, back = asyncio.run(most_tokens(ask))
     rates = dearest(ask.judge, there)
     assert rates is not None

@@ -13,7 +13,7 @@ from attrs import define, field
 
 from rubric import Judge, grade_many
 from rubric.engine.budget import Amount, Budget
-from rubric.engine.pipeline import gates, route
+from rubric.engine.pipeline import chained, pipeline
 from rubric.engine.rate_limits import Limits
 from rubric.errors import ModelError, StoreError
 from rubric.models.pricing import most_tokens
@@ -81,10 +81,10 @@ def test_a_cancellation_anywhere_charges_what_has_left_and_nothing_else(at: floa
     ask = ask_to(model)
     limits = Limits(concurrency=1, rpm=5, tpm=10_000, clock=now)
     budget = Budget(cost=1.0, tokens=10_000, calls=5, prices={"Slow": (1.0, 1.0)})
-    gate = gates(budget, Turnstile(), limits, Turnstile())
+    gate = chained(budget, Turnstile(), limits, Turnstile())
 
     async def main() -> bool:
-        task = asyncio.create_task(attempt(model, ask, gate=gate))
+        task = asyncio.create_task(attempt(model, ask, limiter=gate))
         await asyncio.sleep(at)
         was_under_way = task.cancel()
         await asyncio.wait([task])
@@ -98,17 +98,17 @@ def test_a_cancellation_anywhere_charges_what_has_left_and_nothing_else(at: floa
     for limiter in limits._limiters.values():
         assert limiter.requests is not None
         assert limiter.tokens is not None
-        assert (limiter.under_way, limiter.requests.used) == (0, model.calls)
+        assert (limiter.in_flight, limiter.requests.used) == (0, model.calls)
         assert limiter.tokens.used == charged.tokens
 
 
 def test_what_waits_for_a_place_holds_no_money_once_it_is_cancelled() -> None:
     """It had passed the budget, and stood in the line of the limits; what it had set aside is there for others."""
     model, limits, budget = Slow(), Limits(concurrency=1, clock=now), Budget(calls=2)
-    gate = gates(budget, limits)
+    gate = chained(budget, limits)
 
     async def main() -> list[Any]:
-        tasks = [asyncio.create_task(attempt(model, ask_to(model), gate=gate)) for _ in range(3)]
+        tasks = [asyncio.create_task(attempt(model, ask_to(model), limiter=gate)) for _ in range(3)]
         await asyncio.sleep(1.5)
         tasks[1].cancel()
         return await asyncio.gather(*tasks, return_exceptions=True)
@@ -123,14 +123,14 @@ def test_a_refusal_by_any_gate_is_no_call_for_the_others(first: bool) -> None:
     """Nor is it taken for the vendor's own: a limiter that stands before keeps its speed."""
     model, limits, budget = Slow(), Limits(concurrency=8, rpm=5, clock=now), Budget(calls=2)
     several: list[Limiter] = [budget, limits]
-    gate = gates(*(several if first else several[::-1]), Turnstile(refuses=True))
-    outcome = simulate(attempt(model, ask_to(model), gate=gate))
+    gate = chained(*(several if first else several[::-1]), Turnstile(refuses=True))
+    outcome = simulate(attempt(model, ask_to(model), limiter=gate))
     assert isinstance(outcome, Failure)
     assert (outcome.kind, outcome.usage, model.calls) == ("rate_limited", Usage(), 0)
     assert (budget.spent, budget.held.calls) == (NOTHING, 0)
     (limiter,) = limits._limiters.values()
     assert limiter.requests is not None
-    assert (limiter.room, limiter.requests.used, limiter.closed_until < 0) == (8, 0, True)
+    assert (limiter.allowed, limiter.requests.used, limiter.closed_until < 0) == (8, 0, True)
 
 
 class Post:
@@ -157,16 +157,16 @@ def log() -> list[str]:
 
 def test_several_gates_are_passed_in_order(log: list[str]) -> None:
     """A request enters them in order, each is told what came, and they are left in the reverse order."""
-    gate = gates(Post("a", log), None, Post("b", log))
+    gate = chained(Post("a", log), None, Post("b", log))
     assert gate is not None
     model = Slow()
-    assert simulate(attempt(model, ask_to(model), gate=gate)) == GOOD
+    assert simulate(attempt(model, ask_to(model), limiter=gate)) == GOOD
     assert log == ["a in", "b in", "a told Reply", "b told Reply", "b out", "a out"]
 
 
 def test_a_gate_that_is_shut_lets_the_others_go(log: list[str]) -> None:
     """If one refuses, those before it are told that nothing has left, and are left."""
-    gate = gates(Post("a", log), Post("b", log, shut=True))
+    gate = chained(Post("a", log), Post("b", log, shut=True))
     results = list(grade_many(["x"], POLITE, Judge(Counted()), limits=gate))
     assert [failure.kind for failure in results[0].failures] == ["budget"]
     assert log == ["a in", "a told NoneType", "a out"]
@@ -175,8 +175,8 @@ def test_a_gate_that_is_shut_lets_the_others_go(log: list[str]) -> None:
 def test_no_gates_are_none(log: list[str]) -> None:
     """Nothing to pass is no gate; one is itself."""
     post = Post("a", log)
-    assert gates(None, None) is None
-    assert gates(None, post) is post
+    assert chained(None, None) is None
+    assert chained(None, post) is post
 
 
 def test_what_a_store_cannot_record_is_not_sent_and_not_charged(tmp_path: Path) -> None:
@@ -190,16 +190,16 @@ def test_what_a_store_cannot_record_is_not_sent_and_not_charged(tmp_path: Path) 
             yield settle
 
     async def main(store: Store) -> None:
-        way = route(store=store, budget=budget, limits=closing)
+        way = pipeline(store=store, budget=budget, limits=closing)
         with pytest.raises(StoreError):
-            await way.carry(ask_to(model))
+            await way.send(ask_to(model))
 
     store = Store(tmp_path / "replies.db")
     asyncio.run(main(store))
     (limiter,) = limits._limiters.values()
     assert limiter.requests is not None
     assert (model.calls, budget.spent, budget.held.calls) == (0, NOTHING, 0)
-    assert (limiter.under_way, limiter.requests.used) == (0, 0)
+    assert (limiter.in_flight, limiter.requests.used) == (0, 0)
 
 
 def test_every_request_passes_the_limits(log: list[str], tmp_path: Path) -> None:

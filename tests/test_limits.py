@@ -70,7 +70,7 @@ def ask(vendor: Vendor, **judge: Any) -> Ask:
 async def send(vendor: Vendor, limits: Limits, after: float = 0.0, **judge: Any) -> Reply | Failure:
     """Send one request to *vendor* after so many seconds."""
     await asyncio.sleep(after)
-    return await attempt(vendor, ask(vendor, **judge), gate=limits)
+    return await attempt(vendor, ask(vendor, **judge), limiter=limits)
 
 
 async def send_all(vendor: Vendor, limits: Limits, afters: list[float], **judge: Any) -> list[Reply | Failure]:
@@ -248,7 +248,7 @@ def test_a_busy_server_gets_half_as_many_at_once() -> None:
     seen = simulate(both())
     assert seen[0] == 8
     (limiter,) = limits._limiters.values()
-    assert limiter.room == 16
+    assert limiter.allowed == 16
 
 
 def test_storm_after_storm_leaves_one_at_a_time() -> None:
@@ -258,7 +258,7 @@ def test_storm_after_storm_leaves_one_at_a_time() -> None:
     simulate(send_all(vendor, limits, [0.0] * 200))
     assert len(vendor.left) == 200
     (limiter,) = limits._limiters.values()
-    assert (limiter.room, limiter.under_way) == (1.0, 0)
+    assert (limiter.allowed, limiter.in_flight) == (1.0, 0)
 
 
 def test_models_keys_and_addresses_are_counted_by_themselves() -> None:
@@ -291,7 +291,7 @@ def test_what_is_cancelled_gives_its_place_up() -> None:
 
     assert simulate(main()) == pytest.approx(200, abs=0.1)
     (limiter,) = limits._limiters.values()
-    assert (limiter.under_way, len(limiter._line._waiting)) == (0, 0)
+    assert (limiter.in_flight, len(limiter._queue._waiting)) == (0, 0)
 
 
 def test_models_that_take_one_after_another_do_not_lock_up() -> None:
@@ -300,9 +300,9 @@ def test_models_that_take_one_after_another_do_not_lock_up() -> None:
     limits = limited(concurrency=1, rpm=30)
 
     async def main() -> int:
-        room = Dispatcher(asyncio.Semaphore(3), gate=limits)
+        room = Dispatcher(asyncio.Semaphore(3), limiter=limits)
         asks = [ask(vendor) for _ in range(20) for vendor in (serial, other)]
-        return len(await asyncio.gather(*(room.carry(each) for each in asks)))
+        return len(await asyncio.gather(*(room.send(each) for each in asks)))
 
     assert simulate(main()) == 40
 
@@ -311,7 +311,7 @@ def test_limits_keep_no_function_alive() -> None:
     """Functions that come and go under the same limits leave nothing in them."""
     limits = Limits(rpm=1_000)
     for _ in range(5):
-        outcome = asyncio.run(Dispatcher(gate=limits).carry(ask_of(Judge(lambda _: "yes"))))
+        outcome = asyncio.run(Dispatcher(limiter=limits).send(ask_of(Judge(lambda _: "yes"))))
         assert isinstance(outcome, Reply)
     gc.collect()
     assert limits._limiters == {}

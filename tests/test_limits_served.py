@@ -46,8 +46,8 @@ def send_all(endpoint: Endpoint, gate: Limiter, count: int) -> list[Reply | Fail
     ask = openai_ask(endpoint)
 
     async def main() -> list[Reply | Failure]:
-        room = Dispatcher(gate=gate)
-        return await asyncio.gather(*(room.carry(ask) for _ in range(count)))
+        room = Dispatcher(limiter=gate)
+        return await asyncio.gather(*(room.send(ask) for _ in range(count)))
 
     return asyncio.run(main())
 
@@ -87,8 +87,8 @@ def test_a_storm_is_over_when_the_server_is_better() -> None:
         outcomes = send_all(endpoint, limits, 16)
     assert {type(each) for each in outcomes} == {Reply}
     (limiter,) = limits._limiters.values()
-    assert 1 <= limiter.room < 8
-    assert limiter.under_way == 0
+    assert 1 <= limiter.allowed < 8
+    assert limiter.in_flight == 0
 
 
 class Clocked(Server):

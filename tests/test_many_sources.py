@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from rubric import Candidate, DefinitionError, Judge, Rubric, Ungraded
 from rubric.engine.bulk import grade_many
 from rubric.engine.sources import as_candidate, source_of
-from rubric.engine.worker_pool import pulling
+from rubric.engine.worker_pool import reader_of
 from rubric.testing.scripted_model import ScriptedModel
 
 ROWS = [
@@ -150,12 +150,12 @@ def test_a_generator_has_a_thread_of_its_own() -> None:
             seen.append(threading.current_thread())
 
     async def main() -> list[int]:
-        pull = pulling(source())
+        reader = reader_of(source())
         taken = []
-        while items := await pull.take(7):
+        while items := await reader.read(7):
             assert len(items) <= 7
             taken += items
-        await pull.aclose()
+        await reader.aclose()
         return taken
 
     assert asyncio.run(main()) == list(range(50))

@@ -363,7 +363,7 @@ def test_a_remark_on_slow_functions(seconds: float, calls: int, remarks: int) ->
 
     async def main() -> None:
         judge = Judge(Slow(seconds))
-        await asyncio.gather(*(room.carry(ask_of(judge)) for _ in range(calls)))
+        await asyncio.gather(*(room.send(ask_of(judge)) for _ in range(calls)))
 
     asyncio.run(main())
     assert (len(room.remarks()), room.remarks()) == (remarks, ())

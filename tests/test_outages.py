@@ -145,9 +145,9 @@ def test_a_server_that_asks_to_wait_is_not_woken_for() -> None:
 
     async def main() -> None:
         vendor.down, vendor.failure = (0.0, 0.05), Failure("rate_limited", "", retry_after=5.0)
-        waiting = [asyncio.create_task(room.carry(ask_of(judge))) for _ in range(3)]
+        waiting = [asyncio.create_task(room.send(ask_of(judge))) for _ in range(3)]
         await asyncio.sleep(1)
-        await room.carry(ask_of(judge))
+        await room.send(ask_of(judge))
         assert len(vendor.left) == 4
         await asyncio.gather(*waiting)
 
@@ -162,9 +162,9 @@ def test_a_turn_is_not_held_in_backoff() -> None:
     room = Dispatcher()
 
     async def main() -> float:
-        hopeless = asyncio.create_task(room.carry(ask_of(judge, candidate="the hopeless one")))
+        hopeless = asyncio.create_task(room.send(ask_of(judge, candidate="the hopeless one")))
         await asyncio.sleep(0.01)
-        await room.carry(ask_of(judge))
+        await room.send(ask_of(judge))
         at = now()
         await hopeless
         return at

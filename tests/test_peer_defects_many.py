@@ -173,7 +173,7 @@ def test_who_waits_to_try_again_holds_nobody_up(limits: Limits | None) -> None:
     async def main() -> None:
         room = Dispatcher(asyncio.Semaphore(9 if limits else 1), limits)
         asks = [ask_about(text, *POLITE.criteria, judge=judge) for text in ("sick", "healthy 1", "healthy 2")]
-        await asyncio.gather(*(room.carry(ask) for ask in asks))
+        await asyncio.gather(*(room.send(ask) for ask in asks))
 
     simulate(main())
     assert (model.most, model.calls) == (1, 4)

@@ -166,7 +166,7 @@ def test_merged_results_are_those_of_one_run(tmp_path_factory: pytest.TempPathFa
 @pytest.mark.parametrize(
     ("texts", "why"),
     [
-        ((lines_of(0, 1), lines_of(1, 2)), r"part-2.jsonl:1:1: the result of candidate 1 stands in another place too"),
+        ((lines_of(0, 1), lines_of(1, 2)), r"part-2.jsonl:1:1: the result of candidate 1 is in another place too"),
         ((lines_of(0, 3), lines_of(4)), r"part-1.jsonl:2:1: before this, candidates 1 to 2 should come"),
         ((lines_of(0), lines_of(2)), r"part-2.jsonl:1:1: before this, candidate 1 should come"),
         ((lines_of(0, 2, 1),), r"part-1.jsonl:2:1: before|part-1.jsonl:3:1: candidate 1 comes after 2; sort"),
@@ -230,7 +230,7 @@ def test_whole_shards_are_merged_and_their_marks_left_out(tmp_path: Path) -> Non
         (lambda lines: lines[:-3], "before this, candidate|without an end mark"),
         (lambda _: [], "before this, candidate|without an end mark"),
         (lambda lines: [*lines[:-1], lines[-1][:-9]], "no whole line"),
-        (lambda lines: [*lines[:-2], lines[-1]], "before this, candidate|tells of [0-9]+ results, and"),
+        (lambda lines: [*lines[:-2], lines[-1]], "before this, candidate|counts [0-9]+ results, and"),
         (lambda lines: [*lines[1:]], "before this, candidate"),
         (lambda lines: [lines[1], lines[0], *lines[2:]], "before this, candidate|comes after"),
         (lambda lines: [*lines, lines[0]], "results follow an end mark|no whole line"),

@@ -109,7 +109,7 @@ def test_what_waits_for_its_turn_is_not_in_doubt(file: Path) -> None:
 
     async def stopped(store: Store) -> None:
         room = Dispatcher(asyncio.Semaphore(0), store.gate())
-        carry = store.carry(room.carry, gated=True)
+        carry = store.carry(room.send, gated=True)
         task = asyncio.ensure_future(carry(ask(Judge(Counted()))))
         await asyncio.to_thread(wait_for, file, "claimed")
         task.cancel()

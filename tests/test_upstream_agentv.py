@@ -12,7 +12,7 @@ import pytest
 from attrs import define
 
 from rubric import Criterion, Grade, Judge, Levels, Rubric, Ungraded, YesNo
-from rubric.engine.pipeline import Dispatcher, run
+from rubric.engine.pipeline import Dispatcher, adrive
 from rubric.errors import LoadError, ModelError
 from rubric.grading.flow import flow
 from rubric.values.checks import Unsupported
@@ -409,7 +409,7 @@ def _graded(case: dict[str, Any]) -> tuple[Grade | Ungraded, Recorded, Rubric]:
     recorded = Recorded(case["judge_replies"] or [{}])
     judge = Judge(recorded, per_call="all", repairs=3, retries=2, timeout=5)
     steps = flow(loaded.responding(case["candidate"]), loaded.rubric, judge)
-    return asyncio.run(run(steps, carry=Dispatcher(asyncio.Semaphore(1)).carry)), recorded, loaded.rubric
+    return asyncio.run(adrive(steps, Dispatcher(asyncio.Semaphore(1)).send)), recorded, loaded.rubric
 
 
 def _is_refused(case: dict[str, Any]) -> bool:

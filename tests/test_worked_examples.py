@@ -32,7 +32,7 @@ from rubric import (
     When,
     ask,
 )
-from rubric.engine.grade import whole as require
+from rubric.engine.grade import graded as require
 from rubric.testing.scripted_model import Line, Says, ScriptedModel
 from rubric.values.rubrics import WHOLE
 

@@ -19,7 +19,7 @@ from distributed.protocol import pickle
 from rubric.dask.limits import PermitGate, Permits, Terms
 from rubric.engine.budget import Budget
 from rubric.engine.bulk import grade_many
-from rubric.engine.grade import JudgeLike, as_bench, as_rubric
+from rubric.engine.grade import JudgeLike, as_rubric, judge_or_default
 from rubric.engine.progress import OnProgress, reporting
 from rubric.engine.rate_limits import Limits
 from rubric.engine.shards import number_of
@@ -110,7 +110,7 @@ def grade_on_cluster(
         [0.5, 0.0]
     """
     _check(client, concurrency, in_doubt, budget, limits)
-    graded, bench = as_rubric(rubric), as_bench(judge)
+    graded, bench = as_rubric(rubric), judge_or_default(judge)
     check(graded)
     if budget is not None:
         budget.check(bench)

@@ -24,8 +24,8 @@ from uuid import uuid4
 from attrs import define, evolve, field, fields, frozen
 from distributed import Scheduler, SchedulerPlugin, Worker
 
-from rubric.engine.budget import Amount, Bill, Budget, Sum, pico
-from rubric.engine.rate_limits import ADDRESS, Limiter, Limits
+from rubric.engine.budget import Amount, Budget, Reservation, Sum, pico
+from rubric.engine.rate_limits import ADDRESS, Limits, ModelLimiter
 from rubric.errors import ModelError
 from rubric.internals.secrets import describe
 from rubric.models.pricing import dearest, most_tokens
@@ -225,7 +225,7 @@ def _told(
     """Return of *outcome* what the scheduler needs to know, with the cost that follows from the tokens."""
     if outcome is None:  # it has not left after all
         return None
-    bill = Bill(Sum(), rates, agreed, outcome)
+    bill = Reservation(Sum(), rates, agreed, outcome)
     usage = evolve(outcome.usage, cost=bill.cost) if bill.is_metered else outcome.usage
     if isinstance(outcome, Reply):
         return Reply(None, usage=usage)
@@ -239,7 +239,7 @@ _GRACE = 5.0
 class _Purse(Budget):
     """A budget that is told beforehand what a request may take."""
 
-    def holding_most(self, most: Sum) -> AbstractAsyncContextManager[Bill]:
+    def holding_most(self, most: Sum) -> AbstractAsyncContextManager[Reservation]:
         """Set *most* aside until it is known what the request took."""
         return self._setting_aside(most, "this request")
 
@@ -275,7 +275,7 @@ class Permits(SchedulerPlugin):
         """Open the services that workers and the client call."""
         self._scheduler = scheduler
         self._budget = _Purse(cost=self._terms.cost, calls=self._terms.calls, tokens=self._terms.tokens)
-        self._limiters: dict[str, Limiter] = {}
+        self._limiters: dict[str, ModelLimiter] = {}
         self._permits: dict[str, _Permit] = {}
         self._is_over = False
         self._services: dict[str, Callable[..., Any]] = {"take": self.take, "settle": self.settle, "end": self.end}
@@ -302,7 +302,7 @@ class Permits(SchedulerPlugin):
         permit = _Permit(worker)
         try:
             bill = await permit.stack.enter_async_context(self._budget.holding_most(Sum(pico(cost), 1, tokens)))
-            permit.settles.append(bill.settle)
+            permit.settles.append(bill.commit)
             permit.settles.append(await permit.stack.enter_async_context(self._limiter(name, key).place(tokens)))
             self._refuse(worker)
         except (ModelError, asyncio.CancelledError) as error:
@@ -340,7 +340,7 @@ class Permits(SchedulerPlugin):
         loop = asyncio.get_running_loop()
         loop.call_later(_GRACE, lambda: loop.create_task(self.settle([*held])))
 
-    def _limiter(self, name: str, key: str) -> Limiter:
+    def _limiter(self, name: str, key: str) -> ModelLimiter:
         if key not in self._limiters:
             given = self._terms.limits.get(name, self._terms.limits[""])
             self._limiters[key] = Limits(**given).limiter(name)

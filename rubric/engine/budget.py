@@ -1,7 +1,9 @@
 """
-What is set aside and charged: money, requests and tokens, added up exactly.
+What runs may spend: money, requests and tokens.
 
-What runs may spend: money, requests and tokens, set aside before a request leaves and settled when it is through.
+A request reserves the most that it may take before it is sent, and commits what it took when it is through. Amounts
+are whole pico-dollars, calls and tokens, so that sums are exact: floats would drift, and a budget of $1 might hold a
+request of a hundredth too many or too few.
 """
 
 from __future__ import annotations
@@ -25,18 +27,18 @@ from rubric.values.judges import AnyJudge, Judge, judges_of
 from rubric.values.requests import Ask, Commit, Failure, Reply, Usage
 
 PICO = 10**12
-"""Money is added up in whole pico-dollars, so that sums are exact."""
+"""Pico-dollars in a dollar: a token costs down to some thousands of them."""
 
 
 @frozen
 class Amount:
     """
-    Money, requests and tokens. Of what has no limit, it counts what is reported.
+    Money, requests and tokens. Without a limit, they are counted as far as they are reported.
 
     Args:
-        cost: In US dollars; None where it is not known, or not limited.
-        calls: Requests; None where they are not limited.
-        tokens: Sent and come back; None where they are not limited.
+        cost: In US dollars; None if it is not known, or not limited.
+        calls: Requests; None if they are not limited.
+        tokens: Of prompts and replies; None if they are not limited.
     """
 
     cost: float | None = 0.0
@@ -52,7 +54,7 @@ class Amount:
 
 @frozen
 class Sum:
-    """An amount to count with: *pico*-dollars, calls, tokens."""
+    """An exact amount: *pico*-dollars, calls, tokens."""
 
     pico: int = 0
     calls: int = 0
@@ -71,15 +73,16 @@ def pico(dollars: float) -> int:
 
 
 @define
-class Bill:
+class Reservation:
     """
-    What is charged: the *most* that was set aside, until more is known.
+    The amount that a request is charged: the *most* that was set aside, until more is known.
 
     Args:
-        rates: For replies that tell their tokens and not their cost.
-        is_agreed: Whether these hold whatever cost is told.
-        outcome: What came of it.
-        is_sent: False where nothing has left after all.
+        rates: For replies that report their tokens and not their cost.
+        is_agreed: Whether these hold whatever cost is reported.
+        outcome: Of the request; None until it is known, and for good after a cancellation: then it may have been
+            carried out, so all is charged.
+        is_sent: False if the request was not sent after all.
     """
 
     most: Sum
@@ -88,13 +91,13 @@ class Bill:
     outcome: Reply | Failure | None = None
     is_sent: bool = True
 
-    def settle(self, outcome: Reply | Failure | None) -> None:
-        """Take note of what came; None: nothing has left."""
+    def commit(self, outcome: Reply | Failure | None) -> None:
+        """Note the outcome; None: the request was not sent."""
         self.outcome, self.is_sent = outcome, outcome is not None
 
     @property
     def charged(self) -> Sum:
-        """What is charged."""
+        """The amount."""
         if self.is_free:
             return Sum()
         usage = self.usage
@@ -105,7 +108,7 @@ class Bill:
 
     @property
     def is_known(self) -> bool:
-        """Whether it is what was taken, and not only the most that it can have been."""
+        """True if it is what the request took, and not only the most that it can have taken."""
         return self.is_free or (self.is_metered and self.cost is not None)
 
     @property
@@ -122,7 +125,7 @@ class Bill:
 
     @property
     def cost(self) -> float | None:
-        """What it has cost, as far as that is told, or follows from the tokens."""
+        """The cost that was reported, or that follows from the tokens; None if neither is known."""
         usage = self.usage
         if self.rates is None or (usage.cost is not None and not self.is_agreed):
             return usage.cost
@@ -147,14 +150,15 @@ def _prices(_: Any, attribute: Attribute[Any], value: Mapping[str, object]) -> N
 @define(eq=False, repr=False)
 class Budget:
     """
-    What may be spent. It is a gate: every request passes it, retries and re-asks included.
+    What may be spent. Every request passes it, retries and re-asks included.
 
-    Before a request leaves, the most that it may take is set aside: the tokens of the prompt and of the longest reply
-    at their prices. When it is through, what it took is charged instead; all that was set aside, where nobody knows (no
-    usage in the reply, a deadline that passed, a connection that broke, a cancellation under way); and nothing for a
-    request that was turned away with an error status, or that another gate kept from leaving. A request that does not
-    fit waits for those under way to settle, then fails with the kind `budget`, unsent. So no more is ever spent, as far
-    as the tokens of a prompt can be known beforehand: exactly for OpenAI's models; for others with half as much again.
+    Before a request is sent, the most that it may take is set aside: the tokens of the prompt and of the longest reply
+    at their prices. When it is through, the amount that it took is charged instead. If that is not known (no usage in
+    the reply, a timeout, a broken connection, a cancellation in flight), all that was set aside is charged. A request
+    that was turned away with an error status, or that another limiter held back, is charged nothing. A request that
+    does not fit waits until those in flight are through, then fails with the kind `budget`, unsent. So no more is ever
+    spent, as far as the tokens of a prompt can be known beforehand: exactly for OpenAI's models; for others with half
+    as much again.
 
     Runs that are given the same object share it, also across threads. A forked child goes on with a copy, in which all
     that was set aside then is spent.
@@ -162,9 +166,9 @@ class Budget:
     Args:
         cost: In US dollars; None for any. A judge without a known price is then refused.
         calls: Requests that may be paid for; None for any.
-        tokens: Sent and come back; None for any.
-        prices: Of models by their names, instead of those that LiteLLM knows: in US dollars, for a million tokens sent
-            and for a million that come back. What a model of your own says that a reply has cost, stands.
+        tokens: Of prompts and replies; None for any.
+        prices: Of models by their names, instead of those that LiteLLM knows: US dollars for a million prompt tokens,
+            and for a million of the reply. A cost that a model of your own reports is taken as it is.
 
     Raises:
         DefinitionError: A value that is no limit, or no price.
@@ -184,12 +188,14 @@ class Budget:
     _spent: Sum = field(factory=Sum, init=False)
     _held: Sum = field(factory=Sum, init=False)
     _is_known: bool = field(default=True, init=False)
-    _line: FairQueue = field(factory=FairQueue, init=False)
+    _queue: FairQueue = field(factory=FairQueue, init=False)
 
     def __attrs_post_init__(self) -> None:
-        self._line.forked = self._spend_what_is_held
+        self._queue.after_fork = self._spend_what_is_held
 
     def _spend_what_is_held(self) -> None:
+        # In a forked child: the parent's requests may have been sent, and nothing here will ever commit them. If they
+        # were given back, parent and child together could spend more than the cap.
         self._spent, self._held = self._spent + self._held, Sum()
 
     def __call__(self, ask: Ask) -> AbstractAsyncContextManager[Commit]:
@@ -197,23 +203,23 @@ class Budget:
         return self._passing(ask)
 
     def at_once(self, ask: Ask) -> AbstractAsyncContextManager[Commit]:
-        """Return the same for a request that cannot wait for those under way: it is refused if it does not fit now."""
+        """Return the same for a request that cannot wait for those in flight: it is refused if it does not fit now."""
         return self._passing(ask, waits=False)
 
     @property
     def spent(self) -> Amount:
-        """What has been charged; its cost is None where some of it is not known, which takes a budget without a cap."""
+        """The amount charged; its cost is None if some of it is unknown, which takes a budget without a cap."""
         return Amount(self._spent.pico / PICO if self._is_known else None, self._spent.calls, self._spent.tokens)
 
     @property
     def held(self) -> Amount:
-        """What is set aside for requests that are under way; its cost is 0 without a cap."""
+        """The amount set aside for requests in flight; its cost is 0 without a cap."""
         return Amount(self._held.pico / PICO, self._held.calls, self._held.tokens)
 
     @property
     def left(self) -> Amount:
-        """What is neither spent nor set aside, never below 0; None where there is no limit."""
-        with self._line.lock:
+        """The amount neither spent nor set aside, never below 0; None without a limit."""
+        with self._queue.lock:
             return self._left()
 
     def _left(self) -> Amount:
@@ -232,26 +238,26 @@ class Budget:
     def __reduce__(self) -> NoReturn:
         raise of_one_process("budget", "Budget(cost=1.00)")
 
-    def check(self, bench: AnyJudge, *, name: str = "budget", cure: str = "") -> None:
+    def check(self, judges: AnyJudge, *, name: str = "budget", cure: str = "") -> None:
         """
-        Refuse *bench* before anything is sent, if the cost is limited and the price of one of its judges is not known.
+        Refuse *judges* before anything is sent, if the cost is limited and the price of one of them is not known.
 
         It may load LiteLLM, which takes seconds, so on an event loop it belongs into a thread.
 
         Args:
-            name: Of the argument that the error is about.
-            cure: What helps, where it is something else than what a budget can have.
+            name: The argument that the error is about.
+            cure: What helps, if it is something else than an option of the budget.
 
         Raises:
             DefinitionError: With the name of the judge, and what helps.
         """
-        for judge in judges_of(bench) if self.cost is not None else ():
+        for judge in judges_of(judges) if self.cost is not None else ():
             if judge.name not in self.prices and price(judge) is None:
                 raise DefinitionError(name, _NO_PRICE.format(judge.name, cure or _CURE))
 
     def charge(self, usage: Usage) -> None:
-        """Count what was spent by others than judges, without having been set aside: an agent, a script."""
-        with self._line.lock:
+        """Charge what an agent or a script spent, which was not set aside."""
+        with self._queue.lock:
             self._add(usage)
 
     def _add(self, usage: Usage) -> None:
@@ -264,38 +270,38 @@ class Budget:
         """
         Set all that is left aside, for requests that pass another budget of that amount, in another process.
 
-        Yields what is left, and what is told what they took. Where it is never told, since that process is gone, all of
-        it is charged: nobody knows how much of it has left, and what is spent twice cannot be taken back.
+        Yields the amount, and a function that commits what they took. If it is never called, since that process is
+        gone, all of it is charged: nobody knows how much was sent, and money that is spent twice does not come back.
         """
-        with self._line.lock:
+        with self._queue.lock:
             left = self._left()
-            # One call where calls have no limit: whoever else asks waits until this has settled, and is not refused.
+            # One call where calls have no limit: other requests then wait until this is committed, and are not refused.
             most = Sum(pico(left.cost or 0.0), 1 if left.calls is None else left.calls, left.tokens or 0)
             self._held += most
-        told: list[Usage] = []
+        commits: list[Usage] = []
         try:
-            yield left, told.append
+            yield left, commits.append
         finally:
-            with self._line.lock:
+            with self._queue.lock:
                 self._held -= most
-                if told:
-                    self._add(told[-1])
+                if commits:
+                    self._add(commits[-1])
                 else:
                     self._spent += most
                     self._is_known = self._is_known and self.cost is not None
-                self._line.ring()
+                self._queue.wake_first()
 
     async def charge_for(self, ask: Ask, outcome: Reply | Failure) -> None:
-        """Count what came of *ask*, which somebody has sent who had a budget of his own and is gone, as of others."""
+        """Charge *ask*, which an earlier process sent."""
         most = await self._most(ask)
-        bill = Bill(most, *self._terms(ask, most))
-        bill.settle(outcome)
-        with self._line.lock:
-            self._count(bill)
+        reservation = Reservation(most, *self._terms(ask, most))
+        reservation.commit(outcome)
+        with self._queue.lock:
+            self._count(reservation)
 
     def refuse_beyond(self, cost: float) -> None:
         """
-        Refuse what may take *cost*, in US dollars, where less is left once all that is under way is through.
+        Refuse something that may take *cost* US dollars, if less is left once all requests in flight are through.
 
         Raises:
             ModelError: With a failure of the kind `budget`.
@@ -308,51 +314,51 @@ class Budget:
         """
         Set *cost* aside for something that takes several requests, none of which passes this same budget.
 
-        What comes back is told what it took; all of it is charged where that has no cost, or is never told.
+        Yields a function that commits the usage; all is charged if that has no cost, or if it is never called.
 
         Raises:
             ModelError: It does not fit, with a failure of the kind `budget`.
         """
-        async with self._setting_aside(Sum(pico(cost), 1), "this case") as bill:
-            # It may have come to nothing without a request, which is no reason to charge all.
-            yield lambda usage: bill.settle(Reply(None, usage=evolve(usage, calls=max(1, usage.calls))))
+        async with self._setting_aside(Sum(pico(cost), 1), "this case") as reservation:
+            # A usage without a call would count as unknown, and be charged in full.
+            yield lambda usage: reservation.commit(Reply(None, usage=evolve(usage, calls=max(1, usage.calls))))
 
     @asynccontextmanager
     async def _passing(self, ask: Ask, *, waits: bool = True) -> AsyncIterator[Commit]:
         most = await self._most(ask)
-        async with self._setting_aside(most, "this request", waits=waits) as bill:
-            bill.rates, bill.is_agreed = self._terms(ask, most)
+        async with self._setting_aside(most, "this request", waits=waits) as reservation:
+            reservation.rates, reservation.is_agreed = self._terms(ask, most)
             try:
-                yield bill.settle
-            except ModelError:  # from a gate behind this one: it has not left
-                bill.is_sent = False
+                yield reservation.commit
+            except ModelError:  # from a limiter behind this one: it was not sent
+                reservation.is_sent = False
                 raise
 
     @asynccontextmanager
-    async def _setting_aside(self, most: Sum, what: str, *, waits: bool = True) -> AsyncIterator[Bill]:
+    async def _setting_aside(self, most: Sum, what: str, *, waits: bool = True) -> AsyncIterator[Reservation]:
         if waits:
-            await self._line.pass_through(partial(self._admit, most, what))
+            await self._queue.pass_through(partial(self._admit, most, what))
         else:
             self._admit_now(most, what)
-        bill = Bill(most)
+        reservation = Reservation(most)
         try:
-            yield bill
+            yield reservation
         finally:
-            with self._line.lock:
+            with self._queue.lock:
                 self._held -= most
-                self._count(bill)
-                self._line.ring()
+                self._count(reservation)
+                self._queue.wake_first()
 
-    def _count(self, bill: Bill) -> None:
-        self._spent += bill.charged
-        self._is_known = self._is_known and (bill.is_known or self.cost is not None)
+    def _count(self, reservation: Reservation) -> None:
+        self._spent += reservation.charged
+        self._is_known = self._is_known and (reservation.is_known or self.cost is not None)
 
     def _terms(self, ask: Ask, most: Sum) -> tuple[tuple[float, float] | None, bool]:
-        """Return the prices of *ask*, and whether they are agreed, whatever cost is told."""
+        """Return the prices of *ask*, and whether they are agreed, whatever cost is reported."""
         return self._rates(ask.judge, most.tokens), isinstance(ask.judge.model, str) and ask.judge.name in self.prices
 
     async def _most(self, ask: Ask) -> Sum:
-        """Return the most that *ask* may take, of what is limited; the rest is not looked up."""
+        """Return the most that *ask* may take; amounts without a limit are not looked up."""
         if self.cost is None and self.tokens is None:
             return Sum(calls=1)
         sent, back = await most_tokens(ask)
@@ -370,47 +376,31 @@ class Budget:
         return None if self.cost is None else dearest(judge, sent)
 
     def _admit_now(self, most: Sum, what: str) -> None:
-        with self._line.lock:
+        with self._queue.lock:
             if self._admit(most, what) > 0:
-                message = f"not sent: {self._why_not(self._held + most, 'what is under way, and this,')}"
+                message = f"not sent: {self._why_not(self._held + most, 'what is in flight, and this,')}"
                 raise ModelError(Failure("budget", message))
 
     def _admit(self, most: Sum, what: str) -> float:
-        if self._fits(self._held + most):
+        if not self._why_not(self._held + most, what):
             self._held += most
             return 0.0
-        if self._held.calls:
+        if self._held.calls:  # those in flight will give something back
             return math.inf
         raise ModelError(Failure("budget", f"not sent: {self._why_not(most, what)}"))
 
-    def _fits(self, more: Sum) -> bool:
-        return not any(over for _, over in self._limits(more))
-
-    def _limits(self, more: Sum) -> Iterator[tuple[str, bool]]:
-        gone = self._spent + more
-        if self.cost is not None:
-            yield "cost", gone.pico > pico(self.cost) and more.pico > 0
-        if self.calls is not None:
-            yield "calls", gone.calls > self.calls and more.calls > 0
-        if self.tokens is not None:
-            yield "tokens", gone.tokens > self.tokens and more.tokens > 0
-
     def _why_not(self, more: Sum, what: str) -> str:
-        """Say why *more* does not fit beside what is spent; empty if it does."""
-        over = next((name for name, over in self._limits(more) if over), "")
+        """Return why *more* does not fit beside the amount spent, or ''."""
         spent = self._spent
-        if over == "cost":
-            return (
-                f"over the budget of ${self.cost:g}: ${spent.pico / PICO:.4f} are spent, "
-                f"and {what} may take ${more.pico / PICO:.4f}"
-            )
-        if over == "calls":
+        gone = spent + more
+        if self.cost is not None and gone.pico > pico(self.cost) and more.pico > 0:
+            paid, may = f"${spent.pico / PICO:.4f}", f"${more.pico / PICO:.4f}"
+            return f"over the budget of ${self.cost:g}: {paid} are spent, and {what} may take {may}"
+        if self.calls is not None and gone.calls > self.calls and more.calls > 0:
             return f"over the budget of {self.calls:,} calls: {spent.calls:,} are spent"
-        if over == "tokens":
-            return (
-                f"over the budget of {self.tokens:,} tokens: {spent.tokens:,} are spent, "
-                f"and {what} may take {more.tokens:,}"
-            )
+        if self.tokens is not None and gone.tokens > self.tokens and more.tokens > 0:
+            used = f"{spent.tokens:,} are spent, and {what} may take {more.tokens:,}"
+            return f"over the budget of {self.tokens:,} tokens: {used}"
         return ""
 
 

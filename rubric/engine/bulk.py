@@ -1,22 +1,23 @@
-"""The verbs for many candidates: `grade_many`, a lazy stream of results, and `agrade_many`, for `async for`."""
+"""Grade many candidates: `grade_many`, a lazy stream of results, and `agrade_many`, for `async for`."""
 
 from __future__ import annotations
 
 import asyncio
 import os
 from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Self
 
 from attrs import define, evolve, field, frozen
 
 from rubric.engine.budget import Budget
-from rubric.engine.grade import JudgeLike, as_bench, as_rubric, remarked
-from rubric.engine.pipeline import Pipeline, StoreLike, route, run
-from rubric.engine.progress import OnProgress, reporting
+from rubric.engine.grade import JudgeLike, as_rubric, judge_or_default, remarked
+from rubric.engine.pipeline import Options, Pipeline, StoreLike, adrive
+from rubric.engine.progress import OnProgress, Tell, reporting
 from rubric.engine.shards import end_mark
 from rubric.engine.sources import Candidates, Placed, Source, as_candidate, located, source_of
-from rubric.engine.worker_pool import Stream, pulling
+from rubric.engine.worker_pool import WorkerPool, reader_of
 from rubric.errors import DefinitionError, StoreError
 from rubric.grading.flow import check, flow
 from rubric.internals import background_loop
@@ -51,26 +52,26 @@ def grade_many(
     """
     Grade many *candidates* against *rubric*: a lazy stream of a `Grade` or an `Ungraded` for each.
 
-    Nothing happens before the stream is read, and what reads it slowly slows the grading down: at most 2 x
-    *concurrency* candidates are ahead of the reader, so memory stays flat, and *candidates* may have no end. Leaving
-    the loop, by `break` or by an error or by Ctrl-C, stops what is under way and waits for it.
+    Nothing happens before the stream is read, and a slow reader slows the grading down: at most 2 x *concurrency*
+    candidates are ahead of the reader, so memory stays flat, and *candidates* may have no end. Leaving the loop, by
+    `break`, by an error or by Ctrl-C, cancels the requests in flight and waits for them.
 
-    What is no candidate (a missing text, a number) becomes an `Ungraded` that says so, so each result has its place.
-    An error that *candidates* raise themselves comes out once all that was taken before it has been handed out.
+    An item that is no candidate (a missing text, a number) becomes an `Ungraded` that says so, so each result has its
+    place. An error that *candidates* raise is raised here, after the results of all earlier items.
 
     Args:
         candidates: An iterable or async iterable of texts, candidates, mappings (`output`, `input`, ...) or `Path`s of
             texts, a column or a frame of pandas or polars, or the path of a JSONL, CSV or Parquet file; see
-            `rubric.engine.sources`. An iterable that is no list is gone through in a thread of its own.
+            `rubric.engine.sources`. An iterable that is no list is read in a thread of its own.
         rubric: As for `grade`.
         judge: As for `grade`.
-        concurrency: How many candidates are graded, and how many requests are under way, at once.
-        ordered: Whether results come in the order of the candidates, or as they are completed; `index` tells the place.
-        columns: Which column of a row holds which field of a candidate, where it has another name, such as
+        concurrency: How many candidates are graded at once, and how many requests are in flight.
+        ordered: Whether results come in the order of the candidates, or as they are completed; `index` is the place.
+        columns: Which column of a row holds which field of a candidate, if it has another name, such as
             `{"output": "answer", "input": "question"}`. A column that looks like a field and is not used is refused
-            before anything is sent; `{"question": None}` passes it over.
-        store: Keeps every reply, and serves what it has: a `Store`, or the path of one.
-        budget: What may be spent; what it refuses is ungraded.
+            before anything is sent; `{"question": None}` ignores it.
+        store: Keeps every reply, and serves those that it has: a `Store`, or the path of one.
+        budget: What may be spent; a candidate that it refuses is ungraded.
         limits: How fast models may be asked: `Limits`.
         progress: True shows it on standard error (a bar on a terminal, else lines), False does not, None only on a
             terminal; or a function that is called with a `Progress` after each result.
@@ -78,7 +79,8 @@ def grade_many(
     Raises:
         DefinitionError: An argument that cannot be graded with, or a budget that cannot hold.
         NoJudgeError: No judge was given, and the environment names none.
-        StoreError: The store cannot be opened; or, from the stream, not written to: what cannot be kept is not sent.
+        StoreError: The store cannot be opened; or, from the stream, not written to: a reply that cannot be kept is not
+            asked for.
 
     Example:
         >>> for result in grade_many(["We thank you for waiting.", "Go away."], "Says thank you", "offline"):
@@ -86,10 +88,9 @@ def grade_many(
         0 0.5
         1 0.0
     """
-    graded, bench = _checked(rubric, judge)
-    source = source_of(candidates, columns)
-    way = route(concurrency=concurrency, store=store, budget=budget, limits=limits, bench=bench)
-    return Grading(_Job(source, graded, bench, way, concurrency, ordered, progress))
+    options = Options(concurrency, store, budget, limits)
+    job = _job(candidates, rubric, judge, options, columns, is_async=False)
+    return Grading(evolve(job, ordered=ordered, progress=progress))
 
 
 def agrade_many(
@@ -108,54 +109,68 @@ def agrade_many(
     """
     Grade many *candidates* like `grade_many`, on the running event loop.
 
-    Python closes an async iterator some time after its loop was left by `break`. Where nothing may be under way by the
-    next line, use `async with agrade_many(...) as stream:` around the loop.
+    Python closes an async iterator some time after its loop was left by `break`. If nothing may be in flight by the next
+    line, use `async with agrade_many(...) as stream:` around the loop.
     """
-    graded, bench = _checked(rubric, judge)
+    options = Options(concurrency, store, budget, limits)
+    job = _job(candidates, rubric, judge, options, columns, is_async=True)
+    return AsyncGrading(evolve(job, ordered=ordered, progress=progress))
+
+
+def _job(
+    candidates: Candidates,
+    rubric: Rubric | str | Path,
+    judge: JudgeLike | None,
+    options: Options,
+    columns: Mapping[str, str | None] | None,
+    *,
+    is_async: bool,
+) -> _Job:
+    checked = as_rubric(rubric)
+    check(checked)
+    judges = judge_or_default(judge)
     source = source_of(candidates, columns)
-    way = route(concurrency=concurrency, store=store, budget=budget, limits=limits)
-    return AsyncGrading(_Job(source, graded, bench, way, concurrency, ordered, progress), budget)
-
-
-def _checked(rubric: Rubric | str | Path, judge: JudgeLike | None) -> tuple[Rubric, AnyJudge]:
-    graded = as_rubric(rubric)
-    check(graded)
-    return graded, as_bench(judge)
+    # On an event loop the budget is checked later, in a thread: it may load LiteLLM, which takes seconds.
+    return _Job(source, checked, judges, options.pipeline(None if is_async else judges), options)
 
 
 @frozen
 class _Job:
-    """What is to be graded, and how."""
+    """A data set to grade, with all that was said about how."""
 
     source: Source
     rubric: Rubric
-    bench: AnyJudge
-    route: Pipeline
-    concurrency: int
-    ordered: bool
-    progress: bool | OnProgress | None
+    judge: AnyJudge
+    pipeline: Pipeline
+    options: Options
+    ordered: bool = True
+    progress: bool | OnProgress | None = None
 
-    def stream(self) -> Stream[Result]:
-        pull = pulling(self.source.items, is_held=self.source.is_held)
-        return Stream(pull, self.grade, self.concurrency, self.concurrency, self.ordered)
-
-    def end_mark(self, results: int) -> str:
-        """Return the last line of the file of a shard; '' for what is none, or has more than so many results."""
-        return end_mark(self.source.given, results, lambda: (fingerprint(self.rubric), fingerprint(self.bench)))
+    def pool(self) -> WorkerPool[Result]:
+        reader = reader_of(self.source.items, is_held=self.source.is_held)
+        concurrency = self.options.concurrency
+        return WorkerPool(reader, self.grade, concurrency, concurrency, self.ordered)
 
     async def grade(self, index: int, item: object) -> Result:
-        """Return what *item* comes to; nothing is raised but what ends the stream."""
-        placed = Placed.at(index, item, self.source.columns)
-        index = placed.index
+        """Grade *item*; nothing is raised but errors that end the stream."""
+        given, columns = item, self.source.columns
+        if isinstance(item, Placed):
+            index, given, columns = item.index, item.item, item.columns
         try:
-            if isinstance(placed.item, Path):  # a file may be on a slow disk
-                placed = evolve(placed, item=await asyncio.to_thread(as_candidate, placed.item))
-            result = await run(flow(placed.candidate, self.rubric, self.bench), carry=self.route.carry)
-        except StoreError:  # what cannot be kept ends the stream: it would be paid for again
+            if isinstance(given, Path):  # a file may be on a slow disk
+                candidate = await asyncio.to_thread(as_candidate, given)
+            else:
+                candidate = as_candidate(given, columns)
+            result = await adrive(flow(candidate, self.rubric, self.judge), self.pipeline.send)
+        except StoreError:  # a reply that cannot be kept ends the stream: it would be paid for again
             raise
         except Exception as error:  # noqa: BLE001 - a condition of the user's own may raise anything
             return self._ungraded(index, error)
-        return evolve(remarked(result, self.route.room), index=index)
+        result = remarked(result, self.pipeline.dispatcher)
+        # Set in place, since the result is new and nobody else has it yet: a copy of twenty fields for the sake of one
+        # costs as much as scoring them.
+        object.__setattr__(result, "index", index)
+        return result
 
     def _ungraded(self, index: int, error: Exception) -> Ungraded:
         failure = Failure("exception", describe(error))
@@ -166,43 +181,72 @@ class _Job:
 
 
 def _nobody(_: object) -> str:
-    """Stand in for the judge of what is no candidate; it is never asked."""
+    """Stand in for the judge of an item that is no candidate; it is never asked."""
     raise AssertionError
 
 
 _NOBODY = Judge(_nobody)
-_READ = "its results: read it, or call .collect()"
 
 
 @define(eq=False, repr=False)
-class Grading(NoTruth):
+class _Stream(NoTruth):
+    """What the sync and the async stream of results have in common."""
+
+    _truth = "its results: read it, or call .collect()"
+
+    _job: _Job
+    _pool: WorkerPool[Result] | None = None
+    _collected: list[Result] = field(factory=list)
+    _read: int = 0
+
+    def __repr__(self) -> str:
+        state = "not begun; read it with for, or with collect()" if self._pool is None else "begun"
+        return f"<{type(self).__name__}: {state}>"
+
+    def _begin(self) -> WorkerPool[Result]:
+        if self._pool is not None:
+            message = "a stream of results can be read once; call grade_many again, or keep what collect() returns"
+            raise RuntimeError(message)
+        self._pool = self._job.pool()
+        return self._pool
+
+    def _reporting(self) -> AbstractContextManager[Tell]:
+        return reporting(self._job.progress, self._job.source.total)
+
+    @property
+    def collected(self) -> Grades:
+        """The results that `collect` has read so far, in the order of the candidates."""
+        ordered = sorted(self._collected, key=lambda result: -1 if result.index is None else result.index)
+        return Grades(ordered, end=self.end_mark)
+
+    @property
+    def end_mark(self) -> str:
+        """
+        The last line of a shard's file of results, once all of them have been read, else ''.
+
+        `Grades.to_jsonl` writes it. If you write the lines yourself, write it after them, for `merge_results`.
+        """
+        job = self._job
+        return end_mark(job.source.given, self._read, lambda: (fingerprint(job.rubric), fingerprint(job.judge)))
+
+
+@define(eq=False, repr=False)
+class Grading(_Stream):
     """
-    What `grade_many` returns: a stream of results that can be read once, by `for` or by `collect`.
+    The stream of results that `grade_many` returns; it can be read once, by `for` or by `collect`.
 
     Leaving the loop ends it. `close` does so too, and may be called at any time.
     """
 
-    _truth = _READ
-
-    _job: _Job
-    _stream: Stream[Result] | None = None
-    _collected: list[Result] = field(factory=list)
-    _read: int = 0
     _process: int = field(factory=os.getpid)
 
-    def __repr__(self) -> str:
-        return f"<Grading: {_state(self._stream)}>"
-
     def __iter__(self) -> Iterator[Result]:
-        if self._stream is not None:
-            raise RuntimeError(_ONCE)
-        self._stream = self._job.stream()
-        return self._results(self._stream)
+        return self._results(self._begin())
 
-    def _results(self, stream: Stream[Result]) -> Iterator[Result]:
+    def _results(self, pool: WorkerPool[Result]) -> Iterator[Result]:
         try:
-            with reporting(self._job.progress, self._job.source.total) as tell:
-                while due := background_loop.run(stream.take()):
+            with self._reporting() as tell:
+                while due := background_loop.run(pool.take()):
                     for result in due:
                         tell(result)
                         self._read += 1
@@ -214,42 +258,23 @@ class Grading(NoTruth):
         """
         Read the stream to its end and return the results, in the order of the candidates.
 
-        If it does not get there (an interrupt, an error), `collected` has what it got.
+        If it does not get there (an interrupt, an error), `collected` has the results until then.
         """
         self._collected.extend(self)
         return self.collected
 
-    @property
-    def collected(self) -> Grades:
-        """What `collect` has read so far, in the order of the candidates."""
-        return _in_order(self._collected, self.end_mark)
-
-    @property
-    def end_mark(self) -> str:
-        """
-        The last line of a shard's file of results, once all of them have been read, else ''.
-
-        `Grades.to_jsonl` writes it; whoever writes the lines otherwise writes it after them, for `merge_results`.
-        """
-        return self._job.end_mark(self._read)
-
     def close(self) -> None:
-        """Stop: what is under way is cancelled, and waited for."""
-        if self._process != os.getpid():  # a child has nothing to stop
+        """Stop: requests in flight are cancelled, and waited for."""
+        if self._process != os.getpid():  # the workers are the parent's; a forked child has nothing to stop
             return
         try:
-            if self._stream is not None:
-                self._stop(self._stream)
-        finally:
-            self._job.route.close()
-
-    @staticmethod
-    def _stop(stream: Stream[Result]) -> None:
-        closing = stream.aclose()
-        try:
-            background_loop.run(closing)
+            if self._pool is not None:
+                background_loop.run(self._pool.aclose())
         except RuntimeError:  # on the background loop itself, which cannot wait
-            stream.abandon()
+            if self._pool is not None:
+                self._pool.abandon()
+        finally:
+            self._job.pipeline.close()
 
     def __enter__(self) -> Self:
         return self
@@ -259,32 +284,18 @@ class Grading(NoTruth):
 
 
 @define(eq=False, repr=False)
-class AsyncGrading(NoTruth):
-    """What `agrade_many` returns: a stream of results that can be read once, by `async for` or by `collect`."""
-
-    _truth = _READ
-
-    _job: _Job
-    _budget: Budget | None = None
-    _stream: Stream[Result] | None = None
-    _collected: list[Result] = field(factory=list)
-    _read: int = 0
-
-    def __repr__(self) -> str:
-        return f"<AsyncGrading: {_state(self._stream)}>"
+class AsyncGrading(_Stream):
+    """The stream of results that `agrade_many` returns; it can be read once, by `async for` or by `collect`."""
 
     def __aiter__(self) -> AsyncIterator[Result]:
-        if self._stream is not None:
-            raise RuntimeError(_ONCE)
-        self._stream = self._job.stream()
-        return self._results(self._stream)
+        return self._results(self._begin())
 
-    async def _results(self, stream: Stream[Result]) -> AsyncIterator[Result]:
+    async def _results(self, pool: WorkerPool[Result]) -> AsyncIterator[Result]:
         try:
-            if self._budget is not None:
-                await asyncio.to_thread(self._budget.check, self._job.bench)
-            with reporting(self._job.progress, self._job.source.total) as tell:
-                while due := await stream.take():
+            if (budget := self._job.options.budget) is not None:
+                await asyncio.to_thread(budget.check, self._job.judge)
+            with self._reporting() as tell:
+                while due := await pool.take():
                     for result in due:
                         tell(result)
                         self._read += 1
@@ -299,40 +310,15 @@ class AsyncGrading(NoTruth):
                 self._collected.append(result)
         return self.collected
 
-    @property
-    def collected(self) -> Grades:
-        """What `collect` has read so far, in the order of the candidates."""
-        return _in_order(self._collected, self.end_mark)
-
-    @property
-    def end_mark(self) -> str:
-        """
-        The last line of a shard's file of results, once all of them have been read, else ''.
-
-        `Grades.to_jsonl` writes it; whoever writes the lines otherwise writes it after them, for `merge_results`.
-        """
-        return self._job.end_mark(self._read)
-
     async def aclose(self) -> None:
-        """Stop: what is under way is cancelled, and waited for."""
-        if self._stream is not None:
-            await self._stream.aclose()
-        if self._job.route.own is not None:  # to close a file may take a moment
-            await asyncio.to_thread(self._job.route.close)
+        """Stop: requests in flight are cancelled, and waited for."""
+        if self._pool is not None:
+            await self._pool.aclose()
+        if self._job.pipeline.own is not None:  # closing a file may take a moment
+            await asyncio.to_thread(self._job.pipeline.close)
 
     async def __aenter__(self) -> Self:
         return self
 
     async def __aexit__(self, *_: object) -> None:
         await self.aclose()
-
-
-def _state(stream: Stream[Result] | None) -> str:
-    return "not begun; read it with for, or with collect()" if stream is None else "begun"
-
-
-def _in_order(results: list[Result], end: str) -> Grades:
-    return Grades(sorted(results, key=lambda result: -1 if result.index is None else result.index), end=end)
-
-
-_ONCE = "a stream of results can be read once; call grade_many again, or keep what collect() returns"

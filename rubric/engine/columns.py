@@ -1,9 +1,9 @@
 """
 Which column of a row holds which field of a candidate, and which columns look as if they held one.
 
-A column counts under the name of its field, unless `columns={"output": "answer"}` says otherwise. Left out in silence,
-a question or a reference answer would cost as much and be judged without; so a column that is called like a field in
-other systems is refused, until it is named, or passed over by `columns={"question": None}`.
+A column counts under the name of its field, unless `columns={"output": "answer"}` says otherwise. A question or a
+reference answer that is silently ignored costs as much, and the verdict is made without it. So a column with the name
+that a field has in other systems is refused until it is named, or ignored by `columns={"question": None}`.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _CALLED = {
     "variables": "variable vars prompt_variables",
     "images": "image image_url image_urls picture pictures",
 }
-"""What each field is called elsewhere; a name that stands under two is meant for the first that is free."""
+"""What each field is called elsewhere; a name of two fields is meant for the first that is free."""
 
 
 def _plain(name: str) -> str:
@@ -50,16 +50,15 @@ def _plain(name: str) -> str:
     return "".join(char for char in name.casefold() if char.isalnum())
 
 
-_MEANS = {
-    name: tuple(one for one, several in _CALLED.items() if name in map(_plain, several.split()))
-    for names in _CALLED.values()
-    for name in map(_plain, names.split())
-}
+_MEANS: dict[str, tuple[str, ...]] = {}
+for _field, _names in _CALLED.items():
+    for _name in map(_plain, _names.split()):
+        _MEANS[_name] = (*_MEANS.get(_name, ()), _field)
 
 _OWN = {_plain(name): name for name in _FIELDS}
 
 
-@lru_cache(maxsize=1_024)  # it is asked for each column of each row
+@lru_cache(maxsize=1_024)  # called for each column of each row; bounded, since rows of JSON may have any keys
 def _meant(name: str) -> tuple[str, ...]:
     """Return the fields that a column called *name* may be meant for, the likeliest first."""
     plain = _plain(name)
@@ -92,7 +91,7 @@ class Columns:
     Which columns of a row hold the fields of a candidate.
 
     Args:
-        named: The column of each field that stands under another name; None for a column that is passed over.
+        named: The column of each field that has another name; None for a column that is ignored.
 
     Raises:
         DefinitionError: A key that is no field, or a column that is no name.
@@ -121,7 +120,7 @@ class Columns:
 
     def check(self, names: Iterable[object]) -> None:
         """
-        Refuse rows with the columns *names*, once for all of them.
+        Refuse rows with the columns *names*, all at once.
 
         Raises:
             DefinitionError: A column that is named is not there; or one looks like a field and is not used, with the
@@ -146,7 +145,7 @@ class Columns:
         )
 
     def _unused(self, names: Iterable[object]) -> Iterator[tuple[str, tuple[str, ...]]]:
-        """Yield the columns that look like a field and are neither used nor passed over, with what they may be."""
+        """Yield the columns that look like a field and are neither used nor ignored, with the fields they may be."""
         used = {column for column in self.named.values() if column is not None}
         for name in names:
             is_used = name in _FIELDS or name in used or name in self.named
@@ -154,7 +153,7 @@ class Columns:
                 yield name, means
 
     def _with(self, unused: Mapping[str, tuple[str, ...]], there: Iterable[str]) -> dict[str, str | None]:
-        """Return what would be right if each of *unused* were meant for a field that is free, and else passed over."""
+        """Return the `columns=` that uses each of *unused* for a field that is free, and ignores the others."""
         given: dict[str, str | None] = dict(self.named)
         for name, means in sorted(unused.items(), key=lambda each: len(each[1])):  # first those that have no choice
             free = [one for one in means if one not in given and one not in there]
@@ -163,4 +162,4 @@ class Columns:
 
 
 OWN_NAMES = Columns()
-"""Each field stands under its own name."""
+"""Each field has its own name."""

@@ -1,4 +1,4 @@
-"""Drafts a rubric from an expected outcome: values to read, edit and keep, not something to grade with unseen."""
+"""Draft a rubric from an expected outcome: to be read, edited and kept, not to be used unseen."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from attrs import evolve
 
 from rubric.engine.grade import JudgeLike
-from rubric.engine.pipeline import run
+from rubric.engine.pipeline import adrive
 from rubric.errors import DefinitionError, ModelError
 from rubric.grading.json_extraction import Ambiguous, find_objects
 from rubric.grading.steps import Steps
@@ -55,10 +55,10 @@ def generate(expected_outcome: str, judge: JudgeLike | None = None, *, input: st
     Return a draft: three to seven yes/no criteria that check what *expected_outcome* says.
 
     Args:
-        expected_outcome: What a good answer comes to, in words.
-        judge: Who writes it: a judge or a model's name. Left out, the environment's API keys name one.
-        input: What the answer answers, for context.
-        name: What the rubric is to be called.
+        expected_outcome: A description of a good answer.
+        judge: The judge that writes it, or a model's name. Left out, the environment's API keys name one.
+        input: The task that the answer is for, as context.
+        name: The name of the rubric.
 
     Raises:
         DefinitionError: There is no outcome, or *judge* cannot write.
@@ -81,11 +81,11 @@ async def _drafted(outcome: str, judge: JudgeLike | None, task: str, name: str) 
     if not isinstance(writer, Judge) or writer.model == "offline":
         shown = type(writer).__name__ if not isinstance(writer, Judge) else "'offline', which only counts words"
         raise DefinitionError("judge", f"expected one judge that can write, got {shown}; name a model")
-    return await run(drafting(outcome, writer, task=task, name=name))
+    return await adrive(drafting(outcome, writer, task=task, name=name))
 
 
 def drafting(outcome: str, judge: Judge, *, task: str = "", name: str = "") -> Steps[Rubric]:
-    """Ask *judge* for a draft, again with the complaint where it cannot be used; yields asks, like `flow`."""
+    """Ask *judge* for a draft, and again with the complaint if it cannot be used; yields asks, like `flow`."""
     complaint, retries = "", judge.retries
     for repair in range(judge.repairs + 1):
         (got,) = yield (evolve(_ask(outcome, task, judge, complaint, repair), retries=retries),)
@@ -116,7 +116,7 @@ def read_draft(reply: Reply, name: str = "") -> Rubric:
     Return the rubric that *reply* holds.
 
     Raises:
-        DefinitionError: It holds none, or one that cannot be; the message says what is wrong with it.
+        DefinitionError: It holds none, or a wrong one; the message says what is wrong with it.
     """
     try:
         found = find_objects(reply.text or "", lambda value, _: "criteria" in value)

@@ -1,23 +1,22 @@
-"""The three verbs: `grade`, `agrade` (the same, awaited) and `plan`."""
+"""Grade one candidate: `grade`, `evaluate` and their async forms; and `plan`, which sends nothing."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterable, Iterable, Mapping
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 from attrs import evolve
 
 from rubric.engine.budget import Budget
-from rubric.engine.pipeline import Dispatcher, StoreLike, route, run
+from rubric.engine.pipeline import CONCURRENCY, Dispatcher, Options, StoreLike, adrive
 from rubric.engine.sources import Candidates, candidate_at, holds_many, one_candidate, source_of
 from rubric.errors import DefinitionError, UngradedError
 from rubric.grading.flow import check, flow
 from rubric.grading.planning import Plan, plan_one
 from rubric.internals import background_loop
-from rubric.internals.fields import refuse
+from rubric.internals.fields import names_a_file, refuse
 from rubric.models.api_keys import default_judge
 from rubric.models.pricing import count_tokens, price, worst_cost
 from rubric.results.result import Grade, Ungraded
@@ -27,7 +26,7 @@ from rubric.values.requests import Limiter
 from rubric.values.rubrics import Rubric, rubric_of
 
 JudgeLike = Judge | Jury | Panel | Cascade | Model | Function | str | Iterable[Any]
-"""Whatever can stand for a judge: one, a jury, a panel, a cascade, a model name, a function, a list (a panel)."""
+"""Anything that can serve as a judge: one, a jury, a panel, a cascade, a model name, a function, a list (a panel)."""
 
 
 def grade(
@@ -35,6 +34,7 @@ def grade(
     rubric: Rubric | str | Path,
     judge: JudgeLike | None = None,
     *,
+    concurrency: int = CONCURRENCY,
     store: StoreLike | None = None,
     budget: Budget | None = None,
     limits: Limiter | None = None,
@@ -45,23 +45,25 @@ def grade(
     It may be called anywhere: in scripts, in threads, and inside a running event loop (as in Jupyter).
 
     Args:
-        candidate: What is graded. A text is its output, and so is the text in the file at a `Path`.
-        rubric: What it is graded against. A text is a free-form rubric; a `Path` is loaded, as by `load`. A text that
-            looks like the path of a file ("rubric.yaml") is refused, here and as a candidate.
-        judge: Who judges. A model name stands for a judge of that model, a list for a panel. Left out, the
+        candidate: The text to grade: a text is its output, and so is the text in the file at a `Path`.
+        rubric: The rubric. A text is a free-form rubric; a `Path` is loaded, as by `load`. A text that looks like the
+            path of a file ("rubric.yaml") is refused, here and as a candidate.
+        judge: The judge. A model name stands for a judge of that model, a list for a panel. Left out, the
             environment's API keys name one.
-        store: Keeps every reply, and serves what it has: a `Store`, or the path of one.
+        concurrency: Requests in flight at once.
+        store: Keeps every reply, and serves those that it has: a `Store`, or the path of one.
         budget: What may be spent; grades that are given the same object share it.
         limits: How fast models may be asked: `Limits`, shared like a budget.
 
     Raises:
         UngradedError: Something could not be judged; its `result` says what, and how the score could have come out.
+            `evaluate` returns that result instead.
         DefinitionError: An argument that cannot be graded with.
         LoadError: The file of the rubric holds none.
         NoJudgeError: No judge was given, and the environment names none.
         StoreError: The store cannot be opened, or not written to.
     """
-    return whole(background_loop.run(_result(candidate, rubric, judge, store=store, budget=budget, limits=limits)))
+    return graded(background_loop.run(_run(candidate, rubric, judge, Options(concurrency, store, budget, limits))))
 
 
 async def agrade(
@@ -69,54 +71,103 @@ async def agrade(
     rubric: Rubric | str | Path,
     judge: JudgeLike | None = None,
     *,
+    concurrency: int = CONCURRENCY,
     store: StoreLike | None = None,
     budget: Budget | None = None,
     limits: Limiter | None = None,
 ) -> Grade:
     """Grade *candidate* like `grade`, without holding up the event loop."""
-    return whole(await _result(candidate, rubric, judge, store=store, budget=budget, limits=limits))
+    return graded(await _run(candidate, rubric, judge, Options(concurrency, store, budget, limits)))
 
 
-async def _result(
-    candidate: Candidate | str | Path, rubric: Rubric | str | Path, judge: JudgeLike | None, **way: Any
+def evaluate(
+    candidate: Candidate | str | Path,
+    rubric: Rubric | str | Path,
+    judge: JudgeLike | None = None,
+    *,
+    concurrency: int = CONCURRENCY,
+    store: StoreLike | None = None,
+    budget: Budget | None = None,
+    limits: Limiter | None = None,
+) -> Grade | Ungraded:
+    """
+    Grade *candidate* like `grade`, and return an `Ungraded` where `grade` raises `UngradedError`.
+
+    Example:
+        >>> from rubric import Grade, evaluate
+        >>> match evaluate("Thank you for waiting.", "Says thank you", "offline"):
+        ...     case Grade(score=score):
+        ...         print(score)
+        ...     case ungraded:
+        ...         print(ungraded.bounds, ungraded.failures)
+        0.5
+    """
+    return background_loop.run(_run(candidate, rubric, judge, Options(concurrency, store, budget, limits)))
+
+
+async def aevaluate(
+    candidate: Candidate | str | Path,
+    rubric: Rubric | str | Path,
+    judge: JudgeLike | None = None,
+    *,
+    concurrency: int = CONCURRENCY,
+    store: StoreLike | None = None,
+    budget: Budget | None = None,
+    limits: Limiter | None = None,
+) -> Grade | Ungraded:
+    """Grade *candidate* like `evaluate`, without holding up the event loop."""
+    return await _run(candidate, rubric, judge, Options(concurrency, store, budget, limits))
+
+
+async def _run(
+    candidate: Candidate | str | Path, rubric: Rubric | str | Path, judge: JudgeLike | None, options: Options
 ) -> Grade | Ungraded:
     if isinstance(candidate, Path) or isinstance(rubric, Path):  # a file may be on a slow disk
-        candidate, rubric = await asyncio.to_thread(lambda: (one_candidate(candidate), as_rubric(rubric)))
-    steps = flow(one_candidate(candidate), as_rubric(rubric), bench := as_bench(judge))
-    if all(means is None for means in way.values()):
-        room = Dispatcher()
-        return remarked(await run(steps, carry=room.carry), room)
-    with closing(await asyncio.to_thread(route, **way, bench=bench)) as opened:
-        return remarked(await run(steps, carry=opened.carry), opened.room)
+        candidate, rubric = await asyncio.to_thread(lambda: (_one_candidate(candidate), as_rubric(rubric)))
+    judges = judge_or_default(judge)
+    steps = flow(_one_candidate(candidate), as_rubric(rubric), judges)
+    if not options.is_slow_to_open:
+        opened = options.pipeline()
+        return remarked(await adrive(steps, opened.send), opened.dispatcher)
+    with await asyncio.to_thread(options.pipeline, judges) as opened:
+        return remarked(await adrive(steps, opened.send), opened.dispatcher)
 
 
-def remarked(result: Grade | Ungraded, room: Dispatcher) -> Grade | Ungraded:
-    """Return *result* with what a person should know of how its asks, or those of others, went through *room*."""
-    remarks = room.remarks()
+def remarked(result: Grade | Ungraded, dispatcher: Dispatcher) -> Grade | Ungraded:
+    """Return *result* with the remarks of *dispatcher* among its warnings."""
+    remarks = dispatcher.remarks()
     return evolve(result, warnings=(*result.warnings, *remarks)) if remarks else result
 
 
-def whole(result: Grade | Ungraded) -> Grade:
+def graded(result: Grade | Ungraded) -> Grade:
     """Return *result* if it is a `Grade`; raise `UngradedError` if it is not."""
     if isinstance(result, Ungraded):
         raise UngradedError(result)
     return result
 
 
-def as_bench(judge: JudgeLike | None) -> AnyJudge:
-    """Return who judges; None leaves that to the environment."""
+def judge_or_default(judge: JudgeLike | None) -> AnyJudge:
+    """Return *judge* as a judge; None leaves it to the environment's API keys."""
     return default_judge() if judge is None else as_judge(judge)
 
 
 def as_rubric(rubric: Rubric | str | Path) -> Rubric:
     """Return *rubric*; a text is a free-form one, a `Path` is loaded."""
     if isinstance(rubric, Path):
-        from rubric.formats.rubrics import load  # noqa: PLC0415 - who grades without files needs no parser of YAML
+        from rubric.formats.rubrics import load  # noqa: PLC0415 - grading without files needs no parser of YAML
 
         return load(rubric)
     if isinstance(rubric, Candidate):
         raise DefinitionError("rubric", "got a Candidate; the candidate comes first, then the rubric, then the judge")
     return rubric_of(rubric)
+
+
+def _one_candidate(candidate: Candidate | str | Path) -> Candidate:
+    if isinstance(candidate, Candidate):
+        return candidate
+    if isinstance(candidate, str) and not names_a_file(candidate):
+        return Candidate(candidate)
+    return one_candidate(candidate)
 
 
 def plan(
@@ -139,17 +190,17 @@ def plan(
     Raises:
         DefinitionError: An argument that cannot be graded with; so too an item that is no candidate.
     """
-    bench, graded = as_bench(judge), as_rubric(rubric)
-    check(graded)
+    judges, checked = judge_or_default(judge), as_rubric(rubric)
+    check(checked)
     if isinstance(candidates, Candidate | str) or (isinstance(candidates, Path) and not holds_many(candidates)):
         candidates = [one_candidate(candidates)]
     source = source_of(candidates, columns)
-    several = source.items
-    if isinstance(several, AsyncIterable):
+    items = source.items
+    if isinstance(items, AsyncIterable):
         raise refuse("candidates", candidates, "one candidate, an iterable that is not async, or the path of a file")
 
     def planned(index: int, item: object) -> Plan:
         candidate = candidate_at(index, item, source.columns)
-        return plan_one(candidate, graded, bench, count=count_tokens, price=price, worst=worst_cost)
+        return plan_one(candidate, checked, judges, count=count_tokens, price=price, worst=worst_cost)
 
-    return Plan.total(planned(index, item) for index, item in enumerate(several))
+    return Plan.total(planned(index, item) for index, item in enumerate(items))

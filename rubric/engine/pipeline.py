@@ -1,88 +1,231 @@
 """
-Build the request pipeline: store, concurrency, budget, rate limits, model.
+Drive steps, and build the request pipeline: store, concurrency, budget, rate limits, model.
 
-A `Transport` takes an ask and returns its reply or failure. One may wrap another, as the store wraps the models. A
-`Limiter` is passed by every single request, retries included: a rate limit, a budget.
+`flow` and the other steps of `rubric.grading` send nothing themselves: they yield batches of asks and are sent the
+outcomes. `drive` and `adrive` are the two drivers. Both get each ask to a *transport*, a function from an `Ask` to its
+`Reply` or `Failure`. Transports wrap one another like middleware:
+
+    ask -> store -> dispatcher (retries) -> [turn, place, budget, limits, the store's record] -> model
+
+Every single request passes the part in brackets, retries included, and leaves it when it is through. The store's record
+comes last: a request that still waits when the process dies was not sent.
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from contextvars import copy_context
 from functools import partial
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
 from attrs import define, field, frozen
 
 from rubric.engine.budget import Budget
+from rubric.errors import ModelError
 from rubric.grading.steps import Batch, Got, Steps, T
+from rubric.internals import background_loop
 from rubric.internals.fields import check_count, refuse
-from rubric.models.registry import model_of
+from rubric.models.registry import abandon, identity, model_of, submit
 from rubric.models.retry import Backoffs, attempt
 from rubric.store.store import Store
-from rubric.values.judges import AnyJudge, Judge, Model
+from rubric.values.judges import AnyJudge, Judge, Model, is_async
 from rubric.values.requests import Ask, Commit, Failure, Limiter, Reply, Transport, commit_nothing
 
 CONCURRENCY = 32
-"""How many asks are under way at once where nobody says otherwise."""
+"""Requests in flight at once where the caller says nothing else."""
 
-_SLOW, _SLOW_CALL = 0.5, 0.01
-"""Seconds in all, and for a call, from which on a function that others wait for is told of: no script takes as long."""
+Outcome = Reply | Failure
+StoreLike = Store | str | os.PathLike[str]
+"""A store, or the path of one, which is then opened for one call."""
+
+# -- drivers ---------------------------------------------------------------------------------------------
+
+
+def drive(
+    steps: Steps[T],
+    transport: Callable[[Ask], Outcome],
+    *,
+    together: Callable[[Callable[[Ask], Outcome], Batch], Iterable[Outcome]] = map,
+) -> T:
+    """
+    Run *steps* to their result, without an event loop.
+
+    Args:
+        steps: What yields batches of asks, such as `flow(candidate, rubric, judge)`.
+        transport: Returns the reply or the failure of one ask. It raises nothing for a request that failed; anything
+            that it raises ends the steps and is raised here.
+        together: Sends a batch, with the outcomes in the order of the asks: `map`, one after another; or the `map` of a
+            thread pool.
+
+    Example:
+        >>> from rubric import Candidate, Judge, Reply, Rubric, drive, flow
+        >>> steps = flow(Candidate("Thank you."), Rubric.of("Is polite"), Judge("any", sealed=False))
+        >>> drive(steps, lambda ask: Reply('{"reason": "it thanks", "score": 0.9}')).score
+        0.9
+    """
+    try:
+        batch = next(steps)
+        while True:
+            batch = steps.send(tuple(together(transport, batch)))
+    except StopIteration as end:
+        result: T = end.value
+        return result
+    finally:
+        steps.close()
+
+
+async def adrive(
+    steps: Steps[T],
+    transport: Transport | None = None,
+    *,
+    together: Callable[[Transport, Batch], Awaitable[Sequence[Outcome]]] | None = None,
+) -> T:
+    """
+    Run *steps* to their result, on an event loop.
+
+    Cancelled, it cancels the asks in flight and waits for them; likewise when *transport* raises.
+
+    Args:
+        steps: What yields batches of asks, such as `flow(candidate, rubric, judge)`.
+        transport: Awaited with each ask. None sends asks straight to the models of their judges, 32 at once.
+        together: Sends a batch, with the outcomes in the order of the asks. None sends all asks of it at once, as tasks
+            of asyncio; a function of yours may send them otherwise, or on another event loop such as Trio's.
+    """
+    send = transport or Dispatcher().send
+    send_all = together or _side_by_side
+    try:
+        batch = next(steps)
+        while True:
+            batch = steps.send(tuple(await send_all(send, batch)))
+    except StopIteration as end:
+        result: T = end.value
+        return result
+    finally:
+        steps.close()
+
+
+async def _side_by_side(transport: Transport, batch: Batch) -> Got:
+    if len(batch) == 1:  # a task costs as much as all the rest of sending
+        return (await transport(batch[0]),)
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(_sent(transport, ask)) for ask in batch]
+    except BaseExceptionGroup as errors:
+        raise errors.exceptions[0] from None
+    return tuple(task.result() for task in tasks)
+
+
+async def _sent(transport: Transport, ask: Ask) -> Outcome:
+    return await transport(ask)
+
+
+# -- the dispatcher --------------------------------------------------------------------------------------
 
 
 @frozen
 class Dispatcher:
     """
-    What may be in flight at once: so many requests in all, and a few for a model that takes no more.
+    Sends asks to the models of their judges, a bounded number at once.
 
     Args:
-        all: Acquired by every request for as long as it is in flight; one that waits to be tried again holds nothing.
-        gate: What every request passes; None lets all through.
+        places: Acquired by every request for as long as it is in flight; one that waits for a retry holds none.
+        limiter: Every request passes it; None lets all through.
+        model_of: Returns the model that answers for a judge.
     """
 
-    all: asyncio.Semaphore = field(factory=lambda: asyncio.Semaphore(CONCURRENCY))
-    gate: Limiter | None = None
-    _turns: dict[int, _Turns] = field(factory=dict)
-    _models: dict[int, _ModelQueue] = field(factory=dict)  # by the judge's identity
+    places: asyncio.Semaphore = field(factory=lambda: asyncio.Semaphore(CONCURRENCY))
+    limiter: Limiter | None = None
+    model_of: Callable[[Judge], Model] = model_of
+    _turns: dict[int, _Turns] = field(factory=dict)  # by the model's id; _Turns keeps the model, so none is used twice
+    _queues: dict[int, _ModelQueue] = field(factory=dict)  # by the judge's id; _ModelQueue keeps the judge
 
-    async def carry(self, ask: Ask) -> Reply | Failure:
-        """Take *ask* to the model of its judge."""
-        desk = self._models.get(id(ask.judge)) or self._desk(ask.judge)
-
-        def place(each: Ask) -> AbstractAsyncContextManager[Commit]:
-            return _Place(desk, self.all, None if self.gate is None else self.gate(each))
-
-        return await attempt(desk.model, ask, gate=place, sleep=desk.backoffs.sleep)
+    def send(self, ask: Ask) -> Coroutine[Any, Any, Outcome]:
+        """Send *ask* to the model of its judge, again where that may help."""
+        queue = self._queues.get(id(ask.judge)) or self._queue(ask.judge)
+        return attempt(queue.model, ask, limiter=queue.place, sleep=queue.backoffs.sleep)
 
     def remarks(self) -> tuple[str, ...]:
-        """Return what a person should know of how asks were carried, and has not been told yet."""
-        return tuple(remark for turn in self._turns.values() if (remark := turn.remark()))
+        """Return what a person should know of how requests were sent, each remark once."""
+        return tuple(remark for turns in self._turns.values() if (remark := turns.remark())) if self._turns else ()
 
-    def _desk(self, judge: Judge) -> _ModelQueue:
-        model, turn = model_of(judge), None
+    def _queue(self, judge: Judge) -> _ModelQueue:
+        model, turns = self.model_of(judge), None
         if getattr(model, "is_serial", False):
-            turn = self._turns.get(id(model)) or self._turns.setdefault(id(model), _Turns(model, judge))
-        return self._models.setdefault(id(judge), _ModelQueue(judge, model, turn))
+            turns = self._turns.get(id(model)) or self._turns.setdefault(id(model), _Turns(model, judge))
+        return self._queues.setdefault(id(judge), _ModelQueue(judge, model, turns, self.places, self.limiter))
 
 
 @frozen
 class _ModelQueue:
     """
-    Where the requests to one judge stand.
+    Where the requests to one judge wait.
 
     Args:
         judge: Is kept, so that its id is not used again.
-        turn: Taken first, by each request to a model that takes a few at a time: while it waits for its turn it takes
-            no place from other models, and its deadline does not run.
+        turns: Taken first, by each request to a model that takes a few at a time: while a request waits for its turn,
+            it takes no place from other models, and its deadline does not run.
     """
 
     judge: Judge
     model: Model
-    turn: _Turns | None
+    turns: _Turns | None
+    places: asyncio.Semaphore
+    limiter: Limiter | None
     backoffs: Backoffs = field(factory=Backoffs)
+
+    def place(self, ask: Ask) -> AbstractAsyncContextManager[Commit]:
+        """Return what each request passes."""
+        return _Place(self, None if self.limiter is None else self.limiter(ask))
+
+
+@define(eq=False)
+class _Place(AbstractAsyncContextManager[Commit]):
+    """A turn, a place among the requests in flight, then the limiter. Written out, since each request passes it."""
+
+    _queue: _ModelQueue
+    _limiter: AbstractAsyncContextManager[Commit] | None
+    _commit: Commit = commit_nothing
+    _began: float = 0.0
+
+    async def __aenter__(self) -> Commit:
+        if self._queue.turns is not None:
+            self._began = await self._queue.turns.begin()
+        has_place = False
+        try:
+            has_place = await self._queue.places.acquire()
+            if self._limiter is None:
+                return self._queue.backoffs.commit
+            self._commit = await self._limiter.__aenter__()
+        except BaseException:
+            self._leave(has_place=has_place)
+            raise
+        return self._commit_both
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool | None:
+        try:
+            return None if self._limiter is None else await self._limiter.__aexit__(kind, error, trace)
+        finally:
+            self._leave(has_place=True)
+
+    def _commit_both(self, outcome: Outcome | None) -> None:
+        self._commit(outcome)
+        self._queue.backoffs.commit(outcome)
+
+    def _leave(self, *, has_place: bool) -> None:
+        if has_place:
+            self._queue.places.release()
+        if self._queue.turns is not None:
+            self._queue.turns.end(self._began)
+
+
+_SLOW, _SLOW_CALL = 0.5, 0.01
+"""Seconds in all, and for a call, above which a function that holds up others is remarked on: no script is so slow."""
 
 
 @define(eq=False)
@@ -91,7 +234,7 @@ class _Turns:
     The turns of requests to a model that takes a few calls at a time.
 
     Args:
-        model: With the seconds of its calls so far, as `busy`.
+        model: Counts the seconds of its calls so far, as `busy`.
         judge: One of those that name it.
         waiting: How many requests wait.
         calls: How many calls there were while others waited.
@@ -110,7 +253,7 @@ class _Turns:
         self._places = asyncio.Semaphore(getattr(self.model, "threads", 1))
 
     async def begin(self) -> float:
-        """Wait for a turn, and return how long the model has been busy by then; `end` wants that back."""
+        """Wait for a turn; return how long the model has been busy by then, for `end`."""
         self.waiting += 1
         try:
             await self._places.acquire()
@@ -126,7 +269,7 @@ class _Turns:
             self.seconds += getattr(self.model, "busy", 0.0) - began
 
     def remark(self) -> str:
-        """Return once that calls have waited for slow ones of a sync function; nothing where the user has chosen so."""
+        """Return once that calls have waited for slow ones of a sync function; '' where the user has chosen so."""
         is_slow = self.seconds >= max(_SLOW, self.calls * _SLOW_CALL)
         if self.is_told or not is_slow or self.judge.threads > 1:
             return ""
@@ -137,186 +280,190 @@ class _Turns:
         )
 
 
-@define(eq=False)
-class _Place(AbstractAsyncContextManager[Commit]):
-    """A turn, a place among the requests in flight, and then the gate; written out, for each request passes it."""
-
-    _desk: _ModelQueue
-    _all: asyncio.Semaphore
-    _gate: AbstractAsyncContextManager[Commit] | None
-    _settle: Commit = commit_nothing
-    _began: float = 0.0
-
-    async def __aenter__(self) -> Commit:
-        if self._desk.turn is not None:
-            self._began = await self._desk.turn.begin()
-        try:
-            await self._all.acquire()
-            try:
-                if self._gate is not None:
-                    self._settle = await self._gate.__aenter__()
-            except BaseException:
-                self._all.release()
-                raise
-        except BaseException:
-            self._end_turn()
-            raise
-        return self._tell
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> bool | None:
-        try:
-            return None if self._gate is None else await self._gate.__aexit__(kind, error, trace)
-        finally:
-            self._all.release()
-            self._end_turn()
-
-    def _tell(self, outcome: Reply | Failure | None) -> None:
-        self._settle(outcome)
-        self._desk.backoffs.settle(outcome)
-
-    def _end_turn(self) -> None:
-        if self._desk.turn is not None:
-            self._desk.turn.end(self._began)
-
-
-def gates(*several: Limiter | None) -> Limiter | None:
+def chained(*several: Limiter | None) -> Limiter | None:
     """
-    Return one gate that a request passes where it is to pass all of *several*, in order; None for none.
+    Return one limiter that passes a request through all of *several*, in order; None for none.
 
-    They are left in the reverse order; each is told what came of the request. Where it gets no further than one of them
-    (it is refused there, or cancelled while it waits), those before are told that it has not left.
+    They are left in the reverse order, and each is told the outcome. A request that one of them refuses, or that is
+    cancelled while it waits there, was not sent: the limiters before it are told so.
     """
-    present = [gate for gate in several if gate is not None]
+    present = [limiter for limiter in several if limiter is not None]
     if len(present) < 2:  # noqa: PLR2004
         return present[0] if present else None
-    return partial(_passage, present)
+    return partial(_chain, present)
 
 
 @asynccontextmanager
-async def _passage(several: Sequence[Limiter], ask: Ask) -> AsyncIterator[Commit]:
+async def _chain(several: Sequence[Limiter], ask: Ask) -> AsyncIterator[Commit]:
     async with AsyncExitStack() as stack:
-        settles: list[Commit] = []
+        commits: list[Commit] = []
 
-        def settle(outcome: Reply | Failure | None) -> None:
-            for each in settles:
+        def commit(outcome: Outcome | None) -> None:
+            for each in commits:
                 each(outcome)
 
         try:
-            for gate in several:
-                told = await stack.enter_async_context(gate(ask))
-                settles.append(told)
+            for limiter in several:
+                # Not in one expression with the append: `commits` is the list as it is after the wait.
+                entered = await stack.enter_async_context(limiter(ask))
+                commits.append(entered)
         except BaseException:
-            settle(None)
+            commit(None)
             raise
-        yield settle
+        yield commit
 
 
-async def run(steps: Steps[T], *, carry: Transport | None = None) -> T:
-    """
-    Return what *steps* come to, with each ask answered by the model of its judge.
-
-    Cancelled, it cancels the asks that are under way and waits for them; so it does when *carry* raises, such as a
-    `StoreError`.
-
-    Args:
-        steps: What yields asks and is sent what came of them.
-        carry: How asks get to who answers them; None: straight to their models, 32 at once.
-    """
-    carry = carry or Dispatcher().carry
-    try:
-        batch = next(steps)
-        while True:
-            batch = steps.send(await _carried(carry, batch))
-    except StopIteration as end:
-        result: T = end.value
-        return result
-    finally:
-        steps.close()
-
-
-async def _carried(carry: Transport, batch: Batch) -> Got:
-    if len(batch) == 1:
-        return (await carry(batch[0]),)
-    try:
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(_one(carry, ask)) for ask in batch]
-    except BaseExceptionGroup as errors:
-        raise errors.exceptions[0] from None
-    return tuple(task.result() for task in tasks)
-
-
-async def _one(carry: Transport, ask: Ask) -> Reply | Failure:
-    return await carry(ask)
-
-
-StoreLike = Store | str | os.PathLike[str]
-"""A store, or the path of one, which is then opened for the occasion."""
+# -- the pipeline ----------------------------------------------------------------------------------------
 
 
 @frozen
 class Pipeline:
     """
-    A way for asks.
+    The way of requests through store, budget and limits to a model; see `pipeline`. Leaving `with` closes it.
 
     Args:
-        carry: Takes an ask along it.
-        room: Where its requests find their places.
+        send: A transport for `adrive`: awaited with an ask, it returns the reply or the failure.
+        dispatcher: Where requests get their places.
         own: The store that was opened for it, and is closed with it.
     """
 
-    carry: Transport
-    room: Dispatcher
+    send: Transport
+    dispatcher: Dispatcher
     own: Store | None = None
 
+    def send_blocking(self, ask: Ask) -> Outcome:
+        """
+        Send *ask* and wait for its outcome: a transport for `drive`. Any thread may call it.
+
+        It runs on the library's background loop, so it and `send` must not be mixed on one pipeline: its places belong
+        to one event loop.
+        """
+        return background_loop.run(_sent(self.send, ask))
+
     def close(self) -> None:
-        """Close what was opened for it."""
+        """Close the store that was opened for it."""
         if self.own is not None:
             self.own.close()
 
+    def __enter__(self) -> Self:
+        return self
 
-def route(
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def pipeline(
+    transport: Callable[[Ask], Outcome] | Transport | None = None,
     *,
     concurrency: int = CONCURRENCY,
     store: StoreLike | None = None,
     budget: Budget | None = None,
     limits: Limiter | None = None,
-    bench: AnyJudge | None = None,
 ) -> Pipeline:
     """
-    Return the way by *store*, *budget* and *limits*.
-
-    What a request passes last is the store's record that it leaves: what still waits when a process dies was not sent.
+    Build the request pipeline: store, concurrency, budget, rate limits and retries around *transport*.
 
     Args:
-        concurrency: How many asks are under way at once.
+        transport: Sends one request, and returns its reply or failure, or raises `ModelError`. An async function is
+            awaited; a blocking one is called in threads of its own, at most *concurrency*. Each call is one attempt
+            and ends within the judge's timeout. None: the models of the judges, as `grade` asks them.
+        concurrency: Requests in flight at once.
         store: A store, or the path of one; None keeps nothing.
         budget: What may be spent.
         limits: How fast models may be asked.
-        bench: Who judges, where it is to be seen first that the budget can hold. It may load LiteLLM.
 
     Raises:
-        DefinitionError: An argument of another kind, or a budget that cannot hold.
+        DefinitionError: An argument of another kind.
         StoreError: The store at a path cannot be opened.
     """
-    _check(concurrency, store, budget, limits)
-    if budget is not None and bench is not None:
-        budget.check(bench)
-    gate = gates(budget, limits)
-    if store is None:
-        room = Dispatcher(asyncio.Semaphore(concurrency), gate)
-        return Pipeline(room.carry, room)
-    kept = store if isinstance(store, Store) else Store(store)
-    room = Dispatcher(asyncio.Semaphore(concurrency), kept.gate(gate))
-    return Pipeline(kept.carry(room.carry, gated=True), room, None if kept is store else kept)
+    if transport is not None and not callable(transport):
+        raise refuse("transport", transport, "a function from an Ask to its Reply or Failure, sync or async")
+    return Options(concurrency, store, budget, limits).pipeline(transport=transport)
 
 
-def _check(concurrency: object, store: object, budget: object, limits: object) -> None:
-    check_count("concurrency", concurrency)
-    if not (store is None or isinstance(store, Store | str | os.PathLike)):
-        raise refuse("store", store, "a Store, or the path of one")
-    if not (budget is None or isinstance(budget, Budget)):
-        raise refuse("budget", budget, "a Budget, such as Budget(cost=5.00)")
-    if isinstance(limits, Budget | type) or not (limits is None or callable(limits)):
-        raise refuse("limits", limits, "Limits, such as Limits(rpm=500)")
+@frozen
+class Options:
+    """The options that all ways to grade share; `pipeline` says what they mean."""
+
+    concurrency: int = CONCURRENCY
+    store: StoreLike | None = None
+    budget: Budget | None = None
+    limits: Limiter | None = None
+
+    def __attrs_post_init__(self) -> None:
+        check_count("concurrency", self.concurrency)
+        store, budget, limits = self.store, self.budget, self.limits
+        if not (store is None or isinstance(store, Store | str | os.PathLike)):
+            raise refuse("store", store, "a Store, or the path of one")
+        if not (budget is None or isinstance(budget, Budget)):
+            raise refuse("budget", budget, "a Budget, such as Budget(cost=5.00)")
+        if isinstance(limits, Budget | type) or not (limits is None or callable(limits)):
+            raise refuse("limits", limits, "Limits, such as Limits(rpm=500)")
+
+    @property
+    def is_slow_to_open(self) -> bool:
+        """True if `pipeline` may touch a disk or load LiteLLM, and so belongs into a thread."""
+        return not (self.store is None and self.budget is None)
+
+    def pipeline(
+        self, judge: AnyJudge | None = None, transport: Callable[[Ask], Outcome] | Transport | None = None
+    ) -> Pipeline:
+        """
+        Open the pipeline.
+
+        Args:
+            judge: Checked first, if there is a budget: whether the prices that it needs are known.
+            transport: Sends one request, instead of the models of the judges.
+
+        Raises:
+            DefinitionError: A budget that cannot hold.
+            StoreError: The store at a path cannot be opened.
+        """
+        if self.budget is not None and judge is not None:
+            self.budget.check(judge)
+        models = model_of if transport is None else _models_of(_ForeignModel(transport, self.concurrency))
+        places, limiter = asyncio.Semaphore(self.concurrency), chained(self.budget, self.limits)
+        if self.store is None:
+            dispatcher = Dispatcher(places, limiter, models)
+            return Pipeline(dispatcher.send, dispatcher)
+        kept = self.store if isinstance(self.store, Store) else Store(self.store)
+        dispatcher = Dispatcher(places, kept.gate(limiter), models)
+        own = None if kept is self.store else kept
+        return Pipeline(kept.carry(dispatcher.send, gated=True), dispatcher, own)
+
+
+def _models_of(model: Model) -> Callable[[Judge], Model]:
+    return lambda _: model
+
+
+@frozen
+class _ForeignModel:
+    """Answers with a transport of the user's; a blocking one in threads, which nobody waits for at exit."""
+
+    transport: Callable[[Ask], Any]
+    threads: int
+
+    async def answer(self, ask: Ask, /) -> Reply:
+        said, error = (await self.transport(ask), None) if is_async(self.transport) else await self._in_a_thread(ask)
+        if error is not None:
+            raise error
+        outcome = await said if isinstance(said, Awaitable) else said
+        if isinstance(outcome, Failure):
+            raise ModelError(outcome)
+        return outcome  # type: ignore[no-any-return]  # `attempt` refuses all but replies
+
+    async def _in_a_thread(self, ask: Ask) -> tuple[Any, BaseException | None]:
+        owner = (*identity(self.transport), "transport")
+        future = submit(owner, partial(copy_context().run, self._called, ask), self.threads)
+        try:
+            outcome: tuple[Any, BaseException | None] = await asyncio.wrap_future(future)
+        except asyncio.CancelledError:
+            abandon(owner, future)
+            raise
+        return outcome
+
+    def _called(self, ask: Ask) -> tuple[Any, BaseException | None]:
+        try:
+            return self.transport(ask), None
+        except BaseException as error:  # noqa: BLE001 - a StopIteration, for one, cannot go through a future
+            return None, error

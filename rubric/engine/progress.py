@@ -1,7 +1,7 @@
 """
-How far a run has come, shown while it runs: how many a second, what it spends, what failed, the time left.
+Progress of a run: rate, spend, failures, time left.
 
-On a terminal that is a bar. Elsewhere (notebooks, CI) it is a line of text now and then, where it was asked for.
+A bar on a terminal; elsewhere (notebooks, CI) a line of text now and then, if it was asked for.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ _MINUTE, _HOUR = 60, 3_600
 @frozen
 class Progress:
     """
-    How far a run has come.
+    The progress of a run.
 
     Args:
         done: Results that have been handed out.
-        total: How many there will be; None where nobody knows.
-        passed: Of these, grades that pass.
-        ungraded: Of these, results that are no grade.
-        usage: What they used.
+        total: How many there will be; None if that is not known.
+        passed: Of the results, grades that pass.
+        ungraded: Of the results, those that are no grade.
+        usage: Of all results.
         seconds: Since the run began.
     """
 
@@ -55,7 +55,7 @@ class Progress:
 
     @property
     def left(self) -> float | None:
-        """Seconds until the end, at this rate; None where nobody knows."""
+        """Seconds until the end, at this rate; None if that is not known."""
         if self.total is None or not self.done or not self.seconds:
             return None
         return max(0, self.total - self.done) / self.rate
@@ -66,7 +66,7 @@ class Progress:
         return ", ".join([*parts, *([] if self.left is None else [f"{_clock(self.left)} left"])])
 
     def details(self) -> list[str]:
-        """Return the rate, the spend and the failures, in words."""
+        """Return the rate, the spend and the failures, as texts."""
         spent = "cost unknown" if self.usage.cost is None else f"${self.usage.cost:.4f}"
         rate = f"{self.rate:.1f}/s" if self.rate < _MINUTE else f"{self.rate:,.0f}/s"
         return [rate, spent, f"{self.ungraded:,} ungraded"]
@@ -79,7 +79,7 @@ def _clock(seconds: float) -> str:
 
 
 OnProgress = Callable[[Progress], object]
-"""Is called with each new state, in the thread that reads the results."""
+"""Called with each new state, in the thread that reads the results."""
 
 Tell = Callable[[Grade | Ungraded], None]
 
@@ -92,16 +92,16 @@ def reporting(
     clock: Callable[[], float] = time.monotonic,
 ) -> AbstractContextManager[Tell]:
     """
-    Return a context in which each result is told, and progress is shown.
+    Return a context that yields a function for each result, and shows progress.
 
     Args:
-        wanted: True for always, False for never, None where standard error is a terminal; or what to call.
+        wanted: True for always, False for never, None if standard error is a terminal; or a function to call.
         total: How many results there will be.
         stream: Where it is shown; None for standard error.
         clock: Returns seconds.
 
     Raises:
-        DefinitionError: *wanted* is nothing of the kind.
+        DefinitionError: *wanted* is something else.
     """
     if not (wanted is None or isinstance(wanted, bool) or callable(wanted)):
         raise refuse("progress", wanted, "True, False, None, or a function of a Progress")
@@ -139,7 +139,7 @@ class _Tally:
         self._usage += result.usage
 
     def is_due(self, seconds: float) -> bool:
-        """Say whether *seconds* have passed since this last said so."""
+        """True if *seconds* have passed since this was last true."""
         now = self._clock()
         if now - self._shown < seconds:
             return False

@@ -1,10 +1,10 @@
 """
-Parts of a data set, for several machines: which candidates each has, and how their results become one file again.
+Shards: parts of a data set for several machines, and the merge of their results into one file.
 
-A candidate belongs to the shard that its content says, not its place: the same text is in the same shard in every
-process, on every day, wherever it stands. So rows that are added, taken out or sorted move no other row to a machine
-whose store does not have its replies, and of two that are the same, one is paid for. What is no candidate (a missing
-text, a broken line) goes by its place, so that it too is told once.
+The content of a candidate decides its shard, not its place: a text is in the same shard in every process and on every
+day. So rows that are added, removed or sorted move no other row to a machine whose store lacks its replies, and equal
+rows are paid for once. An item that is no candidate (a missing text, a broken line) goes by its place, so that exactly
+one shard reports it.
 """
 
 from __future__ import annotations
@@ -81,8 +81,8 @@ class Shard:
         """
         Return those of *candidates* that are in this shard, each with its place among all of them.
 
-        `grade_many` takes what this returns, and gives every result the `index` of the whole data set; so do `plan` and
-        `grade_in_batches`. Nothing is read yet; it can be gone through as often as *candidates* can.
+        `grade_many` takes the result, and gives every grade the `index` of the whole data set; so do `plan` and
+        `grade_in_batches`. Nothing is read yet; it can be iterated as often as *candidates* can.
 
         Args:
             columns: Which column of a row holds which field of a candidate, as for `grade_many`.
@@ -97,20 +97,20 @@ class Shard:
         return _Part(self, items, source.columns)
 
     def has(self, index: int, item: object, /) -> bool:
-        """Say whether *item*, which is at *index* of the whole data set, is in this shard."""
+        """True if *item*, which is at *index* of the whole data set, is in this shard."""
         return number_of(index, item, self.count) == self.number
 
 
 @define(eq=False)
 class _Count:
-    """What has been read of a data set: how many candidates, how many of them in the shard, and a digest of all."""
+    """Counts a data set as it is read: all candidates, those in the shard, and a digest of all."""
 
     whole: int = 0
     own: int = 0
     _digest: Any = field(factory=lambda: hashlib.blake2b(digest_size=8))
 
     def has(self, item: object, shard: Shard) -> bool:
-        """Count *item*, and say whether it is in *shard*."""
+        """Count *item*; True if it is in *shard*."""
         content = _content_of(item)
         number = _number_of(self.whole, content, shard.count)
         self._digest.update(hashlib.blake2b(content or b"", digest_size=16).digest())
@@ -127,7 +127,7 @@ class _Part:
     _shard: Shard
     _items: Iterable[Any]
     _columns: Columns
-    _read: _Count | None = field(default=None, init=False)  # once it has been gone through to its end
+    _read: _Count | None = field(default=None, init=False)  # once it has been read to its end
 
     def __iter__(self) -> Iterator[Placed]:
         read = _Count()
@@ -157,7 +157,7 @@ class _AsyncPart:
 
 
 def number_of(index: int, item: object, count: int) -> int:
-    """Return which of *count* shards, from 1, *item* is in, which is at *index* of the whole data set."""
+    """Return the number of the shard, of *count*, that has *item*, which is at *index* of the whole data set."""
     return _number_of(index, _content_of(item), count)
 
 
@@ -175,13 +175,13 @@ def _number_of(index: int, content: bytes | None, count: int) -> int:
 
 
 def _content(candidate: Candidate) -> bytes:
-    """Return what *candidate* says, the same in every process; fields without anything in them do not count."""
+    """Return the content of *candidate*, the same in every process; empty fields do not count."""
     given = {f.name: value for f in fields(Candidate) if (value := getattr(candidate, f.name)) or f.name == "output"}
     return json.dumps(_plain(given), sort_keys=True).encode()
 
 
 def _plain(value: Any) -> Any:
-    """Return *value* as JSON has it; of what JSON has no form for, the name of its type, which stays the same."""
+    """Return *value* as plain data; if JSON has no form for it, the name of its type, which stays the same."""
     if isinstance(value, Mapping):
         return {str(name): _plain(item) for name, item in value.items()}
     if isinstance(value, list | tuple):
@@ -197,10 +197,10 @@ def _plain(value: Any) -> Any:
 @frozen
 class EndMark:
     """
-    The last line of a shard's file of results: that it is whole, and what it is a part of.
+    The last line of a shard's file of results: it shows that the file is whole, and which run it belongs to.
 
     Args:
-        shard: Which part, such as 1/16.
+        shard: The part, such as 1/16.
         results: How many lines come before.
         candidates: How many the whole data set has.
         data: A digest of the data set.
@@ -235,10 +235,9 @@ def end_mark(items: object, results: int, digests: Callable[[], tuple[str, str]]
 
 def merge_results(parts: Sequence[str | Path], out: str | Path, *, unmarked: bool = False) -> int:
     """
-    Write the results of all shards into one file, in the order of the whole data set, and return how many there are.
+    Write the results of all shards into one file, in the order of the whole data set, and return their number.
 
-    The lines stay as they are, but for the end marks, which are left out. The file is there when it is whole; memory
-    stays flat.
+    The lines stay as they are; the end marks are left out. The file appears when it is whole; memory stays flat.
 
     Args:
         parts: Files of one JSON object a line with its `index`, and an `EndMark` as the last line, as `grade-many
@@ -247,8 +246,8 @@ def merge_results(parts: Sequence[str | Path], out: str | Path, *, unmarked: boo
         unmarked: Whether a file without an end mark, such as one of an earlier version, is taken as whole.
 
     Raises:
-        LoadError: A line is no result, or stands twice, or one is missing; a file has not come to its end; or the files
-            are not of the same data set, rubric, judge and number of shards. It names the file and the line.
+        LoadError: A line is no result, or is there twice, or one is missing; a file is cut off; or the files are not of
+            the same data set, rubric, judge and number of shards. It names the file and the line.
     """
     if isinstance(parts, str | Path) or not isinstance(parts, Iterable):
         raise refuse("parts", parts, "a list of the files of all shards")
@@ -273,7 +272,7 @@ def merge_results(parts: Sequence[str | Path], out: str | Path, *, unmarked: boo
 
 @define(eq=False)
 class _File:
-    """A file of results, as it is read: so many lines, and the mark after them."""
+    """A file of results, as it is read: the number of lines, and the mark after them."""
 
     path: Path
     lines: int = 0
@@ -295,11 +294,11 @@ class _File:
                     yield index, str(self.path), number, line
 
     def check(self, *, unmarked: bool) -> None:
-        """Raise `LoadError` if it has not come to its end, as far as that can be told."""
+        """Raise `LoadError` if the file is cut off, as far as that can be seen."""
         if self.mark is None and not unmarked:
             raise _wrong(self.path, self.lines + 1, _NO_MARK)
         if self.mark is not None and self.mark.results != self.lines:
-            why = f"the end mark tells of {self.mark.results} results, and {self.lines} stand before it"
+            why = f"the end mark counts {self.mark.results} results, and {self.lines} are before it"
             raise _wrong(self.path, self.lines + 1, f"{why}; let the run that writes it come to its end")
 
 
@@ -331,7 +330,7 @@ def _mark_of(line: str) -> EndMark | None:
 
 
 def _refuse_strangers(marks: Sequence[tuple[Path, EndMark]], *, all_marked: bool) -> None:
-    """Raise `LoadError` where *marks* are not those of one run: each shard once, of the same data, rubric and judge."""
+    """Raise `LoadError` if *marks* are not of one run: each shard once, of the same data, rubric and judge."""
     if not marks:
         return
     first, expected = marks[0]
@@ -361,7 +360,7 @@ _FEW = 8
 def _in_order(files: Iterable[_File]) -> Iterator[str]:
     for due, (index, name, number, line) in enumerate(merge(*files)):
         if index < due:
-            raise _wrong(name, number, f"the result of candidate {index} stands in another place too; give it once")
+            raise _wrong(name, number, f"the result of candidate {index} is in another place too; give it once")
         if index > due:
             gap = f"candidate {due}" if index == due + 1 else f"candidates {due} to {index - 1}"
             raise _wrong(name, number, f"before this, {gap} should come; name the files of all shards, once through")

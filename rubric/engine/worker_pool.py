@@ -1,14 +1,12 @@
 """
-Many pieces of work at once, of a source that may have no end.
+A bounded worker pool over a source that may have no end.
 
-Workers pull: there are as many as may be under way at once, and each takes the next item when it is through with its
-last. An item that waits to be tried again is under way, but nothing is done for it: another worker stands in meanwhile.
-What has been taken and not been handed out is bounded, so a slow reader, and many items that wait, stop the workers.
+As many workers as requests may be in flight; each takes the next item when it is through with its last. An item that
+waits for a retry keeps its worker, but nothing is done for it, so another worker stands in meanwhile. The items that
+were taken and not yet handed out are bounded, so a slow reader, and many items that wait, stop the workers.
 
-Takes items from an iterable without holding up the event loop.
-
-What is in memory already is taken at once, what is async is awaited. Any other iterable may have to wait (for a disk,
-for a network), so a thread of its own goes through it, from its first item to its end.
+Items are read without holding up the event loop: those in memory at once, an async iterable by awaiting it. Any other
+iterable may have to wait for a disk or a network, so a thread of its own goes through it, from first item to last.
 """
 
 from __future__ import annotations
@@ -31,11 +29,11 @@ _GRACE = 2.0
 """Seconds that a source may take to let go of its current item when it is closed."""
 
 
-class Pull(Protocol):
-    """Takes items from a source, one call after another."""
+class ItemReader(Protocol):
+    """Reads items from a source, one call after another."""
 
-    async def take(self, most: int) -> list[Any]:
-        """Return the next items, *most* at the most; none only at the end. It raises what the source raises."""
+    async def read(self, most: int) -> list[Any]:
+        """Return the next items, at most *most*; none only at the end. It raises what the source raises."""
         ...
 
     async def aclose(self) -> None:
@@ -43,20 +41,18 @@ class Pull(Protocol):
         ...
 
 
-def pulling(items: Iterable[Any] | AsyncIterable[Any], *, is_held: bool = False) -> Pull:
-    """Return what takes from *items*; *is_held*: they are in memory already, and need no thread."""
+def reader_of(items: Iterable[Any] | AsyncIterable[Any], *, is_held: bool = False) -> ItemReader:
+    """Return a reader of *items*; *is_held*: they are in memory already, and need no thread."""
     if isinstance(items, AsyncIterable):
-        return _Awaited(items)
-    return _Held(iter(items)) if is_held else _Threaded(items)
+        return _AsyncReader(items)
+    return _MemoryReader(iter(items)) if is_held else _ThreadReader(items)
 
 
 @define(eq=False)
-class _Held:
-    """Items that are in memory."""
-
+class _MemoryReader:
     _items: Iterator[Any]
 
-    async def take(self, most: int) -> list[Any]:
+    async def read(self, most: int) -> list[Any]:
         return list(islice(self._items, most))
 
     async def aclose(self) -> None:
@@ -64,13 +60,13 @@ class _Held:
 
 
 @define(eq=False)
-class _Awaited:
-    """An async iterable: one item at a time, as it comes."""
+class _AsyncReader:
+    """One item at a time, as it comes: to wait for several would hold back the first."""
 
     _items: AsyncIterable[Any]
     _iterator: AsyncIterator[Any] | None = None
 
-    async def take(self, most: int) -> list[Any]:  # noqa: ARG002
+    async def read(self, most: int) -> list[Any]:  # noqa: ARG002
         if self._iterator is None:
             self._iterator = aiter(self._items)
         try:
@@ -85,8 +81,12 @@ class _Awaited:
 
 
 @define(eq=False)
-class _Threaded:
-    """An iterable that may have to wait; the thread ends when the source does, or is let go of."""
+class _ThreadReader:
+    """
+    Reads in a thread, which ends when the source does, or when it is closed.
+
+    All but the thread's own error is shared, and guarded by the condition's lock.
+    """
 
     _items: Iterable[Any]
     _taken: deque[Any] = field(factory=deque)
@@ -99,7 +99,7 @@ class _Threaded:
     _is_through: bool = False
     _is_closed: bool = False
 
-    async def take(self, most: int) -> list[Any]:
+    async def read(self, most: int) -> list[Any]:
         while not (items := self._hand_over(most)):
             waiter = self._waiter
             if waiter is not None:
@@ -117,13 +117,14 @@ class _Threaded:
         if self._ended is not None:
             await asyncio.wait([asyncio.wrap_future(self._ended)], timeout=_GRACE)
             if self._thread is not None and self._ended.done():
-                self._thread.join()  # to say so was the last thing it had to do
+                self._thread.join()  # setting `_ended` was the last thing it had to do
 
     def _hand_over(self, most: int) -> list[Any]:
-        """Return what is there, *most* at the most, and let the thread go on; with nothing there, leave a waiter."""
+        """Return the items that are there, at most *most*, and let the thread go on; without any, leave a waiter."""
         if self._ended is None:
             self._ended = Future()
             serve = (self._serve, self._ended)
+            # A daemon, since a source that hangs must not hold up the exit; in the context of the caller.
             self._thread = Thread(target=copy_context().run, args=serve, name="rubric-source", daemon=True)
             self._thread.start()
         with self._changed:
@@ -133,17 +134,16 @@ class _Threaded:
             self._changed.notify()
         return items
 
-    # -- in the thread -----------------------------------------------------------------------------------
-
     def _serve(self, ended: Future[None]) -> None:
         iterator: Iterator[Any] | None = None
         try:
             iterator = iter(self._items)
             while self._may_go_on():
-                self._add(next(iterator))
+                self._taken.append(next(iterator))
+                self._wake()
         except StopIteration:
             pass
-        except BaseException as problem:  # noqa: BLE001 - whoever waits for the items is to have it
+        except BaseException as problem:  # noqa: BLE001 - it is raised where the items are read
             self._error = problem
         with suppress(Exception):
             getattr(iterator, "close", bool)()
@@ -156,10 +156,6 @@ class _Threaded:
             self._changed.wait_for(lambda: self._is_closed or len(self._taken) < self._allowed)
             return not self._is_closed
 
-    def _add(self, item: Any) -> None:
-        self._taken.append(item)
-        self._wake()
-
     def _wake(self) -> None:
         with self._changed:
             waiter, self._waiter = self._waiter, None
@@ -171,71 +167,74 @@ class _Threaded:
 R = TypeVar("R")
 
 _SHARES = 8
-"""In how many parts at least what is ready is handed out, so that the workers go on while one part is read."""
+"""In how many parts at least the results are handed out, so that the workers go on while one part is read."""
 
 
 @define(eq=False)
-class Stream(Generic[R]):
+class WorkerPool(Generic[R]):
     """
-    What comes of the items of a source, a few at a time; nothing starts before the first `take`.
+    Works on the items of a source, and hands out a few results at a time; nothing starts before the first `take`.
 
     It belongs to the event loop of the first `take`.
 
     Args:
-        pull: Takes the items.
-        work: Makes a result of an item and its place, from 0; what it raises ends the stream.
-        concurrency: How many items are worked on at once, besides those that wait to be tried again.
+        reader: Reads the items.
+        work: Makes a result of an item and its place, from 0; an exception of it ends the pool.
+        concurrency: How many items are worked on at once, besides those that wait for a retry.
         ahead: How many more may have been taken from the source, and not been handed out.
         ordered: Whether results come in the order of the items, or as they are completed.
     """
 
-    _pull: Pull
+    _reader: ItemReader
     _work: Callable[[int, Any], Awaitable[R]]
     _concurrency: int
     _ahead: int
     _ordered: bool = True
     _workers: set[asyncio.Task[None]] = field(factory=set)
-    _waiting: deque[Any] = field(factory=deque)  # taken, and not begun
-    _ready: dict[int, R] = field(factory=dict)  # completed, in the order of their completion
-    _queue: deque[int] = field(factory=deque)  # their places, where that order is the one that counts
+    _pending: deque[Any] = field(factory=deque)  # read, and not begun
+    _results: dict[int, R] = field(factory=dict)  # by place, in the order of their completion
+    _completed: deque[int] = field(factory=deque)  # their places, where that order counts
     _begun: int = 0
     _handed: int = 0
-    _held: int = 0  # taken from the source, and not read by whoever reads
-    _reading: int = 0
-    _parked: int = 0  # items that wait to be tried again
+    _held: int = 0  # items that were read from the source, and whose results have not been read
+    _lent: int = 0  # results that `take` returned last
+    _parked: int = 0  # items that wait for a retry
     _ended: bool = False
     _closed: bool = False
     _error: BaseException | None = None
-    _turn: asyncio.Lock = field(factory=asyncio.Lock)
-    _room: asyncio.Event = field(factory=asyncio.Event)
-    _news: asyncio.Event = field(factory=asyncio.Event)
+    _reading: asyncio.Lock = field(factory=asyncio.Lock)  # one worker reads at a time, or items would change places
+    _has_space: asyncio.Event = field(factory=asyncio.Event)
+    _has_news: asyncio.Event = field(factory=asyncio.Event)
 
     async def take(self) -> list[R]:
         """
-        Return the next results, at least one; none at the end. What it returned last counts as read.
+        Return the next results, at least one; none at the end. The results that it returned last count as read.
 
         Raises:
-            BaseException: What the source or the work raised, once all that was made before has been handed out.
+            BaseException: An error of the source or of the work, once all earlier results have been handed out.
         """
-        self._held -= self._reading
-        self._reading = 0
-        self._room.set()
-        self._engage()
+        self._held -= self._lent
+        self._lent = 0
+        self._has_space.set()
+        self._add_worker()
         while not (due := self._due()):
-            if self._is_over():
-                await self._finish()
+            if self._ended and not self._workers:
+                await self.aclose()
+                if self._error is not None:
+                    error, self._error = self._error, None
+                    raise error
                 return []
-            self._news.clear()
-            await self._news.wait()
-        self._reading = len(due)
+            self._has_news.clear()
+            await self._has_news.wait()
+        self._lent = len(due)
         return due
 
     async def aclose(self) -> None:
-        """Stop: cancel what is under way, wait until it has ended, and let go of the source."""
+        """Stop: cancel the workers, wait until they have ended, and let go of the source."""
         workers = [*self._workers]
         self.abandon()
         await asyncio.gather(*workers, return_exceptions=True)
-        await self._pull.aclose()
+        await self._reader.aclose()
 
     def abandon(self) -> None:
         """Stop like `aclose`, without waiting; to be called on the loop."""
@@ -243,65 +242,42 @@ class Stream(Generic[R]):
         for worker in self._workers:
             worker.cancel()
 
-    async def _finish(self) -> None:
-        await self.aclose()
-        if self._error is not None:
-            error, self._error = self._error, None
-            raise error
-
     def _due(self) -> list[R]:
         most = max(1, (self._concurrency + self._ahead) // _SHARES)
         due: list[R] = []
-        while len(due) < most and (place := self._next()) in self._ready:
-            due.append(self._ready.pop(place))
+        while len(due) < most and (place := self._next()) in self._results:
+            due.append(self._results.pop(place))
             self._handed += 1
             if not self._ordered:
-                self._queue.popleft()
+                self._completed.popleft()
         return due
 
     def _next(self) -> int:
         """Return the place of the result that is to be handed out next."""
-        if self._ordered:
-            if self._handed not in self._ready and self._ready and self._is_over():
-                self._handed = min(self._ready)  # work that raised has left a gap; what follows it is not lost
-            return self._handed
-        return self._queue[0] if self._queue else -1
-
-    def _is_over(self) -> bool:
-        return self._ended and not self._workers
+        if not self._ordered:
+            return self._completed[0] if self._completed else -1
+        if self._results and self._handed not in self._results and self._ended and not self._workers:
+            self._handed = min(self._results)  # work that raised has left a gap; the results after it are not lost
+        return self._handed
 
     # -- workers -----------------------------------------------------------------------------------------
 
-    def _engage(self) -> None:
-        """Set another worker to work, if there may be one and may be work for it."""
-        if len(self._workers) < self._concurrency + self._parked and not (self._ended and not self._waiting):
-            worker = asyncio.get_running_loop().create_task(self._labour())
+    def _add_worker(self) -> None:
+        """Start another worker, if there may be one and may be work for it."""
+        if len(self._workers) < self._concurrency + self._parked and not (self._ended and not self._pending):
+            worker = asyncio.get_running_loop().create_task(self._run())
             self._workers.add(worker)
-            worker.add_done_callback(self._discharge)
+            worker.add_done_callback(self._remove_worker)
 
-    def _discharge(self, worker: asyncio.Task[None]) -> None:
+    def _remove_worker(self, worker: asyncio.Task[None]) -> None:
         self._workers.discard(worker)
         error = asyncio.CancelledError() if worker.cancelled() else worker.exception()
         if error is not None and not self._closed:
             self._error = self._error or error
             self._ended = True
-            self._waiting.clear()
-            self._room.set()
-        self._news.set()
-
-    def _park(self) -> Callable[[int], None]:
-        """Return what is told how many parts of one item begin or cease to wait to be tried again."""
-        waiting, loop = 0, asyncio.get_running_loop()
-
-        def tell(more: int) -> None:
-            nonlocal waiting
-            if asyncio.get_running_loop() is not loop:  # a judge that grades by itself, on the background loop
-                return
-            before, waiting = waiting, waiting + more
-            self._parked += (waiting > 0) - (before > 0)
-            self._engage()
-
-        return tell
+            self._pending.clear()
+            self._has_space.set()
+        self._has_news.set()
 
     def _is_needed(self, worker: asyncio.Task[None] | None) -> bool:
         """True if *worker* goes on; one more than there may be leaves at once, so that the next sees it gone."""
@@ -310,38 +286,62 @@ class Stream(Generic[R]):
         self._workers.discard(worker)
         return False
 
-    async def _labour(self) -> None:
-        worker = asyncio.current_task()
-        while self._is_needed(worker) and await self._supplied():
-            place, item = self._begun, self._waiting.popleft()
+    async def _run(self) -> None:
+        worker, loop = asyncio.current_task(), asyncio.get_running_loop()
+        rested = loop.time()
+        while self._is_needed(worker) and (self._pending or await self._read()):
+            place, item = self._begun, self._pending.popleft()
             self._begun += 1
-            self._engage()
-            parking.set(self._park())
-            self._ready[place] = await self._work(place, item)
+            self._add_worker()
+            parking.set(_Parking(self, loop).tell)
+            self._results[place] = await self._work(place, item)
             if not self._ordered:
-                self._queue.append(place)
-            self._news.set()
-            await asyncio.sleep(0)  # work that never waits would keep the loop from all others
+                self._completed.append(place)
+            self._has_news.set()
+            # Work that never waits (a judge that answers at once) would keep the loop from all others; to yield after
+            # each item costs as much as a small part of the work, so it is done by the clock.
+            if loop.time() - rested > _MOST_SECONDS:
+                await asyncio.sleep(0)
+                rested = loop.time()
 
-    async def _supplied(self) -> bool:
+    async def _read(self) -> bool:
         """Wait for something to do; False if nothing will come."""
-        if not self._waiting:
-            async with self._turn:
-                while not self._waiting and not self._ended:
-                    await self._supply()
-        return bool(self._waiting)
+        async with self._reading:
+            while not self._pending and not self._ended:
+                await self._read_more()
+        return bool(self._pending)
 
-    async def _supply(self) -> None:
+    async def _read_more(self) -> None:
         while self._held >= self._concurrency + self._ahead and not self._ended:
-            self._room.clear()
-            await self._room.wait()
+            self._has_space.clear()
+            await self._has_space.wait()
         try:
-            items = await self._pull.take(self._concurrency + self._ahead - self._held)
+            items = await self._reader.read(self._concurrency + self._ahead - self._held)
         except (asyncio.CancelledError, GeneratorExit):
             raise
-        except BaseException as error:  # noqa: BLE001 - it is raised when what is under way has been handed out
+        except BaseException as error:  # noqa: BLE001 - it is raised once the results before it are handed out
             self._error = self._error or error
             items = []
         self._ended = self._ended or not items
         self._held += len(items)
-        self._waiting.extend(items)
+        self._pending.extend(items)
+
+
+_MOST_SECONDS = 0.001
+
+
+@define(eq=False)
+class _Parking:
+    """Counts how many requests of one worker's item wait for a retry: an item is parked while any of them does."""
+
+    pool: WorkerPool[Any]
+    loop: asyncio.AbstractEventLoop
+    waiting: int = 0
+
+    def tell(self, more: int) -> None:
+        """Note that *more* requests wait; -1 when one goes on."""
+        if asyncio.get_running_loop() is not self.loop:  # a judge that grades by itself, on the background loop
+            return
+        before, self.waiting = self.waiting, self.waiting + more
+        self.pool._parked += (self.waiting > 0) - (before > 0)  # noqa: SLF001 - of this module
+        self.pool._add_worker()  # noqa: SLF001

@@ -3,6 +3,10 @@ One event loop in a thread of its own, for everything that must live on the same
 
 It is started on first use, renewed after a fork and closed at exit. Clients that keep connections leak them when
 loops come and go; and a synchronous caller, perhaps inside a running loop (a notebook), has none that it could use.
+
+Why not anyio's blocking portal: `start_blocking_portal` lives as long as a `with` block, and its provider as long as a
+user of it. The thread that outlives calls, the renewal in a forked child, the closers at exit and the interrupt that
+waits for the task would still be ours; and the core imports nothing but attrs and the standard library.
 """
 
 from __future__ import annotations
@@ -28,7 +32,7 @@ _SECONDS_TO_CLOSE = 5.0
 
 @define(eq=False)
 class _Job(Generic[T]):
-    """A coroutine that runs on the background loop; `finished` is settled when its task has ended, not before."""
+    """A coroutine on the background loop; `finished` has a result when its task has ended, not before."""
 
     loop: asyncio.AbstractEventLoop
     coroutine: Coroutine[Any, Any, T]
@@ -38,12 +42,12 @@ class _Job(Generic[T]):
 
     def start(self) -> None:
         self._task = self.loop.create_task(self.coroutine)
-        self._task.add_done_callback(self._settle)
+        self._task.add_done_callback(self._finish)
         if self._unwanted:
             self._task.cancel()
 
     def cancel(self) -> None:
-        """Ask the task to stop; `finished` tells when it has."""
+        """Ask the task to stop; `finished` is done when it has."""
         with suppress(RuntimeError):  # the loop is closed, and the task with it
             self.loop.call_soon_threadsafe(self._cancel)
 
@@ -52,7 +56,7 @@ class _Job(Generic[T]):
         if self._task is not None:
             self._task.cancel()
 
-    def _settle(self, task: asyncio.Task[T]) -> None:
+    def _finish(self, task: asyncio.Task[T]) -> None:
         if task.cancelled():
             self.finished.cancel()
         elif (error := task.exception()) is not None:
@@ -106,20 +110,20 @@ class _Background:
             async with asyncio.timeout(_SECONDS_TO_CLOSE):
                 others = asyncio.all_tasks() - {asyncio.current_task()}
                 for closer in reversed(_closers):
-                    with suppress(Exception):  # the others are to have their turn
+                    with suppress(Exception):  # one that fails must not keep the others from closing
                         await closer()
                 for task in others:
                     task.cancel()
                 await asyncio.gather(*others, return_exceptions=True)
                 await self.loop.shutdown_asyncgens()
 
-                # Not `shutdown_default_executor`: it starts a thread, which Python 3.12 refuses at exit. By then those
-                # of the executor have been waited for, and `loop.close` tells it to end.
+                # Not `shutdown_default_executor`: it starts a thread, which Python 3.12 refuses at exit. By then Python
+                # has waited for the executor's threads, and `loop.close` tells it to end.
 
 
-_lock = threading.Lock()
+_lock = threading.Lock()  # two first calls from two threads would start two loops
 _background: _Background | None = None
-_orphans: list[_Background] = []
+_orphans: list[_Background] = []  # parents' loops, kept: collecting one would close the selector that both share
 _closers: list[Callable[[], Awaitable[object]]] = []
 
 
@@ -136,7 +140,7 @@ def _for(coroutine: Coroutine[Any, Any, Any]) -> _Background:
     try:
         return _current()
     except RuntimeError:
-        coroutine.close()  # or Python warns that nobody has awaited it
+        coroutine.close()  # or Python warns that it was never awaited
         raise
 
 
@@ -167,7 +171,7 @@ def run(coroutine: Coroutine[Any, Any, T]) -> T:
 
 
 async def on_background(coroutine: Coroutine[Any, Any, T]) -> T:
-    """Await *coroutine* on the background loop, from any loop; a cancellation goes through, and waits for its end."""
+    """Await *coroutine* on the background loop, from any loop; a cancellation is passed on, and waits for its end."""
     background = _for(coroutine)
     if background.is_here:
         return await coroutine
@@ -179,12 +183,12 @@ async def on_background(coroutine: Coroutine[Any, Any, T]) -> T:
         job.cancel()
         await asyncio.wait([waiting])
         if not waiting.cancelled():
-            waiting.exception()  # asked for, so that nobody logs that it was not
+            waiting.exception()  # retrieved, or asyncio logs that it never was
         raise
 
 
 def before_close(closer: Callable[[], Awaitable[object]], /) -> None:
-    """Have *closer* awaited on the background loop whenever that is closed, the last one given first."""
+    """Register *closer*, awaited on the background loop whenever that is closed, the last one first."""
     _closers.append(closer)
     _close_first_at_exit()
 
@@ -199,7 +203,7 @@ def close() -> None:
 
 
 def _close_first_at_exit() -> None:
-    # Handlers run last in, first out; a library that was imported since may have one that needs our loop gone.
+    # Handlers run last in, first out; a library that was imported since may have one that needs our loop closed.
     atexit.unregister(close)
     atexit.register(close)
 
@@ -207,7 +211,7 @@ def _close_first_at_exit() -> None:
 def _forget_after_fork() -> None:
     """Drop the parent's loop, whose thread is not in this process; closing it here would disturb the parent's."""
     global _background, _lock  # noqa: PLW0603
-    _lock = threading.Lock()
+    _lock = threading.Lock()  # a thread that is not here may have held it: the first call would wait for ever
     if _background is not None:
         _orphans.append(_background)
     _background = None

@@ -22,8 +22,7 @@ def attach(package: str, file: str, renamed: Mapping[str, str]) -> tuple[Callabl
     Args:
         package: Its name.
         file: Its `__file__`.
-        renamed: Names of earlier versions, each with what replaces it; asking for one raises an `AttributeError` that
-            says so.
+        renamed: Names of earlier versions, each with its replacement, which the `AttributeError` for it names.
     """
     with open(f"{file}i", encoding="utf-8") as opened:  # noqa: PTH123 - pathlib would double the time of the import
         stub = opened.read()

@@ -1,27 +1,21 @@
 """
-The one loop that tries again.
+The retry policy, and the loop that follows it.
 
-| kind                                                          | attempts         |
-|---------------------------------------------------------------|------------------|
-| rate_limited, overloaded, timeout, transport                  | 1 + retries      |
+| kind                                                          | attempts           |
+|---------------------------------------------------------------|--------------------|
+| rate_limited, overloaded, timeout, transport                  | 1 + retries        |
 | bad_response                                                  | 2 of these at most |
-| auth, quota, refusal, context_window, bad_request, exception  | 1                |
-| whatever a gate refuses, such as budget                       | 0: it stays here |
+| auth, quota, refusal, context_window, bad_request, exception  | 1                  |
+| anything that a limiter refuses, such as budget               | 0: it is not sent  |
 
-A form of the reply that the server refuses (`Failure.again`) is no attempt: it is sent in another form at once.
+`retry_delay` is that policy as a pure function. A response format that the server refuses (`Failure.again`) is no
+attempt: the request is sent at once in another format. A reply that cannot be read is asked for again by
+`rubric.grading.flow`, at most `Judge.repairs` times and within the retries that are left. So a criterion takes at most
+1 + retries + repairs requests, whatever goes wrong.
 
-A reply that came, and cannot be read, is asked for again by `rubric.grading.flow`: at most `Judge.repairs` times, with
-the retries that are left. So a criterion takes at most 1 + retries + repairs requests, whatever goes wrong.
-
-Between two attempts it waits a random part of 0.5, 1, 2 ... 20 seconds (full jitter), or as long as the server asks
-for if that is longer. A server that asks for more than two minutes ends it.
-
-Waits between two attempts, and the early end of them.
-
-A request that waits to be tried again is not in flight: it holds no place among the requests, and its candidate no
-worker. And a backoff that has doubled several times is right only as long as the model is down. When a model answers
-again, the requests that wait for it are sent again, a few for each reply, so that full throughput is a few round trips
-away and not the longest backoff.
+A request that waits to be retried is not in flight: it holds no place among the requests, and its candidate holds no
+worker. A backoff that has doubled several times is right only while the model is down. When the model answers again,
+each reply wakes a few of the requests that wait, so full throughput is a few round trips away, not a longest backoff.
 """
 
 from __future__ import annotations
@@ -45,18 +39,79 @@ if TYPE_CHECKING:
     from rubric.values.judges import Model
     from rubric.values.requests import Ask
 
+T = TypeVar("T")
+Sleep = Callable[[float], Awaitable[Any]]
 
 LONGEST_WAIT = 120.0
-"""Seconds that a server may ask to wait; more ends it."""
+"""The most seconds that a server may ask to wait; more ends the retries."""
 
-_DARK = 0.5
-"""Seconds without a reply after which a model counts as down: where replies keep coming, a backoff has its purpose."""
+_BASE_SECONDS, _LONGEST_BACKOFF = 0.5, 20.0
+_DOUBLINGS = 10  # the backoff is the longest by then, and 2.0 ** 1024 would overflow
+_BAD_RESPONSES = 2
+_UNBILLED = frozenset({"auth", "quota", "rate_limited", "overloaded", "context_window", "bad_request"})
 
-_WOKEN = 3
-"""Requests that one reply wakes: with the next request of its own worker, four times as many in each round trip."""
+# -- the policy ------------------------------------------------------------------------------------------
+
+
+def retry_delay(
+    failures: Sequence[Failure],
+    retries: int = 2,
+    *,
+    resends: bool = True,
+    random: Callable[[], float] = randomness.random,
+) -> float | None:
+    """
+    Return the seconds to wait before a request is sent again; None if it is not.
+
+    The wait is a random part of 0.5, 1, 2 ... 20 seconds (full jitter), or the server's Retry-After if that is longer.
+    A server that asks for more than two minutes ends the retries.
+
+    Args:
+        failures: Of all attempts so far, in order.
+        retries: How many further attempts a request may have, as `Ask.retries_left` says.
+        resends: False if a request must not be sent again once it may have been carried out, as `Ask.resends` says.
+        random: Returns a number from 0 to 1, for the jitter.
+
+    Example:
+        >>> from rubric import Failure, retry_delay
+        >>> busy = Failure("rate_limited", "429", retry_after=7.0)
+        >>> retry_delay([busy]), retry_delay([busy] * 3), retry_delay([Failure("auth", "401")])
+        (7.0, None, None)
+    """
+    last = failures[-1]
+    if last.in_doubt and not resends:
+        return None
+    if last.again:  # each format is refused once, so this comes to an end
+        return 0.0
+    attempts = sum(not failure.again for failure in failures)
+    if attempts > retries or last.kind not in RETRIED or (last.retry_after or 0) > LONGEST_WAIT:
+        return None
+    if sum(failure.kind == "bad_response" for failure in failures) >= _BAD_RESPONSES:
+        return None
+    backoff = random() * min(_LONGEST_BACKOFF, _BASE_SECONDS * 2.0 ** min(len(failures) - 1, _DOUBLINGS))
+    return max(last.retry_after or 0.0, backoff)
+
+
+def is_free(failure: Failure) -> bool:
+    """True if a failed request cost nothing: it was not sent, or was turned away, and reports no usage."""
+    if failure.usage == UNSENT_USAGE:
+        return True
+    return failure.kind in _UNBILLED and not failure.in_doubt and not failure.usage.calls
+
+
+def _usage(failure: Failure) -> Usage:
+    """Return what a failed attempt used: as the model reports, else by its kind."""
+    if failure.usage.calls:
+        return failure.usage
+    if failure.kind in UNSENT:
+        return Usage()
+    return Usage(calls=1, cost=0.0) if is_free(failure) else Usage(calls=1, cost=None, unmetered=1)
+
+
+# -- waiting ---------------------------------------------------------------------------------------------
 
 parking: ContextVar[Callable[[int], None] | None] = ContextVar("parking", default=None)
-"""Is told 1 when work of this context begins to wait to be tried again, and -1 when it goes on; set by a worker."""
+"""Called with 1 when work of this context begins to wait for a retry, and with -1 when it goes on; set by a worker."""
 
 
 @contextmanager
@@ -73,73 +128,103 @@ def _parked() -> Iterator[None]:
 
 
 async def sleep(seconds: float) -> None:
-    """Wait for so many *seconds* before another attempt; the worker takes other work meanwhile."""
+    """Wait *seconds* before the next attempt; the worker takes other work meanwhile."""
     with _parked():
         await asyncio.sleep(seconds)
 
 
+_DARK = 0.5
+"""Seconds without a reply after which a model counts as down: while replies keep coming, a backoff has its purpose."""
+
+_WOKEN = 3
+"""Requests that one reply wakes: with the next request of its own worker, four times as many in each round trip."""
+
+
 @define(eq=False)
 class Backoffs:
-    """
-    The requests to one judge that wait to be tried again.
-
-    They belong to one event loop.
-    """
+    """The requests to one judge that wait to be retried; they belong to one event loop."""
 
     _asleep: dict[asyncio.Future[None], float] = field(factory=dict)  # since when; the first has slept longest
     _replied: float = math.inf  # when the last reply came; before there is one, when the first request fell asleep
-    _dawn: float = -math.inf  # what fell asleep before is woken by replies
+    _dawn: float = -math.inf  # requests that fell asleep before are woken by replies
     _not_before: float = 0.0
 
     async def sleep(self, seconds: float) -> None:
-        """Wait for so many *seconds*, or until the model answers again."""
+        """Wait *seconds*, or until the model answers again."""
         loop = asyncio.get_running_loop()
-        bell = loop.create_future()
-        self._asleep[bell] = loop.time()
+        waiter = loop.create_future()
+        self._asleep[waiter] = loop.time()
         self._replied = min(self._replied, loop.time())
         try:
             with _parked():
-                await asyncio.wait([bell], timeout=seconds)
+                await asyncio.wait([waiter], timeout=seconds)
         finally:
-            self._asleep.pop(bell, None)
+            self._asleep.pop(waiter, None)
 
-    def settle(self, outcome: Reply | Failure | None) -> None:
-        """Take note of what came of a request."""
-        if isinstance(outcome, Reply):
-            self._wake()
-        elif outcome is not None and 0 < (outcome.retry_after or 0) <= LONGEST_WAIT:
-            until = asyncio.get_running_loop().time() + (outcome.retry_after or 0)
-            self._not_before = max(self._not_before, until)
-
-    def _wake(self) -> None:
+    def commit(self, outcome: Reply | Failure | None) -> None:
+        """Note the outcome of a request: a reply wakes others, a Retry-After keeps them asleep."""
         now = asyncio.get_running_loop().time()
+        if not isinstance(outcome, Reply):
+            if outcome is not None and 0 < (outcome.retry_after or 0) <= LONGEST_WAIT:
+                self._not_before = max(self._not_before, now + (outcome.retry_after or 0))
+            return
         if now - self._replied >= _DARK:
-            # Only what fell asleep in the dark is woken. Were every reply to wake what was just turned away, a server
-            # that takes some and turns away others would see all retries of a request within a few milliseconds.
+            # Only requests that fell asleep in the dark are woken. If every reply woke those that were just turned
+            # away, a server that takes some and turns away others would see all their retries within milliseconds.
             self._dawn = now
         self._replied = now
-        if now < self._not_before:  # one of them may have been told to wait so long
-            return
+        if self._asleep and now >= self._not_before:  # one of them may have been told to wait until then
+            self._wake()
+
+    def _wake(self) -> None:
         for _ in range(_WOKEN):
-            bell = next(iter(self._asleep), None)
-            if bell is None or self._asleep[bell] > self._dawn:
+            waiter = next(iter(self._asleep), None)
+            if waiter is None or self._asleep[waiter] > self._dawn:
                 return
-            del self._asleep[bell]
-            bell.set_result(None)
+            del self._asleep[waiter]
+            waiter.set_result(None)
 
 
-T = TypeVar("T")
-_BASE_SECONDS = 0.5
-_LONGEST_BACKOFF = 20.0
-_DOUBLINGS = 10  # by then it is the longest anyway
-_BAD_RESPONSES = 2
-_UNBILLED = frozenset({"auth", "quota", "rate_limited", "overloaded", "context_window", "bad_request"})
-Sleep = Callable[[float], Awaitable[Any]]
+# -- the loop --------------------------------------------------------------------------------------------
+
+
+async def persist(
+    once: Callable[[], Awaitable[T | Failure]],
+    retries: int,
+    *,
+    first: T | Failure | None = None,
+    resends: bool = True,
+    sleep: Sleep = sleep,
+    random: Callable[[], float] = randomness.random,
+) -> tuple[T | Failure, Usage]:
+    """
+    Await *once* until it succeeds or `retry_delay` ends it; return the last outcome and what failed attempts used.
+
+    Args:
+        once: One attempt; it returns its failure, and raises none.
+        retries: How many further attempts there may be.
+        first: The outcome of the first attempt, if it was made already.
+        resends: Whether there is another after a failure in doubt.
+        sleep: Awaited between attempts, with the seconds.
+        random: Returns a number from 0 to 1, for the jitter.
+    """
+    outcome = await once() if first is None else first
+    spent, failures = Usage(), list[Failure]()
+    while isinstance(outcome, Failure):
+        spent += _usage(outcome)
+        failures.append(outcome)
+        delay = retry_delay(failures, retries, resends=resends, random=random)
+        if delay is None:
+            return _explained(outcome), spent
+        if not outcome.again:
+            await sleep(delay)
+        outcome = await once()
+    return outcome, spent
 
 
 @frozen
 class _Unsent:
-    """What a gate has refused, and why."""
+    """A refusal by a limiter: the request was not sent, is not retried, and was no call."""
 
     failure: Failure
 
@@ -148,81 +233,57 @@ async def attempt(
     model: Model,
     ask: Ask,
     *,
-    gate: Limiter | None = None,
+    limiter: Limiter | None = None,
     sleep: Sleep = sleep,
     random: Callable[[], float] = randomness.random,
 ) -> Reply | Failure:
     """
-    Ask *model*, again where that may help, and return its reply or the last failure, with the usage of all attempts.
+    Send *ask* to *model*, again where that may help; return the reply or the last failure, with all usage.
 
     Each attempt ends within the judge's timeout. A request that was turned away with an error status costs nothing;
     one whose fate is unknown counts as unmetered. Nothing is raised but cancellations and interrupts.
 
     Args:
-        gate: What each attempt passes; the waiting in it is not part of the judge's timeout.
-        sleep: Awaited between attempts, with the seconds.
+        limiter: Every attempt passes it; waiting there is not part of the judge's timeout.
+        sleep: Awaited between attempts, with the seconds. No place of *limiter* is held meanwhile.
         random: Returns a number from 0 to 1, for the jitter.
     """
+    first = await _send(model, ask, limiter)
+    if isinstance(first, Reply):  # the usual ask is through: the loop is for requests that failed
+        return first
 
     async def once() -> Reply | _Unsent | Failure:
-        return await _passed(model, ask, gate)
+        return await _send(model, ask, limiter)
 
-    outcome: Reply | _Unsent | Failure
-    outcome, spent = await persist(once, ask.retries_left, resends=ask.resends, sleep=sleep, random=random)
+    last: tuple[Reply | _Unsent | Failure, Usage] = await persist(
+        once, ask.retries_left, first=first, resends=ask.resends, sleep=sleep, random=random
+    )
+    outcome, spent = last
     if isinstance(outcome, Reply):
         return evolve(outcome, usage=spent + outcome.usage) if spent.calls else outcome
     return _located(outcome.failure if isinstance(outcome, _Unsent) else outcome, ask, spent)
 
 
-async def persist(
-    once: Callable[[], Awaitable[T | Failure]],
-    retries: int,
-    *,
-    resends: bool = True,
-    sleep: Sleep = sleep,
-    random: Callable[[], float] = randomness.random,
-) -> tuple[T | Failure, Usage]:
-    """
-    Await *once*, again where that may help, and return what came last, with the usage of the attempts that failed.
-
-    Args:
-        once: One attempt; it returns its failure, and raises none.
-        retries: How many further attempts there may be.
-        resends: Whether there is another after a failure in doubt.
-        sleep: Awaited between attempts, with the seconds.
-        random: Returns a number from 0 to 1, for the jitter.
-    """
-    spent, failures = Usage(), list[Failure]()
-    while True:
-        outcome = await once()
-        if not isinstance(outcome, Failure):
-            return outcome, spent
-        spent += _usage(outcome)
-        failures.append(outcome)
-        if not _goes_on(failures, retries) or (outcome.in_doubt and not resends):
-            return _explained(outcome), spent
-        if outcome.again:
-            continue
-        backoff = random() * min(_LONGEST_BACKOFF, _BASE_SECONDS * 2.0 ** min(len(failures) - 1, _DOUBLINGS))
-        await sleep(max(outcome.retry_after or 0.0, backoff))
-
-
-def _goes_on(failures: Sequence[Failure], retries: int) -> bool:
-    """Say whether another attempt follows on *failures*."""
-    last = failures[-1]
-    if last.again:  # each form is refused once, so this comes to an end
-        return True
-    tried = sum(not failure.again for failure in failures)
-    if tried > retries or last.kind not in RETRIED or (last.retry_after or 0) > LONGEST_WAIT:
-        return False
-    return sum(failure.kind == "bad_response" for failure in failures) < _BAD_RESPONSES
-
-
-async def _prepared(model: Model) -> Failure | None:
-    """Let a model that has a `ready` get ready, outside of any deadline; return why it cannot."""
+async def _send(model: Model, ask: Ask, limiter: Limiter | None) -> Reply | _Unsent | Failure:
     ready = getattr(model, "ready", None)
-    if ready is None:
-        return None
+    # Before the limiter: a request that is through the limiter is sent at once.
+    if ready is not None and (unready := await _unready(ready)) is not None:
+        return unready
+    if limiter is None:
+        return await _answer(model, ask)
+    try:
+        async with limiter(ask) as commit:
+            # Cancelled here, the request is left without a commit, and so in doubt: the vendor may carry it out all the
+            # same. Every limiter then counts it as sent, and a budget charges all that it had reserved.
+            outcome = await _answer(model, ask)
+            commit(outcome)
+            return outcome
+    except ModelError as error:
+        return _Unsent(error.failure)
+
+
+async def _unready(ready: Callable[[], Awaitable[object]]) -> Failure | None:
+    """Let a model get ready, outside of any deadline; return why it cannot."""
     try:
         await ready()
     except ModelError as error:
@@ -232,26 +293,13 @@ async def _prepared(model: Model) -> Failure | None:
     return None
 
 
-async def _passed(model: Model, ask: Ask, gate: Limiter | None) -> Reply | _Unsent | Failure:
-    unready = await _prepared(model)  # before the gate: what is through that leaves at once
-    if unready is not None:
-        return unready
-    if gate is None:
-        return await _once(model, ask)
+async def _answer(model: Model, ask: Ask) -> Reply | Failure:
     try:
-        async with gate(ask) as settle:
-            outcome = await _once(model, ask)
-            settle(outcome)
-            return outcome
-    except ModelError as error:
-        return _Unsent(error.failure)
-
-
-async def _once(model: Model, ask: Ask) -> Reply | Failure:
-    try:
-        # A model that keeps the deadline itself knows whether the request had left by then.
-        async with asyncio.timeout(None if getattr(model, "is_punctual", False) else ask.judge.timeout):
+        if getattr(model, "is_punctual", False):  # it keeps the deadline itself, and knows whether the request was sent
             reply: object = await model.answer(ask)
+        else:
+            async with asyncio.timeout(ask.judge.timeout):
+                reply = await model.answer(ask)
     except ModelError as error:
         return error.failure
     except TimeoutError:
@@ -259,7 +307,7 @@ async def _once(model: Model, ask: Ask) -> Reply | Failure:
     except asyncio.CancelledError as error:
         if _is_cancelled():
             raise
-        return Failure("exception", f"the model raised {describe(error)}, and nobody had cancelled it", in_doubt=True)
+        return Failure("exception", f"the model raised {describe(error)}, and it had not been cancelled", in_doubt=True)
     except Exception as error:  # noqa: BLE001 - a model of the user's own may raise anything
         return Failure("exception", describe(error))
     if isinstance(reply, Reply):
@@ -268,25 +316,9 @@ async def _once(model: Model, ask: Ask) -> Reply | Failure:
 
 
 def _is_cancelled() -> bool:
-    """Say whether somebody has cancelled this task: a client that gives up by itself raises the same."""
+    """True if this task was cancelled; a client that gives up by itself raises the same exception."""
     task = asyncio.current_task()
     return task is None or task.cancelling() > 0
-
-
-def _usage(failure: Failure) -> Usage:
-    """Return what a failed attempt used: as the model says, else by its kind."""
-    if failure.usage.calls:
-        return failure.usage
-    if failure.kind in UNSENT:
-        return Usage()
-    return Usage(calls=1, cost=0.0) if is_free(failure) else Usage(calls=1, cost=None, unmetered=1)
-
-
-def is_free(failure: Failure) -> bool:
-    """Say whether a request that failed cost nothing: it never left, or was turned away, and no usage with it."""
-    if failure.usage == UNSENT_USAGE:
-        return True
-    return failure.kind in _UNBILLED and not failure.in_doubt and not failure.usage.calls
 
 
 def _explained(failure: Failure) -> Failure:

@@ -218,6 +218,7 @@ _HANDLING = frozenset(
         "sealed",
         "reasoning",
         "speculate",
+        "prime",
         "threads",
     }
 )

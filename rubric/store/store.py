@@ -305,12 +305,12 @@ class Store:
     Example:
         >>> import asyncio, tempfile
         >>> from rubric import Candidate, Judge, Rubric, flow
-        >>> from rubric.engine.pipeline import Dispatcher, run
+        >>> from rubric.engine.pipeline import Dispatcher, adrive
         >>> from rubric.store import Store
         >>> polite = Rubric("polite").expects("Is polite")
         >>> def graded(store):
         ...     steps = flow(Candidate("Good morning!"), polite, Judge("offline"))
-        ...     return asyncio.run(run(steps, carry=store.carry(Dispatcher().carry)))
+        ...     return asyncio.run(adrive(steps, store.carry(Dispatcher().send)))
         >>> with tempfile.TemporaryDirectory() as folder, Store(f"{folder}/replies.db") as store:
         ...     first, second = graded(store), graded(store)
         ...     first.usage.calls, second.usage.calls, first.score == second.score

@@ -22,7 +22,7 @@ from typing import Any, TypeVar
 
 from attrs import evolve, field, frozen
 
-from rubric.engine.pipeline import run
+from rubric.engine.pipeline import adrive
 from rubric.errors import NoJudgeError
 from rubric.grading.code_checks import applies, why_degenerate
 from rubric.grading.flow import flow
@@ -216,9 +216,9 @@ async def graded(candidate: Candidate, rubric: Rubric, assigned: Assigned, carry
     groups = assigned.groups(rubric)
     said_nothing = rubric.degenerate != "judge" and why_degenerate(candidate)
     if said_nothing or len(groups) <= 1:
-        return await run(flow(candidate, rubric, groups[0][0] if groups else assigned.bench), carry=carry)
+        return await adrive(flow(candidate, rubric, groups[0][0] if groups else assigned.bench), carry)
     results = await side_by_side(
-        run(flow(candidate, share(rubric, ids), unhurried(bench)), carry=carry) for bench, ids in groups
+        adrive(flow(candidate, share(rubric, ids), unhurried(bench)), carry) for bench, ids in groups
     )
     others = {finding.id: finding for result in results[1:] for finding in result.findings}
     merged = _merged(rubric, groups[0][0], results[0], others)

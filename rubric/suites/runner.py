@@ -5,14 +5,13 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Sequence
-from contextlib import closing
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from attrs import evolve, frozen
 
 from rubric.engine.budget import Budget
-from rubric.engine.pipeline import CONCURRENCY, Pipeline, StoreLike, route
+from rubric.engine.pipeline import CONCURRENCY, Pipeline, StoreLike, pipeline
 from rubric.errors import DefinitionError, ModelError, StoreError
 from rubric.internals.fields import check_count, check_number
 from rubric.internals.secrets import clean, describe
@@ -61,10 +60,10 @@ async def run_suite(
     bench = None if judge is None else as_judge(judge)
     making = None if target is None else as_target(target)
     asked = None if max_cost is None else Budget(cost=max_cost)
-    with closing(route(concurrency=max(CONCURRENCY, concurrency), store=store, budget=asked, limits=limits)) as way:
+    with pipeline(concurrency=max(CONCURRENCY, concurrency), store=store, budget=asked, limits=limits) as way:
         run = Run(suite, bench, making, allow_scripts, way, asked, Budget(cost=max_cost))
         rows = await run.rows(await asyncio.to_thread(run.prospects), concurrency, on_row)
-    warnings = tuple(clean(str(said)) for said in (*suite.warnings, *way.room.remarks()))
+    warnings = tuple(clean(str(said)) for said in (*suite.warnings, *way.dispatcher.remarks()))
     return evolve(report, rows=rows, warnings=warnings, duration=time.monotonic() - began)
 
 
@@ -203,7 +202,7 @@ class Run:
         async with self.budget.holding(worst or 0.0) as settle:
             found = await settled(case, candidate) if self.allow_scripts else Settled(case.rubric)
             self._charge(found.usage, self.asked)
-            result = restored(await graded(candidate, found.rubric, assigned, self.route.carry), case.rubric)
+            result = restored(await graded(candidate, found.rubric, assigned, self.route.send), case.rubric)
             usage = result.usage + found.usage
             settle(usage)
         return evolve(row_of(case, result, candidate, judge=assigned.name(case.rubric)), usage=usage)

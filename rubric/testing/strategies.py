@@ -271,6 +271,7 @@ single_judges = st.builds(
     reasoning=st.sampled_from(["before", "after", "none"]),
     logprobs=st.booleans(),
     speculate=st.booleans(),
+    prime=st.booleans(),
 )
 
 benches: st.SearchStrategy[Any] = st.recursive(

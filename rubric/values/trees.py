@@ -7,6 +7,7 @@ Decision trees: one narrow question at a node, a score at each leaf.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 
 from attrs import field, frozen
 
@@ -19,7 +20,7 @@ _DEEPEST = 64
 
 @frozen(repr=False)
 class Leaf(Shown):
-    """The end of a walk: a *score* in 0..1 and the *reason* that it stands for."""
+    """The end of a walk: a *score* in 0..1, and the *reason* for it."""
 
     _positional = ("score",)
 
@@ -64,12 +65,12 @@ class DecisionTree(Answer, Shown):
         if self.depth > _DEEPEST:
             raise DefinitionError("question", f"a tree is at most {_DEEPEST} questions deep, this one {self.depth}")
 
-    @property
+    @cached_property
     def depth(self) -> int:
         """The number of questions on the longest walk."""
         return 1 + max((b.depth for b in (self.yes, self.no) if isinstance(b, DecisionTree)), default=0)
 
-    @property
+    @cached_property
     def shortest(self) -> int:
         """The number of questions on the shortest walk."""
         return 1 + min(b.shortest if isinstance(b, DecisionTree) else 0 for b in (self.yes, self.no))
