@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from rubric.errors import NoJudgeError
 from rubric.models.api_keys import VENDORS, borrowed, default_judge
-from rubric.models.litellm import LiteLLMModel, vendor_of
+from rubric.models.litellm import LiteLLMModel
+from rubric.models.litellm_library import vendor_of
 from rubric.models.pricing import price
 from rubric.models.retry import attempt
 from rubric.values.judges import Judge

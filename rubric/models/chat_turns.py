@@ -16,8 +16,9 @@ from rubric.errors import ModelError
 from rubric.internals import background_loop
 from rubric.internals.secrets import values_of
 from rubric.models.api_keys import VENDORS, borrowed
-from rubric.models.chat_completions import at, choice_of, clean, finish_of, said_in, usage_of
-from rubric.models.litellm import LiteLLMModel, complete, library, vendor_of
+from rubric.models.chat_completions import at, choices_of, clean, finish_of, said_in, usage_of
+from rubric.models.litellm import complete
+from rubric.models.litellm_library import library, ready, vendor_of
 from rubric.values.judges import Judge
 from rubric.values.requests import Failure, Usage
 
@@ -92,7 +93,8 @@ def turn_from(response: Any, unsent: tuple[str, ...] = (), secrets: Iterable[str
     Raises:
         ModelError: There is nothing in it, a content filter stopped it, or it was cut off inside a request for tools.
     """
-    usage, choice = usage_of(response), choice_of(response, secrets)
+    usage = usage_of(response)
+    choice = choices_of(response, usage, secrets)[0]
     finish, (text, refusal), message = finish_of(choice), said_in(choice, usage), at(choice, "message")
     text, calls = text or refusal, _calls(message)
     if finish == "length" and calls:
@@ -189,7 +191,7 @@ async def take_turn(
     asked: Judge, messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]] = ()
 ) -> Turn:
     """Do what `chat` does, with the model and the settings of *asked*, which judges nothing here."""
-    await LiteLLMModel().ready()
+    await ready()
     return await background_loop.on_background(_turn(asked, messages, tools))
 
 

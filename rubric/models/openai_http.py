@@ -1,5 +1,9 @@
 """
-Where a judge that is asked over plain HTTP lives, and which key goes there.
+OpenAI, and servers of its chat completions protocol, straight over HTTP: `Judge("openai/...", via="http")`.
+
+It takes a fraction of the CPU time of a call through LiteLLM, and gives the same replies and kinds of failure. A
+vendor's quirk goes into `chat_completions` (the body of a request or a response) or `failures` (an error's text or
+status); here are the address, the key, the proxy and the wire.
 
 | the judge                                    | address                                   | key                      |
 |----------------------------------------------|-------------------------------------------|--------------------------|
@@ -7,22 +11,12 @@ Where a judge that is asked over plain HTTP lives, and which key goes there.
 | none, with `OPENAI_BASE_URL` (or `_API_BASE`)| that one                                  | `OPENAI_API_KEY`         |
 | none                                         | OpenAI's, for `openai/...` and bare names | `OPENAI_API_KEY`         |
 
-A key in `params` goes wherever the judge goes. To an address from `params` the environment's key goes only where the
-name begins with `openai/`: other names are those of other vendors, whom it is no business of. No file can name an
-address, a key, a header, or this way of asking.
+A key in `params` goes to the judge's address. The environment's key goes to an address in `params` only if the name
+begins with `openai/`: other names are those of other vendors. No file can name an address, a key, a header, or this way
+of asking.
 
-OpenAI and the servers of its chat completions protocol, straight over HTTP: `Judge("openai/...", via="http")`.
-
-It costs a fraction of the CPU time that LiteLLM takes for a call, and ends in the same replies and kinds of failure. No
-more of a reply is read than what was asked for can need.
-
-One HTTP session an event loop, opened on first use and closed with the loop; and one request over it.
-
-A request leaves once; redirects are not followed, so that neither key nor candidate goes where nobody sent them; no
-more of an answer is read than its reader takes; and whatever goes wrong is a typed failure.
-
-An event loop closes its asynchronous generators before it ends (`asyncio.run` sees to it, and so does
-`background_loop`), so each session lives in one. Sessions of loops that nobody closed are closed at exit.
+A request leaves once. Redirects are not followed, so that neither key nor candidate goes to an address that nobody
+gave; no more of a response is read than the request can need; and every error becomes a typed failure.
 """
 
 from __future__ import annotations
@@ -31,36 +25,40 @@ import asyncio
 import atexit
 import os
 import ssl
-from contextlib import asynccontextmanager, suppress
+from contextlib import suppress
+from contextvars import ContextVar
 from functools import lru_cache, partial
 from io import BytesIO
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
 from aiohttp.client_proto import ResponseHandler
 from aiohttp.http_exceptions import HttpProcessingError
-from attrs import evolve, frozen
+from attrs import frozen
 
 from rubric.errors import ModelError
+from rubric.internals.frozen_map import Memo
 from rubric.internals.secrets import values_of
-from rubric.models.chat_completions import _CALL, Endpoint, content_of, form_of, reply_in
+from rubric.models.chat_completions import CALL, Endpoint, content_of, form_of, lowered, reply_in
 from rubric.models.failures import UNSENT_USAGE, failure_of, failure_of_status, unsent, words_of
 from rubric.models.http_bodies import most_bytes, read
-from rubric.models.price_list import priced
-from rubric.models.structured_output import lowered
+from rubric.models.pricing import priced
 from rubric.values.requests import Failure
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping
+    from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
+
+    from aiohttp.connector import Connection
 
     from rubric.values.judges import Judge
     from rubric.values.requests import Ask, Reply
 
 
+T = TypeVar("T")
 _OPENAI = "https://api.openai.com/v1"
 _PREFIX = "openai/"
 _PORTS = {"http": 80, "https": 443}
@@ -119,7 +117,7 @@ def _url(base: str) -> str:
     if not _is_reachable(path):
         raise ModelError(Failure("bad_request", "the judge's address is none that http:// or https:// can reach"))
     path = path.rstrip("/")
-    return f"{path if path.endswith(_CALL) else path + _CALL}{mark}{query}"
+    return f"{path if path.endswith(CALL) else path + CALL}{mark}{query}"
 
 
 def _is_reachable(url: str) -> bool:
@@ -198,46 +196,109 @@ def _is_loopback(host: str | None) -> bool:
         return host == "localhost" or str(host).endswith(".localhost")
 
 
+# -- what the requests of a judge share -------------------------------------------------------------------
+
+_VARIABLES = [*_PROXIES, "SSL_CERT_FILE", "SSL_CERT_DIR", "OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_API_BASE"]
+_VARIABLES += ["OPENAI_ORGANIZATION", "OPENAI_ORG_ID", "OPENAI_PROJECT_ID"]
+
+
+def _variables() -> tuple[object, ...]:
+    """Return the values of the variables that decide where and how a request goes."""
+    return tuple(map(_environ.get, _NAMES))
+
+
+# The dict below `os.environ`, if this Python has it: its look-ups are ten times as fast, and there are 17 a request.
+_environ: Mapping[Any, Any] = getattr(os.environ, "_data", os.environ)
+_NAMES = tuple(map(os.environ.encodekey, _VARIABLES)) if _environ is not os.environ else _VARIABLES
+
+
+@frozen(eq=False)
+class _Destination:
+    """
+    Where the requests of one judge go, as long as the *environment* stays as it is.
+
+    Args:
+        options: For aiohttp: headers, proxy, certificates.
+        remarks: Notes on it for a person.
+    """
+
+    environment: tuple[object, ...]
+    endpoint: Endpoint
+    options: dict[str, Any]
+    remarks: tuple[str, ...]
+
+
+_destinations: Memo[Judge, list[_Destination]] = Memo(lambda _: [])
+
+
+def destination_of(judge: Judge) -> _Destination:
+    """Return where the requests of *judge* go; raise `ModelError` as `endpoint_of` and `proxy_for` do."""
+    environment, known = _variables(), _destinations(judge)
+    if not known or known[0].environment != environment:
+        endpoint = endpoint_of(judge)
+        proxy = proxy_for(endpoint.url)
+        options: dict[str, Any] = {"headers": endpoint.headers, "proxy": proxy, "allow_redirects": False}
+        if "https" in (endpoint.url[:5].lower(), (proxy or "")[:5].lower()):
+            options["ssl"] = _trust(os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR"))
+        known[:] = [_Destination(environment, endpoint, options, exposure_of(endpoint))]
+    return known[0]
+
+
+@lru_cache(maxsize=4)
+def _trust(*_: str | None) -> ssl.SSLContext:
+    """Return the certificates that are trusted; the variables that name them may be set after a first failure."""
+    context = ssl.create_default_context()
+    context.set_alpn_protocols(("http/1.1",))
+    return context
+
+
+# -- one request ------------------------------------------------------------------------------------------
+
 _SECONDS_TO_CLOSE = 2.0
 _MOST_ANSWERS = 64  # to one request; all but the last are of the kind that one may send in advance
 _OK, _REDIRECTS = 200, 300
 _LONGEST_ODD = 2**20  # of a redirect, which has no body to speak of
+_left: ContextVar[list[bool]] = ContextVar("left")
 
 
-@asynccontextmanager
-async def answer_to(
-    endpoint: Endpoint, method: str, url: str, seconds: float, **sent: Any
-) -> AsyncIterator[aiohttp.ClientResponse]:
+async def request(
+    judge: Judge,
+    method: str,
+    url: str,
+    seconds: float,
+    read: Callable[[aiohttp.ClientResponse], Awaitable[T]],
+    **sent: Any,
+) -> T:
     """
-    Send one request, and yield the answer, of which nothing but the head is read.
+    Send one request, and return what *read* makes of the response.
 
     Args:
-        url: At *endpoint*, whose headers go along unless *sent* has others.
-        seconds: From now to the end of the block.
+        judge: Its key goes along, in the headers of its endpoint, unless *sent* has others.
+        seconds: From now until *read* is done.
 
     Raises:
-        ModelError: Also within the block: it failed, or the answer has an error status.
+        ModelError: It failed, or the response has an error status.
     """
     has_left: list[bool] = []
+    _left.set(has_left)
+    to = destination_of(judge)
     try:
         async with asyncio.timeout(seconds):
-            session, proxy = await _session_here(), proxy_for(url)
-            given = {"headers": endpoint.headers, "proxy": proxy, "trace_request_ctx": has_left} | sent
-            if "https" in (url[:5].lower(), (proxy or "")[:5].lower()):
-                given["ssl"] = _trust(os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR"))
-            async with session.request(method, url, allow_redirects=False, **given) as response:
+            session = await _session_here()
+            async with session.request(method, url, **to.options | sent) as response:
                 if not _OK <= response.status < _REDIRECTS:
-                    said = words_of(await _message(response), endpoint.secrets)
+                    said = words_of(await _message(response), to.endpoint.secrets)
                     raise ModelError(failure_of_status(response.status, said, response.headers))
-                yield response
+                return await read(response)
     except TimeoutError:
+        # In doubt once the request may have left: the server may have answered, and charged, all the same.
         if has_left:
             failure = Failure("timeout", f"no whole answer within {seconds:g} seconds", in_doubt=True)
         else:
             failure = Failure("timeout", f"no connection within {seconds:g} seconds", usage=UNSENT_USAGE)
         raise ModelError(failure) from None
     except (aiohttp.ClientError, OSError, ValueError) as error:
-        failure = _failure(error, endpoint.secrets)
+        failure = _failure(error, to.endpoint.secrets)
         raise ModelError(failure if has_left else unsent(failure)) from None
 
 
@@ -248,22 +309,17 @@ def _failure(error: Exception, secrets: Iterable[str]) -> Failure:
     return failure_of(error, secrets)
 
 
-@lru_cache(maxsize=4)
-def _trust(*_: str | None) -> ssl.SSLContext:
-    """Return whose certificates are believed; the variables that name them may be set after a first failure."""
-    context = ssl.create_default_context()
-    context.set_alpn_protocols(("http/1.1",))
-    return context
-
-
 async def whole(response: aiohttp.ClientResponse, limit: int) -> bytes:
     """Return the body of *response*, of an error's its beginning; raise `ModelError` above *limit* bytes."""
     encoding = response.headers.get("Content-Encoding", "")
+    length = response.content_length
+    if not encoding and length is not None and length <= limit and response.status < _REDIRECTS:
+        return await response.read()  # the parser ends it after so many bytes
     return await read(response.content.iter_any(), response.status, encoding, limit)
 
 
 async def _message(response: aiohttp.ClientResponse) -> str:
-    """Return what an answer with an error status says; its status counts, also where nobody can read the rest."""
+    """Return the text of an error; its status counts even if the body cannot be read."""
     try:
         return (await whole(response, _LONGEST_ODD)).decode("utf-8", "replace")
     except ModelError:
@@ -282,14 +338,27 @@ class _Protocol(ResponseHandler):
 
 
 class _Connector(aiohttp.TCPConnector):
-    """Connections that only whoever opened them closes: never the collector, which may be that of a forked child."""
+    """Connections that are closed explicitly: never by the collector, which may be that of a forked child."""
 
     def __init__(self) -> None:
         super().__init__(limit=0)
         self._factory = partial(_Protocol, loop=self._loop)  # type: ignore[assignment]  # a subclass
 
+    async def connect(self, req: aiohttp.ClientRequest, traces: Any, timeout: aiohttp.ClientTimeout) -> Connection:  # noqa: ASYNC109
+        """Return a connection, and take note that the request leaves now: not before, also through a proxy."""
+        connection = await super().connect(req, traces, timeout)
+        _left.get().append(True)
+        return connection
+
     def __del__(self, *_: object) -> None:
         """Leave the connections alone; each socket closes itself."""
+
+
+# -- sessions ---------------------------------------------------------------------------------------------
+#
+# One session an event loop, since its connections cannot be used from another one; opened on first use and closed with
+# the loop. A loop closes its asynchronous generators before it ends (`asyncio.run` does, and so does
+# `background_loop`), so each session lives in one. Sessions of loops that nobody closed are closed at exit.
 
 
 @frozen(eq=False)
@@ -316,21 +385,13 @@ async def _session_here() -> aiohttp.ClientSession:
     return kept.session
 
 
-async def _leaving(_: object, context: Any, __: object) -> None:
-    """Take note that the request is written now: not before there is a connection, also through a proxy."""
-    context.trace_request_ctx.append(True)
-
-
 async def _keep(loop: asyncio.AbstractEventLoop) -> AsyncGenerator[aiohttp.ClientSession, None]:
-    # Nothing of the session's own limits a request: its deadline is the judge's, its place the gate's.
-    connector, trace = _Connector(), aiohttp.TraceConfig()
-    trace.on_request_headers_sent.append(_leaving)
+    # The session limits nothing by itself: the deadline is the judge's, concurrency the engine's.
     async with aiohttp.ClientSession(
-        connector=connector,
+        connector=_Connector(),
         timeout=aiohttp.ClientTimeout(total=None, sock_connect=None),
         cookie_jar=aiohttp.DummyCookieJar(),
         auto_decompress=False,
-        trace_configs=[trace],
     ) as session:
         try:
             yield session
@@ -379,16 +440,18 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forget_after_fork)
 
 
+# -- the model --------------------------------------------------------------------------------------------
+
 _LARGE = 2**20
 
 
 class OpenAIHTTPModel:
     """
-    Answers with the model that the judge names, in one attempt, on the loop of whoever asks.
+    Answers with the model that the judge names, in one attempt, on the caller's loop.
 
     A refusal is a `Reply` with `finish="refusal"`, so that its usage is kept; `length` is one that was cut. Everything
-    else raises `ModelError`. What a call costs is worked out from its tokens, for models that LiteLLM's price list has;
-    of others it is unknown (None).
+    else raises `ModelError`. The cost of a call is worked out from its tokens, for models in LiteLLM's price list; for
+    others it is unknown (None).
     """
 
     is_punctual = True  # it keeps the judge's deadline, and knows whether the request had left by then
@@ -400,19 +463,13 @@ class OpenAIHTTPModel:
         Raises:
             ModelError: With the typed failure; its message has no secrets in it.
         """
-        endpoint = endpoint_of(ask.judge)
-        form = form_of(ask, endpoint)
-        content, unsent = content_of(ask, endpoint)
+        judge, to = ask.judge, destination_of(ask.judge)
+        content, unsent = content_of(ask, to.endpoint)
         data = content if len(content) < _LARGE else BytesIO(content)  # aiohttp warns of large bodies in one piece
+        limit = most_bytes(len(content), ask.max_tokens * ask.n, logprobs=judge.logprobs)
+        form = form_of(ask, to.endpoint)
         try:
-            async with answer_to(endpoint, "POST", endpoint.url, ask.judge.timeout, data=data) as response:
-                limit = most_bytes(len(content), ask.max_tokens * ask.n, logprobs=ask.judge.logprobs)
-                body = await whole(response, limit)
+            body = await request(judge, "POST", to.endpoint.url, judge.timeout, partial(whole, limit=limit), data=data)
         except ModelError as error:
-            raise ModelError(lowered(ask.judge, form, error.failure)) from None
-        try:
-            reply = reply_in(body, unsent, endpoint.secrets)
-        except ModelError as error:
-            failure = error.failure
-            raise ModelError(evolve(failure, usage=priced(ask.judge, failure.usage))) from None
-        return evolve(reply, usage=priced(ask.judge, reply.usage), remarks=exposure_of(endpoint))
+            raise ModelError(lowered(judge, form, error.failure)) from None
+        return reply_in(body, unsent, to.endpoint.secrets, partial(priced, judge), to.remarks)

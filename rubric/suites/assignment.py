@@ -28,7 +28,7 @@ from rubric.grading.code_checks import applies, why_degenerate
 from rubric.grading.flow import flow
 from rubric.models.api_keys import default_judge
 from rubric.models.chat_turns import missing_key
-from rubric.models.litellm import library, vendor_of
+from rubric.models.litellm_library import library, vendor_of
 from rubric.models.offline import OFFLINE
 from rubric.models.registry import EnvironmentModel
 from rubric.results.result import Grade, Ungraded, conclude, conclude_votes
