@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from functools import partial
 from hashlib import sha256
 from io import BytesIO
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -22,8 +21,9 @@ from rubric.errors import ModelError
 from rubric.models.chat_completions import CALL, content_of, reply_from
 from rubric.models.failures import UNSENT_USAGE, error_in, failure_of_status, words_of
 from rubric.models.http_bodies import MOST_BYTES, parsed, pour, too_long
+from rubric.models.http_client import request, whole
 from rubric.models.offline import OFFLINE
-from rubric.models.openai_http import endpoint_of, exposure_of, request, whole
+from rubric.models.openai_http import destination_of, endpoint_of, exposure_of
 from rubric.models.pricing import priced
 from rubric.values.requests import Failure, FailureKind, Reply
 
@@ -263,7 +263,11 @@ def _answer(said: Mapping[str, Any], line: Line, secrets: Iterable[str]) -> Repl
 
 async def _said(judge: Judge, method: str, path: str, **sent: Any) -> dict[str, Any]:
     """Return the object that the vendor answers with; it is asked once. An error in a 200 is raised."""
-    said = _parsed(await _request(judge, method, path, partial(whole, limit=MOST_BYTES), **sent))
+
+    async def body(response: aiohttp.ClientResponse) -> bytes:
+        return await whole(response.content, response.status, response.headers, MOST_BYTES)
+
+    said = _parsed(await _request(judge, method, path, body, **sent))
     if said.get("error") and "id" not in said:
         raise ModelError(error_in(said["error"], endpoint_of(judge).secrets))
     return said
@@ -272,7 +276,7 @@ async def _said(judge: Judge, method: str, path: str, **sent: Any) -> dict[str, 
 async def _request(
     judge: Judge, method: str, path: str, read: Callable[[aiohttp.ClientResponse], Awaitable[T]], **sent: Any
 ) -> T:
-    endpoint = endpoint_of(judge)
-    url = endpoint.url.partition("?")[0].removesuffix(CALL) + path
-    headers = {name: value for name, value in endpoint.headers.items() if name != "Content-Type"}
-    return await request(judge, method, url, _SECONDS, read, headers=headers, **sent)
+    server = destination_of(judge).server
+    url = server.url.partition("?")[0].removesuffix(CALL) + path
+    headers = {name: value for name, value in server.headers.items() if name != "Content-Type"}
+    return await request(server, method, url, _SECONDS, read, headers=headers, **sent)
