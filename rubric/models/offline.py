@@ -1,18 +1,18 @@
 """
-A judge without a model: it counts words. For first steps and for tests of plumbing; it knows nothing of meaning.
+A judge without a model, for first steps and for tests of plumbing: it counts words and knows nothing of meaning.
 
-The score of a criterion is the share of its content words that occur in the candidate, and yes is half of them or
-more. That holds for every polarity: a guard is "found" when its words occur, and a fact is "not contradicted" always,
-since words alone contradict nothing.
+The score of a criterion is the share of its content words that occur in the candidate; from a half on, the answer is
+yes. This holds for every polarity: a guard is "found" if its words occur. A fact is always "not contradicted", since
+words alone contradict nothing.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, assert_never, cast
 
-from rubric.values.answers import Choices, Levels, YesNo
+from rubric.values.answers import Choices, Levels, Unit, YesNo
 from rubric.values.requests import Reply, Usage
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 OFFLINE = "offline"
-"""The name by which this judge is asked for."""
+"""The name of this judge."""
 
 _HALF = 0.5
 _WORD = re.compile(r"[^\W_]+")
@@ -76,15 +76,17 @@ def _verdict(criterion: Criterion, ask: Ask) -> dict[str, Any]:
 
 
 def _value(criterion: Criterion, share: float) -> bool | float | str:
-    match criterion.answer:
+    match cast("YesNo | Unit | Levels | Choices", criterion.answer):  # other answers are never asked for in a reply
         case YesNo():
             return share >= _HALF
         case Levels(low=low, high=high):
             return low + round(share * (high - low))
         case Choices(choices=choices):
             return min(choices, key=lambda choice: abs(choice.score - share)).label
-        case _:
+        case Unit():
             return round(share, 4)
+        case never:
+            assert_never(never)
 
 
 def _fitted(body: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
