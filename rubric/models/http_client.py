@@ -27,7 +27,7 @@ from urllib.request import getproxies, proxy_bypass
 import aiohttp
 from aiohttp.client_proto import ResponseHandler
 from aiohttp.http_exceptions import HttpProcessingError
-from attrs import field, frozen
+from attrs import define, field, frozen
 from yarl import URL
 
 from rubric.errors import ModelError
@@ -143,7 +143,7 @@ class Server:
     proxy: str | None = field(repr=False)
     trust: ssl.SSLContext | None
     secrets: tuple[str, ...] = field(repr=False)
-    _requests: dict[asyncio.AbstractEventLoop, aiohttp.ClientRequest] = field(factory=dict, init=False, repr=False)
+    _calls: dict[asyncio.AbstractEventLoop, _Call] = field(factory=dict, init=False, repr=False)
 
     @classmethod
     def at(cls, url: str, headers: Mapping[str, str], secrets: tuple[str, ...]) -> Server:
@@ -159,15 +159,37 @@ class Server:
         proxy = URL(self.proxy) if self.proxy else None
         return {"headers": self.headers, "proxy": proxy} | ({"ssl": self.trust} if self.trust else {})
 
-    def request(self, session: aiohttp.ClientSession) -> aiohttp.ClientRequest:
-        """Return the request to find a connection with, the same for all calls on a loop."""
+    def call(self, session: aiohttp.ClientSession) -> _Call:
+        """Return what all calls on the running loop share."""
         loop = asyncio.get_running_loop()
-        known = self._requests.get(loop)
+        known = self._calls.get(loop)
         if known is None:
-            self._requests.clear()  # most processes have one loop; a closed one must not be kept alive
-            known = aiohttp.ClientRequest("POST", URL(self.url), loop=loop, session=session, **self.options)
-            self._requests[loop] = known
+            self._calls.clear()  # most processes have one loop; a closed one must not be kept alive
+            request = aiohttp.ClientRequest("POST", URL(self.url), loop=loop, session=session, **self.options)
+            known = self._calls[loop] = _Call(request)
         return known
+
+
+@define(eq=False)
+class _Call:
+    """The request to find a connection with, and the head of all calls but for its last line."""
+
+    request: aiohttp.ClientRequest
+    _head: str = ""
+
+    def head(self, length: int) -> bytes:
+        """Return the head of a call that sends *length* bytes; there has to be a connection."""
+        self._head = self._head or self._made()
+        return f"{self._head}Content-Length: {length}\r\n\r\n".encode()
+
+    def _made(self) -> str:
+        # For the first connection, the connector has added to the headers what a proxy needs.
+        is_forwarded = self.request.proxy and not self.request.is_ssl()
+        lines = [f"POST {self.request.url if is_forwarded else self.request.url.raw_path_qs} HTTP/1.1"]
+        lines += [f"{name}: {value}" for name, value in self.request.headers.items() if name.lower() not in _FRAMING]
+        if any(sign in line for line in lines for sign in "\r\n\0"):  # a key with a line break would end the head
+            raise ValueError("a header has a line break in it")
+        return "".join(f"{line}\r\n" for line in lines)
 
 
 async def post(server: Server, content: bytes, seconds: float, limit: int) -> bytes:
@@ -209,16 +231,16 @@ async def request(
 
 
 async def _post(server: Server, content: bytes, limit: int, session: aiohttp.ClientSession) -> bytes:
-    request, connector = server.request(session), session.connector
+    call, connector = server.call(session), session.connector
     if connector is None:
         raise aiohttp.ClientConnectionError("the session is closed")
-    connection = await connector.connect(request, [], _NO_TIMEOUTS)
+    connection = await connector.connect(call.request, [], _NO_TIMEOUTS)
     try:
         protocol, transport = connection.protocol, connection.transport
         if protocol is None or transport is None:
             raise aiohttp.ServerDisconnectedError  # noqa: TRY301 - it closes the connection, too
         protocol.set_response_params(read_until_eof=True, auto_decompress=False)
-        transport.write(_head(request, len(content)) + content)
+        transport.write(call.head(len(content)) + content)
         status = 0
         while status < _FIRST_FINAL and status != _SWITCHING:
             message, body = await protocol.read()
@@ -228,21 +250,13 @@ async def _post(server: Server, content: bytes, limit: int, session: aiohttp.Cli
         is_idle = not transport.get_write_buffer_size()  # a server may answer before it has all of the request
     except HttpProcessingError as error:
         connection.close()
-        raise aiohttp.ClientResponseError(request.request_info, (), status=error.code, message=error.message) from None
+        info = call.request.request_info
+        raise aiohttp.ClientResponseError(info, (), status=error.code, message=error.message) from None
     except BaseException:
         connection.close()
         raise
     connection.release() if is_idle else connection.close()
     return data
-
-
-def _head(request: aiohttp.ClientRequest, length: int) -> bytes:
-    """Return the head of *request*, with the headers that the connector has added for a proxy."""
-    is_forwarded = request.proxy and not request.is_ssl()
-    path = str(request.url) if is_forwarded else request.url.raw_path_qs
-    lines = [f"POST {path} HTTP/1.1"]
-    lines += [f"{name}: {value}" for name, value in request.headers.items() if name.lower() not in _FRAMING]
-    return "\r\n".join([*lines, f"Content-Length: {length}", "", ""]).encode()
 
 
 _FRAMING = frozenset({"content-length", "transfer-encoding"})
@@ -325,9 +339,11 @@ class _Connector(aiohttp.TCPConnector):
 
 # -- sessions ---------------------------------------------------------------------------------------------
 #
-# One session an event loop, since its connections cannot be used from another one; opened on first use and closed with
+# One session an event loop, since a connection cannot be used from another loop; opened on first use and closed with
 # the loop. A loop closes its asynchronous generators before it ends (`asyncio.run` does, and so does
 # `background_loop`), so each session lives in one. Sessions of loops that nobody closed are closed at exit.
+# The lock is for loops in several threads that open or drop sessions at a time; a forked child gets a new one, since a
+# thread that does not exist there may have held it.
 
 
 @frozen(eq=False)
