@@ -10,9 +10,8 @@ import pytest
 from rubric import grade
 from rubric.engine.budget import Budget
 from rubric.errors import DefinitionError
-from rubric.models.litellm import library
-from rubric.models.price_list import priced
-from rubric.models.pricing import count_tokens, price
+from rubric.models.litellm_library import library
+from rubric.models.pricing import count_tokens, price, priced
 from rubric.values.judges import Judge
 from rubric.values.requests import Usage
 from tests.sendables import RECENT
@@ -148,7 +147,7 @@ def test_prices_of_the_direct_path_do_not_load_litellm() -> None:
 import sys
 from rubric import Judge
 from rubric.values.requests import Usage
-from rubric.models.price_list import priced
+from rubric.models.pricing import priced
 assert priced(Judge("openai/gpt-4o-mini"), Usage(1, 10, 0, 1, None)).cost
 assert "litellm" not in sys.modules
 """

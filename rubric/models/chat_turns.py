@@ -1,13 +1,8 @@
-"""
-A chat with a LiteLLM model, one turn at a time: for what makes candidates, not for what judges them.
-
-One turn of a model in a chat: what it said, and which tools it wants called.
-"""
+"""One turn of a chat with a model, tool calls included: for targets, which make candidates, and not for judges."""
 
 from __future__ import annotations
 
 import json
-import os
 from typing import TYPE_CHECKING, Any
 
 from attrs import evolve, field, frozen
@@ -15,9 +10,9 @@ from attrs import evolve, field, frozen
 from rubric.errors import ModelError
 from rubric.internals import background_loop
 from rubric.internals.secrets import values_of
-from rubric.models.api_keys import VENDORS, borrowed
-from rubric.models.chat_completions import at, choice_of, clean, finish_of, said_in, usage_of
-from rubric.models.litellm import LiteLLMModel, complete, library, vendor_of
+from rubric.models.chat_completions import at, choices_of, clean, finish_of, said_in, usage_of
+from rubric.models.litellm import complete
+from rubric.models.litellm_library import ready
 from rubric.values.judges import Judge
 from rubric.values.requests import Failure, Usage
 
@@ -92,7 +87,8 @@ def turn_from(response: Any, unsent: tuple[str, ...] = (), secrets: Iterable[str
     Raises:
         ModelError: There is nothing in it, a content filter stopped it, or it was cut off inside a request for tools.
     """
-    usage, choice = usage_of(response), choice_of(response, secrets)
+    usage = usage_of(response)
+    choice = choices_of(response, usage, secrets)[0]
     finish, (text, refusal), message = finish_of(choice), said_in(choice, usage), at(choice, "message")
     text, calls = text or refusal, _calls(message)
     if finish == "length" and calls:
@@ -149,13 +145,6 @@ def _sent_back(call: ToolRequest, original: Any) -> dict[str, Any]:
     return sent
 
 
-_BRINGS_ITS_OWN = frozenset({"api_key", "api_base", "base_url", "azure_ad_token"})
-_INSTEAD_OF_KEYS = {
-    "anthropic": ("ANTHROPIC_AUTH_TOKEN",),
-    "azure": ("AZURE_AD_TOKEN", "AZURE_CLIENT_ID", "AZURE_FEDERATED_TOKEN_FILE"),
-}
-
-
 async def chat(
     model: str,
     messages: Sequence[Mapping[str, Any]],
@@ -189,7 +178,7 @@ async def take_turn(
     asked: Judge, messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]] = ()
 ) -> Turn:
     """Do what `chat` does, with the model and the settings of *asked*, which judges nothing here."""
-    await LiteLLMModel().ready()
+    await ready()
     return await background_loop.on_background(_turn(asked, messages, tools))
 
 
@@ -207,28 +196,3 @@ async def _turn(asked: Judge, messages: Sequence[Mapping[str, Any]], tools: Sequ
 def _request(asked: Judge, messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     request = {"model": asked.name, "messages": [dict(message) for message in messages], "max_tokens": asked.max_tokens}
     return {**request, "tools": [dict(tool) for tool in tools]} if tools else request
-
-
-def missing_key(asked: Judge, environ: Mapping[str, str] = os.environ) -> str:
-    """
-    Return the variables of which one would have to be set for *asked* to be let in, in words; empty if none is missing.
-
-    Whoever brings a key or an address is believed, and so are vendors that know other ways in than a key.
-    """
-    if _BRINGS_ITS_OWN & asked.params.keys():
-        return ""
-    provider = vendor_of(asked.name)[1]
-    names = _key_names(asked.name, provider)
-    instead = _INSTEAD_OF_KEYS.get(provider, ())
-    if borrowed(provider, asked.params, environ).get("api_key") or any(environ.get(n) for n in (*names, *instead)):
-        return ""
-    return " or ".join(names)
-
-
-def _key_names(model: str, provider: str) -> tuple[str, ...]:
-    vendor = next((vendor for vendor in VENDORS if vendor.provider == provider), None)
-    if vendor is None:
-        missing = library().validate_environment(model=model)["missing_keys"]
-        return tuple(name for name in missing if name.endswith("_API_KEY"))
-    native = tuple(name for _, names in vendor.native for name in names)
-    return tuple(dict.fromkeys(n for n in (*vendor.keys, *native) if n.endswith(("_API_KEY", "_TOKEN"))))

@@ -26,6 +26,7 @@ the chain of causes it stands. Client libraries rename both: a 413 may come out 
 
 from __future__ import annotations
 
+import json
 import re
 from datetime import UTC, datetime
 from difflib import get_close_matches
@@ -68,6 +69,28 @@ _CONTEXT = re.compile(
     re.IGNORECASE,
 )
 _POLICY = re.compile(r"content_policy|content management policy|content_filter|safety system", re.IGNORECASE)
+
+_CODES = ("code", "status", "status_code", "http_status", "type")
+
+_STATUSES = {
+    word: status
+    for status, words in {
+        400: "invalid_request_error invalid_argument failed_precondition context_length_exceeded content_filter "
+        "content_policy_violation",
+        401: "invalid_api_key authentication_error unauthenticated unauthorized",
+        402: "payment_required billing_error",
+        403: "permission_error permission_denied forbidden",
+        404: "not_found not_found_error model_not_found",
+        429: "rate_limit_exceeded rate_limit_error rate_limited resource_exhausted too_many_requests "
+        "insufficient_quota",
+        500: "server_error internal_server_error internal_error internal api_error",
+        503: "overloaded unavailable service_unavailable engine_overloaded",
+        504: "timeout timeout_error deadline_exceeded gateway_timeout",
+        529: "overloaded_error",
+    }.items()
+    for word in words.split()
+}
+"""Statuses of errors that say no number, in lower case: OpenAI's codes, Anthropic's types, Google's statuses."""
 
 _UNCONNECTED = {  # httpx's own ConnectError may be a reset of what was sent, those below it are not
     "aiohttp.ClientConnectorError",
@@ -176,6 +199,22 @@ def failure_of_status(
     wait = _wait(headers or {}, said)
     kind = _kind_of_status(status, said, {*names}, waits=wait is not None)
     return Failure(kind, f"HTTP {status}: {said}", status=status, retry_after=wait, in_doubt=kind == "timeout")
+
+
+def error_in(error: object, secrets: Iterable[str] = ()) -> Failure:
+    """
+    Return the failure that an *error* in a 200 stands for: gateways hand on a vendor's status in it.
+
+    The status may be a number, a text, or a word of a vendor's, and stand in several places; the first number decides.
+    """
+    said = words_of(json.dumps(error, default=str), secrets)
+    error = next((each for each in error if isinstance(each, dict)), error) if isinstance(error, list) else error
+    marks = [error.get(name) for name in _CODES] if isinstance(error, dict) else []
+    numbers = [status_in(mark) for mark in marks]
+    words = [_STATUSES.get(mark.strip().lower()) for mark in marks if isinstance(mark, str)]
+    if status := next(filter(None, numbers + words), None):
+        return failure_of_status(status, said)
+    return Failure("bad_response", f"an error instead of a reply: {said}")
 
 
 def _redirected(status: int, headers: Mapping[str, Any]) -> str:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from attrs import define, field
 
 from rubric.errors import ModelError
-from rubric.models.failures import failure_of_status, status_in, words_of
+from rubric.models.failures import words_of
 from rubric.values.requests import Failure
 
 if TYPE_CHECKING:
@@ -41,27 +41,6 @@ _FIRST_ERROR = 400
 _TEXT = re.compile(rb'"[^"]*"?')
 _AS_ONE_KIND = bytes.maketrans(b"{}", b"[]")
 _NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
-_CODES = ("code", "status", "status_code", "http_status", "type")
-
-_STATUSES = {
-    word: status
-    for status, words in {
-        400: "invalid_request_error invalid_argument failed_precondition context_length_exceeded content_filter "
-        "content_policy_violation",
-        401: "invalid_api_key authentication_error unauthenticated unauthorized",
-        402: "payment_required billing_error",
-        403: "permission_error permission_denied forbidden",
-        404: "not_found not_found_error model_not_found",
-        429: "rate_limit_exceeded rate_limit_error rate_limited resource_exhausted too_many_requests "
-        "insufficient_quota",
-        500: "server_error internal_server_error internal_error internal api_error",
-        503: "overloaded unavailable service_unavailable engine_overloaded",
-        504: "timeout timeout_error deadline_exceeded gateway_timeout",
-        529: "overloaded_error",
-    }.items()
-    for word in words.split()
-}
-"""Statuses of errors that say no number, in lower case: OpenAI's codes, Anthropic's types, Google's statuses."""
 
 
 def most_bytes(sent: int, tokens: int, *, logprobs: bool = False) -> int:
@@ -202,19 +181,3 @@ def _is_deep(bare: bytes) -> bool:
 def _too_deep() -> ModelError:
     said = f"what came back is nested too deeply: {DEEPEST} levels are the most"
     return ModelError(Failure("bad_response", said))
-
-
-def error_in(error: object, secrets: Iterable[str] = ()) -> Failure:
-    """
-    Return the failure that an *error* in a 200 stands for: gateways hand on a vendor's status in it.
-
-    The status may be a number, a text, or a word of a vendor's, and stand in several places; the first number decides.
-    """
-    said = words_of(json.dumps(error, default=str), secrets)
-    error = next((each for each in error if isinstance(each, dict)), error) if isinstance(error, list) else error
-    marks = [error.get(name) for name in _CODES] if isinstance(error, dict) else []
-    numbers = [status_in(mark) for mark in marks]
-    words = [_STATUSES.get(mark.strip().lower()) for mark in marks if isinstance(mark, str)]
-    if status := next(filter(None, numbers + words), None):
-        return failure_of_status(status, said)
-    return Failure("bad_response", f"an error instead of a reply: {said}")

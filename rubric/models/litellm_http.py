@@ -23,17 +23,26 @@ from attrs import define, field
 from yarl import URL
 
 from rubric.errors import ModelError
-from rubric.models.failures import UNSENT_USAGE, failure_of, failure_of_status, unsent, words_of
-from rubric.models.http_bodies import error_in, most_bytes, parsed, read, read_now
+from rubric.models.failures import UNSENT_USAGE, error_in, failure_of, failure_of_status, unsent, words_of
+from rubric.models.http_bodies import most_bytes, parsed, read, read_now
 from rubric.values.requests import Failure
 
 _FIRST_REDIRECT, _FIRST_ERROR = 300, 400
 _FETCHING = frozenset({"GET", "HEAD", "OPTIONS"})
+_REPLACED = frozenset({b"accept-encoding", b"content-length", b"transfer-encoding"})
 _FRAMING = frozenset({b"content-encoding", b"content-length", b"transfer-encoding"})
 _LARGE = 2**20
 _ANSWERS = ("choices", "content", "candidates", "message", "messages", "output", "outputs", "response", "results")
 _STREAMS = ("stream", "ndjson")
 Headers = list[tuple[bytes, bytes]]
+
+
+class Answered(BaseException):
+    """
+    Ends a call of LiteLLM's whose completion was read: there is nothing left that it could add.
+
+    It derives from BaseException, so that LiteLLM does not take it for a failed call, whose traceback it formats.
+    """
 
 
 @define(eq=False)
@@ -46,6 +55,7 @@ class Call:
         secrets: What must not be shown.
         is_watched: Whether all that LiteLLM may send for it comes past here.
         tokens: The most that may come back, over all choices.
+        may_end_early: Whether LiteLLM is needed for the request alone, so that a whole completion ends the call.
         has_left: Whether a request was put on the wire.
         was_cut: Whether Ollama says that the reply was cut, which LiteLLM hands on for one of its two calls alone.
         completion: What came back in OpenAI's dialect, as plain data: LiteLLM takes some replies for none.
@@ -55,6 +65,7 @@ class Call:
     secrets: tuple[str, ...] = field(repr=False)
     is_watched: bool
     tokens: int = 0
+    may_end_early: bool = False
     has_left: bool = False
     was_cut: bool = False
     completion: dict[str, Any] | None = field(default=None, repr=False)
@@ -102,9 +113,20 @@ class Call:
             self._refused = (status, text)
         elif not any(word in text.get("content-type", "") for word in _STREAMS):
             self._look_at(parsed(body, self.secrets))
+            if self.may_end_early and self._is_whole:
+                raise Answered
         # LiteLLM copies headers about as ASCII, and fails over others.
         kept = [(n, v.decode("latin-1").encode("ascii", "replace")) for n, v in headers if n.lower() not in _FRAMING]
         return httpx.Response(status, headers=kept, stream=httpx.ByteStream(body), request=request)
+
+    @property
+    def _is_whole(self) -> bool:
+        """True if the completion needs nothing of LiteLLM's; another tier than was asked for has other prices."""
+        return bool(
+            self.completion
+            and self.completion.get("choices")
+            and self.completion.get("service_tier") in (None, "default")
+        )
 
     def _look_at(self, data: object) -> None:
         if not isinstance(data, dict):
@@ -202,7 +224,7 @@ async def _over_aiohttp(_: object, transport: Any, request: httpx.Request, call:
     async with session.request(
         request.method,
         URL(str(request.url), encoded=True),
-        headers=[*_plain(request)],
+        headers=_headers(request),
         data=content if len(content) < _LARGE else BytesIO(content),  # aiohttp warns of large bodies in one piece
         allow_redirects=False,
         auto_decompress=False,
@@ -216,12 +238,17 @@ async def _over_aiohttp(_: object, transport: Any, request: httpx.Request, call:
         return response.status, [*response.raw_headers], body
 
 
-def _plain(request: httpx.Request) -> Iterator[tuple[str, str]]:
-    """Yield the headers of *request*, but for those of its framing; a reply is to come as it is."""
-    for name, value in request.headers.multi_items():
-        if name not in ("accept-encoding", "content-length", "transfer-encoding"):
-            yield name, value
-    yield "accept-encoding", "identity"
+def _headers(request: httpx.Request) -> list[tuple[str, str]]:
+    """Return the headers of *request*, but for those of its framing; the reply must come unpacked."""
+    kept = [(_text(n), _text(v)) for n, v in request.headers.raw if n.lower() not in _REPLACED]
+    return [*kept, ("accept-encoding", "identity")]
+
+
+def _text(value: bytes) -> str:
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return value.decode("latin-1")
 
 
 async def _over_httpx(theirs: Any, transport: Any, request: httpx.Request, call: Call) -> tuple[int, Headers, bytes]:

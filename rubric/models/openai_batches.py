@@ -9,22 +9,22 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
-from contextlib import AbstractAsyncContextManager
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from hashlib import sha256
 from io import BytesIO
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import aiohttp
 from attrs import evolve, field, frozen
 
 from rubric.errors import ModelError
-from rubric.models.chat_completions import content_of, reply_from
-from rubric.models.failures import UNSENT_USAGE, failure_of_status, words_of
-from rubric.models.http_bodies import MOST_BYTES, error_in, parsed, pour, too_long
+from rubric.models.chat_completions import CALL, content_of, reply_from
+from rubric.models.failures import UNSENT_USAGE, error_in, failure_of_status, words_of
+from rubric.models.http_bodies import MOST_BYTES, parsed, pour, too_long
+from rubric.models.http_client import request, whole
 from rubric.models.offline import OFFLINE
-from rubric.models.openai_http import answer_to, endpoint_of, exposure_of, whole
-from rubric.models.price_list import priced
+from rubric.models.openai_http import destination_of, endpoint_of, exposure_of
+from rubric.models.pricing import priced
 from rubric.values.requests import Failure, FailureKind, Reply
 
 if TYPE_CHECKING:
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from rubric.values.requests import Ask
 
 
+T = TypeVar("T")
 _MARK = "rubric"
-_CALL = "/chat/completions"
 _ID = re.compile(r"[\w.-]+", re.ASCII)
 _OVER = frozenset({"completed", "failed", "expired", "cancelled"})
 _STOPPING = frozenset({"cancelling"})
@@ -229,9 +229,11 @@ async def replies(judge: Judge, name: str, lines: Mapping[str, Line]) -> dict[st
         if len(rest) > MOST_BYTES:
             raise too_long(MOST_BYTES)
 
-    async with _asked(judge, "GET", f"/files/{name}/content") as response:
+    async def pieces(response: aiohttp.ClientResponse) -> None:
         await pour(response.content.iter_any(), response.headers.get("Content-Encoding", ""), take)
         answer(bytes(rest))
+
+    await _request(judge, "GET", f"/files/{name}/content", pieces)
     return found
 
 
@@ -261,15 +263,20 @@ def _answer(said: Mapping[str, Any], line: Line, secrets: Iterable[str]) -> Repl
 
 async def _said(judge: Judge, method: str, path: str, **sent: Any) -> dict[str, Any]:
     """Return the object that the vendor answers with; it is asked once. An error in a 200 is raised."""
-    async with _asked(judge, method, path, **sent) as response:
-        said = _parsed(await whole(response, MOST_BYTES))
+
+    async def body(response: aiohttp.ClientResponse) -> bytes:
+        return await whole(response.content, response.status, response.headers, MOST_BYTES)
+
+    said = _parsed(await _request(judge, method, path, body, **sent))
     if said.get("error") and "id" not in said:
         raise ModelError(error_in(said["error"], endpoint_of(judge).secrets))
     return said
 
 
-def _asked(judge: Judge, method: str, path: str, **sent: Any) -> AbstractAsyncContextManager[aiohttp.ClientResponse]:
-    endpoint = endpoint_of(judge)
-    url = endpoint.url.partition("?")[0].removesuffix(_CALL) + path
-    headers = {name: value for name, value in endpoint.headers.items() if name != "Content-Type"}
-    return answer_to(endpoint, method, url, _SECONDS, headers=headers, **sent)
+async def _request(
+    judge: Judge, method: str, path: str, read: Callable[[aiohttp.ClientResponse], Awaitable[T]], **sent: Any
+) -> T:
+    server = destination_of(judge).server
+    url = server.url.partition("?")[0].removesuffix(CALL) + path
+    headers = {name: value for name, value in server.headers.items() if name != "Content-Type"}
+    return await request(server, method, url, _SECONDS, read, headers=headers, **sent)

@@ -33,7 +33,7 @@ from attrs import define, evolve, field, frozen
 
 from rubric.errors import ModelError, NoJudgeError
 from rubric.internals.secrets import describe
-from rubric.models.api_keys import default_judge
+from rubric.models.api_keys import default_judge, surely_missing_key
 from rubric.models.litellm import LiteLLMModel
 from rubric.models.offline import OFFLINE, OfflineModel
 from rubric.values.judges import Model, is_async
@@ -254,7 +254,19 @@ def identity(function: Any) -> tuple[int, ...]:
     return (id(function),) if owner is None else (id(owner), id(getattr(function, "__func__", function)))
 
 
-_offline, _litellm = OfflineModel(), LiteLLMModel()
+class KeylessModel:
+    """Fails for want of a key, so that nobody waits for LiteLLM's import to learn that; it asks if there is one now."""
+
+    async def answer(self, ask: Ask, /) -> Reply:
+        """Return the reply to *ask* if its judge has a key by now; raise `ModelError` if not."""
+        if variables := surely_missing_key(ask.judge):
+            raise ModelError(Failure("auth", f"no key for {ask.judge.name}: set {variables}"))
+        return await _litellm.answer(ask)
+
+    is_punctual = True
+
+
+_offline, _litellm, _keyless = OfflineModel(), LiteLLMModel(), KeylessModel()
 _lock = Lock()
 
 _functions: WeakValueDictionary[tuple[int, ...], FunctionModel] = WeakValueDictionary()
@@ -265,7 +277,9 @@ def model_of(judge: Judge, /) -> Model:
     """Return the model that answers for *judge*; a function has one for all who use it at a time, and so one thread."""
     model = judge.model
     if isinstance(model, str):
-        return _direct() if judge.via == "http" else _offline if model == OFFLINE else _litellm
+        if judge.via == "http":
+            return _direct()
+        return _offline if model == OFFLINE else _keyless if surely_missing_key(judge) else _litellm
     return model if isinstance(model, Model) else _of_function(model, judge.threads)
 
 

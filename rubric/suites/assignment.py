@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sys
 from collections.abc import Coroutine, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -26,9 +27,8 @@ from rubric.engine.pipeline import adrive
 from rubric.errors import NoJudgeError
 from rubric.grading.code_checks import applies, why_degenerate
 from rubric.grading.flow import flow
-from rubric.models.api_keys import default_judge
-from rubric.models.chat_turns import missing_key
-from rubric.models.litellm import library, vendor_of
+from rubric.models.api_keys import default_judge, missing_key
+from rubric.models.litellm_library import library, vendor_of
 from rubric.models.offline import OFFLINE
 from rubric.models.registry import EnvironmentModel
 from rubric.results.result import Grade, Ungraded, conclude, conclude_votes
@@ -199,6 +199,8 @@ def _keyless(judge: Judge, environ: Mapping[str, str]) -> str:
 
 def _set_in_code(model: str) -> bool:
     """Say whether the program has handed LiteLLM a key for *model* itself."""
+    if "litellm" not in sys.modules:  # to import it takes seconds
+        return False
     litellm, provider = library(), vendor_of(model)[1]
     return any(getattr(litellm, name, None) for name in ("api_key", f"{provider}_key"))
 

@@ -11,7 +11,8 @@ from rubric.errors import DefinitionError, ModelError
 from rubric.internals.fields import Shown, as_map, refuse, string
 from rubric.internals.frozen_map import FrozenMap
 from rubric.internals.secrets import Settings, describe, masked
-from rubric.models.chat_turns import Turn, missing_key, take_turn
+from rubric.models.api_keys import missing_key
+from rubric.models.chat_turns import Turn, take_turn
 from rubric.models.litellm import LiteLLMModel
 from rubric.models.retry import persist
 from rubric.suites.cases import Case
