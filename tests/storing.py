@@ -62,8 +62,8 @@ def is_odd(ask: Ask) -> bool:
 
 
 def carry_of(store: Store) -> Transport:
-    """Return a carry past *store* as `grade_many` has it: departures are told by the gate."""
-    return store.carry(Dispatcher(gate=store.gate()).carry, gated=True)
+    """Return a transport past *store* as `grade_many` has it: the limiter records what leaves."""
+    return store.transport(Dispatcher(gate=store.limiter()).carry, limited=True)
 
 
 async def carried(store: Store, ask: Ask) -> Reply | Failure:
