@@ -75,7 +75,7 @@ def a_folder(file: Path) -> None:
     [
         (not_sqlite, "not a reply store: it is no SQLite file"),
         (of_another_program, "a SQLite file of another program"),
-        (of_another_version, "version 99, of a newer rubric; this one knows 1"),
+        (of_another_version, "version 99, of a newer rubric; this one knows 2"),
         (a_folder, "this is a folder"),
     ],
     ids=lambda it: getattr(it, "__name__", ""),
@@ -315,7 +315,7 @@ def test_a_damaged_file_is_told(file: Path) -> None:
 def test_an_answer_that_cannot_be_read_is_told_and_stops_nobody_else(file: Path) -> None:
     """The store goes on for other asks."""
     filled(file)
-    spoil(file, "UPDATE calls SET outcome = '{'")
+    spoil(file, "UPDATE calls SET result = '{'")
     with Store(file) as store:
         with pytest.raises(StoreError, match="what is kept cannot be used"):
             asyncio.run(carried(store, again()))
@@ -334,10 +334,10 @@ def again() -> Ask:
 @pytest.mark.parametrize(
     ("statement", "words"),
     [
-        ("UPDATE requests SET key = 'x' WHERE id = 1", "call 1: the request is not the one of its key"),
-        ("UPDATE requests SET text = x'00' WHERE id = 2", "call 2: the request cannot be read"),
-        ("UPDATE calls SET outcome = '{}' WHERE id = 3", "call 3: what came of it cannot be read"),
-        ("UPDATE calls SET outcome = NULL WHERE id = 3", "call 3: what came of it cannot be read"),
+        ("UPDATE calls SET key = x'00' WHERE id = 1", "call 1: the request is not the one of its key"),
+        ("UPDATE texts SET body = x'00' WHERE id = (SELECT shared FROM calls WHERE id = 2)", "call 2: the request cannot be read"),
+        ("UPDATE calls SET result = '{}' WHERE id = 3", "call 3: its reply cannot be read"),
+        ("UPDATE calls SET result = NULL WHERE id = 3", "call 3: its reply cannot be read"),
     ],
 )
 def test_verify_tells_each_row_that_is_not_as_it_was_written(file: Path, statement: str, words: str) -> None:
@@ -432,10 +432,10 @@ def test_a_store_that_lost_something_serves_what_was_written_or_says_so(file: Pa
 @pytest.mark.parametrize(
     "statement",
     [
-        "UPDATE calls SET outcome = replace(outcome, 'as scripted', 'as forged')",
-        "UPDATE calls SET outcome = replace(outcome, 'true', 'false')",
-        "UPDATE calls SET request = 4 - request",
-        "UPDATE calls SET outcome = CAST(x'ff' AS TEXT)",
+        "UPDATE calls SET result = replace(result, 'as scripted', 'as forged')",
+        "UPDATE calls SET result = replace(result, 'true', 'false')",
+        "UPDATE calls SET result = (SELECT result FROM calls AS other WHERE other.id = 4 - calls.id)",
+        "UPDATE calls SET result = CAST(x'ff' AS TEXT)",
     ],
 )
 def test_a_reply_that_is_not_the_one_that_was_written_is_not_served(file: Path, statement: str) -> None:
@@ -452,7 +452,7 @@ def test_a_reply_that_is_not_the_one_that_was_written_is_not_served(file: Path, 
 def test_a_store_of_before_there_were_checksums_still_serves(file: Path) -> None:
     """What has none cannot be looked at, and is served as it was."""
     filled(file)
-    spoil(file, """UPDATE calls SET outcome = substr(outcome, 1, instr(outcome, ',"sum":') - 1) || '}'""")
+    spoil(file, """UPDATE calls SET result = substr(result, 1, instr(result, ',"sum":') - 1) || '}'""")
     model = Counted()
     with Store(file) as store:
         graded(store, Judge(model), "Good morning, number 0!")

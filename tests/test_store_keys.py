@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from rubric import Candidate, Criterion, Judge, Rubric
 from rubric.grading.prompting import compose, shared_prompt
 from rubric.store import cache_key
-from rubric.store.cache_key import identity_of, key_of, request_of
+from rubric.store.cache_key import identity_of, request_of
 from rubric.values.answers import Unit
 from rubric.values.requests import Ask
 
@@ -33,7 +33,7 @@ def ask(judge: Judge | None = None, candidate: Candidate | str = "Good morning!"
 
 def key(judge: Judge | None = None, candidate: Candidate | str = "Good morning!", **changes: Any) -> str:
     """Return the key of such an ask."""
-    return key_of(request_of(ask(judge, candidate, **changes)))
+    return request_of(ask(judge, candidate, **changes)).key
 
 
 OTHERS: dict[str, Callable[[], str]] = {
@@ -75,7 +75,7 @@ def test_how_an_ask_is_handled_is_no_part_of_its_key(change: dict[str, Any]) -> 
 def test_every_field_of_an_ask_is_in_the_key_or_known_to_make_no_difference() -> None:
     """A field that is added later changes the key when it is not what it is by default; none is forgotten."""
     names = {f.name for f in attrs.fields(Ask)} | {f.name for f in attrs.fields(Judge)}
-    skipped = cache_key._SAID_ELSEWHERE | cache_key._READING | cache_key._HANDLING
+    skipped = cache_key._IN_REQUEST | cache_key._READING | cache_key._HANDLING
     assert skipped <= names
     assert names - skipped >= {"images", "n", "repair", "schema", "seed", "temperature", "via", "vote"}
 
@@ -99,7 +99,7 @@ def test_a_secret_is_neither_kept_nor_part_of_the_key(name: str) -> None:
 )
 def test_a_secret_within_a_parameter_is_not_kept(params: dict[str, Any]) -> None:
     """Headers, nested settings and addresses may hold one."""
-    assert SECRET not in request_of(ask(Judge("openai/gpt-5.6", params=params)))
+    assert SECRET not in request_of(ask(Judge("openai/gpt-5.6", params=params))).text
 
 
 def test_a_password_in_an_address_is_no_part_of_the_key() -> None:
@@ -199,4 +199,4 @@ def test_a_criterion_with_another_answer_is_another_ask() -> None:
     """The same text, asked for a number instead of a yes, is not answered from the yes (E9)."""
     rubric = Rubric("polite", criteria=[Criterion("Is polite", answer=Unit())])
     asked = compose(shared_prompt(Candidate("Good morning!"), rubric), rubric, Judge("openai/gpt-5.6"), rubric.criteria)
-    assert key_of(request_of(asked)) != key()
+    assert request_of(asked).key != key()

@@ -15,7 +15,7 @@ from attrs import asdict, frozen
 from rubric.internals.frozen_map import FrozenMap
 from rubric.internals.secrets import masked, redact
 from rubric.internals.text import cell, table
-from rubric.store.cache_key import digest
+from rubric.store.cache_key import Request, digest
 from rubric.store.database import load, unpacked
 from rubric.store.schema import connect_to_read, explained
 
@@ -138,14 +138,14 @@ class Problem:
 
 
 _SUMS = """
-SELECT model, coalesce(sum(json_extract(said, '$.calls')), 0),
-    coalesce(sum(json_extract(said, '$.prompt_tokens')), 0),
-    coalesce(sum(json_extract(said, '$.completion_tokens')), 0),
-    coalesce(sum(json_extract(said, '$.cost')), 0.0) AS cost,
-    coalesce(sum(json_extract(said, '$.cost') IS NULL), 0)
+SELECT model, coalesce(sum(json_extract(usage, '$.calls')), 0),
+    coalesce(sum(json_extract(usage, '$.prompt_tokens')), 0),
+    coalesce(sum(json_extract(usage, '$.completion_tokens')), 0),
+    coalesce(sum(json_extract(usage, '$.cost')), 0.0) AS cost,
+    coalesce(sum(json_type(usage, '$.cost') = 'null'), 0)  -- one that is missing is the default, 0
 FROM (
-    SELECT model, coalesce(json_extract(outcome, '$.reply.usage'), json_extract(outcome, '$.failure.usage')) AS said
-    FROM calls JOIN requests ON requests.id = calls.request WHERE outcome IS NOT NULL
+    SELECT model, coalesce(json_extract(result, '$.reply.usage'), json_extract(result, '$.failure.usage')) AS usage
+    FROM calls WHERE result IS NOT NULL
 )
 GROUP BY model ORDER BY cost DESC, model
 """
@@ -160,7 +160,7 @@ def stats(path: str | Path) -> Stats:
     """
     with explained(Path(path)), closing(connect_to_read(Path(path), _PATIENCE)) as connection:
         states = connection.execute("SELECT state, count(*) FROM calls GROUP BY state ORDER BY state").fetchall()
-        (requests,) = connection.execute("SELECT count(*) FROM requests").fetchone()
+        (requests,) = connection.execute("SELECT count(DISTINCT key) FROM calls").fetchone()
         models = tuple(ModelStats(*row) for row in connection.execute(_SUMS))
         sums = "SELECT coalesce(sum(hits), 0), coalesce(sum(saved_calls), 0), coalesce(sum(saved_cost), 0.0)"
         hits, saved_calls, saved_cost = connection.execute(f"{sums} FROM sessions").fetchone()
@@ -180,8 +180,9 @@ def stats(path: str | Path) -> Stats:
 
 
 _ROWS = """
-SELECT calls.id, key, model, text, state, kind, sent_at, ended_at, outcome
-FROM calls JOIN requests ON requests.id = calls.request ORDER BY calls.id
+SELECT calls.id, key, model, skeletons.body, shares.body, nonce, state, kind, sent_at, ended_at, result FROM calls
+LEFT JOIN texts AS skeletons ON skeletons.id = skeleton LEFT JOIN texts AS shares ON shares.id = shared
+ORDER BY calls.id
 """
 
 
@@ -195,18 +196,29 @@ def export(path: str | Path) -> Iterator[dict[str, Any]]:
         StoreError: There is none, or it is damaged.
     """
     with explained(Path(path)), closing(connect_to_read(Path(path), _PATIENCE)) as connection:
-        for id_, key, model, text, state, kind, sent_at, ended_at, outcome in connection.execute(_ROWS):
+        for row in connection.execute(_ROWS):
+            id_, key, model, *_, state, kind, sent_at, ended_at, result = row
             yield {
                 "call": id_,
-                "key": key,
+                "key": key.hex(),
                 "model": model,
                 "state": state,
                 "kind": kind,
                 "sent_at": sent_at,
                 "ended_at": ended_at,
-                "request": _request(json.loads(zlib.decompress(text))),
-                **_masked(unpacked(outcome, key) if outcome else {}),
+                "request": _request(json.loads(_text(row))),
+                **_masked(unpacked(result, key.hex()) if result else {}),
             }
+
+
+def _text(row: tuple[Any, ...]) -> str:
+    """Return the text of the request in *row* of `_ROWS`."""
+    _, key, model, skeleton, shared, nonce, *_ = row
+    texts = [zlib.decompress(body or b"").decode("utf-8", "surrogatepass") for body in (skeleton, shared or _NOTHING)]
+    return Request(key.hex(), model, *texts, nonce).text
+
+
+_NOTHING = zlib.compress(b"")
 
 
 def _request(data: dict[str, Any]) -> dict[str, Any]:
@@ -241,15 +253,15 @@ def verify(path: str | Path) -> list[Problem]:
 
 
 def _problem(row: tuple[Any, ...]) -> Problem | None:
-    id_, key, _, text, state, _, _, _, outcome = row
+    id_, key, *_, state, _, _, _, result = row
     try:
-        if digest(zlib.decompress(text).decode()) != key:
+        if digest(_text(row)) != key.hex():
             return Problem(id_, "the request is not the one of its key")
-    except (zlib.error, ValueError, TypeError) as error:
+    except (zlib.error, ValueError, TypeError, AttributeError) as error:
         return Problem(id_, f"the request cannot be read: {error}")
     if state in ("done", "unreadable", "failed", "replaced"):
         try:
-            load(outcome or "", key)
+            load(result or "", key.hex())
         except ValueError as error:
-            return Problem(id_, f"what came of it cannot be read: {error}")
+            return Problem(id_, f"its reply cannot be read: {error}")
     return None
