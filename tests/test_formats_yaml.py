@@ -1,4 +1,4 @@
-"""Both parsers of YAML, libyaml and the one in Python, build the same document."""
+"""Both parsers of YAML build the same document, and both writers the same text."""
 
 from __future__ import annotations
 
@@ -15,10 +15,12 @@ from ruamel.yaml.resolver import Resolver
 from yaml import YAMLError
 
 from rubric.errors import LoadError
-from rubric.formats import yaml
+from rubric.formats import editing, yaml
 from rubric.formats.document import FOR_RUBRICS, FOR_SUITES, Branch, Limits, Node, Scalar, kind_of
+from rubric.formats.native.suite import as_suite_data
 from rubric.formats.rubrics import dumps, loads
-from rubric.testing.strategies import AWKWARD, any_texts, rubrics
+from rubric.suites.suite import Suite
+from rubric.testing.strategies import AWKWARD, any_texts, plain_values, rubrics, suites
 from rubric.values.rubrics import Rubric
 
 SHARED = Path(__file__).parents[2] / "shared"
@@ -105,10 +107,23 @@ def test_files(path: Path) -> None:
     compare(path.read_text("utf-8", "replace"), FOR_SUITES)
 
 
+@given(st.dictionaries(any_texts(130), plain_values, max_size=3))
+def test_one_style(data: dict[str, Any]) -> None:
+    """What is written anew looks like what is put into a file that is edited, which ruamel writes."""
+    assert yaml.to_yaml(data) == editing._print(editing._editor(), editing._styled(data, ()))
+
+
 @given(rubrics())
 def test_rubrics(rubric: Rubric) -> None:
     """So they do with what the library writes."""
     compare(dumps(rubric), FOR_RUBRICS)
+
+
+@given(suites())
+def test_rubrics_and_suites_in_one_style(suite: Suite) -> None:
+    """So do suites, and the rubrics in them."""
+    data = as_suite_data(suite)
+    assert yaml.to_yaml(data) == editing._print(editing._editor(), editing._styled(data, ()))
 
 
 def events_of_files() -> Iterator[bool]:

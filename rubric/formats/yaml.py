@@ -14,19 +14,12 @@ time.
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Iterator
 from contextlib import suppress
-from io import StringIO
 from typing import Any
 
 from ruamel.yaml import YAML
-from ruamel.yaml.comments import CommentedMap, CommentedSeq
-from ruamel.yaml.emitter import Emitter
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
-from ruamel.yaml.events import MappingEndEvent, SequenceEndEvent
-from ruamel.yaml.representer import RoundTripRepresenter
-from ruamel.yaml.scalarstring import DoubleQuotedScalarString, LiteralScalarString, SingleQuotedScalarString
 
 from rubric.errors import LoadError
 from rubric.formats.document import (
@@ -258,74 +251,95 @@ _UNQUOTED = ("mapping values are not allowed", "but found '<scalar>'")
 
 _QUOTE_IT = "if this is in a text with a colon or quotes in it, quote all of it: 'asks: \"why?\" at once'"
 
+
+# -- writing ------------------------------------------------------------------------------------------------
+
 WIDTH = 100
-"""Characters that a mapping or a list may take to stand on one line."""
+"""Characters that a mapping or a list may take to be written on one line."""
 
 
-def to_yaml(data: Any) -> str:
-    """Return *data* as YAML 1.2."""
-    return print_yaml(editor(), styled(data, ()))
+def to_yaml(data: dict[str, Any]) -> str:
+    """Return *data*, plain data, as YAML 1.2."""
+    lines: list[str] = []
+    _write_block(data, (), "", lines)
+    return "\n".join(lines or ["{}"]) + "\n"
 
 
-def editor() -> YAML:
-    """Return ruamel's round-trip mode, which keeps comments, order and quotes."""
-    yaml = YAML(typ="rt", pure=True)
-    yaml.Emitter = _Emitter
-    yaml.Representer = _Representer
-    yaml.preserve_quotes = True
-    yaml.width = sys.maxsize
-    yaml.indent(mapping=2, sequence=4, offset=2)
-    return yaml
+def _write_block(data: dict[Any, Any] | list[Any], path: tuple[Any, ...], indent: str, lines: list[str]) -> None:
+    """Append the lines of *data*, which is at *path*, each with the *indent*."""
+    if isinstance(data, list):
+        for index, item in enumerate(data):
+            _write_item("-", item, (*path, index), indent, lines)
+        return
+    for key, value in data.items():
+        at = (*path, key)
+        if not _is_simple_key(key):
+            lines.append(f"{indent}? {_key(key)}")
+            _write_item(":", value, at, indent, lines)
+        elif not isinstance(value, dict | list) or not value or fits_a_line(value, at):
+            lines.append(f"{indent}{_key(key)}: {_line(value, indent)}")
+        else:
+            lines.append(f"{indent}{_key(key)}:")
+            _write_block(value, at, f"{indent}  ", lines)
 
 
-class _Emitter(Emitter):
-    """Starts a new line after a flow mapping or list with a comment, where ruamel may run on into the next item."""
-
-    def expect_flow_mapping_key(self) -> None:
-        ends = isinstance(self.event, MappingEndEvent)
-        super().expect_flow_mapping_key()
-        self.no_newline = False if ends else self.no_newline
-
-    def expect_flow_sequence_item(self) -> None:
-        ends = isinstance(self.event, SequenceEndEvent)
-        super().expect_flow_sequence_item()
-        self.no_newline = False if ends else self.no_newline
+def _write_item(mark: str, value: Any, path: tuple[Any, ...], indent: str, lines: list[str]) -> None:
+    """Append the lines of *value*, the first of them behind the *mark*."""
+    if not isinstance(value, dict | list) or not value or fits_a_line(value, path):
+        lines.append(f"{indent}{mark} {_line(value, indent)}")
+        return
+    first, inner = len(lines), f"{indent}  "
+    _write_block(value, path, inner if isinstance(value, dict) else f"{inner}  ", lines)
+    lines[first] = f"{indent}{mark} {lines[first].removeprefix(inner)}"
 
 
-class _Representer(RoundTripRepresenter):
-    """Writes nothing as `null`, since a key without a value looks like a slip."""
-
-    def represent_nothing(self, _: None) -> Any:
-        return self.represent_scalar("tag:yaml.org,2002:null", "null")
-
-
-_Representer.add_representer(type(None), _Representer.represent_nothing)
-
-
-def print_yaml(yaml: YAML, data: Any) -> str:
-    """Return *data* as *yaml* prints it."""
-    stream = StringIO()
-    yaml.dump(data, stream)
-    return stream.getvalue()
-
-
-def styled(data: Any, path: tuple[Any, ...], *, inline: bool = False) -> Any:
-    """Return *data*, which stands at *path*, in the style in which one would write it; *inline* within one line."""
-    if not isinstance(data, dict | list):
-        return _styled_text(data, inline=inline)
-    inline = inline or (bool(path) and _fits_a_line(data, path))
-    block: CommentedMap | CommentedSeq
-    if isinstance(data, dict):
-        pairs = ((_styled_key(key), styled(value, (*path, key), inline=inline)) for key, value in data.items())
-        block = CommentedMap(pairs)
-    else:
-        block = CommentedSeq(styled(value, (*path, index), inline=inline) for index, value in enumerate(data))
-    if inline:
-        block.fa.set_flow_style()
-    return block
+def _line(data: Any, indent: str | None = None) -> str:
+    """Return *data* on one line; a text of several lines is a block where an *indent* is given."""
+    match data:
+        case dict():
+            return "{" + ", ".join(map(_pair, data.items())) + "}"
+        case list():
+            return "[" + ", ".join(map(_line, data)) + "]"
+        case str():
+            style = style_of(data, inline=indent is None)
+            return _block(data, f"{indent}  ") if style == "|" else _quoted(data, style)
+        case None | bool():
+            return _WORDS[data]
+        case _:
+            return repr(data)
 
 
-def _fits_a_line(data: Any, path: tuple[Any, ...]) -> bool:
+_WORDS = {None: "null", True: "true", False: "false"}
+
+
+def _pair(pair: tuple[Any, Any]) -> str:
+    key, value = pair
+    return f"{_key(key)}: {_line(value)}" if _is_simple_key(key) else f"? {_key(key)} : {_line(value)}"
+
+
+def _key(key: Any) -> str:
+    return key if key in ("yes", "no") else _line(key)
+
+
+_LONGEST_KEY = 122
+"""Characters of a key in front of a plain colon."""
+
+
+def _is_simple_key(key: Any) -> bool:
+    return not isinstance(key, str) or (len(key) <= _LONGEST_KEY and not _BREAKS.search(key))
+
+
+_BREAKS = re.compile("[\n\x85\u2028\u2029]")
+
+
+def _block(text: str, indent: str) -> str:
+    lines = text.removesuffix("\n").split("\n")
+    head = "|" if text.endswith("\n") else "|-"
+    return "\n".join([head, *(f"{indent}{line}" if line else "" for line in lines)])
+
+
+def fits_a_line(data: Any, path: tuple[Any, ...]) -> bool:
+    """True if the list or mapping *data*, which is at *path*, is written on one line."""
     if path[-1] == "criteria" or not _is_simple(data):
         return False
     is_criterion = path[-2:-1] == ("criteria",) and isinstance(data, dict)
@@ -335,7 +349,7 @@ def _fits_a_line(data: Any, path: tuple[Any, ...]) -> bool:
 
 
 def _is_simple(data: Any) -> bool:
-    """Say whether *data* reads well on one line: nothing of more than one line in it, and at most one inner mapping."""
+    """True if *data* reads well on one line: no text of several lines in it, and at most one inner mapping."""
     match data:
         case dict():
             inner = [value for value in data.values() if isinstance(value, dict | list)]
@@ -353,28 +367,36 @@ _MARKED = re.compile(r":(?=\s|$)|\s#")
 _MARKED_INLINE = re.compile(r"[,\[\]{}:]|\s#")
 
 
-def _styled_key(key: Any) -> Any:
-    return key if key in ("yes", "no") or not isinstance(key, str) else _styled_text(key, inline=True)
-
-
-def _styled_text(value: Any, *, inline: bool) -> Any:
-    """Return *value*, where it is text, with its style: bare, in quotes, or as a block of lines."""
-    if not isinstance(value, str) or _is_bare(value, inline=inline):
-        return value
-    if not inline and _is_block(value):
-        return LiteralScalarString(value)
-    if "\\" in value and value.isprintable():
-        return SingleQuotedScalarString(value)
-    return DoubleQuotedScalarString(value)
-
-
-def _is_bare(text: str, *, inline: bool) -> bool:
+def style_of(text: str, *, inline: bool) -> str:
+    """Return how *text* is written: bare (''), within `'` or `"`, or as a block of lines (`|`)."""
     marks = _MARKED_INLINE if inline else _MARKED
-    words = text[:1].isalnum() and text.isprintable() and not text.endswith(" ") and not marks.search(text)
-    return words and is_text(text) and not _OLD_WORDS.fullmatch(text)
+    bare = text[:1].isalnum() and text.isprintable() and not text.endswith(" ") and not marks.search(text)
+    if bare and is_text(text) and not _OLD_WORDS.fullmatch(text):
+        return ""
+    if not inline and _is_block(text):
+        return "|"
+    return "'" if "\\" in text and text.isprintable() else '"'
 
 
 def _is_block(text: str) -> bool:
     lines = text.removesuffix("\n").split("\n")
-    plain = all(line.isprintable() and line == line.rstrip() for line in lines)
-    return plain and len(lines) > 1 and bool(lines[0]) and bool(lines[-1]) and not lines[0].startswith(" ")
+    fit = all(line.isprintable() and line == line.rstrip() for line in lines)
+    return fit and len(lines) > 1 and bool(lines[0]) and bool(lines[-1]) and not lines[0].startswith(" ")
+
+
+def _quoted(text: str, style: str) -> str:
+    """Return *text* within quotes of the *style*, or bare."""
+    if style == '"':
+        return f'"{_ESCAPED.sub(_escape, text)}"'
+    return text if not style else "'" + text.replace("'", "''") + "'"
+
+
+_ESCAPED = re.compile('["\\\\\ufeff]|[^ -~\xa0-\u2027\u202a-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]')
+
+
+_LETTERS = dict(zip('\0\a\b\t\n\v\f\r\x1b"\\\x85\u2028\u2029', '0abtnvfre"\\NLP', strict=True))
+
+
+def _escape(found: re.Match[str]) -> str:
+    number, letter = ord(found[0]), _LETTERS.get(found[0])
+    return f"\\{letter}" if letter else f"\\x{number:02X}" if number < 0x100 else f"\\u{number:04X}"  # noqa: PLR2004
