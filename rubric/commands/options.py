@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import click
 from click.core import ParameterSource
 
-from rubric.formats.registry import FORMATS
+from rubric.formats.registry import format_names
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -31,7 +31,7 @@ FORMAT = click.option(
 )
 
 FROM = options(
-    click.option("--from", "source", type=click.Choice(FORMATS), help="The format, where a file does not say."),
+    click.option("--from", "source", type=click.Choice(format_names()), help="The format, where a file does not say."),
     click.option("--env", "names", multiple=True, metavar="NAME", help="A variable that {{ env.NAME }} may show."),
     click.option(
         "--base",

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from attrs import evolve
 
 from rubric.errors import DefinitionError
-from rubric.formats.cursor import Gathering, as_dict, as_list
-from rubric.formats.document import Document, find
+from rubric.formats.cursor import Gathering, Loading, Notes, as_dict, as_list
+from rubric.formats.document import Document, Mapping, find
 from rubric.formats.native.judge import read_bench, read_judges
 from rubric.formats.native.rubric import read_rubric
 from rubric.formats.nouns import WRITERS, converter, fields_of, read_free, reader_of, write
@@ -36,6 +37,22 @@ def read_suite(document: Document) -> Suite:
     suite = read_as(Suite, document)
     cases = [evolve(case, place=_place(document, index)) for index, case in enumerate(suite.cases)]
     return evolve(suite, cases=cases, source=document.source)
+
+
+def read(notes: Notes, loading: Loading) -> Suite:
+    """Return a native suite; a rubric by itself is a suite of one case, whose candidate a target produces."""
+    document = notes.document
+    if is_suite(document):
+        return read_suite(document)
+    rubric = read_as(Rubric, document)
+    name = "suite" if loading.folder is None else Path(document.source).stem
+    return Suite(rubric.name or name, [Case(name, rubric, place=Place(document.source))], source=document.source)
+
+
+def is_suite(document: Document) -> bool:
+    """True if a native *document* is a suite, not a rubric."""
+    keys = document.root.named if isinstance(document.root, Mapping) else {}
+    return bool({"suite", "cases"} & {*keys})
 
 
 def _place(document: Document, index: int) -> Place:
@@ -176,6 +193,11 @@ def _write_case(case: Case) -> Any:
     if case.rubric == Rubric.of(case.rubric.text or "x"):
         data["rubric"] = case.rubric.text
     return data
+
+
+def write_suite(suite: Suite) -> tuple[dict[str, Any], list[str]]:
+    """Return *suite* as plain data, and what its first format said that the library does not do."""
+    return as_suite_data(suite), [f"{problem}" for problem in suite.warnings]
 
 
 def _write_suite(suite: Suite) -> Any:
