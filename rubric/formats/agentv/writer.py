@@ -17,11 +17,11 @@ from typing import Any, cast
 from attrs import define, evolve, field, fields, frozen
 
 from rubric.errors import DefinitionError
-from rubric.formats.agentv.items import HIGHEST
 from rubric.formats.agentv.judged_graders import Grader, binds, renamed, state_prompt
 from rubric.formats.agentv.messages import write_asked
 from rubric.formats.agentv.scope import THRESHOLD, quoted
 from rubric.formats.model_names import provider_id
+from rubric.formats.rubric_items import HIGHEST
 from rubric.internals.frozen_map import thaw
 from rubric.suites.cases import Case
 from rubric.suites.suite import Suite
@@ -248,7 +248,7 @@ def _graders(criteria: Sequence[Criterion], judges: Mapping[str, Any], stating: 
 def _names(criteria: Sequence[Criterion]) -> list[str]:
     """Return what the graders are called: as they call themselves, where reading them makes the same ids of that."""
     own = [_own_name(criterion) for criterion in criteria]
-    ids = [grader.name for grader in renamed([Grader(name, YesNo(), ()) for name in own])]
+    ids = [grader.name for grader in renamed([Grader(name, YesNo()) for name in own])]
     if ids == [criterion.id for criterion in criteria]:
         return own
     return [criterion.id for criterion in criteria]

@@ -17,8 +17,9 @@ from typing import Any, get_args
 from attrs import field, frozen
 
 from rubric.errors import DefinitionError
+from rubric.formats.cursor import Cursor
 from rubric.formats.includes import is_code, is_reference, read_text_at
-from rubric.formats.promptfoo.parts import Part, as_text
+from rubric.formats.promptfoo.texts import as_text, filled, followed
 from rubric.formats.templates.render import is_template, names_in, render
 from rubric.internals.text import shorten
 from rubric.values.requests import Role
@@ -117,7 +118,7 @@ def _mark_for(*texts: Any) -> str:
     return mark
 
 
-def template_of(part: Part, slots: Slots) -> str | None:
+def template_of(part: Cursor, slots: Slots) -> str | None:
     """
     Return the template that the `rubricPrompt` *part* comes down to; what is wrong with it is noted, and None.
 
@@ -136,15 +137,15 @@ def template_of(part: Part, slots: Slots) -> str | None:
         return None
 
 
-def _read(part: Part) -> Part | None:
+def _read(part: Cursor) -> Cursor | None:
     if not is_reference(part.value):
         return part
     name = PurePosixPath(part.value.removeprefix("file://"))
     if is_code(name.name):
         raise UnsupportedPromptError(f"code: {part.value}")
     if name.suffix in (".yaml", ".yml"):
-        return part.followed()
-    text = read_text_at(part.value, part.loading, part.notes, part.path)
+        return followed(part)
+    text = read_text_at(part.value, part)
     return None if text is None else part.holding(text.strip() if name.suffix == ".txt" else text)
 
 
@@ -210,11 +211,11 @@ class Context:
     """
 
     slots: Slots
-    provider: Part | None = None
-    prompt: Part | None = None
+    provider: Cursor | None = None
+    prompt: Cursor | None = None
 
 
-def content_of(value: Part, context: Context) -> Part | None:
+def content_of(value: Cursor, context: Context) -> Cursor | None:
     """Return *value* with files read and templates rendered, all the way down; None if it was noted why not."""
     if is_reference(value.value):
         found = _file(value)
@@ -226,24 +227,24 @@ def content_of(value: Part, context: Context) -> Part | None:
         return None
 
 
-def _file(value: Part) -> Part | None:
+def _file(value: Cursor) -> Cursor | None:
     suffix = PurePosixPath(value.value).suffix
     if is_code(value.value):
         raise UnsupportedPromptError(f"code: {value.value}")
     if suffix in (".json", ".yaml", ".yml"):
-        return value.followed()
-    text = read_text_at(value.value, value.loading, value.notes, value.path)
+        return followed(value)
+    text = read_text_at(value.value, value)
     return None if text is None else value.holding(text.strip())
 
 
-def _filled(value: Any, place: Part, context: Context) -> Any:
+def _filled(value: Any, place: Cursor, context: Context) -> Any:
     if isinstance(value, dict):
         return {key: _filled(inner, place, context) for key, inner in value.items()}
     if isinstance(value, list):
         return [_filled(inner, place, context) for inner in value]
-    return place.filled(value, context.slots.variables) if isinstance(value, str) else value
+    return filled(place, value, context.slots.variables) if isinstance(value, str) else value
 
 
-def rendered(text: str, place: Part, context: Context) -> str | None:
+def rendered(text: str, place: Cursor, context: Context) -> str | None:
     content = content_of(place.holding(text), context)
     return None if content is None else str(content.value)

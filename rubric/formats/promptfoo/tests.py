@@ -17,8 +17,9 @@ from typing import Any
 from attrs import evolve, field, frozen
 
 from rubric.formats.assertion_types import assertion_of
+from rubric.formats.cursor import Cursor
 from rubric.formats.includes import expand_at, is_code, is_reference, read_document_at, read_text_at
-from rubric.formats.promptfoo.parts import Part, as_text
+from rubric.formats.promptfoo.texts import as_text, check_keys, followed, listed, named
 from rubric.internals.text import shorten
 
 _EXPECTED = re.compile(r"__expected\d*")
@@ -34,11 +35,11 @@ _PLAIN = {
 }
 
 
-def row_of(part: Part) -> Part:
+def row_of(part: Cursor) -> Cursor:
     """Return the row *part* as the mapping that a test is in YAML. A column that is not known is noted."""
     test: dict[str, Any] = {"vars": {}, "assert": []}
     numbered: dict[int, dict[str, Any]] = {}
-    for column, cell in part.items():
+    for column, cell in named(part):
         if not column.startswith("__"):
             test["vars"][column] = cell.value
         elif not cell.value.strip():
@@ -53,7 +54,7 @@ def row_of(part: Part) -> Part:
     return part.holding({key: value for key, value in test.items() if value})
 
 
-def _set(test: dict[str, Any], column: str, cell: Part) -> None:
+def _set(test: dict[str, Any], column: str, cell: Cursor) -> None:
     if column in _PLAIN:
         *outer, last = _PLAIN[column]
         inner = test.setdefault(outer[0], {}) if outer else test
@@ -62,16 +63,16 @@ def _set(test: dict[str, Any], column: str, cell: Part) -> None:
         value = [item.strip() for item in re.split(r"(?<!\\),", cell.value)] if match[2] else cell.value
         test.setdefault("metadata", {})[match[1]] = value
     elif column != "__metric" and not _SETTING.fullmatch(column):
-        cell.notes.unknown(cell.path, f"the column {column} is not read", ("__expected", "__metric", *_PLAIN))
+        cell.unknown(f"the column {column} is not read", ("__expected", "__metric", *_PLAIN))
 
 
-def _configure(part: Part, test: dict[str, Any], numbered: dict[int, dict[str, Any]]) -> None:
+def _configure(part: Cursor, test: dict[str, Any], numbered: dict[int, dict[str, Any]]) -> None:
     """Give the assertions of the row what other columns say of them."""
     metric = part.value.get("__metric") or ""
     for assertion in test["assert"]:
         if metric.strip():
             assertion["metric"] = metric
-    for column, cell in part.items():
+    for column, cell in named(part):
         match = _SETTING.fullmatch(column)
         if match is None or not cell.value.strip():
             continue
@@ -124,13 +125,13 @@ class Test:
         metadata: Free data.
     """
 
-    part: Part
+    part: Cursor
     description: str = ""
-    variables: dict[str, Part] = field(factory=dict)
-    asserts: tuple[Part, ...] = ()
-    options: dict[str, Part] = field(factory=dict)
-    threshold: Part | None = None
-    fields: dict[str, Part] = field(factory=dict)
+    variables: dict[str, Cursor] = field(factory=dict)
+    asserts: tuple[Cursor, ...] = ()
+    options: dict[str, Cursor] = field(factory=dict)
+    threshold: Cursor | None = None
+    fields: dict[str, Cursor] = field(factory=dict)
     metadata: dict[str, Any] = field(factory=dict)
 
     def on(self, defaults: Test) -> Test:
@@ -157,28 +158,28 @@ class Test:
 _FIELDS = ("provider", "providers", "prompts", "providerOutput", "assertScoringFunction")
 
 
-def test_of(part: Part) -> Test | None:
+def test_of(part: Cursor) -> Test | None:
     """Return the test that a mapping is, without any defaults; None if it was noted that it is none."""
-    found = part.followed()
-    if found is None or not found.mapping("a test"):
+    found = followed(part)
+    if found is None or not found.mapping("a test (a mapping)"):
         return None
-    found.unknown_keys(_KNOWN_KEYS, _QUIET_KEYS, {}, _ELSEWHERE)
+    check_keys(found, _KNOWN_KEYS, None, _ELSEWHERE, _QUIET_KEYS)
     options = found.find("options")
     metadata = found.find("metadata")
-    asserts = found.at("assert").listed("assertions")
+    asserts = listed(found["assert"], "assertions")
     return Test(
         found,
         description=as_text(found.value.get("description")),
         variables=_variables(found.find("vars")),
         asserts=tuple(asserts),
-        options=dict(options.items()) if options is not None and options.mapping("options") else {},
+        options=dict(named(options)) if options is not None and options.mapping("options (a mapping)") else {},
         threshold=found.find("threshold"),
-        fields={name: found.at(name) for name in _FIELDS if found.has(name)},
-        metadata=dict(metadata.value) if metadata is not None and metadata.mapping("metadata") else {},
+        fields={name: found[name] for name in _FIELDS if found.has(name)},
+        metadata=dict(metadata.value) if metadata is not None and metadata.mapping("metadata (a mapping)") else {},
     )
 
 
-def _variables(part: Part | None) -> dict[str, Part]:
+def _variables(part: Cursor | None) -> dict[str, Cursor]:
     """Return the variables by name: of a mapping, of a file, or of several files one after the other."""
     if part is None:
         return {}
@@ -186,19 +187,19 @@ def _variables(part: Part | None) -> dict[str, Part]:
         return {name: value for item in part.parts() for name, value in _variables(item).items()}
     if isinstance(part.value, str):
         return _of_files(part)
-    return dict(part.items()) if part.mapping("variables") else {}
+    return dict(named(part)) if part.mapping("variables (a mapping)") else {}
 
 
-def _of_files(part: Part) -> dict[str, Part]:
-    found: dict[str, Part] = {}
-    for reference in expand_at(part.value, part.loading, part.notes, part.path):
-        document = read_document_at(reference, part.loading, part.notes, part.path)
-        if document is not None and (whole := Part.of(*document)).mapping("variables"):
-            found |= dict(whole.items())
+def _of_files(part: Cursor) -> dict[str, Cursor]:
+    found: dict[str, Cursor] = {}
+    for reference in expand_at(part.value, part):
+        whole = read_document_at(reference, part)
+        if whole is not None and whole.mapping("variables (a mapping)"):
+            found |= dict(named(whole))
     return found
 
 
-def tests_of(part: Part | None) -> list[Test]:
+def tests_of(part: Cursor | None) -> list[Test]:
     """Return the tests of a list, or of the files that are named instead; what cannot be read is noted."""
     if part is None:
         return []
@@ -207,16 +208,16 @@ def tests_of(part: Part | None) -> list[Test]:
     if isinstance(part.value, dict) and part.has("path"):
         part.error("tests that a program generates are not read; write them as YAML, JSON, JSONL or CSV")
         return []
-    found = part.listed("tests")
+    found = listed(part, "tests")
     return [test for item in found for test in (_named(item) if isinstance(item.value, str) else _one(item))]
 
 
-def _one(part: Part) -> list[Test]:
+def _one(part: Cursor) -> list[Test]:
     test = test_of(part)
     return [] if test is None else [test]
 
 
-def _named(part: Part) -> list[Test]:
+def _named(part: Cursor) -> list[Test]:
     """Return the tests of the files that a text names."""
     name = part.value.removeprefix("file://")
     if is_code(name):
@@ -225,44 +226,43 @@ def _named(part: Part) -> list[Test]:
     if "://" in name:
         part.error(f"{shorten(name, 80)}: tests are read from files only; download them, and name the file")
         return []
-    references = expand_at(part.value, part.loading, part.notes, part.path)
+    references = expand_at(part.value, part)
     return [test for reference in references for test in _of_file(part.holding(reference))]
 
 
-def _of_file(part: Part) -> list[Test]:
-    found = read_document_at(part.value, part.loading, part.notes, part.path)
-    if found is None:
+def _of_file(part: Cursor) -> list[Test]:
+    whole = read_document_at(part.value, part)
+    if whole is None:
         return []
-    whole = Part.of(*found)
     if part.value.lower().endswith(_TABLES):
         return [test for row in whole.parts() for test in _one(row_of(row))]
     if isinstance(whole.value, dict):
-        return tests_of(whole.at("tests")) if "tests" in whole.value else _one(whole)
+        return tests_of(whole["tests"]) if "tests" in whole.value else _one(whole)
     return tests_of(whole)
 
 
-def is_test(part: Part) -> bool:
+def is_test(part: Cursor) -> bool:
     """True if a whole file is one test, or the assertions of one, as examples in documentation are."""
     return isinstance(part.value, dict) and bool(part.value) and part.value.keys() <= _KNOWN_KEYS | _QUIET_KEYS
 
 
-def scenarios_of(part: Part | None, defaults: Test) -> list[Test]:
+def scenarios_of(part: Cursor | None, defaults: Test) -> list[Test]:
     """Return each test of each scenario on top of each of its configurations."""
     found: list[Test] = []
     for scenario in [] if part is None else _scenarios(part):
-        if not scenario.mapping("a scenario with config and tests"):
+        if not scenario.mapping("a scenario with config and tests (a mapping)"):
             continue
-        scenario.unknown_keys(OF_A_SCENARIO, frozenset(), {}, _IN_TESTS)
-        configurations = tests_of(scenario.at("config"))
+        check_keys(scenario, OF_A_SCENARIO, None, _IN_TESTS)
+        configurations = tests_of(scenario["config"])
         tests = tests_of(scenario.find("tests")) or [Test(scenario)]
         found += [test.on(data) for data in configurations for test in tests]
     return [test.on(defaults) for test in found]
 
 
-def _scenarios(part: Part) -> list[Part]:
-    found: list[Part] = []
-    for item in part.listed("scenarios"):
-        opened = item.followed() if is_reference(item.value) else item
+def _scenarios(part: Cursor) -> list[Cursor]:
+    found: list[Cursor] = []
+    for item in listed(part, "scenarios"):
+        opened = followed(item)
         if opened is not None:
             found += opened.parts() if isinstance(opened.value, list) else [opened]
     return found
@@ -282,12 +282,12 @@ _MEDIA = frozenset({
 })  # fmt: skip
 
 
-def scripted(variables: Mapping[str, Part]) -> list[Part]:
+def scripted(variables: Mapping[str, Cursor]) -> list[Cursor]:
     """Return the variables whose values code would make."""
     return [part for part in variables.values() if is_reference(part.value) and is_code(part.value)]
 
 
-def combinations(variables: Mapping[str, Part], *, expand: bool) -> list[dict[str, Any]]:
+def combinations(variables: Mapping[str, Cursor], *, expand: bool) -> list[dict[str, Any]]:
     """
     Return the variables of each case that a test stands for: one, or with *expand* one for each combination of lists.
 
@@ -301,7 +301,7 @@ def combinations(variables: Mapping[str, Part], *, expand: bool) -> list[dict[st
     return [nested(values) for values in found]
 
 
-def _choices(part: Part, *, expand: bool) -> list[Any]:
+def _choices(part: Cursor, *, expand: bool) -> list[Any]:
     if is_reference(part.value):
         return _read_all(part)
     if expand and isinstance(part.value, list) and part.value and isinstance(part.value[0], str):
@@ -309,22 +309,22 @@ def _choices(part: Part, *, expand: bool) -> list[Any]:
     return [part.value]
 
 
-def _read_all(part: Part) -> list[Any]:
+def _read_all(part: Cursor) -> list[Any]:
     if is_code(part.value):
         return [part.value]
-    references = expand_at(part.value, part.loading, part.notes, part.path)
+    references = expand_at(part.value, part)
     return [_read(part.holding(reference)) for reference in references] or [None]
 
 
-def _read(part: Part) -> Any:
+def _read(part: Cursor) -> Any:
     suffix = PurePosixPath(part.value).suffix.lower()
     if suffix in _MEDIA:
         part.warn(f"{suffix[1:]} files are not read; the variable stays the name of the file")
         return part.value
     if suffix in (".yaml", ".yml", ".json"):
-        found = part.followed()
+        found = followed(part)
         return None if found is None else found.value
-    text = read_text_at(part.value, part.loading, part.notes, part.path)
+    text = read_text_at(part.value, part)
     return None if text is None else text.strip()
 
 

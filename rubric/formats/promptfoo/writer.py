@@ -17,11 +17,11 @@ from rubric.errors import DefinitionError
 from rubric.formats.assertion_types import KNOWN, ContainsJSON
 from rubric.formats.includes import is_reference
 from rubric.formats.model_names import provider_id
-from rubric.formats.promptfoo.parts import as_text, compact
 from rubric.formats.promptfoo.prompts import is_chat
 from rubric.formats.promptfoo.reader import clean
 from rubric.formats.promptfoo.rubric_prompts import as_json_list
 from rubric.formats.promptfoo.tests import OWN, nested
+from rubric.formats.promptfoo.texts import as_text, compact
 from rubric.formats.templates.render import is_template
 from rubric.grading.prompting import level_lines
 from rubric.internals.frozen_map import FrozenMap, thaw
