@@ -249,18 +249,18 @@ class Cursor:
     def __getitem__(self, step: Any) -> Cursor:
         """Return the value at *step*, a key or an index; None is the value of a key that is not there."""
         held, value = self.value, None
-        if isinstance(held, Mapping):
+        if isinstance(held, dict):
             value = held.get(step)
         elif isinstance(held, list) and isinstance(step, int):
             value = held[step]
         return Cursor(value, self.notes, self, step)
 
     def __contains__(self, key: Any) -> bool:
-        return isinstance(self.value, Mapping) and key in self.value
+        return isinstance(self.value, dict) and key in self.value
 
     def has(self, key: Any) -> bool:
         """True if it is a mapping with a value, other than nothing, at *key*."""
-        return isinstance(self.value, Mapping) and self.value.get(key) is not None
+        return isinstance(self.value, dict) and self.value.get(key) is not None
 
     def find(self, *keys: Any) -> Cursor | None:
         """Return the value at the first of *keys* that has one."""
@@ -393,7 +393,7 @@ class Cursor:
 
     def mapping(self, what: str = "a mapping") -> bool:
         """True if it is a mapping; else note that *what* was expected."""
-        if not isinstance(self.value, Mapping):
+        if not isinstance(self.value, dict):
             self.refuse(what)
             return False
         return True

@@ -51,6 +51,7 @@ class Made:
     kind: str = ""
     judges: frozenset[Judge | None] = frozenset()
     place: Cursor | None = None
+    plain: bool = False
 
 
 def unsupported(kind: str, detail: str, place: Cursor) -> Made:
@@ -84,7 +85,7 @@ def _unused(made: Made, taken: set[str]) -> str:
 
 def _criterion(made: Made, id_: str, *, flat: bool) -> Criterion:
     options: dict[str, Any] = {"id": id_, "weight": made.weight, "tags": made.tags}
-    if flat and made.weight and made.answer == Rubric(text=made.text, threshold=None):
+    if flat and made.weight and made.plain:
         return Criterion(made.text, answer=Unit(flag=True), **options)
     return Criterion(made.text, answer=made.answer, **options)
 
@@ -235,7 +236,8 @@ def judged(part: Cursor, context: Context, kind: str) -> Made | None:
         return None
     try:
         rubric = _rubric(content, bar)
-        rubric = evolve(rubric, prompt=template)
+        if template is not None:
+            rubric = evolve(rubric, prompt=template)
         if kind.startswith("not-"):
             rubric = evolve(rubric, negate=True, degenerate="judge")
     except DefinitionError as problem:
@@ -244,7 +246,9 @@ def judged(part: Cursor, context: Context, kind: str) -> Made | None:
     if not rubric.judged:
         return None  # why its items are none has been noted
     words = content.value if isinstance(content.value, str) else ", ".join(c.text for c in rubric.criteria)
-    return Made(f"not: {words}" if rubric.negate else words, rubric, kind=kind, judges=frozenset({judge}))
+    text, judges = f"not: {words}" if rubric.negate else words, frozenset({judge})
+    plain = bar is None and template is None and isinstance(content.value, str) and not rubric.negate
+    return Made(text, rubric, kind=kind, judges=judges, plain=plain)
 
 
 def _rubric(content: Cursor, bar: float | None) -> Rubric:

@@ -179,6 +179,8 @@ def _name(test: Test, number: int, variables: Mapping[str, Any], *, several: boo
 
 def clean(text: str) -> str:
     """Return *text* on one line, fit to be an id."""
+    if text.isascii() and text.isprintable():
+        return shorten(text, 160)
     plain = "".join(" " if c.isspace() else c for c in text if c.isspace() or unicodedata.category(c)[0] != "C")
     return shorten(plain, 160)
 

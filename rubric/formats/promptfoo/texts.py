@@ -75,16 +75,35 @@ def filled(at: Cursor, text: str, variables: Mapping[str, Any]) -> str:
     Raises:
         DefinitionError: It is no template.
     """
-    if "{" not in text and "$" not in text and "%" not in text:
-        return text
     if _ENVIRONMENT.search(text):
         text = show_environment(text, at.loading, at.notes, at.path)
     if not is_template(text):
         return text
+    if (plain := _slots_filled(text, variables)) is not None:
+        return plain
     for name in _missing(text, variables):
         hint = suggest(name, [*variables]) if variables else ""
         at.warn(f"there is no variable {name!r}, so nothing stands in its place{hint}")
     return render(text, variables)
+
+
+_SLOT = re.compile(r"\{\{\s*([^\W\d]\w*)\s*\}\}")
+_WORDS = frozenset({"true", "false", "none", "True", "False", "None", "not", "and", "or", "in", "is", "if", "else"})
+_MOST_SLOTS, _LONGEST = 8, 200_000
+
+
+def _slots_filled(text: str, variables: Mapping[str, Any]) -> str | None:
+    """Return *text* with its slots filled, where it has plain ones for texts and nothing else; else None."""
+    # The straight path: a metered Jinja environment costs more than the rest of a case. Whatever Jinja would change
+    # (line ends), compute, or refuse for its size goes the long way round.
+    rest, count = _SLOT.subn("", text)
+    if count > _MOST_SLOTS or "{" in rest or "}" in rest or "\r" in rest:
+        return None
+    names = {*_SLOT.findall(text)}
+    if names & _WORDS or not all(isinstance(variables.get(name), str) for name in names):
+        return None
+    filled = _SLOT.sub(lambda match: variables[match[1]], text)
+    return filled if len(filled) <= _LONGEST else None
 
 
 def _missing(text: str, variables: Mapping[str, Any]) -> list[str]:
