@@ -16,7 +16,7 @@ from attrs import field, frozen
 
 from rubric.grading.code_checks import decide
 from rubric.internals.fields import refuse
-from rubric.internals.frozen_map import FrozenMap
+from rubric.internals.frozen_map import FrozenMap, thaw
 from rubric.values.candidates import Candidate
 from rubric.values.checks import (
     Check,
@@ -112,6 +112,31 @@ DETERMINISTIC: Mapping[str, Callable[[Any], Check]] = {
     "contains-json": _contains_json,
 }
 """The assertion types that code decides, and how each makes a check of its value."""
+
+_TEXT_TYPES: dict[type, str] = {StartsWith: "starts-with", EndsWith: "ends-with", Equals: "equals"}
+
+
+def type_of(check: Check) -> tuple[str, Any] | None:
+    """Return the assertion type and the value (None: none) that `check_of` makes *check* of; None where none does."""
+    folded = "i" if getattr(check, "ignore_case", False) else ""
+    match check:
+        case Contains():
+            return f"{folded}contains", check.text
+        case ContainsAny():
+            return f"{folded}contains-any", [*check.texts]
+        case ContainsAll():
+            return f"{folded}contains-all", [*check.texts]
+        case StartsWith() | EndsWith() | Equals() if not folded:
+            return _TEXT_TYPES[type(check)], check.text
+        case Matches():
+            return "regex", check.pattern
+        case IsJSON():
+            return "is-json", None
+        case FitsSchema():
+            return "is-json", thaw(check.schema)
+        case _:
+            return None
+
 
 _MOST_STARTS = 2_000
 """How many places of an output are tried as the start of a JSON value: an output is a stranger's text."""

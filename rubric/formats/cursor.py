@@ -380,7 +380,7 @@ class Cursor:
             known: The keys that may stand here.
             elsewhere: For keys of other places, where they belong.
         """
-        near = "" if str(self.step).startswith(_ASIDE) else misspelt(self.step, known)
+        near = "" if str(self.step).startswith(_ASIDE) else misspelt(self.step, sorted(known))
         shown = shorten(str(self.step), 40)
         if elsewhere and self.step in elsewhere:
             self.error(f"{shown!r} has no effect here; {elsewhere[self.step]}", key=True)

@@ -82,7 +82,7 @@ class ItemScope:
 
 def unknown_field(at: Cursor, message: str, known: Collection[str], elsewhere: Mapping[Any, str] | None = None) -> None:
     """Note a key that is not *known*, which *message* says; see `Cursor.unknown`."""
-    at.unknown(f"{message}; it is not used{suggest(str(at.step), known)}", known, elsewhere)
+    at.unknown(f"{message}; it is not used{suggest(str(at.step), sorted(known))}", known, elsewhere)
 
 
 # -- bands ----------------------------------------------------------------------------------------------------

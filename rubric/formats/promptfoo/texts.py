@@ -64,7 +64,7 @@ def check_keys(
         if fates and key in fates:
             part.warn(fates[key])
         elif key not in known and key not in quiet:
-            what = f"the key {key!r} is not read{suggest(key, known) if key else ''}"
+            what = f"the key {key!r} is not read{suggest(key, sorted(known)) if key else ''}"
             part.unknown(what, known | (fates or {}).keys(), elsewhere)
 
 
