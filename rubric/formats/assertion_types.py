@@ -1,7 +1,8 @@
 """
-What code decides in a documented test file: assertion types such as `contains` and `is-json`, as checks.
+Assertion types that code decides, such as `contains` and `is-json`: from type and value to a check, and back.
 
-Assertions written as one text, as in the `__expected` columns of a CSV file: `contains: hello`.
+They are promptfoo's, and AgentV has most of them. `assertion_of` reads an assertion that is one text, as in the
+`__expected` columns of a CSV file: `contains: hello`.
 """
 
 from __future__ import annotations

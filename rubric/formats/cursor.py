@@ -479,6 +479,14 @@ class Cursor:
             self._below(_steps(problem.field, keys or {})).error(problem.message)
             return None
 
+    def built(self, make: Callable[..., T], *args: Any, **options: Any) -> T | None:
+        """Return what *make* gives for the arguments; None if it refuses them, which is noted here."""
+        try:
+            return make(*args, **options)
+        except DefinitionError as problem:
+            self.error(problem)
+            return None
+
     def fits(self, cls: type, values: Mapping[str, Any], keys: Mapping[str, str] | None = None) -> bool:
         """True if *values* are what the fields of *cls* take, and none is missing; note all else."""
         known = keys or {}

@@ -1,7 +1,7 @@
 """
 Names of models: how other systems write them (`openai:chat:gpt-5`), and how LiteLLM does (`openai/gpt-5`).
 
-The vendors are those that promptfoo documents and LiteLLM speaks to.
+The vendors are those that promptfoo documents and LiteLLM calls.
 """
 
 from __future__ import annotations

@@ -25,7 +25,6 @@ from typing import Any, Literal, cast
 
 from attrs import frozen
 
-from rubric.errors import DefinitionError
 from rubric.formats.cursor import Cursor
 from rubric.internals.fields import misspelt, suggest
 from rubric.internals.text import shorten
@@ -224,7 +223,7 @@ def read_items(items: Sequence[Cursor], scope: ItemScope) -> list[Criterion]:
 def _read(item: Cursor, own_id: str, scope: ItemScope) -> Criterion | None:
     match item.value:
         case str() as text:
-            return _built(item, scope.fill(text.strip(), item), id=own_id, required=True)
+            return item.built(Criterion, scope.fill(text.strip(), item), id=own_id, required=True)
         case Mapping():
             return _structured(item, own_id, scope)
         case bool() | int() | float():
@@ -250,18 +249,16 @@ def _structured(item: Cursor, own_id: str, scope: ItemScope) -> Criterion | None
         needed = _TEXTS[scope.generation][0]
         item.warn(f"an item needs `{needed}`: the text of what is checked; it is left out, as AgentV does")
         return None
-    polarity, answer = _polarity(item["operator"]), ranges or YesNo()
-    return _built(
-        item, words, id=id_, weight=weight, required=required, min_score=gate, polarity=polarity, answer=answer
+    return item.built(
+        Criterion,
+        words,
+        id=id_,
+        weight=weight,
+        required=required,
+        min_score=gate,
+        polarity=_polarity(item["operator"]),
+        answer=ranges or YesNo(),
     )
-
-
-def _built(item: Cursor, words: str, **options: Any) -> Criterion | None:
-    try:
-        return Criterion(words, **options)
-    except DefinitionError as problem:
-        item.error(problem)
-        return None
 
 
 def _id(at: Cursor, own_id: str, scope: ItemScope) -> str:

@@ -114,15 +114,8 @@ def _call(at: Cursor) -> ToolCall | None:
         return None
     name = next((at.value[key] for key in ("tool", "name") if key in at), None)
     arguments = at.find("input", "arguments", "args")
-    try:
-        return ToolCall(
-            name,  # type: ignore[arg-type]
-            arguments={} if arguments is None else arguments.value,
-            result=at.first("output", "result").value,
-        )
-    except DefinitionError as problem:
-        at.error(problem)
-        return None
+    given = {} if arguments is None else arguments.value
+    return at.built(ToolCall, name, arguments=given, result=at.first("output", "result").value)
 
 
 def write_asked(input: str, messages: tuple[Message, ...]) -> Any:

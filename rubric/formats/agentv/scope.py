@@ -21,7 +21,6 @@ from typing import Any
 
 from attrs import evolve, field, frozen
 
-from rubric.errors import DefinitionError
 from rubric.formats.cursor import Cursor
 from rubric.formats.includes import is_reference
 from rubric.formats.rubric_items import Generation, ItemScope, unknown_field
@@ -174,11 +173,8 @@ class Scope(ItemScope):
             return text
         if not _EXPRESSION.search(text):
             return _SLOT.sub(self._value, text)
-        try:
-            return render(text, {**self.variables, "vars": dict(self.variables)}, unknown="keep")
-        except DefinitionError as problem:
-            at.error(problem)
-            return text
+        rendered = at.built(render, text, {**self.variables, "vars": dict(self.variables)}, unknown="keep")
+        return text if rendered is None else rendered
 
     def _value(self, match: re.Match[str]) -> str:
         found = self.look_up(match[1])

@@ -13,7 +13,6 @@ from typing import Any
 
 from attrs import evolve, frozen
 
-from rubric.errors import DefinitionError
 from rubric.formats.agentv.graders import read_graders, read_judge
 from rubric.formats.agentv.judged_graders import Grader, grouped, read_prompt, renamed
 from rubric.formats.agentv.messages import Asked, Template, read_asked, read_calls, read_text
@@ -187,14 +186,10 @@ def read_case(test: Test, defaults: Defaults, template: Template | None, *, seve
     task = _task(test, defaults)
     graders, asked = _graders(test, defaults, task), _asked(test, defaults, template)
     label = template.label if template is not None and several else ""
-    try:
-        return _built(test, task, graders, asked, label)
-    except DefinitionError as problem:
-        test.at.error(problem)
-        return None
+    return test.at.built(_case, test, task, graders, asked, label)
 
 
-def _built(test: Test, task: Task, graders: list[Grader], asked: Asked, label: str) -> Case:
+def _case(test: Test, task: Task, graders: list[Grader], asked: Asked, label: str) -> Case:
     at, scope = test.at, test.scope
     rubric = grouped(graders, task)
     judge = read_judge(test.under("options"), scope)

@@ -10,16 +10,15 @@ Rubrics of autorubric and of The LLM Data Company's `rubric`, and autorubric's d
 | `guidelines`                       | `Rubric.guidelines`                                                      |
 | `items` (`submission`, ...)        | a case each; without items, one case that waits for an output            |
 
-Scores by the rule of other systems, from a grade of this one: pure, and exact until the last rounding.
-
-autorubric, The LLM Data Company's `rubric` and HealthBench give every criterion a signed weight. What is met adds its
-weight, so what should not be there and is subtracts, and only positive weights stand below the line:
+`llm_data_score` scores a grade by the rule of these systems and of HealthBench, exactly until the last rounding. They
+give every criterion a signed weight. A criterion that is met adds its weight, so one that should not be met subtracts,
+and only positive weights are below the line:
 
     S = sum of value x weight      P = sum of the positive weights      N = sum of the negative ones, without sign
     score = S / P  if P > 0;  1 + S / N  if only N > 0;  0 if neither;  then cut to 0..1
 
-A rubric by points with penalties has this score natively, and so has one of penalties alone. `llm_data_score` gives it
-for every rubric, those with guards too, and uncut.
+A rubric by points with penalties has this score natively, and so has one of penalties alone; the function gives it for
+every rubric, those with guards too, and uncut.
 """
 
 from __future__ import annotations

@@ -4,13 +4,8 @@ The assertions of one test, as a rubric.
 One assertion is the rubric itself. Several are its criteria: without a threshold of the test all must pass; with one
 the weighted mean decides alone, so each judged one is a rubric of its own, whose failing flag fails that one only.
 
-Assertions that code decides.
-
-What assertions come to, and the criteria that several of them are.
-
-Who grades: a provider of promptfoo's as a `Judge`. A file never says where a judge is, nor how to log in there.
-
-Assertions that a judge decides: `llm-rubric`.
+Code decides most assertions (`checked`), a judge decides `llm-rubric` (`judged`). The provider of a grader becomes a
+`Judge`; a file never says where a judge is, nor how to log in there.
 """
 
 from __future__ import annotations
@@ -37,7 +32,7 @@ from rubric.values.answers import Unit
 from rubric.values.checks import NOTHING, Check, Holds, Unsupported
 from rubric.values.criteria import Criterion, slug
 from rubric.values.judges import Judge
-from rubric.values.rubrics import Degenerate, Rubric
+from rubric.values.rubrics import Rubric
 
 
 @frozen
@@ -59,17 +54,6 @@ def unsupported(kind: str, detail: str, place: Cursor) -> Made:
     words = f"{kind}: {shorten(detail, 80)}" if detail.strip() else kind
     place.warn(f"{kind}: there is no such grader here, so whatever it belongs to is ungraded")
     return Made(words, Unsupported(kind), kind=kind, place=place)
-
-
-def degenerate_of(made: Sequence[Made]) -> Degenerate:
-    """Leave an empty output to the checks where no judge is asked: only a judge can be talked round by nothing."""
-    return "fail" if any(one.judges for one in made) else "judge"
-
-
-def criteria_of(made: Sequence[Made], *, flat: bool) -> list[Criterion]:
-    """Return a criterion for each; *flat*: there is no threshold, so that a flag that fails may fail the whole."""
-    taken: set[str] = set()
-    return [_criterion(one, _unused(one, taken), flat=flat) for one in made]
 
 
 def _unused(made: Made, taken: set[str]) -> str:
@@ -120,17 +104,9 @@ def _thresholded(part: Cursor, check: Check, kind: str) -> Made | None:
         return None
     if not negate and bar is None:
         return Made(words, check, kind=kind)
-    try:
-        rubric = Rubric(
-            criteria=[Criterion(str(check), id="overall", answer=check)],
-            threshold=bar,
-            negate=negate,
-            degenerate="judge",
-        )
-    except DefinitionError as problem:
-        part.error(problem)
-        return None
-    return Made(words, rubric, kind=kind)
+    criteria = [Criterion(str(check), id="overall", answer=check)]
+    rubric = part.built(Rubric, criteria=criteria, threshold=bar, negate=negate, degenerate="judge")
+    return None if rubric is None else Made(words, rubric, kind=kind)
 
 
 def _function(part: Cursor, kind: str) -> Check | None:
@@ -234,34 +210,24 @@ def judged(part: Cursor, context: Context, kind: str) -> Made | None:
     bar = part["threshold"].number(written=True) if part.has("threshold") else None
     if content is None or (prompt is not None and template is None) or (part.has("threshold") and bar is None):
         return None
-    try:
-        rubric = _rubric(content, bar)
-        if template is not None:
-            rubric = evolve(rubric, prompt=template)
-        if kind.startswith("not-"):
-            rubric = evolve(rubric, negate=True, degenerate="judge")
-    except DefinitionError as problem:
-        (part.find("threshold") or part).error(problem)
-        return None
-    if not rubric.judged:
-        return None  # why its items are none has been noted
+    rubric = (part.find("threshold") or part).built(_rubric, content, bar, template, negate=kind.startswith("not-"))
+    if rubric is None or not rubric.judged:
+        return None  # why it has no items has been noted
     words = content.value if isinstance(content.value, str) else ", ".join(c.text for c in rubric.criteria)
     text, judges = f"not: {words}" if rubric.negate else words, frozenset({judge})
     plain = bar is None and template is None and isinstance(content.value, str) and not rubric.negate
     return Made(text, rubric, kind=kind, judges=judges, plain=plain)
 
 
-def _rubric(content: Cursor, bar: float | None) -> Rubric:
-    if isinstance(content.value, list):
-        return Rubric(criteria=_items(content), threshold=bar)
+def _rubric(content: Cursor, bar: float | None, template: str | None, *, negate: bool) -> Rubric:
+    options: dict[str, Any] = {"threshold": bar, "prompt": template}
+    if negate:
+        options |= {"negate": True, "degenerate": "judge"}
+    if isinstance(content.value, list):  # as in AgentV, each text or mapping has a verdict of its own
+        return Rubric(criteria=read_items(content.parts(), ItemScope(required=content.loading.required)), **options)
     if bar is None:
-        return Rubric.of(content.value, threshold=None)
-    return Rubric(criteria=[Criterion(content.value, id="overall", answer=Unit(flag=True))], threshold=bar)
-
-
-def _items(content: Cursor) -> list[Criterion]:
-    """Return the criteria that a list of texts or mappings is: as in AgentV, each has a verdict of its own."""
-    return read_items(content.parts(), ItemScope(required=content.loading.required))
+        return Rubric(text=content.value, **options)
+    return Rubric(criteria=[Criterion(content.value, id="overall", answer=Unit(flag=True))], **options)
 
 
 def _rubric_text(part: Cursor, context: Context, *, has_prompt: bool) -> Cursor | None:
@@ -328,20 +294,21 @@ def graded(
     single = made[0]
     if len(made) == 1 and single.weight == 1 and bar is None and not single.tags and isinstance(single.answer, Rubric):
         return Graded(single.answer, judge=next(iter(single.judges), None))
-    return _several(made, bar, threshold or place)
-
-
-def _several(made: Sequence[Made], bar: float | None, place: Cursor) -> Graded | None:
-    try:
-        criteria = criteria_of(made, flat=bar is None)
-        rubric = Rubric(criteria=criteria, threshold=bar, degenerate=degenerate_of(made))
-    except DefinitionError as problem:
-        place.error(problem)
+    rubric = (threshold or place).built(_together, made, bar)
+    if rubric is None:
         return None
     everyone = frozenset(judge for one in made for judge in one.judges)
     if len(everyone) == 1:
         return Graded(rubric, judge=next(iter(everyone)))
-    return Graded(rubric, judges=_by_id(criteria, made))
+    return Graded(rubric, judges=_by_id(rubric.criteria, made))
+
+
+def _together(made: Sequence[Made], bar: float | None) -> Rubric:
+    """Return the rubric of several assertions; without a threshold a flag that fails may fail the whole."""
+    taken: set[str] = set()
+    criteria = [_criterion(one, _unused(one, taken), flat=bar is None) for one in made]
+    # An empty output is left to the checks where no judge is asked: only a judge can be talked round by nothing.
+    return Rubric(criteria=criteria, threshold=bar, degenerate="fail" if any(one.judges for one in made) else "judge")
 
 
 def _by_id(criteria: Sequence[Criterion], made: Sequence[Made]) -> dict[str, Judge]:
@@ -452,10 +419,8 @@ def _set(part: Cursor, context: Context, depth: int) -> Made | None:
         return None
     if len(made) == 1 and bar is None and made[0].weight and not made[0].tags:
         return evolve(made[0], weight=1)
-    try:
-        rubric = Rubric(criteria=criteria_of(made, flat=bar is None), threshold=bar, degenerate=degenerate_of(made))
-    except DefinitionError as problem:
-        part.error(problem)
+    rubric = part.built(_together, made, bar)
+    if rubric is None:
         return None
     words = part.value.get("description") or ", ".join(one.text for one in made)
     everyone = frozenset(judge for one in made for judge in one.judges)

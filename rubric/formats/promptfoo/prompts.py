@@ -1,7 +1,5 @@
 """
-The columns of promptfoo's table: prompts and providers, and which of them a test runs in.
-
-The prompts of a configuration, and what each asks with the variables of a test.
+The columns of promptfoo's table: prompts and providers, which of them a test runs in, and what it asks there.
 """
 
 from __future__ import annotations

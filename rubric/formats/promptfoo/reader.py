@@ -13,7 +13,6 @@ from typing import Any
 
 from attrs import evolve
 
-from rubric.errors import DefinitionError
 from rubric.formats.cursor import Cursor, Loading, Notes
 from rubric.formats.promptfoo.assertions import Graded, graded, unsupported
 from rubric.formats.promptfoo.prompts import Asked, Cell, Prompt, ask, cells_for, cells_of, prompts_of, providers_of
@@ -187,23 +186,20 @@ def clean(text: str) -> str:
 
 def _case(test: Test, name: str, cell: Cell, rubric: Graded, slots: Slots) -> Case | None:
     asked = _asked(test, cell, slots)
-    try:
-        return Case(
-            " / ".join([name, *map(clean, cell.names.values())]),
-            rubric.rubric,
-            input=asked.input,
-            messages=asked.messages,
-            output=_output(test, cell, asked),
-            variables={**as_texts(slots.variables, own=_is_ours(cell.prompt)), **slots.extra},
-            judge=rubric.judge,
-            judges=rubric.judges,
-            cell=cell.names,
-            metadata=test.metadata,
-            place=test.part.place,
-        )
-    except DefinitionError as problem:
-        test.part.error(problem)
-        return None
+    return test.part.built(
+        Case,
+        " / ".join([name, *map(clean, cell.names.values())]),
+        rubric.rubric,
+        input=asked.input,
+        messages=asked.messages,
+        output=_output(test, cell, asked),
+        variables={**as_texts(slots.variables, own=_is_ours(cell.prompt)), **slots.extra},
+        judge=rubric.judge,
+        judges=rubric.judges,
+        cell=cell.names,
+        metadata=test.metadata,
+        place=test.part.place,
+    )
 
 
 def _is_ours(prompt: Prompt | None) -> bool:

@@ -1,10 +1,8 @@
 """
-A `rubricPrompt` as a template of ours.
+Templates of assertions: a `rubricPrompt` as a template of ours, and values with files read and variables put in.
 
-Plain slots such as `{{output}}`, `{{rubric}}` and `{{question}}` stay slots: values are put in once, when a candidate
-is graded, and none of them is ever read as a template. Whatever is more than a plain slot is rendered while loading.
-
-The values of assertions: files read, variables put in.
+Plain slots such as `{{output}}`, `{{rubric}}` and `{{question}}` of a prompt stay slots: values are put in once, when a
+candidate is graded, and none of them is ever read as a template. Anything else is rendered while loading.
 """
 
 from __future__ import annotations
@@ -128,13 +126,7 @@ def template_of(part: Cursor, slots: Slots) -> str | None:
     found = _read(part)
     if found is None:
         return None
-    try:
-        if isinstance(found.value, str):
-            return _of_text(found.value, slots)
-        return _of_messages(found.value, slots)
-    except DefinitionError as problem:
-        found.error(problem)
-        return None
+    return found.built(_of_text if isinstance(found.value, str) else _of_messages, found.value, slots)
 
 
 def _read(part: Cursor) -> Cursor | None:
@@ -220,11 +212,7 @@ def content_of(value: Cursor, context: Context) -> Cursor | None:
     if is_reference(value.value):
         found = _file(value)
         return None if found is None else found.holding(_filled(found.value, found, context))
-    try:
-        return value.holding(_filled(value.value, value, context))
-    except DefinitionError as problem:
-        value.error(problem)
-        return None
+    return value.built(lambda: value.holding(_filled(value.value, value, context)))
 
 
 def _file(value: Cursor) -> Cursor | None:

@@ -1,9 +1,8 @@
 """
-A row of a CSV file as a test: columns are variables, and those that begin with `__` say how it is graded.
-
 The tests of a configuration: lists, files and scenarios of them, on top of what `defaultTest` gives to all.
 
-The variables of a test: read from files, put into one another, and multiplied where they are lists of texts.
+A row of a CSV file is a test too: columns are variables, and those that begin with `__` say how it is graded. Variables
+are read from files, put into one another, and multiplied where they are lists of texts.
 """
 
 from __future__ import annotations
