@@ -39,7 +39,7 @@ def check_of(type: str, value: Any) -> Check | None:
     """
     Return the check for the assertion *type* (without `not-`) with *value*; None for a type that is not known here.
 
-    Numbers stand for their text. Where several texts are wanted, one text with commas does too.
+    Numbers are taken as texts. For several texts, one text with commas will do.
 
     Raises:
         DefinitionError: A value that the type cannot have; its field is `value`.
@@ -49,7 +49,7 @@ def check_of(type: str, value: Any) -> Check | None:
 
 
 def is_known(type: str) -> bool:
-    """Say whether code decides the assertion *type*, with or without `not-`."""
+    """True if code decides the assertion *type*, with or without `not-`."""
     return type.removeprefix("not-") in DETERMINISTIC
 
 
@@ -112,7 +112,7 @@ DETERMINISTIC: Mapping[str, Callable[[Any], Check]] = {
     "is-json": _json,
     "contains-json": _contains_json,
 }
-"""The assertion types that code decides, and how each makes a check of its value."""
+"""The assertion types that code decides, each with the function that makes a check of its value."""
 
 _TEXT_TYPES: dict[type, str] = {StartsWith: "starts-with", EndsWith: "ends-with", Equals: "equals"}
 
@@ -140,7 +140,7 @@ def type_of(check: Check) -> tuple[str, Any] | None:
 
 
 _MOST_STARTS = 2_000
-"""How many places of an output are tried as the start of a JSON value: an output is a stranger's text."""
+"""How many places of an output are tried as the start of a JSON value: an output is untrusted text."""
 
 
 def _as_map(value: Mapping[str, Any] | None) -> FrozenMap | None:
@@ -158,7 +158,7 @@ class ContainsJSON:
         return "contains JSON" if self.schema is None else "contains JSON that fits the schema"
 
     def __call__(self, candidate: Candidate) -> bool:
-        """Say whether it holds for *candidate*."""
+        """True if it holds for *candidate*."""
         if self.schema is None:
             return any(True for _ in _values(candidate.output))
         fits = FitsSchema(self.schema)
@@ -205,7 +205,7 @@ _LISTS = frozenset({"contains-all", "contains-any", "icontains-all", "icontains-
 
 def assertion_of(text: str) -> dict[str, Any]:
     """
-    Return the assertion that *text* stands for: `type: value`, `type(threshold): value`, or the text to be equal to.
+    Return the assertion that is *text*: `type: value`, `type(threshold): value`, or the text to be equal to.
 
     As in promptfoo, what follows `grade:` and `llm-rubric:` is not trimmed.
     """

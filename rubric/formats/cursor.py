@@ -31,7 +31,7 @@ Read = Callable[[Any], Any]
 
 
 class WrongKeyError(DefinitionError):
-    """A complaint about a key, not about what stands behind it."""
+    """A complaint about a key, not about its value."""
 
 
 @define
@@ -52,7 +52,7 @@ class Gathering:
             self.wrong.append(problem)
 
     def finish(self) -> None:
-        """Raise what was gathered, if anything was."""
+        """Raise all that was gathered, if anything was."""
         if self.wrong:
             message = f"while reading {self.what.__name__}"
             raise IterableValidationError(message, self.wrong, self.what)  # pyright: ignore[reportCallIssue] - an untyped __new__
@@ -62,7 +62,7 @@ _BARE = re.compile(r"[-+]?\d+(\.\d+)?|true|false", re.ASCII)
 
 
 def cure(found: object, message: str) -> str:
-    """Return what to do about quotes that are one too many or missing, where *message* does not say so yet."""
+    """Return the cure of quotes that are one too many or missing, where *message* does not have it yet."""
     if "quote" in message:
         return ""
     if isinstance(found, str) and _BARE.fullmatch(found):
@@ -73,21 +73,21 @@ def cure(found: object, message: str) -> str:
 
 
 def as_dict(data: object, what: str) -> dict[Any, Any]:
-    """Return *data*, a mapping; anything else is refused in favour of *what*."""
+    """Return *data*, a mapping; refuse anything else, where *what* was expected."""
     if not isinstance(data, dict):
         raise wanted(what, data)
     return data
 
 
 def as_list(data: object, what: str) -> list[Any]:
-    """Return *data*, a list; anything else is refused in favour of *what*."""
+    """Return *data*, a list; refuse anything else, where *what* was expected."""
     if not isinstance(data, list):
         raise wanted(what, data)
     return data
 
 
 def wanted(what: str, found: object) -> DefinitionError:
-    """Return (not raise) the error that says what stands somewhere and what may."""
+    """Return (not raise) the error that *what* was expected, and that *found* was there."""
     shown = {dict: "a mapping", list: "a list", type(None): "nothing"}.get(type(found)) or shorten(repr(found), 80)
     return DefinitionError("", f"expected {what}, got {shown}")
 
@@ -95,7 +95,7 @@ def wanted(what: str, found: object) -> DefinitionError:
 @define
 class Library:
     """
-    What one load has read, shared by a file and all that it includes.
+    The files that one load has read, shared by a file and all that it includes.
 
     Args:
         texts: The texts of the files, by their real paths.
@@ -111,17 +111,17 @@ class Library:
 @frozen
 class Loading:
     """
-    Where a file stands, and what it may see.
+    The folder of a file, and the things that it may see.
 
     Args:
-        folder: Of the file that is being read: relative references start there. None: text that stands in no file.
+        folder: Of the file that is being read: relative references start there. None: a text without a file.
         base: Nothing outside of this folder is read. None: the folder itself.
         environ: The environment variables that a file may show, by name; none unless the caller declares some.
             `os.environ` is never asked.
         required: Whether an AgentV criterion that does not say so is a gate. None: as its generation documents it.
         functions: The Python functions that assertions may name. A file cannot bring code of its own.
         trail: The files that led here, the outermost first; a file cannot include one of them.
-        library: What has been read so far.
+        library: The files read so far.
     """
 
     folder: Path | None = None
@@ -138,7 +138,7 @@ class Loading:
         return self.base if self.base is not None else self.folder
 
     def within(self, folder: Path, file: Path) -> Loading:
-        """Return the loading for *file* (its real path), which this one includes and which stands in *folder*."""
+        """Return the loading for *file* (its real path), in *folder*, which this one includes."""
         return evolve(self, folder=folder, base=self.root, trail=(*self.trail, file))
 
 
@@ -152,7 +152,7 @@ _ASIDE = ("x-", ".")
 @define
 class Notes:
     """
-    The diagnostics of one document: what is wrong with it, and what cannot be carried over.
+    The diagnostics of one document: errors, and warnings of features that this library does not have.
 
     A path is a tuple of keys and indices from the root, such as `("tests", 0, "assert", 2, "type")`.
 
@@ -291,7 +291,7 @@ class Cursor:
             found = found.parent
         return found
 
-    # -- where it stands ----------------------------------------------------------------------------------
+    # -- its place -----------------------------------------------------------------------------------------
 
     @property
     def loading(self) -> Loading:
@@ -310,7 +310,7 @@ class Cursor:
 
     @property
     def place(self) -> Place:
-        """Where it stands in the file; of a value that the file does not have, where its holder stands."""
+        """Its place in the file; of a value that the file does not have, the place of its holder."""
         node, _, _ = self._where()
         return Place(self.notes.document.source, node.line, node.column)
 
@@ -335,7 +335,7 @@ class Cursor:
             nearest = nearest.parent
         return (name if key and there else node), nearest.path
 
-    # -- what is wrong ------------------------------------------------------------------------------------
+    # -- diagnostics --------------------------------------------------------------------------------------
 
     def error(self, message: str | DefinitionError, *, key: bool = False) -> None:
         """Note that it is wrong; with *key*, point at its key."""
@@ -377,7 +377,7 @@ class Cursor:
 
         Args:
             message: The warning.
-            known: The keys that may stand here.
+            known: The keys that are read here.
             elsewhere: For keys of other places, where they belong.
         """
         near = "" if str(self.step).startswith(_ASIDE) else misspelt(self.step, sorted(known))
@@ -534,5 +534,5 @@ _STEP = re.compile(r"\[(\d+)\]|([^.\[\]]+)", re.ASCII)
 
 
 def _steps(field: str, keys: Mapping[str, str]) -> KeyPath:
-    """Return the path that *field* of a `DefinitionError` stands for, such as `criteria[2].id`."""
+    """Return *field* of a `DefinitionError`, such as `criteria[2].id`, as a path."""
     return tuple(int(index) if index else keys.get(name, name) for index, name in _STEP.findall(field))

@@ -47,7 +47,7 @@ class Located:
 
 
 def bare(reference: str) -> str:
-    """Return *reference* without its `file://`; a `DefinitionError` says what no reference holds."""
+    """Return *reference* without its `file://`; a `DefinitionError` names a part that no reference may have."""
     text = reference.strip()
     name = text.removeprefix("file://")
     for fits, message in _REFUSED:
@@ -65,7 +65,7 @@ _CODE = re.compile(r"\.(?:[cm]?[jt]sx?|py|rb|go|sh|bash|ps1|bat|cmd|exe|lua|php|
 
 
 def is_code(name: str) -> bool:
-    """Tell whether *name* is that of a program, or of a function in one (`checks.py:grade`)."""
+    """True if *name* is that of a program, or of a function in one (`checks.py:grade`)."""
     return _CODE.search(name) is not None
 
 
@@ -90,7 +90,7 @@ _REFUSED = (
 
 
 def is_pattern(name: str) -> bool:
-    """Tell whether *name* stands for several files."""
+    """True if *name* is a pattern for several files."""
     return any(letter in name for letter in "*?[")
 
 
@@ -125,7 +125,7 @@ def _folders(loading: Loading) -> tuple[Path, Path]:
 
 
 def _below(name: str, root: Path, folder: Path, loading: Loading) -> Path:
-    """Return the path from *root* of what *name* says, without asking the disk."""
+    """Return the path of *name* from *root*, without asking the disk."""
     found = Path(os.path.normpath(folder / name))
     given = Path(os.path.abspath(loading.root or root))  # noqa: PTH100  # resolve() would ask the disk
     for top in (root, given):
@@ -182,7 +182,7 @@ def expand(name: str, loading: Loading) -> list[str]:
 
 @define
 class _Search:
-    """Looks for files, at no more than so many entries."""
+    """Search for files that looks at no more than `MOST_ENTRIES` entries."""
 
     entries: int = 0
 
@@ -309,7 +309,7 @@ TABLES: dict[str, Callable[[str, str], Iterator[Node]]] = {
     ".jsonl": _lines,
     ".ndjson": _lines,
 }
-"""What reads a table, by the suffix of its file."""
+"""The reader of a table, by the suffix of its file."""
 
 DEEPEST = 8
 """Files that include one another."""

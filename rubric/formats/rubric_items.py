@@ -44,7 +44,7 @@ _SHAPE = (
 @frozen
 class ItemScope:
     """
-    What items are read with.
+    The dialect that items are read in.
 
     Args:
         generation: The spelling of AgentV's that they are in.

@@ -203,7 +203,7 @@ def read_set(entry: Entry, children: Sequence[Grader]) -> Grader | None:
 
 
 def _rule(entry: Entry) -> Rule | str:
-    """Return the rule of a set; in words, one that is not supported."""
+    """Return the rule of a set, or the description of one that is not supported."""
     own = entry.at.find("threshold")
     if entry.kind != "composite":
         return Rule(None if own is None else own.number(0, 1))

@@ -39,7 +39,7 @@ class Grader:
         weight: How much it counts among the case's graders.
         gate: The score that it must reach, or the case fails; None: none.
         common: Whether its gate is the case's own threshold.
-        judge: Who judges it; None: whoever judges the case.
+        judge: Its judge; None: that of the case.
         plain: Whether its rubric can be the case's.
         decides: Whether its own verdict must be a pass where it is the case's only grader, as that of a set.
         variables: Named texts that its prompt shows.

@@ -135,7 +135,7 @@ class Template:
     content: Any
 
     def asks(self, scope: Scope) -> Any:
-        """Return what is asked with the variables of *scope*; a lone variable is taken whole."""
+        """Return the input with the variables of *scope*; a lone variable is taken whole."""
         if isinstance(self.content, str) and (match := _ALONE.fullmatch(self.content)):
             return scope.variables.get(match[1])
         return self.content

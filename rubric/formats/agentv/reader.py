@@ -51,7 +51,7 @@ def read(notes: Notes, loading: Loading, generation: Generation | None = None) -
     Args:
         notes: The document; the caller calls `notes.finish()`.
         loading: Where it is, and what it may see.
-        generation: What it is written in; None: what its keys tell.
+        generation: That of the file; None: as its keys tell.
     """
     root = Cursor.of(notes, loading)
     scope = Scope(generation or generation_of(root.value), loading.required)
@@ -139,7 +139,7 @@ def _cases(content: Content, defaults: Defaults, templates: list[Template | None
 
 
 def _tests(at: Cursor) -> Iterator[Cursor]:
-    """Yield the tests of a list; names of files stand for the tests in them."""
+    """Yield the tests of a list, and those in the files that it names."""
     if isinstance(at.value, str):
         yield from _included(at)
         return

@@ -103,7 +103,7 @@ def quoted(text: str) -> str:
 
 
 def unquoted(text: str) -> str | None:
-    """Return what stands between the marks, where all of *text* does; else None."""
+    """Return the text between the marks, where they enclose all of *text*; else None."""
     match = _RAW.fullmatch(text)
     return None if match is None else match[1]
 
@@ -126,7 +126,7 @@ def as_text(value: Any) -> str:
 @frozen
 class Scope(ItemScope):
     """
-    What a part of a file is read with.
+    The dialect and the variables that a part of a file is read with.
 
     Args:
         variables: The `vars` of the case, rendered.
@@ -194,11 +194,11 @@ _ELSEWHERE = dict.fromkeys(("vars", "options", "input", "expected_output"), "it 
 @frozen
 class Task:
     """
-    What the graders of a case share.
+    The settings that the graders of a case share.
 
     Args:
         threshold: The score from which the case passes.
-        criteria: What a good answer does, in the case's own words; for a grader that has none.
+        criteria: A good answer, in the case's own words; for a grader that has no criteria.
         borderline: The score from which a failed case is borderline.
     """
 
@@ -215,8 +215,8 @@ class Entry:
     Args:
         kind: Its type, without `not-`.
         name: Of its own (`metric`, `name` or `id`), or its type.
-        at: What it says, and where.
-        scope: What it is read with.
+        at: Its fields, and their place.
+        scope: Its dialect and variables.
         task: What the graders of the case share.
     """
 

@@ -173,9 +173,9 @@ def read_case(test: Test, defaults: Defaults, template: Template | None, *, seve
     Return *test* as a case; None, with errors noted, where it is none.
 
     Args:
-        test: What is read.
-        defaults: What it shares with the others.
-        template: How its variables become what is asked.
+        test: The test.
+        defaults: The fields that it shares with the others.
+        template: How its variables become the input.
         several: Whether there are other templates, so that the case says which one it is.
     """
     own = test.under("vars")
@@ -328,7 +328,7 @@ def _variable(test: Test, name: str) -> Cursor:
 
 
 def _variables(test: Test, graders: list[Grader]) -> dict[str, str]:
-    """Return the named texts that prompts may show: the test's variables, but for what is asked and expected."""
+    """Return the named texts that prompts may show: the test's variables, but for its input and reference."""
     own = {k: as_text(v) for k, v in test.scope.variables.items() if k not in ("input", "expected_output")}
     metadata = {"vars.metadata": as_text(_metadata(test)), "vars.metadata_json": as_text(_metadata(test))}
     shown = {name: metadata.get(name, text) for grader in graders for name, text in grader.variables.items()}

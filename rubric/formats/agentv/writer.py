@@ -75,7 +75,7 @@ _HOLDS = {
         {"text", "id", "answer", "weight", "required", "min_score", "polarity"},
         {"": "AgentV's criteria have no such field"},
     ),
-    Judge: Held({"model", *SETTINGS}, {"": f"a file says nothing of a judge but {', '.join(SETTINGS)}"}),
+    Judge: Held({"model", *SETTINGS}, {"": f"a file configures of a judge only {', '.join(SETTINGS)}"}),
 }  # fmt: skip
 
 
@@ -178,7 +178,7 @@ def _gathered(rubric: Rubric, judges: Mapping[str, Any], threshold: float, losse
 def _grading(criteria: Sequence[Criterion], id: str, prompt: str | None, threshold: float) -> Criterion:
     """Return *criteria*, items or one judgement, as a nested rubric that weighs as much as they do together."""
     weight = sum(criterion.weight for criterion in criteria)
-    if not weight or len(criteria) == 1:  # what is in a grader must count in it
+    if not weight or len(criteria) == 1:  # a grader's criteria must count in it
         criteria = [evolve(criterion, weight=1) for criterion in criteria]
     (first, *_) = criteria
     gate = None
@@ -190,7 +190,7 @@ def _grading(criteria: Sequence[Criterion], id: str, prompt: str | None, thresho
 
 
 def _is_judged(rubric: Rubric) -> bool:
-    """Say whether *rubric* is one grader that a judge answers: items, or one judgement."""
+    """True if *rubric* is one grader that a judge answers: items, or one judgement."""
     answers = [criterion.answer for criterion in rubric.judged]
     return all(isinstance(a, YesNo | Levels) for a in answers) or (len(answers) == 1 and isinstance(answers[0], Unit))
 
@@ -199,14 +199,14 @@ def _alone(rubric: Rubric, stating: Stating) -> list[Any]:
     texts = [_as_text(c, n) for n, c in enumerate(rubric.criteria, 1)]
     stating.losses.fields(averaged(rubric), "rubric.")
     if rubric.binding:
-        stating.losses.add("rubric.binding", "it says nothing for the rubric of a case")
+        stating.losses.add("rubric.binding", "it has no effect on the rubric of a case")
     if rubric.name == KIND and rubric.prompt is None and all(text is not None for text in texts):
         return texts
     return [_judged(rubric, rubric.name or KIND, None, stating)]
 
 
 def _as_text(criterion: Criterion, number: int) -> str | None:
-    """Return the text that stands for the criterion at position *number*; None where it says more than that."""
+    """Return the text that is the criterion at position *number*; None where it is more than a text."""
     plain = Criterion(criterion.text, id=f"rubric-{number}", required=True)
     return quoted(criterion.text) if criterion == plain else None
 
@@ -284,7 +284,7 @@ def _check(answer: Answer, name: str) -> dict[str, Any]:
 
 
 def _is_turned(rubric: Rubric) -> bool:
-    """Say whether *rubric* is no more than one check, turned over."""
+    """True if *rubric* is no more than one check, turned over."""
     answers = [criterion.answer for criterion in rubric.criteria]
     if not rubric.negate or len(answers) != 1 or not isinstance(answers[0], Check):
         return False

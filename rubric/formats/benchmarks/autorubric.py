@@ -73,7 +73,7 @@ _TOGETHER = {"scale_type": "ordinal", "aggregation": None}
 
 
 def read(notes: Notes, loading: Loading) -> Suite:
-    """Return the suite in the document of *notes*; what is wrong with it is noted there."""
+    """Return the suite in the document of *notes*; errors are noted there."""
     root = Cursor.of(notes, loading)
     if isinstance(root.value, list):
         rubric = _rubric(root, "")
@@ -257,7 +257,7 @@ def _part(rubric: Rubric, criterion: Criterion, finding: Finding) -> tuple[Fract
 
 
 def _of_abstention(criterion: Criterion, credit: str | float) -> Fraction:
-    """Return the value that stands in for "cannot tell"; a guard gets no partial credit."""
+    """Return the value of "cannot tell"; a guard gets no partial credit."""
     negative = criterion.is_unwanted
     match credit:
         case "fail" if isinstance(criterion.answer, Choices):

@@ -43,7 +43,7 @@ class Ids:
     used: set[str] = field(factory=set)
 
     def take(self, id: object) -> bool:
-        """Use *id*, as the file gives it; say whether it was free."""
+        """Use *id*, as the file gives it; True if it was free."""
         if not isinstance(id, str):
             return True
         free = id not in self.used
@@ -69,7 +69,7 @@ _ROOTS = ("tests", "examples")
 
 
 def examples(root: Cursor, what: str) -> list[Cursor]:
-    """Return the examples of a file: itself, or the items of a list (*what*, in words), bare or under a key."""
+    """Return the examples of a file: itself, or the items of a list, bare or under a key; *what* describes them."""
     listed = next((root[key] for key in _ROOTS if key in root), root)
     return [listed] if isinstance(listed.value, dict) else listed.listing(what)
 

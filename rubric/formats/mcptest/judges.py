@@ -32,7 +32,7 @@ _PANEL = {"aggregate": "aggregate", "tie_break": "tie_break"}
 
 def model_name(name: str) -> str:
     """
-    Return what LiteLLM calls the model *name*: a bare name is one already, `vendor:model` is another system's.
+    Return LiteLLM's name for the model *name*: a bare name is one already, `vendor:model` is another system's.
 
     Raises:
         DefinitionError: The vendor is not known.
@@ -94,9 +94,9 @@ def _read_panel(at: Cursor) -> Panel | None:
     return at.made(Panel, {"judges": judges, **at.given(rules)}, {"judges": "panel"})
 
 
-def with_model(bench: AnyJudge | None, judge: Judge) -> AnyJudge:
-    """Return *bench* with *judge* in the place of its model; a panel has none to replace."""
-    return evolve(bench, judge=judge) if isinstance(bench, Jury) else judge
+def with_model(whole: AnyJudge | None, judge: Judge) -> AnyJudge:
+    """Return the judge *whole* with *judge* in the place of its model; a panel has none to replace."""
+    return evolve(whole, judge=judge) if isinstance(whole, Jury) else judge
 
 
 _AXES = ("models", "prompts")
@@ -141,7 +141,7 @@ def _axis(at: Cursor, axis: str) -> list[Cursor]:
 
 
 def passes(at: Cursor, check: Callable[[str, Any], object] = check_text) -> bool:
-    """True if *check* lets the value pass, as a rule that it is a text with words in it; else note what it says."""
+    """True if *check* lets the value pass, by default as a text with words in it; else note its refusal."""
     try:
         check("", at.value)
     except DefinitionError as problem:
@@ -151,7 +151,7 @@ def passes(at: Cursor, check: Callable[[str, Any], object] = check_text) -> bool
 
 
 def cells(case: Case, axes: Axes) -> Iterator[Case]:
-    """Yield *case* once for each cell: a model varies who judges, a prompt what is answered."""
+    """Yield *case* once for each cell: a model varies the judge, a prompt the input."""
     return fanned_out(case, [(name, with_model(case.judge, judge)) for name, judge in axes.models], axes.prompts)
 
 

@@ -59,11 +59,11 @@ _EVAL = (*FIELDS.values(), "rubric", "threshold", "judge", "matrix")
 _BLOCKS = ("evals", "rubrics")
 
 Found = tuple["Cursor", Case]
-"""Where the name of a case stands, and the case."""
+"""The place of a case's name, and the case."""
 
 
 def read(notes: Notes, loading: Loading) -> Suite:
-    """Return the suite in the document of *notes*; what is wrong with it is noted there."""
+    """Return the suite in the document of *notes*; errors are noted there."""
     root = Cursor.of(notes, loading)
     if not root.mapping("a mapping with evals"):
         return Suite(format="mcptest")

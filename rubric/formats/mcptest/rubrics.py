@@ -211,7 +211,7 @@ OPTIONS = {
     "scale": "scale",
     "evidence": "require_evidence",
 }
-"""For each field of a rubric that an mcptest file can give beside what is judged, its key there."""
+"""For each option of a rubric that an mcptest file can give, its key there."""
 
 _OVERRIDES = {"threshold": "threshold", "strict": "strict"}
 _KEYS = ("criteria", "tree", "ref", "preset", *OPTIONS.values())

@@ -121,10 +121,10 @@ def _criterion(losses: Losses, rubric: Rubric, criterion: Criterion) -> Data | N
 
 
 def _tell(losses: Losses, rubric: Rubric, criterion: Criterion) -> None:
-    """Add what is lost of *criterion*."""
+    """Add the losses of *criterion*."""
     if criterion.answer != Unit():
         losses.add("its kind of answer", "mcptest's judge says a number from 0 to 1")
-    # Evidence as the whole rubric asks for it is not lost: the option stands for all its criteria.
+    # Evidence as the whole rubric asks for it is not lost: the option holds for all its criteria.
     losses.fields(evolve(criterion, evidence=None) if criterion.evidence == rubric.evidence else criterion)
     if criterion.polarity not in ("satisfy", "guard"):
         losses.add(f"the polarity {criterion.polarity}", "mcptest knows guards and no others")
@@ -152,7 +152,7 @@ def write(suite: Suite) -> tuple[Data, list[str]]:
     """
     Return *suite* as the plain data of an mcptest file, and what was dropped on the way.
 
-    A case whose rubric comes to nothing that mcptest could judge is dropped whole.
+    A case is dropped whole if mcptest could judge nothing of its rubric.
     """
     writer = Writer(suite.judge, Losses(_HOLDS, "{}: {} is left out{}", mark=";", whose="the suite"))
     writer.losses.fields(suite)

@@ -36,8 +36,8 @@ from rubric.values.rubrics import Rubric
 
 
 @frozen
-class Made:
-    """What one assertion came to: a check or a rubric, in its own words."""
+class Assertion:
+    """One assertion as it was read: a check or a rubric, and its *text*."""
 
     text: str
     answer: Check | Rubric
@@ -49,15 +49,15 @@ class Made:
     plain: bool = False
 
 
-def unsupported(kind: str, detail: str, place: Cursor) -> Made:
-    """Return what stands for a *kind* of thing that this library does not have: whatever it belongs to is ungraded."""
+def unsupported(kind: str, detail: str, place: Cursor) -> Assertion:
+    """Return an assertion that this library does not have, of a *kind*; its test stays ungraded."""
     words = f"{kind}: {shorten(detail, 80)}" if detail.strip() else kind
     place.warn(f"{kind}: there is no such grader here, so whatever it belongs to is ungraded")
-    return Made(words, Unsupported(kind), kind=kind, place=place)
+    return Assertion(words, Unsupported(kind), kind=kind, place=place)
 
 
-def _unused(made: Made, taken: set[str]) -> str:
-    """Return an id of the metric or the type that nothing else has yet."""
+def _unused(made: Assertion, taken: set[str]) -> str:
+    """Return an unused id, made of the metric or the type."""
     stem = slug(made.tags[0] if made.tags else made.kind)
     number, id_ = 1, stem
     while id_ in taken:
@@ -67,15 +67,15 @@ def _unused(made: Made, taken: set[str]) -> str:
     return id_
 
 
-def _criterion(made: Made, id_: str, *, flat: bool) -> Criterion:
+def _criterion(made: Assertion, id_: str, *, flat: bool) -> Criterion:
     options: dict[str, Any] = {"id": id_, "weight": made.weight, "tags": made.tags}
     if flat and made.weight and made.plain:
         return Criterion(made.text, answer=Unit(flag=True), **options)
     return Criterion(made.text, answer=made.answer, **options)
 
 
-def checked(part: Cursor, context: Context, kind: str) -> Made | None:
-    """Return what the assertion *part* of type *kind*, ours or foreign, comes to; None where an error was noted."""
+def checked(part: Cursor, context: Context, kind: str) -> Assertion | None:
+    """Return the assertion *part* of a type that code decides, or none; None where an error was noted."""
     bare = kind.removeprefix("not-")
     check = _function(part, bare)
     if check is not None:
@@ -95,7 +95,7 @@ def checked(part: Cursor, context: Context, kind: str) -> Made | None:
     return None if check is None else _thresholded(part, check, kind)
 
 
-def _thresholded(part: Cursor, check: Check, kind: str) -> Made | None:
+def _thresholded(part: Cursor, check: Check, kind: str) -> Assertion | None:
     """Return *check* under the assertion's own threshold and turned over, where it says so."""
     negate = kind.startswith("not-")
     words = f"not {check}" if negate else str(check)
@@ -103,10 +103,10 @@ def _thresholded(part: Cursor, check: Check, kind: str) -> Made | None:
     if part.has("threshold") and bar is None:
         return None
     if not negate and bar is None:
-        return Made(words, check, kind=kind)
+        return Assertion(words, check, kind=kind)
     criteria = [Criterion(str(check), id="overall", answer=check)]
     rubric = part.built(Rubric, criteria=criteria, threshold=bar, negate=negate, degenerate="judge")
-    return None if rubric is None else Made(words, rubric, kind=kind)
+    return None if rubric is None else Assertion(words, rubric, kind=kind)
 
 
 def _function(part: Cursor, kind: str) -> Check | None:
@@ -136,7 +136,7 @@ _PLACE = re.compile(r"header|url|host|endpoint|auth|base", re.IGNORECASE)
 
 
 def judge_of(part: Cursor | None) -> Judge | None:
-    """Return the judge that *part* names, or None; what no judge can be is noted."""
+    """Return the judge that *part* names, or None; a provider that cannot judge is noted."""
     if part is None or part.value is None:
         return None
     if isinstance(part.value, str):
@@ -195,11 +195,11 @@ def _judge(part: Cursor, id_: str, settings: dict[str, Any]) -> Judge | None:
 
 
 _WITHOUT_VALUE = "as the rubric prompt says"
-"""What stands for the text of a rubric that has none beside a prompt of its own."""
+"""The text of a rubric that has a prompt of its own, and no other text."""
 
 
-def judged(part: Cursor, context: Context, kind: str) -> Made | None:
-    """Return what the `llm-rubric` (or `not-llm-rubric`: *kind*) *part* comes to; None where an error was noted."""
+def judged(part: Cursor, context: Context, kind: str) -> Assertion | None:
+    """Return the `llm-rubric` (or `not-llm-rubric`: *kind*) *part*; None where an error was noted."""
     provider, prompt = part.find("provider") or context.provider, part.find("rubricPrompt") or context.prompt
     judge = judge_of(provider)
     try:
@@ -216,7 +216,7 @@ def judged(part: Cursor, context: Context, kind: str) -> Made | None:
     words = content.value if isinstance(content.value, str) else ", ".join(c.text for c in rubric.criteria)
     text, judges = f"not: {words}" if rubric.negate else words, frozenset({judge})
     plain = bar is None and template is None and isinstance(content.value, str) and not rubric.negate
-    return Made(text, rubric, kind=kind, judges=judges, plain=plain)
+    return Assertion(text, rubric, kind=kind, judges=judges, plain=plain)
 
 
 def _rubric(content: Cursor, bar: float | None, template: str | None, *, negate: bool) -> Rubric:
@@ -265,7 +265,7 @@ _OF_SETS = {"assert": "only a set has assertions of its own: `type: assert-set`"
 
 @frozen
 class Graded:
-    """A *rubric*, and who judges it: *judge* all of it, *judges* the single criteria with those ids."""
+    """A *rubric*, its *judge*, and the *judges* of single criteria by id."""
 
     rubric: Rubric
     judge: Judge | None = None
@@ -273,15 +273,15 @@ class Graded:
 
 
 def graded(
-    asserts: Sequence[Cursor], context: Context, threshold: Cursor | None, place: Cursor, more: Sequence[Made] = ()
+    asserts: Sequence[Cursor], context: Context, threshold: Cursor | None, place: Cursor, more: Sequence[Assertion] = ()
 ) -> Graded | None:
     """
-    Return the rubric that *asserts*, of the test at *place*, come down to; None if it was noted why they do not.
+    Return the rubric of *asserts*, of the test at *place*; None, with an error noted, if there is none.
 
     Args:
         asserts: In the order of the file.
         threshold: Of the test.
-        more: What else the test asks for and this library does not have.
+        more: Features of the test that this library does not have.
     """
     made = [made for part in asserts if (made := _made(part, context)) is not None]
     bar = None if threshold is None else threshold.number(written=True)
@@ -290,7 +290,7 @@ def graded(
     made += more
     if not made:
         place.warn("this test asserts nothing, so it stays ungraded; give it an `assert`")
-        made = [Made("nothing is asserted", NOTHING, kind="no assertions")]
+        made = [Assertion("nothing is asserted", NOTHING, kind="no assertions")]
     single = made[0]
     if len(made) == 1 and single.weight == 1 and bar is None and not single.tags and isinstance(single.answer, Rubric):
         return Graded(single.answer, judge=next(iter(single.judges), None))
@@ -303,7 +303,7 @@ def graded(
     return Graded(rubric, judges=_by_id(rubric.criteria, made))
 
 
-def _together(made: Sequence[Made], bar: float | None) -> Rubric:
+def _together(made: Sequence[Assertion], bar: float | None) -> Rubric:
     """Return the rubric of several assertions; without a threshold a flag that fails may fail the whole."""
     taken: set[str] = set()
     criteria = [_criterion(one, _unused(one, taken), flat=bar is None) for one in made]
@@ -311,7 +311,7 @@ def _together(made: Sequence[Made], bar: float | None) -> Rubric:
     return Rubric(criteria=criteria, threshold=bar, degenerate="fail" if any(one.judges for one in made) else "judge")
 
 
-def _by_id(criteria: Sequence[Criterion], made: Sequence[Made]) -> dict[str, Judge]:
+def _by_id(criteria: Sequence[Criterion], made: Sequence[Assertion]) -> dict[str, Judge]:
     found: dict[str, Judge] = {}
     for criterion, one in zip(criteria, made, strict=True):
         if len(one.judges) > 1 and one.place is not None:
@@ -325,7 +325,7 @@ def _by_id(criteria: Sequence[Criterion], made: Sequence[Made]) -> dict[str, Jud
 # -- one assertion ---------------------------------------------------------------------------------------
 
 
-def _made(part: Cursor, context: Context, depth: int = 0) -> Made | None:
+def _made(part: Cursor, context: Context, depth: int = 0) -> Assertion | None:
     resolved = _resolved(part)
     if resolved is None or not resolved.mapping("an assertion (a mapping)"):
         return None
@@ -336,7 +336,7 @@ def _made(part: Cursor, context: Context, depth: int = 0) -> Made | None:
 
 
 def _resolved(part: Cursor) -> Cursor | None:
-    """Return what a `$ref` within the file stands for; keys beside it win over what it names."""
+    """Follow a `$ref` within the file; keys beside it win over those that it names."""
     for _ in range(_DEEPEST):
         if not isinstance(part.value, dict) or "$ref" not in part.value:
             return part
@@ -364,7 +364,7 @@ def _target(part: Cursor) -> Cursor | None:
     return target
 
 
-def _weighed(part: Cursor, context: Context, depth: int) -> Made | None:
+def _weighed(part: Cursor, context: Context, depth: int) -> Assertion | None:
     made = _of_type(part, context, depth)
     weight = part["weight"].number(written=True) if part.has("weight") else 1
     if made is None or weight is None:
@@ -377,7 +377,7 @@ def _weighed(part: Cursor, context: Context, depth: int) -> Made | None:
     return evolve(made, weight=weight, tags=tuple(filter(str.strip, tags)), place=part)
 
 
-def _of_type(part: Cursor, context: Context, depth: int) -> Made | None:
+def _of_type(part: Cursor, context: Context, depth: int) -> Assertion | None:
     kind = part.value.get("type")
     if kind == "assert-set" or (kind is None and part.has("assert")):
         return _set(part, context, depth)
@@ -407,7 +407,7 @@ def _misspelt(kind: str) -> str:
     return f"not-{near}" if near and _TURNED.match(kind) else near
 
 
-def _set(part: Cursor, context: Context, depth: int) -> Made | None:
+def _set(part: Cursor, context: Context, depth: int) -> Assertion | None:
     check_keys(part, _KNOWN_KEYS | {"assert"}, _FATES, _ELSEWHERE, _QUIET_KEYS)
     children = listed(part["assert"], "assertions")
     if not children:
@@ -424,4 +424,4 @@ def _set(part: Cursor, context: Context, depth: int) -> Made | None:
         return None
     words = part.value.get("description") or ", ".join(one.text for one in made)
     everyone = frozenset(judge for one in made for judge in one.judges)
-    return Made(shorten(str(words)), rubric, kind="assert-set", judges=everyone)
+    return Assertion(shorten(str(words)), rubric, kind="assert-set", judges=everyone)

@@ -45,14 +45,14 @@ class Prompt:
 
 @frozen
 class Asked:
-    """What a target is asked: a text, or the messages of a chat."""
+    """The input of a target: a text, or the messages of a chat."""
 
     input: str = ""
     messages: tuple[Message, ...] = ()
 
 
 def prompts_of(part: Cursor | None) -> list[Prompt]:
-    """Return the prompts that the configuration lists, in order; what cannot be read is noted."""
+    """Return the prompts of the configuration, in order; one that cannot be read is noted."""
     if part is None:
         return []
     if isinstance(part.value, str):
@@ -130,7 +130,7 @@ def _numbered(label: str, number: int, count: int) -> str:
 
 
 def ask(prompt: Prompt, variables: Mapping[str, Any], prefix: str = "", suffix: str = "") -> Asked:
-    """Return what *prompt* asks with *variables*; a template that is none is noted, and asks nothing."""
+    """Return the input that *prompt* makes of *variables*; a broken template is noted, and asks nothing."""
     try:
         messages = as_json_list(prompt.template) or _as_yaml_list(prompt.template)
         if messages is not None:
@@ -155,7 +155,7 @@ def _as_yaml_list(text: str) -> list[Any] | None:
 
 
 def _each_text(part: Cursor, value: Any, variables: Mapping[str, Any]) -> Any:
-    """Fill each text by itself, so that no value can break the JSON that it stands in."""
+    """Fill each text by itself, so that no value can break the JSON around it."""
     if isinstance(value, dict):
         return {key: _each_text(part, inner, variables) for key, inner in value.items()}
     if isinstance(value, list):
@@ -164,14 +164,14 @@ def _each_text(part: Cursor, value: Any, variables: Mapping[str, Any]) -> Any:
 
 
 def _asked(prompt: Prompt, chat: list[Any], text: str = "") -> Asked:
-    """Return *chat* as messages; what is no chat is a text like any other."""
+    """Return *chat* as messages; a list that is no chat is a text like any other."""
     if not is_chat(chat):
         return Asked(text or json.dumps(chat, ensure_ascii=False))
     return Asked(messages=tuple(Message(m["role"], _content(prompt, m["content"])) for m in chat))
 
 
 def is_chat(found: list[Any]) -> bool:
-    """Say whether a JSON list is the messages of a chat."""
+    """True if a JSON list is the messages of a chat."""
     return all(isinstance(m, dict) and isinstance(m.get("role"), str) and "content" in m for m in found)
 
 
@@ -225,7 +225,7 @@ def cells_of(prompts: list[Prompt], providers: list[Cursor]) -> list[Cell]:
 
 
 def _named(provider: Cursor | None) -> tuple[str, list[str]]:
-    """Return what a provider is called, and the prompts that it is limited to."""
+    """Return the name of a provider, and the prompts that it is limited to."""
     value = None if provider is None else provider.value
     if not isinstance(value, dict):
         return as_text(value), []

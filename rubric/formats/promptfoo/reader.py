@@ -1,8 +1,8 @@
 """
 A promptfoo configuration as a suite: a case for each test, prompt, provider and combination of variables.
 
-What is asked for and cannot be carried out is never dropped in silence: where the graded text would differ, the case
-gets a criterion that stays unjudged; where it would not, there is a warning.
+A feature that this library does not have is never dropped in silence: if the graded text would differ, the case gets a
+criterion that stays unjudged; if not, there is a warning.
 """
 
 from __future__ import annotations
@@ -58,14 +58,14 @@ _UNUSED_OPTIONS = frozenset({"storeOutputAs", "factuality"})
 _BESIDE_OPTIONS = dict.fromkeys(("assert", "threshold", "vars", "metadata"), "it belongs to the test, beside `options`")
 
 _CHANGING = ("transform", "postprocess", "transformVars")
-"""Options that change, by code, what is graded or what it is graded by."""
+"""Options that change the graded text, or its rubric, by code."""
 
 
 def read(notes: Notes, loading: Loading) -> Suite:
     """
     Return the suite that a promptfoo configuration describes.
 
-    What is wrong with it is noted in *notes*, to be raised by `notes.finish()`; the suite then lacks those cases.
+    Errors are noted in *notes*, and raised by `notes.finish()`; the suite then lacks the cases that have them.
     """
     whole = Cursor.of(notes, loading)
     if not isinstance(whole.value, list):
@@ -160,7 +160,7 @@ def _graded(test: Test, slots: Slots) -> Graded | None:
 
 
 def _changing(test: Test) -> list[tuple[str, Cursor]]:
-    """Return what would change the graded text, the rubric or the score by code."""
+    """Return the options and fields that would change the graded text, the rubric or the score by code."""
     found = [(name, part) for name, part in test.options.items() if name in _CHANGING]
     found += [("vars", part) for part in scripted(test.variables)]
     scoring = test.fields.get("assertScoringFunction")

@@ -51,14 +51,14 @@ class Slots:
     extra: dict[str, str] = field(factory=dict)
 
     def _named(self, name: str) -> str:
-        """Return the slot for the variable *name*, or for what promptfoo calls so."""
+        """Return the slot for the variable *name*, or for promptfoo's own of that name."""
         if name in _BUILT_IN or name not in _OURS:
             return name
         self.extra[f"vars.{name}"] = as_text(self.variables[name])
         return f"vars.{name}"
 
     def _verbatim(self, text: str) -> str:
-        """Return *text* with slots in the place of whatever looks like one."""
+        """Return *text* with a slot in the place of each part that looks like one."""
         return _SLOT.sub(lambda match: f"{{{{ {self._holding(match[0])} }}}}", text)
 
     def _holding(self, text: str) -> str:
@@ -75,7 +75,7 @@ class Slots:
         Return *template* with only plain slots left in it.
 
         Raises:
-            DefinitionError: It is no template, or computes with what is known only when something is graded.
+            DefinitionError: It is no template, or computes with values that are known only when a candidate is graded.
         """
         mark = _mark_for(template, self.variables)
         own = _bound(template)
@@ -118,10 +118,10 @@ def _mark_for(*texts: Any) -> str:
 
 def template_of(part: Cursor, slots: Slots) -> str | None:
     """
-    Return the template that the `rubricPrompt` *part* comes down to; what is wrong with it is noted, and None.
+    Return the `rubricPrompt` *part* as a template of ours; None, with an error noted, if it is none.
 
     Raises:
-        UnsupportedPromptError: It needs what this library does not have: code, pictures.
+        UnsupportedPromptError: It needs code or pictures, which this library does not have.
     """
     found = _read(part)
     if found is None:
@@ -194,11 +194,11 @@ def _joined(content: list[Any]) -> str:
 @frozen
 class Context:
     """
-    What the assertions of a test are read with.
+    The test around assertions, which they are read with.
 
     Args:
         slots: Its variables.
-        provider: Who grades, unless an assertion names another.
+        provider: The grader, unless an assertion names another.
         prompt: The `rubricPrompt`, unless an assertion has another.
     """
 

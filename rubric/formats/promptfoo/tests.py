@@ -66,7 +66,7 @@ def _set(test: dict[str, Any], column: str, cell: Cursor) -> None:
 
 
 def _configure(part: Cursor, test: dict[str, Any], numbered: dict[int, dict[str, Any]]) -> None:
-    """Give the assertions of the row what other columns say of them."""
+    """Apply the columns that configure the assertions of the row."""
     metric = part.value.get("__metric") or ""
     for assertion in test["assert"]:
         if metric.strip():
@@ -111,15 +111,15 @@ _TABLES = (".csv", ".tsv")
 @frozen(eq=False)
 class Test:
     """
-    What a test says, with what it has of `defaultTest`.
+    A test, with the fields that it has of `defaultTest`.
 
     Args:
-        part: Where it stands.
-        description: In words; the id of its cases.
+        part: Its place in the file.
+        description: The id of its cases.
         variables: By name.
-        asserts: What is asserted, the defaults first.
-        options: By name; see `reading`.
-        threshold: What its weighted mean must meet.
+        asserts: The assertions, the defaults first.
+        options: By name.
+        threshold: The least weighted mean with which it passes.
         fields: `provider`, `providers`, `prompts`, `providerOutput` and `assertScoringFunction`, where it has them.
         metadata: Free data.
     """
@@ -148,7 +148,7 @@ class Test:
         )
 
     def as_defaults(self) -> Test:
-        """Return a `defaultTest` as what other tests stand on: its provider is the grader of them all."""
+        """Return a `defaultTest` as the base of other tests: its provider is the grader of them all."""
         fields = {name: part for name, part in self.fields.items() if name != "provider"}
         grader = {"provider": self.fields["provider"]} if "provider" in self.fields else {}
         return evolve(self, fields=fields, options=self.options | grader)
@@ -158,7 +158,7 @@ _FIELDS = ("provider", "providers", "prompts", "providerOutput", "assertScoringF
 
 
 def test_of(part: Cursor) -> Test | None:
-    """Return the test that a mapping is, without any defaults; None if it was noted that it is none."""
+    """Return a mapping as a test, without any defaults; None, with an error noted, if it is none."""
     found = followed(part)
     if found is None or not found.mapping("a test (a mapping)"):
         return None
@@ -199,7 +199,7 @@ def _of_files(part: Cursor) -> dict[str, Cursor]:
 
 
 def tests_of(part: Cursor | None) -> list[Test]:
-    """Return the tests of a list, or of the files that are named instead; what cannot be read is noted."""
+    """Return the tests of a list, or of the files that are named instead; a file that cannot be read is noted."""
     if part is None:
         return []
     if isinstance(part.value, str):
@@ -268,7 +268,7 @@ def _scenarios(part: Cursor) -> list[Cursor]:
 
 
 OWN = "case_input"
-"""The variable in which our own writer puts what a case asks. Read back, it is the input again and no variable."""
+"""The variable in which our own writer puts the input of a case. Read back, it is the input again and no variable."""
 
 MOST = 10_000
 """Combinations of the variables of one test."""
@@ -288,9 +288,9 @@ def scripted(variables: Mapping[str, Cursor]) -> list[Cursor]:
 
 def combinations(variables: Mapping[str, Cursor], *, expand: bool) -> list[dict[str, Any]]:
     """
-    Return the variables of each case that a test stands for: one, or with *expand* one for each combination of lists.
+    Return the variables of each case of a test: one case, or with *expand* one for each combination of lists.
 
-    As in promptfoo, only lists whose first item is a text are expanded. What cannot be read is noted, and left out.
+    As in promptfoo, only lists whose first item is a text are expanded. A file that cannot be read is noted.
     """
     choices = [_choices(part, expand=expand) for part in variables.values()]
     found = [dict(zip(variables, picked, strict=True)) for picked in islice(product(*choices), MOST + 1)]

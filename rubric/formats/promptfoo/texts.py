@@ -107,7 +107,7 @@ def _slots_filled(text: str, variables: Mapping[str, Any]) -> str | None:
 
 
 def _missing(text: str, variables: Mapping[str, Any]) -> list[str]:
-    """Return the names in *text* that nothing stands for, in order."""
+    """Return the names in *text* that no variable has, in order."""
     if _MINDED.search(text):
         return []
     return sorted(name for name in names_in(text) - variables.keys() - _PROVIDED if not name.startswith("_"))

@@ -50,7 +50,7 @@ _HOLDS = {
 
 @frozen
 class Assertions:
-    """What a rubric came to: *asserts* of a test with *threshold*; and the ids of the criteria, in the same order."""
+    """A rubric as written: the *asserts* of a test with *threshold*, and the *ids* of their criteria, in order."""
 
     asserts: list[dict[str, Any]]
     threshold: float | None
@@ -58,7 +58,7 @@ class Assertions:
 
 
 def assertions_of(rubric: Rubric, variables: Mapping[str, Any], losses: Losses) -> Assertions:
-    """Return the assertions for *rubric*; *tell* is called with each thing that they do not hold."""
+    """Return the assertions for *rubric*; *losses* take each thing that they do not hold."""
     alone = _alone(rubric, variables, losses)
     if alone is not None:
         return Assertions([alone], None, [rubric.judged[0].id])
