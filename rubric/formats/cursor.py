@@ -446,6 +446,21 @@ class Cursor:
 
     # -- fields of a class --------------------------------------------------------------------------------
 
+    def noun(self, cls: type[T], what: str, keys: Mapping[str, str], *, beside: Iterable[str] = ()) -> T | None:
+        """
+        Return the *cls* that a mapping gives; None, with all that is wrong noted, if it is none.
+
+        Args:
+            cls: An attrs class whose fields have validators.
+            what: The mapping that is expected, in words.
+            keys: By field, the key that gives it. Other keys are errors.
+            beside: Keys that the caller reads.
+        """
+        if not self.mapping(what):
+            return None
+        self.only((*keys.values(), *beside))
+        return self.made(cls, self.given(keys), keys)
+
     def given(self, keys: Mapping[str, str], *, blank: Collection[str] = ()) -> dict[str, Any]:
         """
         Return by field the values at the *keys* of fields; a key without a value is noted.

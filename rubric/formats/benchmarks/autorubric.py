@@ -179,18 +179,13 @@ def _options(at: Cursor) -> dict[str, Any]:
     choices: list[Choice] = []
     found: dict[str, Any] = {}
     for option in at.listing("a list of options"):
-        if not option.mapping("an option (a mapping with label and value)"):
-            continue
-        option.only((*_OPTION.values(), "na"))
-        if option.value.get("na") is True:
+        if option["na"].value is True:
+            option.only((*_OPTION.values(), "na"))
             found["abstain"] = "exclude"
-        elif (choice := option.made(Choice, option.given(_OPTION), _OPTION)) is not None:
+        elif choice := option.noun(Choice, "an option (a mapping with label and value)", _OPTION, beside=("na",)):
             choices.append(choice)
-    try:
-        found["answer"] = Choices(*choices)
-    except DefinitionError as problem:
-        at.error(problem.message)
-    return found
+    answer = at.built(Choices, *choices)
+    return found if answer is None else {**found, "answer": answer}
 
 
 def _items(root: Cursor, rubric: Rubric | None) -> Iterator[Case]:

@@ -61,11 +61,8 @@ def _example(example: Cursor) -> Case | None:
 def _messages(prompt: Cursor) -> list[Message]:
     if isinstance(prompt.value, str):
         return [Message("user", prompt.value)]
-    found = []
-    for message in prompt.listing("a list of messages (role and content)"):
-        if message.mapping("a message (a mapping with role and content)"):
-            message.only(_MESSAGE)
-            found.append(message.made(Message, message.given(_MESSAGE)))
+    what = "a message (a mapping with role and content)"
+    found = (item.noun(Message, what, _MESSAGE) for item in prompt.listing("a list of messages (role and content)"))
     return [message for message in found if message is not None]
 
 

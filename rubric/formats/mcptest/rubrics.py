@@ -23,7 +23,7 @@ from rubric.values.rubrics import Rubric
 from rubric.values.trees import DecisionTree, Leaf
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     from rubric.formats.cursor import Cursor
 
@@ -71,7 +71,11 @@ def _read_criterion(item: Cursor) -> Criterion | None:
     if "when" in item and (when := _read_when(item["when"])) is not None:
         values["when"] = when
     if "examples" in item:
-        values["anchors"] = [*_read_examples(item["examples"])]
+        examples = item["examples"].listing("a list of examples")
+        anchors = (
+            example.noun(Anchor, "an example (a mapping with response and score)", _ANCHOR) for example in examples
+        )
+        values["anchors"] = [anchor for anchor in anchors if anchor is not None]
     return item.made(Criterion, values, FIELDS)
 
 
@@ -103,14 +107,6 @@ def _read_when(at: Cursor) -> When | None:
         at.error(f"expected one of contains and regex, got {found}; a condition is one of them")
         return None
     return at.made(When, at.given({key: key for key in named}))
-
-
-def _read_examples(at: Cursor) -> Iterator[Anchor]:
-    for example in at.listing("a list of examples"):
-        if example.mapping("an example (a mapping with response and score)"):
-            example.only(_ANCHOR)
-            anchor = example.made(Anchor, example.given(_ANCHOR))
-            yield from () if anchor is None else (anchor,)
 
 
 # -- trees ------------------------------------------------------------------------------------------
@@ -148,12 +144,9 @@ _BOOLEANS = {True: "yes", False: "no"}
 
 
 def _read_branch(at: Cursor) -> DecisionTree | Leaf | None:
-    if not at.mapping("a leaf (a mapping with score and reason) or a question (ask, yes, no)"):
-        return None
-    if "score" not in at and "reason" not in at:
+    if isinstance(at.value, dict) and at.value.keys().isdisjoint(_LEAF):
         return _read_question(at)
-    at.only(_LEAF)
-    return at.made(Leaf, at.given(_LEAF))
+    return at.noun(Leaf, "a leaf (a mapping with score and reason) or a question (ask, yes, no)", _LEAF)
 
 
 _WORDS = {
@@ -287,12 +280,9 @@ def _read_scale(at: Cursor) -> Scale | None:
         return None
     at.only(["likert"])
     ends = at["likert"]
-    if not ends.mapping("a mapping with min and max"):
-        return None
-    ends.only(_LIKERT.values())
-    for key in (key for key in _LIKERT.values() if key not in ends):
+    for key in (key for key in _LIKERT.values() if isinstance(ends.value, dict) and key not in ends):
         ends.error(f"the key {key!r} is missing; a Likert scale has both ends")
-    return ends.made(Likert, ends.given(_LIKERT), _LIKERT)
+    return ends.noun(Likert, "a mapping with min and max", _LIKERT)
 
 
 # -- by name ------------------------------------------------------------------------------------------
