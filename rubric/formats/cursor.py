@@ -167,12 +167,15 @@ class Notes:
     errors: list[Problem] = field(factory=list)
     warnings: list[Problem] = field(factory=list)
     loading: Loading = field(factory=Loading)
+    # Counts errors that were noted before too, so that a reader sees that a value failed again.
     failures: int = field(default=0, init=False)
     # What many cases share is read for each of them, and noted once. A set, since a file can have 50,000 cases.
     _noted: set[Problem | str] = field(factory=set, init=False, repr=False)
 
     def of(self, document: Document, loading: Loading) -> Notes:
         """Return the notes of *document*, which this one includes; both note into the same lists."""
+        # The same lists and the same set, not copies: an included file may be read for each of 1,000 tests, and its
+        # problems are to be raised once, with those of the file that names it.
         inner = Notes(document, self.errors, self.warnings, loading)
         inner._noted = self._noted
         return inner
@@ -279,9 +282,9 @@ class Cursor:
         for key in self.value:
             yield key, self[key]
 
-    def parts(self) -> list[Cursor]:
-        """Return the items of a list."""
-        return [Cursor(value, self.notes, self, index) for index, value in enumerate(self.value)]
+    def __iter__(self) -> Iterator[Cursor]:
+        """Yield the items of a list."""
+        return (Cursor(value, self.notes, self, index) for index, value in enumerate(self.value))
 
     @property
     def root(self) -> Cursor:
@@ -403,7 +406,7 @@ class Cursor:
         if not isinstance(self.value, list):
             self.refuse(what)
             return []
-        return self.parts()
+        return [*self]
 
     def text(self, what: str = "text") -> str | None:
         """Return the text that it is; note anything else."""

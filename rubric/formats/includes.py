@@ -103,6 +103,7 @@ def locate(name: str, loading: Loading) -> Located:
     """
     root, folder = _folders(loading)
     relative = _below(name, root, folder, loading)
+    # Looked at twice: the name as it is written, and where its links lead: `notes.txt` may be a link to `.env`.
     _refuse_secrets(relative, name)
     real = _real(root / relative, name)
     if not real.is_relative_to(root):
@@ -402,6 +403,8 @@ def _text(located: Located, loading: Loading, name: str) -> str:
             raise DefinitionError("", f"{quoted(name)}: at most {MOST_FILES} files are read for one; put some together")
         library.texts[located.real] = _read(located, loading, name)
     text = library.texts[located.real]
+    # Each use counts, though the file is read once: a thousand references to one large file make a thousand copies.
+    # The 64 are for empty files, which would count for nothing however often they are named.
     library.taken += len(text) + 64
     if library.taken > MOST_CHARACTERS:
         message = f"{quoted(name)}: what is included comes to more than {MOST_CHARACTERS} characters; include less"
@@ -438,6 +441,7 @@ def _parsed(text: str, shown: Path, name: str) -> Document:
 
 
 def _refuse_circles(located: Located, loading: Loading, name: str) -> None:
+    # By real paths: a link, or `./a.yaml` beside `a.yaml`, would make a circle look like a line.
     if located.real in loading.trail:
         raise DefinitionError("", f"{quoted(name)}: this file includes itself, by way of others; break the circle")
     if len(loading.trail) >= DEEPEST:

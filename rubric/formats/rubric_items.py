@@ -131,7 +131,7 @@ def _bound(key: object) -> int | None:
 
 
 def _from_list(at: Cursor, scope: ItemScope) -> Levels | None:
-    read = [_band(item, scope) for item in at.parts()]
+    read = [_band(item, scope) for item in at]
     bands = sorted((band for band in read if band is not None), key=lambda band: (band.low, band.high))
     return Levels(bands) if len(bands) == len(read) and _is_whole(at, bands) else None
 

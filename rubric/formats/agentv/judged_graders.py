@@ -322,7 +322,7 @@ def _items(entry: Entry, judged: Cursor) -> list[Criterion] | None:
     if is_item(value):
         return read_items([judged], entry.scope)
     if isinstance(value, list) and (are_items(value) or not entry.scope.is_current):
-        return read_items(judged.parts(), entry.scope)
+        return read_items([*judged], entry.scope)
     return None
 
 

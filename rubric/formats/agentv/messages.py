@@ -42,7 +42,7 @@ def _messages(at: Cursor, scope: Scope) -> Iterator[Message]:
         case None:
             return
         case list() as parts if parts and all(isinstance(part, Mapping) and "role" in part for part in parts):
-            yield from (message for part in at.parts() if (message := _message(part, scope)))
+            yield from (message for part in at if (message := _message(part, scope)))
         case str() | list() | Mapping():
             yield Message("user", read_text(at, scope))
         case _:
@@ -65,9 +65,9 @@ def read_text(at: Cursor, scope: Scope) -> str:
         case str() as text:
             return scope.fill(text, at)
         case list() as parts if parts and all(isinstance(part, Mapping) and "content" in part for part in parts):
-            return "\n\n".join(read_text(part["content"], scope) for part in at.parts())
+            return "\n\n".join(read_text(part["content"], scope) for part in at)
         case list() as parts if parts and all(isinstance(part, Mapping) and "type" in part for part in parts):
-            return "\n\n".join(_block(part, scope) for part in at.parts())
+            return "\n\n".join(_block(part, scope) for part in at)
         case _:
             return as_text(scope.filled(at))
 
@@ -145,7 +145,7 @@ def read_prompts(at: Cursor, scope: Scope) -> list[Template]:
     """Return the templates of a file: texts, lists of messages, files, or mappings with one of them."""
     if at.value is None:
         return []
-    entries = at.parts() if isinstance(at.value, list) else [at.holding([at.value])[0]]
+    entries = [*at] if isinstance(at.value, list) else [at.holding([at.value])[0]]
     found = [_template(entry, f"prompt {number}", scope) for number, entry in enumerate(entries, 1)]
     return [template for template in found if template is not None]
 

@@ -138,6 +138,7 @@ class Scope(ItemScope):
         """Return the scope of a case with *variables*; they may show one another, but for those that are raw."""
         raw = {name: said for name, v in variables.items() if isinstance(v, str) and (said := unquoted(v)) is not None}
         scope = evolve(self, variables={**variables, **raw})
+        # Bounded, since two variables that show each other would grow for ever.
         for _ in range(_DEEPEST):
             rendered = {
                 name: value if name in raw else scope.filled(at[name].holding(value))
@@ -154,7 +155,7 @@ class Scope(ItemScope):
         if isinstance(value, str):
             return self.fill(value, at)
         if isinstance(value, list):
-            return [self.filled(part) for part in at.parts()]
+            return [self.filled(part) for part in at]
         if isinstance(value, Mapping):
             return {key: self.filled(part) for key, part in at.items()}
         return value

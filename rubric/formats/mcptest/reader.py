@@ -128,7 +128,7 @@ def _read_other(block: Cursor, shared: Shared) -> list[Found]:
 
 def _read_matchers(block: Cursor, shared: Shared) -> Iterator[Found]:
     """Yield a case for each rubric among the tests of a block."""
-    for test in block.parts() if isinstance(block.value, list) else ():
+    for test in block if isinstance(block.value, list) else ():
         matchers = [*_matchers(test)]
         for number, matcher in enumerate(matchers, 1):
             case = _read_matcher(matcher, test, shared)
@@ -156,7 +156,7 @@ def _matchers(test: Cursor) -> Iterator[Matcher]:
     while stack:
         at, kept = stack.pop()
         if isinstance(at.value, list):
-            stack += [(item, kept) for item in reversed(at.parts())]
+            stack += [(item, kept) for item in reversed([*at])]
         elif isinstance(at.value, dict):
             kept = {**kept, **{key: at.value[key] for key in _KEPT if key in at}}
             inner = [*at.items()]

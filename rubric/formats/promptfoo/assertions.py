@@ -224,7 +224,7 @@ def _rubric(content: Cursor, bar: float | None, template: str | None, *, negate:
     if negate:
         options |= {"negate": True, "degenerate": "judge"}
     if isinstance(content.value, list):  # as in AgentV, each text or mapping has a verdict of its own
-        return Rubric(criteria=read_items(content.parts(), ItemScope(required=content.loading.required)), **options)
+        return Rubric(criteria=read_items([*content], ItemScope(required=content.loading.required)), **options)
     if bar is None:
         return Rubric(text=content.value, **options)
     return Rubric(criteria=[Criterion(content.value, id="overall", answer=Unit(flag=True))], **options)

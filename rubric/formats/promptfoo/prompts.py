@@ -201,7 +201,7 @@ def providers_of(whole: Cursor) -> list[Cursor]:
     part = whole.find("providers", "targets")
     if part is None:
         return []
-    found = part.parts() if isinstance(part.value, list) else [part]
+    found = [*part] if isinstance(part.value, list) else [part]
     for provider in found:
         if isinstance(provider.value, dict) and "id" in provider.value:
             check_keys(provider, _KEYS)

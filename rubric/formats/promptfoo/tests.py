@@ -183,7 +183,7 @@ def _variables(part: Cursor | None) -> dict[str, Cursor]:
     if part is None:
         return {}
     if isinstance(part.value, list):
-        return {name: value for item in part.parts() for name, value in _variables(item).items()}
+        return {name: value for item in part for name, value in _variables(item).items()}
     if isinstance(part.value, str):
         return _of_files(part)
     return dict(named(part)) if part.mapping("variables (a mapping)") else {}
@@ -234,7 +234,7 @@ def _of_file(part: Cursor) -> list[Test]:
     if whole is None:
         return []
     if part.value.lower().endswith(_TABLES):
-        return [test for row in whole.parts() for test in _one(row_of(row))]
+        return [test for row in whole for test in _one(row_of(row))]
     if isinstance(whole.value, dict):
         return tests_of(whole["tests"]) if "tests" in whole.value else _one(whole)
     return tests_of(whole)
@@ -263,7 +263,7 @@ def _scenarios(part: Cursor) -> list[Cursor]:
     for item in listed(part, "scenarios"):
         opened = followed(item)
         if opened is not None:
-            found += opened.parts() if isinstance(opened.value, list) else [opened]
+            found += [*opened] if isinstance(opened.value, list) else [opened]
     return found
 
 
@@ -304,7 +304,7 @@ def _choices(part: Cursor, *, expand: bool) -> list[Any]:
     if is_reference(part.value):
         return _read_all(part)
     if expand and isinstance(part.value, list) and part.value and isinstance(part.value[0], str):
-        return [value for item in part.parts() for value in _choices(item, expand=False)]
+        return [value for item in part for value in _choices(item, expand=False)]
     return [part.value]
 
 
@@ -329,7 +329,7 @@ def _read(part: Cursor) -> Any:
 
 def nested(values: dict[str, Any]) -> dict[str, Any]:
     """Put variables into the texts of others; nothing more than a plain slot is read in them."""
-    for _ in range(_ROUNDS):
+    for _ in range(_ROUNDS):  # bounded, since two variables that show each other would grow for ever
         filled = {name: _filled(value, values) for name, value in values.items()}
         if filled == values:
             break
