@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from attrs import evolve, frozen
 
 from rubric.errors import DefinitionError, DumpError, LoadError, Problem
-from rubric.formats.cursor import Library, Loading, Notes
+from rubric.formats.cursor import Cursor, Library, Loading, Notes
 from rubric.formats.document import FOR_SUITES, Document, Listing, Node, Scalar, plain, refused
 from rubric.formats.document import Mapping as MappingNode
 from rubric.formats.files import Language, given_text, parse, read_text, write_text
@@ -176,13 +176,13 @@ MOST_LOOKED_INTO = 8
 
 def _included(document: Document, loading: Loading, names: list[str]) -> Iterator[Any]:
     """Yield the cases in the files called *names*; what cannot be read is told when it is read as what it is."""
-    notes, loading = Notes(document), evolve(loading, library=Library())
-    references = (one for name in names for one in expand_at(name, loading, notes, ()))
+    root = Cursor.of(Notes(document), evolve(loading, library=Library()))
+    references = (one for name in names for one in expand_at(name, root))
     for reference in islice(references, MOST_LOOKED_INTO):
         if reference.lower().endswith((".csv", ".tsv")):  # whose columns are variables, and may have any name
             continue
-        found = read_document_at(reference, loading, notes, ())
-        data = None if found is None else _plain(found[0].document)
+        found = read_document_at(reference, root)
+        data = None if found is None else found.value
         if isinstance(data, dict):
             data = data.get("tests", [data])
         yield from data if isinstance(data, list) else ()

@@ -1,11 +1,8 @@
 """
-Checks as AgentV states them: the types of assertion that code decides.
+A `Suite` as an AgentV file of generation 2, with a sentence for each thing that the file cannot hold.
 
-Rubrics as AgentV states them: the graders of a test, and their items.
-
-A `Suite` as an AgentV file of generation 2, with a sentence for each thing that it cannot hold.
-
-Texts that AgentV would take for templates are put between `{% raw %}` and `{% endraw %}`.
+A rubric becomes the graders of a test, and their items. Texts that AgentV would take for templates are put between
+`{% raw %}` and `{% endraw %}`.
 """
 
 from __future__ import annotations
@@ -14,34 +11,21 @@ from collections.abc import Mapping, Sequence
 from itertools import count
 from typing import Any, cast
 
-from attrs import define, evolve, field, fields, frozen
+from attrs import evolve, frozen
 
-from rubric.errors import DefinitionError
-from rubric.formats.agentv.items import HIGHEST
 from rubric.formats.agentv.judged_graders import Grader, binds, renamed, state_prompt
 from rubric.formats.agentv.messages import write_asked
 from rubric.formats.agentv.scope import THRESHOLD, quoted
-from rubric.formats.model_names import provider_id
+from rubric.formats.assertion_types import type_of
+from rubric.formats.losses import SETTINGS, Held, Losses, provider_of
+from rubric.formats.rubric_items import HIGHEST
 from rubric.internals.frozen_map import thaw
 from rubric.suites.cases import Case
 from rubric.suites.suite import Suite
 from rubric.values.answers import Answer, Levels, Unit, YesNo
-from rubric.values.checks import (
-    Check,
-    Contains,
-    ContainsAll,
-    ContainsAny,
-    EndsWith,
-    Equals,
-    FitsSchema,
-    IsJSON,
-    Matches,
-    Script,
-    StartsWith,
-    Unsupported,
-)
+from rubric.values.checks import Check, Script, Unsupported
 from rubric.values.criteria import Criterion
-from rubric.values.judges import AnyJudge, Judge
+from rubric.values.judges import Judge
 from rubric.values.rubrics import Rubric, averaged
 
 _SECONDS = 60
@@ -49,57 +33,50 @@ _SECONDS = 60
 
 def state_check(check: Check) -> dict[str, Any] | None:
     """Return the type and the value of the assertion that is *check*; None where AgentV has none like it."""
-    match check:
-        case Contains():
-            return {"type": _folded(check, "contains"), "value": quoted(check.text)}
-        case ContainsAny():
-            return {"type": _folded(check, "contains-any"), "value": [quoted(text) for text in check.texts]}
-        case ContainsAll():
-            return {"type": _folded(check, "contains-all"), "value": [quoted(text) for text in check.texts]}
-        case Equals() | StartsWith() | EndsWith() if not check.ignore_case:
-            return {"type": _TYPES[type(check)], "value": quoted(check.text)}
-        case Matches():
-            return {"type": "regex", "value": quoted(check.pattern)}
-        case IsJSON():
-            return {"type": "is-json"}
-        case FitsSchema():
-            return {"type": "is-json", "value": thaw(check.schema)}
-        case Script():
-            return _script(check)
-        case _:
-            return None
-
-
-_TYPES: dict[type, str] = {Equals: "equals", StartsWith: "starts-with", EndsWith: "ends-with"}
-
-
-def _folded(check: Contains | ContainsAny | ContainsAll, kind: str) -> str:
-    return f"i{kind}" if check.ignore_case else kind
-
-
-def _script(check: Script) -> dict[str, Any]:
-    row: dict[str, Any] = {"type": "script", "command": [quoted(word) for word in check.command]}
-    row |= {"cwd": quoted(check.folder)} if check.folder else {}
-    row |= {"timeout": check.timeout} if check.timeout != _SECONDS else {}
-    return row | ({"config": thaw(check.config)} if check.config else {})
+    if isinstance(check, Script):
+        row: dict[str, Any] = {"type": "script", "command": [quoted(word) for word in check.command]}
+        row |= {"cwd": quoted(check.folder)} if check.folder else {}
+        row |= {"timeout": check.timeout} if check.timeout != _SECONDS else {}
+        return row | ({"config": thaw(check.config)} if check.config else {})
+    found = type_of(check)
+    if found is None:
+        return None
+    kind, value = found
+    if isinstance(value, str):
+        value = quoted(value)
+    elif isinstance(value, list):
+        value = [quoted(text) for text in value]
+    return {"type": kind} if value is None else {"type": kind, "value": value}
 
 
 KIND = "llm-rubric"
 _OPERATORS = ("correctness", "contradiction")
-_HELD = ("name", "criteria", "text", "tree", "threshold", "prompt", "negate", "binding")
-_OF_CRITERIA = ("when", "anchors", "evidence", "abstain", "tags", "metadata")
 
+KEPT = ("description", "version", "author", "license", "tags", "metadata", "governance", "requires")
+"""Free data of a suite that has a place in a file."""
 
-@frozen
-class Losses:
-    """Collects, in *said*, what the case called *case* has that a file cannot hold."""
-
-    case: str
-    said: list[str] = field(factory=list)
-
-    def add(self, name: str, why: str) -> None:
-        """Note that the field *name* is lost, and *why*."""
-        self.said.append(f"case {self.case!r}: {name}: {why}")
+_HOLDS = {
+    Case: Held(
+        {"id", "rubric", "input", "reference", "messages", "context", "variables", "judge", "judges", "tags",
+         "metadata", "place"},
+        {
+            "output": "AgentV's tests do not have a fixed response",
+            "tool_calls": "AgentV's tests do not have the tool calls of a fixed response",
+            "file_changes": "AgentV's tests do not have the file changes of a fixed response",
+            "server": "AgentV's tests do not have an MCP server",
+            "cell": "AgentV's tests do not have a place in a matrix",
+        },
+    ),
+    Rubric: Held(
+        {"name", "criteria", "text", "tree", "threshold", "prompt", "negate", "binding"},
+        {"": "AgentV's rubrics have no such field"},
+    ),
+    Criterion: Held(
+        {"text", "id", "answer", "weight", "required", "min_score", "polarity"},
+        {"": "AgentV's criteria have no such field"},
+    ),
+    Judge: Held({"model", *SETTINGS}, {"": f"a file configures of a judge only {', '.join(SETTINGS)}"}),
+}  # fmt: skip
 
 
 @frozen
@@ -127,7 +104,7 @@ def state_rubric(rubric: Rubric, judges: Mapping[str, Any], losses: Losses) -> l
         losses.add("rubric.threshold", f"AgentV asks for a score; {THRESHOLD} is written for the judge's own flag")
     if _is_judged(held) and not any(judges.values()):
         return _alone(held, stating)
-    _note_fields(evolve(rubric, binding=False), losses, "rubric")
+    losses.fields(averaged(rubric), "rubric.")
     held = _gathered(held, judges, stating.threshold, losses, "rubric")
     for name in ("name", "prompt", "binding"):
         if getattr(held, name) != getattr(Rubric(), name):
@@ -201,7 +178,7 @@ def _gathered(rubric: Rubric, judges: Mapping[str, Any], threshold: float, losse
 def _grading(criteria: Sequence[Criterion], id: str, prompt: str | None, threshold: float) -> Criterion:
     """Return *criteria*, items or one judgement, as a nested rubric that weighs as much as they do together."""
     weight = sum(criterion.weight for criterion in criteria)
-    if not weight or len(criteria) == 1:  # what is in a grader must count in it
+    if not weight or len(criteria) == 1:  # a grader's criteria must count in it
         criteria = [evolve(criterion, weight=1) for criterion in criteria]
     (first, *_) = criteria
     gate = None
@@ -213,23 +190,23 @@ def _grading(criteria: Sequence[Criterion], id: str, prompt: str | None, thresho
 
 
 def _is_judged(rubric: Rubric) -> bool:
-    """Say whether *rubric* is one grader that a judge answers: items, or one judgement."""
+    """True if *rubric* is one grader that a judge answers: items, or one judgement."""
     answers = [criterion.answer for criterion in rubric.judged]
     return all(isinstance(a, YesNo | Levels) for a in answers) or (len(answers) == 1 and isinstance(answers[0], Unit))
 
 
 def _alone(rubric: Rubric, stating: Stating) -> list[Any]:
     texts = [_as_text(c, n) for n, c in enumerate(rubric.criteria, 1)]
-    _note_fields(rubric, stating.losses, "rubric")
+    stating.losses.fields(averaged(rubric), "rubric.")
     if rubric.binding:
-        stating.losses.add("rubric.binding", "it says nothing for the rubric of a case")
+        stating.losses.add("rubric.binding", "it has no effect on the rubric of a case")
     if rubric.name == KIND and rubric.prompt is None and all(text is not None for text in texts):
         return texts
     return [_judged(rubric, rubric.name or KIND, None, stating)]
 
 
 def _as_text(criterion: Criterion, number: int) -> str | None:
-    """Return the text that stands for the criterion at position *number*; None where it says more than that."""
+    """Return the text that is the criterion at position *number*; None where it is more than a text."""
     plain = Criterion(criterion.text, id=f"rubric-{number}", required=True)
     return quoted(criterion.text) if criterion == plain else None
 
@@ -248,7 +225,7 @@ def _graders(criteria: Sequence[Criterion], judges: Mapping[str, Any], stating: 
 def _names(criteria: Sequence[Criterion]) -> list[str]:
     """Return what the graders are called: as they call themselves, where reading them makes the same ids of that."""
     own = [_own_name(criterion) for criterion in criteria]
-    ids = [grader.name for grader in renamed([Grader(name, YesNo(), ()) for name in own])]
+    ids = [grader.name for grader in renamed([Grader(name, YesNo()) for name in own])]
     if ids == [criterion.id for criterion in criteria]:
         return own
     return [criterion.id for criterion in criteria]
@@ -272,7 +249,7 @@ def _grader(criterion: Criterion, name: str, stating: Stating) -> dict[str, Any]
         losses.add(f"{criterion.id}.text", "AgentV's graders have names, and no texts")
     if criterion.polarity != "satisfy":
         losses.add(f"{criterion.id}.polarity", "AgentV's graders have none; items do")
-    _note_criterion(criterion, losses)
+    losses.fields(criterion, f"{criterion.id}.")
     if criterion.weight != 1:
         row["weight"] = criterion.weight
     return row | _gate(criterion, row, stating)
@@ -296,7 +273,7 @@ def _stated(criterion: Criterion, name: str, stating: Stating) -> dict[str, Any]
         return _check(answer, name)
     if _is_turned(answer):
         return {**_check(answer.criteria[0].answer, name), "negate": True}
-    _note_fields(answer, stating.losses, criterion.id)
+    stating.losses.fields(averaged(answer), f"{criterion.id}.")
     row = _judged(answer, name, criterion.id, stating) if _is_judged(answer) else _set(answer, name, stating)
     return {**row, "negate": True} if answer.negate else row
 
@@ -307,7 +284,7 @@ def _check(answer: Answer, name: str) -> dict[str, Any]:
 
 
 def _is_turned(rubric: Rubric) -> bool:
-    """Say whether *rubric* is no more than one check, turned over."""
+    """True if *rubric* is no more than one check, turned over."""
     answers = [criterion.answer for criterion in rubric.criteria]
     if not rubric.negate or len(answers) != 1 or not isinstance(answers[0], Check):
         return False
@@ -387,38 +364,10 @@ def _item(criterion: Criterion, stating: Stating) -> dict[str, Any]:
             why = "AgentV reads anchors as bands: a text holds up to the next one"
             stating.losses.add(f"{criterion.id}.levels", why)
         row["score_ranges"] = {band.low: quoted(band.text) for band in criterion.answer.ranges}
-    _note_criterion(criterion, stating.losses)
+    stating.losses.fields(criterion, f"{criterion.id}.")
     return row
 
 
-def _note_criterion(criterion: Criterion, losses: Losses) -> None:
-    plain = Criterion("plain")
-    for name in _OF_CRITERIA:
-        if getattr(criterion, name) != getattr(plain, name):
-            losses.add(f"{criterion.id}.{name}", "AgentV's criteria have no such field")
-
-
-def _note_fields(rubric: Rubric, losses: Losses, where: str) -> None:
-    plain = Rubric()
-    rubric = averaged(rubric)
-    for attribute in fields(Rubric):
-        name = attribute.name
-        if name not in _HELD and getattr(rubric, name) != getattr(plain, name):
-            losses.add(f"{where}.{name}", "AgentV's rubrics have no such field")
-
-
-KEPT = ("description", "version", "author", "license", "tags", "metadata", "governance", "requires")
-"""Free data of a suite that has a place in a file."""
-
-_LOST = {
-    "output": "a fixed response",
-    "tool_calls": "the tool calls of a fixed response",
-    "file_changes": "the file changes of a fixed response",
-    "server": "an MCP server",
-    "cell": "its place in a matrix",
-}
-
-_SETTINGS = ("temperature", "max_tokens", "seed")
 _TAKEN = ("input", "expected_output")
 
 
@@ -428,98 +377,70 @@ def write(suite: Suite) -> tuple[dict[str, Any], list[str]]:
 
     Read again, it is the same suite, but for what the sentences name.
     """
-    writer = Writer()
+    losses = Losses(_HOLDS, "{}: {}{}", whose="suite")
     data: dict[str, Any] = {"name": suite.name} if suite.name else {}
     for key, value in thaw(suite.metadata).items():
         if key in KEPT:
             data[key] = value
         else:
-            writer.lost.append(f"suite: metadata {key!r}: an AgentV file has no place for it")
-    if provider := writer.provider(suite.judge, "suite", "judge"):
+            losses.add(f"metadata {key!r}", "an AgentV file has no place for it")
+    if provider := provider_of(suite.judge, losses):
         data["default_test"] = {"options": {"provider": provider}}
-    data["tests"] = [test for case in suite if (test := writer.test(case)) is not None]
-    return data, writer.lost
+    tests = [_test(case, losses.of(f"case {case.id!r}")) for case in suite]
+    data["tests"] = [test for test in tests if test is not None]
+    return data, losses.sentences
 
 
-@define
-class Writer:
-    """Writes cases, and keeps what is *lost*."""
-
-    lost: list[str] = field(factory=list)
-
-    def test(self, case: Case) -> dict[str, Any] | None:
-        """Return *case* as a test; None, with the loss noted, where nothing is left to grade it by."""
-        losses = Losses(case.id, self.lost)
-        for name, what in _LOST.items():
-            if getattr(case, name) != fields(type(case)).__getattribute__(name).default and getattr(case, name):
-                losses.add(name, f"AgentV's tests do not have {what}")
-        judges = {id_: self.provider(judge, f"case {case.id!r}", f"judges.{id_}") for id_, judge in case.judges.items()}
-        graders = state_rubric(case.rubric, judges, losses)
-        if not graders:
-            losses.add("rubric", "nothing is left of it to grade by, so the test is left out")
-            return None
-        threshold = THRESHOLD if case.rubric.threshold is None else case.rubric.threshold
-        row = {
-            "id": quoted(case.id),
-            "criteria": self._context(case, losses),
-            "input": self._asked(case, losses),
-            "expected_output": quoted(case.reference),
-            "vars": self._variables(case, losses),
-            "threshold": None if threshold == THRESHOLD else threshold,
-            "options": self._options(case),
-            "assert": graders,
-            "tags": [quoted(tag) for tag in case.tags],
-            "metadata": thaw(case.metadata),
-        }
-        return {key: value for key, value in row.items() if value not in (None, "", [], {})}
-
-    def provider(self, judge: AnyJudge | None, where: str, name: str) -> Any:
-        """Return the id of a judge's provider, with the settings that a file may have; None if it has none."""
-        if judge is None:
-            return None
-        if not isinstance(judge, Judge) or not isinstance(judge.model, str):
-            self.lost.append(f"{where}: {name}: AgentV's judge is one model, not {type(judge).__name__}")
-            return None
-        try:
-            id_ = provider_id(judge.model)
-        except DefinitionError:
-            self.lost.append(f"{where}: {name}: the model {judge.model!r} has no provider id")
-            return None
-        config = {key: getattr(judge, key) for key in _SETTINGS if getattr(judge, key) != getattr(_PLAIN, key)}
-        if judge != Judge(judge.model, **config):
-            self.lost.append(f"{where}: {name}: a file says nothing of a judge but {', '.join(_SETTINGS)}")
-        return {"id": id_, "config": config} if config else id_
-
-    def _options(self, case: Case) -> dict[str, Any]:
-        provider = self.provider(case.judge, f"case {case.id!r}", "judge")
-        return {"provider": provider} if provider else {}
-
-    def _context(self, case: Case, losses: Losses) -> str:
-        if case.context and any(criterion.text == case.context for criterion in case.rubric.criteria):
-            losses.add("context", "the rubric says the same, and is shown once")
-            return ""
-        return quoted(case.context)
-
-    def _asked(self, case: Case, losses: Losses) -> Any:
-        if case.messages and case.input:
-            losses.add("input", "it is written as the last message")
-        elif len(case.messages) == 1 and case.messages[0].role == "user":
-            losses.add("messages", "a lone message of the user's is read as the input")
-        asked = write_asked(case.input, case.messages)
-        if isinstance(asked, str):
-            return quoted(asked)
-        return [{**message, "content": quoted(message["content"])} for message in asked]
-
-    def _variables(self, case: Case, losses: Losses) -> dict[str, Any]:
-        found: dict[str, Any] = {}
-        for name, value in thaw(case.variables).items():
-            if name.startswith("vars."):
-                continue
-            if name in _TAKEN or not isinstance(value, str):
-                losses.add(f"variables.{name}", "AgentV's variables of this name are something else, or it is no text")
-            else:
-                found[name] = quoted(value)
-        return found
+def _test(case: Case, losses: Losses) -> dict[str, Any] | None:
+    """Return *case* as a test; None, with the loss noted, where nothing is left to grade it by."""
+    losses.fields(case)
+    judges = {id_: provider_of(judge, losses, f"judges.{id_}") for id_, judge in case.judges.items()}
+    graders = state_rubric(case.rubric, judges, losses)
+    if not graders:
+        losses.add("rubric", "nothing is left of it to grade by, so the test is left out")
+        return None
+    threshold = THRESHOLD if case.rubric.threshold is None else case.rubric.threshold
+    provider = provider_of(case.judge, losses)
+    row = {
+        "id": quoted(case.id),
+        "criteria": _context(case, losses),
+        "input": _asked(case, losses),
+        "expected_output": quoted(case.reference),
+        "vars": _variables(case, losses),
+        "threshold": None if threshold == THRESHOLD else threshold,
+        "options": {"provider": provider} if provider else {},
+        "assert": graders,
+        "tags": [quoted(tag) for tag in case.tags],
+        "metadata": thaw(case.metadata),
+    }
+    return {key: value for key, value in row.items() if value not in (None, "", [], {})}
 
 
-_PLAIN = Judge("offline")
+def _context(case: Case, losses: Losses) -> str:
+    if case.context and any(criterion.text == case.context for criterion in case.rubric.criteria):
+        losses.add("context", "the rubric says the same, and is shown once")
+        return ""
+    return quoted(case.context)
+
+
+def _asked(case: Case, losses: Losses) -> Any:
+    if case.messages and case.input:
+        losses.add("input", "it is written as the last message")
+    elif len(case.messages) == 1 and case.messages[0].role == "user":
+        losses.add("messages", "a lone message of the user's is read as the input")
+    asked = write_asked(case.input, case.messages)
+    if isinstance(asked, str):
+        return quoted(asked)
+    return [{**message, "content": quoted(message["content"])} for message in asked]
+
+
+def _variables(case: Case, losses: Losses) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, value in thaw(case.variables).items():
+        if name.startswith("vars."):
+            continue
+        if name in _TAKEN or not isinstance(value, str):
+            losses.add(f"variables.{name}", "AgentV's variables of this name are something else, or it is no text")
+        else:
+            found[name] = quoted(value)
+    return found
