@@ -30,7 +30,7 @@ from rubric.internals.fields import check_number
 from rubric.suites.report import Deferred, Report, Row
 from rubric.suites.reporters.registry import REPORTERS, reporter_for
 from rubric.suites.reporters.terminal import show
-from rubric.suites.row_builder import row_id, row_of, ungraded
+from rubric.suites.row_builder import RowBuilder, row_id, ungraded
 from rubric.suites.suite import Suite
 from rubric.values.candidates import Candidate
 from rubric.values.requests import Failure
@@ -175,7 +175,8 @@ def _partial(suite: Suite, done: Sequence[Row], deferred: Deferred) -> Report:
     """Return what is known of a run that was interrupted."""
     through = {row.id: row for row in done}
     stopped = Failure("exception", "the run was interrupted before this case was through")
-    rows = [through.get(row_id(case), row_of(case, ungraded(case, stopped))) for case in suite]
+    builder = RowBuilder()
+    rows = [through.get(row_id(case), builder.row(case, ungraded(case, stopped))) for case in suite]
     return Report(suite.name, tuple(rows), deferred, tuple(map(str, suite.warnings)), version("rubric-grade"))
 
 

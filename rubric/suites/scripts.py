@@ -319,7 +319,7 @@ CriterionPath = tuple[str, ...]
 
 
 @frozen
-class Settled:
+class Decisions:
     """A rubric in which no script is left to be run, and what the scripts spent."""
 
     rubric: Rubric
@@ -360,14 +360,14 @@ def can_be_judged(rubric: Rubric, *, allow_scripts: bool) -> bool:
     return any(possible(criterion) for criterion in rubric.judged)
 
 
-async def settled(case: Case, candidate: Candidate) -> Settled:
+async def run_scripts(case: Case, candidate: Candidate) -> Decisions:
     """
     Run the scripts of the case's rubric that apply to *candidate*, one after another.
 
     A script that failed leaves its criterion unjudged, with the failure.
     """
     if case.rubric.degenerate != "judge" and why_degenerate(candidate):
-        return Settled(case.rubric)
+        return Decisions(case.rubric)
     made: dict[CriterionPath, Decided | Holds] = {}
     usage = Usage()
     for path, criterion in scripts_of(case.rubric):
@@ -381,7 +381,7 @@ async def settled(case: Case, candidate: Candidate) -> Settled:
         else:
             made[path] = said.verdict
             usage += said.usage
-    return Settled(_replaced(case.rubric, made) if made else case.rubric, usage)
+    return Decisions(_replaced(case.rubric, made) if made else case.rubric, usage)
 
 
 def _criteria(case: Case, criterion: Criterion) -> str:

@@ -154,17 +154,17 @@ def _planned(case: Case, assigned: Assigned, target: object) -> CasePlan:
         "fixed response" if case.output is not None else live,
         clean(assigned.name(case.rubric)) if plan.asks and not assigned.missing else "",
         plan,
-        clean(why_deferred(case, assigned, has_target=target is not None)),
+        clean(why_deferred(case, assigned, case.candidate, has_target=target is not None)),
         tuple(clean(str(criterion.answer)) for _, criterion in scripts_of(case.rubric)),
         tuple(dict.fromkeys(clean(shorten(check.type, 60)) for check in unsupported_of(case.rubric))),
     )
 
 
-def why_deferred(case: Case, assigned: Assigned, *, has_target: bool) -> str:
-    """Return why *case* would be deferred: no candidate to judge, or nobody to judge it; empty if it would not."""
-    if case.output is None and not has_target:
+def why_deferred(case: Case, assigned: Assigned, candidate: Candidate | None, *, has_target: bool) -> str:
+    """Return why *case* is deferred: it has no candidate, or no judge that can be asked; empty if it is not."""
+    if candidate is None and not has_target:
         return NO_RESPONSE
-    return assigned.why_not(case.rubric, case.candidate)
+    return assigned.why_not(case.rubric, candidate)
 
 
 def plan_case(case: Case, assigned: Assigned, candidate: Candidate | None) -> Plan:
@@ -176,8 +176,8 @@ def plan_case(case: Case, assigned: Assigned, candidate: Candidate | None) -> Pl
     rubric = case.rubric if candidate is not None else _unconditional(case.rubric)
     graded = candidate if candidate is not None else case.responding(STAND_IN)
     return Plan.total(
-        plan_one(graded, share(rubric, ids), bench, count=count_tokens, price=price, worst=worst_cost)
-        for bench, ids in assigned.groups(rubric)
+        plan_one(graded, share(rubric, ids), judge, count=count_tokens, price=price, worst=worst_cost)
+        for judge, ids in assigned.groups(rubric)
     )
 
 
