@@ -19,7 +19,7 @@ from attrs import evolve, frozen
 from rich.console import Console
 from rich.progress import MofNCompleteColumn, Progress, TimeElapsedColumn
 
-from rubric.commands.options import GRADING, TEXT, declared, judge_of, options, refuse_given
+from rubric.commands.options import GRADING, TEXT, Name, declared, judge_of, options, refuse_given
 from rubric.commands.output import INTERRUPTED, Command, Refusal, print_json, print_line, print_markdown, print_text
 from rubric.engine.grade import grade as grade_candidate
 from rubric.engine.grade import plan as plan_calls
@@ -28,7 +28,7 @@ from rubric.formats.rubrics import load
 from rubric.formats.suites import is_rubric, load_suite
 from rubric.internals.fields import check_number
 from rubric.suites.report import Deferred, Report, Row
-from rubric.suites.reporters.registry import REPORTERS, reporter_for
+from rubric.suites.reporters.registry import reporter, reporter_for, reporter_names
 from rubric.suites.reporters.terminal import show
 from rubric.suites.row_builder import RowBuilder, row_id, ungraded
 from rubric.suites.suite import Suite
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 DEFERRED = ["pass", "fail", "error"]
 
 RUNNING = options(
-    click.option("--reporter", type=click.Choice(sorted(REPORTERS)), help="How a suite's report is written."),
+    click.option("--reporter", type=Name(reporter_names, reporter), help="Write a suite's report in this form."),
     click.option("--out", type=click.Path(), metavar="FILE", help="Where it goes; the ending names a reporter."),
     click.option("--max-cost", type=float, metavar="DOLLARS", help="What the judges of all suites may cost."),
     click.option("--store", type=click.Path(), metavar="FILE", help="Keeps every reply, and serves what it has."),

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import click
 from click.core import ParameterSource
 
+from rubric.errors import DefinitionError
 from rubric.formats.registry import FORMATS
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -23,6 +24,31 @@ def options(*given: Callable[[Command], Command]) -> Callable[[Command], Command
         return command
 
     return decorate
+
+
+class Name(click.ParamType):  # type: ignore[type-arg]  # generic from click 8.4 on
+    """
+    One of the names that *known* returns, which may include those of plug-ins.
+
+    `click.Choice` wants them when the commands are imported; *known* is asked when help is shown or a name is refused.
+    """
+
+    name = "name"
+
+    def __init__(self, known: Callable[[], Sequence[str]], find: Callable[[str], object]) -> None:
+        self._known, self._find = known, find
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:  # noqa: ARG002 - as click calls it
+        """Return what help shows for the value."""
+        return f"[{'|'.join(self._known())}]"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return *value* if it is found."""
+        try:
+            self._find(value)
+        except DefinitionError as problem:
+            self.fail(problem.message, param, ctx)
+        return value
 
 
 TEXT = click.File(encoding="utf-8")

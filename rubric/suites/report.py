@@ -235,10 +235,11 @@ class Report(NoTruth, Listed[Row]):
         Return the report as text.
 
         Args:
-            reporter: `pretty`, `json`, `ndjson`, `junit`, `tap`, `md`, `html`, `sarif` or `gitlab`.
+            reporter: `pretty`, `json`, `ndjson`, `junit`, `tap`, `md`, `html`, `sarif`, `gitlab`, or one that another
+                distribution registers in the entry points `rubric.reporters`.
 
         Raises:
-            DefinitionError: There is no such reporter.
+            DefinitionError: There is no such reporter, or one of another distribution is broken.
         """
         from rubric.suites.reporters import registry  # noqa: PLC0415 - reporters import reports
 
