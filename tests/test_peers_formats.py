@@ -206,7 +206,7 @@ def test_a_wrong_example_says_what_is_wrong_and_where(changes: dict[str, Any], s
 
 def test_an_id_that_stands_twice_is_refused() -> None:
     """Reports and stores go by it."""
-    assert "the id 'p1' is used twice" in problems(healthbench, [EXAMPLE, EXAMPLE])[0]
+    assert "the id 'p1' stands twice" in problems(healthbench, [EXAMPLE, EXAMPLE])[0]
 
 
 # -- PaperBench --------------------------------------------------------------------------------------------
