@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from rubric.commands.options import FORMAT
-from rubric.commands.output import REFUSED, Commands, Refusal, print_json, print_line, print_markdown
+from rubric.commands.output import REFUSED, Commands, Refusal, print_line, print_result
 from rubric.internals.atomic_write import replacing
 from rubric.store import audit
 
@@ -26,8 +26,7 @@ def store() -> None:
 @FORMAT
 def stats(file: Path, form: str) -> None:
     """Count calls by state, what they cost, and what was saved."""
-    found = audit.stats(file)
-    print_json(found.to_dict()) if form == "json" else print_markdown(found._repr_markdown_())
+    print_result(audit.stats(file), form)
 
 
 @store.command()
