@@ -22,7 +22,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mappi
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from functools import partial
 from itertools import islice
-from typing import Any, Self
+from typing import Any
 from uuid import uuid4
 
 from attrs import define, evolve, field, fields, frozen
