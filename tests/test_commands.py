@@ -366,7 +366,7 @@ REFUSED = [
     (("--format", "json", "--reporter", "md"), "give one"),
     (("--input", REPLY), "is for one candidate"),
     (("--reference", REPLY), "is for one candidate"),
-    (("--out", "report.foo"), "stands for none"),
+    (("--out", "report.foo"), "names no reporter"),
     (("--out", "."), "is a folder"),
     (("--baseline", "nowhere.json"), "nowhere.json: this baseline cannot be read"),
     (("--baseline", REPLY), "expected a report in JSON"),

@@ -175,7 +175,7 @@ def _needs_a_judge(criterion: Criterion, candidate: Candidate | None) -> bool:
 
 def without_key(judge: AnyJudge, environ: Mapping[str, str] = os.environ) -> str:
     """
-    Return which API key *judge* lacks, in words; empty if none is known to be missing.
+    Return a message about the API key that *judge* lacks; empty if none is known to be missing.
 
     A panel can lose members as far as its quorum allows; a cascade needs both of its judges.
     """

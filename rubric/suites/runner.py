@@ -76,7 +76,7 @@ async def run_suite(
 @frozen(eq=False)
 class Prepared:
     """
-    What is known of a *case* before it starts.
+    A *case* with all that can be found out before it starts.
 
     Args:
         assigned: Its judges.
@@ -117,7 +117,7 @@ class Run:
 
     def prepared(self) -> list[Prepared]:
         """
-        Return what is known of each case before it starts.
+        Prepare each case: find its judges and its planned cost, or why it cannot be graded.
 
         Raises:
             DefinitionError: There is a budget, and a judge without a known price.

@@ -1,4 +1,4 @@
-"""A suite: cases that are graded together, as a file of one of the documented systems holds them."""
+"""A suite: cases that are graded together, as files of several systems hold them."""
 
 from __future__ import annotations
 
@@ -79,12 +79,12 @@ class Suite(Listed[Case]):
     Cases that are graded together.
 
     Args:
-        name: What it is called.
-        cases: In order; no two share an id.
-        judge: Who judges where neither the caller nor the case names one.
+        name: For people.
+        cases: In order, with unique ids.
+        judge: The judge of cases for which neither the caller nor the case names one.
         format: The format of the file that it was loaded from: `native`, `promptfoo`, `agentv-2`, ...
         source: The file.
-        warnings: What the file says that could not be carried over, each with its place.
+        warnings: Parts of the file that this library does not support, each with its place.
         metadata: Free data.
     """
 
@@ -106,7 +106,7 @@ class Suite(Listed[Case]):
         return f"<Suite {self.name!r}: {len(self.cases)} cases, {self.format}>"
 
     def only(self, *ids: str) -> Suite:
-        """Return the suite with the cases called *ids* alone."""
+        """Return the suite with only the cases *ids*."""
         return evolve(self, cases=[self[id_] for id_ in ids])
 
     def matrix(self, *, judges: Iterable[Any] = (), prompts: Iterable[str] = ()) -> Suite:
@@ -114,11 +114,11 @@ class Suite(Listed[Case]):
         Return the suite with each case once for each of the *judges* and each of the *prompts*, to compare them.
 
         Args:
-            judges: Judges, juries, panels or model names; each cell keeps its own, whoever `run` is given.
-            prompts: What the cells answer, instead of the case's input.
+            judges: Judges, juries, panels or model names; a cell keeps its own, whatever judge `run` gets.
+            prompts: The inputs of the cells, in place of the case's.
 
         Raises:
-            DefinitionError: Two judges share a name, so that their cells could not be told apart.
+            DefinitionError: Two judges share a name, and so would the ids of their cells.
         """
         named = [(_name_of(judge), judge) for judge in map(as_judge, judges)]
         texts = as_tuple("prompts", prompts, str, "texts")
@@ -185,11 +185,11 @@ class Suite(Listed[Case]):
 
     def plan(self, judge: JudgeLike | None = None, *, target: TargetLike | None = None) -> SuitePlan:
         """
-        Return what `run` would take: where each candidate comes from, who judges, calls, tokens, cost. Nothing is sent.
+        Plan a run without sending anything: the source of each candidate, its judge, calls, tokens and cost.
 
         Args:
             judge: As for `run`.
-            target: As for `run`. What it has yet to make is planned as a response of about 2,000 characters.
+            target: As for `run`. Its responses are planned with about 2,000 characters each.
         """
         from rubric.suites.suite_plan import plan_suite  # noqa: PLC0415 - as in run
 

@@ -80,8 +80,14 @@ _OURS = (
     Reporter("tap", "tap", (".tap",), "the Test Anything Protocol, version 14"),
     Reporter("md", "markdown", (".md", ".markdown"), "for job summaries and comments"),
     Reporter("html", "html", (".html", ".htm"), "one page that holds all it needs, for people"),
-    Reporter("sarif", "sarif", (".sarif", ".sarif.json"), "SARIF 2.1.0, for code scanning"),
-    Reporter("gitlab", "gitlab", ("gl-code-quality-report.json", ".codequality.json"), "GitLab's code quality widget"),
+    Reporter("sarif", "issues", (".sarif", ".sarif.json"), "SARIF 2.1.0, for code scanning"),
+    Reporter(
+        "gitlab",
+        "issues",
+        ("gl-code-quality-report.json", ".codequality.json"),
+        "GitLab's code quality widget",
+        "render_gitlab",
+    ),
 )
 
 REPORTERS = FrozenMap({each.name: each for each in _OURS})
@@ -130,5 +136,5 @@ def reporter_for(path: str | PathLike[str]) -> Reporter:
         if name.endswith(f".{each.lower()}"):
             return reporter(each)
     known = ", ".join([*(ending for each in _OURS for ending in each.endings), *(f".{each}" for each in plugins)])
-    message = f"the ending of {name!r} stands for none; end it in one of {known}, or name the reporter"
+    message = f"the ending of {name!r} names no reporter; end it in one of {known}, or name the reporter"
     raise DefinitionError("reporter", message)

@@ -110,7 +110,7 @@ async def connect(name: str, server: Server, *, start: float, tool: float) -> As
         except Exception as error:  # noqa: BLE001 - a server may fail in any way
             await _leave(leaving)
             said = f"no answer within {start:g} seconds" if isinstance(error, TimeoutError) else _first(error)
-            raise DeferError(_told(name, server, said, stderr)) from None
+            raise DeferError(_why_not_there(name, server, said, stderr)) from None
         except BaseException:
             await _leave(leaving)
             raise
@@ -144,7 +144,7 @@ _LAUNCHER = """\
 import os, signal, sys
 with open(sys.argv[1], "w") as file:
     file.write(str(os.getpid()))
-for name in ("SIGPIPE", "SIGXFSZ"):  # Python ignores them, and what is ignored stays so in the next program
+for name in ("SIGPIPE", "SIGXFSZ"):  # Python ignores them, and the next program would inherit that
     signal.signal(getattr(signal, name), signal.SIG_DFL)
 os.execvp(sys.argv[2], sys.argv[2:])
 """
@@ -223,7 +223,7 @@ def _first(error: BaseException) -> str:
     return f"{error}" if isinstance(error, MCPError) else f"{type(error).__name__}: {error}"
 
 
-def _told(name: str, server: Server, said: str, stderr: IO[bytes]) -> str:
+def _why_not_there(name: str, server: Server, said: str, stderr: IO[bytes]) -> str:
     last = _last_line(stderr)
     tail = f"; its last words on stderr: {last}" if last else ""
     return f"the MCP server {name!r} is not there: {_safe(said + tail, server)}"
