@@ -12,10 +12,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, get_args
 
 import click
-from attrs import evolve, frozen
+from attrs import evolve, fields, frozen
 from rich.console import Console
 from rich.progress import MofNCompleteColumn, Progress, TimeElapsedColumn
 
@@ -60,21 +60,16 @@ if TYPE_CHECKING:
     from rubric.values.rubrics import Rubric
 
 
-DEFERRED = ["pass", "fail", "error"]
-
 RUNNING = options(
     click.option("--reporter", type=Name(reporter_names, reporter), help="Write a suite's report in this form."),
     click.option("--out", type=PATH, metavar="FILE", help="Write the report here; the ending names a reporter."),
     click.option("--max-cost", type=float, metavar="DOLLARS", help="Spend no more on the judges of all suites."),
     STORE,
-    click.option("--deferred", type=click.Choice(DEFERRED), default="error", help="Count deferred cases as this."),
+    click.option("--deferred", type=click.Choice(get_args(Deferred)), default="error", help="Count deferred cases so."),
     click.option("--allow-scripts", is_flag=True, help="Run the programs that a suite names as graders."),
     click.option("--baseline", type=click.Path(), metavar="FILE", help="Compare with an earlier report (json)."),
     click.option("--largest-drop", type=float, metavar="D", help="Fail if a score falls by more."),
 )
-
-SUITES_ONLY = frozenset({"reporter", "out", "max_cost", "deferred", "allow_scripts", "baseline", "largest_drop"})
-"""The options above, by their names in code."""
 
 
 @frozen
@@ -99,7 +94,12 @@ class RunOptions:
             RubricError: There is no such reporter, or the baseline holds no report.
             click.ClickException: Options contradict each other, or a file cannot be used.
         """
-        self._check_output()
+        if self.out is not None:
+            refuse_folder(self.out)
+            if self.reporter is None:
+                reporter_for(self.out)
+        elif self.form == "json" and self.reporter not in (None, "json"):
+            raise click.UsageError(f"--format json and --reporter {self.reporter} cannot both be printed; give one")
         if self.baseline is None:
             if self.largest_drop is not None:
                 raise click.UsageError(
@@ -113,14 +113,6 @@ class RunOptions:
         except OSError as problem:
             raise Refusal(f"{self.baseline}: this baseline cannot be read: {problem.strerror}") from problem
 
-    def _check_output(self) -> None:
-        if self.out is not None:
-            refuse_folder(self.out)
-            if self.reporter is None:
-                reporter_for(self.out)
-        if self.out is None and self.form == "json" and self.reporter not in (None, "json"):
-            raise click.UsageError(f"--format json and --reporter {self.reporter} cannot both be printed; give one")
-
     def run(self, suites: Sequence[Suite], files: Sequence[str], judge: Any, target: Any) -> Report:
         """
         Run *suites* one after another, within one budget, and return one report.
@@ -130,6 +122,7 @@ class RunOptions:
         reports: list[Report] = []
         for suite in suites:
             done: list[Row] = []
+            spent = sum(report.usage.cost or 0.0 for report in reports)
             try:
                 with _progress(suite, done) as on_row:
                     report = suite.run(
@@ -137,7 +130,7 @@ class RunOptions:
                         target=target,
                         deferred=self.deferred,
                         allow_scripts=self.allow_scripts,
-                        max_cost=self._left(reports),
+                        max_cost=None if self.max_cost is None else max(0.0, self.max_cost - spent),
                         store=self.store,
                         on_row=on_row,
                     )
@@ -149,10 +142,6 @@ class RunOptions:
                 raise SystemExit(INTERRUPTED) from None
             reports.append(report)
         return joined(reports, files)
-
-    def _left(self, reports: Sequence[Report]) -> float | None:
-        spent = sum(report.usage.cost or 0.0 for report in reports)
-        return None if self.max_cost is None else max(0.0, self.max_cost - spent)
 
     def write(self, report: Report) -> None:
         """Print *report*, and write it to `--out`."""
@@ -177,6 +166,10 @@ class RunOptions:
         for_machines = self.form == "json" or (self.out is None and self.reporter not in (None, "pretty"))
         print_markdown(comparison._repr_markdown_(), problem=for_machines)
         return comparison.exit_code
+
+
+SUITES_ONLY = frozenset(each.name for each in fields(RunOptions)) - {"store", "form"}
+"""The options that one candidate has no use for."""
 
 
 @contextmanager

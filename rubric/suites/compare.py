@@ -20,7 +20,7 @@ from rubric.scoring.outcomes import TOLERANCE, mean
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from rubric.suites.report import Entry, Report, Row, Status
+    from rubric.suites.report import Deferred, Entry, Report, Row, Status
 
 
 Kind = Literal["better", "worse", "same", "new", "gone"]
@@ -104,7 +104,7 @@ class Comparison(NoTruth, Listed[Change]):
     suite: str
     changes: tuple[Change, ...]
     largest_drop: float | None = field(default=None, validator=optional(number(0, 1)))
-    deferred: Literal["pass", "fail", "error"] = "error"
+    deferred: Deferred = "error"
 
     def of(self, kind: Kind) -> tuple[Change, ...]:
         """Return the changes of one *kind*."""
@@ -157,9 +157,13 @@ class Comparison(NoTruth, Listed[Change]):
     def _is_drop(self, delta: float | None) -> bool:
         return self.largest_drop is not None and delta is not None and delta < -self.largest_drop - TOLERANCE
 
-    def _counts_as(self, status: Status | None) -> Literal["pass", "fail", "error"] | None:
-        known: dict[Status, Literal["pass", "fail", "error"]]
-        known = {"passed": "pass", "failed": "fail", "ungraded": "error", "deferred": self.deferred}
+    def _counts_as(self, status: Status | None) -> Deferred | None:
+        known: dict[Status, Deferred] = {
+            "passed": "pass",
+            "failed": "fail",
+            "ungraded": "error",
+            "deferred": self.deferred,
+        }
         return None if status is None else known[status]
 
     @property

@@ -64,12 +64,14 @@ async def run_suite(
         requests, cases = Budget(cost=max_cost), Budget(cost=max_cost)
     given = None if judge is None else as_judge(judge)
     maker = None if target is None else as_target(target)
-    with closing(route(concurrency=max(CONCURRENCY, concurrency), store=store, budget=requests, limits=limits)) as way:
-        run = Run(suite, given, maker, allow_scripts, way, requests, cases)
+    with closing(
+        route(concurrency=max(CONCURRENCY, concurrency), store=store, budget=requests, limits=limits)
+    ) as pipeline:
+        run = Run(suite, given, maker, allow_scripts, pipeline, requests, cases)
         # It may load LiteLLM, which takes seconds: not on the event loop.
         prepared = await asyncio.to_thread(run.prepared)
         rows = await run.rows(prepared, concurrency, on_row)
-    warnings = tuple(clean(str(warning)) for warning in (*suite.warnings, *way.room.remarks()))
+    warnings = tuple(clean(str(warning)) for warning in (*suite.warnings, *pipeline.room.remarks()))
     return evolve(report, rows=rows, warnings=warnings, duration=time.monotonic() - began)
 
 
@@ -100,8 +102,8 @@ class Run:
     One run of a *suite*, with the *judge* and the *target* of the caller.
 
     Args:
-        route: The way of asks to the judges.
-        requests: The budget that every request passes on that way; None without a limit.
+        pipeline: Sends asks to the judges.
+        requests: The budget that every request passes in the pipeline; None without a limit.
         cases: The same budget for whole cases, by their planned cost: a case that would run out of money halfway is not
             started, since half a case is paid for and worth nothing.
     """
@@ -110,7 +112,7 @@ class Run:
     judge: AnyJudge | None
     target: Target | None
     allow_scripts: bool
-    route: Pipeline
+    pipeline: Pipeline
     requests: Budget | None
     cases: Budget | None
     builder: RowBuilder = field(factory=RowBuilder, init=False)
@@ -229,7 +231,7 @@ class Run:
         """Return the result of *case*, and the usage of its scripts."""
         decided = await run_scripts(case, candidate) if self.allow_scripts else Decisions(case.rubric)
         self._charge(decided.usage, self.requests)
-        result = await graded(candidate, decided.rubric, assigned, self.route.carry)
+        result = await graded(candidate, decided.rubric, assigned, self.pipeline.carry)
         return restored(result, case.rubric), decided.usage
 
 

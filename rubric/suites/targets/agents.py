@@ -54,47 +54,38 @@ _LONGEST_NAME = 64
 
 
 @frozen
-class Held:
+class ServerTool:
     """One tool, and the connection to its server."""
 
     connection: Connection
     tool: Tool
 
 
-@frozen
-class Toolset:
+Tools = dict[str, ServerTool]
+"""Tools by the names of the functions that a model is offered."""
+
+
+def tools_of(connections: Iterable[Connection]) -> Tools:
     """
-    The tools of several servers as functions, by names that a model can tell apart.
+    Return the tools of several servers by names that a model can tell apart.
 
     A function has the name of its tool; if two servers have a tool of one name, the server's name goes before it. Any
     character that vendors do not take in a name (they take letters, digits, `_` and `-`, 64 in all) becomes `_`.
     """
-
-    tools: Mapping[str, Held]
-
-    @classmethod
-    def of(cls, connections: Iterable[Connection]) -> Toolset:
-        """Return all tools of *connections*."""
-        held = [Held(connection, tool) for connection in connections for tool in connection.tools]
-        often = Counter(_valid(one.tool.name) for one in held)
-        box: dict[str, Held] = {}
-        for one in held:
-            name = _valid(one.tool.name)
-            box[_free(name if often[name] == 1 else _valid(f"{one.connection.name}__{name}"), box)] = one
-        return cls(box)
-
-    def offered(self) -> list[dict[str, Any]]:
-        """Return the functions in the form of OpenAI's chat API."""
-        return [{"type": "function", "function": _function(name, held.tool)} for name, held in self.tools.items()]
-
-    def unknown(self, name: str) -> str:
-        """Return the answer to a model that wants a function *name* that does not exist."""
-        return f"there is no tool {name!r}{suggest(name, self.tools)}"
+    found = [ServerTool(connection, tool) for connection in connections for tool in connection.tools]
+    often = Counter(_valid(one.tool.name) for one in found)
+    tools: Tools = {}
+    for one in found:
+        name = _valid(one.tool.name)
+        tools[_free(name if often[name] == 1 else _valid(f"{one.connection.name}__{name}"), tools)] = one
+    return tools
 
 
-def _function(name: str, tool: Tool) -> dict[str, Any]:
+def _offered(name: str, tool: Tool) -> dict[str, Any]:
+    """Return *tool* as a function in the form of OpenAI's chat API."""
     parameters = {"type": "object", "properties": {}, **tool.input_schema}
-    return {"name": name, "description": tool.description or tool.title or "", "parameters": parameters}
+    function = {"name": name, "description": tool.description or tool.title or "", "parameters": parameters}
+    return {"type": "function", "function": function}
 
 
 def _valid(name: str) -> str:
@@ -142,7 +133,7 @@ class Run:
         try:
             async with AsyncExitStack() as stack:
                 connections = [await stack.enter_async_context(self._connect(*item)) for item in servers.items()]
-                return await self._outcome(Toolset.of(connections))
+                return await self._outcome(tools_of(connections))
         except ConnectionError as error:
             return self._ended("transport", str(error))
 
@@ -152,7 +143,7 @@ class Run:
         left = max(0.0, self._deadline - asyncio.get_running_loop().time())
         return connect(name, server, start=min(self.target.start_timeout, left), tool=self.target.tool_timeout)
 
-    async def _outcome(self, tools: Toolset) -> str | Failure:
+    async def _outcome(self, tools: Tools) -> str | Failure:
         """Return the final reply or the failure, which the sessions' task groups would wrap if it were raised."""
         try:
             async with asyncio.timeout_at(self._deadline):
@@ -173,7 +164,7 @@ class Run:
             self.usage += Usage(calls=1, cost=None, unmetered=1)
         return Failure(kind, message, in_doubt=self._is_asking)
 
-    async def _steps(self, tools: Toolset) -> str | Failure:
+    async def _steps(self, tools: Tools) -> str | Failure:
         turn = await self._turn(tools)
         for _ in range(self.target.max_steps - 1):
             if not turn.tool_calls:
@@ -186,15 +177,15 @@ class Run:
         message = f"the run did not end within {self.target.max_steps} turns; the model still wanted: {names}"
         return Failure("truncated", message)
 
-    async def _turn(self, tools: Toolset) -> Turn:
+    async def _turn(self, tools: Tools) -> Turn:
         self._is_asking = True
-        turn = await say(self.target.asked, self.messages, tools.offered())
+        turn = await say(self.target.asked, self.messages, [_offered(name, each.tool) for name, each in tools.items()])
         self._is_asking = False
         self.usage += turn.usage
         self.warnings |= dict.fromkeys(left_out(turn))
         return turn
 
-    async def _follow(self, turn: Turn, tools: Toolset) -> None:
+    async def _follow(self, turn: Turn, tools: Tools) -> None:
         self.messages.append(turn.message)
         if turn.text.strip():
             self.said.append(Message("assistant", turn.text))
@@ -202,23 +193,23 @@ class Run:
             result = await self._call(request, tools)
             self.messages.append({"role": "tool", "tool_call_id": request.id, "content": result})
 
-    async def _call(self, request: ToolRequest, tools: Toolset) -> str:
+    async def _call(self, request: ToolRequest, tools: Tools) -> str:
         """Call the tool of *request*, keep the call, and return its result as the model reads it."""
-        held = tools.tools.get(request.name)
-        name = held.tool.name if held else request.name.strip() or "(no name)"
+        known = tools.get(request.name)
+        name = known.tool.name if known else request.name.strip() or "(no name)"
         arguments: dict[str, Any] = {}
         try:
             arguments = request.parsed()
         except ValueError as problem:
             result = _error(f"the arguments are no JSON object ({problem}): {request.arguments}")
         else:
-            result = await self._result(held, arguments) if held else _error(tools.unknown(request.name))
+            result = await self._result(known, arguments) if known else _error(_unknown(request.name, tools))
         result = self._cut(clean(result) or "", name)
         self.calls.append(ToolCall(name, arguments=arguments, result=result))
         return result
 
-    async def _result(self, held: Held, arguments: dict[str, Any]) -> str:
-        result = await held.connection.call(held.tool.name, arguments)
+    async def _result(self, known: ServerTool, arguments: dict[str, Any]) -> str:
+        result = await known.connection.call(known.tool.name, arguments)
         return _error(result.text) if result.failed else result.text
 
     def _cut(self, result: str, name: str) -> str:
@@ -240,6 +231,10 @@ class Run:
             messages += [*([asked] if case.input and messages[-1:] != [asked] else []), *self.said]
         candidate = case.responding(output, tool_calls=self.calls, messages=messages)
         return Response(candidate, self.usage, tuple(self.warnings))
+
+
+def _unknown(name: str, tools: Tools) -> str:
+    return f"there is no tool {name!r}{suggest(name, tools)}"
 
 
 def _error(text: str) -> str:
