@@ -6,7 +6,7 @@ import json
 import sys
 import threading
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import IO, Any, get_args
 
@@ -137,6 +137,8 @@ class Inputs:
     def stream(self, rubric: Rubric, judges: Sequence[str], store: Store | None) -> Grading:
         """Return the stream of results; it has sent nothing yet."""
         path, columns = str(self.candidates), columns_of(self.columns)
+        is_capped = self.max_cost is not None or self.max_calls is not None
+        is_limited = self.rpm is not None or self.tpm is not None
         return grade_candidates(
             path if self.shard is None else self.shard.of(path, columns=columns),
             rubric,
@@ -144,18 +146,10 @@ class Inputs:
             columns=columns if self.shard is None else None,
             concurrency=self.concurrency,
             store=store,
-            budget=self._budget(),
-            limits=self._limits(),
+            budget=Budget(cost=self.max_cost, calls=self.max_calls) if is_capped else None,
+            limits=Limits(rpm=self.rpm, tpm=self.tpm) if is_limited else None,
             progress=True,
         )
-
-    def _budget(self) -> Budget | None:
-        if self.max_cost is None and self.max_calls is None:
-            return None
-        return Budget(cost=self.max_cost, calls=self.max_calls)
-
-    def _limits(self) -> Limits | None:
-        return None if self.rpm is None and self.tpm is None else Limits(rpm=self.rpm, tpm=self.tpm)
 
     def interrupted(self, done: int) -> str:
         """Say how far an interrupted run came, and how to go on."""
@@ -213,20 +207,17 @@ def grade_many(
     print_result(summary, form)
     if not summary.results and inputs.shard is None:
         raise Refusal(f"{inputs.candidates}: there is no candidate in it")
-    sys.exit(_code(summary, min_pass_rate))
-
-
-def _code(summary: Summary, least: float | None) -> int:
     if summary.ungraded:
-        return REFUSED
-    return BELOW if least is not None and summary.results and (summary.pass_rate or 0.0) < least else GRADED
+        sys.exit(REFUSED)
+    is_below = min_pass_rate is not None and summary.results and (summary.pass_rate or 0.0) < min_pass_rate
+    sys.exit(BELOW if is_below else GRADED)
 
 
 def _graded(inputs: Inputs, rubric: Rubric, judges: Sequence[str]) -> Summary:
     counts = Counts()
     try:
         with (
-            _opened(inputs) as store,
+            nullcontext() if inputs.store is None else Store(inputs.store, in_doubt=inputs.in_doubt) as store,
             inputs.stream(rubric, judges, store) as stream,
             _written(inputs.out) as file,
         ):
@@ -240,15 +231,6 @@ def _graded(inputs: Inputs, rubric: Rubric, judges: Sequence[str]) -> Summary:
         print_line(inputs.interrupted(len(counts)), problem=True)
         raise SystemExit(INTERRUPTED) from None
     return counts.summary()
-
-
-@contextmanager
-def _opened(inputs: Inputs) -> Iterator[Store | None]:
-    if inputs.store is None:
-        yield None
-        return
-    with Store(inputs.store, in_doubt=inputs.in_doubt) as store:
-        yield store
 
 
 @contextmanager

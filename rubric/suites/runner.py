@@ -66,12 +66,12 @@ async def run_suite(
     maker = None if target is None else as_target(target)
     with closing(
         route(concurrency=max(CONCURRENCY, concurrency), store=store, budget=requests, limits=limits)
-    ) as pipeline:
-        run = Run(suite, given, maker, allow_scripts, pipeline, requests, cases)
+    ) as opened:
+        run = Run(suite, given, maker, allow_scripts, opened, requests, cases)
         # It may load LiteLLM, which takes seconds: not on the event loop.
         prepared = await asyncio.to_thread(run.prepared)
         rows = await run.rows(prepared, concurrency, on_row)
-    warnings = tuple(clean(str(warning)) for warning in (*suite.warnings, *pipeline.room.remarks()))
+    warnings = tuple(clean(str(warning)) for warning in (*suite.warnings, *opened.room.remarks()))
     return evolve(report, rows=rows, warnings=warnings, duration=time.monotonic() - began)
 
 
