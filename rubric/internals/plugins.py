@@ -40,7 +40,7 @@ def load_plugin(group: str, name: str, kind: str) -> Plugin | None:
     Raises:
         DefinitionError: It cannot be loaded, or several distributions register the name.
     """
-    found = tuple(entry_points(group=group, name=name))
+    found = [*entry_points(group=group, name=name)]
     if not found:
         return None
     if len(found) > 1:
