@@ -129,7 +129,7 @@ SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sar
 TOOL = "rubric"
 
 
-def render(report: Report) -> str:
+def render_sarif(report: Report) -> str:
     """Return *report* as a SARIF log of one run."""
     found = issues(report)
     names = _named(found)

@@ -35,20 +35,14 @@ class Reporter:
 
     Args:
         name: What users call it.
-        module: The module of ours that has its function; empty for a plug-in.
+        function: From a `Report` to text; ours are given as `module:function`, and imported when they are used.
         endings: The file endings that select it.
-        about: What it is for.
-        function: The name of the function in *module*.
-        plugin: The function of a plug-in.
-        source: The distribution of a plug-in.
+        source: The distribution of a plug-in; empty for a reporter of ours.
     """
 
     name: str
-    module: str
+    function: Callable[[Report], Any] | str
     endings: tuple[str, ...]
-    about: str
-    function: str = "render"
-    plugin: Callable[[Report], Any] | None = None
     source: str = ""
 
     def render(self, report: Report) -> str:
@@ -58,36 +52,36 @@ class Reporter:
         Raises:
             DefinitionError: A plug-in failed, or returned no text.
         """
-        if self.plugin is None:
-            text: str = getattr(import_module(f"rubric.suites.reporters.{self.module}"), self.function)(report)
-            return text
         try:
-            made = self.plugin(report)
+            text = self._loaded()(report)
         except Exception as error:
+            if not self.source:
+                raise
             message = f"{self.name!r} of {self.source} failed: {describe(error)}"
             raise DefinitionError("reporter", message) from error
-        if not isinstance(made, str):
-            message = f"{self.name!r} of {self.source} returned {type(made).__name__}, expected text"
+        if not isinstance(text, str):
+            message = f"{self.name!r} of {self.source} returned {type(text).__name__}, expected text"
             raise DefinitionError("reporter", message)
-        return made
+        return text
+
+    def _loaded(self) -> Callable[[Report], Any]:
+        if not isinstance(self.function, str):
+            return self.function
+        module, _, name = self.function.partition(":")
+        loaded: Callable[[Report], Any] = getattr(import_module(f"rubric.suites.reporters.{module}"), name)
+        return loaded
 
 
 _OURS = (
-    Reporter("pretty", "terminal", (".txt",), "for people at a terminal"),
-    Reporter("json", "json", (".json",), "everything, for programs and for baselines"),
-    Reporter("ndjson", "json", (".ndjson", ".jsonl"), "a line of JSON for each case, and a summary", "render_lines"),
-    Reporter("junit", "junit", (".xml",), "for CI systems that show tests"),
-    Reporter("tap", "tap", (".tap",), "the Test Anything Protocol, version 14"),
-    Reporter("md", "markdown", (".md", ".markdown"), "for job summaries and comments"),
-    Reporter("html", "html", (".html", ".htm"), "one page that holds all it needs, for people"),
-    Reporter("sarif", "issues", (".sarif", ".sarif.json"), "SARIF 2.1.0, for code scanning"),
-    Reporter(
-        "gitlab",
-        "issues",
-        ("gl-code-quality-report.json", ".codequality.json"),
-        "GitLab's code quality widget",
-        "render_gitlab",
-    ),
+    Reporter("pretty", "terminal:render", (".txt",)),
+    Reporter("json", "json:render", (".json",)),
+    Reporter("ndjson", "json:render_lines", (".ndjson", ".jsonl")),
+    Reporter("junit", "junit:render", (".xml",)),
+    Reporter("tap", "tap:render", (".tap",)),
+    Reporter("md", "markdown:render", (".md", ".markdown")),
+    Reporter("html", "html:render", (".html", ".htm")),
+    Reporter("sarif", "issues:render_sarif", (".sarif", ".sarif.json")),
+    Reporter("gitlab", "issues:render_gitlab", ("gl-code-quality-report.json", ".codequality.json")),
 )
 
 REPORTERS = FrozenMap({each.name: each for each in _OURS})
@@ -117,7 +111,7 @@ def reporter(name: str) -> Reporter:
     if not callable(plugin.value):
         message = f"{name!r} of {plugin.source} is {type(plugin.value).__name__}, expected a function of a report"
         raise DefinitionError("reporter", message)
-    return Reporter(name, "", (f".{name}",), f"from {plugin.source}", plugin=plugin.value, source=plugin.source)
+    return Reporter(name, plugin.value, (f".{name}",), plugin.source)
 
 
 def reporter_for(path: str | PathLike[str]) -> Reporter:
