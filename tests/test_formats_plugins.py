@@ -138,7 +138,9 @@ def test_another_format_is_recognised_as_before() -> None:
 def test_the_command_line_offers_it(site: Path) -> None:
     """`--from` takes its name, in a process that finds the package."""
     code = f"import sys; sys.path.insert(0, {str(site)!r}); from rubric.__main__ import main; main()"
-    done = subprocess.run([sys.executable, "-c", code, "grade", "--help"], capture_output=True, text=True, timeout=120, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code, "grade", "--help"], capture_output=True, text=True, timeout=120, check=True
+    )
     assert "checklist" in done.stdout
     assert "checklist" not in CliRunner().invoke(main, ["grade", "--help"]).output
 

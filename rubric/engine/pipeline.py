@@ -427,9 +427,9 @@ class Options:
             dispatcher = Dispatcher(places, limiter, models)
             return Pipeline(dispatcher.send, dispatcher)
         kept = self.store if isinstance(self.store, Store) else Store(self.store)
-        dispatcher = Dispatcher(places, kept.gate(limiter), models)
+        dispatcher = Dispatcher(places, kept.limiter(limiter), models)
         own = None if kept is self.store else kept
-        return Pipeline(kept.carry(dispatcher.send, gated=True), dispatcher, own)
+        return Pipeline(kept.transport(dispatcher.send, limited=True), dispatcher, own)
 
 
 def _models_of(model: Model) -> Callable[[Judge], Model]:

@@ -48,7 +48,7 @@ _ABOUT_THE_FORM = re.compile(
 )
 
 _learnt: dict[tuple[str, str], Form] = {}
-_server: Memo[Judge, tuple[str, str]] = Memo(
+_server: Memo[Judge, [], tuple[str, str]] = Memo(
     lambda judge: (judge.name, str(judge.params.get("api_base") or judge.params.get("base_url") or ""))
 )
 

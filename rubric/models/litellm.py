@@ -110,7 +110,7 @@ def _known(judge: Judge, usage: Usage) -> Usage:
     return evolve(usage, cost=None) if usage.cost == 0 and listed(judge.name) is None else priced(judge, usage)
 
 
-_secrets: Memo[Judge, tuple[str, ...]] = Memo(lambda judge: values_of(judge.params))
+_secrets: Memo[Judge, [], tuple[str, ...]] = Memo(lambda judge: values_of(judge.params))
 
 
 async def complete(

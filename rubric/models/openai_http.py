@@ -150,7 +150,7 @@ class Destination:
     remarks: tuple[str, ...]
 
 
-_destinations: Memo[Judge, list[Destination]] = Memo(lambda _: [])
+_destinations: Memo[Judge, [], list[Destination]] = Memo(lambda _: [])
 
 
 def destination_of(judge: Judge) -> Destination:

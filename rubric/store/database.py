@@ -319,7 +319,9 @@ class Database:
         assert self._writer is not None  # noqa: S101 - a session that only reads has no writer thread
         return self._writer
 
-    def count(self, *, hits: int = 0, sent: int = 0, resent: int = 0, held: int = 0, saved: Usage | None = None) -> None:
+    def count(
+        self, *, hits: int = 0, sent: int = 0, resent: int = 0, held: int = 0, saved: Usage | None = None
+    ) -> None:
         """Add to the tally."""
         with self._lock:
             old = self.tally

@@ -26,7 +26,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self, get_args
 
-from attrs import define, evolve, field
+from attrs import define, evolve
 
 from rubric.errors import DefinitionError, ModelError, StoreError
 from rubric.internals.fields import as_path, refuse
