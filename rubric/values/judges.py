@@ -425,7 +425,7 @@ class Cascade(Shown):
 
 
 AnyJudge = Judge | Jury | Panel | Cascade
-"""Everything that can grade a rubric; a `match` over it ends with `assert_never`."""
+"""Anything that can grade a rubric: one judge, a jury, a panel or a cascade."""
 
 
 def as_judge(value: AnyJudge | str | Function | Model | Iterable[Any], /) -> Judge | Jury | Panel | Cascade:
