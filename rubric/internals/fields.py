@@ -8,7 +8,6 @@ import re
 import unicodedata
 from collections.abc import Callable, Collection, Iterable, Mapping
 from collections.abc import Set as AbstractSet
-from numbers import Complex, Integral, Number, Real
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import attrs
@@ -158,6 +157,8 @@ def plain_number(value: object) -> object:
     value = scalar(value)
     if type(value) in (bool, int, float):
         return value
+    from numbers import Complex, Integral, Number, Real  # noqa: PLC0415 - for the numbers of other libraries alone
+
     if isinstance(value, Integral):
         return int(value)
     is_decimal = isinstance(value, Number) and not isinstance(value, Complex)  # without the import of `decimal`

@@ -317,8 +317,8 @@ class Panel(Shown):
 
     Args:
         judges: The members: judges, juries, panels, or model names.
-        aggregate: The rule that decides: the `mean` or the `median` of the scores against the threshold (gates: more than
-            half of the members must find them passed), or the `majority` of the members' verdicts.
+        aggregate: The rule that decides: the `mean` or the `median` of the scores against the threshold (gates: more
+            than half of the members must find them passed), or the `majority` of the members' verdicts.
         tie_break: The verdict of an even split, for a majority: `fail` or `pass`.
         quorum: The fewest members that must be graded for a result; None means all.
         weights: One positive number a member; None counts all alike.
