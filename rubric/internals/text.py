@@ -10,7 +10,6 @@ the one that a judge reads.
 
 from __future__ import annotations
 
-import json
 import re
 import unicodedata
 from collections import Counter
@@ -162,6 +161,8 @@ def shorten(text: str, limit: int = 200) -> str:
 
 def as_json(value: Any) -> str:
     """Return *value* as JSON on one line, with its keys in order; values that JSON does not know as text."""
+    import json  # noqa: PLC0415 - building a rubric needs none
+
     try:
         return json.dumps(value, ensure_ascii=False, sort_keys=True, default=str)
     except (TypeError, ValueError, RecursionError):  # keys that are no text, or that cannot be sorted

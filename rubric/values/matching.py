@@ -11,7 +11,6 @@ references forty times; a value nested 100,000 levels deep ends the process; and
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextvars import ContextVar
@@ -73,7 +72,7 @@ def matches(pattern: str, text: str) -> bool:
     return _compiled(pattern).search(clean) is not None
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=256)  # bounded: a compiled pattern takes up to 8 MiB, and files bring patterns without end
 def _compiled(pattern: str | bytes) -> Any:
     import re2  # noqa: PLC0415 - a compiled extension that most rubrics never need
 
@@ -278,6 +277,8 @@ def _additional_properties(validator: Any, extra: Any, instance: Any, schema: Ma
 
 
 def _unique_items(validator: Any, wanted: Any, instance: Any, _: Mapping[str, Any]) -> Iterator[Any]:
+    import json  # noqa: PLC0415 - building a rubric needs none
+
     if wanted and validator.is_type(instance, "array"):
         seen = {json.dumps(_normal(item), sort_keys=True) for item in instance}
         if len(seen) < len(instance):
