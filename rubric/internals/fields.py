@@ -166,11 +166,12 @@ def plain_number(value: object) -> object:
 
 def number(low: float = 0.0, high: float = math.inf, *, above: bool = False) -> Validator:
     """Return a validator for finite numbers from *low* (or just *above* it) to *high*."""
+    return _keeping(lambda name, value: check_number(name, value, low, high, above=above))
 
-    def validate(instance: Any, attribute: Attribute[Any], value: object) -> None:
-        _keep(instance, attribute, value, check_number(attribute.name, value, low, high, above=above))
 
-    return validate
+def _keeping(check: Callable[[str, object], object]) -> Validator:
+    """Return a validator by *check*, which returns the value to keep."""
+    return lambda made, attribute, value: _keep(made, attribute, value, check(attribute.name, value))
 
 
 def check_number(field: str, value: object, low: float, high: float = math.inf, *, above: bool = False) -> float:
@@ -194,11 +195,7 @@ def _is_finite(value: float) -> bool:
 
 def count(low: int = 1) -> Validator:
     """Return a validator for whole numbers of at least *low*."""
-
-    def validate(instance: Any, attribute: Attribute[Any], value: object) -> None:
-        _keep(instance, attribute, value, check_count(attribute.name, value, low))
-
-    return validate
+    return _keeping(lambda name, value: check_count(name, value, low))
 
 
 def check_count(field: str, value: object, low: int = 1) -> int:
@@ -211,11 +208,7 @@ def check_count(field: str, value: object, low: int = 1) -> int:
 
 def one_of(*names: str) -> Validator:
     """Return a validator for one of *names*."""
-
-    def validate(_: Any, attribute: Attribute[Any], value: object) -> None:
-        check_name(attribute.name, value, names)
-
-    return validate
+    return lambda _, attribute, value: check_name(attribute.name, value, names)
 
 
 def check_name(field: str, value: object, names: Collection[str]) -> None:

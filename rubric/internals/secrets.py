@@ -25,8 +25,6 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
-from attrs import frozen
-
 from rubric.internals.frozen_map import FrozenMap, thaw
 from rubric.internals.text import shorten
 
@@ -261,15 +259,6 @@ def whole(text: str) -> str:
     return text if text.isascii() else _HALVES.sub("\ufffd", text)
 
 
-@frozen
-class _Kept:
-    """A stretch of a text that masking left alone: from *start* to *end* before it, *shift* further on after it."""
-
-    start: int
-    end: int
-    shift: int
-
-
 def moved(before: str, after: str) -> Callable[[int], tuple[int, int]]:
     """
     Return a function from an offset in *before* to its place in *after*, which is *before* with parts masked.
@@ -282,24 +271,31 @@ def moved(before: str, after: str) -> Callable[[int], tuple[int, int]]:
     stretches = _stretches(before, after)
 
     def move(at: int) -> tuple[int, int]:
-        for stretch, following in zip(stretches, [*stretches[1:], None], strict=True):
-            if stretch.start <= at <= stretch.end:
-                return at + stretch.shift, at + stretch.shift
-            if following is not None and stretch.end < at < following.start:
-                return stretch.end + stretch.shift, following.start + following.shift
+        last = 0
+        for start, end, shift in stretches:
+            if at < start:
+                return last, start + shift
+            if at <= end:
+                return at + shift, at + shift
+            last = end + shift
         return len(after), len(after)
 
     return move
 
 
-def _stretches(before: str, after: str) -> list[_Kept]:
-    """Return the stretches that were kept: the first starts both texts, the last ends both, the others are in order."""
+def _stretches(before: str, after: str) -> list[tuple[int, int, int]]:
+    """
+    Return where the stretches between the masks start and end in *before*, and how far they are shifted in *after*.
+
+    The first one starts both texts, the last one ends both, and the others follow in order.
+    """
     pieces = after.split(MASK)
-    found: list[_Kept] = []
+    found = []
     at = place = 0
     for index, piece in enumerate(pieces):
         last = index == len(pieces) - 1
         start = len(before) - len(piece) if last and index else max(at, before.find(piece, at))
-        found.append(_Kept(start, start + len(piece), place - start))
-        at, place = start + len(piece), place + len(piece) + len(MASK)
+        at = start + len(piece)
+        found.append((start, at, place - start))
+        place += len(piece) + len(MASK)
     return found

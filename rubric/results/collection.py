@@ -141,7 +141,7 @@ class Grades(Sequence[Grade | Ungraded]):
         - `gates`: the ids of the criteria that failed the grade, with commas between them;
         - `criterion.` and an id: what each criterion contributes, in 0..1 with 1 as good; None if nothing;
         - `failures`: the kinds of failure that left it ungraded, with commas between them; None for a grade;
-        - `why`: the first of these failures in words; None for a grade;
+        - `why`: a description of the first of these failures; None for a grade;
         - `calls`, `prompt_tokens`, `cached_tokens`, `completion_tokens`: what was used;
         - `cost`: in US dollars; None if it is unknown.
         """

@@ -315,11 +315,7 @@ def _parts(rubric: Rubric, findings: Sequence[Finding], *, best: bool) -> list[_
 
 
 def _part(rubric: Rubric, rule: _Rule, finding: Finding, *, best: bool) -> _Part | None:
-    match finding:
-        case NotApplicable():
-            return None
-        case Abstained():
-            return _abstained(rule, best=best)
+    match finding:  # the usual case first
         case Scored() | Unjudged() if isinstance(rule.criterion.answer, Rubric):
             return _nested(rule, _inner(finding, rule.criterion.answer), best=best)
         case Scored() if rule.quoted and not substantiated(rubric, rule.criterion, finding):
@@ -330,6 +326,10 @@ def _part(rubric: Rubric, rule: _Rule, finding: Finding, *, best: bool) -> _Part
             return part
         case Unjudged():
             return _open(rule, finding.low, finding.high, best=best)
+        case Abstained():
+            return _abstained(rule, best=best)
+        case NotApplicable():
+            return None
         case never:
             assert_never(never)
 
@@ -348,13 +348,9 @@ Without it each level works out all levels below it again, at both extremes, and
 
 
 def _judged(rule: _Rule, score: float, *, flag: bool | None) -> _Part:
-    contribution = 1 - score if rule.unwanted else score
-    answer = rule.criterion.answer
-    if isinstance(answer, Unit):
-        disowned = flag is False and answer.flag
-        holds = not disowned
-    else:
-        disowned, holds = False, contribution == 1
+    contribution, answer = 1 - score if rule.unwanted else score, rule.criterion.answer
+    disowned = isinstance(answer, Unit) and answer.flag and flag is False
+    holds = not disowned if isinstance(answer, Unit) else contribution == 1
     most_say_no = rule.plain and contribution < EVEN
     return _Part(rule, contribution, holds, disowned or rule.gates(0.0 if most_say_no else contribution))
 

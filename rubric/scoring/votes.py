@@ -142,7 +142,7 @@ class Voter:
     Args:
         judge: A single judge, or several that vote.
         vote: The number of a single judge's vote; 0 for several, whose members have their own.
-        members: Those who vote, in order.
+        members: The voters among several, in order.
     """
 
     judge: AnyJudge

@@ -251,7 +251,7 @@ class Jury(Shown):
         size: The number of votes.
         consensus: The share of passing votes in (0, 1] that passes. Counts are compared: 2 of 3 meets 0.67.
         early_stop: Stop when the votes that are left cannot change the verdict.
-        quorum: The number of votes that must not fail; None means all.
+        quorum: The fewest votes that must be graded for a result; None means all.
         one_request: Ask for all votes in one request, as its choices, so that the prompt is paid for once. Votes that
             a model does not give that way are asked for one by one, and a warning says so.
     """
@@ -316,14 +316,14 @@ def _as_weights(value: Iterable[float] | None) -> tuple[float, ...] | None:
 @frozen(repr=False)
 class Panel(Shown):
     """
-    Several different judges, each of whom grades the whole rubric. The reported score is the panel's mean.
+    Several different judges; each grades the whole rubric. The reported score is the panel's mean.
 
     Args:
         judges: The members: judges, juries, panels, or model names.
-        aggregate: What decides: the `mean` or the `median` of the scores against the threshold (gates: more than
+        aggregate: The rule that decides: the `mean` or the `median` of the scores against the threshold (gates: more than
             half of the members must find them passed), or the `majority` of the members' verdicts.
         tie_break: The verdict of an even split, for a majority: `fail` or `pass`.
-        quorum: The number of members that must not fail; None means all.
+        quorum: The fewest members that must be graded for a result; None means all.
         weights: One positive number a member; None counts all alike.
         level: `rubric` pools verdicts; `criterion` pools the members' findings one by one, then scores once.
         early_stop: Stop when the members that are left cannot change the verdict; with the level `rubric` alone.
@@ -428,7 +428,7 @@ class Cascade(Shown):
 
 
 AnyJudge = Judge | Jury | Panel | Cascade
-"""Everything that can grade a rubric; a `match` over it ends with `assert_never`."""
+"""Anything that can grade a rubric: one judge, a jury, a panel or a cascade."""
 
 
 def as_judge(value: AnyJudge | str | Function | Model | Iterable[Any], /) -> Judge | Jury | Panel | Cascade:

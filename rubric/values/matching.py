@@ -73,7 +73,7 @@ def matches(pattern: str, text: str) -> bool:
     return _compiled(pattern).search(clean) is not None
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=256)  # bounded: a compiled pattern takes up to 8 MiB, and files bring patterns without end
 def _compiled(pattern: str | bytes) -> Any:
     import re2  # noqa: PLC0415 - a compiled extension that most rubrics never need
 

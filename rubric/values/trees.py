@@ -120,24 +120,18 @@ class HalfAnswered(Shown):
 
     def yes(self, branch: DecisionTree | Leaf | float, /, reason: str = "") -> DecisionTree:
         """Return the tree, with *branch* for a yes."""
-        return self._whole("yes", self.if_yes, DecisionTree, yes=_branch("yes", branch, reason), no=self.if_no)
+        if self.if_yes is not None or self.if_no is None:
+            raise self._is_taken("yes")
+        return DecisionTree(self.question, yes=_branch("yes", branch, reason), no=self.if_no)
 
     def no(self, branch: DecisionTree | Leaf | float, /, reason: str = "") -> DecisionTree:
         """Return the tree, with *branch* for a no."""
-        return self._whole("no", self.if_no, DecisionTree, yes=self.if_yes, no=_branch("no", branch, reason))
+        if self.if_no is not None or self.if_yes is None:
+            raise self._is_taken("no")
+        return DecisionTree(self.question, yes=self.if_yes, no=_branch("no", branch, reason))
 
-    def _whole(
-        self,
-        name: str,
-        taken: object,
-        tree: type[DecisionTree],
-        *,
-        yes: DecisionTree | Leaf | None,
-        no: DecisionTree | Leaf | None,
-    ) -> DecisionTree:
-        if taken is not None or yes is None or no is None:
-            raise DefinitionError(name, f"the question {self.question!r} has its {name} branch already")
-        return tree(self.question, yes=yes, no=no)
+    def _is_taken(self, name: str) -> DefinitionError:
+        return DefinitionError(name, f"the question {self.question!r} has its {name} branch already")
 
 
 def _branch(name: str, value: DecisionTree | Leaf | float, reason: str) -> DecisionTree | Leaf:
