@@ -34,6 +34,10 @@ if TYPE_CHECKING:
     from hashlib import _Hash
 
 
+APART = (DecisionTree, Rubric)
+"""Answers that take asks of their own. A tuple, since `A | B` in a loop makes a new union each time round."""
+
+
 def grouped(criteria: Sequence[Criterion], judge: Judge) -> list[list[Criterion]]:
     """
     Return which of *criteria* one call asks about: a tree or nested rubric alone, others as many as the judge takes.
@@ -46,7 +50,7 @@ def grouped(criteria: Sequence[Criterion], judge: Judge) -> list[list[Criterion]
     for criterion in criteria:
         answer = criterion.answer
         flagged = isinstance(answer, Unit) and answer.flag
-        if isinstance(answer, DecisionTree | Rubric):
+        if isinstance(answer, APART):
             groups.append([criterion])
         elif len(filling.get(flagged, ())) in (0, size):
             groups.append([criterion])
