@@ -109,8 +109,8 @@ def agrade_many(
     """
     Grade many *candidates* like `grade_many`, on the running event loop.
 
-    Python closes an async iterator some time after its loop was left by `break`. If nothing may be in flight by the next
-    line, use `async with agrade_many(...) as stream:` around the loop.
+    Python closes an async iterator some time after its loop was left by `break`. If nothing may be in flight by the
+    next line, use `async with agrade_many(...) as stream:` around the loop.
     """
     options = Options(concurrency, store, budget, limits)
     job = _job(candidates, rubric, judge, options, columns, is_async=True)

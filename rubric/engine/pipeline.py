@@ -109,14 +109,17 @@ async def adrive(
 
 
 async def _side_by_side(transport: Transport, batch: Batch) -> Got:
-    if len(batch) == 1:  # a task costs as much as all the rest of sending
+    # The first is sent in this task, and not the last: a task costs as much as all the rest of sending, and tasks start
+    # at its first wait, so asks still start in their order, as a sync function that plays a script needs it.
+    if len(batch) == 1:
         return (await transport(batch[0]),)
     try:
         async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(_sent(transport, ask)) for ask in batch]
+            tasks = [group.create_task(_sent(transport, ask)) for ask in batch[1:]]
+            first = await transport(batch[0])
     except BaseExceptionGroup as errors:
         raise errors.exceptions[0] from None
-    return tuple(task.result() for task in tasks)
+    return (first, *(task.result() for task in tasks))
 
 
 async def _sent(transport: Transport, ask: Ask) -> Outcome:

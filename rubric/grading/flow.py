@@ -28,7 +28,7 @@ from attrs import define, evolve, field, frozen
 from rubric.errors import DefinitionError, ProtocolError
 from rubric.grading.code_checks import settled, why_degenerate
 from rubric.grading.logprobs import weigh
-from rubric.grading.prompting import SharedPrompt, as_question, compose, compose_all, grouped, shared_prompt
+from rubric.grading.prompting import APART, SharedPrompt, as_question, compose, compose_all, grouped, shared_prompt
 from rubric.grading.reply_parser import read
 from rubric.grading.steps import Batch, Got, Steps, as_one, together
 from rubric.results.result import Grade, Ungraded, conclude, conclude_votes, degenerate, goes_on
@@ -50,6 +50,7 @@ LONG_PREFIX = 4_096
 """Characters, about 1,024 tokens: no vendor caches a shorter prefix."""
 
 _FEW = 2
+_OUTCOMES = (Reply, Failure)
 
 
 def flow(candidate: Candidate, rubric: Rubric, judge: AnyJudge, *, ahead: bool = True) -> Flow:
@@ -118,7 +119,7 @@ class Flow(Generator[Batch, Got, Result]):
         if len(got) != len(self._batch):
             raise ProtocolError(f"{waits}, got {len(got)}", self.state)
         for index, reply in enumerate(got):
-            if not isinstance(reply, Reply | Failure):
+            if not isinstance(reply, _OUTCOMES):
                 raise ProtocolError(f"{waits}, got {type(reply).__name__} at place {index}", self.state)
         return got
 
@@ -346,7 +347,7 @@ class _Session:
                 found[criterion.id] = finding
                 continue
             open_.append(criterion)
-            plain = plain and not isinstance(criterion.answer, DecisionTree | Rubric)
+            plain = plain and not isinstance(criterion.answer, APART)
         groups = grouped(open_, self.judge)
         if plain:
             judged = (yield from self._asked(rubric, groups, guidelines)) if groups else []

@@ -34,6 +34,10 @@ if TYPE_CHECKING:
     from hashlib import _Hash
 
 
+APART = (DecisionTree, Rubric)
+"""Answers that take asks of their own. A tuple, since `A | B` in a loop makes a new union each time round."""
+
+
 def grouped(criteria: Sequence[Criterion], judge: Judge) -> list[list[Criterion]]:
     """
     Return which of *criteria* one call asks about: a tree or nested rubric alone, others as many as the judge takes.
@@ -46,7 +50,7 @@ def grouped(criteria: Sequence[Criterion], judge: Judge) -> list[list[Criterion]
     for criterion in criteria:
         answer = criterion.answer
         flagged = isinstance(answer, Unit) and answer.flag
-        if isinstance(answer, DecisionTree | Rubric):
+        if isinstance(answer, APART):
             groups.append([criterion])
         elif len(filling.get(flagged, ())) in (0, size):
             groups.append([criterion])
@@ -101,7 +105,8 @@ def shared_prompt(candidate: Candidate, rubric: Rubric) -> SharedPrompt:
         if text or title == "candidate"
     }
     digest.update(b"%d,%d;" % (len(sections), len(candidate.variables)))  # or one could be taken for the other
-    variables = {name: _shown(str(value), digest, warnings) for name, value in candidate.variables.items()}
+    # Sorted, since equal candidates must get equal prompts: a mapping is the same in any order.
+    variables = {name: _shown(str(value), digest, warnings) for name, value in sorted(candidate.variables.items())}
     for name in (*sections, *variables):
         digest.update(_framed(name))
     mark = _mark(digest, [*sections.values(), *variables.values()])
@@ -123,11 +128,11 @@ def shared_prompt(candidate: Candidate, rubric: Rubric) -> SharedPrompt:
 
 
 _PLAIN = bytes({*range(0x20, 0x7F), *b"\t\n\r"} - {*b"<["})
-"""ASCII that hides nothing, without what begins a chat-template token."""
+"""Visible ASCII and white space, without the first characters of chat-template tokens: nothing to escape or warn of."""
 
 
 def _shown(text: str, digest: _Hash, warnings: dict[str, None]) -> str:
-    """Return *text* as the judge may see it; add it to *digest*, and what to warn of to *warnings*."""
+    """Return *text* with invisible characters escaped; add it to *digest*, and any warnings to *warnings*."""
     encoded = text.encode("utf-8", "surrogatepass")
     if encoded.translate(None, _PLAIN):
         text, why = visible(text)
@@ -180,7 +185,7 @@ def _letters(digest: _Hash, end: bytes) -> str:
     """
     Return 16 base-32 digits, 80 bits, of *digest* with *end* after it.
 
-    To guess them, the author of a candidate would need a text that contains a part of its own hash.
+    A candidate that contained them would contain a part of its own hash.
     """
     whole = digest.copy()
     whole.update(end)

@@ -184,7 +184,7 @@ def _as_asked(ask: Ask, reply: Reply) -> Finding | None:
     criterion = ask.criteria[0]
     answer = criterion.answer
     verdict = _VALUES.get(type(answer))
-    extra = _EXTRA[isinstance(answer, Unit) and answer.flag, bool(ask.nonce)]
+    extra = (("pass",) if isinstance(answer, Unit) and answer.flag else ()) + (("nonce",) if ask.nonce else ())
     if verdict is None or _pattern(verdict, ask.judge.reasoning, extra).fullmatch(text) is None:
         return None
     try:
@@ -192,13 +192,6 @@ def _as_asked(ask: Ask, reply: Reply) -> Finding | None:
         return _scored(ask, criterion, said) if said.get("nonce", "") == ask.nonce else None
     except (ValueError, Unreadable):  # an escape that JSON does not have, or a value out of its range
         return None
-
-
-_EXTRA = {
-    (flagged, sealed): (*(("pass",) if flagged else ()), *(("nonce",) if sealed else ()))
-    for flagged in (False, True)
-    for sealed in (False, True)
-}
 
 
 # -- which object --------------------------------------------------------------------------------------
