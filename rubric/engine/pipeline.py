@@ -456,7 +456,8 @@ class _ForeignModel:
 
     async def _in_a_thread(self, ask: Ask) -> tuple[Any, BaseException | None]:
         owner = (*identity(self.transport), "transport")
-        future = submit(owner, partial(copy_context().run, self._called, ask), self.threads)
+        context = copy_context()
+        future = submit(owner, lambda: context.run(self._called, ask), self.threads)
         try:
             outcome: tuple[Any, BaseException | None] = await asyncio.wrap_future(future)
         except asyncio.CancelledError:
