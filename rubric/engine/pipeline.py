@@ -109,17 +109,16 @@ async def adrive(
 
 
 async def _side_by_side(transport: Transport, batch: Batch) -> Got:
-    # The first is sent in this task, and not the last: a task costs as much as all the rest of sending, and tasks start
-    # at its first wait, so asks still start in their order, as a sync function that plays a script needs it.
-    if len(batch) == 1:
+    if len(batch) == 1:  # a task costs as much as all the rest of sending
         return (await transport(batch[0]),)
+    # Not the first of several in this task, though that would save one: then the first asks of all candidates would go
+    # before the second ones, and a budget that is spent in between would leave more candidates half graded.
     try:
         async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(_sent(transport, ask)) for ask in batch[1:]]
-            first = await transport(batch[0])
+            tasks = [group.create_task(_sent(transport, ask)) for ask in batch]
     except BaseExceptionGroup as errors:
         raise errors.exceptions[0] from None
-    return (first, *(task.result() for task in tasks))
+    return tuple(task.result() for task in tasks)
 
 
 async def _sent(transport: Transport, ask: Ask) -> Outcome:
@@ -457,7 +456,8 @@ class _ForeignModel:
 
     async def _in_a_thread(self, ask: Ask) -> tuple[Any, BaseException | None]:
         owner = (*identity(self.transport), "transport")
-        future = submit(owner, partial(copy_context().run, self._called, ask), self.threads)
+        context = copy_context()
+        future = submit(owner, lambda: context.run(self._called, ask), self.threads)
         try:
             outcome: tuple[Any, BaseException | None] = await asyncio.wrap_future(future)
         except asyncio.CancelledError:
