@@ -150,6 +150,7 @@ class Destination:
     remarks: tuple[str, ...]
 
 
+# A list of none or one, since a `Memo` keeps its first value. Two threads may fill it at a time, with equal values.
 _destinations: Memo[Judge, list[Destination]] = Memo(lambda _: [])
 
 

@@ -286,7 +286,8 @@ def _direct() -> Model:
 
 
 def _of_function(function: Function, threads: int) -> FunctionModel:
-    # By identity: functions that compare equal may still be two.
+    # By identity: functions that compare equal may still be two. Under the lock: two models of one function would have
+    # a thread each, and a function need not be thread-safe.
     key = (*identity(function), threads)
     with _lock:
         return _functions.setdefault(key, FunctionModel(function, threads=threads))
