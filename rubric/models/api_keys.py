@@ -26,15 +26,15 @@ if TYPE_CHECKING:
 @frozen
 class Vendor:
     """
-    A vendor, and how the environment speaks of it.
+    A vendor, and its variables in the environment.
 
     Args:
-        provider: LiteLLM's name for it: what stands before the slash.
-        model: The judge's model; for Azure, which has none of its own, the deployment is put in.
-        keys: Variables that each are enough, in the order in which they are looked at.
-        deployments: Variables of which one is needed too.
-        borrowed: What LiteLLM would not find by itself: its argument, and the variables to take it from.
-        native: Variables that LiteLLM reads for these arguments; where one is set, nothing is borrowed.
+        provider: LiteLLM's name for it: the part before the slash.
+        model: Of the default judge; for Azure, which has no models of its own, with a place for the deployment.
+        keys: Variables of which each is enough, in order of precedence.
+        deployments: Variables of which one is needed, too.
+        borrowed: Arguments that LiteLLM would not find by itself, each with the variables to take it from.
+        native: Variables that LiteLLM reads for these arguments; if one is set, nothing is borrowed.
     """
 
     provider: str
@@ -45,7 +45,7 @@ class Vendor:
     native: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
     def model_in(self, environ: Mapping[str, str]) -> str | None:
-        """Return the name of the model that *environ* has a key for; None without one."""
+        """Return the model's name if *environ* has a key for it; None if not."""
         if not _first(environ, self.keys):
             return None
         if not self.deployments:
@@ -95,14 +95,15 @@ VENDORS = (
         native=(("api_key", ("AZURE_API_KEY",)), ("api_base", ("AZURE_API_BASE",))),
     ),
 )
-"""Whom the environment may name, in the order in which promptfoo asks for them."""
+"""Vendors with a default judge, in promptfoo's order."""
 
 
 def borrowed(provider: str, given: Mapping[str, object], environ: Mapping[str, str] = os.environ) -> dict[str, str]:
     """
-    Return the arguments that a call to *provider* lacks and *environ* has, under names which LiteLLM does not read.
+    Return the arguments for a call to *provider* that *environ* has under names which LiteLLM does not read.
 
-    Nothing is borrowed for a judge that brings a key or an address of its own: no ambient key goes to a stranger.
+    Nothing is borrowed for a judge with a key or an address of its own: no key of the environment goes to an address
+    that was given in code.
     """
     vendor = next((v for v in VENDORS if v.provider == provider), None)
     if vendor is None or {"api_key", "api_base", "base_url"} & given.keys():

@@ -27,11 +27,11 @@ _NOTHING = Failure("bad_response", "the reply is empty: neither text nor a reque
 @frozen
 class ToolRequest:
     """
-    A call that the model wants.
+    A tool call that the model requests.
 
     Args:
-        id: What the result must carry.
-        name: Of the function, as it was offered, or as the model made it up.
+        id: The result must have the same.
+        name: Of the function, as offered, or as the model made it up.
         arguments: JSON text, as the model wrote it: it may be broken.
     """
 
@@ -41,10 +41,10 @@ class ToolRequest:
 
     def parsed(self) -> dict[str, Any]:
         """
-        Return the arguments; none at all are an empty object.
+        Return the arguments; no text is an empty object.
 
         Raises:
-            ValueError: They are no JSON object, or hold text that cannot be sent.
+            ValueError: They are not a JSON object, or have text that cannot be sent.
         """
         try:
             value = json.loads(self.arguments) if self.arguments.strip() else {}
@@ -59,11 +59,11 @@ class ToolRequest:
 @frozen
 class Turn:
     """
-    What came of one request in a chat.
+    The model's turn in a chat: the result of one request.
 
     Args:
-        text: What the model said; may be empty beside tool calls.
-        tool_calls: What it wants called, in order; empty in a final reply.
+        text: Of the message; may be empty beside tool calls.
+        tool_calls: The requested calls, in order; empty in a final reply.
         finish: Why it ended: `stop`, `tool_calls`, `length`, `refusal`, or the vendor's own word.
         usage: Of this request, and of failed attempts before it.
         unsent: Parameters that the model does not take, and that were left out.
@@ -80,12 +80,12 @@ class Turn:
 
 def turn_from(response: Any, unsent: tuple[str, ...] = (), secrets: Iterable[str] = ()) -> Turn:
     """
-    Return the turn that *response*, a chat completion as `completions` reads it, holds.
+    Return the turn in *response*, a chat completion.
 
-    What a model says when it refuses is its text. A request for tools that was cut off is none.
+    The text of a refusal is the text of the turn. A tool call that was cut off does not count.
 
     Raises:
-        ModelError: There is nothing in it, a content filter stopped it, or it was cut off inside a request for tools.
+        ModelError: It is empty, a content filter stopped it, or it was cut off within a tool call.
     """
     usage = usage_of(response)
     choice = choices_of(response, usage, secrets)[0]
@@ -117,7 +117,7 @@ def _asked_for(message: Any) -> list[Any]:
 
 
 def _message(message: Any, text: str, calls: tuple[ToolRequest, ...]) -> dict[str, Any]:
-    """Return the assistant's message as it is sent back: with what vendors want to see again, and nothing else."""
+    """Return the assistant's message to send back: with the fields that vendors need again, and no others."""
     said: dict[str, Any] = {"role": "assistant", "content": text or None}
     if calls:
         said["tool_calls"] = [
@@ -129,7 +129,7 @@ def _message(message: Any, text: str, calls: tuple[ToolRequest, ...]) -> dict[st
 
 
 def _sent_back(call: ToolRequest, original: Any) -> dict[str, Any]:
-    # LiteLLM parses them for vendors that take objects, and some vendors parse them too: broken ones go as none.
+    # LiteLLM parses them for vendors that take objects, and some vendors parse them too: broken ones go as {}.
     try:
         call.parsed()
         arguments = call.arguments if call.arguments.strip() else "{}"
@@ -177,7 +177,7 @@ async def chat(
 async def take_turn(
     asked: Judge, messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]] = ()
 ) -> Turn:
-    """Do what `chat` does, with the model and the settings of *asked*, which judges nothing here."""
+    """Do what `chat` does, with the model and the settings of *asked*, which is no judge here."""
     await ready()
     return await background_loop.on_background(_turn(asked, messages, tools))
 

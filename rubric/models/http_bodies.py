@@ -1,9 +1,9 @@
 """
-The body of a vendor's reply: how long it may be, unpacked and parsed within bounds.
+The body of a response: its bounds, and how it is unpacked and parsed within them.
 
-A stranger's server wrote it. So it is bounded before anything reads it whole: in bytes as it comes and as it is
-unpacked (a gzip of 200 kB may hold 200 MB), in depth, and in the number of its values: a parser holds up the event
-loop, deadlines and all, and takes some 25 bytes of memory for each byte of `[],[],[],`.
+It is untrusted input, so it is bounded before anything reads it whole: in bytes, packed and unpacked (a gzip of 200 kB
+may hold 200 MB), in depth, and in its number of values. A parser blocks the event loop, deadlines included, and takes
+some 25 bytes of memory for each byte of `[],[],[],`. All checks are single calls of C functions over the bytes.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
 
 MOST_BYTES = 2**24
-"""Bytes that a reply may have at most, whatever was asked for."""
+"""The most bytes of a reply, whatever was requested."""
 
 DEEPEST = 64
-"""How deep the brackets of a body may be nested; those of a chat completion with probabilities are some eight deep."""
+"""How deep the brackets of a body may be nested; a chat completion with probabilities has some eight levels."""
 
 _LONGEST_ERROR = 2**13  # LiteLLM masks secrets in it with a dozen patterns, on the loop
 _LEAST_READ = 2**20
@@ -45,9 +45,9 @@ _NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 
 def most_bytes(sent: int, tokens: int, *, logprobs: bool = False) -> int:
     """
-    Return how many bytes may come back for a request of *sent* bytes that asks for *tokens* at most.
+    Return how many bytes the response to a request of *sent* bytes for at most *tokens* may have.
 
-    Some servers send the prompt back in their reply.
+    Some servers repeat the prompt in their response.
     """
     token = _A_TOKEN_WITH_ALTERNATIVES if logprobs else _A_TOKEN
     return min(MOST_BYTES, _LEAST_READ + 2 * sent + tokens * token)
@@ -58,12 +58,12 @@ def most_bytes(sent: int, tokens: int, *, logprobs: bool = False) -> int:
 
 async def read(parts: AsyncIterable[bytes], status: int, encoding: str, limit: int) -> bytes:
     """
-    Return the body that *parts* bring, unpacked; of an error's no more than its beginning.
+    Return the body in *parts*, unpacked; of an error no more than its beginning.
 
-    None but plain text was asked for, and some gateways pack all the same.
+    Plain text was requested, and some gateways compress all the same.
 
     Raises:
-        ModelError: It has more than *limit* bytes, or is packed in a way that nobody asked for. The rest is not read.
+        ModelError: It has more than *limit* bytes, or an unknown encoding. The rest is not read.
     """
     body = _Body(status, _unpacker(encoding), limit)
     async for part in parts:
@@ -82,7 +82,7 @@ def read_now(parts: Iterable[bytes], status: int, encoding: str, limit: int) -> 
 
 
 async def pour(parts: AsyncIterable[bytes], encoding: str, take: Callable[[bytes], None]) -> None:
-    """Call *take* with all that *parts* bring, unpacked, piece by piece; raise `ModelError` where that cannot be."""
+    """Call *take* with each piece of *parts*, unpacked; raise `ModelError` if that is impossible."""
     unpack = _unpacker(encoding)
     async for part in parts:
         for piece in unpack(part):
@@ -140,7 +140,7 @@ def parsed(body: bytes, secrets: Iterable[str] = ()) -> Any:
     Return the JSON in *body*.
 
     Raises:
-        ModelError: It is none, is nested too deeply, or has too many values; *secrets* are not shown.
+        ModelError: It is not JSON, is nested too deeply, or has too many values; *secrets* are not shown.
     """
     _refuse_monsters(body)
     try:
@@ -153,11 +153,11 @@ def parsed(body: bytes, secrets: Iterable[str] = ()) -> Any:
 
 
 def _refuse_monsters(body: bytes) -> None:
-    """Refuse a *body* that no parser should be given; that takes no more than some nanoseconds a byte."""
+    """Refuse a *body* that no parser should get; this takes a few nanoseconds a byte."""
     brackets = body.count(b"[") + body.count(b"{")
     if brackets <= DEEPEST and body.count(b",") <= _FEW_VALUES:
         return
-    # Only what stands outside of texts counts: a judge may quote code, and some servers send back the prompt.
+    # Signs within texts do not count: a judge may quote code, and some servers repeat the prompt.
     bare = body.replace(rb"\\", b"").replace(rb"\"", b"")
     most = min(_FEW_VALUES + len(body) // _BYTES_A_VALUE, _MOST_VALUES)
     bare = _TEXT.sub(b"", bare) if bare.count(b'"') <= most else bare
@@ -168,11 +168,11 @@ def _refuse_monsters(body: bytes) -> None:
 
 
 def _is_deep(bare: bytes) -> bool:
-    """Say whether the brackets of *bare* are nested deeper than `DEEPEST`: each pass takes the innermost away."""
+    """True if the brackets of *bare* are nested deeper than `DEEPEST`: each pass removes the innermost."""
     left = bare.translate(_AS_ONE_KIND, _NO_BRACKETS)
     for _ in range(DEEPEST):
         inner = left.replace(b"[]", b"")
-        if len(inner) == len(left):  # what was never closed; the parser will say so, unless it is deep
+        if len(inner) == len(left):  # brackets that were never closed; the parser will say so, unless they are deep
             return left.count(b"[") > DEEPEST
         left = inner
     return bool(left)

@@ -62,13 +62,13 @@ def is_reachable(url: str) -> bool:
 
 def proxy_for(url: str) -> str | None:
     """
-    Return the proxy that the environment names for *url*; None for none.
+    Return the environment's proxy for *url*; None for none.
 
-    `HTTPS_PROXY` or `HTTP_PROXY` goes before `ALL_PROXY`, small letters before capital ones; `NO_PROXY` lists hosts,
-    which stand for those below them too, with or without a port, networks such as 10.0.0.0/8, or is `*`.
+    `HTTPS_PROXY` or `HTTP_PROXY` goes before `ALL_PROXY`, lower case before upper case. `NO_PROXY` lists hosts, with
+    all hosts below them, with or without a port, and networks such as 10.0.0.0/8; or is `*`.
 
     Raises:
-        ModelError: It is a SOCKS proxy, or none that http:// or https:// can reach (bad_request).
+        ModelError: It is a SOCKS proxy, or not an http:// or https:// address (bad_request).
     """
     return _proxy(url, tuple(map(os.environ.get, _PROXIES)))
 
@@ -310,10 +310,10 @@ def _failure(error: Exception, secrets: Iterable[str]) -> Failure:
 
 
 class _Protocol(ResponseHandler):
-    """A connection that ends when more answers come than anybody asked for: "103 Early Hints" without an end, say."""
+    """A connection that ends if more responses come than requests: "103 Early Hints" without an end, say."""
 
     def data_received(self, data: bytes) -> None:
-        """Take in what came, which may be a quarter of a megabyte of answers."""
+        """Parse *data*, which may be a quarter of a megabyte of responses."""
         super().data_received(data)
         if len(self) > _MOST_ANSWERS and self.transport is not None:
             self.set_exception(HttpProcessingError(message="more answers than were asked for"))
@@ -328,7 +328,7 @@ class _Connector(aiohttp.TCPConnector):
         self._factory = partial(_Protocol, loop=self._loop)  # type: ignore[assignment]  # a subclass
 
     async def connect(self, req: aiohttp.ClientRequest, traces: Any, timeout: aiohttp.ClientTimeout) -> Connection:  # noqa: ASYNC109
-        """Return a connection, and take note that the request leaves now: not before, also through a proxy."""
+        """Return a connection, and record that the request leaves now: not before, also through a proxy."""
         connection = await super().connect(req, traces, timeout)
         _left.get().append(True)
         return connection
@@ -386,7 +386,7 @@ async def _keep(loop: asyncio.AbstractEventLoop) -> AsyncGenerator[aiohttp.Clien
 
 
 def _drop_closed() -> None:
-    """Forget the sessions of loops that were closed without a word to their generators."""
+    """Forget the sessions of loops that were closed without closing their generators."""
     with _lock:
         for loop in [loop for loop in _kept if loop.is_closed()]:
             _kept.pop(loop).session.detach()
@@ -394,7 +394,7 @@ def _drop_closed() -> None:
 
 def _close_rest() -> None:
     for loop, kept in [*_kept.items()]:
-        with suppress(Exception):  # the others are to have their turn
+        with suppress(Exception):  # the others must be closed, too
             _close(loop, kept)
         kept.session.detach()
 
@@ -409,7 +409,7 @@ def _close(loop: asyncio.AbstractEventLoop, kept: _Kept) -> None:
 
 
 def _forget_after_fork() -> None:
-    """Drop the parent's sessions: closing them here would take their connections from its loop."""
+    """Drop the parent's sessions: closing them here would end connections that the parent still uses."""
     global _lock  # noqa: PLW0603
     _lock = Lock()
     _orphans.extend(_kept.values())

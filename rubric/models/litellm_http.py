@@ -1,11 +1,11 @@
 """
-One request of LiteLLM's, sent our way: once, to the address that it names, with a bounded reply.
+The wire below LiteLLM: each of our requests leaves once, to the address that it names, with a bounded response.
 
-Left to itself, LiteLLM follows redirects with the candidate in its hands, reads and unpacks replies of any size, masks
-secrets in all of an error's text while the loop stands still, sends again over a broken connection, and tells nobody
-whether a request has left. Its ways to all vendors end in a transport of httpx: its own one over aiohttp, or httpx's
-own. So these are wrapped, once a process. A context variable holds the call that a request belongs to: requests of
-others in the process, who may use LiteLLM too, go as they always did, and so do those that fetch (an image, a model).
+By itself, LiteLLM follows redirects with the candidate, reads and unpacks responses of any size, masks secrets in all
+of an error's text while the loop is blocked, resends over a broken connection, and does not say whether a request has
+left. All its ways to vendors end in a transport of httpx: its own over aiohttp, or httpx's. So these are wrapped, once
+a process. A context variable has the call that a request belongs to: other requests in the process, of code that uses
+LiteLLM too, are not touched, nor are those that fetch (an image, a model).
 """
 
 from __future__ import annotations
@@ -48,17 +48,17 @@ class Answered(BaseException):
 @define(eq=False)
 class Call:
     """
-    A call of ours to LiteLLM: what it has sent, and what came back.
+    A call of ours to LiteLLM: its requests and its response.
 
     Args:
         logprobs: Whether each token comes with its alternatives.
-        secrets: What must not be shown.
-        is_watched: Whether all that LiteLLM may send for it comes past here.
-        tokens: The most that may come back, over all choices.
+        secrets: Texts that must not be shown.
+        is_watched: Whether all requests of LiteLLM's for it pass through here.
+        tokens: The most in the response, over all choices.
         may_end_early: Whether LiteLLM is needed for the request alone, so that a whole completion ends the call.
         has_left: Whether a request was put on the wire.
-        was_cut: Whether Ollama says that the reply was cut, which LiteLLM hands on for one of its two calls alone.
-        completion: What came back in OpenAI's dialect, as plain data: LiteLLM takes some replies for none.
+        was_cut: Whether Ollama says that the reply was cut, which LiteLLM passes on for one of its two calls alone.
+        completion: The response in OpenAI's dialect, as plain data: LiteLLM fails over some of them.
     """
 
     logprobs: bool
@@ -75,7 +75,7 @@ class Call:
     _refused: tuple[int, Mapping[str, str]] | None = None
 
     def failure_of(self, error: Exception) -> Failure:
-        """Return the failure that *error*, which LiteLLM has raised, amounts to, by what came back if anything did."""
+        """Map *error*, raised by LiteLLM, to a failure, by the response if there is one."""
         failure = self._failure or failure_of(error, self.secrets, self._refused)
         return unsent(failure) if self._has_stayed else failure
 
@@ -87,15 +87,15 @@ class Call:
 
     @property
     def _has_stayed(self) -> bool:
-        """Whether it is certain that nothing has left: a few vendors are asked by libraries of their own."""
+        """Whether it is certain that nothing has left: a few vendors have client libraries of their own."""
         return not self.has_left and (self.is_watched or bool(self._sent))
 
     def takes(self, request: httpx.Request) -> bool:
-        """Return whether *request* is to go our way."""
+        """True if *request* is one of ours."""
         return not self._is_over and request.method not in _FETCHING
 
     def leave(self, request: httpx.Request) -> None:
-        """Raise `httpx.TransportError` where *request* was sent before: what we count is what has left."""
+        """Raise `httpx.TransportError` if *request* was sent before: each request that leaves is counted."""
         if str(request.url) in self._sent:
             raise _ended("sent already")
         self._sent.add(str(request.url))
@@ -105,7 +105,7 @@ class Call:
         return most_bytes(len(request.content), self.tokens, logprobs=self.logprobs)
 
     def receive(self, request: httpx.Request, status: int, headers: Headers, body: bytes) -> httpx.Response:
-        """Return the response that LiteLLM gets; raise `ModelError` where it is none that could hold a reply."""
+        """Return the response for LiteLLM; raise `ModelError` if it has no reply, `Answered` if it ends the call."""
         text = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in headers}
         if _FIRST_REDIRECT <= status < _FIRST_ERROR:
             raise ModelError(failure_of_status(status, "", text))
@@ -139,10 +139,10 @@ class Call:
             raise ModelError(error_in(error, self.secrets))
 
     def end(self, error: Exception) -> httpx.TransportError:
-        """Take note of what went wrong on the wire, and return what LiteLLM is told."""
+        """Record what went wrong on the wire, and return the error for LiteLLM."""
         failure = error.failure if isinstance(error, ModelError) else failure_of(error, self.secrets)
         if failure.kind == "bad_response" and isinstance(error, ValueError) and not self.has_left:
-            # The address is none, and will be none the next time.
+            # The address is invalid, and will be invalid the next time.
             failure = Failure("bad_request", f"the request cannot be sent: {words_of(str(error), self.secrets)}")
         self._failure = failure
         return _ended(words_of(str(error), self.secrets))
@@ -153,7 +153,7 @@ _current: ContextVar[Call | None] = ContextVar("call", default=None)
 
 @contextmanager
 def calling(*, logprobs: bool, secrets: tuple[str, ...], is_watched: bool) -> Iterator[Call]:
-    """Have what is sent in the block belong to one call; what a callback of LiteLLM's sends after it does not."""
+    """Assign the requests in the block to one call; those of LiteLLM's callbacks after it are not ours."""
     call = Call(logprobs, secrets, is_watched)
     token = _current.set(call)
     try:
@@ -190,7 +190,7 @@ def _wrap(kind: type, exchange: Callable[..., Any]) -> None:
 
 
 def _wrap_now(kind: type[httpx.HTTPTransport]) -> None:
-    """Wrap a transport of the few vendors whom LiteLLM asks from a thread."""
+    """Wrap the transport of the few vendors that LiteLLM calls from a thread."""
     theirs = kind.handle_request
 
     @wraps(theirs)
@@ -267,7 +267,7 @@ async def _over_httpx(theirs: Any, transport: Any, request: httpx.Request, call:
 
 
 async def _leaving(*_: object) -> None:
-    """Take note that a request is written; aiohttp says so from within the task that has called."""
+    """Record that a request is written; aiohttp calls this in the task of the request."""
     if call := _current.get():
         call.has_left = True
 
@@ -280,5 +280,5 @@ _TRACE.freeze()
 
 
 def _ended(said: str) -> httpx.TransportError:
-    """Return an error over which LiteLLM does not send again."""
+    """Return an error after which LiteLLM does not resend."""
     return httpx.TransportError(said)

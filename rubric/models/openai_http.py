@@ -51,10 +51,10 @@ _PREFIX = "openai/"
 
 def endpoint_of(judge: Judge, environ: Mapping[str, str] = os.environ) -> Endpoint:
     """
-    Return where *judge* is to be asked.
+    Return the endpoint of *judge*.
 
     Raises:
-        ModelError: It has no address (bad_request), or needs a key that nobody gave (auth).
+        ModelError: It has no address (bad_request), or lacks a key (auth).
     """
     given = judge.params.get("api_base") or judge.params.get("base_url")
     named = environ.get("OPENAI_BASE_URL") or environ.get("OPENAI_API_BASE")
@@ -81,7 +81,7 @@ def _own(name: str) -> str:
 
 
 def _headers(judge: Judge, ambient: Mapping[str, str]) -> tuple[dict[str, str], str]:
-    """Return the headers of a request, and the key in them; who pays is taken from where the key is."""
+    """Return the headers of a request, and the key in them; the payer comes from the same place as the key."""
     headers = {"Content-Type": "application/json", "Accept": "application/json", "Accept-Encoding": "identity"}
     key = str(judge.params.get("api_key") or "")
     organization, project = judge.params.get("organization"), None
@@ -104,7 +104,7 @@ def _url(base: str) -> str:
 
 
 def exposure_of(endpoint: Endpoint) -> tuple[str, ...]:
-    """Return that key and prompt go to *endpoint* in the clear, in words, where they do and leave this machine."""
+    """Return a remark if key and prompt leave this machine unencrypted on their way to *endpoint*."""
     return _exposure(endpoint.url, proxy_for(endpoint.url)) if endpoint.secrets else ()
 
 
@@ -150,6 +150,7 @@ class Destination:
     remarks: tuple[str, ...]
 
 
+# A list of none or one, since a `Memo` keeps its first value. Two threads may fill it at a time, with equal values.
 _destinations: Memo[Judge, [], list[Destination]] = Memo(lambda _: [])
 
 

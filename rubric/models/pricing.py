@@ -99,9 +99,15 @@ def priced(judge: Judge, usage: Usage, *, in_batch: bool = False) -> Usage:
 
 
 def is_simply_priced(judge: Judge) -> bool:
-    """True if what a call costs depends on the tokens sent, cached and received alone, or is unknown."""
-    prices = _prices(judge.name, "")
-    return prices is None or not prices.written
+    """
+    True if `priced` and LiteLLM agree: the cost depends on the tokens sent, cached and received alone, or is unknown.
+
+    A program may have changed LiteLLM's list (`litellm.register_model`); the file does not have that.
+    """
+    prices, theirs = _prices(judge.name, ""), price(judge)
+    if prices is None or theirs is None:
+        return prices is None and theirs is None
+    return not prices.written and theirs == (prices.sent[0][1], prices.back[0][1])
 
 
 @frozen
