@@ -17,7 +17,8 @@ from rubric.formats.agentv.judged_graders import Grader, binds, renamed, write_p
 from rubric.formats.agentv.messages import write_asked
 from rubric.formats.agentv.scope import THRESHOLD, quoted
 from rubric.formats.assertion_types import type_of
-from rubric.formats.losses import SETTINGS, Held, Losses, provider_of
+from rubric.formats.losses import Held, Losses, provider_of
+from rubric.formats.model_names import SETTINGS
 from rubric.formats.rubric_items import HIGHEST
 from rubric.internals.frozen_map import thaw
 from rubric.suites.cases import Case

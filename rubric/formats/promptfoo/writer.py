@@ -15,7 +15,8 @@ from attrs import frozen
 
 from rubric.formats.assertion_types import KNOWN, ContainsJSON, type_of
 from rubric.formats.includes import is_reference
-from rubric.formats.losses import SETTINGS, Held, Losses, provider_of
+from rubric.formats.losses import Held, Losses, provider_of
+from rubric.formats.model_names import SETTINGS
 from rubric.formats.promptfoo.prompts import is_chat
 from rubric.formats.promptfoo.reader import clean
 from rubric.formats.promptfoo.rubric_prompts import SLOT, as_json_list
