@@ -8,7 +8,7 @@ from typing import Any
 from attrs import evolve, field, frozen
 
 from rubric.errors import DefinitionError
-from rubric.formats.model_names import provider_id
+from rubric.formats.model_names import SETTINGS, provider_id
 from rubric.internals.fields import shown_fields
 from rubric.values.judges import AnyJudge, Judge
 
@@ -64,10 +64,6 @@ class Losses:
         for found in shown_fields(value):
             if found.name not in held.fields:
                 self.add(f"{before}{found.name}{after}", held.why.get(found.name, held.why.get("", "")))
-
-
-SETTINGS = ("temperature", "max_tokens", "seed")
-"""What promptfoo and AgentV configure of a grader."""
 
 
 def provider_of(judge: AnyJudge | None, losses: Losses, name: str = "judge") -> str | dict[str, Any] | None:

@@ -104,6 +104,10 @@ _BARE = (
 """The vendors of models that are named without one; LiteLLM itself would take Gemini from Vertex AI."""
 
 
+SETTINGS = ("temperature", "max_tokens", "seed")
+"""The settings of a model that promptfoo's and AgentV's files may give: none that says where it is, or logs in."""
+
+
 def litellm_name(provider: str) -> str:
     """
     Return LiteLLM's name of the model that another system calls *provider*.

@@ -37,7 +37,7 @@ from rubric.formats.agentv.judged_graders import (
 from rubric.formats.agentv.scope import Entry, Scope, Task
 from rubric.formats.assertion_types import check_of
 from rubric.formats.cursor import Cursor
-from rubric.formats.model_names import litellm_name
+from rubric.formats.model_names import SETTINGS, litellm_name
 from rubric.formats.rubric_items import is_item, read_items
 from rubric.internals.text import shorten
 from rubric.values.answers import Answer
@@ -122,8 +122,6 @@ def _folder(entry: Entry) -> str:
 
 # -- judges -------------------------------------------------------------------------------------------------
 
-_PARAMETERS = ("temperature", "max_tokens", "seed")
-
 
 def read_judge(at: Cursor, scope: Scope) -> Judge | None:
     """
@@ -146,7 +144,7 @@ def read_judge(at: Cursor, scope: Scope) -> Judge | None:
 
 
 def _judge_named(name: str, settings: Mapping[Any, Any], at: Cursor, scope: Scope) -> Judge | None:
-    given = {key: settings[key] for key in _PARAMETERS if settings.get(key) is not None}
+    given = {key: settings[key] for key in SETTINGS if settings.get(key) is not None}
     try:
         return Judge(litellm_name(scope.fill(name, at)), **given)
     except DefinitionError as problem:

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from attrs import evolve, frozen
 
-from rubric.formats.agentv.scope import Entry, Scope, Task
+from rubric.formats.agentv.scope import SLOT, Entry, Scope, Task
 from rubric.formats.cursor import Cursor
 from rubric.formats.includes import is_reference, read_text_at
 from rubric.formats.rubric_items import are_items, is_item, read_items
@@ -126,7 +126,6 @@ SLOTS: dict[str, str] = {
 """AgentV's variables, those of generation 1 included, and the slots of `Rubric.prompt` that hold the same."""
 
 REPLY = "\n\n{{ reply }}"
-_SLOT = re.compile(r"\{\{\s*([^\W\d]\w*(?:\.\w+)*)\s*\}\}")
 _FILE = re.compile(r"[\w./\\ -]*\.(?:md|markdown|txt|prompt|j2|njk|json|ya?ml)", re.IGNORECASE)
 _REFERENCE = "expected_output"
 _ANSWERS = frozenset({"output", "reference"})
@@ -173,7 +172,7 @@ def _from_file(at: Cursor, scope: Scope) -> Prompt:
     text = read_text_at(scope.fill(at.value, at).strip(), at)
     if text is None:
         return Prompt(lost=True)
-    shown = {SLOTS.get(match[1]) for match in _SLOT.finditer(text)}
+    shown = {SLOTS.get(match[1]) for match in SLOT.finditer(text)}
     if shown.isdisjoint(_ANSWERS):
         at.error("the file shows no answer; put {{ output }} or {{ expected_output }} in it")
         return Prompt(lost=True)
@@ -181,7 +180,7 @@ def _from_file(at: Cursor, scope: Scope) -> Prompt:
 
 
 def _shows_a_variable(text: str) -> bool:
-    return any(match[1] in SLOTS or match[1].startswith("metadata") for match in _SLOT.finditer(text))
+    return any(match[1] in SLOTS or match[1].startswith("metadata") for match in SLOT.finditer(text))
 
 
 def _translated(text: str, at: Cursor, scope: Scope) -> Prompt:
@@ -199,7 +198,7 @@ def _translated(text: str, at: Cursor, scope: Scope) -> Prompt:
         variables[name] = found
         return f"{{{{ {name} }}}}"
 
-    return Prompt(template=_with_reply(_SLOT.sub(slot, text)), variables=variables)
+    return Prompt(template=_with_reply(SLOT.sub(slot, text)), variables=variables)
 
 
 def _with_reply(template: str) -> str:
@@ -229,7 +228,7 @@ def _is_chat(value: object) -> bool:
     )
 
 
-def state_prompt(template: str) -> str | None:
+def write_prompt(template: str) -> str | None:
     """Return *template*, of a rubric, as AgentV's prompt; None where it shows what AgentV's prompts do not."""
     if not template.endswith(REPLY):
         return None
@@ -240,8 +239,8 @@ def state_prompt(template: str) -> str | None:
         name = match[1].removeprefix("vars.") if match[1].startswith("vars.") else names.get(match[1], "")
         return f"{{{{ {name} }}}}"
 
-    stated = _SLOT.sub(variable, body)
-    return stated if "{{  }}" not in stated and _shows_a_variable(stated) and stated == stated.rstrip() else None
+    written = SLOT.sub(variable, body)
+    return written if "{{  }}" not in written and _shows_a_variable(written) and written == written.rstrip() else None
 
 
 ITEMS = ("rubrics", "rubric")

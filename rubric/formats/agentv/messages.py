@@ -156,7 +156,7 @@ def _template(at: Cursor, label: str, scope: Scope) -> Template | None:
         at = at.find("prompt", "raw", "file", "content", "messages") or at.holding(None)
         if at.step == "file" and isinstance(at.value, str) and not is_reference(at.value):
             at = at.holding(f"file://{at.value}")
-    if is_reference(at.value):
+    if isinstance(at.value, str) and is_reference(at.value):
         text = read_text_at(scope.fill(at.value, at), at)
         return None if text is None else Template(label, _chat(text))
     if isinstance(at.value, str | list):

@@ -111,7 +111,9 @@ def unquoted(text: str) -> str | None:
 THRESHOLD = 0.8
 """Where an AgentV case passes, unless it says otherwise."""
 
-_SLOT = re.compile(r"\{\{\s*([^\W\d]\w*(?:\.\w+)*)\s*\}\}")
+SLOT = re.compile(r"\{\{\s*([^\W\d]\w*(?:\.\w+)*)\s*\}\}")
+"""A plain slot of a template, such as `{{ topic }}` or `{{ vars.person.name }}`."""
+
 _ENVIRONMENT = re.compile(r"\{\{\s*(?:process\.)?env\b|\$\{\{")
 _EXPRESSION = re.compile(r"\{%|\{\{[^{}]*[^\w\s.{}][^{}]*\}\}")
 _MISSING = object()
@@ -173,7 +175,7 @@ class Scope(ItemScope):
         if not self.is_current and not self.variables:
             return text
         if not _EXPRESSION.search(text):
-            return _SLOT.sub(self._value, text)
+            return SLOT.sub(self._value, text)
         rendered = at.built(render, text, {**self.variables, "vars": dict(self.variables)}, unknown="keep")
         return text if rendered is None else rendered
 

@@ -13,11 +13,12 @@ from typing import Any, cast
 
 from attrs import evolve, frozen
 
-from rubric.formats.agentv.judged_graders import Grader, binds, renamed, state_prompt
+from rubric.formats.agentv.judged_graders import Grader, binds, renamed, write_prompt
 from rubric.formats.agentv.messages import write_asked
 from rubric.formats.agentv.scope import THRESHOLD, quoted
 from rubric.formats.assertion_types import type_of
-from rubric.formats.losses import SETTINGS, Held, Losses, provider_of
+from rubric.formats.losses import Held, Losses, provider_of
+from rubric.formats.model_names import SETTINGS
 from rubric.formats.rubric_items import HIGHEST
 from rubric.internals.frozen_map import thaw
 from rubric.suites.cases import Case
@@ -31,7 +32,7 @@ from rubric.values.rubrics import Rubric, averaged
 _SECONDS = 60
 
 
-def state_check(check: Check) -> dict[str, Any] | None:
+def write_check(check: Check) -> dict[str, Any] | None:
     """Return the type and the value of the assertion that is *check*; None where AgentV has none like it."""
     if isinstance(check, Script):
         row: dict[str, Any] = {"type": "script", "command": [quoted(word) for word in check.command]}
@@ -80,16 +81,16 @@ _HOLDS = {
 
 
 @frozen
-class Stating:
-    """What the graders of a case are stated with."""
+class Writing:
+    """The threshold of a case, and the losses, which its graders are written with."""
 
     threshold: float
     losses: Losses
 
 
-def state_rubric(rubric: Rubric, judges: Mapping[str, Any], losses: Losses) -> list[Any]:
+def write_rubric(rubric: Rubric, judges: Mapping[str, Any], losses: Losses) -> list[Any]:
     """
-    Return the graders that *rubric*, of a case, comes down to; *judges* are provider ids by criterion.
+    Return the graders of *rubric*, of a case; *judges* are provider ids by criterion.
 
     The list is empty, with the reasons noted, where AgentV can hold nothing of it.
     """
@@ -97,19 +98,19 @@ def state_rubric(rubric: Rubric, judges: Mapping[str, Any], losses: Losses) -> l
     if held is None:
         return []
     if rubric.negate:
-        losses.add("rubric.negate", "AgentV turns single graders over, not tests; unturned, it would say the opposite")
+        losses.add("rubric.negate", "AgentV turns over single graders, not tests; as it is, it would say the opposite")
         return []
-    stating = Stating(THRESHOLD if rubric.threshold is None else rubric.threshold, losses)
+    writing = Writing(THRESHOLD if rubric.threshold is None else rubric.threshold, losses)
     if rubric.threshold is None:
         losses.add("rubric.threshold", f"AgentV asks for a score; {THRESHOLD} is written for the judge's own flag")
     if _is_judged(held) and not any(judges.values()):
-        return _alone(held, stating)
+        return _alone(held, writing)
     losses.fields(averaged(rubric), "rubric.")
-    held = _gathered(held, judges, stating.threshold, losses, "rubric")
+    held = _gathered(held, judges, writing.threshold, losses, "rubric")
     for name in ("name", "prompt", "binding"):
         if getattr(held, name) != getattr(Rubric(), name):
             losses.add(f"rubric.{name}", "a test with several graders has none of its own")
-    return _graders(held.criteria, judges, stating)
+    return _graders(held.criteria, judges, writing)
 
 
 # -- what can be held --------------------------------------------------------------------------------------
@@ -140,7 +141,7 @@ def _why(criterion: Criterion, inner: Rubric | None) -> str:
         case Unsupported():
             return f"what the grader {answer.type!r} says is not kept"
         case Check():
-            return "" if state_check(answer) else f"AgentV has no check like {type(answer).__name__}"
+            return "" if write_check(answer) else f"AgentV has no check like {type(answer).__name__}"
         case Levels():
             fits = answer.ranges and (answer.low, answer.high) == (0, HIGHEST)
             return "" if fits else f"AgentV's bands run from 0 to {HIGHEST}, with a text each"
@@ -195,14 +196,14 @@ def _is_judged(rubric: Rubric) -> bool:
     return all(isinstance(a, YesNo | Levels) for a in answers) or (len(answers) == 1 and isinstance(answers[0], Unit))
 
 
-def _alone(rubric: Rubric, stating: Stating) -> list[Any]:
+def _alone(rubric: Rubric, writing: Writing) -> list[Any]:
     texts = [_as_text(c, n) for n, c in enumerate(rubric.criteria, 1)]
-    stating.losses.fields(averaged(rubric), "rubric.")
+    writing.losses.fields(averaged(rubric), "rubric.")
     if rubric.binding:
-        stating.losses.add("rubric.binding", "it has no effect on the rubric of a case")
+        writing.losses.add("rubric.binding", "it has no effect on the rubric of a case")
     if rubric.name == KIND and rubric.prompt is None and all(text is not None for text in texts):
         return texts
-    return [_judged(rubric, rubric.name or KIND, None, stating)]
+    return [_judged(rubric, rubric.name or KIND, None, writing)]
 
 
 def _as_text(criterion: Criterion, number: int) -> str | None:
@@ -214,16 +215,16 @@ def _as_text(criterion: Criterion, number: int) -> str | None:
 # -- graders ---------------------------------------------------------------------------------------------
 
 
-def _graders(criteria: Sequence[Criterion], judges: Mapping[str, Any], stating: Stating) -> list[Any]:
-    stated = []
+def _graders(criteria: Sequence[Criterion], judges: Mapping[str, Any], writing: Writing) -> list[Any]:
+    written = []
     for criterion, name in zip(criteria, _names(criteria), strict=True):
-        row, provider = _grader(criterion, name, stating), judges.get(criterion.id)
-        stated.append({**row, "provider": provider} if provider else row)
-    return stated
+        row, provider = _grader(criterion, name, writing), judges.get(criterion.id)
+        written.append({**row, "provider": provider} if provider else row)
+    return written
 
 
 def _names(criteria: Sequence[Criterion]) -> list[str]:
-    """Return what the graders are called: as they call themselves, where reading them makes the same ids of that."""
+    """Return the names of the graders: their own, where reading them makes the same ids of those."""
     own = [_own_name(criterion) for criterion in criteria]
     ids = [grader.name for grader in renamed([Grader(name, YesNo()) for name in own])]
     if ids == [criterion.id for criterion in criteria]:
@@ -234,16 +235,16 @@ def _names(criteria: Sequence[Criterion]) -> list[str]:
 def _own_name(criterion: Criterion) -> str:
     answer = criterion.answer
     if isinstance(answer, Check):
-        return str((state_check(answer) or {})["type"])
+        return str((write_check(answer) or {})["type"])
     return (answer.name if isinstance(answer, Rubric) else "") or criterion.id
 
 
-def _grader(criterion: Criterion, name: str, stating: Stating) -> dict[str, Any]:
+def _grader(criterion: Criterion, name: str, writing: Writing) -> dict[str, Any]:
     """Return one criterion of a case's rubric, a check or a nested rubric, as a grader."""
-    losses, answer = stating.losses, criterion.answer
+    losses, answer = writing.losses, criterion.answer
     if name != _called(name):
         losses.add(f"{name}.id", f"it is read as {_called(name)!r}")
-    row = _stated(criterion, name, stating)
+    row = _nested_or_check(criterion, name, writing)
     text = criterion.id if isinstance(answer, Rubric) else str(answer)
     if criterion.text != text:
         losses.add(f"{criterion.id}.text", "AgentV's graders have names, and no texts")
@@ -252,34 +253,34 @@ def _grader(criterion: Criterion, name: str, stating: Stating) -> dict[str, Any]
     losses.fields(criterion, f"{criterion.id}.")
     if criterion.weight != 1:
         row["weight"] = criterion.weight
-    return row | _gate(criterion, row, stating)
+    return row | _gate(criterion, row, writing)
 
 
-def _gate(criterion: Criterion, row: Mapping[str, Any], stating: Stating) -> dict[str, Any]:
+def _gate(criterion: Criterion, row: Mapping[str, Any], writing: Writing) -> dict[str, Any]:
     if criterion.min_score is None:
         if criterion.required and isinstance(criterion.answer, Rubric):
-            stating.losses.add(f"{criterion.id}.required", "it gates at the case's threshold, not at its rubric's own")
+            writing.losses.add(f"{criterion.id}.required", "it gates at the case's threshold, not at its rubric's own")
         return {"required": True} if criterion.required else {}
     judged = "value" in row and row["type"] == KIND
-    if judged and row.get("min_score", stating.threshold) != criterion.min_score:
-        stating.losses.add(f"{criterion.id}.min_score", "AgentV has one value for a grader's own pass and its gate")
-    plain = judged and criterion.min_score == stating.threshold and "min_score" not in row
+    if judged and row.get("min_score", writing.threshold) != criterion.min_score:
+        writing.losses.add(f"{criterion.id}.min_score", "AgentV has one value for a grader's own pass and its gate")
+    plain = judged and criterion.min_score == writing.threshold and "min_score" not in row
     return {"required": True} if plain else {"required": True, "min_score": criterion.min_score}
 
 
-def _stated(criterion: Criterion, name: str, stating: Stating) -> dict[str, Any]:
+def _nested_or_check(criterion: Criterion, name: str, writing: Writing) -> dict[str, Any]:
     answer = criterion.answer
     if not isinstance(answer, Rubric):
         return _check(answer, name)
     if _is_turned(answer):
         return {**_check(answer.criteria[0].answer, name), "negate": True}
-    stating.losses.fields(averaged(answer), f"{criterion.id}.")
-    row = _judged(answer, name, criterion.id, stating) if _is_judged(answer) else _set(answer, name, stating)
+    writing.losses.fields(averaged(answer), f"{criterion.id}.")
+    row = _judged(answer, name, criterion.id, writing) if _is_judged(answer) else _set(answer, name, writing)
     return {**row, "negate": True} if answer.negate else row
 
 
 def _check(answer: Answer, name: str) -> dict[str, Any]:
-    row = state_check(cast("Check", answer)) or {}
+    row = write_check(cast("Check", answer)) or {}
     return row if row["type"] == name else {"metric": quoted(name), **row}
 
 
@@ -291,43 +292,43 @@ def _is_turned(rubric: Rubric) -> bool:
     return rubric == Rubric(threshold=None, criteria=[Criterion(str(answers[0]), answer=answers[0])], negate=True)
 
 
-def _set(rubric: Rubric, name: str, stating: Stating) -> dict[str, Any]:
+def _set(rubric: Rubric, name: str, writing: Writing) -> dict[str, Any]:
     row: dict[str, Any] = {} if name == "assert-set" else {"metric": quoted(name)}
     row["type"] = "assert-set"
-    rubric = _gathered(rubric, {}, 1.0 if rubric.threshold is None else rubric.threshold, stating.losses, name)
+    rubric = _gathered(rubric, {}, 1.0 if rubric.threshold is None else rubric.threshold, writing.losses, name)
     if rubric.name != _called(name):
-        stating.losses.add(f"{name}.name", f"the rubric {rubric.name!r} is called {_called(name)!r}")
+        writing.losses.add(f"{name}.name", f"the rubric {rubric.name!r} is called {_called(name)!r}")
     if rubric.threshold is not None:
         row["threshold"] = rubric.threshold
     if rubric.prompt is not None:
-        stating.losses.add(f"{name}.prompt", "a set has none of its own")
+        writing.losses.add(f"{name}.prompt", "a set has none of its own")
     if rubric.binding != binds(rubric.criteria):
-        stating.losses.add(f"{name}.binding", "a gate in a grader always fails the case")
-    return {**row, "assert": _graders(rubric.criteria, {}, stating)}
+        writing.losses.add(f"{name}.binding", "a gate in a grader always fails the case")
+    return {**row, "assert": _graders(rubric.criteria, {}, writing)}
 
 
-def _judged(rubric: Rubric, name: str, within: str | None, stating: Stating) -> dict[str, Any]:
+def _judged(rubric: Rubric, name: str, within: str | None, writing: Writing) -> dict[str, Any]:
     """Return a rubric of items, or of one judgement; *within* is its id among several graders, None for one alone."""
     (first, *others) = rubric.judged
     single = isinstance(first.answer, Unit) and not others
     called = _called(first.id if single else name)
     if called != rubric.name:
-        stating.losses.add(f"{name}.name", f"the rubric {rubric.name!r} is called {called!r}")
+        writing.losses.add(f"{name}.name", f"the rubric {rubric.name!r} is called {called!r}")
     row: dict[str, Any] = {"type": KIND} if called == KIND else {"metric": quoted(called), "type": KIND}
-    if rubric.prompt is not None and (prompt := state_prompt(rubric.prompt)) is not None:
+    if rubric.prompt is not None and (prompt := write_prompt(rubric.prompt)) is not None:
         row["prompt"] = prompt
     elif rubric.prompt is not None:
-        stating.losses.add(f"{name}.prompt", "it shows what AgentV's prompts do not")
+        writing.losses.add(f"{name}.prompt", "it shows what AgentV's prompts do not")
     if single:
-        return row | _judgement(rubric, first, stating)
-    row["value"] = [_item(criterion, stating) for criterion in rubric.criteria]
-    if within is not None and rubric.threshold != stating.threshold:
+        return row | _judgement(rubric, first, writing)
+    row["value"] = [_item(criterion, writing) for criterion in rubric.criteria]
+    if within is not None and rubric.threshold != writing.threshold:
         if rubric.threshold:
             row["min_score"] = rubric.threshold
         else:
-            stating.losses.add(f"{name}.threshold", f"items pass from a score above 0, here {stating.threshold:g}")
+            writing.losses.add(f"{name}.threshold", f"items pass from a score above 0, here {writing.threshold:g}")
     if within is not None and rubric.binding != binds(rubric.criteria):
-        stating.losses.add(f"{name}.binding", "a gate in a grader always fails the case")
+        writing.losses.add(f"{name}.binding", "a gate in a grader always fails the case")
     return row
 
 
@@ -336,10 +337,10 @@ def _called(name: str) -> str:
     return " ".join(name.split()) or KIND
 
 
-def _judgement(rubric: Rubric, criterion: Criterion, stating: Stating) -> dict[str, Any]:
+def _judgement(rubric: Rubric, criterion: Criterion, writing: Writing) -> dict[str, Any]:
     plain = evolve(criterion, text="plain", id="plain", min_score=None) == Criterion("plain", answer=Unit(flag=True))
-    if rubric.text or not plain or rubric.threshold not in (stating.threshold, None):
-        stating.losses.add(criterion.id, "AgentV's judge has a pass flag beside its score, one threshold and no more")
+    if rubric.text or not plain or rubric.threshold not in (writing.threshold, None):
+        writing.losses.add(criterion.id, "AgentV's judge has a pass flag beside its score, one threshold and no more")
     gate = {} if criterion.min_score is None else {"min_score": criterion.min_score}
     return {"value": quoted(criterion.text), **gate}
 
@@ -347,7 +348,7 @@ def _judgement(rubric: Rubric, criterion: Criterion, stating: Stating) -> dict[s
 # -- items -----------------------------------------------------------------------------------------------
 
 
-def _item(criterion: Criterion, stating: Stating) -> dict[str, Any]:
+def _item(criterion: Criterion, writing: Writing) -> dict[str, Any]:
     row: dict[str, Any] = {
         "id": quoted(criterion.id),
         "outcome": quoted(criterion.text),
@@ -362,9 +363,9 @@ def _item(criterion: Criterion, stating: Stating) -> dict[str, Any]:
     if isinstance(criterion.answer, Levels):
         if criterion.answer.has_between:
             why = "AgentV reads anchors as bands: a text holds up to the next one"
-            stating.losses.add(f"{criterion.id}.levels", why)
+            writing.losses.add(f"{criterion.id}.levels", why)
         row["score_ranges"] = {band.low: quoted(band.text) for band in criterion.answer.ranges}
-    stating.losses.fields(criterion, f"{criterion.id}.")
+    writing.losses.fields(criterion, f"{criterion.id}.")
     return row
 
 
@@ -395,7 +396,7 @@ def _test(case: Case, losses: Losses) -> dict[str, Any] | None:
     """Return *case* as a test; None, with the loss noted, where nothing is left to grade it by."""
     losses.fields(case)
     judges = {id_: provider_of(judge, losses, f"judges.{id_}") for id_, judge in case.judges.items()}
-    graders = state_rubric(case.rubric, judges, losses)
+    graders = write_rubric(case.rubric, judges, losses)
     if not graders:
         losses.add("rubric", "nothing is left of it to grade by, so the test is left out")
         return None

@@ -27,7 +27,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from rubric.errors import DefinitionError
-from rubric.formats.benchmarks.signed_weights import Ids, as_penalty, by_points, tell_scores
+from rubric.formats.benchmarks.signed_weights import Ids, as_penalty, by_points, warn_of_pass_mark
 from rubric.formats.cursor import Cursor, Loading, Notes
 from rubric.scoring.outcomes import policy
 from rubric.suites.cases import Case
@@ -87,7 +87,7 @@ def read(notes: Notes, loading: Loading) -> Suite:
         cases = [*_items(root, rubric)] if "items" in root else [*_case(root, values)] if rubric else []
     else:
         return Suite(format="autorubric")
-    tell_scores(root)
+    warn_of_pass_mark(root)
     return Suite(_name(root), cases, format="autorubric")
 
 

@@ -13,7 +13,7 @@ HealthBench examples (arXiv 2505.08775): a conversation, and criteria with point
 
 from __future__ import annotations
 
-from rubric.formats.benchmarks.signed_weights import Ids, as_penalty, by_points, examples, tell_scores
+from rubric.formats.benchmarks.signed_weights import Ids, as_penalty, by_points, examples, warn_of_pass_mark
 from rubric.formats.cursor import Cursor, Loading, Notes
 from rubric.suites.cases import Case
 from rubric.suites.suite import Suite
@@ -40,7 +40,7 @@ def read(notes: Notes, loading: Loading) -> Suite:
         case = _example(example)
         if case is not None and cases.setdefault(case.id, case) is not case:
             example["prompt_id"].error(f"the id {case.id!r} stands twice; give one of them another")
-    tell_scores(root)
+    warn_of_pass_mark(root)
     return Suite(cases=[*cases.values()], format="healthbench")
 
 

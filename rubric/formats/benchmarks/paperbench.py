@@ -12,7 +12,7 @@ PaperBench rubrics: a tree of tasks, each the weighted mean of its sub-tasks, wi
 
 from __future__ import annotations
 
-from rubric.formats.benchmarks.signed_weights import examples, tell_scores
+from rubric.formats.benchmarks.signed_weights import examples, warn_of_pass_mark
 from rubric.formats.cursor import Cursor, Loading, Notes
 from rubric.suites.cases import Case
 from rubric.suites.suite import Suite
@@ -28,7 +28,7 @@ def read(notes: Notes, loading: Loading) -> Suite:
     """Return the suite in the document of *notes*: a case for each tree, which waits for an output."""
     root = Cursor.of(notes, loading)
     cases = [case for tree in examples(root, "a tree of tasks, or a list of them") if (case := _tree(tree)) is not None]
-    tell_scores(root)
+    warn_of_pass_mark(root)
     return Suite(cases=cases, format="paperbench")
 
 

@@ -74,6 +74,6 @@ def examples(root: Cursor, what: str) -> list[Cursor]:
     return [listed] if isinstance(listed.value, dict) else listed.listing(what)
 
 
-def tell_scores(root: Cursor) -> None:
-    """Warn, once a file, of what these formats do not say."""
+def warn_of_pass_mark(root: Cursor) -> None:
+    """Warn, once a file, that these formats have no pass mark."""
     root.warn("the format has no pass mark; 0.7 is taken, as everywhere here")

@@ -105,7 +105,7 @@ def _criterion(losses: Losses, rubric: Rubric, criterion: Criterion) -> Data | N
     if criterion.polarity == "penalty":
         losses.add("the criterion", "mcptest subtracts nothing")
         return None
-    _tell(losses, rubric, criterion)
+    _add_losses(losses, rubric, criterion)
     guard = criterion.polarity == "guard"
     values = {
         "name": criterion.id,
@@ -120,7 +120,7 @@ def _criterion(losses: Losses, rubric: Rubric, criterion: Criterion) -> Data | N
     return {key: value for key, value in values.items() if value is not None}
 
 
-def _tell(losses: Losses, rubric: Rubric, criterion: Criterion) -> None:
+def _add_losses(losses: Losses, rubric: Rubric, criterion: Criterion) -> None:
     """Add the losses of *criterion*."""
     if criterion.answer != Unit():
         losses.add("its kind of answer", "mcptest's judge says a number from 0 to 1")
@@ -166,11 +166,11 @@ def write(suite: Suite) -> tuple[Data, list[str]]:
 @define
 class Writer:
     """
-    What has been written of a suite.
+    The part of a suite that has been written.
 
     Args:
         judge: The judge of cases that name none.
-        losses: What was left out.
+        losses: The losses of the suite.
         evals: The evals so far.
         shared: The named rubrics, each with its data.
     """
@@ -185,7 +185,7 @@ class Writer:
         case, axes, taken = gathered(cases)
         losses = self.losses.of(f"case {case.id!r}")
         if case.rubric.negate:
-            losses.within("rubric").add("negate", "unturned it says the opposite, so the case is left out")
+            losses.within("rubric").add("negate", "it would say the opposite, so the case is left out")
             return taken
         rubric = self._rubric(losses, plain_rubric(losses, case.rubric))
         if not rubric:

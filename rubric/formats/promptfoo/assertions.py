@@ -20,7 +20,7 @@ from attrs import evolve, field, frozen
 from rubric.errors import DefinitionError
 from rubric.formats.assertion_types import KNOWN, check_of, is_known
 from rubric.formats.cursor import Cursor
-from rubric.formats.model_names import litellm_name
+from rubric.formats.model_names import SETTINGS, litellm_name
 from rubric.formats.promptfoo.rubric_prompts import Context, UnsupportedPromptError, content_of, rendered, template_of
 from rubric.formats.promptfoo.tests import OPTIONS
 from rubric.formats.promptfoo.texts import as_text, check_keys, compact, listed, named
@@ -122,12 +122,7 @@ def _function(part: Cursor, kind: str) -> Check | None:
     return None
 
 
-_TAKEN = {
-    "temperature": "temperature",
-    "max_tokens": "max_tokens",
-    "max_completion_tokens": "max_tokens",
-    "seed": "seed",
-}
+_TAKEN = {**{name: name for name in SETTINGS}, "max_completion_tokens": "max_tokens"}
 
 _OTHER_KINDS = frozenset({"text", "embedding", "classification", "moderation"})
 """Kinds of providers beside each other; those that give no text grade nothing here."""

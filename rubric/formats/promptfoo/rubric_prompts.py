@@ -30,7 +30,7 @@ _OURS = frozenset({
 })  # fmt: skip
 """Slots of ours that promptfoo does not have: a variable of that name gets another name."""
 
-_SLOT = re.compile(r"\{\{\s*([^\W\d]\w*(?:\.\w+)*)\s*\}\}")
+SLOT = re.compile(r"\{\{\s*([^\W\d]\w*(?:\.\w+)*)\s*\}\}")
 _RAW_OR_PLAIN = re.compile(r"\{%\s*raw\s*%\}(.*?)\{%\s*endraw\s*%\}|\{\{-?\s*([^\W\d]\w*)\s*-?\}\}", re.DOTALL)
 
 _BOUND = re.compile(r"\{%-?\s*(?:for\s+(.+?)\s+in|set\s+([^=%]+?)\s*=)\s")
@@ -59,7 +59,7 @@ class Slots:
 
     def _verbatim(self, text: str) -> str:
         """Return *text* with a slot in the place of each part that looks like one."""
-        return _SLOT.sub(lambda match: f"{{{{ {self._holding(match[0])} }}}}", text)
+        return SLOT.sub(lambda match: f"{{{{ {self._holding(match[0])} }}}}", text)
 
     def _holding(self, text: str) -> str:
         """Return a slot whose value is *text*."""

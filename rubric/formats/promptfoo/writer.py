@@ -15,10 +15,11 @@ from attrs import frozen
 
 from rubric.formats.assertion_types import KNOWN, ContainsJSON, type_of
 from rubric.formats.includes import is_reference
-from rubric.formats.losses import SETTINGS, Held, Losses, provider_of
+from rubric.formats.losses import Held, Losses, provider_of
+from rubric.formats.model_names import SETTINGS
 from rubric.formats.promptfoo.prompts import is_chat
 from rubric.formats.promptfoo.reader import clean
-from rubric.formats.promptfoo.rubric_prompts import as_json_list
+from rubric.formats.promptfoo.rubric_prompts import SLOT, as_json_list
 from rubric.formats.promptfoo.tests import OWN, nested
 from rubric.formats.promptfoo.texts import as_text, compact
 from rubric.formats.templates.render import is_template
@@ -103,7 +104,7 @@ def _alone(rubric: Rubric, variables: Mapping[str, Any], losses: Losses) -> dict
     if not isinstance(only.answer, Unit):
         return None
     losses.fields(averaged(rubric), after=" of the rubric")
-    _tell_criterion(only, losses)
+    _add_losses(only, losses)
     if rubric.threshold is not None and only.answer != Unit(flag=True):
         losses.add("that the score alone decides", "promptfoo's graders also have a pass flag")
     made: dict[str, Any] = {"type": f"{negation}llm-rubric", "value": escaped(only.text)}
@@ -124,7 +125,7 @@ def _negated_check(rubric: Rubric, check: Check, losses: Losses) -> dict[str, An
     return {**made, "type": f"not-{made['type']}"}
 
 
-def _tell_criterion(criterion: Criterion, losses: Losses) -> None:
+def _add_losses(criterion: Criterion, losses: Losses) -> None:
     losses.fields(criterion, after=f" of the criterion {criterion.id!r}")
     if criterion.polarity in ("contradiction", "correctness"):
         losses.add(f"polarity of the criterion {criterion.id!r}")
@@ -143,7 +144,7 @@ def _criterion(criterion: Criterion, variables: Mapping[str, Any], losses: Losse
     if made is None:
         losses.add(f"the criterion {criterion.id!r}: {_why(criterion.answer)}")
         return None
-    _tell_criterion(criterion, losses)
+    _add_losses(criterion, losses)
     if criterion.polarity == "guard":
         made["type"] = made["type"].removeprefix("not-") if made["type"].startswith("not-") else f"not-{made['type']}"
         losses.add(f"that the criterion {criterion.id!r} fails the grade by itself")
@@ -249,7 +250,6 @@ def _raw(text: str) -> str:
     return f"{{{{ {json.dumps(text)} }}}}" if "endraw" in text else f"{{% raw %}}{text}{{% endraw %}}"
 
 
-_SLOT = re.compile(r"\{\{\s*([^\W\d]\w*(?:\.\w+)*)\s*\}\}")
 _THEIRS = {"candidate": "output", "criterion": "rubric", "output": "output", "rubric": "rubric"}
 
 
@@ -268,7 +268,7 @@ def _prompt(template: str, variables: Mapping[str, Any], losses: Losses) -> str:
         return f"{{{{ {name.removeprefix('vars.')} }}}}"
 
     chat = template.lstrip().startswith("[")
-    return _SLOT.sub(fill, template)
+    return SLOT.sub(fill, template)
 
 
 def write(suite: Suite) -> tuple[dict[str, Any], list[str]]:
