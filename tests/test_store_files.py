@@ -335,7 +335,10 @@ def again() -> Ask:
     ("statement", "words"),
     [
         ("UPDATE calls SET key = x'00' WHERE id = 1", "call 1: the request is not the one of its key"),
-        ("UPDATE texts SET body = x'00' WHERE id = (SELECT shared FROM calls WHERE id = 2)", "call 2: the request cannot be read"),
+        (
+            "UPDATE texts SET body = x'00' WHERE id = (SELECT shared FROM calls WHERE id = 2)",
+            "call 2: the request cannot be read",
+        ),
         ("UPDATE calls SET result = '{}' WHERE id = 3", "call 3: its reply cannot be read"),
         ("UPDATE calls SET result = NULL WHERE id = 3", "call 3: its reply cannot be read"),
     ],

@@ -213,9 +213,9 @@ def export(path: str | Path) -> Iterator[dict[str, Any]]:
 
 def _text(row: tuple[Any, ...]) -> str:
     """Return the text of the request in *row* of `_ROWS`."""
-    _, key, model, skeleton, shared, nonce, *_ = row
-    texts = [zlib.decompress(body or b"").decode("utf-8", "surrogatepass") for body in (skeleton, shared or _NOTHING)]
-    return Request(key.hex(), model, *texts, nonce).text
+    _, key, model, *bodies, nonce = row[:6]
+    skeleton, shared = (zlib.decompress(body or _NOTHING).decode("utf-8", "surrogatepass") for body in bodies)
+    return Request(key.hex(), model, skeleton, shared, nonce).text
 
 
 _NOTHING = zlib.compress(b"")
