@@ -130,9 +130,9 @@ def kind_of(ask: Ask, result: Reply | Failure) -> FailureKind | None:
 # -- sessions ----------------------------------------------------------------------------------------------
 #
 # Every open store is a session. When a process dies, others may take over its calls; this is how they learn of it. An
-# OS lock for each session would not do: a forked child that outlives its parent keeps the parent's lock, a process that
-# is stopped keeps its own for ever, and every killed session would leave a lock file behind. Process ids tell at once,
-# but only within one space of process ids (not between containers); heartbeats work everywhere, after ten seconds.
+# OS lock for each session would not do: a process that is stopped keeps its lock for ever, while its heartbeat stops,
+# and every killed session would leave a lock file behind. Process ids tell at once, but only within one space of
+# process ids, so not between containers; heartbeats tell everywhere, after ten seconds.
 
 HEARTBEAT = 1.0
 """Seconds between two heartbeats of a session with requests in flight."""

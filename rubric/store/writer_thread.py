@@ -79,7 +79,7 @@ class WriterThread:
         # Guards `_waiting` and `_closed`: without it, a task could be added after the thread has looked for the last.
         self._lock = threading.Lock()
         self._changed = threading.Condition(self._lock)
-        self._waking: set[asyncio.AbstractEventLoop] = set()
+        self._waking: set[asyncio.AbstractEventLoop | None] = set()
         self._closed = False
         self._thread = threading.Thread(target=self._serve, name="rubric-store", daemon=True)
         self._thread.start()
@@ -118,7 +118,7 @@ class WriterThread:
 
     def _wake(self, loop: asyncio.AbstractEventLoop | None) -> None:
         with self._lock:
-            self._waking.discard(loop)  # type: ignore[arg-type]
+            self._waking.discard(loop)
             if self._waiting:
                 self._changed.notify()
 
