@@ -18,21 +18,21 @@ FILE = click.argument("file", type=click.Path(path_type=Path))
 
 @click.group(cls=Commands)
 def store() -> None:
-    """Look into a reply store: what it holds, and whether it is whole. Nothing is changed."""
+    """Inspect a reply store: count, export or verify its calls. Nothing is changed."""
 
 
 @store.command()
 @FILE
 @FORMAT
 def stats(file: Path, form: str) -> None:
-    """Count calls by state, what they cost, and what was saved."""
+    """Count calls by state, their cost, and the savings."""
     found = audit.stats(file)
     print_json(found.to_dict()) if form == "json" else print_markdown(found._repr_markdown_())
 
 
 @store.command()
 @FILE
-@click.option("--out", type=click.Path(path_type=Path), metavar="FILE", help="Left out: standard output.")
+@click.option("--out", type=click.Path(path_type=Path), metavar="FILE", help="Where to write; standard output by default.")
 def export(file: Path, out: Path | None) -> None:
     """Write every call as a line of JSON, with keys and passwords masked."""
     rows = audit.export(file)
@@ -49,7 +49,7 @@ def export(file: Path, out: Path | None) -> None:
 @store.command()
 @FILE
 def verify(file: Path) -> None:
-    """Check the file, that every request is that of its key, and that every outcome can be read."""
+    """Check that the file is whole, each request the one of its key, and each reply readable."""
     problems = audit.verify(file)
     for problem in problems:
         print_line(f"{file}: {problem}", problem=True)

@@ -89,19 +89,23 @@ class InFlight:
         if self.is_limited and self.is_new:
             # Most requests get their turn at once: they are claimed and sent in one transaction. One that waits for the
             # limits is claimed meanwhile, lest another process waits for the same and both pay.
-            self._timer = asyncio.get_running_loop().call_later(_CLAIMED_AFTER, self.claim)
+            self._timer = asyncio.get_running_loop().call_later(_CLAIMED_AFTER, self._claim_early)
 
     def claim(self) -> Task[Claim]:
         """Have the writer thread make the claim, unless it does already."""
         if self.claimed is None:
             self._cancel_timer()
             self.claimed = self.writer.write(
-                # `leaves` is read when this runs, so a request that gets its turn before that is sent all the same.
+                # `leaves` is read when this runs: a request that gets its turn before then is recorded as sent.
                 lambda database: database.claim(
                     self.request, goes_on=self.goes_on, leaves=self.leaves, is_new=self.is_new
                 )
             )
         return self.claimed
+
+    def _claim_early(self) -> None:
+        with suppress(StoreError):  # the store is closed: `leave` raises that where somebody waits for it
+            self.claim()
 
     def _cancel_timer(self) -> None:
         if self._timer is not None:
