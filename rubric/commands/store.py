@@ -32,7 +32,9 @@ def stats(file: Path, form: str) -> None:
 
 @store.command()
 @FILE
-@click.option("--out", type=click.Path(path_type=Path), metavar="FILE", help="Where to write; standard output by default.")
+@click.option(
+    "--out", type=click.Path(path_type=Path), metavar="FILE", help="Where to write; standard output by default."
+)
 def export(file: Path, out: Path | None) -> None:
     """Write every call as a line of JSON, with keys and passwords masked."""
     rows = audit.export(file)

@@ -138,7 +138,7 @@ HEARTBEAT = 1.0
 """Seconds between two heartbeats of a session with requests in flight."""
 
 _SILENCE = 10.0
-"""Seconds without a heartbeat after which a session counts as dead. On our own clock: a clock may be set anew."""
+"""Seconds without a heartbeat after which a session counts as dead. By our own monotonic clock, which nobody sets."""
 
 
 @frozen

@@ -57,7 +57,7 @@ Result = Reply | Failure
 @define(eq=False)
 class InFlight:
     """
-    One call, from its claim to its end, as the database is told of it.
+    One call, from its claim to its end, as the database records it.
 
     Args:
         goes_on: Whether grading asks again, as another ask, if the reply says nothing.
@@ -104,7 +104,7 @@ class InFlight:
         return self.claimed
 
     def _claim_early(self) -> None:
-        with suppress(StoreError):  # the store is closed: `leave` raises that where somebody waits for it
+        with suppress(StoreError):  # the store is closed: `leave` raises it for the task that waits
             self.claim()
 
     def _cancel_timer(self) -> None:
@@ -374,7 +374,7 @@ class OpenFile:
                     call.note_sent(claim)
             in_flight.set(call)  # this task has a context of its own
             result = await inner(ask if self.database.in_doubt == "retry" else evolve(ask, resends=False))
-            if call.claimed is None and never_left(result):  # nobody has been told of it
+            if call.claimed is None and never_left(result):  # another session does not know of it either
                 call.give_up()
                 return result
             claim = await call.claim()
@@ -393,7 +393,7 @@ class OpenFile:
 
     def _land(self, place: tuple[int, str], task: asyncio.Task[Result]) -> None:
         if not task.cancelled():
-            task.exception()  # retrieved, so that asyncio does not log it: those who wait for it get it
+            task.exception()  # retrieved, so that asyncio does not log it: the tasks that wait get it
         shared = self.shared.get(place)
         if shared is not None and shared.task is task:
             del self.shared[place]
@@ -433,7 +433,7 @@ class Store:
     A file of replies: what is stored is served from it, free of charge; what is not is sent, and its reply stored.
 
     The file is the cache, the resume after a crash, the recording for CI and the audit trail. Several processes of one
-    machine may share it. A pickled store opens the file anew in the process that gets it.
+    machine may share it. A pickled store opens the file again in the process that gets it.
 
     Args:
         path: Of the file. It is made if there is none; its folder is not.
