@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import hashlib
+import json
 import subprocess
 import sys
 from collections.abc import Callable
@@ -115,6 +117,19 @@ def test_an_address_in_the_environment_is_part_of_the_key(name: str, monkeypatch
     before = key()
     monkeypatch.setenv(name, "http://localhost:4000")
     assert key() != before
+
+
+@given(st.text(st.characters()), st.booleans())
+def test_a_key_is_the_digest_of_the_whole_request(text: str, own: bool) -> None:
+    """The parts that are kept make the whole again, whatever stands in them; with a prompt of the user's own too."""
+    prompt = "Look at {{output}}, then at {{criterion}}: {{output}} {{reply}}" if own else None
+    asked = ask(Judge("openai/gpt-5.6", prompt=prompt), f"{text}.", vote=1)
+    request = request_of(asked)
+    whole = json.loads(request.text)
+    assert whole["messages"] == [[message.role, message.text] for message in asked.messages]
+    assert (whole["vote"], whole["model"]) == (1, "openai/gpt-5.6")
+    assert request.text == json.dumps(whole, sort_keys=True, separators=(",", ":"))
+    assert request.key == hashlib.sha256(request.text.encode()).hexdigest()
 
 
 def test_equal_judges_have_equal_keys() -> None:

@@ -13,6 +13,8 @@ import sys
 import textwrap
 import threading
 import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -25,7 +27,7 @@ from rubric.store.cache_key import Request
 from rubric.store.database import Busy, Database, Liveness, Served, Session, Yours, here
 from rubric.store.schema import connect
 from rubric.store.store import Store
-from rubric.values.requests import Failure, Reply, Usage
+from rubric.values.requests import Ask, Failure, Reply, Usage
 from tests.storing import PAID, Counted, agraded, carried, graded
 from tests.test_store_keys import ask
 
@@ -135,6 +137,52 @@ def test_a_request_that_was_turned_away_is_not_in_doubt_while_it_waits(file: Pat
     with Store(file) as store:
         asyncio.run(stopped(store))
     assert states(file) == {}
+
+
+@pytest.mark.parametrize("waits", [0.0, 0.3])
+def test_a_request_is_recorded_as_sent_before_it_leaves_and_as_done_before_it_is_used(file: Path, waits: float) -> None:
+    """Whether it leaves at once, or is claimed while it waits for the limits: another process would see so."""
+    seen: list[dict[str, int]] = []
+
+    def say(_: Ask) -> bool:
+        seen.append(states(file))
+        return True
+
+    @asynccontextmanager
+    async def slow(_: Ask) -> AsyncIterator[Callable[[object], None]]:
+        await asyncio.sleep(waits)
+        seen.append(states(file))
+        yield lambda _: None
+
+    async def main(store: Store) -> None:
+        transport = store.transport(Dispatcher(gate=store.limiter(slow)).carry, limited=True)
+        await transport(ask(Judge(Counted(say))))
+        seen.append(states(file))
+
+    with Store(file) as store:
+        asyncio.run(main(store))
+    assert seen == [{"claimed": 1} if waits else {}, {"sent": 1}, {"done": 1}]
+
+
+def test_a_request_that_waits_when_its_store_is_closed_ends_in_words(file: Path) -> None:
+    """Its turn comes too late: it is not sent, and nothing is logged by the loop."""
+    model, logged = Counted(), list[object]()
+
+    @asynccontextmanager
+    async def slow(_: Ask) -> AsyncIterator[Callable[[object], None]]:
+        store.close()
+        await asyncio.sleep(0.3)
+        yield lambda _: None
+
+    async def main() -> None:
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: logged.append(context))
+        transport = store.transport(Dispatcher(gate=store.limiter(slow)).carry, limited=True)
+        with pytest.raises(StoreError, match="the store is closed"):
+            await transport(ask(Judge(model)))
+
+    store = Store(file)
+    asyncio.run(main())
+    assert (model.asks, logged, states(file)) == ([], [], {})
 
 
 def test_two_stores_on_one_file_share_one_request(file: Path) -> None:

@@ -1,4 +1,4 @@
-"""What is in a store: counted, exported, and checked. Nothing here changes the file."""
+"""Count, export and verify the contents of a store. Nothing here changes the file."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ _PATIENCE = 30.0
 @frozen
 class ModelStats:
     """
-    What a store has of one model.
+    The calls of one model that have ended.
 
     Args:
         model: Its name.
-        calls: Requests that left for what has ended, retries included.
-        prompt_tokens: Sent with them, as far as it was reported.
-        completion_tokens: That came back, likewise.
+        calls: Requests that were sent, retries included.
+        prompt_tokens: Tokens sent, as far as they were reported.
+        completion_tokens: Tokens received, as far as they were reported.
         cost: In US dollars, as far as it is known.
-        unknown: Ended calls whose cost is not known.
+        unknown: Calls whose cost is not known.
     """
 
     model: str
@@ -45,26 +45,26 @@ class ModelStats:
 
     @property
     def spent(self) -> str:
-        """The cost in words."""
+        """The cost as text."""
         return _dollars(self.cost, self.unknown)
 
 
 @frozen(repr=False)
 class Stats:
     """
-    What is in a store.
+    The contents of a store.
 
     Args:
-        states: How many calls are in each state; see `rubric.store.schema`.
-        requests: How many different requests there are.
-        calls: Requests that left for what has ended, retries included.
-        prompt_tokens: Sent with them, as far as it was reported.
-        completion_tokens: That came back, likewise.
-        cost: What these cost, in US dollars, as far as it is known.
+        states: The number of calls in each state; see `rubric.store.schema`.
+        requests: The number of different requests.
+        calls: Requests that were sent for calls that have ended, retries included.
+        prompt_tokens: Tokens sent with them, as far as they were reported.
+        completion_tokens: Tokens received, as far as they were reported.
+        cost: Their cost in US dollars, as far as it is known.
         unknown: Ended calls whose cost is not known.
-        hits: How often an answer was served instead of being asked for, by sessions that have told.
+        hits: Replies that were served instead of asked for, up to the last heartbeat of each session.
         saved_calls: Requests that those hits saved.
-        saved_cost: What those would have cost, in US dollars, as far as it is known.
+        saved_cost: The cost of those in US dollars, as far as it is known.
         models: The same for each model, the dearest first.
     """
 
@@ -111,9 +111,9 @@ class Stats:
 
 
 _MEANINGS = {
-    "claimed": "somebody is about to send it",
-    "sent": "on its way, or left behind by a process that died",
-    "in_doubt": "sent, and what came of it will never be known",
+    "claimed": "about to be sent",
+    "sent": "in flight, or left behind by a process that died",
+    "in_doubt": "sent, and its reply is lost",
     "done": "answered: this is what is served",
     "unreadable": "answered, but with no verdict",
     "failed": "not answered",
@@ -128,7 +128,7 @@ def _dollars(cost: float, unknown: int) -> str:
 
 @frozen
 class Problem:
-    """Something in a store that is not as it was written: which call (0: the file itself), and what is wrong."""
+    """Something in a store that is not as it was written, with the number of its call (0: the file itself)."""
 
     call: int
     message: str
@@ -153,7 +153,7 @@ GROUP BY model ORDER BY cost DESC, model
 
 def stats(path: str | Path) -> Stats:
     """
-    Return what is in the store at *path*.
+    Count the contents of the store at *path*.
 
     Raises:
         StoreError: There is none.
@@ -188,9 +188,9 @@ ORDER BY calls.id
 
 def export(path: str | Path) -> Iterator[dict[str, Any]]:
     """
-    Yield every call in the store at *path* as plain data, oldest first: the request, what came of it, what it cost.
+    Yield every call in the store at *path* as plain data, oldest first: request, reply and cost.
 
-    Keys, tokens and passwords are masked wherever they stand.
+    Keys, tokens and passwords are masked everywhere.
 
     Raises:
         StoreError: There is none, or it is damaged.
@@ -213,16 +213,16 @@ def export(path: str | Path) -> Iterator[dict[str, Any]]:
 
 def _text(row: tuple[Any, ...]) -> str:
     """Return the text of the request in *row* of `_ROWS`."""
-    _, key, model, skeleton, shared, nonce, *_ = row
-    texts = [zlib.decompress(body or b"").decode("utf-8", "surrogatepass") for body in (skeleton, shared or _NOTHING)]
-    return Request(key.hex(), model, *texts, nonce).text
+    _, key, model, *bodies, nonce = row[:6]
+    skeleton, shared = (zlib.decompress(body or _NOTHING).decode("utf-8", "surrogatepass") for body in bodies)
+    return Request(key.hex(), model, skeleton, shared, nonce).text
 
 
 _NOTHING = zlib.compress(b"")
 
 
 def _request(data: dict[str, Any]) -> dict[str, Any]:
-    """Return a kept request; an older version of the library may have kept parameters that are secret."""
+    """Mask a stored request; an early version of the library may have stored secret parameters."""
     safe: dict[str, Any] = _masked(data)
     return safe | ({"params": masked(safe["params"])} if isinstance(safe.get("params"), dict) else {})
 
@@ -237,8 +237,9 @@ def _masked(value: Any) -> Any:
 
 def verify(path: str | Path) -> list[Problem]:
     """
-    Return all that is wrong with the store at *path*: damage to the file, requests that are not those of their keys,
-    outcomes that cannot be read. An empty list is a store that is whole; calls in doubt are nothing wrong.
+    Return all problems of the store at *path*: damage to the file, changed requests, unreadable replies.
+
+    The list is empty if the store is whole. Calls in doubt are no problem.
 
     Raises:
         StoreError: There is none.

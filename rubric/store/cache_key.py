@@ -21,7 +21,7 @@ import re
 from collections.abc import Callable, Mapping
 from json.encoder import encode_basestring_ascii
 from threading import RLock
-from types import CodeType
+from types import CodeType, FunctionType
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 from weakref import WeakKeyDictionary
@@ -46,6 +46,9 @@ _first: WeakKeyDictionary[Any, object] = WeakKeyDictionary()
 What functions closed over when they were first asked. A judge that counts its calls or keeps a log changes what it
 closes over; identified by the present values, it would be another judge for every reply.
 """
+
+_identities: WeakKeyDictionary[Any, tuple[list[tuple[str, str]], str]] = WeakKeyDictionary()
+"""Identities of functions, with the texts of their modules, which a cell of a notebook may change at any time."""
 
 _looking = RLock()
 
@@ -88,7 +91,13 @@ def identity_of(model: Any) -> str:
     given = getattr(model, "identity", None)
     if isinstance(given, str):
         return given
-    return f"{_place(model)}#{digest(repr(_inside(model)))[:16]}"
+    if type(model) is not FunctionType:
+        return f"{_place(model)}#{digest(repr(_inside(model)))[:16]}"
+    texts = _from_module(model)
+    known = _identities.get(model)
+    if known is None or known[0] != texts:
+        known = _identities[model] = (texts, f"{_place(model)}#{digest(repr(_inside(model)))[:16]}")
+    return known[1]
 
 
 def fingerprint(value: object) -> str:
@@ -154,18 +163,16 @@ def _closed_over(function: Any) -> object:
 
 def _from_module(function: Any) -> list[tuple[str, str]]:
     """Return the texts that *function* uses from its module, as they are now: a model's name, a template."""
-    found = {name: function.__globals__.get(name) for name in _names(function.__code__) if not names_a_login(name)}
-    return sorted((name, value) for name, value in found.items() if isinstance(value, str) and not _is_dunder(name))
+    found = function.__globals__
+    return [(name, value) for name in _names(function.__code__) if isinstance(value := found.get(name), str)]
 
 
 @Memo
-def _names(code: CodeType) -> frozenset[str]:
+def _names(code: CodeType) -> list[str]:
+    """Return the names that *code* uses, in order, without logins and names such as `__file__`."""
     inner = (_names(constant) for constant in code.co_consts if isinstance(constant, CodeType))
-    return frozenset(code.co_names).union(*inner)
-
-
-def _is_dunder(name: str) -> bool:
-    return name.startswith("__") and name.endswith("__")
+    names = set(code.co_names).union(*inner)
+    return sorted(n for n in names if not (names_a_login(n) or (n.startswith("__") and n.endswith("__"))))
 
 
 def _content(cell: Any) -> object:

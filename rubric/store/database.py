@@ -130,15 +130,15 @@ def kind_of(ask: Ask, result: Reply | Failure) -> FailureKind | None:
 # -- sessions ----------------------------------------------------------------------------------------------
 #
 # Every open store is a session. When a process dies, others may take over its calls; this is how they learn of it. An
-# OS lock for each session would not do: a forked child that outlives its parent keeps the parent's lock, a process that
-# is stopped keeps its own for ever, and every killed session would leave a lock file behind. Process ids tell at once,
-# but only within one space of process ids (not between containers); heartbeats work everywhere, after ten seconds.
+# OS lock for each session would not do: a process that is stopped keeps its lock for ever, while its heartbeat stops,
+# and every killed session would leave a lock file behind. Process ids tell at once, but only within one space of
+# process ids, so not between containers; heartbeats tell everywhere, after ten seconds.
 
 HEARTBEAT = 1.0
 """Seconds between two heartbeats of a session with requests in flight."""
 
 _SILENCE = 10.0
-"""Seconds without a heartbeat after which a session counts as dead. On our own clock: a clock may be set anew."""
+"""Seconds without a heartbeat after which a session counts as dead. By our own monotonic clock, which nobody sets."""
 
 
 @frozen
@@ -257,7 +257,7 @@ Claim = Served | Yours | Busy | Doubtful
 # The conditions are those of the partial indexes in the schema, to the letter: otherwise SQLite would scan the table.
 _CALL = "SELECT id, state, kind, sent_at, result, session FROM calls WHERE key = ?1 AND "
 _DONE, _IN_FLIGHT = "state = 'done'", "state IN ('claimed', 'sent', 'in_doubt')"
-_UNANSWERED = f"SELECT * FROM ({_CALL}state IN ('unreadable', 'failed') ORDER BY id DESC LIMIT 1)"
+_UNANSWERED = f"SELECT * FROM ({_CALL}state IN ('unreadable', 'failed') ORDER BY id DESC LIMIT 1)"  # noqa: S608
 _FIND = f"{_CALL}{_DONE} UNION ALL {_CALL}{_IN_FLIGHT} UNION ALL {_UNANSWERED}"
 _RECORDED = f"{_CALL}{_DONE} UNION ALL {_UNANSWERED}"
 
@@ -265,11 +265,13 @@ _ENTER = f"""
 INSERT INTO calls (key, model, skeleton, shared, nonce, session, state, sent_at) SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8
 WHERE NOT EXISTS (SELECT 1 FROM calls WHERE key = ?1 AND {_DONE} AND (session = ?6 OR NOT ?9))
 ON CONFLICT (key) WHERE {_IN_FLIGHT} DO NOTHING
-"""
+"""  # noqa: S608 - made of constants
+
+_REPLACE = "UPDATE calls SET state = 'replaced' WHERE state = 'done' AND key = (SELECT key FROM calls WHERE id = ?)"
 
 _FINISH = """
-UPDATE calls SET state = iif(state = ?1, state, ?2), kind = ?3, sent_at = coalesce(sent_at, ?4), ended_at = ?4, result = ?5
-WHERE id = ?6
+UPDATE calls SET state = iif(state = ?1, state, ?2), kind = ?3, sent_at = coalesce(sent_at, ?4), ended_at = ?4,
+result = ?5 WHERE id = ?6
 """
 
 _LEVEL = 6
@@ -305,7 +307,8 @@ class Database:
         self.mode = mode
         self.in_doubt = in_doubt
         self.session = 0
-        self.tally = Tally()
+        self._hits = self._sent = self._resent = self._held = 0
+        self._saved = Usage()
         self._reader = reader
         self._writer = writer
         self._liveness = Liveness(0)
@@ -319,14 +322,20 @@ class Database:
         assert self._writer is not None  # noqa: S101 - a session that only reads has no writer thread
         return self._writer
 
-    def count(
-        self, *, hits: int = 0, sent: int = 0, resent: int = 0, held: int = 0, saved: Usage | None = None
-    ) -> None:
-        """Add to the tally."""
+    @property
+    def tally(self) -> Tally:
+        """What this session has done so far."""
+        return Tally(self._hits, self._sent, self._resent, self._held, self._saved)
+
+    def count(self, *, sent: int = 0, resent: int = 0, held: int = 0, hit: Usage | None = None) -> None:
+        """Add to the tally: requests, or a hit that once cost so much."""
         with self._lock:
-            old = self.tally
-            total = old.saved if saved is None else old.saved + saved
-            self.tally = Tally(old.hits + hits, old.sent + sent, old.resent + resent, old.held + held, total)
+            self._sent += sent
+            self._resent += resent
+            self._held += held
+            if hit is not None:
+                self._hits += 1
+                self._saved += hit if hit.cost is not None else evolve(hit, cost=0.0)
 
     def close(self) -> None:
         """Close the file; the writer last, since the last connection moves the log into the file."""
@@ -449,8 +458,7 @@ class Database:
             self.connection.execute(_FINISH, row)
         except sqlite3.IntegrityError:
             # There is an answer already: this is a refresh, or a session that was taken for dead has come back.
-            own = "(SELECT key FROM calls WHERE id = ?)"
-            self.connection.execute(f"UPDATE calls SET state = 'replaced' WHERE {_DONE} AND key = {own}", (call,))
+            self.connection.execute(_REPLACE, (call,))
             self.connection.execute(_FINISH, row)
 
     def drop(self, call: int) -> None:

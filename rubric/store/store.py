@@ -18,8 +18,8 @@ from __future__ import annotations
 import asyncio
 import os
 import weakref
-from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext, suppress
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from contextvars import ContextVar
 from datetime import UTC, datetime
 from pathlib import Path
@@ -45,7 +45,7 @@ from rubric.store.database import (
     kind_of,
     never_left,
 )
-from rubric.store.schema import connect, connect_beside, connect_to_read, explained, transaction
+from rubric.store.schema import as_store_error, connect, connect_beside, connect_to_read, explained, transaction
 from rubric.store.writer_thread import Task, WriterThread
 from rubric.values.requests import UNSENT, Ask, Commit, Failure, Limiter, Reply, Transport, commit_nothing
 
@@ -57,7 +57,7 @@ Result = Reply | Failure
 @define(eq=False)
 class InFlight:
     """
-    One call, from its claim to its end, as the database is told of it.
+    One call, from its claim to its end, as the database records it.
 
     Args:
         goes_on: Whether grading asks again, as another ask, if the reply says nothing.
@@ -89,19 +89,23 @@ class InFlight:
         if self.is_limited and self.is_new:
             # Most requests get their turn at once: they are claimed and sent in one transaction. One that waits for the
             # limits is claimed meanwhile, lest another process waits for the same and both pay.
-            self._timer = asyncio.get_running_loop().call_later(_CLAIMED_AFTER, self.claim)
+            self._timer = asyncio.get_running_loop().call_later(_CLAIMED_AFTER, self._claim_early)
 
     def claim(self) -> Task[Claim]:
         """Have the writer thread make the claim, unless it does already."""
         if self.claimed is None:
             self._cancel_timer()
             self.claimed = self.writer.write(
-                # `leaves` is read when this runs, so a request that gets its turn before that is sent all the same.
+                # `leaves` is read when this runs: a request that gets its turn before then is recorded as sent.
                 lambda database: database.claim(
                     self.request, goes_on=self.goes_on, leaves=self.leaves, is_new=self.is_new
                 )
             )
         return self.claimed
+
+    def _claim_early(self) -> None:
+        with suppress(StoreError):  # the store is closed: `leave` raises it for the task that waits
+            self.claim()
 
     def _cancel_timer(self) -> None:
         if self._timer is not None:
@@ -173,28 +177,43 @@ in_flight: ContextVar[InFlight | None] = ContextVar("in_flight", default=None)
 """The call that the running task sends: a limiter gets the ask alone, and equal asks may be in flight in two loops."""
 
 
+@define(eq=False)
+class _Passage(AbstractAsyncContextManager[Commit]):
+    """Passes *inner*, and then records that the call leaves. Written out, since every request goes through it."""
+
+    inner: AbstractAsyncContextManager[Commit]
+    call: InFlight | None = None
+    inner_commit: Commit = commit_nothing
+
+    async def __aenter__(self) -> Commit:
+        self.inner_commit = commit = await self.inner.__aenter__()
+        self.call = in_flight.get()
+        if self.call is None:
+            return commit
+        try:
+            await self.call.leave()
+        except BaseException as error:
+            commit(None)  # nothing was sent: the budget and the limits get it back
+            await self.inner.__aexit__(type(error), error, error.__traceback__)
+            raise
+        return self._commit
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool | None:
+        return await self.inner.__aexit__(kind, error, trace)
+
+    def _commit(self, result: Result | None) -> None:
+        if self.call is not None:
+            self.call.turn_away(result)
+        self.inner_commit(result)
+
+
 def recording(limiter: Limiter | None) -> Limiter:
     """Return a limiter that records each request that leaves, once *limiter* has let it through."""
 
-    @asynccontextmanager
-    async def passing(ask: Ask) -> AsyncIterator[Commit]:
-        inner: AbstractAsyncContextManager[Commit] = nullcontext(commit_nothing) if limiter is None else limiter(ask)
-        async with inner as commit:
-            call = in_flight.get()
-            if call is None:
-                yield commit
-                return
-            try:
-                await call.leave()
-            except BaseException:
-                commit(None)  # nothing was sent: the budget and the limits get it back
-                raise
-
-            def both(result: Result | None) -> None:
-                call.turn_away(result)
-                commit(result)
-
-            yield both
+    def passing(ask: Ask) -> AbstractAsyncContextManager[Commit]:
+        return _Passage(nullcontext(commit_nothing) if limiter is None else limiter(ask))
 
     return passing
 
@@ -288,8 +307,10 @@ class OpenFile:
         place = (id(loop), request.key)
         shared = self.shared.get(place)
         if shared is None or not shared.is_open or shared.task.get_loop() is not loop:
-            with explained(self.path):
+            try:
                 found = self.database.look(request, goes_on=_goes_on(ask))
+            except Exception as error:  # damage to the file can raise anything
+                raise as_store_error(self.path, error) from error
             if isinstance(found, Served):
                 return self._serve(found)
             calls: list[InFlight] = []
@@ -307,8 +328,7 @@ class OpenFile:
         return _located(Failure("replay", message), ask)
 
     def _serve(self, served: Served) -> Result:
-        usage = served.result.usage
-        self.database.count(hits=1, saved=evolve(usage, cost=0.0) if usage.cost is None else usage)
+        self.database.count(hit=served.result.usage)
         return free(served.result)
 
     async def _fetch(
@@ -354,12 +374,12 @@ class OpenFile:
                     call.note_sent(claim)
             in_flight.set(call)  # this task has a context of its own
             result = await inner(ask if self.database.in_doubt == "retry" else evolve(ask, resends=False))
-            if call.claimed is None and never_left(result):  # nobody has been told of it
+            if call.claimed is None and never_left(result):  # another session does not know of it either
                 call.give_up()
                 return result
             claim = await call.claim()
         except BaseException:
-            # Whether the vendor carries out a request that is cancelled, nobody knows: once it has left, it is in doubt.
+            # A request that has left is in doubt: the vendor may carry it out, though it is cancelled here.
             call.give_up()
             raise
         if not isinstance(claim, Yours):
@@ -373,7 +393,7 @@ class OpenFile:
 
     def _land(self, place: tuple[int, str], task: asyncio.Task[Result]) -> None:
         if not task.cancelled():
-            task.exception()  # retrieved, so that asyncio does not log it: those who wait for it get it
+            task.exception()  # retrieved, so that asyncio does not log it: the tasks that wait get it
         shared = self.shared.get(place)
         if shared is not None and shared.task is task:
             del self.shared[place]
@@ -410,10 +430,10 @@ _orphans: list[OpenFile] = []
 
 class Store:
     """
-    A file of replies: stored replies are served from it, free of charge; other requests are sent, and their replies kept.
+    A file of replies: what is stored is served from it, free of charge; what is not is sent, and its reply stored.
 
     The file is the cache, the resume after a crash, the recording for CI and the audit trail. Several processes of one
-    machine may share it. A pickled store opens the file anew in the process that gets it.
+    machine may share it. A pickled store opens the file again in the process that gets it.
 
     Args:
         path: Of the file. It is made if there is none; its folder is not.

@@ -77,7 +77,9 @@ class WriterThread:
         self._waiting: list[Task[Any]] = []
         self._pending: list[Task[Any]] = []
         # Guards `_waiting` and `_closed`: without it, a task could be added after the thread has looked for the last.
-        self._changed = threading.Condition()
+        self._lock = threading.Lock()
+        self._changed = threading.Condition(self._lock)
+        self._waking: set[asyncio.AbstractEventLoop | None] = set()
         self._closed = False
         self._thread = threading.Thread(target=self._serve, name="rubric-store", daemon=True)
         self._thread.start()
@@ -88,13 +90,15 @@ class WriterThread:
         task = self._put(Task(run, is_kept, _Unhurried(loop=loop)))
         # The thread wakes once the loop has run all that is ready now, so that their tasks share a transaction. Woken
         # for each, it would compete with the loop for the interpreter, which costs both more than the transaction.
-        loop.call_soon(self._wake)
+        if loop not in self._waking:
+            self._waking.add(loop)
+            loop.call_soon(self._wake, loop)
         return task
 
     def post(self, run: Callable[[Database], Any]) -> None:
         """Have *run* done, without waiting: pending until it is, at the latest when the store is closed."""
         self._put(Task(run, is_kept=True))
-        self._wake()  # at once: no loop may be running any more
+        self._wake(None)  # at once: no loop may be running any more
 
     def close(self) -> None:
         """Run what is left, and end; in a forked child there is no thread to end."""
@@ -106,14 +110,15 @@ class WriterThread:
         self._thread.join()
 
     def _put(self, task: Task[T]) -> Task[T]:
-        with self._changed:
+        with self._lock:
             if self._closed:
                 raise StoreError(f"{self._path}: the store is closed")
             self._waiting.append(task)
         return task
 
-    def _wake(self) -> None:
-        with self._changed:
+    def _wake(self, loop: asyncio.AbstractEventLoop | None) -> None:
+        with self._lock:
+            self._waking.discard(loop)
             if self._waiting:
                 self._changed.notify()
 
