@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rubric import Candidate, DefinitionError, Failure, Grade, Judge, Jury, Panel, Rubric, Ungraded
+from rubric.formats.fields import write
 from rubric.formats.native.judge import read_bench
-from rubric.formats.nouns import write
 from rubric.grading.planning import Plan, plan_one
 from rubric.testing.scripted_model import ScriptedModel
 from rubric.testing.strategies import benches

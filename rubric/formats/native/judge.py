@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from rubric.errors import DefinitionError, DumpError
-from rubric.formats.cursor import Gathering, WrongKeyError, as_list, wanted
-from rubric.formats.nouns import WRITERS, fields_of, reader_of
+from rubric.formats.cursor import WrongKeyError, wanted
+from rubric.formats.fields import WRITERS, Gathering, fields_of, read_all, read_inner, reader_of
 from rubric.values.judges import AnyJudge, Cascade, Judge, Jury, Panel
 
 
@@ -21,13 +21,8 @@ def read_bench(data: Any) -> AnyJudge | None:
         case list():
             return Panel(_read_members(data))
         case {"jury": _} | {"panel": _} | {"cascade": _} if len(data) == 1:
-            ((kind, given),) = data.items()
-            gathering = Gathering(Judge)
-            found: list[AnyJudge] = []
-            with gathering.at(kind):
-                found.append(_KINDS[kind](given))
-            gathering.finish()
-            return found[0]
+            (kind,) = data
+            return read_inner(data, kind, _KINDS[kind])
         case dict() if data.keys() & _KINDS:
             kinds = " and ".join(str(key) for key in data)
             raise DefinitionError("", f"expected a judge, a jury, a panel or a cascade, got {kinds}; keep one of them")
@@ -40,20 +35,14 @@ def read_bench(data: Any) -> AnyJudge | None:
 
 def _refuse_params(data: dict[Any, Any]) -> None:
     if "params" in data:
-        gathering = Gathering(Judge)
+        gathering = Gathering()
         with gathering.at("params"):
             raise WrongKeyError("", "a file sets no parameters of the vendor's; give them in code: Judge(params=...)")
         gathering.finish()
 
 
 def _read_members(data: Any) -> list[AnyJudge]:
-    gathering = Gathering(Panel)
-    members: list[AnyJudge] = []
-    for index, item in enumerate(as_list(data, "a list of judges")):
-        with gathering.at(index):
-            members.append(read_member(item))
-    gathering.finish()
-    return members
+    return read_all(data, "judge", read_member)
 
 
 def read_member(data: Any) -> AnyJudge:
@@ -68,7 +57,7 @@ def read_judges(data: Any) -> dict[str, AnyJudge | None]:
     """Return who judges single criteria, by their ids."""
     if not isinstance(data, dict):
         raise wanted("a mapping from the ids of criteria to judges", data)
-    gathering = Gathering(Judge)
+    gathering = Gathering()
     found: dict[str, AnyJudge | None] = {}
     for key, value in data.items():
         with gathering.at(key):
