@@ -9,7 +9,7 @@ A reader raises all that is wrong with a value at once, each problem with its pa
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from typing import Any, TypeVar, cast
@@ -39,11 +39,11 @@ WRITERS: dict[type, Callable[[Any], Any]] = {}
 
 
 class UnknownKeyError(WrongKeyError):
-    """A key that the class *cls* does not have."""
+    """A *key* that is none of those *allowed*. Near names are looked for only when it is shown."""
 
-    def __init__(self, key: Any, cls: type) -> None:
+    def __init__(self, key: Any, allowed: Iterable[str]) -> None:
         super().__init__("", f"unknown key {key!r}")
-        self.key, self.cls = key, cls
+        self.key, self.allowed = key, allowed
 
 
 class SeveralError(Exception):
@@ -91,13 +91,16 @@ class Gathering:
 # -- reading ------------------------------------------------------------------------------------------------
 
 
-def reader_of(cls: type[T], renamed: Mapping[str, str] | None = None, **reads: Read | None) -> Callable[[Any], T]:
+def reader_of(
+    cls: type[T], renamed: Mapping[str, str] | None = None, beside: Iterable[str] = (), **reads: Read | None
+) -> Callable[[Any], T]:
     """
     Return the function that reads a mapping as *cls*.
 
     Args:
         cls: An attrs class whose fields have converters and validators.
         renamed: The keys in files of the fields whose names in code are others.
+        beside: Keys of the mapping that the caller has read.
         reads: For each field that is not plain data, its reader; None for a field that no file gives.
     """
     fields = [f for f in attrs.fields(cast("Any", cls)) if reads.get(f.name, _same)]
@@ -128,7 +131,9 @@ def reader_of(cls: type[T], renamed: Mapping[str, str] | None = None, **reads: R
             _check_each(given, values, gathering, fields, keys)
         for key in given:
             if key not in rows:
-                gathering.problems.append(((key,), UnknownKeyError(key, cls)))
+                gathering.problems.append(
+                    ((key,), UnknownKeyError(key, [*rows, *(name for name in beside if name not in rows)]))
+                )
         gathering.finish()
         return cls(**values)
 

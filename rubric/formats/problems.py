@@ -10,11 +10,9 @@ from attrs import define, field, frozen
 from rubric.errors import DefinitionError, LoadError, Problem
 from rubric.formats.cursor import WrongKeyError
 from rubric.formats.document import Document, KeyPath, Node, find, plain, refused, show_path
-from rubric.formats.fields import KEYS, TOO_DEEP, SeveralError, UnknownKeyError, problems_of
-from rubric.formats.native.answers import ANSWERS
+from rubric.formats.fields import TOO_DEEP, SeveralError, UnknownKeyError, problems_of
 from rubric.internals.fields import suggest
 from rubric.internals.text import shorten
-from rubric.values.criteria import Criterion
 
 MOST = 100
 """Problems that one error lists; the rest is counted."""
@@ -93,11 +91,6 @@ def _message(what: DefinitionError | str) -> str:
         case str():
             return what
         case UnknownKeyError():  # near names are looked for here, since only MOST problems are shown
-            return f"unknown key{suggest(shorten(str(what.key), 40), _allowed(what.cls))}"
+            return f"unknown key{suggest(shorten(str(what.key), 40), what.allowed)}"
         case _:
             return what.message
-
-
-def _allowed(cls: type) -> list[str]:
-    names = [*KEYS[cls].values()]
-    return [*names, *(key for key in ANSWERS if key not in names)] if cls is Criterion else names

@@ -70,7 +70,7 @@ class CheckRow:
 
     def reader(self) -> Callable[[Any], Check]:
         """Return the function that reads the check: a mapping of its fields, or the value of the first."""
-        read = reader_of(self.kind, None, **dict.fromkeys(self.free, read_free))
+        read = reader_of(self.kind, None, (), **dict.fromkeys(self.free, read_free))
         return lambda data: read(data if isinstance(data, dict) else {self.fields[0]: data})
 
     def schema(self) -> Data:

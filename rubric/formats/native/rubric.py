@@ -157,7 +157,11 @@ _read_anchor = reader_of(Anchor)
 _read_question = reader_of(DecisionTree, {"question": "ask"}, yes=read_branch, no=read_branch)
 _read_when = reader_of(When, holds=None)
 _read_criterion = reader_of(
-    Criterion, when=read_when, anchors=lambda data: read_all(data, "anchor", _read_anchor), metadata=read_free
+    Criterion,
+    beside=ANSWERS,
+    when=read_when,
+    anchors=lambda data: read_all(data, "anchor", _read_anchor),
+    metadata=read_free,
 )
 
 _read_rubric = reader_of(
