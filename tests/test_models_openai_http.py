@@ -10,7 +10,7 @@ from attrs import evolve
 
 from rubric.errors import DefinitionError, DumpError, ModelError
 from rubric.formats.fields import SeveralError, write
-from rubric.formats.native.judge import read_bench
+from rubric.formats.native.judge import read_any_judge
 from rubric.internals import background_loop
 from rubric.internals.frozen_map import thaw
 from rubric.models.litellm import LiteLLMModel
@@ -294,7 +294,7 @@ def test_an_address_is_a_way_to_ask() -> None:
 def test_no_file_says_how_a_judge_is_asked() -> None:
     """A file can neither choose the way, which could lead to another address, nor hold a judge that has one."""
     with pytest.raises(SeveralError) as caught:
-        read_bench({"model": "openai/gpt-4o-mini", "via": "http"})
+        read_any_judge({"model": "openai/gpt-4o-mini", "via": "http"})
     assert [path for path, _ in caught.value.problems] == [("via",)]
     with pytest.raises(DumpError, match="via"):
         write(Judge("openai/gpt-4o-mini", via="http"))

@@ -201,7 +201,7 @@ def read_all(data: Any, name: str, read: Callable[[Any], T]) -> list[T]:
 
 
 def read_inner(data: Data, key: str, read: Callable[[Any], T]) -> T:
-    """Return what stands in *data* under its *key*, as *read* reads it."""
+    """Return the value under *key* in *data*, as *read* reads it."""
     gathering = Gathering()
     found = []
     with gathering.at(key):

@@ -132,7 +132,7 @@ def _edited(file: Path, rubric: Rubric) -> str | None:
 
 
 def _existing(file: Path) -> tuple[str, Rubric]:
-    """Return what stands in *file*. What is no rubric is somebody's work, and is not written over."""
+    """Return the text and the rubric of *file*; a file that is not a rubric is never overwritten."""
     try:
         text = read_text(file)
         return text, loads(text) if text.strip() else Rubric()

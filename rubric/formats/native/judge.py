@@ -1,4 +1,4 @@
-"""Judges, juries and panels in files: who judges, and never an address, a key or a header."""
+"""Judges, juries, panels and cascades in files, which never hold an address, a key or a header."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from rubric.formats.fields import WRITERS, Gathering, fields_of, read_all, read_
 from rubric.values.judges import AnyJudge, Cascade, Judge, Jury, Panel
 
 
-def read_bench(data: Any) -> AnyJudge | None:
-    """Return who judges: a name, or fields, `{jury: ...}`, `{panel: ...}`, `{cascade: ...}`, or a list (a panel)."""
+def read_any_judge(data: Any) -> AnyJudge | None:
+    """Return a judge: a name, or fields, `{jury: ...}`, `{panel: ...}`, `{cascade: ...}`, or a list (a panel)."""
     match data:
         case None:
             return None
@@ -46,22 +46,22 @@ def _read_members(data: Any) -> list[AnyJudge]:
 
 
 def read_member(data: Any) -> AnyJudge:
-    """Return who judges like `read_bench`, where somebody must be named."""
-    member = read_bench(data)
+    """Return a judge like `read_any_judge`, where one must be named."""
+    member = read_any_judge(data)
     if member is None:
         raise wanted("a model's name", None)
     return member
 
 
 def read_judges(data: Any) -> dict[str, AnyJudge | None]:
-    """Return who judges single criteria, by their ids."""
+    """Return the judges of single criteria, by their ids."""
     if not isinstance(data, dict):
         raise wanted("a mapping from the ids of criteria to judges", data)
     gathering = Gathering()
     found: dict[str, AnyJudge | None] = {}
     for key, value in data.items():
         with gathering.at(key):
-            found[key] = read_bench(value)
+            found[key] = read_any_judge(value)
     gathering.finish()
     return found
 
@@ -75,7 +75,7 @@ def _read_occasion(data: Any) -> Any:
 _read_judge = reader_of(Judge, params=None, threads=None, via=None)
 
 _KINDS: dict[Any, Callable[[Any], AnyJudge]] = {
-    "jury": reader_of(Jury, judge=read_bench),
+    "jury": reader_of(Jury, judge=read_any_judge),
     "panel": reader_of(Panel, judges=_read_members, weights=lambda data: data),
     "cascade": reader_of(Cascade, first=read_member, then=read_member, when=_read_occasion),
 }

@@ -11,7 +11,7 @@ from rubric.errors import DefinitionError
 from rubric.formats.cursor import Loading, Notes, as_dict
 from rubric.formats.document import Document, Mapping, find
 from rubric.formats.fields import WRITERS, Gathering, fields_of, read_all, read_free, reader_of, write
-from rubric.formats.native.judge import read_bench, read_judges
+from rubric.formats.native.judge import read_any_judge, read_judges
 from rubric.formats.native.rubric import read_rubric
 from rubric.formats.problems import read_as
 from rubric.internals.fields import suggest
@@ -145,7 +145,7 @@ _read_case = reader_of(
     messages=lambda data: read_all(data, "message", _read_message),
     tool_calls=lambda data: read_all(data, "toolcall", _read_call),
     variables=read_free,
-    judge=read_bench,
+    judge=read_any_judge,
     judges=read_judges,
     cell=read_free,
     metadata=read_free,
@@ -156,7 +156,7 @@ _read_fields = reader_of(
     Suite,
     {"name": "suite"},
     cases=lambda data: read_all(data, "case", _read_case),
-    judge=read_bench,
+    judge=read_any_judge,
     metadata=read_free,
     format=None,
     source=None,
