@@ -20,7 +20,6 @@ from rubric.formats.suites import convert, load_suite, loads_suite
 MODULE = '''"""Checklists: `checklist: [{say: ..., expect: [...]}]`."""
 
 from rubric import Case, Criterion, Rubric, Suite
-from rubric.formats.cursor import listing, mapping
 from rubric.formats.recognition import SURE, has
 from rubric.formats.registry import Format
 
@@ -28,17 +27,15 @@ from rubric.formats.registry import Format
 def read(notes, loading):
     """Return the suite that a checklist says."""
     cases = []
-    items = listing(notes, ("checklist",), notes.data()["checklist"])
-    for index, item in enumerate(items):
+    for index, item in enumerate(notes.data()["checklist"]):
         at = ("checklist", index)
-        given = mapping(notes, at, item)
-        if given is None:
-            continue
-        points = listing(notes, (*at, "expect"), given.get("expect"), "a list of what is expected")
-        criteria = [Criterion(text) for text in points]
-        if "note" in given:
-            notes.warn((*at, "note"), "notes are not kept")
-        cases.append(Case(f"case-{index + 1}", Rubric("", criteria=criteria), output=given["say"], place=notes.place(at)))
+        if not isinstance(item, dict):
+            notes.error(at, f"expected a mapping with say and expect, got {item!r}")
+        elif not isinstance(item.get("expect"), list):
+            notes.error((*at, "expect"), "expected a list of what is expected")
+        else:
+            criteria = [Criterion(text) for text in item["expect"]]
+            cases.append(Case(f"case-{index + 1}", Rubric("", criteria=criteria), output=item["say"]))
     return Suite("", cases, format="checklist")
 
 
@@ -52,7 +49,7 @@ def write(suite):
 FORMAT = Format("checklist", read, write, evidence=((SURE, has("checklist", kind=list)),))
 '''
 
-TEXT = "checklist:\n  - say: It costs 5 EUR.\n    expect: [Names the price]\n    note: later\n"
+TEXT = "checklist:\n  - say: It costs 5 EUR.\n    expect: [Names the price]\n"
 
 
 def installed(folder: Path, module: str, name: str = "checklist") -> Path:
@@ -103,12 +100,11 @@ def test_the_module_is_short() -> None:
 
 @pytest.mark.usefixtures("plugin")
 def test_a_file_is_recognised_and_read(tmp_path: Path) -> None:
-    """By the call that reads all other formats; warnings have a place."""
+    """By the call that reads all other formats."""
     path = tmp_path / "a.yaml"
     path.write_text(TEXT)
     suite = load_suite(path)
     assert (suite.format, suite.name, [case.output for case in suite.cases]) == ("checklist", "a", ["It costs 5 EUR."])
-    assert [(problem.line, problem.path) for problem in suite.warnings] == [(4, "checklist[0].note")]
 
 
 @pytest.mark.usefixtures("plugin")
@@ -123,7 +119,9 @@ def test_a_suite_is_written() -> None:
 @pytest.mark.usefixtures("plugin")
 def test_problems_are_told_like_all_others() -> None:
     """With line and column, and with the format as which the file was read."""
-    with pytest.raises(LoadError, match=r"s\.yaml:1:13: checklist\[0\]: expected a mapping, got 5") as caught:
+    with pytest.raises(
+        LoadError, match=r"s\.yaml:1:13: checklist\[0\]: expected a mapping with say and expect, got 5"
+    ) as caught:
         loads_suite("checklist: [5]", source="s.yaml")
     assert caught.value.format == "checklist"
 

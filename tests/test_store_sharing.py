@@ -155,7 +155,7 @@ def test_a_request_is_recorded_as_sent_before_it_leaves_and_as_done_before_it_is
         yield lambda _: None
 
     async def main(store: Store) -> None:
-        transport = store.transport(Dispatcher(gate=store.limiter(slow)).carry, limited=True)
+        transport = store.transport(Dispatcher(limiter=store.limiter(slow)).send, limited=True)
         await transport(ask(Judge(Counted(say))))
         seen.append(states(file))
 
@@ -176,7 +176,7 @@ def test_a_request_that_waits_when_its_store_is_closed_ends_in_words(file: Path)
 
     async def main() -> None:
         asyncio.get_running_loop().set_exception_handler(lambda _, context: logged.append(context))
-        transport = store.transport(Dispatcher(gate=store.limiter(slow)).carry, limited=True)
+        transport = store.transport(Dispatcher(limiter=store.limiter(slow)).send, limited=True)
         with pytest.raises(StoreError, match="the store is closed"):
             await transport(ask(Judge(model)))
 

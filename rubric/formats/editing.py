@@ -17,8 +17,8 @@ from ruamel.yaml.events import MappingEndEvent, SequenceEndEvent
 from ruamel.yaml.representer import RoundTripRepresenter
 from ruamel.yaml.scalarstring import DoubleQuotedScalarString, LiteralScalarString, SingleQuotedScalarString
 
+from rubric.formats.native.answers import ANSWERS
 from rubric.formats.native.rubric import KINDS
-from rubric.formats.nouns import ANSWERS
 from rubric.formats.yaml import fits_a_line, style_of
 
 ONE_OF = (tuple(ANSWERS), KINDS)

@@ -73,3 +73,4 @@ def to_json(data: Any) -> str:
 
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
+"""Halves of pairs, which models do return: a text with one cannot be encoded, so that writing the file would fail."""

@@ -50,7 +50,7 @@ class Seen:
         return [*_graders(self.data)]
 
     def under(self, *keys: str) -> list[Any]:
-        """Return what stands under the first of *keys* that is given, as a list."""
+        """Return the value of the first of *keys* that is given, as a list."""
         value: Any = next((self.keys[key] for key in keys if self.keys.get(key) is not None), [])
         return value if isinstance(value, list) else [value]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from importlib.resources import files
 from pathlib import Path
@@ -13,7 +14,9 @@ from rubric.errors import DumpError, LoadError, Problem
 from rubric.formats.editing import edited
 from rubric.formats.files import Language, given_text, parse, read_text, write_text
 from rubric.formats.json import to_json
-from rubric.formats.nouns import as_data
+from rubric.formats.native.answers import ANSWERS
+from rubric.formats.native.checks import check_schema
+from rubric.formats.native.rubric import as_data, read_rubric
 from rubric.formats.problems import read_as
 from rubric.formats.yaml import to_yaml
 from rubric.internals.fields import as_path, check_name, refuse
@@ -61,7 +64,7 @@ def loads(text: str, /, *, source: str = "<string>") -> Rubric:
 
 
 def _load(text: str, source: str, language: Language) -> Rubric:
-    return read_as(Rubric, parse(text, source, language))
+    return read_as(read_rubric, parse(text, source, language))
 
 
 def dumps(rubric: Rubric, /, *, format: Literal["yaml", "json"] = "yaml") -> str:
@@ -129,7 +132,7 @@ def _edited(file: Path, rubric: Rubric) -> str | None:
 
 
 def _existing(file: Path) -> tuple[str, Rubric]:
-    """Return what stands in *file*. What is no rubric is somebody's work, and is not written over."""
+    """Return the text and the rubric of *file*; a file that is not a rubric is never overwritten."""
     try:
         text = read_text(file)
         return text, loads(text) if text.strip() else Rubric()
@@ -145,6 +148,10 @@ def unknown_suffix(file: Path) -> Problem:
 
 def schema() -> dict[str, Any]:
     """Return the JSON Schema (draft 2020-12) of rubric files."""
-    text = files("rubric.formats").joinpath("rubric.schema.json").read_text("utf-8")
-    found: dict[str, Any] = json.loads(text)
-    return found
+    found: dict[str, Any] = json.loads(files("rubric.formats").joinpath("rubric.schema.json").read_text("utf-8"))
+    criterion = found["$defs"]["criterion"]["anyOf"][1]
+    criterion["properties"] |= {key: row.schema for key, row in ANSWERS.items()}
+    given = [{"required": [key]} for key in ANSWERS]
+    criterion["oneOf"] = [*given, {"not": {"anyOf": given}}]
+    found["$defs"]["check"] = check_schema()
+    return copy.deepcopy(found)

@@ -45,8 +45,8 @@ def load_suite(
     """
     Return the suite in the file at *path*; `suite.format` says what it was read as.
 
-    What the file says and the library does not do stands in `suite.warnings`, each with its place; a grader that it
-    does not have leaves its case ungraded.
+    `suite.warnings` has what the file asks for and the library does not do, each with its place. A grader that the
+    library lacks leaves its case ungraded.
 
     Args:
         path: A YAML, JSON, JSONL or CSV file.
@@ -75,7 +75,7 @@ def load_suite(
 
 def is_rubric(path: str | PathLike[str], /) -> bool:
     """
-    Say whether the file at *path* holds one native rubric, or nothing that any format knows, and not a suite.
+    True if the file at *path* holds one native rubric, or nothing that any format knows, and not a suite.
 
     Raises:
         LoadError: It cannot be read.

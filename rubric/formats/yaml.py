@@ -189,11 +189,11 @@ def _repeat(builder: Builder, event: Any, named: dict[str, Node]) -> None:
     if not builder.limits.aliases:
         flaw = f"aliases (*{alias}) are not read; write it out"
     elif str(event.anchor) not in named:
-        flaw = f"no anchor &{alias} stands above this alias; write it out"
+        flaw = f"no anchor &{alias} is above this alias; write it out"
     elif builder.repeat(named[str(event.anchor)]):
         return
     else:
-        flaw = f"the alias *{alias} stands within what it repeats; write it out"
+        flaw = f"the alias *{alias} is within what it repeats; write it out"
     builder.add(Scalar(*_place(event.start_mark), value=None, flaw=flaw))
 
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 from attrs import define, evolve, field
 
 from rubric.errors import DefinitionError
+from rubric.formats.fields import free
 from rubric.formats.losses import Held, Losses
 from rubric.formats.mcptest.judges import Axes, gathered, model_name
 from rubric.formats.mcptest.rubrics import FIELDS, OPTIONS, SCALES
-from rubric.formats.nouns import free
 from rubric.internals.fields import shown_fields
 from rubric.models.registry import EnvironmentModel
 from rubric.suites.cases import Case
