@@ -4,7 +4,7 @@ The cursor: a value of a document that knows its path and its place, and notes w
 Every foreign format is read through it. Nothing here raises while a document is read: problems go to the `Notes`, None
 takes the place of what is wrong, and `Notes.finish` raises all of them at once, each with its line and column.
 
-The native format is read by cattrs, which raises; its hooks gather with `Gathering`, and `problems` finds the places.
+The native format is read by `fields`, which raises; `problems` finds the places.
 """
 
 from __future__ import annotations
@@ -12,13 +12,11 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import attrs
 from attrs import define, evolve, field, frozen
-from cattrs import IterableValidationError, IterableValidationNote
 
 from rubric.errors import DefinitionError, LoadError, Problem
 from rubric.formats.document import Document, KeyPath, Node, Unreadable, find, plain, show_path
@@ -27,35 +25,10 @@ from rubric.internals.text import shorten
 from rubric.suites.cases import Place
 
 T = TypeVar("T")
-Read = Callable[[Any], Any]
 
 
 class WrongKeyError(DefinitionError):
     """A complaint about a key, not about its value."""
-
-
-@define
-class Gathering:
-    """What is wrong with one value: do each step `with gathering.at(key)`, then `finish`."""
-
-    what: type
-    wrong: list[Exception] = field(factory=list)
-
-    @contextmanager
-    def at(self, *step: Any) -> Iterator[None]:
-        """Keep an exception of the block, with the *step* (a key or an index) at which it came up."""
-        try:
-            yield
-        except Exception as problem:  # noqa: BLE001 - raised again by finish, with its place
-            if step:
-                problem.add_note(IterableValidationNote("", step[0], None))
-            self.wrong.append(problem)
-
-    def finish(self) -> None:
-        """Raise all that was gathered, if anything was."""
-        if self.wrong:
-            message = f"while reading {self.what.__name__}"
-            raise IterableValidationError(message, self.wrong, self.what)  # pyright: ignore[reportCallIssue] - an untyped __new__
 
 
 _BARE = re.compile(r"[-+]?\d+(\.\d+)?|true|false", re.ASCII)

@@ -530,14 +530,6 @@ class Store:
         """Return a limiter for `transport(..., limited=True)` that records each request that *inner* lets through."""
         return recording(inner)
 
-    def carry(self, inner: Transport, *, gated: bool = False) -> Transport:
-        """Return `transport(inner, limited=gated)`."""
-        return self.transport(inner, limited=gated)
-
-    def gate(self, inner: Limiter | None = None) -> Limiter:
-        """Return `limiter(inner)`."""
-        return self.limiter(inner)
-
     def _open(self) -> None:
         self._process = os.getpid()
         self._file = OpenFile.open(self.path, self.mode, self.in_doubt, self.patience)
