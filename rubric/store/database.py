@@ -368,7 +368,7 @@ class Database:
 
     def _find(self, connection: sqlite3.Connection, request: Request, *, goes_on: bool) -> Served | _Call | None:
         """Return the stored answer, or else the call that is in flight."""
-        for row in connection.execute(_FIND, (bytes.fromhex(request.key),)).fetchall():
+        for row in connection.execute(_FIND, (bytes.fromhex(request.key),)):  # a hit ends the query at its first row
             call = _Call(*row)
             if call.state in ("claimed", "sent", "in_doubt"):
                 return call
