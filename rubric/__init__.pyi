@@ -30,6 +30,7 @@ from .errors import DumpError as DumpError
 from .errors import LoadError as LoadError
 from .errors import ModelError as ModelError
 from .errors import NoJudgeError as NoJudgeError
+from .errors import ProtocolError as ProtocolError
 from .errors import RubricError as RubricError
 from .errors import StoreError as StoreError
 from .errors import UngradedError as UngradedError
@@ -44,6 +45,7 @@ from .formats.suites import dump_suite as dump_suite
 from .formats.suites import dumps_suite as dumps_suite
 from .formats.suites import load_suite as load_suite
 from .formats.suites import loads_suite as loads_suite
+from .grading.flow import Flow as Flow
 from .grading.flow import flow as flow
 from .grading.planning import Plan as Plan
 from .models.client_models import model as model

@@ -7,6 +7,7 @@ Every exception that the library raises on purpose.
     ├── DumpError (ValueError)         a value that exists in code but cannot be written down
     ├── NoJudgeError (LookupError)     no judge was given and the environment names none
     ├── ModelError (RuntimeError)      a model that did not answer; raised by models, seen by drivers
+    ├── ProtocolError (RuntimeError)   replies that a flow does not wait for; `.state` is that of the flow
     ├── StoreError (RuntimeError)      a reply store that cannot be opened, read or written
     ├── ClusterError (RuntimeError)    a cluster that was lost, or on which a shard cannot be graded
     └── UngradedError (RuntimeError)   something could not be judged; `.result` says what
@@ -33,8 +34,8 @@ class DefinitionError(RubricError, ValueError):
     """
     A value that was refused at construction.
 
-    The message names the field, what was found, what is allowed and the cure. *field* is kept so that
-    a loader can point at the line: `"weight"`, or a path such as `"criteria[2].id"`.
+    The message names the field, the value, the allowed ones and the cure. With *field*, such as `"weight"` or
+    `"criteria[2].id"`, a loader points at the line.
     """
 
     def __init__(self, field: str, message: str) -> None:
@@ -48,7 +49,7 @@ class DefinitionError(RubricError, ValueError):
 
 @frozen
 class Problem:
-    """One thing that is wrong with a document, and where it stands (lines and columns count from 1)."""
+    """One fault of a document and its place (lines and columns count from 1)."""
 
     source: str
     line: int
@@ -65,8 +66,8 @@ class LoadError(RubricError, ValueError):
     """
     A document that holds no rubric, or no suite.
 
-    `problems` lists all that is wrong, in the order of the file; `format` is what it was read as, empty where that is
-    not known; `remark` is the last line of the message, which says so.
+    `problems` lists every fault, in the order of the file; `format` is the format it was read as, empty if unknown;
+    `remark` is the last line of the message, which names that format.
     """
 
     def __init__(self, problems: Sequence[Problem], format: str = "", remark: str = "") -> None:
@@ -98,12 +99,28 @@ class ModelError(RubricError, RuntimeError):
         return type(self), (self.failure,)
 
 
+class ProtocolError(RubricError, RuntimeError):
+    """
+    Replies that a flow does not wait for: another number of them, another type, or after its end.
+
+    `state` is that of the flow: `new`, `waiting`, `ended` or `closed`. The flow is left as it was.
+    """
+
+    def __init__(self, message: str, state: str) -> None:
+        super().__init__(f"the flow is {state}: {message}")
+        self.message = message
+        self.state = state
+
+    def __reduce__(self) -> tuple[type[ProtocolError], tuple[str, str]]:
+        return type(self), (self.message, self.state)
+
+
 class StoreError(RubricError, RuntimeError):
-    """A reply store that cannot be opened, read or written; the message names the file, and what to do."""
+    """A reply store that cannot be opened, read or written; the message names the file and the cure."""
 
 
 class ClusterError(RubricError, RuntimeError):
-    """A cluster that was lost, or on which a shard cannot be graded; what was paid for is in the store folder."""
+    """A cluster that was lost, or on which a shard cannot be graded; paid replies are in the store folder."""
 
 
 class UngradedError(RubricError, RuntimeError):

@@ -63,7 +63,7 @@ def is_odd(ask: Ask) -> bool:
 
 def carry_of(store: Store) -> Transport:
     """Return a carry past *store* as `grade_many` has it: departures are told by the gate."""
-    return store.carry(Dispatcher(limiter=store.gate()).send, gated=True)
+    return store.transport(Dispatcher(limiter=store.limiter()).send, limited=True)
 
 
 async def carried(store: Store, ask: Ask) -> Reply | Failure:

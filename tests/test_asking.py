@@ -223,6 +223,15 @@ def test_an_ask_is_the_same_every_time() -> None:
     assert len(asks) == 1
 
 
+def test_equal_candidates_have_equal_prompts() -> None:
+    """Variables are a mapping: in another order they are the same, and so are mark and nonce."""
+    texts = {"tone": "warm", "audience": "children"}
+    there, back = Candidate("x", variables=texts), Candidate("x", variables=dict(reversed(texts.items())))
+    assert there == back
+    one, two = (ask_about(each, Criterion("Is it so?"), judge=SEALED) for each in (there, back))
+    assert (one.messages, one.nonce) == (two.messages, two.nonce)
+
+
 def test_nonces_differ() -> None:
     """Criteria, candidates, pictures, variables, guidelines, templates, judges and re-asks have nonces of their own."""
     picture = "data:image/png;base64,"

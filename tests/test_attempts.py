@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 from rubric import Store, UngradedError, agrade, grade
 from rubric.errors import ModelError
 from rubric.models.litellm import LiteLLMModel
-from rubric.models.retry import attempt
+from rubric.models.retry import Deadline, _watches, attempt
 from rubric.values.criteria import Criterion
 from rubric.values.judges import Judge
 from rubric.values.requests import REASKED, RETRIED, Failure, FailureKind, Reply, Usage
@@ -272,3 +273,87 @@ def test_without_retries_and_repairs_one_request_leaves(behaviour: str, via: str
         with suppress(UngradedError):
             grade("Hello.", "Is polite", judge)
         assert len(endpoint.requests) == 1
+
+
+# -- deadlines -------------------------------------------------------------------------------------------
+
+
+@settings(max_examples=50)
+@given(st.lists(st.tuples(st.floats(0, 3), st.floats(0, 3), st.sampled_from([1.0, 1.5])), max_size=12))
+def test_each_request_has_its_own_deadline(requests: list[tuple[float, float, float]]) -> None:
+    """Whenever each is sent, however long it takes: it is through if and only if that is within its timeout."""
+
+    async def one(start: float, seconds: float, most: float) -> bool:
+        await asyncio.sleep(start)
+        try:
+            with Deadline(most):
+                await asyncio.sleep(seconds)
+        except TimeoutError:
+            return False
+        return True
+
+    async def main() -> list[bool]:
+        return await asyncio.gather(*(one(*each) for each in requests))
+
+    came = simulate(main())
+    for (_, seconds, timeout), is_through in zip(requests, came, strict=True):
+        assert is_through == (seconds < timeout) or seconds == pytest.approx(timeout, abs=1e-5)
+
+
+def test_a_deadline_within_a_deadline() -> None:
+    """A judge that grades by itself has two in one task; the sooner one ends it, and each ends its own."""
+
+    async def main() -> list[str]:
+        said = []
+        try:
+            with Deadline(2.0):
+                try:
+                    with Deadline(1.0):
+                        await asyncio.sleep(5)
+                except TimeoutError:
+                    said.append("inner")
+                await asyncio.sleep(5)
+        except TimeoutError:
+            said.append("outer")
+        await asyncio.sleep(5)
+        return said
+
+    assert simulate(main()) == ["inner", "outer"]
+
+
+def test_a_cancellation_is_none_of_the_deadline() -> None:
+    """A task that is cancelled from outside ends as cancelled, also where its time is over at that moment."""
+
+    async def main() -> list[bool]:
+        async def waits() -> None:
+            with Deadline(1.0):
+                await asyncio.sleep(5)
+
+        before, both = asyncio.create_task(waits()), asyncio.create_task(waits())
+        await asyncio.sleep(0.5)
+        before.cancel()
+        asyncio.get_running_loop().call_later(0.5, both.cancel)
+        await asyncio.wait([before, both])
+        return [before.cancelled(), both.cancelled()]
+
+    assert simulate(main()) == [True, True]
+
+
+def test_deadlines_of_one_loop_after_the_other() -> None:
+    """Each loop has timers of its own, and none is kept once it is closed."""
+    model = Script((GOOD,))
+    slow = Judge(lambda _: "never", timeout=0.01)
+
+    async def hangs() -> bool:
+        try:
+            with Deadline(slow.timeout):
+                await asyncio.Event().wait()
+        except TimeoutError:
+            return True
+        return False
+
+    for _ in range(3):
+        assert asyncio.run(attempt(model, ask_of(Judge(model)))) == GOOD
+        assert asyncio.run(hangs())
+    gc.collect()
+    assert not [loop for loop in _watches if loop.is_closed()]

@@ -20,8 +20,8 @@ from attrs import define, field
 
 from rubric import DefinitionError, Failure, Grade, Judge, Reply, Rubric, Scored, StoreError, Ungraded
 from rubric.engine.bulk import agrade_many, grade_many
-from rubric.store.cache_key import identity_of, key_of, request_of
-from rubric.store.database import Answer, Database, Wanted, Yours
+from rubric.store.cache_key import Request, identity_of, request_of
+from rubric.store.database import Busy, Claim, Database, Yours
 from rubric.store.schema import connect
 from rubric.store.store import Store
 from rubric.values.requests import Ask
@@ -211,7 +211,7 @@ def test_a_function_that_closes_over_itself_can_be_told() -> None:
 def test_a_setting_that_only_looks_like_an_address_is_part_of_the_key() -> None:
     """With the address given elsewhere, `endpoint` goes into the request like any other parameter."""
     given = [{"api_base": "http://localhost:1/v1"} | more for more in ({}, {"endpoint": "a"}, {"endpoint": "b"})]
-    keys = {key_of(request_of(ask(Judge("openai/gpt-5.6", via="http", params=params)))) for params in given}
+    keys = {request_of(ask(Judge("openai/gpt-5.6", via="http", params=params))).key for params in given}
     assert len(keys) == 3
 
 
@@ -370,25 +370,31 @@ class Session:
     """One of several processes that share a store, without the process."""
 
     file: Path
-    ledger: Database = field(init=False)
+    database: Database = field(init=False)
 
     def __attrs_post_init__(self) -> None:
-        self.ledger = Database(connect(self.file, 5.0), "read-write", "hold")
-        self.ledger.begin()
+        connection = connect(self.file, 5.0)
+        self.database = Database(connection, connection, "read-write", "hold")
+        self.database.begin()
 
-    def claim(self, key: str) -> Answer:
-        """Claim the request with *key*."""
-        return self.ledger.claim(Wanted(key, key, "model", goes_on=False, leaves=False))
+    def claim(self, name: str) -> Claim:
+        """Claim the request with *name*."""
+        return self.database.claim(request(name), goes_on=False, leaves=False)
 
     def is_taken_for_gone(self) -> None:
         """Look like one that is stopped for longer than others wait: a laptop that is shut."""
-        self.ledger.connection.execute("UPDATE sessions SET is_open = 0 WHERE id = ?", (self.ledger.session,))
+        self.database.connection.execute("UPDATE sessions SET is_open = 0 WHERE id = ?", (self.database.session,))
 
 
-def number(answer: Answer) -> int:
+def request(name: str) -> Request:
+    """Return a request that is as good as any."""
+    return Request(name.encode().hex(), "model", name)
+
+
+def number(claim: Claim) -> int:
     """Return the number of a call that has been claimed."""
-    assert isinstance(answer, Yours)
-    return answer.id
+    assert isinstance(claim, Yours)
+    return claim.id
 
 
 def test_an_answer_that_comes_late_is_never_kept_for_another_question(file: Path) -> None:
@@ -396,10 +402,10 @@ def test_an_answer_that_comes_late_is_never_kept_for_another_question(file: Path
     slow, quick = Session(file), Session(file)
     call = number(slow.claim("first"))
     slow.is_taken_for_gone()
-    quick.ledger.drop(number(quick.claim("first")))
+    quick.database.drop(number(quick.claim("first")))
     quick.claim("second")
-    slow.ledger.finish(call, Reply("of the first"), None)
-    assert quick.ledger.look(Wanted("second", "second", "model", goes_on=False, leaves=False)) is None
+    slow.database.finish(call, request("first"), Reply("of the first"), None)
+    assert isinstance(quick.database.look(request("second"), goes_on=False), Busy)
 
 
 def test_a_call_that_was_taken_over_does_not_leave_twice(file: Path) -> None:
@@ -408,7 +414,7 @@ def test_a_call_that_was_taken_over_does_not_leave_twice(file: Path) -> None:
     call = number(slow.claim("first"))
     slow.is_taken_for_gone()
     other = number(quick.claim("first"))
-    assert (quick.ledger.leave(other), slow.ledger.leave(call)) == (True, False)
+    assert (quick.database.leave(other), slow.database.leave(call)) == (True, False)
 
 
 def test_who_was_taken_for_gone_asks_the_store_again(file: Path) -> None:

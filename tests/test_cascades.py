@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rubric import Candidate, DefinitionError, Failure, Grade, Judge, Jury, Panel, Rubric, Ungraded
-from rubric.formats.native.judge import read_bench
-from rubric.formats.nouns import write
+from rubric.formats.fields import write
+from rubric.formats.native.judge import read_any_judge
 from rubric.grading.planning import Plan, plan_one
 from rubric.testing.scripted_model import ScriptedModel
-from rubric.testing.strategies import benches
+from rubric.testing.strategies import any_judges
 from rubric.values.judges import AnyJudge, Cascade
 
 from .drive import REPLY, drive
@@ -193,12 +193,12 @@ def test_a_cascade_in_a_file_reads_as_it_is_written() -> None:
     """By its words; a function stays in code."""
     data = {"cascade": {"first": "offline", "then": {"jury": {"judge": "b"}}, "when": [0.4, 0.6]}}
     cascade = Cascade("offline", Jury("b"), (0.4, 0.6))
-    assert (read_bench(data), write(cascade)) == (cascade, data)
+    assert (read_any_judge(data), write(cascade)) == (cascade, data)
     with pytest.raises(Exception, match="is a function"):
         write(Cascade("a", "b", when=callable))
 
 
-@given(benches)
+@given(any_judges)
 def test_any_bench_reads_back_as_itself(bench: AnyJudge) -> None:
     """Cascades in juries in cascades among them."""
-    assert read_bench(write(bench)) == bench
+    assert read_any_judge(write(bench)) == bench

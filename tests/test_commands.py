@@ -366,7 +366,7 @@ REFUSED = [
     (("--format", "json", "--reporter", "md"), "give one"),
     (("--input", REPLY), "is for one candidate"),
     (("--reference", REPLY), "is for one candidate"),
-    (("--out", "report.foo"), "stands for none"),
+    (("--out", "report.foo"), "names no reporter"),
     (("--out", "."), "is a folder"),
     (("--baseline", "nowhere.json"), "nowhere.json: this baseline cannot be read"),
     (("--baseline", REPLY), "expected a report in JSON"),
@@ -446,7 +446,7 @@ def test_what_a_file_includes_may_be_in_a_wider_folder(tmp_path: Path) -> None:
 
 
 def test_an_interrupted_run_tells_what_is_known(tmp_path: Path) -> None:
-    """The cases that were through keep their results; the others are ungraded."""
+    """The cases that were finished keep their results; the others are ungraded."""
     file, out = tmp_path / "s.yaml", tmp_path / "r.json"
     file.write_text("suite: s\nrubric: Hello\ncases: [{id: a, output: Hello}, {id: b, input: Hi}]\n")
     with Server() as server:
@@ -461,7 +461,7 @@ def test_an_interrupted_run_tells_what_is_known(tmp_path: Path) -> None:
         process.send_signal(signal.SIGINT)
         _, told = process.communicate()
     assert process.returncode == 130
-    assert b"interrupted: 1 of 2 cases of 's' were through" in told
+    assert b"interrupted: 1 of 2 cases of 's' were finished" in told
     report = Report.load(out)
     assert [row.status for row in report] == ["passed", "ungraded"]
     assert "interrupted" in report["b"].reason

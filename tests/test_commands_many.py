@@ -18,7 +18,7 @@ from click.testing import CliRunner, Result
 
 from rubric import Budget, DefinitionError, Grades, Judge, Jury, grade_many
 from rubric.__main__ import main
-from rubric.commands.grade_many import Tally
+from rubric.commands.grade_many import Counts
 from rubric.commands.output import as_options
 from rubric.store.audit import stats
 
@@ -191,9 +191,9 @@ def test_limits_let_through_what_they_allow(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "why"),
     [
-        (["--out", "polite.yaml"], "this is what is read"),
-        (["--out", "texts.jsonl"], "this is what is read"),
-        (["--out", "old.db", "--store", "old.db"], "this is what is read"),
+        (["--out", "polite.yaml"], "this file is read"),
+        (["--out", "texts.jsonl"], "this file is read"),
+        (["--out", "old.db", "--store", "old.db"], "this file is read"),
         (["--out", "."], "is a folder"),
         (["--out", "old.jsonl"], "would be paid for again"),
         (["--in-doubt", "hold"], "name one with --store FILE"),
@@ -275,11 +275,11 @@ def test_a_summary_needs_no_results_kept() -> None:
     """It is the same as that of all results."""
     rows = [*TEXTS, None, "Thanks"] * 3
     results = [*grade_many(rows, "Says thank you", Jury("offline", 3))]
-    tally = Tally()
+    counts = Counts()
     for result in results:
-        tally.add(result)
-    assert tally.summary() == Grades(results).summary()
-    assert len(tally._known) < len(tally)
+        counts.add(result)
+    assert counts.summary() == Grades(results).summary()
+    assert len(counts._known) < len(counts)
 
 
 # -- runs that are stopped -------------------------------------------------------------------------------
@@ -305,10 +305,10 @@ def test_a_run_that_is_stopped_goes_on_where_it_was(folder: Path, stop: signal.S
     _, told = child.communicate(timeout=30)
     if stop == signal.SIGINT:
         assert child.returncode == 130
-        assert "candidates were through; run the same command again to go on" in told
-    through = (folder / "out.jsonl").read_text(encoding="utf-8").splitlines()
+        assert "candidates were finished; run the same command again to go on" in told
+    finished = (folder / "out.jsonl").read_text(encoding="utf-8").splitlines()
     kept = stats(folder / "replies.db").states["done"]
-    assert 0 < len(through) < MANY
+    assert 0 < len(finished) < MANY
     done = graded(folder, *kept_in(folder), candidates="many.jsonl")
     assert json.loads(done.stdout)["usage"]["calls"] == 2 * MANY - kept
     stopped = (folder / "out.jsonl").read_bytes()

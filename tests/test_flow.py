@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import json
 from typing import Any
 
 import pytest
@@ -21,6 +23,7 @@ from rubric import (
     Jury,
     NotApplicable,
     Panel,
+    ProtocolError,
     Reply,
     Rubric,
     Scored,
@@ -30,7 +33,8 @@ from rubric import (
     ask,
     flow,
 )
-from rubric.grading.steps import LONG_PREFIX
+from rubric.grading.flow import LONG_PREFIX, Flow
+from rubric.grading.steps import Steps
 from rubric.testing.scripted_model import Line, ScriptedModel, reply_to
 
 from .drive import REPLY, carry, drive
@@ -400,3 +404,99 @@ def test_a_flow_can_be_closed_at_any_time() -> None:
     steps.close()
     with pytest.raises(StopIteration):
         next(steps)
+
+
+# -- what a driver may send ----------------------------------------------------------------------------------
+
+YES = Reply('{"reason": "it is", "verdict": true}')
+
+
+def started(rubric: Rubric = THREE) -> Flow:
+    """Return a flow that waits for its first replies, of a judge that nobody asks."""
+    steps = flow(Candidate(REPLY), rubric, Judge(lambda _: ""))
+    next(steps)
+    return steps
+
+
+@pytest.mark.parametrize(
+    ("replies", "found"),
+    [
+        ([], "got 0"),
+        ([YES], "got 1"),
+        ([YES] * 4, "got 4"),
+        (iter([YES] * 2), "got 2"),
+        ([YES, None, YES], "got NoneType at place 1"),
+        ([YES, YES, '{"verdict": true}'], "got str at place 2"),
+        (YES, "got Reply"),
+        ("yes", "got str"),
+        (None, "got NoneType"),
+    ],
+)
+def test_replies_that_do_not_fit_the_batch_are_refused(replies: Any, found: str) -> None:
+    """The error says what the flow waits for and what it got; then the right replies are taken as if nothing were."""
+    steps = started()
+    with pytest.raises(
+        ProtocolError, match=f"a batch of 3 asks waits for one Reply or Failure each, {found}"
+    ) as caught:
+        steps.send(replies)
+    assert caught.value.state == steps.state == "waiting"
+    fitting: list[Reply | Failure] = [YES, YES, Failure("timeout", "no reply")]
+    with pytest.raises(StopIteration) as end:
+        steps.send(iter(fitting))
+    assert isinstance(end.value.value, Ungraded)
+
+
+def test_a_flow_is_started_by_next_and_goes_on_by_send() -> None:
+    """Replies before the first batch, and next() in the place of replies, are refused; send(None) starts it as well."""
+    steps = flow(Candidate(REPLY), PLAIN, Judge(lambda _: ""))
+    assert steps.state == "new"
+    with pytest.raises(ProtocolError, match="the flow is new: nothing has been asked yet") as caught:
+        steps.send([YES])
+    assert copy.copy(caught.value).state == "new"
+    assert len(steps.send(None)) == 1
+    with pytest.raises(ProtocolError, match="a batch of 1 ask waits for its replies"):
+        next(steps)
+    with pytest.raises(StopIteration):
+        steps.send([YES])
+
+
+def test_a_flow_takes_nothing_after_its_end() -> None:
+    """A flow that has ended, was closed or raised an error takes no more replies; as an iterator it is at its end."""
+    ended, closed, thrown, broken = started(PLAIN), started(PLAIN), started(PLAIN), flow(Candidate(""), Rubric(), "x")  # type: ignore[arg-type]
+    with pytest.raises(StopIteration):
+        ended.send([YES])
+    closed.close()
+    with pytest.raises(KeyError):
+        thrown.throw(KeyError("x"))
+    with pytest.raises(DefinitionError):
+        next(broken)
+    for steps, state in ((ended, "ended"), (closed, "closed"), (thrown, "ended"), (broken, "ended")):
+        with pytest.raises(ProtocolError, match=f"the flow is {state}: it takes no more replies"):
+            steps.send([YES])
+        assert list(steps) == []
+        steps.close()
+        assert steps.state == state
+
+
+def test_a_flow_can_be_delegated_to() -> None:
+    """A generator may `yield from` it, as one of its own steps."""
+
+    def both() -> Steps[list[Grade | Ungraded]]:
+        judge = Judge(lambda _: "")
+        first = yield from flow(Candidate("One text."), PLAIN, judge)
+        return [first, (yield from flow(Candidate("Another text."), PLAIN, judge))]
+
+    steps = both()
+    next(steps)
+    steps.send((YES,))
+    with pytest.raises(StopIteration) as end:
+        steps.send((YES,))
+    assert [result.passed for result in end.value.value] == [True, True]
+
+
+@pytest.mark.parametrize("rubric", [PLAIN, Rubric.of("Is it good?"), THREE.with_evidence().abstaining("exclude")])
+def test_the_form_of_a_reply_is_plain_data(rubric: Rubric) -> None:
+    """A driver may put it into a request's body as it is."""
+    (batch,) = [next(flow(Candidate(REPLY), rubric, Judge("openai/gpt-5.6")))]
+    form = json.loads(json.dumps(batch[0].response_format()))
+    assert form["json_schema"]["schema"]["required"] == [*batch[0].schema["properties"]]

@@ -273,6 +273,6 @@ def test_deep_in_the_stack() -> None:
             loads(text)
 
     loads(text)
-    for left in (120, 200, 300):
+    for left in (60, 120, 200):
         with pytest.raises(LoadError, match="deep"):
             call(sys.getrecursionlimit() - len(inspect.stack(0)) - left)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import attrs
 import pytest
 from attrs import evolve
 from hypothesis import given
@@ -282,8 +284,8 @@ _DEEP = "a0: &a0 [1]\n" + "".join(f"a{n}: &a{n} [[[[*a{n - 1}]]]]\n" for n in ra
         (_BOMB, "has at most"),
         (_MERGES, "has at most"),
         (_DEEP, "nest more than"),
-        ("suite: &a {b: *a}", "stands within what it repeats"),
-        ("suite: *b", "no anchor &b stands above"),
+        ("suite: &a {b: *a}", "is within what it repeats"),
+        ("suite: *b", "no anchor &b is above"),
         ("suite: x\ncases: [{<<: 5}]", "merge keys"),
         ("suite: !!python/object:os.system x", "tags"),
     ],
@@ -299,3 +301,12 @@ def test_converting_to_the_native_format_names_what_the_file_did_not_say_to_us()
     suite = Suite("x", [Case("a", Rubric(criteria=[Criterion("y")]))])
     assert convert(suite).dropped == ()
     assert str(convert(suite)) == dumps_suite(suite)
+
+
+@pytest.mark.parametrize("dialect", ["promptfoo", "agentv", "mcptest"])
+def test_a_writers_table_names_fields_that_there_are(dialect: str) -> None:
+    """What a format holds, and why it loses a field, is told of fields of the class; a renamed one shows here."""
+    for cls, held in import_module(f"rubric.formats.{dialect}.writer")._HOLDS.items():
+        names = {field.name for field in attrs.fields(cls)}
+        assert {*held.fields} <= names
+        assert {*held.why} - {""} <= names - {*held.fields}

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from rubric.errors import LoadError
-from rubric.formats.cursor import Loading, Notes
+from rubric.formats.cursor import Cursor, Loading, Notes
 from rubric.formats.document import Document
 from rubric.formats.files import parse
 from rubric.formats.includes import (
@@ -20,14 +20,11 @@ from rubric.formats.includes import (
     is_reference,
     parse_table,
     read_document_at,
-    read_rows_at,
     read_text_at,
 )
 from rubric.formats.suites import load_suite
 
 CANARY = "canary-7f3a"
-AT = ("tests", 0)
-
 posix = pytest.mark.skipif(os.name != "posix", reason="links, pipes and devices are a matter of POSIX")
 
 
@@ -63,12 +60,17 @@ def loading(folder: Path, **options: Any) -> Loading:
     return Loading(folder / "evals", folder, **options)
 
 
+def at(how: Loading, noted: Notes | None = None) -> Cursor:
+    """Return where a file refers to others."""
+    return Cursor.of(noted or notes(), how)["tests"][0]
+
+
 def refused(reference: str, how: Loading) -> str:
     """Return the one error of reading *reference* in every way, which never shows the canary."""
     said = set()
-    for read in (read_text_at, read_document_at, read_rows_at):
+    for read in (read_text_at, read_document_at):
         noted = notes()
-        assert read(reference, how, noted, AT) is None
+        assert read(reference, at(how, noted)) is None
         (problem,) = noted.errors
         assert not noted.warnings
         assert CANARY not in str(problem)
@@ -184,7 +186,7 @@ def test_link_to_a_secret_within(folder: Path) -> None:
 def test_links_that_stay(folder: Path) -> None:
     """A link within the base is followed."""
     (folder / "evals" / "link.md").symlink_to("../graders/refusal.md")
-    assert read_text_at("file://link.md", loading(folder), notes(), AT) == "Refuses the request.\n"
+    assert read_text_at("file://link.md", at(loading(folder))) == "Refuses the request.\n"
 
 
 @posix
@@ -224,7 +226,7 @@ def test_base_by_default(folder: Path) -> None:
     """Without a base, the folder of the file is the base."""
     how = Loading(folder / "evals")
     assert "outside" in refused("file://../graders/refusal.md", how)
-    assert read_document_at("file://a.yaml", how, notes(), AT)
+    assert read_document_at("file://a.yaml", at(how))
 
 
 @pytest.mark.parametrize(
@@ -241,31 +243,31 @@ def test_base_by_default(folder: Path) -> None:
 def test_plain_uses(reference: str, folder: Path) -> None:
     """A file below the base is read, from the folder of the file that names it."""
     noted = notes()
-    assert read_text_at(reference, loading(folder), noted, AT) == "Refuses the request.\n"
+    assert read_text_at(reference, at(loading(folder), noted)) == "Refuses the request.\n"
     assert not noted.errors
 
 
 def test_declared_variables(folder: Path) -> None:
     """A declared variable may stand in the name of a file, and leads no further than a name that is written out."""
     how = loading(folder, environ={"WHERE": "graders", "OUT": "../.."})
-    assert read_text_at("file://../{{ env.WHERE }}/refusal.md", how, notes(), AT)
+    assert read_text_at("file://../{{ env.WHERE }}/refusal.md", at(how))
     assert "outside" in refused("file://{{ env.OUT }}/secret.txt", how)
 
 
 def test_relative_folders(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Folders are given as one types them, and messages show them so."""
     monkeypatch.chdir(folder.parent)
-    found = read_document_at("file://../evals/a.yaml", Loading(Path("base/evals"), Path("base")), notes(), AT)
+    found = read_document_at("file://../evals/a.yaml", at(Loading(Path("base/evals"), Path("base"))))
     assert found
-    assert found[0].document.source == str(Path("base/evals/a.yaml"))
-    assert found[1].folder == Path("base/evals")
-    assert read_text_at("{{ env.AGENTV_REPO_ROOT }}/graders/refusal.md", found[1], notes(), AT)
+    assert found.place.source == str(Path("base/evals/a.yaml"))
+    assert found.loading.folder == Path("base/evals")
+    assert read_text_at("{{ env.AGENTV_REPO_ROOT }}/graders/refusal.md", at(found.loading))
 
 
 def test_code_as_material(folder: Path) -> None:
     """A program may be shown where it is material; it is not run there either."""
     (folder / "evals" / "fix.py").write_text("raise SystemExit")
-    assert read_text_at("fix.py", loading(folder), notes(), AT, code=True) == "raise SystemExit"
+    assert read_text_at("fix.py", at(loading(folder)), code=True) == "raise SystemExit"
 
 
 @pytest.mark.parametrize(
@@ -280,14 +282,13 @@ def test_is_reference(value: object, expected: bool) -> None:
 def test_documents(folder: Path) -> None:
     """A document has places of its own, and its errors are raised with those of the file that names it."""
     noted = notes()
-    found = read_document_at("file://a.yaml", loading(folder), noted, AT)
+    found = read_document_at("file://a.yaml", at(loading(folder), noted))
     assert found
-    inner, how = found
-    assert inner.data() == [{"id": "a"}, {"id": "b"}]
-    assert how.folder == folder / "evals"
-    assert how.base == folder
-    inner.error((1, "id"), "is wrong")
-    inner.warn((0,), "is odd")
+    assert found.value == [{"id": "a"}, {"id": "b"}]
+    assert found.loading.folder == folder / "evals"
+    assert found.loading.base == folder
+    found[1]["id"].error("is wrong")
+    found[0].warn("is odd")
     assert len(noted.warnings) == 1
     with pytest.raises(LoadError, match=r"a\.yaml:2:7: \[1\]\.id: is wrong"):
         noted.finish()
@@ -297,7 +298,7 @@ def test_broken_document(folder: Path) -> None:
     """What is no YAML is told at its own place."""
     (folder / "evals" / "a.yaml").write_text("- a\n- [b\n")
     noted = notes()
-    assert read_document_at("file://a.yaml", loading(folder), noted, AT) is None
+    assert read_document_at("file://a.yaml", at(loading(folder), noted)) is None
     assert str(noted.errors[0]).startswith(f"{folder / 'evals' / 'a.yaml'}:3:1: this is not YAML")
 
 
@@ -306,31 +307,33 @@ def test_no_document(name: str, text: str, folder: Path) -> None:
     """An empty file is no document, nor is one whose name does not say that it is."""
     (folder / "evals" / name).write_text(text)
     noted = notes()
-    assert read_document_at(name, loading(folder), noted, AT) is None
+    assert read_document_at(name, at(loading(folder), noted)) is None
     assert len(noted.errors) == 1
 
 
 def test_one_error_a_place(folder: Path) -> None:
     """What is read again at the same place, for another test, is told once; at another place, again."""
     noted = notes()
-    for path in (AT, AT, ("tests",), AT):
-        assert read_text_at("missing.md", loading(folder), noted, path) is None
+    tests = at(loading(folder), noted).parent
+    assert tests
+    for where in (tests[0], tests[0], tests, tests[0]):
+        assert read_text_at("missing.md", where) is None
     assert [problem.path for problem in noted.errors] == ["tests[0]", "tests"]
 
 
 def test_circle(folder: Path) -> None:
     """A file cannot include itself, by whatever way."""
-    first = read_document_at("file://a.yaml", loading(folder), notes(), AT)
+    first = read_document_at("file://a.yaml", at(loading(folder)))
     assert first
-    second = read_document_at("file://b.yml", first[1], notes(), AT)
+    second = read_document_at("file://b.yml", at(first.loading))
     assert second
-    assert "includes itself" in refused_document("file://../evals/./a.yaml", second[1])
+    assert "includes itself" in refused_document("file://../evals/./a.yaml", second.loading)
 
 
 def refused_document(reference: str, how: Loading) -> str:
     """Return what is said of a document that is refused."""
     noted = notes()
-    assert read_document_at(reference, how, noted, AT) is None
+    assert read_document_at(reference, at(how, noted)) is None
     return noted.errors[0].message
 
 
@@ -339,9 +342,9 @@ def test_depth(folder: Path) -> None:
     how = loading(folder)
     for n in range(DEEPEST):
         (folder / "evals" / f"{n}.yaml").write_text("a: 1")
-        found = read_document_at(f"file://{n}.yaml", how, notes(), AT)
+        found = read_document_at(f"file://{n}.yaml", at(how))
         assert found
-        how = found[1]
+        how = found.loading
     assert "more than 8 deep" in refused_document("file://a.yaml", how)
 
 
@@ -350,7 +353,7 @@ def test_many_files(folder: Path) -> None:
     noted, how = notes(), loading(folder)
     for n in range(300):
         (folder / "evals" / f"{n}.md").write_text("x")
-        read_text_at(f"{n}.md", how, noted, AT)
+        read_text_at(f"{n}.md", at(how, noted))
     assert len(noted.errors) == 300 - 256
     assert "at most 256 files" in noted.errors[0].message
 
@@ -359,9 +362,9 @@ def test_many_readings(folder: Path) -> None:
     """One load takes only so much out of them, however often a file is named; it is read from the disk once."""
     (folder / "evals" / "big.md").write_text("x" * 500_000)
     noted, how = notes(), loading(folder)
-    read_text_at("big.md", how, noted, AT)
+    read_text_at("big.md", at(how, noted))
     (folder / "evals" / "big.md").write_text("changed")
-    texts = {read_text_at("big.md", how, noted, AT) for _ in range(50)}
+    texts = {read_text_at("big.md", at(how, noted)) for _ in range(50)}
     assert texts == {"x" * 500_000, None}
     assert "come" in noted.errors[0].message
 
@@ -378,7 +381,7 @@ def test_patterns(folder: Path) -> None:
     noted = notes()
 
     def found(reference: str) -> list[str]:
-        return expand_at(reference, loading(folder), noted, AT)
+        return expand_at(reference, at(loading(folder), noted))
 
     assert found("file://a.yaml") == ["file://a.yaml"]
     assert found("file://*.yaml") == ["file://a.yaml"]
@@ -407,7 +410,7 @@ def test_hostile_patterns(reference: str, folder: Path) -> None:
     if os.name == "posix":
         (folder / "evals" / "out").symlink_to(folder.parent)
     noted = notes()
-    assert expand_at(reference, loading(folder), noted, AT) == []
+    assert expand_at(reference, at(loading(folder), noted)) == []
     assert len(noted.errors) == 1
     assert "secret" not in str(noted.errors[0])
 
@@ -416,7 +419,7 @@ def test_hostile_patterns(reference: str, folder: Path) -> None:
 def test_pattern_over_a_link(folder: Path) -> None:
     """A file that a pattern matches is held to the same rules as one that is named."""
     (folder / "evals" / "l.yaml").symlink_to("../../secret.yaml")
-    (found,) = expand_at("file://l*.yaml", loading(folder), notes(), AT)
+    (found,) = expand_at("file://l*.yaml", at(loading(folder)))
     assert "outside" in refused(found, loading(folder))
 
 
@@ -425,7 +428,7 @@ def test_pattern_over_too_much(folder: Path) -> None:
     for n in range(300):
         (folder / "evals" / f"{n}.md").touch()
     noted = notes()
-    assert expand_at("*.md", loading(folder), noted, AT) == []
+    assert expand_at("*.md", at(loading(folder), noted)) == []
     assert "more than 256 files" in noted.errors[0].message
 
 
@@ -433,28 +436,34 @@ ROWS = [{"question": "a", "__expected": 'llm-rubric: says "b", twice'}, {"questi
 TABLE = '\ufeffquestion, __expected\r\na,"llm-rubric: says ""b"", twice"\r\n\r\n"c\nd",\r\n'
 
 
+def rows_at(reference: str, at: Cursor) -> list[Cursor]:
+    """Return the rows of a table."""
+    found = read_document_at(reference, at)
+    return [row for row in found.listing("a list of rows") if row.mapping("a row (a mapping)")] if found else []
+
+
 def test_csv(folder: Path) -> None:
     """A CSV file is a row for each of its records, with the line that it starts in."""
     (folder / "evals" / "t.csv").write_bytes(TABLE.encode())
-    rows = read_rows_at("file://t.csv", loading(folder), notes(), AT)
-    assert rows == ROWS
+    rows = rows_at("file://t.csv", at(loading(folder)))
+    assert [row.value for row in rows] == ROWS
     assert [row.place.line for row in rows] == [2, 4]
 
 
 def test_jsonl(folder: Path) -> None:
     """A JSONL file is a row for each line that is not blank."""
     (folder / "evals" / "t.jsonl").write_text('{"a": 1}\n\n{"a": {"b": [2]}}\n')
-    rows = read_rows_at("file://t.jsonl", loading(folder), notes(), AT)
-    assert rows == [{"a": 1}, {"a": {"b": [2]}}]
+    rows = rows_at("file://t.jsonl", at(loading(folder)))
+    assert [row.value for row in rows] == [{"a": 1}, {"a": {"b": [2]}}]
     assert [(row.place.line, row.place.column) for row in rows] == [(1, 1), (3, 1)]
 
 
 def test_rows_of_yaml(folder: Path) -> None:
     """A YAML file of a list of mappings is a table too; anything else is not."""
     how = loading(folder)
-    assert read_rows_at("file://a.yaml", how, notes(), AT) == [{"id": "a"}, {"id": "b"}]
+    assert [row.value for row in rows_at("file://a.yaml", at(how))] == [{"id": "a"}, {"id": "b"}]
     noted = notes()
-    assert read_rows_at("file://b.yml", how, noted, AT) is None
+    assert not rows_at("file://b.yml", at(how, noted))
     assert "expected a list of rows" in noted.errors[0].message
 
 
@@ -478,7 +487,7 @@ def test_wrong_tables(name: str, text: str, folder: Path) -> None:
     """What is wrong with a table is told at its line."""
     (folder / "evals" / name).write_text(text)
     noted = notes()
-    assert read_rows_at(f"file://{name}", loading(folder), noted, AT) is None
+    rows_at(f"file://{name}", at(loading(folder), noted))
     assert str(noted.errors[0]).startswith(f"{folder / 'evals' / name}:{WRONG[name, text]}")
 
 
@@ -492,9 +501,9 @@ def test_loading_is_shared(folder: Path) -> None:
     """What a file includes counts with what the file itself reads, and sees no more than it."""
     how = loading(folder, environ={"A": CANARY}, required=True, functions={"f": len})
     assert CANARY not in repr(how)
-    found = read_document_at("file://a.yaml", how, notes(), AT)
+    found = read_document_at("file://a.yaml", at(how))
     assert found
-    inner = found[1]
+    inner = found.loading
     assert inner.library is how.library
     assert (inner.environ, inner.required, inner.functions) == (how.environ, True, how.functions)
 

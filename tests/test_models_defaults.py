@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rubric.errors import NoJudgeError
-from rubric.models.api_keys import VENDORS, borrowed, default_judge
-from rubric.models.litellm import LiteLLMModel, vendor_of
+from rubric.models.api_keys import _OWN_NAMES, VENDORS, borrowed, default_judge, missing_key
+from rubric.models.litellm import LiteLLMModel
+from rubric.models.litellm_library import library, vendor_of
 from rubric.models.pricing import price
 from rubric.models.retry import attempt
 from rubric.values.judges import Judge
@@ -111,3 +112,12 @@ def test_a_borrowed_key_reaches_the_vendor(monkeypatch: pytest.MonkeyPatch) -> N
         reply = asyncio.run(attempt(LiteLLMModel(), ask_of(Judge("github/gpt-4.1", timeout=30, retries=0))))
     assert isinstance(reply, Reply), reply
     assert endpoint.requests[0].headers["authorization"] == "Bearer ghp_borrowed0123"
+
+
+@pytest.mark.parametrize("vendor", sorted(_OWN_NAMES))
+def test_vendors_that_are_known_without_litellm_are_known_to_it(vendor: str) -> None:
+    """The name before the slash is LiteLLM's, and so is the variable, where it names one."""
+    judge = Judge(f"{vendor}/some-model")
+    assert vendor_of(judge.name) == ("some-model", vendor)
+    theirs = library().validate_environment(model=judge.name)["missing_keys"]
+    assert {*theirs} <= {*missing_key(judge, {}).split(" or ")}

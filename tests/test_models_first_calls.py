@@ -38,3 +38,21 @@ def test_first_calls_at_once_take_the_short_way() -> None:
         env = {**environ, "PYTHONPATH": str(ROOT)}
         done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, cwd=ROOT, env=env)
     assert (done.returncode, done.stdout, done.stderr) == (0, "True\n", "")
+
+
+KEYLESS = """
+import sys
+from rubric import Judge, Rubric, grade_many
+result = grade_many(["Good morning!"], Rubric.of("Is polite"), Judge("openai/gpt-5.6")).collect()[0]
+print([(failure.kind, "OPENAI_API_KEY" in failure.message) for failure in result.failures], "litellm" in sys.modules)
+"""
+
+
+def test_a_missing_key_is_known_without_litellm() -> None:
+    """A run without a key does not wait for LiteLLM's import to be told so."""
+    environ = {name: value for name, value in os.environ.items() if not name.startswith(("OPENAI_", "LITELLM_"))}
+    env = {**environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [sys.executable, "-c", KEYLESS], capture_output=True, text=True, timeout=120, check=False, env=env
+    )
+    assert (done.stdout, done.returncode) == ("[('auth', True)] False\n", 0), done.stderr

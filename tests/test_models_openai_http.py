@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from attrs import evolve
-from cattrs.errors import ClassValidationError
 
 from rubric.errors import DefinitionError, DumpError, ModelError
-from rubric.formats.native.judge import read_bench
-from rubric.formats.nouns import write
+from rubric.formats.fields import SeveralError, write
+from rubric.formats.native.judge import read_any_judge
 from rubric.internals import background_loop
 from rubric.internals.frozen_map import thaw
 from rubric.models.litellm import LiteLLMModel
@@ -20,7 +19,7 @@ from rubric.models.registry import model_of
 from rubric.models.retry import attempt
 from rubric.values.judges import Judge
 from rubric.values.requests import RETRIED, Ask, Failure, FailureKind, Outgoing, Reply, Usage
-from tests.sendables import KEY, NONCE, RECENT, VERDICT, openai_ask
+from tests.sendables import KEY, NONCE, RECENT, VERDICT, openai_ask, schema_of
 from tests.servers import Endpoint, Server
 from tests.test_models_litellm import FAILURES, FINISHES, timeout_of
 
@@ -294,9 +293,9 @@ def test_an_address_is_a_way_to_ask() -> None:
 
 def test_no_file_says_how_a_judge_is_asked() -> None:
     """A file can neither choose the way, which could lead to another address, nor hold a judge that has one."""
-    with pytest.raises(ClassValidationError) as caught:
-        read_bench({"model": "openai/gpt-4o-mini", "via": "http"})
-    assert "via" in str(caught.value.exceptions)
+    with pytest.raises(SeveralError) as caught:
+        read_any_judge({"model": "openai/gpt-4o-mini", "via": "http"})
+    assert [path for path, _ in caught.value.problems] == [("via",)]
     with pytest.raises(DumpError, match="via"):
         write(Judge("openai/gpt-4o-mini", via="http"))
 
@@ -321,3 +320,56 @@ def test_those_who_speak_openais_protocol_are_asked_once(
     failure = run(openai_ask(endpoint, model="deepinfra/m", retries=0))
     assert isinstance(failure, Failure)
     assert (failure.kind, len(endpoint.requests)) == (KINDS[behaviour], 1)
+
+
+def test_a_change_of_the_environment_counts_from_the_next_request(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the requests of a judge share is worked out anew: the address, the key, a proxy."""
+    endpoint = server.at("ok")
+    monkeypatch.setenv("OPENAI_BASE_URL", endpoint.openai)
+    ask = evolve(direct(endpoint), judge=Judge("openai/m", via="http", retries=0))
+    for key in ("sk-first", "sk-second"):
+        monkeypatch.setenv("OPENAI_API_KEY", key)
+        assert isinstance(run(ask), Reply)
+    assert [request.headers["authorization"] for request in endpoint.requests] == [
+        "Bearer sk-first",
+        "Bearer sk-second",
+    ]
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
+    assert isinstance(run(ask), Failure)
+
+
+@pytest.mark.parametrize("key", ["sk-te\nst-0123456789abcdef", "sk-te\r\nX-Other: st-0123456789abcdef"])
+def test_a_key_with_a_line_break_is_not_sent(server: Server, key: str) -> None:
+    """It would end its header, and the rest of it would be one of its own; the failure does not show it."""
+    endpoint = server.at("ok")
+    failure = run(direct(endpoint, params={"api_key": key}))
+    assert isinstance(failure, Failure)
+    assert (failure.usage.cost, failure.in_doubt, endpoint.requests) == (0.0, False, [])
+    assert "0123456789abcdef" not in str(failure)
+
+
+@pytest.mark.parametrize("schemas", [1, 3])
+def test_requests_about_different_answers_have_their_own_schema(server: Server, schemas: int) -> None:
+    """The kept part of a body belongs to one schema, one limit and one number of choices."""
+    endpoint = server.at("ok")
+    ask = direct(endpoint)
+    asks = [evolve(ask, schema=schema_of(**{f"v{n}": {"type": "string"}})) for n in range(schemas)]
+    for each in (*asks, *asks, evolve(ask, max_tokens=7), evolve(ask, n=2)):
+        assert isinstance(run(each), Reply)
+    names = [[*r.body["response_format"]["json_schema"]["schema"]["properties"]] for r in endpoint.requests]
+    assert names[: 2 * schemas] == [[f"v{n}"] for n in range(schemas)] * 2
+    assert (endpoint.requests[-2].body["max_tokens"], endpoint.requests[-1].body["n"]) == (7, 2)
+
+
+@pytest.mark.parametrize("tier", [None, "priority"])
+def test_the_cost_is_that_of_the_other_path(server: Server, tier: str | None) -> None:
+    """LiteLLM is not asked for the cost of an ordinary call of OpenAI's, and the result is the same."""
+    params = {"service_tier": tier} if tier else {}
+    there, here = (
+        run(openai_ask(server.at("ok"), "openai/gpt-4.1", via=via, params=params)) for via in ("litellm", "http")
+    )
+    assert isinstance(there, Reply)
+    assert there.usage == here.usage
+    assert there.usage.cost

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 from rubric.errors import ModelError
 from rubric.models.chat_completions import reply_in
-from rubric.models.openai_http import OpenAIHTTPModel, endpoint_of, proxy_for
+from rubric.models.http_client import proxy_for
+from rubric.models.openai_http import OpenAIHTTPModel, endpoint_of
 from rubric.models.registry import model_of
 from rubric.models.retry import attempt
 from rubric.values.judges import Judge

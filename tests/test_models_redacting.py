@@ -51,3 +51,24 @@ def test_secrets_of_the_environment_are_masked() -> None:
     """Values of variables that are named like secrets are masked; short ones, such as flags, are not."""
     environ = {"MY_API_KEY": "opensesame", "TOKEN_LIMIT": "100", "HOME": "somewhere"}
     assert redact("opensesame 100 somewhere", environ=environ) == f"{MASK} 100 somewhere"
+
+
+def test_a_change_of_the_environment_is_seen_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The secrets are kept between calls, and no longer than the environment stays as it was."""
+    said = "opensesame or letmeinnow"
+    assert redact(said) == said
+    monkeypatch.setenv("MY_API_KEY", "opensesame")
+    assert redact(said) == redact(said) == f"{MASK} or letmeinnow"
+    monkeypatch.setenv("MY_API_KEY", "letmeinnow")
+    assert redact(said) == f"opensesame or {MASK}"
+    monkeypatch.setenv("MY_API_KEY_2", "opensesame")
+    assert redact(said) == f"{MASK} or {MASK}"
+    monkeypatch.delenv("MY_API_KEY")
+    assert redact(said) == f"{MASK} or letmeinnow"
+    assert redact(said, ["letmeinnow"]) == f"{MASK} or {MASK}"
+
+
+def test_a_secret_that_begins_like_another_is_masked_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The longer one goes first, wherever each of them comes from."""
+    monkeypatch.setenv("MY_API_KEY", "opensesame")
+    assert redact("opensesame-street opensesame", ["opensesame-street"]) == f"{MASK} {MASK}"

@@ -20,6 +20,7 @@ from rubric import (
     Choices,
     Contains,
     Criterion,
+    DefinitionError,
     Equals,
     Evidence,
     Failure,
@@ -206,6 +207,29 @@ def test_verbs_leave_the_rubric_as_it_is() -> None:
     start = Rubric("r").expects("a", id="a")
     start.expects("b").passing_at(0.1).strictly()
     assert start == Rubric("r", criteria=[Criterion("a", id="a")])
+
+
+def test_rubrics_made_of_the_same_one_know_nothing_of_each_others_criteria() -> None:
+    """Two rubrics that were made of one may use the same ids, and none of them may use its own id twice."""
+    start = Rubric("r").expects("a", id="a")
+    one, other = start.expects("b", id="b").expects("c", id="c"), start.expects("b", id="b")
+    again = other.expects("c", id="c").adding("d", "e")
+    assert [c.id for c in one] == ["a", "b", "c"]
+    assert [c.id for c in again] == ["a", "b", "c", "d", "e"]
+    for made, place in ((start.expects("d", id="d"), 1), (one, 1), (again, 1)):
+        taken = made[place].id
+        with pytest.raises(DefinitionError, match=rf"criteria\[{len(made)}\].id: the id '{taken}' belongs to criteria"):
+            made.expects("twice", id=taken)
+        assert made.expects("again", id="new") == made.adding(Criterion("again", id="new"))
+    assert hash(one) == hash(Rubric("r", criteria=one.criteria))
+
+
+def test_a_rubric_remembers_no_criterion_that_was_refused() -> None:
+    """What a refused call had put in order before its fault is not in the rubric, and its ids are free."""
+    start = Rubric("r").expects("a", id="a")
+    with pytest.raises(DefinitionError, match="belongs to"):
+        start.adding(Criterion("b", id="b"), Criterion("a again", id="a"))
+    assert start.expects("b", id="b")["b"].text == "b"
 
 
 def test_without_and_revising_undo_and_redo() -> None:

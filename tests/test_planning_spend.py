@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rubric import Candidate, Grade, Judge, Jury, Panel, Rubric, ask, grade, plan
-from rubric.models.litellm import library
+from rubric.models.litellm_library import library
 from rubric.values.judges import AnyJudge
 from tests.judging import JudgeLike
 from tests.sendables import KEY

@@ -6,13 +6,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from rubric.engine.grade import grade
 from rubric.errors import LoadError
 from rubric.formats.cursor import Loading, Notes
 from rubric.formats.files import parse
 from rubric.formats.promptfoo.reader import read
+from rubric.formats.promptfoo.texts import _slots_filled
 from rubric.formats.suites import convert, loads_suite
+from rubric.formats.templates.render import render
 from rubric.results.result import Grade
 from rubric.suites.suite import Suite
 from rubric.testing.scripted_model import Says, ScriptedModel
@@ -755,3 +759,27 @@ def test_the_hint_for_a_turned_type_is_a_turned_type(kind: str) -> None:
     text = f"prompts: [a]\ntests: [{{assert: [{{type: {kind}, value: b}}]}}]"
     with pytest.raises(LoadError, match="did you mean 'not-contains'"):
         loads_suite(text)
+
+
+_BITS = (
+    "{{ a }}",
+    "{{b}}",
+    "{{ é }}",
+    "{{ a.b }}",
+    "{{ a|upper }}",
+    "{{ true }}",
+    "{{",
+    "}",
+    "\n",
+    "\r\n",
+    "{# c #}",
+    "x",
+)
+
+
+@given(st.lists(st.sampled_from(_BITS), max_size=5).map("".join))
+def test_plain_slots_are_filled_as_the_template_engine_fills_them(text: str) -> None:
+    """The straight path for texts with plain slots gives what rendering gives, or leaves the text to it."""
+    variables = {"a": "A {{ b }}", "b": "", "é": "E"}
+    filled = _slots_filled(text, variables)
+    assert filled is None or filled == render(text, variables)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from rubric.errors import DefinitionError
 from rubric.formats.model_names import LITELLM, VENDORS, litellm_name, provider_id
-from rubric.models.litellm import library
+from rubric.models.litellm_library import library
 
 SHARED = Path(__file__).parents[2] / "shared"
 

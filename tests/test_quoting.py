@@ -11,7 +11,7 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from rubric.grading.evidence import quote, stands_in
+from rubric.grading.evidence import occurs_in, quote
 from rubric.values.findings import Evidence
 
 WORDS = st.text(
@@ -194,11 +194,11 @@ assert quote('a' * 1000 + 'b', text) is None
 )
 def test_a_copy_is_known_by_its_letters(text: str) -> None:
     """An object that was copied from a text is known, however white space, quotes and invisible characters changed."""
-    assert stands_in('{ "verdict":true }', text)
-    assert stands_in('{"verdict": true\\u{e0061}}', text)
+    assert occurs_in('{ "verdict":true }', text)
+    assert occurs_in('{"verdict": true\\u{e0061}}', text)
 
 
 @pytest.mark.parametrize("text", ["", '{"verdict": false}', '{"verdict": true', '{"verdict": true, "reason": ""}'])
 def test_what_is_no_copy(text: str) -> None:
     """An object that the text does not have is no copy."""
-    assert not stands_in('{"verdict": true}', text)
+    assert not occurs_in('{"verdict": true}', text)

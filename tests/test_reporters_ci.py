@@ -17,8 +17,8 @@ from xmlschema import XMLSchema
 
 from rubric.suites.cases import Place
 from rubric.suites.report import Deferred, Report
+from rubric.suites.reporters.issues import address, issues
 from rubric.suites.reporters.junit import outcome
-from rubric.suites.reporters.sarif import address, issues
 from rubric.values.findings import Evidence, Step
 from tests.reports import DEFERRED, FAILED, JUDGED, NASTY, PASSED, REPORT, UNGRADED, VACUOUS, entry, reports
 

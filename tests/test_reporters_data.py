@@ -108,7 +108,7 @@ def test_an_unknown_reporter_or_ending_is_refused_with_what_there_is() -> None:
     """The message names what was found and what may stand there."""
     with pytest.raises(DefinitionError, match=r"reporter: expected one of pretty, json.*got 'junt'.*mean 'junit'"):
         REPORT.render("junt")
-    with pytest.raises(DefinitionError, match=r"'report.docx' stands for none; end it in one of .*\.html"):
+    with pytest.raises(DefinitionError, match=r"'report.docx' names no reporter; end it in one of .*\.html"):
         REPORT.write("report.docx")
 
 

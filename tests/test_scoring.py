@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from typing import Any
 
 import pytest
@@ -28,6 +29,7 @@ from rubric import (
     plan,
 )
 from rubric.errors import DefinitionError
+from rubric.scoring import outcomes
 from rubric.scoring.outcomes import Outcome, mean, outcome
 from rubric.values.findings import Finding
 
@@ -328,6 +330,41 @@ def test_a_nested_rubric_contributes_its_score() -> None:
     assert outcome(nested(), found(0.6)).score == 0.6
 
 
+def test_the_same_finding_is_judged_anew_under_another_rubric() -> None:
+    """What is remembered of a nested finding belongs to one rubric: with other weights the outcome is another."""
+    inner = Rubric("inner", criteria=[Criterion("x", id="x"), Criterion("y", id="y")])
+    finding = Scored("b", 0.5, parts=(Scored("x", 1.0), Scored("y", 0.0)))
+
+    def score(inner: Rubric) -> float | None:
+        return outcome(Rubric(criteria=[Criterion("b", id="b", answer=inner)]), [finding]).score
+
+    assert score(inner) == 0.5
+    assert score(inner.revising("x", weight=3)) == 0.75
+    assert score(inner.by_worst()) == 0
+    assert score(inner) == 0.5
+
+
+def test_each_level_of_a_deep_rubric_is_worked_out_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Grading concludes every level, from the innermost one: none works out again what lies below it."""
+    counted: list[Rubric] = []
+
+    def parts(rubric: Rubric, *given: Any, **options: Any) -> Any:
+        counted.append(rubric)
+        return original(rubric, *given, **options)
+
+    original = outcomes._parts
+    monkeypatch.setattr(outcomes, "_parts", parts)
+    rubric = Rubric("innermost", criteria=[Criterion("b", id="b")])
+    finding = Scored("b", 1.0)
+    for level in range(40):
+        assert outcome(rubric, [finding]).score == 1
+        rubric, finding = (
+            Rubric(f"{level}", criteria=[Criterion("b", id="b", answer=rubric)]),
+            Scored("b", 1.0, parts=(finding,)),
+        )
+    assert len(counted) <= 2 * 40
+
+
 def test_a_required_nested_rubric_gates_by_its_own_verdict() -> None:
     """0.6 passes the inner threshold of 0.5, though it is below the outer one of 0.7."""
     assert outcome(nested(required=True), found(0.6)).gates == ()
@@ -462,6 +499,23 @@ def test_the_order_of_criteria_does_not_matter(case: Case, random: Any) -> None:
     shuffled = outcome(again, [finding for _, finding in pairs])
     straight = outcome(rubric, at_stage(rubric, facts, 1))
     assert (shuffled.bounds, shuffled.verdict, shuffled.passed) == (straight.bounds, straight.verdict, straight.passed)
+
+
+contributed = st.one_of(st.sampled_from([0, 1, 0.0, 1.0, True, False]), st.floats(0, 1))
+weighing = st.one_of(st.integers(1, 10), st.floats(1e-6, 1e6))
+
+
+@given(
+    st.one_of(
+        st.lists(st.tuples(contributed, weighing), min_size=1),
+        st.lists(st.tuples(st.booleans(), st.integers(1)), min_size=1),
+    )
+)
+def test_a_mean_is_exact_until_its_last_rounding(pairs: list[tuple[float, float]]) -> None:
+    """Whatever is short for it, as for a lone value, or for yes and no: the mean is that of fractions, rounded once."""
+    whole = sum(Fraction(weight) for _, weight in pairs)
+    exact = sum(Fraction(value) * Fraction(weight) for value, weight in pairs) / whole
+    assert mean([value for value, _ in pairs], [weight for _, weight in pairs]) == float(exact)
 
 
 @given(st.lists(st.tuples(st.floats(0, 1), st.floats(5e-324, 1.7e308)), min_size=1, max_size=8))

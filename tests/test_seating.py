@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from rubric import Candidate, Judge, Jury, Panel, Rubric, flow
 from rubric.engine.pipeline import Dispatcher, adrive
 from rubric.grading.prompting import compose, shared_prompt
-from rubric.scoring.votes import Seat, seated
-from rubric.store.cache_key import key_of, request_of
+from rubric.scoring.votes import Voter, number_votes
+from rubric.store.cache_key import request_of
 from rubric.store.store import Store
 from rubric.testing.scripted_model import ScriptedModel
 from rubric.testing.strategies import built
@@ -57,25 +57,25 @@ def grouping(inner: st.SearchStrategy[AnyJudge]) -> st.SearchStrategy[AnyJudge]:
 benches = st.recursive(lone(), grouping, max_leaves=5)
 
 
-def votes(seat: Seat) -> Iterator[tuple[Judge, int]]:
-    """Yield the single judges of *seat* with their votes, in order."""
-    if isinstance(seat.judge, Judge):
-        yield seat.judge, seat.vote
-    for member in seat.members:
+def votes(voter: Voter) -> Iterator[tuple[Judge, int]]:
+    """Yield the single judges of *voter* with their votes, in order."""
+    if isinstance(voter.judge, Judge):
+        yield voter.judge, voter.vote
+    for member in voter.members:
         yield from votes(member)
 
 
 def numbers(bench: AnyJudge) -> list[int]:
     """Return the numbers of the votes of *bench*."""
-    return [vote for _, vote in votes(seated(bench))]
+    return [vote for _, vote in votes(number_votes(bench))]
 
 
 @given(benches)
 def test_no_two_judges_of_a_bench_have_the_same_ask(bench: AnyJudge) -> None:
     """Whatever a store makes of their models, parameters and keys."""
     about = shared_prompt(TEXT, POLITE)
-    asks = [compose(about, POLITE, judge, POLITE.judged, vote=vote) for judge, vote in votes(seated(bench))]
-    keys = Counter(key_of(request_of(ask)) for ask in asks)
+    asks = [compose(about, POLITE, judge, POLITE.judged, vote=vote) for judge, vote in votes(number_votes(bench))]
+    keys = Counter(request_of(ask).key for ask in asks)
     assert set(keys.values()) == {1}
 
 
@@ -121,7 +121,7 @@ def test_each_vote_is_a_request_of_its_own_and_none_the_next_time(tmp_path: Path
         judge = Judge("openai/made-up", params={"api_base": endpoint.openai, "api_key": KEY}, via="http")
         for _ in range(2):
             with Store(tmp_path / "replies.db") as store:
-                carry = store.carry(Dispatcher(limiter=store.gate()).send, gated=True)
+                carry = store.transport(Dispatcher(limiter=store.limiter()).send, limited=True)
                 result = asyncio.run(adrive(flow(TEXT, POLITE, bench(judge)), carry))
             assert result.passed
             assert len(endpoint.requests) == requests

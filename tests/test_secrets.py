@@ -81,7 +81,7 @@ def test_no_secret_is_in_what_the_store_keeps(params: dict[str, Any]) -> None:
     rubric, candidate = Rubric().expects("Is polite"), Candidate("Hello")
     judge = Judge("openai/gpt-5.6", params=params)
     asked = compose(shared_prompt(candidate, rubric), rubric, judge, rubric.criteria)
-    assert SECRET not in request_of(asked)
+    assert SECRET not in request_of(asked).text
 
 
 @pytest.mark.parametrize("params", PARAMS, ids=str)

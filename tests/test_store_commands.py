@@ -76,12 +76,12 @@ def test_verify_tells_whether_it_is_whole(file: Path) -> None:
     """0 for a whole one; 2, and a line for each problem, for one that is not."""
     assert command("verify", file).output == f"{file}: whole\n"
     connection = sqlite3.connect(file)
-    connection.execute("UPDATE calls SET outcome = 'x' WHERE id = 2")
+    connection.execute("UPDATE calls SET result = 'x' WHERE id = 2")
     connection.commit()
     connection.close()
     result = command("verify", file)
     assert result.exit_code == 2
-    assert "call 2: what came of it cannot be read" in result.output
+    assert "call 2: its reply cannot be read" in result.output
 
 
 @pytest.mark.parametrize("name", ["stats", "export", "verify"])

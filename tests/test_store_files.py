@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import os
 import random
 import re
@@ -12,15 +13,17 @@ import sqlite3
 import subprocess
 import sys
 import threading
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
-from rubric import Candidate, Grade, Judge, Ungraded, flow
+from rubric import Candidate, Criterion, Grade, Judge, Rubric, Ungraded, flow
 from rubric.errors import RubricError, StoreError
 from rubric.store.audit import export, stats, verify
+from rubric.store.cache_key import request_of
 from rubric.store.database import Mode
 from rubric.store.store import Store
 from rubric.values.requests import Ask, Usage
@@ -75,7 +78,7 @@ def a_folder(file: Path) -> None:
     [
         (not_sqlite, "not a reply store: it is no SQLite file"),
         (of_another_program, "a SQLite file of another program"),
-        (of_another_version, "version 99, of a newer rubric; this one knows 1"),
+        (of_another_version, "version 99, of a newer rubric; this one knows 2"),
         (a_folder, "this is a folder"),
     ],
     ids=lambda it: getattr(it, "__name__", ""),
@@ -315,7 +318,7 @@ def test_a_damaged_file_is_told(file: Path) -> None:
 def test_an_answer_that_cannot_be_read_is_told_and_stops_nobody_else(file: Path) -> None:
     """The store goes on for other asks."""
     filled(file)
-    spoil(file, "UPDATE calls SET outcome = '{'")
+    spoil(file, "UPDATE calls SET result = '{'")
     with Store(file) as store:
         with pytest.raises(StoreError, match="what is kept cannot be used"):
             asyncio.run(carried(store, again()))
@@ -334,10 +337,13 @@ def again() -> Ask:
 @pytest.mark.parametrize(
     ("statement", "words"),
     [
-        ("UPDATE requests SET key = 'x' WHERE id = 1", "call 1: the request is not the one of its key"),
-        ("UPDATE requests SET text = x'00' WHERE id = 2", "call 2: the request cannot be read"),
-        ("UPDATE calls SET outcome = '{}' WHERE id = 3", "call 3: what came of it cannot be read"),
-        ("UPDATE calls SET outcome = NULL WHERE id = 3", "call 3: what came of it cannot be read"),
+        ("UPDATE calls SET key = x'00' WHERE id = 1", "call 1: the request is not the one of its key"),
+        (
+            "UPDATE texts SET body = x'00' WHERE id = (SELECT shared FROM calls WHERE id = 2)",
+            "call 2: the request cannot be read",
+        ),
+        ("UPDATE calls SET result = '{}' WHERE id = 3", "call 3: its reply cannot be read"),
+        ("UPDATE calls SET result = NULL WHERE id = 3", "call 3: its reply cannot be read"),
     ],
 )
 def test_verify_tells_each_row_that_is_not_as_it_was_written(file: Path, statement: str, words: str) -> None:
@@ -432,10 +438,10 @@ def test_a_store_that_lost_something_serves_what_was_written_or_says_so(file: Pa
 @pytest.mark.parametrize(
     "statement",
     [
-        "UPDATE calls SET outcome = replace(outcome, 'as scripted', 'as forged')",
-        "UPDATE calls SET outcome = replace(outcome, 'true', 'false')",
-        "UPDATE calls SET request = 4 - request",
-        "UPDATE calls SET outcome = CAST(x'ff' AS TEXT)",
+        "UPDATE calls SET result = replace(result, 'as scripted', 'as forged')",
+        "UPDATE calls SET result = replace(result, 'true', 'false')",
+        "UPDATE calls SET result = (SELECT result FROM calls AS other WHERE other.id = 4 - calls.id)",
+        "UPDATE calls SET result = CAST(x'ff' AS TEXT)",
     ],
 )
 def test_a_reply_that_is_not_the_one_that_was_written_is_not_served(file: Path, statement: str) -> None:
@@ -452,8 +458,101 @@ def test_a_reply_that_is_not_the_one_that_was_written_is_not_served(file: Path, 
 def test_a_store_of_before_there_were_checksums_still_serves(file: Path) -> None:
     """What has none cannot be looked at, and is served as it was."""
     filled(file)
-    spoil(file, """UPDATE calls SET outcome = substr(outcome, 1, instr(outcome, ',"sum":') - 1) || '}'""")
+    spoil(file, """UPDATE calls SET result = substr(result, 1, instr(result, ',"sum":') - 1) || '}'""")
     model = Counted()
     with Store(file) as store:
         graded(store, Judge(model), "Good morning, number 0!")
     assert (model.asks, verify(file)) == ([], [])
+
+
+_VERSION_1 = """
+CREATE TABLE sessions (
+    id INTEGER PRIMARY KEY, host TEXT NOT NULL, pid INTEGER NOT NULL, mode TEXT NOT NULL, started_at REAL NOT NULL,
+    beat INTEGER NOT NULL DEFAULT 0, is_open INTEGER NOT NULL DEFAULT 1,
+    hits INTEGER NOT NULL DEFAULT 0, saved_calls INTEGER NOT NULL DEFAULT 0, saved_cost REAL NOT NULL DEFAULT 0
+);
+CREATE TABLE requests (id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, model TEXT NOT NULL, text BLOB NOT NULL);
+CREATE TABLE calls (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    request INTEGER NOT NULL REFERENCES requests (id), session INTEGER NOT NULL REFERENCES sessions (id),
+    state TEXT NOT NULL, kind TEXT, sent_at REAL, ended_at REAL, outcome TEXT
+);
+CREATE UNIQUE INDEX one_answer ON calls (request) WHERE state = 'done';
+CREATE UNIQUE INDEX one_under_way ON calls (request) WHERE state IN ('claimed', 'sent', 'in_doubt');
+CREATE INDEX calls_of_request ON calls (request, id);
+PRAGMA application_id = 1381319239;
+PRAGMA user_version = 1;
+PRAGMA journal_mode = WAL;
+"""
+
+
+@pytest.fixture
+def of_version_1(file: Path) -> Path:
+    """Return a file as the version before wrote it: an answer with all its fields, and a call left in doubt."""
+    connection = sqlite3.connect(file)
+    connection.executescript(_VERSION_1)
+    connection.execute("INSERT INTO sessions (host, pid, mode, started_at, hits) VALUES ('h', 1, 'read-write', 1.0, 7)")
+    usage = '{"calls":1,"prompt_tokens":9,"cached_tokens":0,"completion_tokens":1,"cost":0.5,"unmetered":0}'
+    body = (
+        '{"reply":{"text":"{\\"verdict\\": true, \\"reason\\": \\"\\"}","finish":"stop","refusal":"",'
+        f'"usage":{usage},"model":"","unsent":[],"logprobs":null,"choices":[],"remarks":[]}}}}'
+    )
+    judge = Judge(Counted(), sealed=False)
+    for number, state in enumerate(("done", "sent"), 1):
+        request = request_of(next(flow(Candidate(f"Text number {number}."), POLITE, judge))[0])
+        whole = zlib.compress(request.text.encode(), 1)
+        connection.execute("INSERT INTO requests VALUES (?, ?, 'Counted', ?)", (number, request.key, whole))
+        checksum = hashlib.sha256(f"{request.key}\n{body}".encode()).hexdigest()[:16]
+        outcome = f'{body[:-1]},"sum":"{checksum}"}}' if state == "done" else None
+        row = (number, number, state, outcome)
+        connection.execute("INSERT INTO calls VALUES (?, ?, 1, ?, NULL, 1.0, 2.0, ?)", row)
+    connection.commit()
+    connection.close()
+    return file
+
+
+def test_a_store_of_the_version_before_is_brought_to_this_one(of_version_1: Path) -> None:
+    """Its replies are served, its calls in doubt are still in doubt, and what it cost is still counted."""
+    model = Counted()
+    judge = Judge(model, sealed=False)
+    with Store(of_version_1, in_doubt="hold") as store:
+        served = graded(store, judge, "Text number 1.")
+        held = graded(store, judge, "Text number 2.")
+        graded(store, judge, "Text number 3.")
+    assert isinstance(served, Grade)
+    assert isinstance(held, Ungraded)
+    assert ([failure.kind for failure in held.failures], len(model.asks)) == (["in_doubt"], 1)
+    found = stats(of_version_1)
+    assert (dict(found.states), found.calls, found.cost, found.hits) == ({"done": 2, "sent": 1}, 2, 0.75, 8)
+    assert verify(of_version_1) == []
+    assert next(export(of_version_1))["request"]["messages"][1][0] == "user"
+
+
+@pytest.mark.parametrize(
+    "look",
+    [lambda f: Store(f, mode="replay"), stats, verify, lambda f: list(export(f))],
+    ids=["replay", "stats", "verify", "export"],
+)
+def test_looking_into_a_store_of_the_version_before_tells_the_cure(
+    of_version_1: Path, look: Callable[[Path], object]
+) -> None:
+    """Who only reads a file does not change it."""
+    before = of_version_1.read_bytes()
+    with pytest.raises(StoreError, match=r"of version 1, of an older rubric; open it once for writing"):
+        look(of_version_1)
+    assert of_version_1.read_bytes() == before
+
+
+def test_a_prompt_is_kept_in_parts_each_of_them_once(file: Path) -> None:
+    """Five criteria of three candidates: five skeletons and three candidates, from which each request is restored."""
+    rubric = Rubric("polite", criteria=[Criterion(f"Is polite {n}", id=f"c{n}") for n in range(5)])
+    with Store(file) as store:
+        for number in range(3):
+            graded(store, Judge(Counted(), sealed=True), f"Good morning, number {number}!", rubric)
+    connection = sqlite3.connect(file)
+    parts = "SELECT count(DISTINCT skeleton), count(DISTINCT shared), count(DISTINCT nonce), count(*) FROM calls"
+    assert connection.execute(parts).fetchone() == (5, 3, 15, 15)
+    assert connection.execute("SELECT count(*) FROM texts").fetchone() == (8,)
+    connection.close()
+    assert verify(file) == []
+    assert "Good morning, number 2!" in list(export(file))[-1]["request"]["messages"][1][1]

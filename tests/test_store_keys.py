@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import hashlib
+import json
 import subprocess
 import sys
 from collections.abc import Callable
@@ -17,7 +19,7 @@ from hypothesis import strategies as st
 from rubric import Candidate, Criterion, Judge, Rubric
 from rubric.grading.prompting import compose, shared_prompt
 from rubric.store import cache_key
-from rubric.store.cache_key import identity_of, key_of, request_of
+from rubric.store.cache_key import identity_of, request_of
 from rubric.values.answers import Unit
 from rubric.values.requests import Ask
 
@@ -33,7 +35,7 @@ def ask(judge: Judge | None = None, candidate: Candidate | str = "Good morning!"
 
 def key(judge: Judge | None = None, candidate: Candidate | str = "Good morning!", **changes: Any) -> str:
     """Return the key of such an ask."""
-    return key_of(request_of(ask(judge, candidate, **changes)))
+    return request_of(ask(judge, candidate, **changes)).key
 
 
 OTHERS: dict[str, Callable[[], str]] = {
@@ -75,7 +77,7 @@ def test_how_an_ask_is_handled_is_no_part_of_its_key(change: dict[str, Any]) -> 
 def test_every_field_of_an_ask_is_in_the_key_or_known_to_make_no_difference() -> None:
     """A field that is added later changes the key when it is not what it is by default; none is forgotten."""
     names = {f.name for f in attrs.fields(Ask)} | {f.name for f in attrs.fields(Judge)}
-    skipped = cache_key._SAID_ELSEWHERE | cache_key._READING | cache_key._HANDLING
+    skipped = cache_key._IN_REQUEST | cache_key._READING | cache_key._HANDLING
     assert skipped <= names
     assert names - skipped >= {"images", "n", "repair", "schema", "seed", "temperature", "via", "vote"}
 
@@ -99,7 +101,7 @@ def test_a_secret_is_neither_kept_nor_part_of_the_key(name: str) -> None:
 )
 def test_a_secret_within_a_parameter_is_not_kept(params: dict[str, Any]) -> None:
     """Headers, nested settings and addresses may hold one."""
-    assert SECRET not in request_of(ask(Judge("openai/gpt-5.6", params=params)))
+    assert SECRET not in request_of(ask(Judge("openai/gpt-5.6", params=params))).text
 
 
 def test_a_password_in_an_address_is_no_part_of_the_key() -> None:
@@ -115,6 +117,19 @@ def test_an_address_in_the_environment_is_part_of_the_key(name: str, monkeypatch
     before = key()
     monkeypatch.setenv(name, "http://localhost:4000")
     assert key() != before
+
+
+@given(st.text(st.characters()), st.booleans())
+def test_a_key_is_the_digest_of_the_whole_request(text: str, own: bool) -> None:
+    """The parts that are kept make the whole again, whatever stands in them; with a prompt of the user's own too."""
+    prompt = "Look at {{output}}, then at {{criterion}}: {{output}} {{reply}}" if own else None
+    asked = ask(Judge("openai/gpt-5.6", prompt=prompt), f"{text}.", vote=1)
+    request = request_of(asked)
+    whole = json.loads(request.text)
+    assert whole["messages"] == [[message.role, message.text] for message in asked.messages]
+    assert (whole["vote"], whole["model"]) == (1, "openai/gpt-5.6")
+    assert request.text == json.dumps(whole, sort_keys=True, separators=(",", ":"))
+    assert request.key == hashlib.sha256(request.text.encode()).hexdigest()
 
 
 def test_equal_judges_have_equal_keys() -> None:
@@ -199,4 +214,4 @@ def test_a_criterion_with_another_answer_is_another_ask() -> None:
     """The same text, asked for a number instead of a yes, is not answered from the yes (E9)."""
     rubric = Rubric("polite", criteria=[Criterion("Is polite", answer=Unit())])
     asked = compose(shared_prompt(Candidate("Good morning!"), rubric), rubric, Judge("openai/gpt-5.6"), rubric.criteria)
-    assert key_of(request_of(asked)) != key()
+    assert request_of(asked).key != key()

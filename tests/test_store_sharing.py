@@ -13,6 +13,8 @@ import sys
 import textwrap
 import threading
 import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -21,10 +23,11 @@ from rubric import Grade, Judge, Ungraded
 from rubric.engine.pipeline import Dispatcher
 from rubric.errors import StoreError
 from rubric.store.audit import stats, verify
-from rubric.store.database import Busy, Database, Kept, Owner, Wanted, Watch, Yours, here
+from rubric.store.cache_key import Request
+from rubric.store.database import Busy, Database, Liveness, Served, Session, Yours, here
 from rubric.store.schema import connect
 from rubric.store.store import Store
-from rubric.values.requests import Failure, Reply, Usage
+from rubric.values.requests import Ask, Failure, Reply, Usage
 from tests.storing import PAID, Counted, agraded, carried, graded
 from tests.test_store_keys import ask
 
@@ -108,8 +111,8 @@ def test_what_waits_for_its_turn_is_not_in_doubt(file: Path) -> None:
     """A request that never left is forgotten when it is cancelled."""
 
     async def stopped(store: Store) -> None:
-        room = Dispatcher(asyncio.Semaphore(0), store.gate())
-        carry = store.carry(room.send, gated=True)
+        room = Dispatcher(asyncio.Semaphore(0), store.limiter())
+        carry = store.transport(room.send, limited=True)
         task = asyncio.ensure_future(carry(ask(Judge(Counted()))))
         await asyncio.to_thread(wait_for, file, "claimed")
         task.cancel()
@@ -134,6 +137,52 @@ def test_a_request_that_was_turned_away_is_not_in_doubt_while_it_waits(file: Pat
     with Store(file) as store:
         asyncio.run(stopped(store))
     assert states(file) == {}
+
+
+@pytest.mark.parametrize("waits", [0.0, 0.3])
+def test_a_request_is_recorded_as_sent_before_it_leaves_and_as_done_before_it_is_used(file: Path, waits: float) -> None:
+    """Whether it leaves at once, or is claimed while it waits for the limits: another process would see so."""
+    seen: list[dict[str, int]] = []
+
+    def say(_: Ask) -> bool:
+        seen.append(states(file))
+        return True
+
+    @asynccontextmanager
+    async def slow(_: Ask) -> AsyncIterator[Callable[[object], None]]:
+        await asyncio.sleep(waits)
+        seen.append(states(file))
+        yield lambda _: None
+
+    async def main(store: Store) -> None:
+        transport = store.transport(Dispatcher(limiter=store.limiter(slow)).send, limited=True)
+        await transport(ask(Judge(Counted(say))))
+        seen.append(states(file))
+
+    with Store(file) as store:
+        asyncio.run(main(store))
+    assert seen == [{"claimed": 1} if waits else {}, {"sent": 1}, {"done": 1}]
+
+
+def test_a_request_that_waits_when_its_store_is_closed_ends_in_words(file: Path) -> None:
+    """Its turn comes too late: it is not sent, and nothing is logged by the loop."""
+    model, logged = Counted(), list[object]()
+
+    @asynccontextmanager
+    async def slow(_: Ask) -> AsyncIterator[Callable[[object], None]]:
+        store.close()
+        await asyncio.sleep(0.3)
+        yield lambda _: None
+
+    async def main() -> None:
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: logged.append(context))
+        transport = store.transport(Dispatcher(limiter=store.limiter(slow)).send, limited=True)
+        with pytest.raises(StoreError, match="the store is closed"):
+            await transport(ask(Judge(model)))
+
+    store = Store(file)
+    asyncio.run(main())
+    assert (model.asks, logged, states(file)) == ([], [], {})
 
 
 def test_two_stores_on_one_file_share_one_request(file: Path) -> None:
@@ -230,24 +279,24 @@ def test_ctrl_c_leaves_a_store_that_goes_on(file: Path) -> None:
     assert verify(file) == []
 
 
-def test_a_session_without_a_beat_is_gone_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_session_without_a_heartbeat_is_dead_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where process ids say nothing, ten seconds of silence on our own clock do."""
     now = 0.0
     monkeypatch.setattr(time, "monotonic", lambda: now)
-    watch = Watch(1)
-    other = Owner(2, "another machine's container", os.getpid(), beat=7, is_open=True)
+    liveness = Liveness(1)
+    other = Session(2, "another machine's container", os.getpid(), heartbeat=7, is_open=True)
     for now, expected in ((0.0, True), (9.0, True), (11.0, False)):  # noqa: B007 - the clock reads it
-        assert watch.is_there(other) == expected
-    assert watch.is_there(Owner(2, other.host, other.pid, beat=8, is_open=True))
+        assert liveness.is_alive(other) == expected
+    assert liveness.is_alive(Session(2, other.host, other.pid, heartbeat=8, is_open=True))
 
 
 def test_a_closed_session_and_a_process_that_is_gone_are_told_at_once() -> None:
     """Neither is waited for."""
     process = subprocess.Popen([sys.executable, "-c", ""])
     process.wait()
-    watch = Watch(1)
-    assert not watch.is_there(Owner(2, here(), os.getpid(), beat=1, is_open=False))
-    assert not watch.is_there(Owner(3, here(), process.pid, beat=1, is_open=True))
+    liveness = Liveness(1)
+    assert not liveness.is_alive(Session(2, here(), os.getpid(), heartbeat=1, is_open=False))
+    assert not liveness.is_alive(Session(3, here(), process.pid, heartbeat=1, is_open=True))
 
 
 def test_a_store_goes_to_another_process_by_its_name(file: Path) -> None:
@@ -289,7 +338,8 @@ def test_a_closed_store_says_so(file: Path) -> None:
 def test_a_store_that_is_forgotten_is_closed(file: Path) -> None:
     """Its thread ends, and so does its session."""
     store = Store(file)
-    thread = store._clerk._thread
+    assert store._file.writer is not None
+    thread = store._file.writer._thread
     del store
     thread.join(10)
     assert not thread.is_alive()
@@ -301,21 +351,21 @@ def test_a_store_that_is_forgotten_is_closed(file: Path) -> None:
 def test_one_who_comes_back_after_being_given_up_breaks_nothing(file: Path) -> None:
     """A process that was taken for dead finishes: both replies are kept, one is served, and no call is lost."""
     connection = connect(file, 5)
-    asleep, awake = Database(connection, "read-write", "retry"), Database(connection, "read-write", "retry")
-    wanted = Wanted("key", "text", "model", goes_on=False, leaves=True)
+    asleep, awake = (Database(connection, connection, "read-write", "retry") for _ in range(2))
+    wanted = Request("6b6579", "model", "text")
     asleep.begin()
     awake.begin()
-    first = asleep.claim(wanted)
+    first = asleep.claim(wanted, goes_on=False, leaves=True)
     connection.execute("UPDATE sessions SET is_open = 0 WHERE id = ?", (asleep.session,))
-    second = awake.claim(wanted)
+    second = awake.claim(wanted, goes_on=False, leaves=True)
     assert isinstance(first, Yours)
     assert isinstance(second, Yours)
     asleep.stay(first.id)
-    asleep.finish(first.id, Failure("timeout", "too slow", in_doubt=True), "timeout")
-    assert isinstance(awake.claim(wanted), Busy)
-    asleep.finish(first.id, Reply("a"), None)
-    awake.finish(second.id, Reply("b"), None)
-    assert awake.claim(wanted) == Kept(Reply("b"))
+    asleep.finish(first.id, wanted, Failure("timeout", "too slow", in_doubt=True), "timeout")
+    assert isinstance(awake.claim(wanted, goes_on=False, leaves=True), Busy)
+    asleep.finish(first.id, wanted, Reply("a"), None)
+    awake.finish(second.id, wanted, Reply("b"), None)
+    assert awake.claim(wanted, goes_on=False, leaves=True) == Served(Reply("b"))
     rows = connection.execute("SELECT state FROM calls ORDER BY id").fetchall()
     connection.close()
     assert rows == [("replaced",), ("done",)]

@@ -35,7 +35,7 @@ def states(file: Path) -> dict[str, int]:
 
 def outcomes(store: Store, gate: Limiter, *asks: Ask) -> list[Reply | Failure]:
     """Return what comes of *asks*, one after the other, within *gate*."""
-    carry = store.carry(Dispatcher(limiter=store.gate(gate)).send, gated=True)
+    carry = store.transport(Dispatcher(limiter=store.limiter(gate)).send, limited=True)
 
     async def main() -> list[Reply | Failure]:
         return [await carry(each) for each in asks]
@@ -107,7 +107,7 @@ def test_each_judge_is_known_once_however_much_it_is_asked(file: Path) -> None:
     judge, room = Judge(Counted()), Dispatcher()
 
     async def main() -> None:
-        carry = store.carry(room.send)
+        carry = store.transport(room.send)
         for number in range(20):
             await carry(ask(judge, f"Text number {number}."))
 

@@ -10,7 +10,8 @@ import pytest
 
 from rubric.errors import DefinitionError, ModelError
 from rubric.internals import background_loop
-from rubric.models.chat_turns import ToolRequest, chat, missing_key
+from rubric.models.api_keys import missing_key
+from rubric.models.chat_turns import ToolRequest, chat
 from rubric.suites.cases import Case
 from rubric.suites.targets.base import DeferError, Response, Target
 from rubric.suites.targets.models import ModelTarget, opening

@@ -264,7 +264,7 @@ def test_a_matrix_has_a_case_a_judge_and_a_prompt() -> None:
 
 def test_cells_that_could_not_be_told_apart_are_refused() -> None:
     """Two judges of one name."""
-    with pytest.raises(DefinitionError, match="stands twice"):
+    with pytest.raises(DefinitionError, match="is used twice"):
         Suite("x", [Case("a", "Is polite")]).matrix(judges=["offline", Judge("offline", per_call="all")])
 
 

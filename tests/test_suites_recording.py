@@ -11,7 +11,7 @@ from rubric.errors import UngradedError
 from rubric.internals.secrets import MASK, clean, moved, whole
 from rubric.suites.cases import Case, Place
 from rubric.suites.report import Row
-from rubric.suites.row_builder import deferred_row, row_id, row_of, ungraded
+from rubric.suites.row_builder import RowBuilder, row_id, ungraded
 from rubric.testing.scripted_model import Says, ScriptedModel
 
 from .suite_help import GOOD, TWO, one, saying
@@ -31,7 +31,7 @@ def result_of(case: Case, judge: Judge | Jury | Panel) -> Grade | Ungraded:
 def recorded(judge: Judge | Jury | Panel, rubric: Rubric = TWO, output: str = GOOD) -> Row:
     """Return the row of a case with *output*."""
     case = Case("a", rubric, output=output)
-    return row_of(case, result_of(case, judge))
+    return RowBuilder().row(case, result_of(case, judge))
 
 
 def test_a_row_holds_the_case_and_its_grade() -> None:
@@ -46,7 +46,7 @@ def test_a_row_holds_the_case_and_its_grade() -> None:
         place=Place("f.yaml", 3, 5),
     )
     result = result_of(case, saying(version=Says(True, "it does"), warm=False))
-    row = row_of(case, result)
+    row = RowBuilder().row(case, result)
     assert (row.id, row.status, row.score, row.verdict, row.shown) == ("a", "failed", 0.5, "fail", "0.50")
     assert (row.threshold, row.bounds, row.rubric, row.judge) == (0.7, (0.5, 0.5), "two", "ScriptedModel")
     assert (row.input, row.output) == ("What is new?", GOOD)
@@ -126,7 +126,7 @@ def test_nested_rubrics_and_trees_are_told_to_the_end() -> None:
 def test_a_case_that_came_to_nothing_has_a_row() -> None:
     """Every criterion is unjudged, for the same reason."""
     case = Case("a", TWO, output=GOOD)
-    row = row_of(case, ungraded(case, Failure("timeout", "the target was too slow")))
+    row = RowBuilder().row(case, ungraded(case, Failure("timeout", "the target was too slow")))
     assert (row.status, row.bounds, row.judge) == ("ungraded", (0.0, 1.0), "")
     assert [e.status for e in row.entries] == ["unjudged", "unjudged"]
     assert "too slow" in row.reason
@@ -158,11 +158,11 @@ def test_no_text_of_a_row_has_a_secret_in_it(monkeypatch: pytest.MonkeyPatch) ->
     )
     judge = saying(hides=Says(True, f"it shows {secrets}", evidence=(f"Here: {secrets}",)))
     rows = [
-        row_of(case, result_of(case, judge)),
-        row_of(case, result_of(case, Jury(judge, 2))),
-        row_of(case, result_of(case, Judge(ScriptedModel([f"no verdict, {secrets}"] * 2)))),
-        row_of(case, ungraded(case, Failure("exception", secrets))),
-        deferred_row(case, secrets),
+        RowBuilder().row(case, result_of(case, judge)),
+        RowBuilder().row(case, result_of(case, Jury(judge, 2))),
+        RowBuilder().row(case, result_of(case, Judge(ScriptedModel([f"no verdict, {secrets}"] * 2)))),
+        RowBuilder().row(case, ungraded(case, Failure("exception", secrets))),
+        RowBuilder().deferred(case, secrets),
     ]
     for row in rows:
         assert MASK in row.output
@@ -207,7 +207,7 @@ def test_quotes_from_elsewhere_keep_their_place() -> None:
     """What was not found, or stands in the run, is masked and no more."""
     rubric = Rubric(criteria=[Criterion("x", id="x", evidence=True)])
     case = Case("a", rubric, output=GOOD, tool_calls=[ToolCall("read", result=f"x is {KEY}")])
-    row = row_of(case, result_of(case, saying(x=Says(True, evidence=(f"x is {KEY}", "not there at all")))))
+    row = RowBuilder().row(case, result_of(case, saying(x=Says(True, evidence=(f"x is {KEY}", "not there at all")))))
     run, lost = row.entries[0].evidence
     assert (run.where, run.text, run.verified) == ("run", f"x is {MASK}", True)
     assert (lost.text, lost.verified) == ("not there at all", False)
@@ -244,5 +244,5 @@ def test_a_candidate_of_a_target_goes_before_the_cases_own() -> None:
     """What was graded is what is shown."""
     case = Case("a", TWO)
     candidate = Candidate(GOOD, input="And?")
-    row = row_of(case, grade(candidate, TWO, saying(version=True, warm=True)), candidate, judge="somebody")
+    row = RowBuilder().row(case, grade(candidate, TWO, saying(version=True, warm=True)), candidate, judge="somebody")
     assert (row.output, row.input, row.judge) == (GOOD, "And?", "somebody")

@@ -1,4 +1,4 @@
-"""Commands about files: `validate`, `convert`, `schema`."""
+"""The commands about files: `validate`, `convert` and `schema`."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ SUFFIXES = (".yaml", ".yml", ".json", ".jsonl", ".csv")
 @define
 class Checked:
     """
-    What was found in one file: its format, how much is in it, and what is wrong.
+    The findings in one file: its format, its size, and its problems.
 
     Args:
-        ungradable: How many of its cases would end ungraded, whoever judges them.
-        empty: Those among them that assert nothing.
+        ungradable: How many of its cases would end ungraded with any judge.
+        empty: How many of these assert nothing.
         lacking: The graders of the others that this library does not have.
-        remark: Why it was read as what it was, where something is wrong with it.
+        remark: Why it was read in this format, if it has problems.
     """
 
     file: str
@@ -58,7 +58,7 @@ class Checked:
         return not self.problems and not self.ungradable
 
     def count(self, rubrics: Iterable[Rubric]) -> None:
-        """Count those of *rubrics*, one of each case, that cannot be graded."""
+        """Count those of *rubrics*, one for each case, that cannot be graded."""
         for rubric in rubrics:
             found = [*unsupported_of(rubric)] if rubric.judged else [NOTHING]
             self.ungradable += bool(found)
@@ -67,7 +67,7 @@ class Checked:
 
     @property
     def verdict(self) -> str:
-        """The file's line: whether it is valid, what of it cannot be graded, and as what it was read."""
+        """The line on the file: that it is valid, which part cannot be graded, and the format that it was read in."""
         total = self.cases or 1
         parts = ["valid"]
         if held := self.ungradable - self.empty:
@@ -81,17 +81,17 @@ class Checked:
 
 @click.command(cls=Command)
 @click.argument("files", nargs=-1, required=True, metavar="FILE...", type=click.Path())
-@click.option("--summary", is_flag=True, help="Count files, cases, rubrics, warnings and problems, format by format.")
+@click.option("--summary", is_flag=True, help="Count files, cases, rubrics, warnings and problems by format.")
 @FROM
 @FORMAT
 def validate(
     files: Sequence[str], form: str, source: str | None, names: Sequence[str], base: str | None, *, summary: bool
 ) -> None:
     """
-    Tell all that is wrong with files of rubrics and suites.
+    Check files of rubrics and suites, and list all problems.
 
-    Each problem and each warning stands on a line of its own, with its place in the file; a valid file is told with
-    what it was read as, and with the cases that cannot be graded here. A folder stands for all files in it.
+    Each problem and each warning is a line with its place in the file. The line of a valid file names its format, and
+    the cases that cannot be graded here. For a folder, check all files in it.
     """
     if form == "json":
         refuse_given({"summary"}, "is a table for people; with --format json, count the entries")
@@ -110,7 +110,7 @@ def validate(
 @click.command(cls=Command)
 @click.argument("file", type=click.Path())
 @click.option("--to", "form", type=click.Choice(["native", "promptfoo", "agentv-2", "mcptest"]), default="native")
-@click.option("--out", type=click.Path(), metavar="FILE", help="Where to write it; left out: standard output.")
+@click.option("--out", type=click.Path(), metavar="FILE", help="Write here, not to standard output.")
 @FROM
 def convert(
     file: str, form: str, out: str | None, source: str | None, names: Sequence[str], *, base: str | None
@@ -118,7 +118,7 @@ def convert(
     """
     Write a suite in another format.
 
-    What that format cannot hold is told on standard error, a line each.
+    The parts that this format cannot hold are listed on standard error.
     """
     suite = load_suite(file, source, base=base, environ=declared(names))
     converted = convert_suite(suite, form)
@@ -145,7 +145,7 @@ def _all_files(given: Sequence[str]) -> Iterator[str]:
     for name in given:
         path = Path(name)
         if path.is_dir():
-            yield from (str(file) for file in sorted(path.rglob("*")) if _may_be_ours(file))
+            yield from (str(file) for file in sorted(path.rglob("*")) if _may_be_a_suite(file))
         else:
             yield name
 
@@ -158,8 +158,8 @@ def _s(count: int, verb: str) -> str:
     return f"{verb}s" if count == 1 else verb
 
 
-def _may_be_ours(file: Path) -> bool:
-    """Say whether a file in a folder is worth a look; a table is one of tests only where it says what is expected."""
+def _may_be_a_suite(file: Path) -> bool:
+    """True if a file in a folder may hold a rubric or a suite; a CSV file does if it has a column `__expected`."""
     suffix = file.suffix.lower()
     if suffix != ".csv":
         return suffix in SUFFIXES

@@ -1,7 +1,7 @@
 """
-Commands that grade, and that count before grading: `grade`, `plan`.
+The commands `grade` and `plan`, for one candidate or for suites.
 
-Runs suites for the command `grade`: what can be refused is refused before anything is paid for.
+Everything that can be refused (options, files, the baseline, the reporter) is refused before a call is paid for.
 """
 
 from __future__ import annotations
@@ -12,15 +12,35 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, get_args
 
 import click
-from attrs import evolve, frozen
+from attrs import evolve, fields, frozen
 from rich.console import Console
 from rich.progress import MofNCompleteColumn, Progress, TimeElapsedColumn
 
-from rubric.commands.options import GRADING, TEXT, declared, judge_of, options, refuse_given
-from rubric.commands.output import INTERRUPTED, Command, Refusal, print_json, print_line, print_markdown, print_text
+from rubric.commands.options import (
+    GRADING,
+    PATH,
+    STORE,
+    TEXT,
+    Name,
+    declared,
+    judge_of,
+    options,
+    refuse_folder,
+    refuse_given,
+)
+from rubric.commands.output import (
+    INTERRUPTED,
+    Command,
+    Refusal,
+    print_json,
+    print_line,
+    print_markdown,
+    print_result,
+    print_text,
+)
 from rubric.engine.grade import grade as grade_candidate
 from rubric.engine.grade import plan as plan_calls
 from rubric.errors import DefinitionError, LoadError, Problem, UngradedError
@@ -28,59 +48,58 @@ from rubric.formats.rubrics import load
 from rubric.formats.suites import is_rubric, load_suite
 from rubric.internals.fields import check_number
 from rubric.suites.report import Deferred, Report, Row
-from rubric.suites.reporters.registry import REPORTERS, reporter_for
+from rubric.suites.reporters.registry import reporter, reporter_for, reporter_names
 from rubric.suites.reporters.terminal import show
-from rubric.suites.row_builder import row_id, row_of, ungraded
+from rubric.suites.row_builder import RowBuilder, row_id, ungraded
 from rubric.suites.suite import Suite
 from rubric.values.candidates import Candidate
 from rubric.values.requests import Failure
 
 if TYPE_CHECKING:
-    from rubric.results.result import Grade, Ungraded
     from rubric.suites.targets.base import Target
     from rubric.values.rubrics import Rubric
 
 
-DEFERRED = ["pass", "fail", "error"]
-
 RUNNING = options(
-    click.option("--reporter", type=click.Choice(sorted(REPORTERS)), help="How a suite's report is written."),
-    click.option("--out", type=click.Path(), metavar="FILE", help="Where it goes; the ending names a reporter."),
-    click.option("--max-cost", type=float, metavar="DOLLARS", help="What the judges of all suites may cost."),
-    click.option("--store", type=click.Path(), metavar="FILE", help="Keeps every reply, and serves what it has."),
-    click.option("--deferred", type=click.Choice(DEFERRED), default="error", help="What cases count as that wait."),
+    click.option("--reporter", type=Name(reporter_names, reporter), help="Write a suite's report in this form."),
+    click.option("--out", type=PATH, metavar="FILE", help="Write the report here; the ending names a reporter."),
+    click.option("--max-cost", type=float, metavar="DOLLARS", help="Spend no more on the judges of all suites."),
+    STORE,
+    click.option("--deferred", type=click.Choice(get_args(Deferred)), default="error", help="Count deferred cases so."),
     click.option("--allow-scripts", is_flag=True, help="Run the programs that a suite names as graders."),
-    click.option("--baseline", type=click.Path(), metavar="FILE", help="An earlier report (json) to compare with."),
-    click.option("--largest-drop", type=float, metavar="D", help="How far a score may fall below the baseline's."),
+    click.option("--baseline", type=click.Path(), metavar="FILE", help="Compare with an earlier report (json)."),
+    click.option("--largest-drop", type=float, metavar="D", help="Fail if a score falls by more."),
 )
-
-SUITES_ONLY = frozenset({"reporter", "out", "max_cost", "deferred", "allow_scripts", "baseline", "largest_drop"})
-"""The options above, by their names in code."""
 
 
 @frozen
-class Running:
-    """How suites are run, and what becomes of the report."""
+class RunOptions:
+    """The options for the run of suites and for the report."""
 
     reporter: str | None
-    out: str | None
+    out: Path | None
     max_cost: float | None
     deferred: Deferred
     allow_scripts: bool
     baseline: str | None
     largest_drop: float | None
-    store: str | None
+    store: Path | None
     form: str
 
     def earlier(self) -> Report | None:
         """
-        Return the report to compare with, after a look at all that would fail once the run is paid for.
+        Check all that would otherwise fail after the run is paid for, and return the report to compare with.
 
         Raises:
-            RubricError: A reporter that is not there, or a baseline that holds no report.
-            click.ClickException: Options that do not go together, or a file that cannot be used.
+            RubricError: There is no such reporter, or the baseline holds no report.
+            click.ClickException: Options contradict each other, or a file cannot be used.
         """
-        self._check_output()
+        if self.out is not None:
+            refuse_folder(self.out)
+            if self.reporter is None:
+                reporter_for(self.out)
+        elif self.form == "json" and self.reporter not in (None, "json"):
+            raise click.UsageError(f"--format json and --reporter {self.reporter} cannot both be printed; give one")
         if self.baseline is None:
             if self.largest_drop is not None:
                 raise click.UsageError(
@@ -94,23 +113,16 @@ class Running:
         except OSError as problem:
             raise Refusal(f"{self.baseline}: this baseline cannot be read: {problem.strerror}") from problem
 
-    def _check_output(self) -> None:
-        if self.out is not None and Path(self.out).is_dir():
-            raise click.UsageError(f"--out {self.out} is a folder; name a file in it")
-        if self.out is not None and self.reporter is None:
-            reporter_for(self.out)
-        if self.out is None and self.form == "json" and self.reporter not in (None, "json"):
-            raise click.UsageError(f"--format json and --reporter {self.reporter} cannot both be printed; give one")
-
     def run(self, suites: Sequence[Suite], files: Sequence[str], judge: Any, target: Any) -> Report:
         """
         Run *suites* one after another, within one budget, and return one report.
 
-        Interrupted, it tells what is known: the cases that were not through are ungraded.
+        An interrupted run writes its report too; the cases that were not finished are ungraded.
         """
         reports: list[Report] = []
         for suite in suites:
             done: list[Row] = []
+            spent = sum(report.usage.cost or 0.0 for report in reports)
             try:
                 with _progress(suite, done) as on_row:
                     report = suite.run(
@@ -118,25 +130,21 @@ class Running:
                         target=target,
                         deferred=self.deferred,
                         allow_scripts=self.allow_scripts,
-                        max_cost=self._left(reports),
+                        max_cost=None if self.max_cost is None else max(0.0, self.max_cost - spent),
                         store=self.store,
                         on_row=on_row,
                     )
             except KeyboardInterrupt:
                 print_line(
-                    f"interrupted: {len(done)} of {len(suite)} cases of {suite.name!r} were through", problem=True
+                    f"interrupted: {len(done)} of {len(suite)} cases of {suite.name!r} were finished", problem=True
                 )
-                self.tell(joined([*reports, _partial(suite, done, self.deferred)], files[: len(reports) + 1]))
+                self.write(joined([*reports, _interrupted(suite, done, self.deferred)], files[: len(reports) + 1]))
                 raise SystemExit(INTERRUPTED) from None
             reports.append(report)
         return joined(reports, files)
 
-    def _left(self, reports: Sequence[Report]) -> float | None:
-        spent = sum(report.usage.cost or 0.0 for report in reports)
-        return None if self.max_cost is None else max(0.0, self.max_cost - spent)
-
-    def tell(self, report: Report) -> None:
-        """Print *report*, and write it to the file that was named."""
+    def write(self, report: Report) -> None:
+        """Print *report*, and write it to `--out`."""
         printed = "json" if self.form == "json" else "pretty" if self.out is not None else self.reporter or "pretty"
         if printed == "pretty" and sys.stdout.isatty():
             show(report)
@@ -148,17 +156,25 @@ class Running:
             except OSError as problem:
                 raise Refusal(f"--out {self.out}: this cannot be written: {problem.strerror}") from problem
 
-    def compared(self, report: Report, earlier: Report) -> int:
-        """Print *report* beside an *earlier* one (apart from what machines read), and return the exit code."""
+    def compare(self, report: Report, earlier: Report) -> int:
+        """
+        Compare *report* with an *earlier* one, print the comparison, and return its exit code.
+
+        It goes to standard error if machines read the report on standard output.
+        """
         comparison = report.against(earlier, largest_drop=self.largest_drop)
         for_machines = self.form == "json" or (self.out is None and self.reporter not in (None, "pretty"))
         print_markdown(comparison._repr_markdown_(), problem=for_machines)
         return comparison.exit_code
 
 
+SUITES_ONLY = frozenset(each.name for each in fields(RunOptions)) - {"store", "form"}
+"""The options that one candidate has no use for."""
+
+
 @contextmanager
 def _progress(suite: Suite, done: list[Row]) -> Iterator[Any]:
-    """Collect rows in *done*, and count them on standard error where that is a terminal."""
+    """Collect rows in *done*, and count them on standard error if that is a terminal."""
     console = Console(stderr=True)
     columns = (MofNCompleteColumn(), "cases", TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
@@ -171,16 +187,17 @@ def _progress(suite: Suite, done: list[Row]) -> Iterator[Any]:
         yield on_row
 
 
-def _partial(suite: Suite, done: Sequence[Row], deferred: Deferred) -> Report:
-    """Return what is known of a run that was interrupted."""
-    through = {row.id: row for row in done}
-    stopped = Failure("exception", "the run was interrupted before this case was through")
-    rows = [through.get(row_id(case), row_of(case, ungraded(case, stopped))) for case in suite]
+def _interrupted(suite: Suite, done: Sequence[Row], deferred: Deferred) -> Report:
+    """Return the report of a run that was interrupted."""
+    finished = {row.id: row for row in done}
+    stopped = Failure("exception", "the run was interrupted before this case was finished")
+    builder = RowBuilder()
+    rows = [finished.get(row_id(case), builder.row(case, ungraded(case, stopped))) for case in suite]
     return Report(suite.name, tuple(rows), deferred, tuple(map(str, suite.warnings)), version("rubric-grade"))
 
 
 def joined(reports: Sequence[Report], files: Sequence[str]) -> Report:
-    """Return *reports* as one; where there are several, each id is led by the file that its case is from."""
+    """Return *reports* as one; if there are several, each id starts with the file of its case."""
     if len(reports) == 1:
         return reports[0]
     names = _names(files)
@@ -196,25 +213,25 @@ def joined(reports: Sequence[Report], files: Sequence[str]) -> Report:
 
 
 def _names(files: Sequence[str]) -> list[str]:
-    """Return a name for each of *files*: without folder and ending, if that tells them apart."""
+    """Return a name for each of *files*: without folder and ending, if these names differ."""
     if len(set(map(str, map(Path, files)))) < len(files):
-        raise DefinitionError("FILE", "one file is given twice; its cases could not be told apart")
+        raise DefinitionError("FILE", "one file is given twice; its cases would have the same ids")
     stems = [Path(file).stem for file in files]
     return stems if len(set(stems)) == len(stems) else [*files]
 
 
 PASSED, FAILED = 0, 1
-ANSWERING = frozenset({"target", "servers", "names"})
-ABOUT_A_CANDIDATE = frozenset({"question", "reference"})
+TARGET_OPTIONS = frozenset({"target", "servers", "names"})
+CANDIDATE_OPTIONS = frozenset({"question", "reference"})
 OF_CASES = "is for one candidate; the cases of a suite have their own"
 
 STAND_IN = "(the candidate)"
-"""What is planned with where no candidate is given."""
+"""The candidate of a plan if none is given."""
 
 
 @frozen
-class Given:
-    """What the options of both commands say."""
+class Inputs:
+    """The options of both commands: what is graded, and by which judge."""
 
     judges: Sequence[str]
     threshold: float | None
@@ -242,10 +259,10 @@ class Given:
 
     def suites(self, files: Sequence[str]) -> list[Suite]:
         """
-        Return the suites in *files*, all of which are read before any of them is run.
+        Return the suites in *files*; all are read before any is run.
 
         Raises:
-            LoadError: All that is wrong with any of them.
+            LoadError: With the problems of all files.
         """
         found: list[Suite] = []
         problems: list[Problem] = []
@@ -268,23 +285,23 @@ class Given:
         text = STAND_IN if output is None else _read(output)
         return Candidate(text, input=_read(self.question), reference=_read(self.reference))
 
-    def answerer(self) -> str | Target | None:
-        """Return who answers the cases without a response: a model, or an agent with MCP servers."""
+    def target_of_cases(self) -> str | Target | None:
+        """Return the target for cases without a response: a model, or an agent with MCP servers."""
         if not self.servers:
             return self.target
         if self.target is None:
-            raise click.UsageError("--server is for a target that works with it; name one with --target MODEL")
+            raise click.UsageError("--server needs a target that works with it; name one with --target MODEL")
         from rubric.suites.targets.agents import AgentTarget  # noqa: PLC0415 - needs an extra
 
         return AgentTarget(self.target, dict(_server(server) for server in self.servers))
 
 
-def _server(said: str) -> tuple[str, Any]:
+def _server(text: str) -> tuple[str, Any]:
     from rubric.suites.targets.mcp_servers import HTTPServer, StdioServer  # noqa: PLC0415 - as above
 
-    name, _, address = said.partition("=")
+    name, _, address = text.partition("=")
     if not name or not address.strip():
-        raise click.UsageError(f"--server {said}: expected NAME=COMMAND or NAME=https://...")
+        raise click.UsageError(f"--server {text}: expected NAME=COMMAND or NAME=https://...")
     if address.startswith(("http://", "https://")):
         return name, HTTPServer(address)
     command, *arguments = shlex.split(address)
@@ -298,68 +315,68 @@ def plan(files: Sequence[str], form: str, **given: Any) -> None:
     """
     Count calls, tokens and dollars; send nothing.
 
-    FILE is a rubric, with or without the file of a candidate after it (a stand-in of two words is counted), or
-    FILE... are suites.
+    FILE is a rubric, with or without the file of a candidate after it (without, a stand-in of two words is counted),
+    or FILE... are suites.
     """
-    said = Given(**given)
-    if _is_candidate(files, said):
-        refuse_given(ANSWERING, "is for suites; here is one rubric and one candidate")
-        candidate = said.candidate(_open(files[1]) if files[1:] else None)
-        planned: Any = plan_calls(candidate, said.rubric(files[0]), judge_of(said.judges))
-        print_json(planned.to_dict()) if form == "json" else print_markdown(planned._repr_markdown_())
+    inputs = Inputs(**given)
+    if _is_candidate(files, inputs):
+        refuse_given(TARGET_OPTIONS, "is for suites; here is one rubric and one candidate")
+        candidate = inputs.candidate(_open(files[1]) if files[1:] else None)
+        planned = plan_calls(candidate, inputs.rubric(files[0]), judge_of(inputs.judges))
+        print_result(planned, form)
         return
-    refuse_given(ABOUT_A_CANDIDATE, OF_CASES)
-    plans = [suite.plan(judge_of(said.judges), target=said.answerer()) for suite in said.suites(files)]
+    refuse_given(CANDIDATE_OPTIONS, OF_CASES)
+    plans = [suite.plan(judge_of(inputs.judges), target=inputs.target_of_cases()) for suite in inputs.suites(files)]
     if form == "json":
         print_json(plans[0].to_dict() if len(plans) == 1 else [one.to_dict() for one in plans])
     else:
         for one in plans:
-            print_markdown(one._repr_markdown_())
+            print_result(one, form)
 
 
 @click.command(cls=Command)
 @click.argument("files", nargs=-1, required=True, metavar="FILE...", type=click.Path(allow_dash=True))
 @GRADING
 @RUNNING
-def grade(files: Sequence[str], form: str, store: str | None, **given: Any) -> None:
+def grade(files: Sequence[str], form: str, store: Path | None, **given: Any) -> None:
     """
     Grade a text against a rubric, or every case of suites.
 
     FILE is a rubric, followed by the file of a candidate (- is standard input); or FILE... are suites, of any of the
     formats that `validate` knows.
     """
-    running = Running(form=form, store=store, **{name: given.pop(name) for name in SUITES_ONLY})
-    said = Given(**given)
-    if _is_candidate(files, said):
-        refuse_given(SUITES_ONLY | ANSWERING, "is for suites; here is one rubric and one candidate")
-        sys.exit(_grade_candidate(files, said, form, store))
-    refuse_given(ABOUT_A_CANDIDATE, OF_CASES)
+    running = RunOptions(form=form, store=store, **{name: given.pop(name) for name in SUITES_ONLY})
+    inputs = Inputs(**given)
+    if _is_candidate(files, inputs):
+        refuse_given(SUITES_ONLY | TARGET_OPTIONS, "is for suites; here is one rubric and one candidate")
+        sys.exit(_grade_candidate(files, inputs, form, store))
+    refuse_given(CANDIDATE_OPTIONS, OF_CASES)
     earlier = running.earlier()
-    report = running.run(said.suites(files), files, judge_of(said.judges), said.answerer())
-    running.tell(report)
+    report = running.run(inputs.suites(files), files, judge_of(inputs.judges), inputs.target_of_cases())
+    running.write(report)
     code = report.exit_code
-    sys.exit(code if earlier is None else max(code, running.compared(report, earlier)))
+    sys.exit(code if earlier is None else max(code, running.compare(report, earlier)))
 
 
-def _is_candidate(files: Sequence[str], said: Given) -> bool:
-    """Say whether *files* are a rubric and a candidate; a rubric alone may also be a suite of one case for a target."""
-    if said.source is not None or len(files) > 2 or not is_rubric(files[0]):  # noqa: PLR2004
+def _is_candidate(files: Sequence[str], inputs: Inputs) -> bool:
+    """True if *files* are a rubric and a candidate; with a target, a rubric alone is a suite of one case."""
+    if inputs.source is not None or len(files) > 2 or not is_rubric(files[0]):  # noqa: PLR2004
         return False
-    return len(files) > 1 or said.target is None
+    return len(files) > 1 or inputs.target is None
 
 
-def _grade_candidate(files: Sequence[str], said: Given, form: str, store: str | None) -> int:
-    rubric = said.rubric(files[0])
+def _grade_candidate(files: Sequence[str], inputs: Inputs, form: str, store: Path | None) -> int:
+    rubric = inputs.rubric(files[0])
     if len(files) == 1:
         message = f"{files[0]} is a rubric; name the file of the candidate too, or a --target that answers"
         raise click.UsageError(message)
     output = _open(files[1])
     try:
-        result = grade_candidate(said.candidate(output), rubric, judge_of(said.judges), store=store)
+        result = grade_candidate(inputs.candidate(output), rubric, judge_of(inputs.judges), store=store)
     except UngradedError as problem:
-        _print_result(problem.result, form)
+        print_result(problem.result, form)
         raise
-    _print_result(result, form)
+    print_result(result, form)
     return PASSED if result.passed else FAILED
 
 
@@ -376,10 +393,3 @@ def _read(stream: IO[str] | None) -> str:
     except UnicodeDecodeError as problem:
         message = f"{stream.name}: not UTF-8 text ({problem.reason} at byte {problem.start})"
         raise Refusal(message) from problem
-
-
-def _print_result(result: Grade | Ungraded, form: str) -> None:
-    if form == "json":
-        print_json(result.to_dict())
-    else:
-        print_markdown(result._repr_markdown_())

@@ -1,8 +1,4 @@
-"""
-Commands about many candidates: `grade-many`, and `merge` for the results of shards.
-
-What very many results come to, without keeping them: each different outcome is kept once.
-"""
+"""The commands `grade-many`, for the many candidates of a file, and `merge`, for the results of shards."""
 
 from __future__ import annotations
 
@@ -10,15 +6,25 @@ import json
 import sys
 import threading
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import IO, Any, get_args
 
 import click
 from attrs import define, evolve, field, fields, frozen
 
-from rubric.commands.options import FORMAT, JUDGE, THRESHOLD, columns_of, judge_of, refuse_given
-from rubric.commands.output import INTERRUPTED, REFUSED, Command, Refusal, print_json, print_line, print_markdown
+from rubric.commands.options import (
+    FORMAT,
+    JUDGE,
+    PATH,
+    STORE,
+    THRESHOLD,
+    columns_of,
+    judge_of,
+    refuse_folder,
+    refuse_given,
+)
+from rubric.commands.output import INTERRUPTED, REFUSED, Command, Refusal, print_line, print_result
 from rubric.engine.budget import Budget
 from rubric.engine.bulk import CONCURRENCY, Grading
 from rubric.engine.bulk import grade_many as grade_candidates
@@ -36,12 +42,16 @@ from rubric.values.requests import Failure, Usage
 from rubric.values.rubrics import Rubric
 
 _LONG: dict[str, Any] = {"reason": "", "evidence": (), "level": "", "path": (), "parts": (), "votes": (), "text": ""}
-"""Fields of findings that are long, and that no summary is about."""
+"""Fields of findings that are long, and that no summary reads."""
 
 
 @define(eq=False)
-class Tally:
-    """Counts results, one after another."""
+class Counts:
+    """
+    Counts very many results without keeping them.
+
+    Results that differ only in texts and usage are one: each different outcome is kept once.
+    """
 
     _results: list[Grade | Ungraded] = field(factory=list)
     _known: dict[Any, Grade | Ungraded] = field(factory=dict)
@@ -67,7 +77,7 @@ class Tally:
         self._warnings.add(result.warnings)
 
     def summary(self) -> Summary:
-        """Return what they come to."""
+        """Return the summary of all results."""
         summary = Grades(self._results).summary()
         reasons, warnings = self._reasons.most_common(), self._warnings.most_common()
         return evolve(summary, usage=self._usage, reasons=reasons, warnings=warnings)
@@ -81,11 +91,10 @@ def _short(finding: Finding) -> Finding:
 
 
 GRADED, BELOW = 0, 1
-PATH = click.Path(path_type=Path)
 A_COUNT = click.IntRange(min=1)
 
-_MOMENT = 0.1
-"""Seconds until what has been written is in the file."""
+_FLUSH_SECONDS = 0.1
+"""Until a written line is in the file."""
 
 
 def _as_shard(_: click.Context, __: click.Parameter, text: str | None) -> Shard | None:
@@ -96,8 +105,8 @@ def _as_shard(_: click.Context, __: click.Parameter, text: str | None) -> Shard 
 
 
 @frozen
-class Given:
-    """What the options say."""
+class Inputs:
+    """The options of `grade-many`."""
 
     candidates: Path
     out: Path | None
@@ -112,23 +121,24 @@ class Given:
     columns: Sequence[str]
 
     def check(self, rubric: Path) -> None:
-        """Refuse to write over what is read, or over results that would have to be paid for again."""
+        """Refuse to overwrite a file that is read, or results that would have to be paid for again."""
         if self.store is None:
             refuse_given({"in_doubt"}, "is for a store; name one with --store FILE")
         if self.out is None or not self.out.exists():
             return
-        if self.out.is_dir():
-            raise click.UsageError(f"--out {self.out} is a folder; name a file in it")
+        refuse_folder(self.out)
         for read in (rubric, self.candidates, self.store):
             if read is not None and read.exists() and read.samefile(self.out):
-                raise click.UsageError(f"--out {self.out}: this is what is read; name another file")
+                raise click.UsageError(f"--out {self.out}: this file is read; name another one")
         if self.store is None:
-            message = f"--out {self.out} is there already, and without --store its grades would be paid for again"
+            message = f"--out {self.out} exists, and without --store its grades would be paid for again"
             raise click.UsageError(f"{message}; name another file, or delete it")
 
     def stream(self, rubric: Rubric, judges: Sequence[str], store: Store | None) -> Grading:
-        """Return the stream of results; nothing has been sent yet."""
+        """Return the stream of results; it has sent nothing yet."""
         path, columns = str(self.candidates), columns_of(self.columns)
+        is_capped = self.max_cost is not None or self.max_calls is not None
+        is_limited = self.rpm is not None or self.tpm is not None
         return grade_candidates(
             path if self.shard is None else self.shard.of(path, columns=columns),
             rubric,
@@ -136,25 +146,17 @@ class Given:
             columns=columns if self.shard is None else None,
             concurrency=self.concurrency,
             store=store,
-            budget=self._budget(),
-            limits=self._limits(),
+            budget=Budget(cost=self.max_cost, calls=self.max_calls) if is_capped else None,
+            limits=Limits(rpm=self.rpm, tpm=self.tpm) if is_limited else None,
             progress=True,
         )
 
-    def _budget(self) -> Budget | None:
-        if self.max_cost is None and self.max_calls is None:
-            return None
-        return Budget(cost=self.max_cost, calls=self.max_calls)
-
-    def _limits(self) -> Limits | None:
-        return None if self.rpm is None and self.tpm is None else Limits(rpm=self.rpm, tpm=self.tpm)
-
     def interrupted(self, done: int) -> str:
-        """Say what is there after an interrupt, and how to go on."""
-        said = f"interrupted: {done:,} candidates were through"
+        """Say how far an interrupted run came, and how to go on."""
+        text = f"interrupted: {done:,} candidates were finished"
         if self.store is None:
-            return f"{said}; the next run begins anew: only --store FILE keeps what has been paid for"
-        return f"{said}; run the same command again to go on: what {self.store} has is not paid for again"
+            return f"{text}; the next run begins anew: only --store FILE keeps what has been paid for"
+        return f"{text}; run the same command again to go on: what {self.store} has is not paid for again"
 
 
 @click.command("grade-many", cls=Command)
@@ -162,26 +164,26 @@ class Given:
 @click.argument("candidates", type=PATH)
 @JUDGE
 @THRESHOLD
-@click.option("--out", type=PATH, metavar="FILE", help="Where the results go, a line of JSON each, as they come.")
-@click.option("--store", type=PATH, metavar="FILE", help="Keeps every reply, and serves what it has.")
+@click.option("--out", type=PATH, metavar="FILE", help="Write the results here, a line of JSON each.")
+@STORE
 @click.option(
     "--in-doubt",
     type=click.Choice(get_args(InDoubt)),
     default="retry",
-    help="What becomes of calls that were in flight when a run was killed: sent again, or never paid twice.",
+    help="Send calls again that were in flight when a run was killed, or hold them: never paid twice.",
 )
-@click.option("--max-cost", type=click.FloatRange(min=0), metavar="DOLLARS", help="What the judges may cost.")
-@click.option("--max-calls", type=A_COUNT, metavar="N", help="How many requests may be paid for.")
-@click.option("--rpm", type=A_COUNT, metavar="N", help="Requests to a model in any minute.")
-@click.option("--tpm", type=A_COUNT, metavar="N", help="Tokens to and from a model in any minute.")
-@click.option("--concurrency", type=A_COUNT, default=CONCURRENCY, metavar="N", help="Requests at once.")
+@click.option("--max-cost", type=click.FloatRange(min=0), metavar="DOLLARS", help="Spend no more on the judges.")
+@click.option("--max-calls", type=A_COUNT, metavar="N", help="Pay for no more requests.")
+@click.option("--rpm", type=A_COUNT, metavar="N", help="Send a model no more requests in any minute.")
+@click.option("--tpm", type=A_COUNT, metavar="N", help="Send and get no more tokens of a model in any minute.")
+@click.option("--concurrency", type=A_COUNT, default=CONCURRENCY, metavar="N", help="Keep so many requests in flight.")
 @click.option("--shard", callback=_as_shard, metavar="I/N", help="Grade the I-th of N parts of the candidates.")
 @click.option(
     "--column",
     "columns",
     multiple=True,
     metavar="FIELD=COLUMN",
-    help="Which column holds a field, such as output=answer; question= passes that column over.",
+    help="Read a field from this column, such as output=answer; question= skips that column.",
 )
 @click.option(
     "--min-pass-rate", type=click.FloatRange(0, 1), metavar="R", help="Fail if a smaller share of the grades passes."
@@ -194,61 +196,49 @@ def grade_many(
     Grade every candidate of a file against a rubric.
 
     CANDIDATES is a file of JSON lines (a text, or an object with `output`, `input`, ... each), CSV or Parquet. The
-    summary is printed; progress is told on standard error.
+    summary goes to standard output, progress to standard error.
 
     Exit codes: 0 all were graded, 1 fewer pass than --min-pass-rate, 2 some could not be graded, 130 interrupted.
     """
-    said = Given(**given)
-    said.check(rubric)
+    inputs = Inputs(**given)
+    inputs.check(rubric)
     loaded = load(rubric)
-    summary = _graded(said, loaded if threshold is None else loaded.passing_at(threshold), judges)
-    print_json(summary.to_dict()) if form == "json" else print_markdown(summary._repr_markdown_())
-    if not summary.results and said.shard is None:
-        raise Refusal(f"{said.candidates}: there is no candidate in it")
-    sys.exit(_code(summary, min_pass_rate))
-
-
-def _code(summary: Summary, least: float | None) -> int:
+    summary = _graded(inputs, loaded if threshold is None else loaded.passing_at(threshold), judges)
+    print_result(summary, form)
+    if not summary.results and inputs.shard is None:
+        raise Refusal(f"{inputs.candidates}: there is no candidate in it")
     if summary.ungraded:
-        return REFUSED
-    return BELOW if least is not None and summary.results and (summary.pass_rate or 0.0) < least else GRADED
+        sys.exit(REFUSED)
+    is_below = min_pass_rate is not None and summary.results and (summary.pass_rate or 0.0) < min_pass_rate
+    sys.exit(BELOW if is_below else GRADED)
 
 
-def _graded(said: Given, rubric: Rubric, judges: Sequence[str]) -> Summary:
-    tally = Tally()
+def _graded(inputs: Inputs, rubric: Rubric, judges: Sequence[str]) -> Summary:
+    counts = Counts()
     try:
         with (
-            _opened(said) as store,
-            said.stream(rubric, judges, store) as stream,
-            _written(said.out) as file,
+            nullcontext() if inputs.store is None else Store(inputs.store, in_doubt=inputs.in_doubt) as store,
+            inputs.stream(rubric, judges, store) as stream,
+            _written(inputs.out) as file,
         ):
             for result in stream:
                 if file is not None:
                     file.write(line_of(result))
-                tally.add(result)
-            if file is not None:  # only a run that got here has written all
+                counts.add(result)
+            if file is not None:  # only a run that comes here has written all results
                 file.write(stream.end_mark.encode())
     except KeyboardInterrupt:
-        print_line(said.interrupted(len(tally)), problem=True)
+        print_line(inputs.interrupted(len(counts)), problem=True)
         raise SystemExit(INTERRUPTED) from None
-    return tally.summary()
-
-
-@contextmanager
-def _opened(said: Given) -> Iterator[Store | None]:
-    if said.store is None:
-        yield None
-        return
-    with Store(said.store, in_doubt=said.in_doubt) as store:
-        yield store
+    return counts.summary()
 
 
 @contextmanager
 def _written(out: Path | None) -> Iterator[IO[bytes] | None]:
     """
-    Open the file of results, as bytes; what is written is in it a moment later, whatever becomes of this process.
+    Open the file of results, as bytes; a written line is in it a moment later, even if this process is killed.
 
-    A thread sees to that: to write each line at once would wait for the event loop's thread a thousand times a second.
+    A thread flushes it: a flush for each line would compete with the event loop's thread a thousand times a second.
     """
     if out is None:
         yield None
@@ -265,13 +255,13 @@ def _written(out: Path | None) -> Iterator[IO[bytes] | None]:
 
 
 def _flush_often(file: IO[bytes], stop: threading.Event) -> None:
-    while not stop.wait(_MOMENT):
-        with suppress(OSError):  # it will come again when the file is closed, and be told there
+    while not stop.wait(_FLUSH_SECONDS):
+        with suppress(OSError):  # it is raised again when the file is closed, and reported there
             file.flush()
 
 
 def line_of(result: Grade | Ungraded) -> bytes:
-    """Return *result* as a line of JSON, without what was used for it: that is nothing where the store has it."""
+    """Return *result* as a line of JSON without usage, which is none for a reply from the store."""
     data = {"index": result.index, **_without_usage(result.to_dict())}
     line = json.dumps(data, ensure_ascii=False, allow_nan=False, default=str)
     return f"{line}\n".encode(errors="backslashreplace")
@@ -285,7 +275,7 @@ def _without_usage(data: Any) -> Any:
 
 @click.command(cls=Command)
 @click.argument("parts", nargs=-1, required=True, metavar="RESULTS...", type=PATH)
-@click.option("--out", required=True, type=PATH, metavar="FILE", help="Where all results go.")
+@click.option("--out", required=True, type=PATH, metavar="FILE", help="Write all results here.")
 @click.option(
     "--unmarked", is_flag=True, help="Take files without an end mark, such as those of earlier versions, as whole."
 )
@@ -293,8 +283,8 @@ def merge(parts: Iterable[Path], out: Path, *, unmarked: bool) -> None:
     """
     Put the results of all shards into one file.
 
-    They stand in the order of the candidates. Where a result is missing or stands twice, or a shard is of another data
-    set, rubric, judge or number of shards, no file is written.
+    They are in the order of the candidates. No file is written if a result is missing or doubled, or if a shard is of
+    another data set, rubric, judge or number of shards.
     """
     files = [*parts]
     for part in files:

@@ -1,21 +1,23 @@
-"""The options that several commands share."""
+"""The options that several commands share, and checks of options."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Sequence
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 from click.core import ParameterSource
 
-from rubric.formats.registry import FORMATS
+from rubric.errors import DefinitionError
+from rubric.formats.registry import format_names
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 def options(*given: Callable[[Command], Command]) -> Callable[[Command], Command]:
-    """Return one decorator that adds the options *given*."""
+    """Return one decorator that adds all options *given*."""
 
     def decorate(command: Command) -> Command:
         for option in reversed(given):
@@ -25,37 +27,67 @@ def options(*given: Callable[[Command], Command]) -> Callable[[Command], Command
     return decorate
 
 
+class Name(click.ParamType):  # type: ignore[type-arg]  # generic from click 8.4 on
+    """
+    One of the names that *known* returns, which may include those of plug-ins.
+
+    `click.Choice` wants them when the commands are imported; *known* is asked when help is shown or a name is refused.
+    """
+
+    name = "name"
+
+    def __init__(self, known: Callable[[], Sequence[str]], find: Callable[[str], object]) -> None:
+        self._known, self._find = known, find
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:  # noqa: ARG002 - as click calls it
+        """Return what help shows for the value."""
+        return f"[{'|'.join(self._known())}]"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return *value* if it is found."""
+        try:
+            self._find(value)
+        except DefinitionError as problem:
+            self.fail(problem.message, param, ctx)
+        return value
+
+
 TEXT = click.File(encoding="utf-8")
 FORMAT = click.option(
-    "--format", "form", type=click.Choice(["table", "json"]), default="table", help="For people, or for machines."
+    "--format", "form", type=click.Choice(["table", "json"]), default="table", help="Print for people, or for machines."
 )
 
 FROM = options(
-    click.option("--from", "source", type=click.Choice(FORMATS), help="The format, where a file does not say."),
-    click.option("--env", "names", multiple=True, metavar="NAME", help="A variable that {{ env.NAME }} may show."),
+    click.option("--from", "source", type=click.Choice(format_names()), help="Read the files as this format."),
+    click.option("--env", "names", multiple=True, metavar="NAME", help="Let {{ env.NAME }} show this variable."),
     click.option(
         "--base",
         type=click.Path(exists=True, file_okay=False),
         metavar="FOLDER",
-        help="What a file includes must be in here; left out: in its own folder.",
+        help="Let files include from this folder instead of their own.",
     ),
 )
 
-JUDGE = click.option("--judge", "-j", "judges", multiple=True, metavar="MODEL", help="Who judges; several are a panel.")
-THRESHOLD = click.option("--threshold", "-t", type=float, help="Pass from this score in 0..1 instead of the rubric's.")
+PATH = click.Path(path_type=Path)
+STORE = click.option("--store", type=PATH, metavar="FILE", help="Keep every reply in FILE, and answer from it.")
+
+JUDGE = click.option(
+    "--judge", "-j", "judges", multiple=True, metavar="MODEL", help="Judge by this model; several: a panel."
+)
+THRESHOLD = click.option("--threshold", "-t", type=float, help="Pass from this score in 0..1, not the rubric's.")
 
 GRADING = options(
     JUDGE,
     THRESHOLD,
-    click.option("--input", "question", type=TEXT, metavar="FILE", help="What the candidate answers."),
-    click.option("--reference", type=TEXT, metavar="FILE", help="A reference answer."),
-    click.option("--target", metavar="MODEL", help="Who answers the cases that have no response."),
+    click.option("--input", "question", type=TEXT, metavar="FILE", help="Read what the candidate answers."),
+    click.option("--reference", type=TEXT, metavar="FILE", help="Read a reference answer."),
+    click.option("--target", metavar="MODEL", help="Answer cases without a response with this model."),
     click.option(
         "--server",
         "servers",
         multiple=True,
         metavar="NAME=COMMAND",
-        help="An MCP server for the target to work with: a command, or the address of one.",
+        help="Give the target an MCP server: a command, or an address.",
     ),
     FROM,
     FORMAT,
@@ -63,15 +95,21 @@ GRADING = options(
 
 
 def declared(names: Sequence[str]) -> dict[str, str]:
-    """Return the variables called *names*; one that the environment does not have is refused."""
+    """Return the variables *names* of the environment; refuse one that it does not have."""
     for name in names:
         if name not in os.environ:
             raise click.UsageError(f"--env {name}: there is no such variable in the environment; set it")
     return {name: os.environ[name] for name in names}
 
 
+def refuse_folder(out: Path) -> None:
+    """Refuse `--out` if it names a folder."""
+    if out.is_dir():
+        raise click.UsageError(f"--out {out} is a folder; name a file in it")
+
+
 def refuse_given(names: Collection[str], why: str) -> None:
-    """Refuse the call if the command line gives one of the options *names*, which would do nothing here."""
+    """Refuse the options *names*, which would do nothing here, if the command line gives one."""
     context = click.get_current_context()
     for option in context.command.params:
         if option.name in names and context.get_parameter_source(option.name) is ParameterSource.COMMANDLINE:
@@ -79,22 +117,22 @@ def refuse_given(names: Collection[str], why: str) -> None:
 
 
 def columns_of(given: Sequence[str]) -> dict[str, str | None]:
-    """Return which column holds which field, as `FIELD=COLUMN` says; `COLUMN=` passes a column over."""
+    """Return the column of each field, from `FIELD=COLUMN`; `COLUMN=` skips a column."""
     named: dict[str, str | None] = {}
-    for said in given:
-        name, sign, column = said.partition("=")
+    for text in given:
+        name, sign, column = text.partition("=")
         if not name or not sign:
             raise click.UsageError(
-                f"--column {said}: expected FIELD=COLUMN, such as output=answer; question= passes over"
+                f"--column {text}: expected FIELD=COLUMN, such as output=answer; question= passes over"
             )
         if name in named:
-            raise click.UsageError(f"--column {said}: {name} is given twice; give it once")
+            raise click.UsageError(f"--column {text}: {name} is given twice; give it once")
         named[name] = column or None
     return named
 
 
 def judge_of(models: Sequence[str]) -> str | list[str] | None:
-    """Return what *models* name: None leaves it to the environment, several are a panel."""
+    """Return the judge for *models*: several are a panel; None is the environment's."""
     if len(models) > 1:
         return [*models]
     return models[0] if models else None

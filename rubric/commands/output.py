@@ -1,7 +1,7 @@
 """
-What commands print: JSON for machines, tables for people; nothing in it can steer a terminal.
+The output of commands: JSON for machines, tables for people, and nothing in it that can steer a terminal.
 
-How a command ends when it cannot go on: one message on standard error, and the exit code 2.
+A command that cannot go on prints one message on standard error and ends with the exit code 2.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import shlex
 import sys
 from collections import Counter
 from collections.abc import Callable
-from typing import IO, Any
+from typing import IO, Any, Protocol
 
 import click
 from rich.console import Console
@@ -32,6 +32,21 @@ def print_json(data: Any) -> None:
     click.echo(json.dumps(data, indent=2, allow_nan=False))
 
 
+class Printable(Protocol):
+    """A grade, a plan, a summary: it has a form for machines and one for people."""
+
+    def to_dict(self) -> dict[str, Any]: ...
+    def _repr_markdown_(self) -> str: ...
+
+
+def print_result(result: Printable, form: str) -> None:
+    """Print *result* in the *form* that `--format` names."""
+    if form == "json":
+        print_json(result.to_dict())
+    else:
+        print_markdown(result._repr_markdown_())
+
+
 def print_markdown(text: str, *, problem: bool = False) -> None:
     """Print Markdown *text* as a terminal shows it; a *problem* goes to standard error."""
     stream = sys.stderr if problem else sys.stdout
@@ -45,7 +60,7 @@ def print_line(text: str, *, problem: bool = False) -> None:
 
 
 def print_text(text: str) -> None:
-    """Print *text* as it is: it has been made for its readers, and machines may be among them."""
+    """Print *text* unchanged: a reporter has escaped it for its readers, and they may be machines."""
     click.echo(text, nl=not text.endswith("\n"))
 
 
@@ -54,7 +69,7 @@ INTERRUPTED = 130
 
 
 class Refusal(click.ClickException):
-    """What the commands cannot go on with: told on standard error, as one block, with the exit code 2."""
+    """A command cannot go on: the message goes to standard error, as one block, with the exit code 2."""
 
     exit_code = REFUSED
 
@@ -77,7 +92,7 @@ class Command(click.Command):
 
 
 class Commands(click.Group):
-    """Commands whose `RubricError`s are refusals, not tracebacks, and so is output that cannot be written."""
+    """Commands that turn a `RubricError`, and output that cannot be written, into a refusal without a traceback."""
 
     command_class = Command
 
@@ -106,7 +121,7 @@ def _flush() -> None:
 
 
 def _unwritten(problem: OSError) -> Refusal:
-    """Return the refusal, and let what is left go nowhere: the interpreter's last flush would fail again."""
+    """Return the refusal, and discard the rest of the output: the interpreter's last flush would fail again."""
     if sys.__stdout__ is not None and sys.stdout is sys.__stdout__:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.__stdout__.fileno())
     return Refusal(f"the output cannot be written: {problem.strerror or problem}")
@@ -120,7 +135,7 @@ def _as_columns(said: re.Match[str]) -> str:
     return " ".join(f"--column {shlex.quote(f'{name}={column or str()}')}" for name, column in named.items())
 
 
-_SPOKEN: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
+_AS_OPTIONS: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     (r"such as judge='openai/gpt-5.6'", "such as --judge openai/gpt-5.6"),
     (r'say judge="offline"', "say --judge offline"),
     (r"give a wider base=", "give a wider --base"),
@@ -135,7 +150,7 @@ _SPOKEN: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
 
 
 def as_options(message: str) -> str:
-    """Return *message*, which speaks of arguments in code, in terms of the command line."""
-    for pattern, option in _SPOKEN:
+    """Return *message* with options of the command line in place of arguments in code."""
+    for pattern, option in _AS_OPTIONS:
         message = re.sub(pattern, option, message)
     return message

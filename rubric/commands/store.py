@@ -1,4 +1,4 @@
-"""Commands about a reply store: `store stats`, `store export`, `store verify`."""
+"""The commands about a reply store: `store stats`, `store export` and `store verify`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from rubric.commands.options import FORMAT
-from rubric.commands.output import REFUSED, Commands, Refusal, print_json, print_line, print_markdown
+from rubric.commands.output import REFUSED, Commands, Refusal, print_line, print_result
 from rubric.internals.atomic_write import replacing
 from rubric.store import audit
 
@@ -18,21 +18,20 @@ FILE = click.argument("file", type=click.Path(path_type=Path))
 
 @click.group(cls=Commands)
 def store() -> None:
-    """Look into a reply store: what it holds, and whether it is whole. Nothing is changed."""
+    """Inspect a reply store without changing it."""
 
 
 @store.command()
 @FILE
 @FORMAT
 def stats(file: Path, form: str) -> None:
-    """Count calls by state, what they cost, and what was saved."""
-    found = audit.stats(file)
-    print_json(found.to_dict()) if form == "json" else print_markdown(found._repr_markdown_())
+    """Count calls by state, their cost, and the cost saved."""
+    print_result(audit.stats(file), form)
 
 
 @store.command()
 @FILE
-@click.option("--out", type=click.Path(path_type=Path), metavar="FILE", help="Left out: standard output.")
+@click.option("--out", type=click.Path(path_type=Path), metavar="FILE", help="Write here, not to standard output.")
 def export(file: Path, out: Path | None) -> None:
     """Write every call as a line of JSON, with keys and passwords masked."""
     rows = audit.export(file)
@@ -49,7 +48,7 @@ def export(file: Path, out: Path | None) -> None:
 @store.command()
 @FILE
 def verify(file: Path) -> None:
-    """Check the file, that every request is that of its key, and that every outcome can be read."""
+    """Check the file: every request must match its key, and every reply must be readable."""
     problems = audit.verify(file)
     for problem in problems:
         print_line(f"{file}: {problem}", problem=True)

@@ -1,11 +1,11 @@
 """
-Grading on a Dask cluster (extra `dask`): every shard is a task, with a store of its own.
+Grading on a Dask cluster (extra `dask`): each shard is a task with a store of its own.
 
 | where         | what                                                                                       |
 |---------------|--------------------------------------------------------------------------------------------|
-| client        | shares the candidates out, hands the shards over, puts the results in order                |
-| worker        | grades a shard, past a store in a folder that outlives it                                  |
-| scheduler     | lets each request of the run leave: the limits and the budget of all workers are kept there |
+| client        | splits the candidates, submits the shards, puts the results in order                       |
+| worker        | grades a shard, with a store in a folder that outlives the worker                          |
+| scheduler     | grants each request a permit: it keeps the limits and the budget of all workers            |
 """
 
 from __future__ import annotations

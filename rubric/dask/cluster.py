@@ -1,4 +1,8 @@
-"""The client shares candidates out; a worker grades a shard at a time, past a store of its own."""
+"""
+Grading on a Dask cluster: the client splits the candidates into shards, and each shard is one task of a worker.
+
+A shard keeps its replies in a store of its own, in a folder that outlives the worker.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +20,7 @@ from attrs import field, frozen
 from distributed import Client, Future, KilledWorker, as_completed, get_worker
 from distributed.protocol import pickle
 
-from rubric.dask.limits import PermitGate, Permits, Terms
+from rubric.dask.limits import PermitLimiter, PermitPlugin, RunSettings
 from rubric.engine.budget import Budget
 from rubric.engine.bulk import grade_many
 from rubric.engine.grade import JudgeLike, as_rubric, judge_or_default
@@ -44,10 +48,10 @@ CONCURRENCY = 32
 """Requests at once in a shard."""
 
 _CANDIDATES = 256
-"""In a shard, about: enough to keep its requests busy, few enough that little is done again when a worker dies."""
+"""In a shard, about: enough to keep its requests in flight, few enough to repeat when a worker dies."""
 
 _AHEAD = 2
-"""Shards that are with the cluster, a thread of it: the others wait here, and not in the scheduler's memory."""
+"""Shards that are submitted for each thread of the cluster: the others wait here, not in the scheduler's memory."""
 
 _COUNT_FILE = "shards.json"
 
@@ -71,30 +75,30 @@ def grade_on_cluster(
     Grade many *candidates* against *rubric* on a Dask cluster, and return the results in their order.
 
     Each shard is one task. Its replies are kept in a file in *store_folder*; a task whose worker dies goes on from
-    there on another, and so does the whole when it is called again. The limits and the budget hold for all workers
-    together, and for all that a worker had sent before it died.
+    there on another worker, and so does the whole run when it is called again. The limits and the budget hold for all
+    workers together, and count the requests that a worker had sent before it died.
 
     `rubric` must be installed on the workers and the scheduler, and the keys of the judges in the workers' environment.
 
     Args:
-        client: Of the cluster, for synchronous use.
-        candidates: As for `grade_many`, but no async iterable. They are all read before the first is graded.
+        client: A synchronous client of the cluster.
+        candidates: As for `grade_many`, but no async iterable. All are read before the first is graded.
         rubric: As for `grade`.
         judge: As for `grade`; left out, the environment of this process names one.
-        store_folder: A folder that all workers see under this name. Where they are on several machines, its file
-            system must have locks that work.
+        store_folder: A folder that all workers see under this name. If they are on several machines, its file system
+            must have locks that work.
         columns: Which column of a row holds which field of a candidate, as for `grade_many`.
         shards: How many; None for one for every 256 candidates, or as many as *store_folder* has already.
-        concurrency: How many requests are under way at once in a shard; a worker has as many shards as threads.
-        in_doubt: What becomes of calls that were in flight when a worker died: `retry` or `hold`; see `Store`.
-        budget: What all workers together may spend. All that is left of it is set aside for this run; at the end what
-            was spent is charged. If the scheduler dies, nobody knows how much has left, and all of it is charged.
-        limits: How fast models may be asked by all workers together; for this run alone.
-        progress: As for `grade_many`; it moves when a shard is through.
+        concurrency: How many requests of a shard are in flight at once; a worker has as many shards as threads.
+        in_doubt: `retry` or `hold` calls that were in flight when a worker died; see `Store`.
+        budget: For all workers together. The run reserves all that is left of it, and charges what it has spent when it
+            ends. If the scheduler dies, its count is lost, and everything is charged.
+        limits: The rate limits of all workers together; for this run alone.
+        progress: As for `grade_many`; it moves when a shard is finished.
 
     Raises:
-        DefinitionError: An argument that cannot be graded with or sent to a worker, another number of shards than
-            *store_folder* has, or a file there that does not tell it.
+        DefinitionError: An argument that cannot be graded or sent to a worker, another number of shards than
+            *store_folder* has, or a damaged file there.
         StoreError: A worker cannot open or write to a store.
         ClusterError: The cluster was lost or restarted, or a worker cannot load the rubric or the judge.
         distributed.KilledWorker: A shard's workers died again and again; what they paid for is in the folder.
@@ -110,16 +114,16 @@ def grade_on_cluster(
         [0.5, 0.0]
     """
     _check(client, concurrency, in_doubt, budget, limits)
-    graded, bench = as_rubric(rubric), judge_or_default(judge)
+    graded, by = as_rubric(rubric), judge_or_default(judge)
     check(graded)
     if budget is not None:
-        budget.check(bench)
+        budget.check(by)
     items = _read(candidates, columns)
-    _check_sendable(graded, bench, items)
+    _check_sendable(graded, by, items)
     folder = as_path("store_folder", store_folder).absolute()
-    parts = _shared_out(items, _count_of(folder, shards, len(items)))
-    with _permitted(client, limits, budget) as terms, reporting(progress, len(items)) as tell:
-        task = Task(terms, graded, bench, concurrency, in_doubt)
+    parts = _split(items, _count_of(folder, shards, len(items)))
+    with _limited(client, limits, budget) as settings, reporting(progress, len(items)) as tell:
+        task = Task(settings, graded, by, concurrency, in_doubt)
         results: list[Result] = []
         for some in _gathered(client, task, folder, parts):
             for result in some:
@@ -140,9 +144,9 @@ def _check(client: object, concurrency: object, in_doubt: object, budget: object
         raise refuse("budget", budget, "a Budget, such as Budget(cost=5.00)")
 
 
-def _check_sendable(rubric: Rubric, bench: AnyJudge, items: Sequence[Placed]) -> None:
-    """Refuse what cannot be sent to a worker before anything is: Dask says neither what nor where it is."""
-    given: list[tuple[str, object]] = [("rubric", rubric), ("judge", bench)]
+def _check_sendable(rubric: Rubric, judge: AnyJudge, items: Sequence[Placed]) -> None:
+    """Refuse what cannot be pickled before anything is sent: Dask names neither the object nor its place."""
+    given: list[tuple[str, object]] = [("rubric", rubric), ("judge", judge)]
     given += [(f"candidates[{one.index}]", one.item) for one in items if not isinstance(one.item, str)]
     for name, value in given:
         try:
@@ -167,7 +171,7 @@ def _read(candidates: Candidates, columns: Mapping[str, str | None] | None) -> l
 
 def _count_of(folder: Path, wanted: int | None, candidates: int) -> int:
     """
-    Return how many shards there are, as *folder* remembers it.
+    Return the number of shards, which *folder* remembers.
 
     With another number, candidates would be in other shards than their replies, and paid for again.
     """
@@ -180,7 +184,7 @@ def _count_of(folder: Path, wanted: int | None, candidates: int) -> int:
     if known is None:
         known = wanted or max(1, -(-candidates // _CANDIDATES))
     if not file.exists():
-        with replacing(file) as written:  # half a file would be no number, and another number pays for all again
+        with replacing(file) as written:  # a torn file would lose the number, and another number pays for all again
             json.dump({"shards": known}, written)
     if wanted not in (None, known):
         message = f"{str(folder)!r} has the replies of {known} shards, not {wanted}; leave shards out, or take another"
@@ -189,7 +193,7 @@ def _count_of(folder: Path, wanted: int | None, candidates: int) -> int:
 
 
 def _known_count(file: Path) -> int | None:
-    """Return the number of shards that *file* says, or the stores' names if it is gone; None for a new folder."""
+    """Return the number of shards from *file*, or from the stores' names if it is gone; None for a new folder."""
     stores = {int(found[1]) for each in file.parent.iterdir() if (found := _STORE.fullmatch(each.name))}
     if not file.exists() and len(stores) < 2:  # noqa: PLR2004 - they agree
         return max(stores, default=None)
@@ -208,7 +212,7 @@ def _known_count(file: Path) -> int | None:
 _STORE = re.compile(r"shard-[0-9]+-of-([0-9]+)\.db")
 
 
-def _shared_out(items: Sequence[Placed], count: int) -> dict[str, list[Placed]]:
+def _split(items: Sequence[Placed], count: int) -> dict[str, list[Placed]]:
     """Return the candidates of each shard that has any, by the name of its store."""
     parts: dict[int, list[Placed]] = {}
     for item in items:
@@ -218,39 +222,40 @@ def _shared_out(items: Sequence[Placed], count: int) -> dict[str, list[Placed]]:
 
 
 @contextmanager
-def _permitted(client: Client, limits: Limits | None, budget: Budget | None) -> Iterator[Terms]:
-    """Have the scheduler give permits while this lasts; afterwards nothing of the run can leave any more."""
-    # All that is left is with the scheduler meanwhile. If it dies, what has left is not known, and counts as all of it.
-    with (budget or Budget()).entrusting() as (left, settle):
-        terms = Terms.of(uuid4().hex[:12], limits, left, {} if budget is None else budget.prices)
-        permits = Permits(terms)
+def _limited(client: Client, limits: Limits | None, budget: Budget | None) -> Iterator[RunSettings]:
+    """Let the scheduler grant permits inside this context; after it, no request of the run is sent any more."""
+    # The scheduler has the whole rest of the budget meanwhile. If it dies, its count is lost, and all of it is charged:
+    # charging less would let the next run spend money that is gone.
+    with (budget or Budget()).entrusting() as (left, commit):
+        settings = RunSettings.of(uuid4().hex[:12], limits, left, {} if budget is None else budget.prices)
+        plugin = PermitPlugin(settings)
         try:
-            client.register_plugin(permits)
+            client.register_plugin(plugin)
         except Exception as error:
-            settle(Usage())
+            commit(Usage())
             raise ClusterError(f"the scheduler cannot keep the limits of a run: {describe(error)}") from error
         try:
-            yield terms
+            yield settings
         except BaseException:
             with suppress(ClusterError):
-                settle(_spent(client, terms, permits))
+                commit(_spent(client, settings, plugin))
             raise
-        settle(_spent(client, terms, permits))
+        commit(_spent(client, settings, plugin))
 
 
-def _spent(client: Client, terms: Terms, permits: Permits) -> Usage:
+def _spent(client: Client, settings: RunSettings, plugin: PermitPlugin) -> Usage:
     """
     End the run on the scheduler, and return what it has spent.
 
     Raises:
-        ClusterError: The scheduler does not say.
+        ClusterError: The scheduler does not answer.
     """
     try:
-        spent: Any = client.sync(getattr(client.scheduler, terms.name("end")))
+        spent: Any = client.sync(getattr(client.scheduler, settings.name("end")))
     except Exception as error:
         raise ClusterError(f"the scheduler is gone: {describe(error)}; {_AGAIN}") from error
-    with suppress(Exception):  # nothing leaves any more, whatever becomes of it
-        client.unregister_scheduler_plugin(permits.name)
+    with suppress(Exception):  # the run is over on the scheduler, with or without this
+        client.unregister_scheduler_plugin(plugin.name)
     cost, calls, tokens = spent
     return Usage(calls=calls, prompt_tokens=tokens, cost=cost)
 
@@ -260,7 +265,7 @@ _AGAIN = "run it again to go on: what was paid for is in the store folder, and t
 
 def _gathered(client: Client, task: Task, folder: Path, parts: dict[str, list[Placed]]) -> Iterator[list[Result]]:
     """
-    Yield the results of each shard when it is through; a few are with the cluster at a time.
+    Yield the results of each shard when it is finished; a few are submitted at a time.
 
     Raises:
         ClusterError: The cluster was lost or restarted, or cannot load what is sent.
@@ -281,18 +286,18 @@ def _gathered(client: Client, task: Task, folder: Path, parts: dict[str, list[Pl
     except Exception as error:
         raise ClusterError(f"a shard was not graded: {describe(error)}; {_AGAIN}") from error
     finally:
-        with suppress(Exception):  # where the scheduler is gone, there is nothing to cancel
+        with suppress(Exception):  # without a scheduler there is nothing to cancel
             client.cancel(through.futures)
 
 
 def _checked(future: Future[list[Result]], results: list[Result]) -> list[Result]:
-    if future.status == "cancelled":  # then the results are an error that Dask does not raise
+    if future.status == "cancelled":  # then the results hold an error, which Dask does not raise
         raise ClusterError(f"the cluster was restarted or lost; {_AGAIN}")
     return results
 
 
 def _submit(client: Client, task: Task, store: Path, part: list[Placed]) -> Future[list[Result]]:
-    return client.submit(task, store, part, key=task.terms.name(store.stem), pure=False)
+    return client.submit(task, store, part, key=task.settings.name(store.stem), pure=False)
 
 
 # -- a worker --------------------------------------------------------------------------------------------
@@ -300,28 +305,28 @@ def _submit(client: Client, task: Task, store: Path, part: list[Placed]) -> Futu
 
 @frozen
 class Task:
-    """What a worker does with a shard."""
+    """The task of a worker: to grade a shard."""
 
-    terms: Terms
+    settings: RunSettings
     rubric: Rubric
-    bench: AnyJudge
+    judge: AnyJudge
     concurrency: int
     in_doubt: InDoubt
     __name__: str = field(default="grade", init=False)
 
     def __call__(self, path: Path, part: list[Placed]) -> list[Result]:
-        """Return the results of *part*, whose replies are kept in the store at *path*."""
-        gate = PermitGate(self.terms, get_worker())
+        """Grade *part*, with its replies in the store at *path*."""
+        limiter = PermitLimiter(self.settings, get_worker())
         with Store(path, in_doubt=self.in_doubt) as store:
             stream = grade_many(
                 part,
                 self.rubric,
-                self.bench,
+                self.judge,
                 concurrency=self.concurrency,
                 store=store,
-                limits=gate,
+                limits=limiter,
                 progress=False,
             )
             results = [*stream]
-        background_loop.run(gate.aclose())
+        background_loop.run(limiter.aclose())
         return results

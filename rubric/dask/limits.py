@@ -1,12 +1,16 @@
 """
-The gate of a worker's requests: the scheduler says when each may leave.
+Limits and a budget for a whole cluster: a plug-in of the scheduler grants each request of a worker a permit.
 
-Limits and a budget for a whole cluster.
+The scheduler keeps them because it outlives every worker: requests that a worker sent before it died still count. A
+worker's `PermitLimiter` asks for a permit before each request leaves, and returns it with the request's result.
 
-They are kept by a plugin of the scheduler, which outlives every worker: what a worker sent before it died still counts.
-Each request of a worker asks there for a permit, and gives it back when it is through, saying what came of it.
-
-What a run on a cluster may send, in a form that goes to the scheduler and the workers.
+| event                                | result                                                                        |
+|--------------------------------------|-------------------------------------------------------------------------------|
+| a worker dies                        | after a grace its permits are returned without a result: the budget charges   |
+|                                      | each request's most, since it may have been sent and billed                   |
+| a request is cancelled while it waits| its permit is returned as unsent, and nothing is charged                      |
+| the run ends                         | no permit is granted any more; requests in flight count with their most       |
+| the scheduler dies                   | waiting requests fail; the client charges its whole budget, see `entrusting`  |
 """
 
 from __future__ import annotations
@@ -34,20 +38,20 @@ from rubric.values.judges import Judge
 from rubric.values.requests import Ask, Commit, Failure, Reply
 
 Wanted = tuple[str, str, str, int, float]
-"""A request: its number, the model's name, what tells apart models of that name, its most tokens, its most dollars."""
+"""A request: its number, the model's name, a key of model and address, its most tokens, its most dollars."""
 
 
 @frozen
-class Terms:
+class RunSettings:
     """
-    What a run may send, as it goes to the scheduler and the workers: no locks, no state.
+    The limits and the budget of a run, as plain data for the scheduler and the workers: no locks, no state.
 
     Args:
         run: The name of the run.
-        limits: How `Limits` of each model are made, by the model's name; of the others under the empty one.
-        cost: What is left of the budget, in US dollars; None for any.
-        calls: How many requests are left of the budget; None for any.
-        tokens: How many tokens are left of the budget; None for any.
+        limits: The arguments of `Limits` for each model, by its name; under "" those for all other models.
+        cost: The rest of the budget in US dollars; None without a limit.
+        calls: The rest of the budget in requests; None without a limit.
+        tokens: The rest of the budget in tokens; None without a limit.
         prices: Of models by their names, as `Budget` has them.
     """
 
@@ -59,22 +63,24 @@ class Terms:
     prices: dict[str, tuple[float, float]] = field(factory=dict)
 
     @classmethod
-    def of(cls, run: str, limits: Limits | None, left: Amount, prices: Mapping[str, tuple[float, float]]) -> Terms:
-        """Return the terms of *run*, for which so much is *left* of a budget with these *prices*."""
-        return cls(run, _settings(limits or Limits()), left.cost, left.calls, left.tokens, dict(prices))
+    def of(
+        cls, run: str, limits: Limits | None, left: Amount, prices: Mapping[str, tuple[float, float]]
+    ) -> RunSettings:
+        """Return the settings of *run*; *left* is the rest of a budget with these *prices*."""
+        return cls(run, _by_model(limits or Limits()), left.cost, left.calls, left.tokens, dict(prices))
 
     @property
     def counts_tokens(self) -> bool:
-        """Whether it matters how many tokens a request may take."""
+        """True if a limit or the budget depends on the tokens of a request."""
         limited = any(given.get("tpm") is not None for given in self.limits.values())
         return limited or self.cost is not None or self.tokens is not None
 
-    def name(self, what: str) -> str:
-        """Return what the scheduler calls one of its services to this run."""
-        return f"rubric-{self.run}-{what}"
+    def name(self, service: str) -> str:
+        """Return the name of a *service* of the scheduler for this run."""
+        return f"rubric-{self.run}-{service}"
 
 
-def _settings(limits: Limits) -> dict[str, dict[str, Any]]:
+def _by_model(limits: Limits) -> dict[str, dict[str, Any]]:
     every = _given(limits)
     own = {name: {k: v for k, v in _given(each).items() if v is not None} for name, each in limits.by_model.items()}
     return {"": every} | {name: every | {k: v for k, v in each.items() if k != "window"} for name, each in own.items()}
@@ -91,48 +97,53 @@ def _given(limits: Limits) -> dict[str, Any]:
 _MILLION = 10**6
 
 _AT_ONCE = 64
-"""Requests that the scheduler is asked about at once."""
+"""Requests in one call of the scheduler."""
+
+# -- a worker --------------------------------------------------------------------------------------------
+
+_RETURNS = ""
+"""The task that returns permits; the others are named by the key of their queue, which is never empty."""
 
 
 @define(eq=False)
-class PermitGate:
+class PermitLimiter:
     """
-    The gate of a worker's requests: each has a permit of the scheduler before it leaves.
+    The limiter of a worker's requests: each gets a permit of the scheduler before it leaves.
 
-    What is wanted while the scheduler is asked waits for the next time, so that it hears of many requests at once, and
-    of no more than one line of them for a model.
+    A queue for each model has one call of the scheduler in flight; requests that arrive meanwhile go with the next one,
+    so that a call carries many.
     """
 
-    terms: Terms
+    settings: RunSettings
     worker: Worker
-    _lines: dict[str, deque[tuple[Wanted, asyncio.Future[None]]]] = field(factory=dict)
+    _queues: dict[str, deque[tuple[Wanted, asyncio.Future[None]]]] = field(factory=dict)
     _returns: list[tuple[str, bytes | None]] = field(factory=list)
     _tasks: dict[str, asyncio.Task[None]] = field(factory=dict)
 
     def __call__(self, ask: Ask) -> AbstractAsyncContextManager[Commit]:
-        """Return what the request *ask* passes."""
+        """Return the context in which the request *ask* is sent."""
         return self._passing(ask)
 
     @asynccontextmanager
     async def _passing(self, ask: Ask) -> AsyncIterator[Commit]:
         tokens, cost, rates = await self._most(ask)
         number = uuid4().hex
-        await self._take((number, ask.judge.name, _key(ask.judge), tokens, cost))
+        await self._wait_for_permit((number, ask.judge.name, _key(ask.judge), tokens, cost))
         outcomes: list[Reply | Failure | None] = []
         try:
             yield outcomes.append
         finally:
-            agreed = isinstance(ask.judge.model, str) and ask.judge.name in self.terms.prices
-            self._return(number, pickle.dumps(_told(outcomes[-1], rates, agreed=agreed)) if outcomes else None)
+            agreed = isinstance(ask.judge.model, str) and ask.judge.name in self.settings.prices
+            self._return(number, pickle.dumps(_for_scheduler(outcomes[-1], rates, agreed=agreed)) if outcomes else None)
 
     async def _most(self, ask: Ask) -> tuple[int, float, tuple[float, float] | None]:
-        """Return the most tokens and dollars that *ask* may take, and the prices of a token there and back."""
-        if not self.terms.counts_tokens:
+        """Return the most tokens and dollars of *ask*, and the prices of a token sent and of one received."""
+        if not self.settings.counts_tokens:
             return 0, 0.0, None
         sent, back = await most_tokens(ask)
-        if self.terms.cost is None:
+        if self.settings.cost is None:
             return sent + back, 0.0, None
-        given = self.terms.prices.get(ask.judge.name)
+        given = self.settings.prices.get(ask.judge.name)
         rates = dearest(ask.judge, sent) if given is None else (given[0] / _MILLION, given[1] / _MILLION)
         if rates is None:
             raise ModelError(
@@ -140,75 +151,75 @@ class PermitGate:
             )
         return sent + back, sent * rates[0] + back * rates[1], rates
 
-    async def _take(self, wanted: Wanted) -> None:
+    async def _wait_for_permit(self, wanted: Wanted) -> None:
         key = wanted[2]
         granted = asyncio.get_running_loop().create_future()
-        self._lines.setdefault(key, deque()).append((wanted, granted))
-        self._have_done(key, partial(self._ask_for, self._lines[key]))
+        self._queues.setdefault(key, deque()).append((wanted, granted))
+        self._start(key, partial(self._ask_for, self._queues[key]))
         await granted
 
-    async def _ask_for(self, line: deque[tuple[Wanted, asyncio.Future[None]]]) -> None:
-        while line:
-            some = dict(islice(((wanted[0], (wanted, granted)) for wanted, granted in line), _AT_ONCE))
+    async def _ask_for(self, queue: deque[tuple[Wanted, asyncio.Future[None]]]) -> None:
+        while queue:
+            some = dict(islice(((wanted[0], (wanted, granted)) for wanted, granted in queue), _AT_ONCE))
             answers = await self._call(
                 "take", worker=self.worker.address, wanted=[wanted for wanted, _ in some.values()]
             )
             for number, refused in answers:
                 one = some[number]
-                line.remove(one)
-                self._hand_over(number, one[1], refused)
+                queue.remove(one)
+                self._resolve(number, one[1], refused)
 
-    def _hand_over(self, number: str, granted: asyncio.Future[None], refused: bytes | None) -> None:
+    def _resolve(self, number: str, granted: asyncio.Future[None], refused: bytes | None) -> None:
         if refused is not None and not granted.done():
             granted.set_exception(ModelError(pickle.loads(refused)))  # noqa: S301 - as Dask does
         elif not granted.done():
             granted.set_result(None)
-        elif refused is None:  # whoever wanted it has been cancelled
+        elif refused is None:  # its request has been cancelled: nobody else would return the permit
             self._return(number, pickle.dumps(None))
 
     def _return(self, number: str, outcome: bytes | None) -> None:
-        """Give a permit back; nobody waits for that."""
+        """Return a permit in the background; a finished request does not wait for that."""
         self._returns.append((number, outcome))
-        self._have_done("", self._give_back)
+        self._start(_RETURNS, self._return_all)
 
-    async def _give_back(self) -> None:
+    async def _return_all(self) -> None:
         while self._returns:
             some, self._returns = self._returns, []
             await self._call("settle", outcomes=some)
 
-    def _have_done(self, what: str, how: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """Have *how* done by a task, unless one does it."""
-        if what not in self._tasks:
-            self._tasks[what] = asyncio.get_running_loop().create_task(how())
-            self._tasks[what].add_done_callback(lambda task: self._done(what, how, task))
+    def _start(self, name: str, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Start the task *name* that does *work*, unless it is running."""
+        if name not in self._tasks:
+            self._tasks[name] = asyncio.get_running_loop().create_task(work())
+            self._tasks[name].add_done_callback(lambda task: self._ended(name, work, task))
 
-    def _done(self, what: str, how: Callable[[], Coroutine[Any, Any, None]], task: asyncio.Task[None]) -> None:
-        del self._tasks[what]
+    def _ended(self, name: str, work: Callable[[], Coroutine[Any, Any, None]], task: asyncio.Task[None]) -> None:
+        del self._tasks[name]
         error = asyncio.CancelledError() if task.cancelled() else task.exception()
-        waiting = self._lines.get(what, self._returns)
-        if waiting and error is None:  # it came when the task was about to end
-            self._have_done(what, how)
+        waiting = self._queues.get(name, self._returns)
+        if waiting and error is None:  # it arrived between the task's last look and its end, and would wait for ever
+            self._start(name, work)
         elif error is not None:
-            self._fail(what, error)
+            self._fail(name, error)
 
-    def _fail(self, what: str, error: BaseException) -> None:
-        """Tell those that wait in a line that the scheduler is gone, or has ended the run."""
-        for _, granted in self._lines.pop(what, ()):
+    def _fail(self, name: str, error: BaseException) -> None:
+        """Fail all requests of a queue: the scheduler is gone, or has ended the run."""
+        for _, granted in self._queues.pop(name, ()):
             if not granted.done():
                 granted.set_exception(ModelError(Failure("exception", f"not sent: {describe(error)}")))
 
-    async def _call(self, what: str, **given: Any) -> Any:
-        """Call the scheduler, on the event loop of the worker, which has the connection."""
+    async def _call(self, service: str, **given: Any) -> Any:
+        """Call a *service* of the scheduler on the worker's event loop, which owns the connection."""
 
         async def call() -> Any:
-            service: Callable[..., Awaitable[Any]] = getattr(self.worker.scheduler, self.terms.name(what))
-            return await service(**given)
+            function: Callable[..., Awaitable[Any]] = getattr(self.worker.scheduler, self.settings.name(service))
+            return await function(**given)
 
         loop = self.worker.loop.asyncio_loop  # type: ignore[attr-defined]  # Tornado's loop is asyncio's
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(call(), loop))
 
     async def aclose(self) -> None:
-        """Wait until all permits are back."""
+        """Wait until all permits have been returned."""
         while self._tasks:
             await asyncio.gather(*self._tasks.values(), return_exceptions=True)
             await asyncio.sleep(0)
@@ -219,11 +230,11 @@ def _key(judge: Judge) -> str:
     return digest("\n".join([judge.name, str(judge.via), *address]))
 
 
-def _told(
+def _for_scheduler(
     outcome: Reply | Failure | None, rates: tuple[float, float] | None, *, agreed: bool
 ) -> Reply | Failure | None:
-    """Return of *outcome* what the scheduler needs to know, with the cost that follows from the tokens."""
-    if outcome is None:  # it has not left after all
+    """Return the part of *outcome* that the scheduler counts, with the cost that follows from the tokens."""
+    if outcome is None:  # it was not sent after all
         return None
     bill = Reservation(Sum(), rates, agreed, outcome)
     usage = evolve(outcome.usage, cost=bill.cost) if bill.is_metered else outcome.usage
@@ -232,63 +243,61 @@ def _told(
     return Failure(outcome.kind, "", in_doubt=outcome.in_doubt, retry_after=outcome.retry_after, usage=usage)
 
 
+# -- the scheduler ---------------------------------------------------------------------------------------
+
 _GRACE = 5.0
-"""Seconds after which the requests of a worker that is gone are taken to be through."""
+"""Seconds until the requests of a dead worker count as finished: a request that it sent may still be in flight."""
 
 
-class _Purse(Budget):
-    """A budget that is told beforehand what a request may take."""
+class _ForeignBudget(Budget):
+    """A budget for requests of other processes, which say how much they may take."""
 
-    def holding_most(self, most: Sum) -> AbstractAsyncContextManager[Reservation]:
-        """Set *most* aside until it is known what the request took."""
+    def reserve(self, most: Sum) -> AbstractAsyncContextManager[Reservation]:
+        """Reserve *most* until the usage of the request is known."""
         return self._setting_aside(most, "this request")
 
 
 @define
 class _Permit:
-    """What lets one request leave: whose it is, how it is given back, and who is told what came of it."""
+    """The permit of one request: its worker, its reservations, and the limits and budgets that count its result."""
 
     worker: str
     stack: AsyncExitStack = field(factory=AsyncExitStack)
     settles: list[Commit] = field(factory=list)
 
     async def close(self, outcome: Reply | Failure | None) -> None:
-        """Give it back, with what came of the request; None: it has not left."""
+        """Return it with the result of the request; None: it was not sent."""
         for settle in self.settles:
             settle(outcome)
         await self.stack.aclose()
 
 
-class Permits(SchedulerPlugin):
-    """
-    Gives permits to the requests of one run.
+class PermitPlugin(SchedulerPlugin):
+    """Grants permits to the requests of one run, within the limits and the budget of its *settings*."""
 
-    Args:
-        terms: What the run may send.
-    """
-
-    def __init__(self, terms: Terms) -> None:
-        self.name = terms.name("permits")
-        self._terms = terms
+    def __init__(self, settings: RunSettings) -> None:
+        self.name = settings.name("permits")
+        self._settings = settings
 
     async def start(self, scheduler: Scheduler) -> None:
-        """Open the services that workers and the client call."""
+        """Register the services that workers and the client call."""
+        given = self._settings
         self._scheduler = scheduler
-        self._budget = _Purse(cost=self._terms.cost, calls=self._terms.calls, tokens=self._terms.tokens)
+        self._budget = _ForeignBudget(cost=given.cost, calls=given.calls, tokens=given.tokens)
         self._limiters: dict[str, ModelLimiter] = {}
         self._permits: dict[str, _Permit] = {}
         self._is_over = False
         self._services: dict[str, Callable[..., Any]] = {"take": self.take, "settle": self.settle, "end": self.end}
-        scheduler.handlers.update({self._terms.name(what): how for what, how in self._services.items()})
+        scheduler.handlers.update({given.name(name): service for name, service in self._services.items()})
 
     async def take(self, worker: str, wanted: list[Wanted]) -> list[tuple[str, bytes | None]]:
         """
-        Return when the first of the requests *wanted* may leave: the numbers of all that may now, or may not at all.
+        Wait until the first of the requests *wanted* is granted or refused, and return all that are by then.
 
-        Beside a number stands why its request may not leave, or None. Those that are not named may be wanted again.
+        Each is its number and None, or the failure that refuses it. The worker asks again for the others.
 
         Args:
-            worker: Whose requests they are, by its address.
+            worker: The address of the worker that sends them.
         """
         granting = [asyncio.create_task(self._grant(worker, one)) for one in wanted]
         await asyncio.wait(granting, return_when=asyncio.FIRST_COMPLETED)
@@ -301,7 +310,7 @@ class Permits(SchedulerPlugin):
         number, name, key, tokens, cost = wanted
         permit = _Permit(worker)
         try:
-            bill = await permit.stack.enter_async_context(self._budget.holding_most(Sum(pico(cost), 1, tokens)))
+            bill = await permit.stack.enter_async_context(self._budget.reserve(Sum(pico(cost), 1, tokens)))
             permit.settles.append(bill.commit)
             permit.settles.append(await permit.stack.enter_async_context(self._limiter(name, key).place(tokens)))
             self._refuse(worker)
@@ -318,34 +327,34 @@ class Permits(SchedulerPlugin):
             raise ModelError(Failure("exception", "not sent: the run is over, or this worker is cut off from it"))
 
     async def settle(self, outcomes: list[tuple[str, bytes | None]]) -> None:
-        """Take permits back, each with what came of its request, pickled; None where nobody knows."""
+        """Take permits back, each with the pickled result of its request; None if the result is unknown."""
         for number, outcome in outcomes:
             permit = self._permits.pop(number, None)
             if permit is not None and outcome is not None:
                 await permit.close(pickle.loads(outcome))  # noqa: S301 - as Dask does
-            elif permit is not None:
+            elif permit is not None:  # closed without a result, the reservation is charged whole
                 await permit.stack.aclose()
 
     async def end(self) -> tuple[float | None, int, int]:
-        """Let nothing leave any more, and return what has been spent: US dollars, requests, tokens."""
+        """Grant no permit any more, and return what has been spent: US dollars, requests, tokens."""
         self._is_over = True
-        spent, held = self._budget.spent, self._budget.held  # what is under way counts as it may turn out
+        spent, held = self._budget.spent, self._budget.held  # requests in flight count with the most that they may take
         asyncio.get_running_loop().call_later(_GRACE, self._withdraw)
         cost = None if spent.cost is None else spent.cost + (held.cost or 0.0)
         return cost, (spent.calls or 0) + (held.calls or 0), (spent.tokens or 0) + (held.tokens or 0)
 
     def remove_worker(self, scheduler: Scheduler, worker: str, **_: Any) -> None:  # noqa: ARG002
-        """Take back, in a moment, what *worker* held, which is gone: nobody knows what came of it."""
+        """Take back the permits of a dead *worker* after a grace; the results of its requests are unknown."""
         held = [(number, None) for number, permit in self._permits.items() if permit.worker == worker]
         loop = asyncio.get_running_loop()
         loop.call_later(_GRACE, lambda: loop.create_task(self.settle([*held])))
 
     def _limiter(self, name: str, key: str) -> ModelLimiter:
         if key not in self._limiters:
-            given = self._terms.limits.get(name, self._terms.limits[""])
+            given = self._settings.limits.get(name, self._settings.limits[""])
             self._limiters[key] = Limits(**given).limiter(name)
         return self._limiters[key]
 
     def _withdraw(self) -> None:
-        for what in self._services:
-            self._scheduler.handlers.pop(self._terms.name(what), None)
+        for service in self._services:
+            self._scheduler.handlers.pop(self._settings.name(service), None)

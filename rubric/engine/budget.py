@@ -278,14 +278,14 @@ class Budget:
             # One call where calls have no limit: other requests then wait until this is committed, and are not refused.
             most = Sum(pico(left.cost or 0.0), 1 if left.calls is None else left.calls, left.tokens or 0)
             self._held += most
-        told: list[Usage] = []
+        commits: list[Usage] = []
         try:
-            yield left, told.append
+            yield left, commits.append
         finally:
             with self._queue.lock:
                 self._held -= most
-                if told:
-                    self._add(told[-1])
+                if commits:
+                    self._add(commits[-1])
                 else:
                     self._spent += most
                     self._is_known = self._is_known and self.cost is not None
@@ -382,41 +382,25 @@ class Budget:
                 raise ModelError(Failure("budget", message))
 
     def _admit(self, most: Sum, what: str) -> float:
-        if self._fits(self._held + most):
+        if not self._why_not(self._held + most, what):
             self._held += most
             return 0.0
-        if self._held.calls:
+        if self._held.calls:  # those in flight will give something back
             return math.inf
         raise ModelError(Failure("budget", f"not sent: {self._why_not(most, what)}"))
 
-    def _fits(self, more: Sum) -> bool:
-        return not any(over for _, over in self._limits(more))
-
-    def _limits(self, more: Sum) -> Iterator[tuple[str, bool]]:
-        gone = self._spent + more
-        if self.cost is not None:
-            yield "cost", gone.pico > pico(self.cost) and more.pico > 0
-        if self.calls is not None:
-            yield "calls", gone.calls > self.calls and more.calls > 0
-        if self.tokens is not None:
-            yield "tokens", gone.tokens > self.tokens and more.tokens > 0
-
     def _why_not(self, more: Sum, what: str) -> str:
         """Return why *more* does not fit beside the amount spent, or ''."""
-        over = next((name for name, over in self._limits(more) if over), "")
         spent = self._spent
-        if over == "cost":
-            return (
-                f"over the budget of ${self.cost:g}: ${spent.pico / PICO:.4f} are spent, "
-                f"and {what} may take ${more.pico / PICO:.4f}"
-            )
-        if over == "calls":
+        gone = spent + more
+        if self.cost is not None and gone.pico > pico(self.cost) and more.pico > 0:
+            paid, may = f"${spent.pico / PICO:.4f}", f"${more.pico / PICO:.4f}"
+            return f"over the budget of ${self.cost:g}: {paid} are spent, and {what} may take {may}"
+        if self.calls is not None and gone.calls > self.calls and more.calls > 0:
             return f"over the budget of {self.calls:,} calls: {spent.calls:,} are spent"
-        if over == "tokens":
-            return (
-                f"over the budget of {self.tokens:,} tokens: {spent.tokens:,} are spent, "
-                f"and {what} may take {more.tokens:,}"
-            )
+        if self.tokens is not None and gone.tokens > self.tokens and more.tokens > 0:
+            used = f"{spent.tokens:,} are spent, and {what} may take {more.tokens:,}"
+            return f"over the budget of {self.tokens:,} tokens: {used}"
         return ""
 
 

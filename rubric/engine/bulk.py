@@ -52,26 +52,26 @@ def grade_many(
     """
     Grade many *candidates* against *rubric*: a lazy stream of a `Grade` or an `Ungraded` for each.
 
-    Nothing happens before the stream is read, and what reads it slowly slows the grading down: at most 2 x
-    *concurrency* candidates are ahead of the reader, so memory stays flat, and *candidates* may have no end. Leaving
-    the loop, by `break` or by an error or by Ctrl-C, stops what is under way and waits for it.
+    Nothing happens before the stream is read, and a slow reader slows the grading down: at most 2 x *concurrency*
+    candidates are ahead of the reader, so memory stays flat, and *candidates* may have no end. Leaving the loop, by
+    `break`, by an error or by Ctrl-C, cancels the requests in flight and waits for them.
 
-    What is no candidate (a missing text, a number) becomes an `Ungraded` that says so, so each result has its place.
-    An error that *candidates* raise themselves comes out once all that was taken before it has been handed out.
+    An item that is no candidate (a missing text, a number) becomes an `Ungraded` that says so, so each result has its
+    place. An error that *candidates* raise is raised here, after the results of all earlier items.
 
     Args:
         candidates: An iterable or async iterable of texts, candidates, mappings (`output`, `input`, ...) or `Path`s of
             texts, a column or a frame of pandas or polars, or the path of a JSONL, CSV or Parquet file; see
-            `rubric.engine.sources`. An iterable that is no list is gone through in a thread of its own.
+            `rubric.engine.sources`. An iterable that is no list is read in a thread of its own.
         rubric: As for `grade`.
         judge: As for `grade`.
-        concurrency: How many candidates are graded, and how many requests are under way, at once.
-        ordered: Whether results come in the order of the candidates, or as they are completed; `index` tells the place.
-        columns: Which column of a row holds which field of a candidate, where it has another name, such as
+        concurrency: How many candidates are graded at once, and how many requests are in flight.
+        ordered: Whether results come in the order of the candidates, or as they are completed; `index` is the place.
+        columns: Which column of a row holds which field of a candidate, if it has another name, such as
             `{"output": "answer", "input": "question"}`. A column that looks like a field and is not used is refused
-            before anything is sent; `{"question": None}` passes it over.
-        store: Keeps every reply, and serves what it has: a `Store`, or the path of one.
-        budget: What may be spent; what it refuses is ungraded.
+            before anything is sent; `{"question": None}` ignores it.
+        store: Keeps every reply, and serves those that it has: a `Store`, or the path of one.
+        budget: What may be spent; a candidate that it refuses is ungraded.
         limits: How fast models may be asked: `Limits`.
         progress: True shows it on standard error (a bar on a terminal, else lines), False does not, None only on a
             terminal; or a function that is called with a `Progress` after each result.
@@ -79,7 +79,8 @@ def grade_many(
     Raises:
         DefinitionError: An argument that cannot be graded with, or a budget that cannot hold.
         NoJudgeError: No judge was given, and the environment names none.
-        StoreError: The store cannot be opened; or, from the stream, not written to: what cannot be kept is not sent.
+        StoreError: The store cannot be opened; or, from the stream, not written to: a reply that cannot be kept is not
+            asked for.
 
     Example:
         >>> for result in grade_many(["We thank you for waiting.", "Go away."], "Says thank you", "offline"):
@@ -108,7 +109,7 @@ def agrade_many(
     """
     Grade many *candidates* like `grade_many`, on the running event loop.
 
-    Python closes an async iterator some time after its loop was left by `break`. Where nothing may be under way by the
+    Python closes an async iterator some time after its loop was left by `break`. If nothing may be in flight by the
     next line, use `async with agrade_many(...) as stream:` around the loop.
     """
     options = Options(concurrency, store, budget, limits)

@@ -111,6 +111,8 @@ async def adrive(
 async def _side_by_side(transport: Transport, batch: Batch) -> Got:
     if len(batch) == 1:  # a task costs as much as all the rest of sending
         return (await transport(batch[0]),)
+    # Not the first of several in this task, though that would save one: then the first asks of all candidates would go
+    # before the second ones, and a budget that is spent in between would leave more candidates half graded.
     try:
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(_sent(transport, ask)) for ask in batch]
@@ -427,9 +429,9 @@ class Options:
             dispatcher = Dispatcher(places, limiter, models)
             return Pipeline(dispatcher.send, dispatcher)
         kept = self.store if isinstance(self.store, Store) else Store(self.store)
-        dispatcher = Dispatcher(places, kept.gate(limiter), models)
+        dispatcher = Dispatcher(places, kept.limiter(limiter), models)
         own = None if kept is self.store else kept
-        return Pipeline(kept.carry(dispatcher.send, gated=True), dispatcher, own)
+        return Pipeline(kept.transport(dispatcher.send, limited=True), dispatcher, own)
 
 
 def _models_of(model: Model) -> Callable[[Judge], Model]:
@@ -454,7 +456,8 @@ class _ForeignModel:
 
     async def _in_a_thread(self, ask: Ask) -> tuple[Any, BaseException | None]:
         owner = (*identity(self.transport), "transport")
-        future = submit(owner, partial(copy_context().run, self._called, ask), self.threads)
+        context = copy_context()
+        future = submit(owner, lambda: context.run(self._called, ask), self.threads)
         try:
             outcome: tuple[Any, BaseException | None] = await asyncio.wrap_future(future)
         except asyncio.CancelledError:

@@ -130,7 +130,7 @@ async def agrade_in_batches(
     with ExitStack() as opened:
         kept = store if store is None or isinstance(store, Store) else opened.enter_context(Store(store))
         # Gated, though nothing is sent that way: a process that dies during a look-up leaves nothing in doubt.
-        past = None if kept is None else partial(kept.carry, gated=True)
+        past = None if kept is None else partial(kept.transport, limited=True)
         rounds = _Rounds(BatchList.read(file), past, budget, size, poll)
         results = await rounds.drive(together(flows))
     grades = [evolve(result, index=one.index) for one, result in zip(placed, results, strict=True)]

@@ -1,7 +1,8 @@
 """
-What code decides in a documented test file: assertion types such as `contains` and `is-json`, as checks.
+Assertion types that code decides, such as `contains` and `is-json`: from type and value to a check, and back.
 
-Assertions written as one text, as in the `__expected` columns of a CSV file: `contains: hello`.
+They are promptfoo's, and AgentV has most of them. `assertion_of` reads an assertion that is one text, as in the
+`__expected` columns of a CSV file: `contains: hello`.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from attrs import field, frozen
 
 from rubric.grading.code_checks import decide
 from rubric.internals.fields import refuse
-from rubric.internals.frozen_map import FrozenMap
+from rubric.internals.frozen_map import FrozenMap, thaw
 from rubric.values.candidates import Candidate
 from rubric.values.checks import (
     Check,
@@ -38,7 +39,7 @@ def check_of(type: str, value: Any) -> Check | None:
     """
     Return the check for the assertion *type* (without `not-`) with *value*; None for a type that is not known here.
 
-    Numbers stand for their text. Where several texts are wanted, one text with commas does too.
+    Numbers are taken as texts. For several texts, one text with commas will do.
 
     Raises:
         DefinitionError: A value that the type cannot have; its field is `value`.
@@ -48,7 +49,7 @@ def check_of(type: str, value: Any) -> Check | None:
 
 
 def is_known(type: str) -> bool:
-    """Say whether code decides the assertion *type*, with or without `not-`."""
+    """True if code decides the assertion *type*, with or without `not-`."""
     return type.removeprefix("not-") in DETERMINISTIC
 
 
@@ -111,10 +112,35 @@ DETERMINISTIC: Mapping[str, Callable[[Any], Check]] = {
     "is-json": _json,
     "contains-json": _contains_json,
 }
-"""The assertion types that code decides, and how each makes a check of its value."""
+"""The assertion types that code decides, each with the function that makes a check of its value."""
+
+_TEXT_TYPES: dict[type, str] = {StartsWith: "starts-with", EndsWith: "ends-with", Equals: "equals"}
+
+
+def type_of(check: Check) -> tuple[str, Any] | None:
+    """Return the assertion type and the value (None: none) that `check_of` makes *check* of; None where none does."""
+    folded = "i" if getattr(check, "ignore_case", False) else ""
+    match check:
+        case Contains():
+            return f"{folded}contains", check.text
+        case ContainsAny():
+            return f"{folded}contains-any", [*check.texts]
+        case ContainsAll():
+            return f"{folded}contains-all", [*check.texts]
+        case StartsWith() | EndsWith() | Equals() if not folded:
+            return _TEXT_TYPES[type(check)], check.text
+        case Matches():
+            return "regex", check.pattern
+        case IsJSON():
+            return "is-json", None
+        case FitsSchema():
+            return "is-json", thaw(check.schema)
+        case _:
+            return None
+
 
 _MOST_STARTS = 2_000
-"""How many places of an output are tried as the start of a JSON value: an output is a stranger's text."""
+"""How many places of an output are tried as the start of a JSON value: an output is untrusted text."""
 
 
 def _as_map(value: Mapping[str, Any] | None) -> FrozenMap | None:
@@ -132,7 +158,7 @@ class ContainsJSON:
         return "contains JSON" if self.schema is None else "contains JSON that fits the schema"
 
     def __call__(self, candidate: Candidate) -> bool:
-        """Say whether it holds for *candidate*."""
+        """True if it holds for *candidate*."""
         if self.schema is None:
             return any(True for _ in _values(candidate.output))
         fits = FitsSchema(self.schema)
@@ -179,7 +205,7 @@ _LISTS = frozenset({"contains-all", "contains-any", "icontains-all", "icontains-
 
 def assertion_of(text: str) -> dict[str, Any]:
     """
-    Return the assertion that *text* stands for: `type: value`, `type(threshold): value`, or the text to be equal to.
+    Return the assertion that is *text*: `type: value`, `type(threshold): value`, or the text to be equal to.
 
     As in promptfoo, what follows `grade:` and `llm-rubric:` is not trimmed.
     """

@@ -1,26 +1,22 @@
 """
-The converter from plain data to nouns, and how its hooks gather what is wrong instead of stopping at the first.
+The cursor: a value of a document that knows its path and its place, and notes what is wrong with it.
 
-What a file of another system is read with: where it stands, and what it may see.
+Every foreign format is read through it. Nothing here raises while a document is read: problems go to the `Notes`, None
+takes the place of what is wrong, and `Notes.finish` raises all of them at once, each with its line and column.
 
-From plain data to nouns, field by field, with each problem noted where it stands in the document.
-
-Nothing here raises: what is wrong goes to the `Notes`, and None comes back in its place.
-
-What is noted while a document of another system is read: errors and warnings, each with its place in the file.
+The native format is read by `fields`, which raises; `problems` finds the places.
 """
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import attrs
 from attrs import define, evolve, field, frozen
-from cattrs import IterableValidationError, IterableValidationNote
 
 from rubric.errors import DefinitionError, LoadError, Problem
 from rubric.formats.document import Document, KeyPath, Node, Unreadable, find, plain, show_path
@@ -29,42 +25,17 @@ from rubric.internals.text import shorten
 from rubric.suites.cases import Place
 
 T = TypeVar("T")
-Read = Callable[[Any], Any]
 
 
 class WrongKeyError(DefinitionError):
-    """A complaint about a key, not about what stands behind it."""
-
-
-@define
-class Gathering:
-    """What is wrong with one value: do each step `with gathering.at(key)`, then `finish`."""
-
-    what: type
-    wrong: list[Exception] = field(factory=list)
-
-    @contextmanager
-    def at(self, *step: Any) -> Iterator[None]:
-        """Keep an exception of the block, with the *step* (a key or an index) at which it came up."""
-        try:
-            yield
-        except Exception as problem:  # noqa: BLE001 - raised again by finish, with its place
-            if step:
-                problem.add_note(IterableValidationNote("", step[0], None))
-            self.wrong.append(problem)
-
-    def finish(self) -> None:
-        """Raise what was gathered, if anything was."""
-        if self.wrong:
-            message = f"while reading {self.what.__name__}"
-            raise IterableValidationError(message, self.wrong, self.what)  # pyright: ignore[reportCallIssue] - an untyped __new__
+    """A complaint about a key, not about its value."""
 
 
 _BARE = re.compile(r"[-+]?\d+(\.\d+)?|true|false", re.ASCII)
 
 
 def cure(found: object, message: str) -> str:
-    """Return what to do about quotes that are one too many or missing, where *message* does not say so yet."""
+    """Return the cure of quotes that are one too many or missing, where *message* does not have it yet."""
     if "quote" in message:
         return ""
     if isinstance(found, str) and _BARE.fullmatch(found):
@@ -75,21 +46,21 @@ def cure(found: object, message: str) -> str:
 
 
 def as_dict(data: object, what: str) -> dict[Any, Any]:
-    """Return *data*, a mapping; anything else is refused in favour of *what*."""
+    """Return *data*, a mapping; refuse anything else, where *what* was expected."""
     if not isinstance(data, dict):
         raise wanted(what, data)
     return data
 
 
 def as_list(data: object, what: str) -> list[Any]:
-    """Return *data*, a list; anything else is refused in favour of *what*."""
+    """Return *data*, a list; refuse anything else, where *what* was expected."""
     if not isinstance(data, list):
         raise wanted(what, data)
     return data
 
 
 def wanted(what: str, found: object) -> DefinitionError:
-    """Return (not raise) the error that says what stands somewhere and what may."""
+    """Return (not raise) the error that *what* was expected, and that *found* was there."""
     shown = {dict: "a mapping", list: "a list", type(None): "nothing"}.get(type(found)) or shorten(repr(found), 80)
     return DefinitionError("", f"expected {what}, got {shown}")
 
@@ -97,7 +68,7 @@ def wanted(what: str, found: object) -> DefinitionError:
 @define
 class Library:
     """
-    What one load has read, shared by a file and all that it includes.
+    The files that one load has read, shared by a file and all that it includes.
 
     Args:
         texts: The texts of the files, by their real paths.
@@ -113,17 +84,17 @@ class Library:
 @frozen
 class Loading:
     """
-    Where a file stands, and what it may see.
+    The folder of a file, and the things that it may see.
 
     Args:
-        folder: Of the file that is being read: relative references start there. None: text that stands in no file.
+        folder: Of the file that is being read: relative references start there. None: a text without a file.
         base: Nothing outside of this folder is read. None: the folder itself.
         environ: The environment variables that a file may show, by name; none unless the caller declares some.
             `os.environ` is never asked.
         required: Whether an AgentV criterion that does not say so is a gate. None: as its generation documents it.
         functions: The Python functions that assertions may name. A file cannot bring code of its own.
         trail: The files that led here, the outermost first; a file cannot include one of them.
-        library: What has been read so far.
+        library: The files read so far.
     """
 
     folder: Path | None = None
@@ -140,7 +111,7 @@ class Loading:
         return self.base if self.base is not None else self.folder
 
     def within(self, folder: Path, file: Path) -> Loading:
-        """Return the loading for *file* (its real path), which this one includes and which stands in *folder*."""
+        """Return the loading for *file* (its real path), in *folder*, which this one includes."""
         return evolve(self, folder=folder, base=self.root, trail=(*self.trail, file))
 
 
@@ -154,159 +125,390 @@ _ASIDE = ("x-", ".")
 @define
 class Notes:
     """
-    Collects what is wrong (`error`) and what cannot be carried over (`warn`) while *document* is read.
+    The diagnostics of one document: errors, and warnings of features that this library does not have.
 
     A path is a tuple of keys and indices from the root, such as `("tests", 0, "assert", 2, "type")`.
+
+    Args:
+        document: The document.
+        errors: What is wrong; shared with the documents that this one includes.
+        warnings: What is read otherwise than it says, or not at all; shared likewise.
+        loading: What the document is read with.
     """
 
     document: Document
     errors: list[Problem] = field(factory=list)
     warnings: list[Problem] = field(factory=list)
+    loading: Loading = field(factory=Loading)
+    # Counts errors that were noted before too, so that a reader sees that a value failed again.
+    failures: int = field(default=0, init=False)
+    # What many cases share is read for each of them, and noted once. A set, since a file can have 50,000 cases.
+    _noted: set[Problem | str] = field(factory=set, init=False, repr=False)
+
+    def of(self, document: Document, loading: Loading) -> Notes:
+        """Return the notes of *document*, which this one includes; both note into the same lists."""
+        # The same lists and the same set, not copies: an included file may be read for each of 1,000 tests, and its
+        # problems are to be raised once, with those of the file that names it.
+        inner = Notes(document, self.errors, self.warnings, loading)
+        inner._noted = self._noted
+        return inner
 
     def data(self) -> Any:
         """Return the document as plain data; flaws of its nodes are noted as errors."""
-        return plain(self.document.root, self._flaw)
+        return plain(self.document.root, self.flaw)
 
-    def _flaw(self, node: Node, path: KeyPath, message: str) -> None:
-        self.errors.append(self._problem(node, path, message))
+    def flaw(self, node: Node, path: KeyPath, message: str) -> None:
+        """Note that *node*, at *path*, is wrong."""
+        self.failures += 1
+        self.add(Problem(self.document.source, *node.place, show_path(path), shorten(message, LONGEST)))
 
-    def error(self, path: KeyPath, message: str | DefinitionError, *, key: bool = False) -> None:
-        """Note that what stands at *path* is wrong; with *key*, point at the key that names it."""
-        self.errors.append(self._at(path, str(message), key=key))
+    def add(self, *problems: Problem) -> None:
+        """Note errors that have their places already."""
+        self._note(self.errors, problems)
 
-    def warn(self, path: KeyPath, message: str, *, key: bool = False) -> None:
-        """Note that what stands at *path* is read otherwise than it says, or not at all."""
-        told = self._at(path, message, key=key)
-        if told not in self.warnings:  # what many cases share is read for each of them
-            self.warnings.append(told)
+    def error(self, path: KeyPath, message: str | DefinitionError) -> None:
+        """Note that the value at *path* is wrong."""
+        self.flaw(*find(self.document.root, path), str(message))
 
-    def unknown(
-        self, path: KeyPath, message: str, known: Iterable[str], elsewhere: Mapping[Any, str] | None = None
-    ) -> None:
-        """
-        Note the key that ends *path* and that nothing is known by at this place.
+    def warn(self, node: Node, path: KeyPath, message: str) -> None:
+        """Note that *node*, at *path*, is read otherwise than it says, or not at all."""
+        problem = Problem(self.document.source, *node.place, show_path(path), shorten(message, LONGEST))
+        self._note(self.warnings, [problem])
 
-        A key that is nearly a known one, or that has its place *elsewhere*, was meant to grade: read over, it would
-        leave a test without its assertions. So it is wrong; any other is told with the *message*.
+    def _note(self, problems: list[Problem], new: Iterable[Problem]) -> None:
+        for problem in new:
+            if problem not in self._noted:
+                self._noted.add(problem)
+                problems.append(problem)
 
-        Args:
-            path: Of the key.
-            message: What becomes of a key that is simply another.
-            known: The keys that may stand here.
-            elsewhere: For keys of other places, where they belong.
-        """
-        key = path[-1]
-        near = "" if str(key).startswith(_ASIDE) else misspelt(key, known)
-        shown = shorten(str(key), 40)
-        if elsewhere and key in elsewhere:
-            told = self._at(path, f"{shown!r} has no effect here; {elsewhere[key]}", key=True)
-        elif near:
-            told = self._at(path, f"unknown key {shown!r}; did you mean {near!r}?", key=True)
-        else:
-            self.warn(path, message, key=True)
-            return
-        if told not in self.errors:  # what many cases share is read for each of them
-            self.errors.append(told)
-
-    def place(self, path: KeyPath) -> Place:
-        """Return where *path* stands."""
-        node, _ = find(self.document.root, path)
-        return Place(self.document.source, node.line, node.column)
+    def is_new(self, message: str) -> bool:
+        """True if *message* has not been looked up yet; from then on it is known."""
+        known = message in self._noted
+        self._noted.add(message)
+        return not known
 
     def finish(self) -> None:
-        """Raise what was noted as wrong, all of it, in the order of the file."""
+        """Raise all that is wrong, in the order of the file, if anything is."""
         if self.errors:
             raise LoadError(sorted(self.errors, key=lambda problem: (problem.line, problem.column)))
 
-    def _at(self, path: KeyPath, message: str, *, key: bool) -> Problem:
-        node, known = find(self.document.root, path, key=key)
-        return self._problem(node, known, message)
 
-    def _problem(self, node: Node, path: KeyPath, message: str) -> Problem:
-        return Problem(self.document.source, *node.place, show_path(path), shorten(message, LONGEST))
-
-
-def mapping(notes: Notes, path: KeyPath, value: object, what: str = "a mapping") -> dict[Any, Any] | None:
-    """Return *value*, a mapping; note anything else as not *what* was expected."""
-    if isinstance(value, dict):
-        return value
-    _refuse(notes, path, value, what)
-    return None
-
-
-def listing(notes: Notes, path: KeyPath, value: object, what: str = "a list") -> list[Any]:
-    """Return *value*, a list; note anything else as not *what* was expected, and return nothing."""
-    if isinstance(value, list):
-        return value
-    _refuse(notes, path, value, what)
-    return []
-
-
-def _refuse(notes: Notes, path: KeyPath, value: object, what: str) -> None:
-    if not isinstance(value, Unreadable):  # whose flaw is noted already
-        notes.error(path, wanted(what, value).message)
-
-
-def only(notes: Notes, path: KeyPath, data: Mapping[Any, Any], allowed: Iterable[str]) -> None:
-    """Note each key of *data* that is not among *allowed*, with the nearest one that is."""
-    names = [*allowed]
-    for key in data:
-        if key not in names:
-            notes.error((*path, key), f"unknown key{suggest(shorten(str(key), 40), names)}", key=True)
-
-
-def given(notes: Notes, path: KeyPath, data: Mapping[Any, Any], keys: Mapping[str, str]) -> dict[str, Any]:
-    """Return by field what *data* gives under the *keys* of fields; a key without a value is noted."""
-    found = {}
-    for name, key in keys.items():
-        if key in data and data[key] is None:
-            notes.error((*path, key), "expected a value, got nothing; give it one, or take the key out")
-        elif key in data:
-            found[name] = data[key]
-    return found
-
-
-def made(
-    notes: Notes, path: KeyPath, cls: type[T], values: Mapping[str, Any], keys: Mapping[str, str] | None = None
-) -> T | None:
+@define(eq=False)
+class Cursor:
     """
-    Return a *cls* of *values* (by field); None if something is wrong with it, all of which is noted.
+    A value of a document that knows its path and its place, and notes what is wrong with it.
+
+    Going down makes a cursor and nothing else: paths and places are worked out when a problem is noted.
 
     Args:
-        notes: Where to note it.
-        path: Where the noun stands.
-        cls: An attrs class whose fields have validators.
-        values: What the document says, by field.
-        keys: The keys in the document of fields whose names in code are others.
+        value: Plain data.
+        notes: Where problems are noted.
+        parent: The mapping or list that holds the value; None for the root of the document.
+        step: The key or the index at which *parent* holds it.
     """
-    if not fits(notes, path, cls, values, keys):
+
+    value: Any
+    notes: Notes = field(repr=False)
+    parent: Cursor | None = field(default=None, repr=False)
+    step: Any = None
+    _located: tuple[Node, Node, bool] | None = field(default=None, init=False, repr=False)
+
+    @classmethod
+    def of(cls, notes: Notes, loading: Loading | None = None) -> Cursor:
+        """Return the root of the document of *notes*, which is read with *loading*."""
+        if loading is not None:
+            notes.loading = loading
+        return cls(notes.data(), notes)
+
+    # -- going down ---------------------------------------------------------------------------------------
+
+    def __getitem__(self, step: Any) -> Cursor:
+        """Return the value at *step*, a key or an index; None is the value of a key that is not there."""
+        held, value = self.value, None
+        if isinstance(held, dict):
+            value = held.get(step)
+        elif isinstance(held, list) and isinstance(step, int):
+            value = held[step]
+        return Cursor(value, self.notes, self, step)
+
+    def __contains__(self, key: Any) -> bool:
+        return isinstance(self.value, dict) and key in self.value
+
+    def has(self, key: Any) -> bool:
+        """True if it is a mapping with a value, other than nothing, at *key*."""
+        return isinstance(self.value, dict) and self.value.get(key) is not None
+
+    def find(self, *keys: Any) -> Cursor | None:
+        """Return the value at the first of *keys* that has one."""
+        return next((self[key] for key in keys if self.has(key)), None)
+
+    def first(self, *keys: Any) -> Cursor:
+        """Return the value at the first of *keys* that has one; where none has, nothing, at the place of the first."""
+        return self.find(*keys) or self[keys[0]]
+
+    def holding(self, value: Any) -> Cursor:
+        """Return a cursor at the same place with another *value*."""
+        return Cursor(value, self.notes, self.parent, self.step)
+
+    def items(self) -> Iterator[tuple[Any, Cursor]]:
+        """Yield the keys and the values of a mapping."""
+        for key in self.value:
+            yield key, self[key]
+
+    def __iter__(self) -> Iterator[Cursor]:
+        """Yield the items of a list."""
+        return (Cursor(value, self.notes, self, index) for index, value in enumerate(self.value))
+
+    @property
+    def root(self) -> Cursor:
+        """The whole document."""
+        found = self
+        while found.parent is not None:
+            found = found.parent
+        return found
+
+    # -- its place -----------------------------------------------------------------------------------------
+
+    @property
+    def loading(self) -> Loading:
+        """What its document is read with."""
+        return self.notes.loading
+
+    @property
+    def path(self) -> KeyPath:
+        """The keys and indices from the root."""
+        steps: list[Any] = []
+        found = self
+        while found.parent is not None:
+            steps.append(found.step)
+            found = found.parent
+        return tuple(reversed(steps))
+
+    @property
+    def place(self) -> Place:
+        """Its place in the file; of a value that the file does not have, the place of its holder."""
+        node, _, _ = self._where()
+        return Place(self.notes.document.source, node.line, node.column)
+
+    def _where(self) -> tuple[Node, Node, bool]:
+        """Return its node, the node of its key, and whether the document has it; else the nearest node above it."""
+        # Kept, and found from the parent: from the root it would be quadratic in a list of 1,000 tests.
+        if self._located is None:
+            if self.parent is None:
+                root = self.notes.document.root
+                self._located = root, root, True
+            else:
+                above, _, there = self.parent._where()  # noqa: SLF001 - its own kind
+                node, known = find(above, (self.step,)) if there else (above, ())
+                name = find(above, (self.step,), key=True)[0] if known else node
+                self._located = node, name, bool(known)
+        return self._located
+
+    def _spot(self, *, key: bool) -> tuple[Node, KeyPath]:
+        node, name, there = self._where()
+        nearest = self
+        while not nearest._where()[2] and nearest.parent is not None:
+            nearest = nearest.parent
+        return (name if key and there else node), nearest.path
+
+    # -- diagnostics --------------------------------------------------------------------------------------
+
+    def error(self, message: str | DefinitionError, *, key: bool = False) -> None:
+        """Note that it is wrong; with *key*, point at its key."""
+        self.notes.flaw(*self._spot(key=key), str(message))
+
+    def warn(self, message: str, *, key: bool = False) -> None:
+        """Note that it is read otherwise than it says, or not at all."""
+        self.notes.warn(*self._spot(key=key), message)
+
+    def once(self, message: str) -> None:
+        """Warn of its key, the first time that *message* comes up in this load."""
+        if self.notes.is_new(message):
+            self.warn(message, key=True)
+
+    def refuse(self, what: str) -> None:
+        """Note that *what* was expected in its place."""
+        if not isinstance(self.value, Unreadable):  # its flaw is noted already
+            self.error(wanted(what, self.value).message)
+
+    def needs(self, key: str, why: str = "") -> bool:
+        """True if it is a mapping with *key*; else note that the key is missing, and *why* it is wanted."""
+        if key not in self:
+            self.error(f"the key {key!r} is missing; add it{why}")
+        return key in self
+
+    def only(self, allowed: Iterable[str]) -> None:
+        """Note each key that is not *allowed*, with the nearest one that is."""
+        names = [*allowed]
+        for key in self.value:
+            if key not in names:
+                self[key].error(f"unknown key{suggest(shorten(str(key), 40), names)}", key=True)
+
+    def unknown(self, message: str, known: Iterable[str], elsewhere: Mapping[Any, str] | None = None) -> None:
+        """
+        Note that its key is not *known* here.
+
+        A key that is nearly a known one, or that belongs *elsewhere*, was meant to grade: read over, it would leave a
+        test without its assertions. So it is an error; any other key is a warning.
+
+        Args:
+            message: The warning.
+            known: The keys that are read here.
+            elsewhere: For keys of other places, where they belong.
+        """
+        near = "" if str(self.step).startswith(_ASIDE) else misspelt(self.step, sorted(known))
+        shown = shorten(str(self.step), 40)
+        if elsewhere and self.step in elsewhere:
+            self.error(f"{shown!r} has no effect here; {elsewhere[self.step]}", key=True)
+        elif near:
+            self.error(f"unknown key {shown!r}; did you mean {near!r}?", key=True)
+        else:
+            self.warn(message, key=True)
+
+    # -- typed values -------------------------------------------------------------------------------------
+
+    def mapping(self, what: str = "a mapping") -> bool:
+        """True if it is a mapping; else note that *what* was expected."""
+        if not isinstance(self.value, dict):
+            self.refuse(what)
+            return False
+        return True
+
+    def listing(self, what: str = "a list") -> list[Cursor]:
+        """Return the items of a list; note anything else, and return none."""
+        if not isinstance(self.value, list):
+            self.refuse(what)
+            return []
+        return [*self]
+
+    def text(self, what: str = "text") -> str | None:
+        """Return the text that it is; note anything else."""
+        if isinstance(self.value, str):
+            return self.value
+        found: Any = {True: "yes", False: "no"}[self.value] if isinstance(self.value, bool) else self.value
+        if isinstance(found, str | int | float):
+            self.error(f'{wanted(what, self.value).message}; quote it: "{found}"')
+        else:
+            self.refuse(what)
         return None
+
+    def flag(self) -> bool | None:
+        """Return true or false; note anything else."""
+        if isinstance(self.value, bool):
+            return self.value
+        self.refuse("true or false")
+        return None
+
+    def number(
+        self, low: float | None = None, high: float | None = None, *, above: bool = False, written: bool = False
+    ) -> float | None:
+        """
+        Return the number that it is; note anything else.
+
+        Args:
+            low: The lowest number allowed.
+            high: The highest number allowed.
+            above: Whether *low* itself is refused.
+            written: Whether a text that is a number will do.
+        """
+        value = _number(self.value) if written else self.value
+        if isinstance(value, int | float) and not isinstance(value, bool) and -math.inf < value < math.inf:
+            fits = low is None or value > low or (value == low and not above)
+            if fits and (high is None or value <= high):
+                return value
+        span = "" if low is None else f" {'above' if above else 'from'} {low:g}"
+        self.refuse(f"a number{span}" + ("" if high is None else f" to {high:g}"))
+        return None
+
+    # -- fields of a class --------------------------------------------------------------------------------
+
+    def noun(self, cls: type[T], what: str, keys: Mapping[str, str], *, beside: Iterable[str] = ()) -> T | None:
+        """
+        Return the *cls* that a mapping gives; None, with all that is wrong noted, if it is none.
+
+        Args:
+            cls: An attrs class whose fields have validators.
+            what: The mapping that is expected, in words.
+            keys: By field, the key that gives it. Other keys are errors.
+            beside: Keys that the caller reads.
+        """
+        if not self.mapping(what):
+            return None
+        self.only((*keys.values(), *beside))
+        return self.made(cls, self.given(keys), keys)
+
+    def given(self, keys: Mapping[str, str], *, blank: Collection[str] = ()) -> dict[str, Any]:
+        """
+        Return by field the values at the *keys* of fields; a key without a value is noted.
+
+        Args:
+            keys: By field, the key that gives it.
+            blank: Keys that may have no value, and then give none.
+        """
+        found = {}
+        for name, key in keys.items():
+            if self.has(key):
+                found[name] = self.value[key]
+            elif key in self and key not in blank:
+                self[key].error("expected a value, got nothing; give it one, or take the key out")
+        return found
+
+    def made(self, cls: type[T], values: Mapping[str, Any], keys: Mapping[str, str] | None = None) -> T | None:
+        """
+        Return a *cls* of *values*; None if one of them is wrong, which is noted at its key.
+
+        Args:
+            cls: An attrs class whose fields have validators.
+            values: By field.
+            keys: The keys of fields whose names in the document are others.
+        """
+        if not self.fits(cls, values, keys):
+            return None
+        try:
+            return cls(**values)
+        except DefinitionError as problem:
+            self._below(_steps(problem.field, keys or {})).error(problem.message)
+            return None
+
+    def built(self, make: Callable[..., T], *args: Any, **options: Any) -> T | None:
+        """Return what *make* gives for the arguments; None if it refuses them, which is noted here."""
+        try:
+            return make(*args, **options)
+        except DefinitionError as problem:
+            self.error(problem)
+            return None
+
+    def fits(self, cls: type, values: Mapping[str, Any], keys: Mapping[str, str] | None = None) -> bool:
+        """True if *values* are what the fields of *cls* take, and none is missing; note all else."""
+        known = keys or {}
+        wrong = False
+        for attribute in attrs.fields(cast("Any", cls)):
+            key = known.get(attribute.name, attribute.name)
+            if attribute.name in values:
+                value = values[attribute.name]
+                problem = _problem(attribute, value)
+                if problem is not None and not isinstance(value, Unreadable):
+                    below = self._below((key, *_steps(problem.field, {})[1:]))
+                    below.error(problem.message + cure(value, problem.message))
+                wrong = wrong or problem is not None
+            elif attribute.init and attribute.default is attrs.NOTHING:
+                self.error(f"the key {key!r} is missing; add it")
+                wrong = True
+        return not wrong
+
+    def _below(self, path: KeyPath) -> Cursor:
+        found = self
+        for step in path:
+            found = Cursor(None, self.notes, found, step)
+        return found
+
+
+def _number(value: object) -> object:
+    """Return the number that a text is; anything else as it is."""
     try:
-        return cls(**values)
-    except DefinitionError as problem:
-        notes.error((*path, *_steps(problem.field, keys or {})), problem.message)
-        return None
-
-
-def fits(
-    notes: Notes, path: KeyPath, cls: type, values: Mapping[str, Any], keys: Mapping[str, str] | None = None
-) -> bool:
-    """Say whether each of *values* is what its field of *cls* takes, and none is missing; note all else."""
-    known = keys or {}
-    wrong = False
-    for attribute in attrs.fields(cast("Any", cls)):
-        key = known.get(attribute.name, attribute.name)
-        if attribute.name in values:
-            problem = _problem(attribute, values[attribute.name])
-            if problem is not None and not isinstance(values[attribute.name], Unreadable):
-                where = _steps(problem.field, {})[1:]
-                message = problem.message + cure(values[attribute.name], problem.message)
-                notes.error((*path, key, *where), message)
-            wrong = wrong or problem is not None
-        elif attribute.init and attribute.default is attrs.NOTHING:
-            notes.error(path, f"the key {key!r} is missing; add it")
-            wrong = True
-    return not wrong
+        return float(value) if isinstance(value, str) else value
+    except ValueError:
+        return value
 
 
 def _problem(attribute: Any, value: object) -> DefinitionError | None:
@@ -323,5 +525,5 @@ _STEP = re.compile(r"\[(\d+)\]|([^.\[\]]+)", re.ASCII)
 
 
 def _steps(field: str, keys: Mapping[str, str]) -> KeyPath:
-    """Return the path that *field* of a `DefinitionError` stands for, such as `criteria[2].id`."""
+    """Return *field* of a `DefinitionError`, such as `criteria[2].id`, as a path."""
     return tuple(int(index) if index else keys.get(name, name) for index, name in _STEP.findall(field))

@@ -1,9 +1,8 @@
 """
-A document as it was parsed: nodes that know their place in the file, and what is wrong with them.
+A parsed document: nodes that know their place in the file, built within limits that a hostile file meets at once.
 
-Growing a document node by node, within limits that no rubric needs and a hostile file meets at once.
-
-What an unquoted scalar means, after the core schema of YAML 1.2.
+The parsers of YAML and JSON hand nodes to a `Builder` in the order of the file. What cannot be read as it is written
+keeps its place and carries a flaw, so that one load reports all of them.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterator
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, ClassVar
 
 from attrs import define, field, frozen
@@ -25,9 +24,13 @@ KeyPath = tuple[Any, ...]
 """The steps from the root of a document to one of its nodes: keys of mappings and indices of lists."""
 
 
-@frozen(eq=False)
+# -- nodes --------------------------------------------------------------------------------------------------
+# Not frozen: attrs sets the fields of a frozen class three times slower, and a file has thousands of nodes.
+
+
+@define(eq=False)
 class Node:
-    """What stands at *line* and *column* (from 1). A *flaw* says why it cannot be read as it stands."""
+    """A value at *line* and *column* (from 1, in characters). A *flaw* says why it cannot be read."""
 
     line: int
     column: int
@@ -39,25 +42,36 @@ class Node:
         return self.line, self.column
 
 
-@frozen(eq=False)
+@define(eq=False)
 class Scalar(Node):
     """A text, a number, a boolean or nothing."""
 
     value: Any = field(kw_only=True)
 
 
-@frozen(eq=False)
-class Listing(Node):
+@define(eq=False)
+class Branch(Node):
+    """
+    A list or a mapping with its *parts*.
+
+    Args:
+        events: How many events it takes; until it is closed, how many came before it.
+        height: How many lists and mappings are nested in it, itself included.
+    """
+
+    parts: list[Node] = field(factory=list, kw_only=True)
+    events: int = field(default=1, kw_only=True)
+    height: int = field(default=1, kw_only=True)
+
+
+@define(eq=False)
+class Listing(Branch):
     """A list of nodes."""
 
-    parts: list[Node] = field(factory=list, kw_only=True)
 
-
-@frozen(eq=False)
-class Mapping(Node):
-    """Keys and values; *parts* holds them in turn, as they are read."""
-
-    parts: list[Node] = field(factory=list, kw_only=True)
+@define(eq=False)
+class Mapping(Branch):
+    """Keys and values; *parts* holds them in turn."""
 
     def pairs(self) -> Iterator[tuple[Node, Node]]:
         """Yield each key with its value, in the order of the file."""
@@ -65,7 +79,7 @@ class Mapping(Node):
 
     @cached_property
     def named(self) -> dict[Any, tuple[Node, Node]]:
-        """The keys and values by what the keys say; the first of several counts."""
+        """The keys and values by the value of the key; the first of several counts."""
         found: dict[Any, tuple[Node, Node]] = {}
         for key, value in self.pairs():
             if isinstance(key, Scalar) and not key.flaw:
@@ -82,8 +96,11 @@ class Document:
     schema: str = ""
 
 
+# -- from nodes to plain data -------------------------------------------------------------------------------
+
+
 class Unreadable:
-    """What stands in the data for a node with a flaw; the flaw itself is told apart."""
+    """Takes the place of a node with a flaw in plain data; the flaw itself is reported separately."""
 
     shown: ClassVar[str] = "<unreadable>"
 
@@ -95,7 +112,7 @@ Tell = Callable[[Node, KeyPath, str], None]
 
 
 def plain(node: Node, tell: Tell, path: KeyPath = ()) -> Any:
-    """Return *node* as plain Python data, and *tell* each flaw with its path; what has one is `Unreadable`."""
+    """Return *node* as plain Python data, and *tell* each flaw with its path; a flawed node is `Unreadable`."""
     if node.flaw:
         tell(node, path, node.flaw)
         return Unreadable()
@@ -103,31 +120,30 @@ def plain(node: Node, tell: Tell, path: KeyPath = ()) -> Any:
         case Scalar():
             return node.value
         case Listing():
-            return _plain_list(node, tell, path)
+            return [plain(part, tell, (*path, index)) for index, part in enumerate(node.parts)]
         case Mapping():
             return _plain_dict(node, tell, path)
 
 
-def _plain_list(node: Listing, tell: Tell, path: KeyPath) -> list[Any]:
-    return [plain(part, tell, (*path, index)) for index, part in enumerate(node.parts)]
-
-
 def _plain_dict(node: Mapping, tell: Tell, path: KeyPath) -> dict[Any, Any]:
     found: dict[Any, Any] = {}
-    lines: dict[Any, int] = {}
-    for key, part in node.pairs():
+    parts = iter(node.parts)
+    for key, part in zip(parts, parts, strict=True):
         if not isinstance(key, Scalar):
             tell(key, path, "a key is a text or a number, not a list or a mapping")
         elif key.flaw:
             tell(key, path, key.flaw)
         elif key.value in found:
-            shown = shorten(repr(key.value), 60)
-            first = lines[key.value]
+            shown, first = shorten(repr(key.value), 60), node.named[key.value][0].line
             tell(key, (*path, key.value), f"the key {shown} stands in line {first} already; keep one of them")
+        elif isinstance(part, Scalar) and not part.flaw:  # nearly all values; no path is built for them
+            found[key.value] = part.value
         else:
-            lines[key.value] = key.line
             found[key.value] = plain(part, tell, (*path, key.value))
     return found
+
+
+# -- paths --------------------------------------------------------------------------------------------------
 
 
 def find(root: Node, path: KeyPath, *, key: bool = False) -> tuple[Node, KeyPath]:
@@ -154,7 +170,7 @@ def _child(node: Node, step: Any) -> tuple[Node | None, Node | None]:
 
 
 _BOOLEANS: dict[Any, Any] = {"yes": True, "no": False}
-"""What YAML 1.1 made of two keys, and files from that time have in their place."""
+"""Two keys that YAML 1.1 reads as booleans; files written by such tools have the booleans in their place."""
 
 
 def show_path(path: KeyPath, limit: int = 200) -> str:
@@ -169,6 +185,16 @@ def _show_step(step: Any) -> str:
     return f"[{shorten(repr(step), 40)}]"
 
 
+_STEP = re.compile(r"\[(\d+)\]|([^.\[\]]+)", re.ASCII)
+
+
+def steps_of(field: str) -> KeyPath:
+    """Return the path that the *field* of a `DefinitionError` names, such as `criteria[2].id`."""
+    return tuple(int(index) if index else name for index, name in _STEP.findall(field))
+
+
+# -- unquoted scalars, after the core schema of YAML 1.2 ----------------------------------------------------
+
 MERGING = "merge keys (<<) are not read; write out what they stand for"
 """The flaw of a merge key, where they are not read."""
 
@@ -177,21 +203,34 @@ LONGEST_NUMBER = 400
 
 _RESOLVER = Resolver()
 _BASED = re.compile(r"[-+]?0[box]", re.ASCII)
+_TELLING = frozenset("tTfFnN~-+.0123456789<=!&*")
+"""The first characters of all unquoted scalars that may be something else than text."""
+
+_LONGEST_KEPT = 32
+"""Characters of scalars whose kind is cached; keys and small numbers come again and again."""
 
 
 def kind_of(scalar: str) -> str:
     """Return what YAML 1.2 takes the unquoted *scalar* for: `str`, `int`, `float`, `bool`, `null`, `timestamp` ..."""
-    tag = _RESOLVER.resolve(ScalarNode, scalar, (True, False))
-    return str(tag).rpartition(":")[2]
+    if scalar and scalar[0] not in _TELLING:
+        return "str"
+    return _kept_kind(scalar) if len(scalar) <= _LONGEST_KEPT else _resolved(scalar)
+
+
+def _resolved(scalar: str) -> str:
+    return str(_RESOLVER.resolve(ScalarNode, scalar, (True, False))).rpartition(":")[2]
+
+
+_kept_kind = lru_cache(maxsize=1024)(_resolved)
 
 
 def is_text(scalar: str) -> bool:
-    """Say whether *scalar* is a text also without quotes."""
+    """True if *scalar* is a text also without quotes."""
     return kind_of(scalar) in ("str", "value")
 
 
 def read_scalar(scalar: str) -> tuple[Any, str]:
-    """Return the value of the unquoted *scalar*, and what is wrong with it (nothing, as a rule)."""
+    """Return the value of the unquoted *scalar*, and its flaw ('' as a rule)."""
     match kind_of(scalar):
         case "null":
             return None, ""
@@ -225,14 +264,16 @@ def _number(digits: str, kind: str) -> int | float:
     return int(digits, 0) if _BASED.match(digits) else int(digits)
 
 
+# -- building, within limits --------------------------------------------------------------------------------
+
 LONGEST_SCALAR = 200_000
 """Characters of one text."""
 
 MOST_FLAWS = 100
-"""Anchors, tags, dates and whatever else cannot be read as it stands."""
+"""Anchors, tags, dates and other things that cannot be read."""
 
 DEEPEST = 128
-"""Lists and mappings within one another: a tree of 64 questions within twenty rubrics that nest."""
+"""Lists and mappings within one another: a tree of 64 questions within twenty nested rubrics."""
 
 
 @frozen
@@ -240,9 +281,12 @@ class Limits:
     """
     What a document may be.
 
+    The limit on events bounds the time and the memory of a load whatever the text repeats: nine anchors of nine aliases
+    each are 9**9 nodes in a file of 400 bytes. So an alias counts as many events as what it repeats.
+
     Args:
         largest: Bytes.
-        events: Scalars, and starts and ends of lists and mappings; what an alias repeats counts each time.
+        events: Scalars, and starts and ends of lists and mappings.
         aliases: Whether anchors, aliases and merge keys are read.
     """
 
@@ -261,88 +305,79 @@ def refused(source: str, place: tuple[int, int], message: str, path: str = "") -
 
 
 @define
-class Span:
-    """How many *events* a list or a mapping takes (until it ends: how many came before it), and how deep it goes."""
-
-    events: int
-    height: int = 1
-
-
-@define
-class Growing:
-    """A document that is being read; `add` its nodes in the order of the file, `close` its lists and mappings."""
+class Builder:
+    """Builds a document: `add` its nodes in the order of the file, `close` its lists and mappings."""
 
     source: str
     limits: Limits = FOR_RUBRICS
     root: Node | None = None
-    _open: list[Listing | Mapping] = field(factory=list)
-    _spans: dict[int, Span] = field(factory=dict)
+    _open: list[Branch] = field(factory=list)
     _events: int = 0
     _flaws: int = 0
 
     def add(self, node: Node) -> None:
         """Put *node* where it belongs; a list or a mapping takes what follows until it is closed."""
         self._count(node)
-        self._count_flaw(node)
+        if node.flaw:
+            self._count_flaw(node)
         if self._open:
             self._open[-1].parts.append(node)
         elif self.root is None:
             self.root = node
-        if isinstance(node, Listing | Mapping):
-            self._enter(node)
+        if isinstance(node, Branch):
+            node.events = self._events - 1
+            self._open.append(node)
+            if len(self._open) > DEEPEST:
+                raise self._too_deep(node)
         elif isinstance(node, Scalar) and isinstance(node.value, str) and len(node.value) > LONGEST_SCALAR:
             message = f"a text has at most {LONGEST_SCALAR} characters, this one {len(node.value)}; shorten it"
             raise refused(self.source, node.place, message)
 
-    def close(self) -> Listing | Mapping:
+    @property
+    def key(self) -> Node | None:
+        """The key that waits for its value, if one does."""
+        parts = self._open[-1].parts if self._open and isinstance(self._open[-1], Mapping) else []
+        return parts[-1] if len(parts) % 2 else None
+
+    def close(self) -> Branch:
         """End the innermost list or mapping, and return it."""
         node = self._open.pop()
         self._count(node)
-        span = self._spans[id(node)]
-        span.events = self._events - span.events
-        if self._open:
-            self._heighten(self._open[-1], span.height + 1)
+        node.events = self._events - node.events
+        self._heighten(node)
         return node
 
     def repeat(self, node: Node) -> bool:
-        """Put *node*, which stands elsewhere already, here too; False where it has not ended yet."""
+        """Put *node*, which is in the document already, here too; False where it has not ended yet."""
         if any(node is ancestor for ancestor in self._open):
             return False
-        span = self._spans.get(id(node), Span(1))
-        self._events += span.events - 1
+        self._events += _events_of(node) - 1
         self._count(node)
-        if len(self._open) + span.height > DEEPEST:
+        if len(self._open) + (node.height if isinstance(node, Branch) else 1) > DEEPEST:
             raise self._too_deep(node)
         if self._open:
             self._open[-1].parts.append(node)
-            self._heighten(self._open[-1], span.height + 1)
+            self._heighten(node)
         return True
 
     def adopt(self, owner: Mapping, key: Node, value: Node) -> None:
-        """Let *owner*, which has ended, take a *key* and a *value* that stand elsewhere: they count once more."""
-        span = self._spans.get(id(value), Span(1))
-        self._events += span.events
+        """Let *owner*, which has ended, take a *key* and a *value* of another mapping: they count once more."""
+        self._events += _events_of(value)
         self._count(key)
-        mine = self._spans[id(owner)]
-        mine.events += span.events + 1
-        mine.height = max(mine.height, span.height + 1)
+        owner.events += _events_of(value) + 1
+        owner.height = max(owner.height, 1 + (value.height if isinstance(value, Branch) else 1))
         owner.parts.extend((key, value))
 
-    def _heighten(self, node: Node, height: int) -> None:
-        span = self._spans[id(node)]
-        span.height = max(span.height, height)
-
-    def _enter(self, node: Listing | Mapping) -> None:
-        self._open.append(node)
-        self._spans[id(node)] = Span(self._events - 1)
-        if len(self._open) > DEEPEST:
-            raise self._too_deep(node)
+    def _heighten(self, node: Node) -> None:
+        if self._open:
+            height = node.height if isinstance(node, Branch) else 1
+            self._open[-1].height = max(self._open[-1].height, height + 1)
 
     def _too_deep(self, node: Node) -> LoadError:
         return refused(self.source, node.place, f"lists and mappings nest more than {DEEPEST} deep; make it flatter")
 
     def _count_flaw(self, node: Node) -> None:
-        self._flaws += bool(node.flaw) and not (node.flaw == MERGING and self.limits.aliases)
+        self._flaws += not (node.flaw == MERGING and self.limits.aliases)
         if self._flaws > MOST_FLAWS:
             raise refused(self.source, node.place, f"{node.flaw} (and so with {MOST_FLAWS} others above)")
 
@@ -351,3 +386,7 @@ class Growing:
         if self._events > self.limits.events:
             message = f"a document has at most {self.limits.events} parts (texts, lists, mappings); split the file"
             raise refused(self.source, node.place, message)
+
+
+def _events_of(node: Node) -> int:
+    return node.events if isinstance(node, Branch) else 1

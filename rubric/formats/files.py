@@ -1,8 +1,4 @@
-"""
-Reading and writing the files themselves: bounded, never hanging, never half written.
-
-From text to a document: YAML 1.2 or JSON, by what the text is.
-"""
+"""Files: read within bounds and without hanging, parsed as YAML 1.2 or JSON, written whole or not at all."""
 
 from __future__ import annotations
 
@@ -29,7 +25,7 @@ def parse(text: str, source: str, language: Language = "yaml", limits: Limits = 
     """
     Return *text* as a document.
 
-    JSON within YAML is read as JSON, since the two part where a text is a pair of escaped surrogates.
+    JSON within YAML is read as JSON: the escapes of a pair of surrogates are one character in JSON, and two in YAML.
 
     Raises:
         LoadError: It is no YAML (or JSON), it holds nothing, or it is beyond the limits.
@@ -89,7 +85,7 @@ def _is_json(text: str) -> bool:
     try:
         json.loads(text, parse_int=str, parse_float=str, parse_constant=str)
     except RecursionError:
-        return True  # whatever it is, JSON is quicker in refusing it
+        return True  # the parser of JSON refuses it at once
     except ValueError:
         return False
     return True
@@ -154,10 +150,10 @@ def _decode(data: bytes, source: str) -> str:
 
 def write_text(path: Path, text: str) -> None:
     """
-    Put *text* into the file at *path*: whoever reads it finds the old text or the new one, whole.
+    Put *text* into the file at *path*; a reader finds the old text or the new one, whole.
 
     Raises:
-        DumpError: What stands there is no plain file.
+        DumpError: *path* is something else than a plain file.
         OSError: It cannot be written.
     """
     if path.exists() and not path.is_file():

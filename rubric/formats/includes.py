@@ -1,13 +1,10 @@
 """
-Files that a file names: `file://rubric.md`, `tests/*.yaml`.
+Files that a file names: `file://rubric.md`, `tests/*.yaml`, `cases.csv`.
 
-Nothing outside of the base is read, code is never run, and whatever is refused is noted where the reference stands.
+Only files below the base are read, with links resolved, and code is never run. What leaves the base is refused before
+the disk is asked, so that no message tells what exists elsewhere. Every refusal is noted where the reference is.
 
-Which file a reference names, and whether it may be read: only what is below the base, links resolved.
-
-What leaves the base is refused before the disk is asked, so that no message tells what exists elsewhere.
-
-Tables as documents: CSV, TSV and JSONL, a mapping for each row, with the lines that the rows stand in.
+CSV, TSV and JSONL are read as documents: a mapping for each row, with the line that it starts in.
 """
 
 from __future__ import annotations
@@ -19,19 +16,17 @@ import re
 from collections.abc import Callable, Iterator
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from attrs import define, frozen
 
-from rubric.errors import DefinitionError, LoadError, Problem
-from rubric.formats.cursor import Loading, Notes
+from rubric.errors import DefinitionError, LoadError
+from rubric.formats.cursor import Cursor, Loading
 from rubric.formats.document import FOR_SUITES, LONGEST_SCALAR, Document, Listing, Mapping, Node, Scalar, refused
-from rubric.formats.document import KeyPath as Steps
 from rubric.formats.files import parse, read_text
 from rubric.formats.json import parse_json
 from rubric.formats.templates.render import show_environment
 from rubric.internals.text import shorten
-from rubric.suites.cases import Place
 
 LONGEST = 1000
 """Characters of one reference."""
@@ -52,7 +47,7 @@ class Located:
 
 
 def bare(reference: str) -> str:
-    """Return *reference* without its `file://`; a `DefinitionError` says what no reference holds."""
+    """Return *reference* without its `file://`; a `DefinitionError` names a part that no reference may have."""
     text = reference.strip()
     name = text.removeprefix("file://")
     for fits, message in _REFUSED:
@@ -70,7 +65,7 @@ _CODE = re.compile(r"\.(?:[cm]?[jt]sx?|py|rb|go|sh|bash|ps1|bat|cmd|exe|lua|php|
 
 
 def is_code(name: str) -> bool:
-    """Tell whether *name* is that of a program, or of a function in one (`checks.py:grade`)."""
+    """True if *name* is that of a program, or of a function in one (`checks.py:grade`)."""
     return _CODE.search(name) is not None
 
 
@@ -95,7 +90,7 @@ _REFUSED = (
 
 
 def is_pattern(name: str) -> bool:
-    """Tell whether *name* stands for several files."""
+    """True if *name* is a pattern for several files."""
     return any(letter in name for letter in "*?[")
 
 
@@ -108,6 +103,7 @@ def locate(name: str, loading: Loading) -> Located:
     """
     root, folder = _folders(loading)
     relative = _below(name, root, folder, loading)
+    # Looked at twice: the name as it is written, and where its links lead: `notes.txt` may be a link to `.env`.
     _refuse_secrets(relative, name)
     real = _real(root / relative, name)
     if not real.is_relative_to(root):
@@ -130,7 +126,7 @@ def _folders(loading: Loading) -> tuple[Path, Path]:
 
 
 def _below(name: str, root: Path, folder: Path, loading: Loading) -> Path:
-    """Return the path from *root* of what *name* says, without asking the disk."""
+    """Return the path of *name* from *root*, without asking the disk."""
     found = Path(os.path.normpath(folder / name))
     given = Path(os.path.abspath(loading.root or root))  # noqa: PTH100  # resolve() would ask the disk
     for top in (root, given):
@@ -187,7 +183,7 @@ def expand(name: str, loading: Loading) -> list[str]:
 
 @define
 class _Search:
-    """Looks for files, at no more than so many entries."""
+    """Search for files that looks at no more than `MOST_ENTRIES` entries."""
 
     entries: int = 0
 
@@ -314,7 +310,7 @@ TABLES: dict[str, Callable[[str, str], Iterator[Node]]] = {
     ".jsonl": _lines,
     ".ndjson": _lines,
 }
-"""What reads a table, by the suffix of its file."""
+"""The reader of a table, by the suffix of its file."""
 
 DEEPEST = 8
 """Files that include one another."""
@@ -325,116 +321,67 @@ MOST_FILES = 256
 MOST_CHARACTERS = 16 * 1024 * 1024
 """Characters that one load takes from them, a file that is named twice counted twice."""
 
-MOST_COMPARED = 1000
-"""Errors among which one is looked for that is said already."""
-
 T = TypeVar("T")
 
 
-class Row(dict[str, Any]):
-    """A row of a table: what its columns hold, and its *place* in the file."""
-
-    place: Place
-
-
 def is_reference(value: object) -> bool:
-    """Tell whether *value* names a file: a text that starts with `file://`."""
+    """True if *value* names a file: a text that starts with `file://`."""
     return isinstance(value, str) and value.lstrip()[:7].lower() == "file://"
 
 
-def expand_at(reference: str, loading: Loading, notes: Notes, path: Steps) -> list[str]:
+def expand_at(reference: str, at: Cursor) -> list[str]:
     """
-    Return the references that *reference* stands for, sorted: itself, or the files that `*`, `?` and `**` match.
+    Return the references that *reference*, at the cursor, is short for: itself, or the files that a pattern matches.
 
-    A pattern that matches nothing is noted as an error.
+    The files are sorted. A pattern (`*`, `?` and `**`) that matches nothing is noted as an error.
     """
 
     def work(name: str) -> list[str]:
-        return [f"file://{found}" for found in expand(name, loading)] if is_pattern(name) else [reference]
+        return [f"file://{found}" for found in expand(name, at.loading)] if is_pattern(name) else [reference]
 
-    return _noted(reference, loading, notes, path, work) or []
+    return _noted(reference, at, work) or []
 
 
-def read_text_at(reference: str, loading: Loading, notes: Notes, path: Steps, *, code: bool = False) -> str | None:
+def read_text_at(reference: str, at: Cursor, *, code: bool = False) -> str | None:
     """
-    Return the text of the file that *reference* names; None, and an error noted at *path*, where that cannot be.
+    Return the text of the file that *reference* names; None, and an error noted at the cursor, where that cannot be.
 
     With *code*, the file may be a program: it is material to be shown, and not run either.
     """
-
-    def work(name: str) -> str:
-        located = _one(name, loading, code=code)
-        return _text(located, loading, name)
-
-    return _noted(reference, loading, notes, path, work)
+    return _noted(reference, at, lambda name: _text(_one(name, at.loading, code=code), at.loading, name))
 
 
-def read_document_at(reference: str, loading: Loading, notes: Notes, path: Steps) -> tuple[Notes, Loading] | None:
+def read_document_at(reference: str, at: Cursor, loading: Loading | None = None) -> Cursor | None:
     """
-    Return the YAML, JSON, JSONL or CSV document that *reference* names, and the loading for what it names in turn.
+    Return the root of the YAML, JSON, JSONL or CSV document that *reference* names; None where it cannot be read.
 
-    Its notes know its own places. They share the lists of *notes*, so an error in either is raised by `notes.finish()`;
-    nothing need be (or may be) copied from one to the other.
+    It knows its own places, and notes into the same lists as the cursor *at*, so `Notes.finish` of either raises all.
+    *loading* replaces that of the cursor: where references start, and what may be seen.
     """
+    how = at.loading if loading is None else loading
 
-    def work(name: str) -> tuple[Notes, Loading]:
-        located = _one(name, loading)
-        _refuse_circles(located, loading, name)
-        document = _document(located, loading, name)
-        inner = Notes(document, notes.errors, notes.warnings)
-        return inner, loading.within(located.shown.parent, located.real)
+    def work(name: str) -> Cursor:
+        located = _one(name, how)
+        _refuse_circles(located, how, name)
+        document = _document(located, how, name)
+        return Cursor.of(at.notes.of(document, how.within(located.shown.parent, located.real)))
 
-    return _noted(reference, loading, notes, path, work)
-
-
-def read_rows_at(reference: str, loading: Loading, notes: Notes, path: Steps) -> list[Row] | None:
-    """Return the rows of the CSV, JSONL, JSON or YAML file that *reference* names (a dict each, with its place)."""
-    found = read_document_at(reference, loading, notes, path)
-    if found is None:
-        return None
-    inner, _ = found
-    known = len(notes.errors)
-    rows = _rows(inner)
-    return rows if len(notes.errors) == known else None
+    return _noted(reference, at, work, how)
 
 
-def _rows(notes: Notes) -> list[Row]:
-    data = notes.data()
-    if not isinstance(notes.document.root, Listing):
-        notes.error((), "expected a list of rows; write one mapping for each")
-        return []
-    return [row for index, value in enumerate(data) if (row := _row(notes, (index,), value)) is not None]
-
-
-def _row(notes: Notes, path: Steps, value: Any) -> Row | None:
-    if not isinstance(value, dict):
-        notes.error(path, f"expected a row (a mapping), got {shorten(repr(value), 60)}")
-        return None
-    row = Row({str(name): cell for name, cell in value.items()})
-    row.place = notes.place(path)
-    return row
-
-
-def _noted(reference: str, loading: Loading, notes: Notes, path: Steps, work: Callable[[str], T]) -> T | None:
-    """Return what *work* makes of the bare name; what it raises is noted at *path*, or where the file itself errs."""
-    before = len(notes.errors)
-    shown = show_environment(reference, loading, notes, path)
-    if len(notes.errors) > before:
+def _noted(reference: str, at: Cursor, work: Callable[[str], T], loading: Loading | None = None) -> T | None:
+    """Return what *work* makes of the bare name; errors are noted at the cursor, or where the file itself errs."""
+    notes, before = at.notes, at.notes.failures
+    shown = show_environment(reference, loading or at.loading, notes, at.path)
+    if notes.failures > before:
         return None
     try:
         return work(bare(shown))
     except DefinitionError as error:
-        notes.error(path, error)
+        at.error(error)
     except LoadError as error:
-        notes.errors.extend(error.problems)
-    _once(notes.errors, before)
+        notes.add(*error.problems)
     return None
-
-
-def _once(errors: list[Problem], before: int) -> None:
-    """Drop what is said already: what all tests share is read for each of them."""
-    if errors[before:] and before < MOST_COMPARED:
-        errors[before:] = [problem for problem in errors[before:] if problem not in errors[:before]]
 
 
 def _one(name: str, loading: Loading, *, code: bool = False) -> Located:
@@ -456,6 +403,8 @@ def _text(located: Located, loading: Loading, name: str) -> str:
             raise DefinitionError("", f"{quoted(name)}: at most {MOST_FILES} files are read for one; put some together")
         library.texts[located.real] = _read(located, loading, name)
     text = library.texts[located.real]
+    # Each use counts, though the file is read once: a thousand references to one large file make a thousand copies.
+    # The 64 are for empty files, which would count for nothing however often they are named.
     library.taken += len(text) + 64
     if library.taken > MOST_CHARACTERS:
         message = f"{quoted(name)}: what is included comes to more than {MOST_CHARACTERS} characters; include less"
@@ -492,6 +441,7 @@ def _parsed(text: str, shown: Path, name: str) -> Document:
 
 
 def _refuse_circles(located: Located, loading: Loading, name: str) -> None:
+    # By real paths: a link, or `./a.yaml` beside `a.yaml`, would make a circle look like a line.
     if located.real in loading.trail:
         raise DefinitionError("", f"{quoted(name)}: this file includes itself, by way of others; break the circle")
     if len(loading.trail) >= DEEPEST:

@@ -9,7 +9,7 @@ from typing import Any
 from rubric.formats.document import (
     DEEPEST,
     FOR_RUBRICS,
-    Growing,
+    Builder,
     Limits,
     Listing,
     Mapping,
@@ -26,14 +26,14 @@ _CONSTANTS = ("NaN", "Infinity", "-Infinity")
 def parse_json(text: str, source: str, limits: Limits = FOR_RUBRICS, line: int = 1) -> Node | None:
     """Return the root node of *text*, which starts at *line*; a `LoadError` says where it is no JSON."""
     _check(text, source, line)
-    growing = Growing(source, limits)
+    builder = Builder(source, limits)
     start = 0
     for token in _TOKEN.finditer(text):
         if token[0] == "\n":
             line, start = line + 1, token.end()
         else:
-            _take(growing, token[0], line, token.start() - start + 1)
-    return growing.root
+            _take(builder, token[0], line, token.start() - start + 1)
+    return builder.root
 
 
 def _check(text: str, source: str, line: int) -> None:
@@ -45,16 +45,16 @@ def _check(text: str, source: str, line: int) -> None:
         raise refused(source, (line, 1), f"lists and mappings nest more than {DEEPEST} deep; make it flatter") from None
 
 
-def _take(growing: Growing, token: str, line: int, column: int) -> None:
+def _take(builder: Builder, token: str, line: int, column: int) -> None:
     match token:
         case "{":
-            growing.add(Mapping(line, column))
+            builder.add(Mapping(line, column))
         case "[":
-            growing.add(Listing(line, column))
+            builder.add(Listing(line, column))
         case "}" | "]":
-            growing.close()
+            builder.close()
         case _:
-            growing.add(_scalar(token, line, column))
+            builder.add(_scalar(token, line, column))
 
 
 def _scalar(token: str, line: int, column: int) -> Scalar:
@@ -73,3 +73,4 @@ def to_json(data: Any) -> str:
 
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
+"""Halves of pairs, which models do return: a text with one cannot be encoded, so that writing the file would fail."""

@@ -1,7 +1,7 @@
 """
 Names of models: how other systems write them (`openai:chat:gpt-5`), and how LiteLLM does (`openai/gpt-5`).
 
-The vendors are those that promptfoo documents and LiteLLM speaks to.
+The vendors are those that promptfoo documents and LiteLLM calls.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ VENDORS = {
     "watsonx": "watsonx",
     "xai": "xai",
 }
-"""What LiteLLM calls the vendors that others write before a colon; a vendor's LiteLLM name may stand there too."""
+"""LiteLLM's names of the vendors that others write before a colon; a vendor's LiteLLM name is taken there too."""
 
 _KINDS = {"chat", "completion", "converse", "messages", "responses", "text-generation"}
 """Ways to the same model, which LiteLLM chooses by itself."""
@@ -101,17 +101,21 @@ _BARE = (
     (r"command-", "cohere_chat"),
     (r"sonar(?:-|$)", "perplexity"),
 )
-"""Whose a model is that is named without its vendor; LiteLLM itself would take Gemini from Vertex AI."""
+"""The vendors of models that are named without one; LiteLLM itself would take Gemini from Vertex AI."""
+
+
+SETTINGS = ("temperature", "max_tokens", "seed")
+"""The settings of a model that promptfoo's and AgentV's files may give: none that says where it is, or logs in."""
 
 
 def litellm_name(provider: str) -> str:
     """
-    Return what LiteLLM calls the model that another system calls *provider*.
+    Return LiteLLM's name of the model that another system calls *provider*.
 
     LiteLLM's own names stay as they are; bare names of well-known models get their vendor.
 
     Raises:
-        DefinitionError: No such vendor is known, or what is named is no model that answers in text.
+        DefinitionError: No such vendor is known, or the name is of no model that answers in text.
     """
     name = provider.strip()
     if name == OFFLINE:
@@ -160,7 +164,7 @@ def _of_colon(name: str, vendor: str, model: str) -> str:
 
 
 def _without_kind(name: str, model: str) -> tuple[str, str]:
-    """Return the kind of API that stands before the model, if any, and the model."""
+    """Return the kind of API before the model, if any, and the model."""
     kind, colon, rest = model.partition(":")
     if kind in _OTHER_KINDS:
         raise _refused(name, f"{kind!r} is no model that answers in text; name a chat model")
@@ -182,7 +186,7 @@ _IDS = {spoken: vendor for vendor, spoken in reversed(VENDORS.items())} | {
 
 def provider_id(model: str) -> str:
     """
-    Return what promptfoo calls the model that LiteLLM calls *model*: `openai:gpt-5` for `openai/gpt-5`.
+    Return promptfoo's name of the model that LiteLLM calls *model*: `openai:gpt-5` for `openai/gpt-5`.
 
     Raises:
         DefinitionError: As `litellm_name`.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from importlib import import_module
 from importlib.resources import files
 from itertools import islice
 from pathlib import Path
@@ -13,27 +12,21 @@ from typing import TYPE_CHECKING, Any, Literal
 from attrs import evolve, frozen
 
 from rubric.errors import DefinitionError, DumpError, LoadError, Problem
-from rubric.formats.cursor import Library, Loading, Notes
+from rubric.formats.cursor import Cursor, Library, Loading, Notes
 from rubric.formats.document import FOR_SUITES, Document, Listing, Node, Scalar, plain, refused
 from rubric.formats.document import Mapping as MappingNode
 from rubric.formats.files import Language, given_text, parse, read_text, write_text
 from rubric.formats.includes import expand_at, read_document_at
 from rubric.formats.json import parse_json, to_json
-from rubric.formats.native.suite import as_suite_data, read_suite
-from rubric.formats.problems import read_as
-from rubric.formats.registry import FORMATS, READERS, WRITERS, Guess, case_files, recognise
+from rubric.formats.native.suite import as_suite_data, is_suite, read_suite
+from rubric.formats.registry import Format, Guess, case_files, format_called, format_names, formats, recognise
 from rubric.formats.rubrics import LANGUAGES, schema, unknown_suffix
 from rubric.formats.yaml import to_yaml
 from rubric.internals.fields import as_path, check_name, refuse, suggest
-from rubric.suites.cases import Case, Place
 from rubric.suites.suite import Suite
-from rubric.values.rubrics import Rubric
 
 if TYPE_CHECKING:
     from os import PathLike
-
-
-Write = Callable[[Suite], tuple[dict[str, Any], list[str]]]
 
 
 # -- reading -----------------------------------------------------------------------------------------------
@@ -52,12 +45,13 @@ def load_suite(
     """
     Return the suite in the file at *path*; `suite.format` says what it was read as.
 
-    What the file says and the library does not do stands in `suite.warnings`, each with its place; a grader that it
-    does not have leaves its case ungraded.
+    `suite.warnings` has what the file asks for and the library does not do, each with its place. A grader that the
+    library lacks leaves its case ungraded.
 
     Args:
         path: A YAML, JSON, JSONL or CSV file.
-        format: One of `rubric.formats.recognising.FORMATS`; None: recognised by all that it says.
+        format: One of `rubric.formats.registry.FORMATS`, or one that another package registers; None: the file is
+            recognised by all that it says.
         base: The folder that the file, and whatever it includes, must be in; None: the folder of the file.
         environ: The variables that `{{ env.NAME }}` in the file may show. The process's own are never shown.
         required: Whether an AgentV criterion that does not say so is a gate; None: as its generation documents it;
@@ -81,7 +75,7 @@ def load_suite(
 
 def is_rubric(path: str | PathLike[str], /) -> bool:
     """
-    Say whether the file at *path* holds one native rubric, or nothing that any format knows, and not a suite.
+    True if the file at *path* holds one native rubric, or nothing that any format knows, and not a suite.
 
     Raises:
         LoadError: It cannot be read.
@@ -91,12 +85,7 @@ def is_rubric(path: str | PathLike[str], /) -> bool:
         return False
     document = _document(file, None)
     guess = recognise(_plain(document), file.name, document.schema)
-    return not _is_suite(document) and (guess.format == "native" or not (guess.format or guess.rivals))
-
-
-def _is_suite(document: Document) -> bool:
-    keys = document.root.named if isinstance(document.root, MappingNode) else {}
-    return bool({"suite", "cases"} & {*keys})
+    return not is_suite(document) and (guess.format == "native" or not (guess.format or guess.rivals))
 
 
 def loads_suite(text: str, /, format: str | None = None, *, source: str = "<string>", **options: Any) -> Suite:
@@ -144,31 +133,24 @@ def _rows(text: str, source: str) -> Listing:
 
 
 def _read(document: Document, format_: str | None, loading: Loading, name: str) -> Suite:
-    guess = _guessed(document, loading) if format_ is None else Guess(_checked(format_), "")
+    guess = _guessed(document, loading) if format_ is None else Guess(format_called(format_).name, "")
     try:
-        if guess.format == "native":
-            return _read_native(document, name)
-        return _read_as(document, guess, loading, name)
+        return _read_as(document, format_called(guess.format), loading, name)
     except LoadError as error:
         said = f"{document.source}: read as {guess.format}, since {guess.why}"
         remark = f"{said}; if it is another, name one with format=" if guess.why else ""
         raise LoadError(error.problems, guess.format, remark) from None
 
 
-def _read_as(document: Document, guess: Guess, loading: Loading, name: str) -> Suite:
+def _read_as(document: Document, format_: Format, loading: Loading, name: str) -> Suite:
     notes = Notes(document)
-    generation = (guess.format,) if guess.format.startswith("agentv-") else ()
-    suite: Suite = import_module(READERS[guess.format]).read(notes, loading, *generation)
+    suite = format_.reader()(notes, loading, *format_.options)
+    if format_.name == "native":  # which may be empty and without a name, as a suite in code may be
+        return suite
     if not suite.cases and not notes.errors:
-        notes.error((), f"there is nothing in it to grade: a suite of {guess.format} without cases")
+        notes.error((), f"there is nothing in it to grade: a suite of {format_.name} without cases")
     notes.finish()
     return evolve(suite, name=suite.name or name, source=document.source, warnings=tuple(notes.warnings))
-
-
-def _checked(format_: str) -> str:
-    if format_ not in FORMATS:
-        raise DefinitionError("format", f"unknown format {format_!r}{suggest(format_, FORMATS)}")
-    return format_
 
 
 def _guessed(document: Document, loading: Loading) -> Guess:
@@ -183,7 +165,7 @@ def _guessed(document: Document, loading: Loading) -> Guess:
         message = f"this may be of two systems, which would grade it otherwise: {guess.why}; name one with {choice}"
         raise refused(document.source, document.root.place, message)
     if not guess.format:
-        message = f"this is no suite of a known format: {guess.why}; name one with format=: {', '.join(FORMATS)}"
+        message = f"this is no suite of a known format: {guess.why}; name one with format=: {', '.join(format_names())}"
         raise refused(document.source, document.root.place, message)
     return guess
 
@@ -194,13 +176,13 @@ MOST_LOOKED_INTO = 8
 
 def _included(document: Document, loading: Loading, names: list[str]) -> Iterator[Any]:
     """Yield the cases in the files called *names*; what cannot be read is told when it is read as what it is."""
-    notes, loading = Notes(document), evolve(loading, library=Library())
-    references = (one for name in names for one in expand_at(name, loading, notes, ()))
+    root = Cursor.of(Notes(document), evolve(loading, library=Library()))
+    references = (one for name in names for one in expand_at(name, root))
     for reference in islice(references, MOST_LOOKED_INTO):
         if reference.lower().endswith((".csv", ".tsv")):  # whose columns are variables, and may have any name
             continue
-        found = read_document_at(reference, loading, notes, ())
-        data = None if found is None else _plain(found[0].document)
+        found = read_document_at(reference, root)
+        data = None if found is None else found.value
         if isinstance(data, dict):
             data = data.get("tests", [data])
         yield from data if isinstance(data, list) else ()
@@ -208,14 +190,6 @@ def _included(document: Document, loading: Loading, names: list[str]) -> Iterato
 
 def _plain(document: Document) -> Any:
     return plain(document.root, lambda *_: None)
-
-
-def _read_native(document: Document, name: str) -> Suite:
-    """Return a native suite; a rubric by itself is a suite of one case, whose candidate is to come from a target."""
-    if _is_suite(document):
-        return read_suite(document)
-    rubric = read_as(Rubric, document)
-    return Suite(rubric.name or name, [Case(name, rubric, place=Place(document.source))], source=document.source)
 
 
 # -- writing -----------------------------------------------------------------------------------------------
@@ -249,12 +223,10 @@ def convert(suite: Suite, format: str = "native", /) -> Converted:
         DumpError: It holds what no file can say, such as a function.
     """
     _check_suite(suite)
-    if format == "native":
-        dropped = tuple(f"{problem}" for problem in suite.warnings)
-        return Converted(format, as_suite_data(suite), dropped)
-    if format not in WRITERS:
-        raise DefinitionError("format", f"cannot write {format!r}{suggest(format, ['native', *WRITERS])}")
-    write: Write = import_module(WRITERS[format]).write
+    write = formats()[format].writer() if format in formats() else None
+    if write is None:
+        written = [known.name for known in formats().values() if known.write]
+        raise DefinitionError("format", f"cannot write {format!r}{suggest(format, written)}")
     data, lost = write(suite)
     return Converted(format, data, tuple(lost))
 

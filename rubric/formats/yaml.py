@@ -1,43 +1,31 @@
 """
-From plain data to text: YAML that reads as if written by hand, or JSON.
+YAML 1.2 as a document, and plain data as YAML that reads as if written by hand.
 
-YAML 1.2 as a document, built from the events of ruamel's pure parser.
+Reading: a parser yields events, and nothing recursive is between the text and the nodes, so deep nesting, alias bombs
+and merge bombs have nothing to work on: the `Builder` refuses each as it grows. The events come from libyaml where it
+is installed, which is a hundred times faster than ruamel's parser in Python, and from that parser where libyaml refuses
+a text, where the two disagree about one, or where there is no libyaml. libyaml's composer is not used: it recurses in C
+and expands nothing within limits, so a file of 50,000 brackets would overflow the stack of the process.
 
-Nothing recursive stands between the text and the nodes, and nothing is constructed. In rubric files an alias is
-refused where it stands; in suites, whose authors use them, what it repeats counts towards the limits each time. So deep
-nesting, alias bombs and merge bombs have nothing to work on.
+In rubric files an alias is refused; in suites, whose authors use them, what it repeats counts towards the limits each
+time.
 """
 
 from __future__ import annotations
 
 import re
-import sys
-from io import StringIO
+from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 from ruamel.yaml import YAML
-from ruamel.yaml.comments import CommentedMap, CommentedSeq
-from ruamel.yaml.emitter import Emitter
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
-from ruamel.yaml.events import (
-    AliasEvent,
-    CollectionEndEvent,
-    DocumentStartEvent,
-    MappingEndEvent,
-    MappingStartEvent,
-    NodeEvent,
-    ScalarEvent,
-    SequenceEndEvent,
-    SequenceStartEvent,
-)
-from ruamel.yaml.representer import RoundTripRepresenter
-from ruamel.yaml.scalarstring import DoubleQuotedScalarString, LiteralScalarString, SingleQuotedScalarString
 
 from rubric.errors import LoadError
 from rubric.formats.document import (
     FOR_RUBRICS,
     MERGING,
-    Growing,
+    Builder,
     Limits,
     Listing,
     Mapping,
@@ -49,74 +37,309 @@ from rubric.formats.document import (
 )
 from rubric.internals.text import shorten
 
-WIDTH = 100
-"""Characters that a mapping or a list may take to stand on one line."""
+try:
+    from yaml._yaml import CParser
+    from yaml.error import YAMLError as QuickError
+except ImportError:  # pragma: no cover - PyYAML was built without libyaml
+    CParser, QuickError = None, YAMLError
+
+# -- reading ------------------------------------------------------------------------------------------------
 
 
-def to_yaml(data: Any) -> str:
-    """Return *data* as YAML 1.2."""
-    return print_yaml(editor(), styled(data, ()))
+def parse_yaml(text: str, source: str, limits: Limits = FOR_RUBRICS) -> Node | None:
+    """Return the root node of *text*, None where it is empty; a `LoadError` says where it is not YAML."""
+    _check_characters(text, source)
+    if CParser is not None and not _DISPUTED.search(text):
+        with suppress(QuickError):  # the parser in Python words the error, or reads what only YAML 1.2 has
+            return _build(text, _quick_events(text), Builder(source, limits))
+    return _parse_slowly(text, source, limits)
 
 
-def editor() -> YAML:
-    """Return ruamel's round-trip mode, which keeps comments, order and quotes."""
-    yaml = YAML(typ="rt", pure=True)
-    yaml.Emitter = _Emitter
-    yaml.Representer = _Representer
-    yaml.preserve_quotes = True
-    yaml.width = sys.maxsize
-    yaml.indent(mapping=2, sequence=4, offset=2)
-    return yaml
+def _parse_slowly(text: str, source: str, limits: Limits) -> Node | None:
+    """Do what `parse_yaml` does by ruamel's parser in Python."""
+    builder = Builder(source, limits)
+    place = (1, 1)
+
+    def events() -> Iterator[Any]:
+        nonlocal place
+        for event in YAML(typ="safe", pure=True).parse(text):
+            place = _place(event.start_mark)
+            yield event
+
+    try:
+        return _build(text, events(), builder)
+    except LoadError:
+        raise
+    except MarkedYAMLError as problem:
+        mark = problem.problem_mark or problem.context_mark
+        raise refused(source, _place(mark) if mark else place, f"this is not YAML: {_words(problem)}") from None
+    except (YAMLError, ValueError, OverflowError, IndexError, AttributeError, TypeError, AssertionError) as problem:
+        why = str(problem) or type(problem).__name__
+        raise refused(source, place, f"this is not YAML: {why}") from None
 
 
-class _Emitter(Emitter):
-    """Starts a new line after a flow mapping or list with a comment, where ruamel may run on into the next item."""
-
-    def expect_flow_mapping_key(self) -> None:
-        ends = isinstance(self.event, MappingEndEvent)
-        super().expect_flow_mapping_key()
-        self.no_newline = False if ends else self.no_newline
-
-    def expect_flow_sequence_item(self) -> None:
-        ends = isinstance(self.event, SequenceEndEvent)
-        super().expect_flow_sequence_item()
-        self.no_newline = False if ends else self.no_newline
+_UNFIT = re.compile("[^\t\n\r -~\xa0-\u2027\u202a-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""What YAML refuses (half surrogates too), and three line ends that YAML 1.2 lacks but ruamel turns to spaces."""
 
 
-class _Representer(RoundTripRepresenter):
-    """Writes nothing as `null`, since a key without a value looks like a slip."""
-
-    def represent_nothing(self, _: None) -> Any:
-        return self.represent_scalar("tag:yaml.org,2002:null", "null")
-
-
-_Representer.add_representer(type(None), _Representer.represent_nothing)
+def _check_characters(text: str, source: str) -> None:
+    if found := _UNFIT.search(text):
+        before = text[: found.start()]
+        place = before.count("\n") + 1, len(before) - before.rfind("\n")
+        raise refused(source, place, f"the character {found[0]!r} cannot stand in YAML; escape it in double quotes")
 
 
-def print_yaml(yaml: YAML, data: Any) -> str:
-    """Return *data* as *yaml* prints it."""
-    stream = StringIO()
-    yaml.dump(data, stream)
-    return stream.getvalue()
+_DISPUTED = re.compile(
+    r"[\t\ufeff]"  # tabs as separation; a mark in the text, which takes a column or none
+    r"|\r(?!\n)"  # a line end, or a character
+    r"|[|>][-+\d]{0,2} *(?:#|\r?\n(?:\r?\n)* +\r?\n|\r?\n(?: *\r?\n)*(?:---|\.\.\.|[#%]))"  # odd heads of blocks
+    r"|:[,\]}]"  # an empty value, or a part of the text
+)
+"""
+Text that libyaml, a parser of YAML 1.1, may take for something else than YAML 1.2 does; found by comparing both.
+
+No alternative scans further than to the next character that is no space, so that a search takes linear time.
+"""
 
 
-def styled(data: Any, path: tuple[Any, ...], *, inline: bool = False) -> Any:
-    """Return *data*, which stands at *path*, in the style in which one would write it; *inline* within one line."""
-    if not isinstance(data, dict | list):
-        return _styled_text(data, inline=inline)
-    inline = inline or (bool(path) and _fits_a_line(data, path))
-    block: CommentedMap | CommentedSeq
-    if isinstance(data, dict):
-        pairs = ((_styled_key(key), styled(value, (*path, key), inline=inline)) for key, value in data.items())
-        block = CommentedMap(pairs)
+_AFTER_NAMES = frozenset(("", " ", "\n", ",", "]", "}"))
+
+
+def _quick_events(text: str) -> Iterator[Any]:
+    """
+    Yield the events of *text* as libyaml finds them.
+
+    Raises:
+        QuickError: It finds a mistake, or something that the parser in Python is to decide: a tag, a directive, or an
+            anchor with other letters than libyaml allows in its name (it reads `&a:b` as `&a` and a text).
+    """
+    following = CParser(text).get_event
+    while (event := following()) is not None:
+        names = event.__dict__
+        if (anchor := names.get("anchor")) is not None:
+            end = event.start_mark.index + 1 + len(anchor)
+            if text[end : end + 1] not in _AFTER_NAMES:
+                raise QuickError
+        if names.get("tag") is not None or names.get("version") or names.get("tags"):
+            raise QuickError
+        yield event
+
+
+def _build(text: str, events: Iterator[Any], builder: Builder) -> Node | None:
+    """Build the document *text* of its *events*; the classes of both parsers have the same names."""
+    named: dict[str, Node] = {}
+    before: Any = None
+    for event in events:
+        kind = type(event).__name__
+        if kind == "ScalarEvent" and event.anchor is None and event.tag is None:  # nearly all of them
+            builder.add(_scalar(event) if event.value or event.style else _nothing(event, before, text, builder))
+        elif kind in _NODES:
+            node = _node(event, kind, builder)
+            if event.anchor is not None and not node.flaw:
+                named[str(event.anchor)] = node
+            builder.add(node)
+        elif kind in ("MappingEndEvent", "SequenceEndEvent"):
+            closed = builder.close()
+            if builder.limits.aliases and isinstance(closed, Mapping):
+                _merge(builder, closed)
+        elif kind == "AliasEvent":
+            _repeat(builder, event, named)
+        elif kind == "DocumentStartEvent":
+            _check_start(builder, event)
+        before = event
+    return builder.root
+
+
+_NODES = ("ScalarEvent", "MappingStartEvent", "SequenceStartEvent")
+
+
+def _scalar(event: Any) -> Scalar:
+    mark, text = event.start_mark, event.value
+    if event.style or not event.implicit[0]:
+        return Scalar(mark.line + 1, mark.column + 1, value=text)
+    value, flaw = read_scalar(text)
+    return Scalar(mark.line + 1, mark.column + 1, value=value, flaw=flaw)
+
+
+_COLON = re.compile(" *:")
+
+
+def _nothing(event: Any, before: Any, text: str, builder: Builder) -> Scalar:
+    """Return the node of a value that was left out: it is missing behind the colon of its key, the event *before*."""
+    if builder.root is None:
+        return Scalar(1, 1, value=None)
+    if (key := builder.key) is None:
+        return Scalar(*_place(event.start_mark), value=None)
+    if isinstance(key, Scalar) and (colon := _COLON.match(text, before.end_mark.index)):
+        line, column = _place(before.end_mark)  # the mark of *event* is up to the next key, as the parser has it
+        return Scalar(line, column + len(colon[0]), value=None)
+    return Scalar(*key.place, value=None)
+
+
+def _node(event: Any, kind: str, builder: Builder) -> Node:
+    place = _place(event.start_mark)
+    flaw = _flaw(event, aliases=builder.limits.aliases)
+    if kind != "ScalarEvent":
+        return (Mapping if kind == "MappingStartEvent" else Listing)(*place, flaw=flaw)
+    return Scalar(*place, value=None, flaw=flaw) if flaw else _scalar(event)
+
+
+def _repeat(builder: Builder, event: Any, named: dict[str, Node]) -> None:
+    alias = shorten(str(event.anchor), 40)
+    if not builder.limits.aliases:
+        flaw = f"aliases (*{alias}) are not read; write it out"
+    elif str(event.anchor) not in named:
+        flaw = f"no anchor &{alias} is above this alias; write it out"
+    elif builder.repeat(named[str(event.anchor)]):
+        return
     else:
-        block = CommentedSeq(styled(value, (*path, index), inline=inline) for index, value in enumerate(data))
-    if inline:
-        block.fa.set_flow_style()
-    return block
+        flaw = f"the alias *{alias} is within what it repeats; write it out"
+    builder.add(Scalar(*_place(event.start_mark), value=None, flaw=flaw))
 
 
-def _fits_a_line(data: Any, path: tuple[Any, ...]) -> bool:
+def _merge(builder: Builder, node: Mapping) -> None:
+    """Replace each merge key (<<) of *node* by the keys that it merges and *node* does not have itself."""
+    pairs = list(node.pairs())
+    merging = [value for key, value in pairs if _is_merge(key, value)]
+    if not merging:
+        return
+    node.parts[:] = [part for key, value in pairs if not _is_merge(key, value) for part in (key, value)]
+    own = {key.value for key, _ in pairs if isinstance(key, Scalar)}
+    for source in (source for value in merging for source in _sources(value)):
+        for name, value in source.pairs():
+            if isinstance(name, Scalar) and name.value not in own:
+                own.add(name.value)
+                builder.adopt(node, name, value)
+
+
+def _is_merge(key: Node, value: Node) -> bool:
+    return key.flaw == MERGING and all(isinstance(source, Mapping) for source in _sources(value))
+
+
+def _sources(value: Node) -> list[Any]:
+    return value.parts if isinstance(value, Listing) else [value]
+
+
+def _check_start(builder: Builder, event: Any) -> None:
+    place = _place(event.start_mark)
+    if builder.root is not None:
+        raise refused(builder.source, place, "a second document starts here; a file holds one")
+    if event.version is not None and tuple(event.version) != (1, 2):
+        version = ".".join(map(str, event.version))
+        raise refused(builder.source, place, f"%YAML {shorten(version)} is not read, only YAML 1.2; take the line out")
+    if event.tags:
+        raise refused(builder.source, place, "%TAG is not read; take the line out")
+
+
+def _flaw(event: Any, *, aliases: bool) -> str:
+    if event.anchor is not None and not aliases:
+        return f"anchors (&{shorten(str(event.anchor), 40)}) are not read; take it out, and write out what repeats it"
+    return f"tags ({shorten(str(event.tag), 60)}) are not read; take it out" if event.tag is not None else ""
+
+
+def _place(mark: Any) -> tuple[int, int]:
+    return mark.line + 1, mark.column + 1
+
+
+def _words(problem: MarkedYAMLError) -> str:
+    said = shorten(", ".join(str(part) for part in (problem.context, problem.problem) if part))
+    return f"{said}; {_QUOTE_IT}" if any(sign in said for sign in _UNQUOTED) else said
+
+
+_UNQUOTED = ("mapping values are not allowed", "but found '<scalar>'")
+"""What the parser says about an unquoted text that has a colon or quotes of its own."""
+
+_QUOTE_IT = "if this is in a text with a colon or quotes in it, quote all of it: 'asks: \"why?\" at once'"
+
+
+# -- writing ------------------------------------------------------------------------------------------------
+
+WIDTH = 100
+"""Characters that a mapping or a list may take to be written on one line."""
+
+
+def to_yaml(data: dict[str, Any]) -> str:
+    """Return *data*, plain data, as YAML 1.2."""
+    lines: list[str] = []
+    _write_block(data, (), "", lines)
+    return "\n".join(lines or ["{}"]) + "\n"
+
+
+def _write_block(data: dict[Any, Any] | list[Any], path: tuple[Any, ...], indent: str, lines: list[str]) -> None:
+    """Append the lines of *data*, which is at *path*, each with the *indent*."""
+    if isinstance(data, list):
+        for index, item in enumerate(data):
+            _write_item("-", item, (*path, index), indent, lines)
+        return
+    for key, value in data.items():
+        at = (*path, key)
+        if not _is_simple_key(key):
+            lines.append(f"{indent}? {_key(key)}")
+            _write_item(":", value, at, indent, lines)
+        elif not isinstance(value, dict | list) or not value or fits_a_line(value, at):
+            lines.append(f"{indent}{_key(key)}: {_line(value, indent)}")
+        else:
+            lines.append(f"{indent}{_key(key)}:")
+            _write_block(value, at, f"{indent}  ", lines)
+
+
+def _write_item(mark: str, value: Any, path: tuple[Any, ...], indent: str, lines: list[str]) -> None:
+    """Append the lines of *value*, the first of them behind the *mark*."""
+    if not isinstance(value, dict | list) or not value or fits_a_line(value, path):
+        lines.append(f"{indent}{mark} {_line(value, indent)}")
+        return
+    first, inner = len(lines), f"{indent}  "
+    _write_block(value, path, inner if isinstance(value, dict) else f"{inner}  ", lines)
+    lines[first] = f"{indent}{mark} {lines[first].removeprefix(inner)}"
+
+
+def _line(data: Any, indent: str | None = None) -> str:
+    """Return *data* on one line; a text of several lines is a block where an *indent* is given."""
+    match data:
+        case dict():
+            return "{" + ", ".join(map(_pair, data.items())) + "}"
+        case list():
+            return "[" + ", ".join(map(_line, data)) + "]"
+        case str():
+            style = style_of(data, inline=indent is None)
+            return _block(data, f"{indent}  ") if style == "|" else _quoted(data, style)
+        case None | bool():
+            return _WORDS[data]
+        case _:
+            return repr(data)
+
+
+_WORDS = {None: "null", True: "true", False: "false"}
+
+
+def _pair(pair: tuple[Any, Any]) -> str:
+    key, value = pair
+    return f"{_key(key)}: {_line(value)}" if _is_simple_key(key) else f"? {_key(key)} : {_line(value)}"
+
+
+def _key(key: Any) -> str:
+    return key if key in ("yes", "no") else _line(key)
+
+
+_LONGEST_KEY = 122
+"""Characters of a key in front of a plain colon."""
+
+
+def _is_simple_key(key: Any) -> bool:
+    return not isinstance(key, str) or (len(key) <= _LONGEST_KEY and not _BREAKS.search(key))
+
+
+_BREAKS = re.compile("[\n\x85\u2028\u2029]")
+
+
+def _block(text: str, indent: str) -> str:
+    lines = text.removesuffix("\n").split("\n")
+    head = "|" if text.endswith("\n") else "|-"
+    return "\n".join([head, *(f"{indent}{line}" if line else "" for line in lines)])
+
+
+def fits_a_line(data: Any, path: tuple[Any, ...]) -> bool:
+    """True if the list or mapping *data*, which is at *path*, is written on one line."""
     if path[-1] == "criteria" or not _is_simple(data):
         return False
     is_criterion = path[-2:-1] == ("criteria",) and isinstance(data, dict)
@@ -126,7 +349,7 @@ def _fits_a_line(data: Any, path: tuple[Any, ...]) -> bool:
 
 
 def _is_simple(data: Any) -> bool:
-    """Say whether *data* reads well on one line: nothing of more than one line in it, and at most one inner mapping."""
+    """True if *data* reads well on one line: no text of several lines in it, and at most one inner mapping."""
     match data:
         case dict():
             inner = [value for value in data.values() if isinstance(value, dict | list)]
@@ -144,168 +367,36 @@ _MARKED = re.compile(r":(?=\s|$)|\s#")
 _MARKED_INLINE = re.compile(r"[,\[\]{}:]|\s#")
 
 
-def _styled_key(key: Any) -> Any:
-    return key if key in ("yes", "no") or not isinstance(key, str) else _styled_text(key, inline=True)
-
-
-def _styled_text(value: Any, *, inline: bool) -> Any:
-    """Return *value*, where it is text, with its style: bare, in quotes, or as a block of lines."""
-    if not isinstance(value, str) or _is_bare(value, inline=inline):
-        return value
-    if not inline and _is_block(value):
-        return LiteralScalarString(value)
-    if "\\" in value and value.isprintable():
-        return SingleQuotedScalarString(value)
-    return DoubleQuotedScalarString(value)
-
-
-def _is_bare(text: str, *, inline: bool) -> bool:
+def style_of(text: str, *, inline: bool) -> str:
+    """Return how *text* is written: bare (''), within `'` or `"`, or as a block of lines (`|`)."""
     marks = _MARKED_INLINE if inline else _MARKED
-    words = text[:1].isalnum() and text.isprintable() and not text.endswith(" ") and not marks.search(text)
-    return words and is_text(text) and not _OLD_WORDS.fullmatch(text)
+    bare = text[:1].isalnum() and text.isprintable() and not text.endswith(" ") and not marks.search(text)
+    if bare and is_text(text) and not _OLD_WORDS.fullmatch(text):
+        return ""
+    if not inline and _is_block(text):
+        return "|"
+    return "'" if "\\" in text and text.isprintable() else '"'
 
 
 def _is_block(text: str) -> bool:
     lines = text.removesuffix("\n").split("\n")
-    plain = all(line.isprintable() and line == line.rstrip() for line in lines)
-    return plain and len(lines) > 1 and bool(lines[0]) and bool(lines[-1]) and not lines[0].startswith(" ")
+    fit = all(line.isprintable() and line == line.rstrip() for line in lines)
+    return fit and len(lines) > 1 and bool(lines[0]) and bool(lines[-1]) and not lines[0].startswith(" ")
 
 
-def parse_yaml(text: str, source: str, limits: Limits = FOR_RUBRICS) -> Node | None:
-    """Return the root node of *text*, None where it is empty; a `LoadError` says where it is no YAML."""
-    _check_characters(text, source)
-    growing, named = Growing(source, limits), dict[str, Node]()
-    place = (1, 1)
-    try:
-        for event in YAML(typ="safe", pure=True).parse(text):
-            place = _place(event.start_mark)
-            _take(growing, event, place, named)
-    except LoadError:
-        raise
-    except MarkedYAMLError as problem:
-        mark = problem.problem_mark or problem.context_mark
-        raise refused(source, _place(mark) if mark else place, f"this is not YAML: {_words(problem)}") from None
-    except (YAMLError, ValueError, OverflowError, IndexError, AttributeError, TypeError, AssertionError) as problem:
-        why = str(problem) or type(problem).__name__
-        raise refused(source, place, f"this is not YAML: {why}") from None
-    return growing.root
+def _quoted(text: str, style: str) -> str:
+    """Return *text* within quotes of the *style*, or bare."""
+    if style == '"':
+        return f'"{_ESCAPED.sub(_escape, text)}"'
+    return text if not style else "'" + text.replace("'", "''") + "'"
 
 
-_UNFIT = re.compile("[^\t\n\r -~\xa0-\u2027\u202a-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""What YAML refuses, and three line ends that are none in YAML 1.2 but that ruamel turns to spaces."""
+_ESCAPED = re.compile('["\\\\\ufeff]|[^ -~\xa0-\u2027\u202a-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]')
 
 
-def _check_characters(text: str, source: str) -> None:
-    if found := _UNFIT.search(text):
-        before = text[: found.start()]
-        place = before.count("\n") + 1, len(before) - before.rfind("\n")
-        raise refused(source, place, f"the character {found[0]!r} cannot stand in YAML; escape it in double quotes")
+_LETTERS = dict(zip('\0\a\b\t\n\v\f\r\x1b"\\\x85\u2028\u2029', '0abtnvfre"\\NLP', strict=True))
 
 
-def _take(growing: Growing, event: Any, place: tuple[int, int], named: dict[str, Node]) -> None:
-    match event:
-        case DocumentStartEvent():
-            _check_start(growing, event, place)
-        case AliasEvent():
-            _repeat(growing, event, place, named)
-        case NodeEvent():
-            node = _node(event, place, aliases=growing.limits.aliases)
-            if event.anchor is not None and not node.flaw:
-                named[str(event.anchor)] = node
-            growing.add(node)
-        case CollectionEndEvent():
-            node = growing.close()
-            if growing.limits.aliases and isinstance(node, Mapping):
-                _merge(growing, node)
-
-
-def _node(event: Any, place: tuple[int, int], *, aliases: bool) -> Node:
-    flaw = _flaw(event, aliases=aliases)
-    match event:
-        case MappingStartEvent():
-            return Mapping(*place, flaw=flaw)
-        case SequenceStartEvent():
-            return Listing(*place, flaw=flaw)
-        case _:
-            return _scalar(event, place, flaw)
-
-
-def _repeat(growing: Growing, event: AliasEvent, place: tuple[int, int], named: dict[str, Node]) -> None:
-    alias = _name(event)
-    if not growing.limits.aliases:
-        flaw = f"aliases (*{alias}) are not read; write it out"
-    elif str(event.anchor) not in named:
-        flaw = f"no anchor &{alias} stands above this alias; write it out"
-    elif growing.repeat(named[str(event.anchor)]):
-        return
-    else:
-        flaw = f"the alias *{alias} stands within what it repeats; write it out"
-    growing.add(Scalar(*place, value=None, flaw=flaw))
-
-
-def _merge(growing: Growing, node: Mapping) -> None:
-    """Put in place of each merge key (<<) what it merges, as far as *node* has no such key itself."""
-    pairs = list(node.pairs())
-    merging = [value for key, value in pairs if _is_merge(key, value)]
-    if not merging:
-        return
-    node.parts[:] = [part for key, value in pairs if not _is_merge(key, value) for part in (key, value)]
-    own = {key.value for key, _ in pairs if isinstance(key, Scalar)}
-    for source in (source for value in merging for source in _sources(value)):
-        for name, value in source.pairs():
-            if isinstance(name, Scalar) and name.value not in own:
-                own.add(name.value)
-                growing.adopt(node, name, value)
-
-
-def _is_merge(key: Node, value: Node) -> bool:
-    return key.flaw == MERGING and all(isinstance(source, Mapping) for source in _sources(value))
-
-
-def _sources(value: Node) -> list[Any]:
-    return value.parts if isinstance(value, Listing) else [value]
-
-
-def _check_start(growing: Growing, event: DocumentStartEvent, place: tuple[int, int]) -> None:
-    if growing.root is not None:
-        raise refused(growing.source, place, "a second document starts here; a file holds one")
-    if event.version is not None and tuple(event.version) != (1, 2):
-        version = ".".join(map(str, event.version))
-        raise refused(growing.source, place, f"%YAML {shorten(version)} is not read, only YAML 1.2; take the line out")
-    if event.tags:
-        raise refused(growing.source, place, "%TAG is not read; take the line out")
-
-
-def _scalar(event: ScalarEvent, place: tuple[int, int], flaw: str) -> Scalar:
-    if flaw:
-        return Scalar(*place, value=None, flaw=flaw)
-    if event.style is not None or not event.implicit[0]:
-        return Scalar(*place, value=event.value)
-    value, flaw = read_scalar(event.value)
-    return Scalar(*place, value=value, flaw=flaw)
-
-
-def _flaw(event: NodeEvent, *, aliases: bool) -> str:
-    if event.anchor is not None and not aliases:
-        return f"anchors (&{_name(event)}) are not read; take it out, and write out what repeats it"
-    tag = getattr(event, "tag", None)
-    return f"tags ({shorten(str(tag), 60)}) are not read; take it out" if tag is not None else ""
-
-
-def _name(event: NodeEvent) -> str:
-    return shorten(str(event.anchor), 40)
-
-
-def _place(mark: Any) -> tuple[int, int]:
-    return mark.line + 1, mark.column + 1
-
-
-def _words(problem: MarkedYAMLError) -> str:
-    said = shorten(", ".join(str(part) for part in (problem.context, problem.problem) if part))
-    return f"{said}; {_QUOTE_IT}" if any(sign in said for sign in _UNQUOTED) else said
-
-
-_UNQUOTED = ("mapping values are not allowed", "but found '<scalar>'")
-"""What the parser says where a text that has a colon and quotes of its own stands without quotes around all of it."""
-
-_QUOTE_IT = "if this is in a text with a colon or quotes in it, quote all of it: 'asks: \"why?\" at once'"
+def _escape(found: re.Match[str]) -> str:
+    number, letter = ord(found[0]), _LETTERS.get(found[0])
+    return f"\\{letter}" if letter else f"\\x{number:02X}" if number < 0x100 else f"\\u{number:04X}"  # noqa: PLR2004

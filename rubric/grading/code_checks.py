@@ -1,7 +1,7 @@
 """
 What code decides about a candidate: checks, and whether a criterion applies.
 
-Candidates that no judge should see: empty ones, and "master keys" that make judges say yes (arXiv 2507.08794).
+Some candidates should reach no judge: empty ones, and "master keys" that make judges say yes (arXiv 2507.08794).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import unicodedata
 from collections.abc import Mapping
 from inspect import isawaitable
 from itertools import islice
-from typing import Any
+from typing import Any, assert_never
 
 from rubric.internals.fields import plain_number
 from rubric.internals.frozen_map import thaw
@@ -19,6 +19,7 @@ from rubric.internals.text import shorten
 from rubric.values.candidates import Candidate
 from rubric.values.checks import (
     NOTHING,
+    AnyCheck,
     Calls,
     Check,
     Contains,
@@ -42,7 +43,7 @@ from rubric.values.requests import Failure, FailureKind
 
 
 def applies(when: When | None, candidate: Candidate) -> bool:
-    """Say whether a criterion with *when* applies to *candidate*."""
+    """True if a criterion with *when* applies to *candidate*."""
     if when is None:
         return True
     if when.contains is not None:
@@ -54,14 +55,14 @@ def applies(when: When | None, candidate: Candidate) -> bool:
     assert when.holds is not None  # noqa: S101 - a condition is one of the four
     said = when.holds(candidate)
     if isawaitable(said):
-        getattr(said, "close", bool)()  # or it would complain that nobody awaited it
+        getattr(said, "close", bool)()  # or Python would warn that it was never awaited
         msg = f"the condition {getattr(when.holds, '__name__', when.holds)!r} is async; give one that returns a bool"
         raise TypeError(msg)
     return bool(said)
 
 
 def settled(criterion: Criterion, candidate: Candidate) -> Finding | None:
-    """Return what code finds of *criterion* by itself; None where a judge is to be asked."""
+    """Return the finding of *criterion* if code decides it; None if a judge must."""
     try:
         if not applies(criterion.when, candidate):
             return NotApplicable(criterion.id, "its condition does not hold")
@@ -71,12 +72,12 @@ def settled(criterion: Criterion, candidate: Candidate) -> Finding | None:
 
 
 def settle(criterion: Criterion, check: Check, candidate: Candidate) -> Finding:
-    """Return what code finds of *criterion*, whose answer is *check*; what it cannot decide is unjudged."""
+    """Return the finding of *criterion*, whose answer is *check*; Unjudged if the check cannot be decided."""
     match check:
         case Decided():
             return Scored(criterion.id, check.score, check.score, check.reason)
         case Holds():
-            return _consult(criterion, check, candidate)
+            return _call(criterion, check, candidate)
         case Unsupported() if check == NOTHING:
             return _undecided(criterion, "unsupported", "nothing is asserted, so there is nothing to grade by")
         case Unsupported():
@@ -92,7 +93,7 @@ def _undecided(criterion: Criterion, kind: FailureKind, why: str) -> Unjudged:
     return Unjudged(criterion.id, Failure(kind, shorten(why), criterion=criterion.id))
 
 
-def _consult(criterion: Criterion, check: Holds, candidate: Candidate) -> Finding:
+def _call(criterion: Criterion, check: Holds, candidate: Candidate) -> Finding:
     try:
         said: object = check.function(candidate)
     except Exception as error:  # noqa: BLE001 - a function of the user's own may raise anything
@@ -106,43 +107,40 @@ def _consult(criterion: Criterion, check: Holds, candidate: Candidate) -> Findin
     return Scored(criterion.id, float(score), score, reason)
 
 
-def decide(check: Check, candidate: Candidate) -> tuple[bool, str]:
+def decide(check: Check, candidate: Candidate) -> tuple[bool, str]:  # noqa: C901, PLR0912 - a case for each check
     """Return whether *candidate* passes *check*, and why or why not."""
+    if not isinstance(check, AnyCheck):
+        msg = f"{type(check).__name__} is no check that this library knows"
+        raise TypeError(msg)
+    fold = str.casefold if getattr(check, "ignore_case", False) else str
+    found = fold(candidate.output)
     match check:
-        case Matches():
-            holds = matches(check.pattern, candidate.output)
+        case Contains(text=text):
+            holds = fold(text) in found
+        case ContainsAny(texts=texts):
+            holds = any(fold(text) in found for text in texts)
+        case ContainsAll(texts=texts):
+            holds = all(fold(text) in found for text in texts)
+        case StartsWith(text=text):
+            holds = found.startswith(fold(text))
+        case EndsWith(text=text):
+            holds = found.endswith(fold(text))
+        case Equals(text=text):
+            holds = found.strip() == fold(text).strip()
+        case Matches(pattern=pattern):
+            holds = matches(pattern, candidate.output)
         case IsJSON():
             return _is_json(candidate.output)
-        case FitsSchema():
-            return _fits(thaw(check.schema), candidate.output)
-        case Calls():
-            mine = [call for call in candidate.tool_calls if call.name == check.name]
-            holds = any(_covers(call.arguments, check.arguments) for call in mine)
-        case _:
-            holds = _reads(check, candidate.output)
-    return holds, f"{check}: {'yes' if holds else 'no'}"
-
-
-def _reads(check: Check, output: str) -> bool:
-    """Return whether *output* has the text of *check* where it should be."""
-    fold = str.casefold if getattr(check, "ignore_case", False) else str
-    found = fold(output)
-    match check:
-        case Contains():
-            return fold(check.text) in found
-        case ContainsAny():
-            return any(fold(text) in found for text in check.texts)
-        case ContainsAll():
-            return all(fold(text) in found for text in check.texts)
-        case StartsWith():
-            return found.startswith(fold(check.text))
-        case EndsWith():
-            return found.endswith(fold(check.text))
-        case Equals():
-            return found.strip() == fold(check.text).strip()
-        case _:
-            msg = f"{type(check).__name__} is no check that this library knows"
+        case FitsSchema(schema=schema):
+            return _fits(thaw(schema), candidate.output)
+        case Calls(name=name, arguments=wanted):
+            holds = any(call.name == name and _covers(call.arguments, wanted) for call in candidate.tool_calls)
+        case Decided() | Holds() | Unsupported() | Script():
+            msg = f"{type(check).__name__} is not decided by the candidate alone"
             raise TypeError(msg)
+        case never:
+            assert_never(never)
+    return holds, f"{check}: {'yes' if holds else 'no'}"
 
 
 def _covers(given: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
@@ -169,7 +167,7 @@ def _no_constant(name: str) -> Any:
 
 
 def _integer(digits: str) -> int | float:
-    """Read numbers of thousands of digits as floats: Python takes its time for them, and then refuses them."""
+    """Read numbers of thousands of digits as floats: Python reads them in quadratic time, and then refuses them."""
     return int(digits) if len(digits) < _MOST_DIGITS else float(digits)
 
 
@@ -205,34 +203,47 @@ _OPENERS = (
 )  # fmt: skip
 
 _LONGEST_OPENER = 100
-"""Letters; whatever has more of them says something."""
+"""Letters; a text with more of them has content."""
 
 _BLANKS = "\u115f\u1160\u2800\u3164\uffa0"
-"""Letters and a symbol, by their category, of which nothing is to be seen."""
+"""Invisible characters that Unicode has as letters or symbols."""
 
 
 def why_degenerate(candidate: Candidate) -> str:
-    """Return why *candidate* says nothing, such as "is empty"; an empty text if it says something."""
+    """Return why *candidate* has no content, such as "is empty"; '' if it has some."""
     if candidate.tool_calls or candidate.file_changes or candidate.images:
         return ""
-    words = _letters(candidate.output)
+    output = candidate.output
+    start = output[:_START].encode("utf-8", "ignore")
+    if len(start.translate(None, _NO_LETTERS)) >= _LONGEST_OPENER:  # as in most candidates; nothing is folded
+        return ""
+    words = _letters(output)
     if not words:
-        return _without_letters(candidate.output)
+        return _without_letters(output)
     return "is an opener without content (a master key)" if words in MASTER_KEYS else ""
+
+
+_START = 400
+_NO_LETTERS = bytes(code for code in range(256) if code > 127 or not chr(code).isalnum())  # noqa: PLR2004 - ASCII
 
 
 def _letters(text: str) -> str:
     """Return the first letters and digits of *text*: no case, accents, spaces, punctuation or invisible characters."""
-    plain = unicodedata.normalize("NFKD", text).casefold()
-    return "".join(islice((c for c in plain if c.isalnum() and c not in _BLANKS), _LONGEST_OPENER))
+    found = ""
+    for part in (text[:_START], text):  # a long text nearly always has enough letters in its first part
+        plain = unicodedata.normalize("NFKD", part).casefold()
+        found = "".join(islice((c for c in plain if c.isalnum() and c not in _BLANKS), _LONGEST_OPENER))
+        if len(found) == _LONGEST_OPENER:
+            break
+    return found
 
 
 MASTER_KEYS = frozenset(map(_letters, _OPENERS))
-"""Openers without content, as `_letters` leaves them."""
+"""The openers, reduced by `_letters`."""
 
 
 def _without_letters(text: str) -> str:
-    """Symbols such as emoji and + can be an answer; punctuation and white space cannot."""
+    """Return why a text without letters has no content: emoji and + can be an answer, punctuation cannot."""
     seen = [c for c in text if c not in _BLANKS]
     if any(_is_symbol(c) for c in seen):
         return ""
@@ -240,6 +251,6 @@ def _without_letters(text: str) -> str:
 
 
 def _is_symbol(char: str) -> bool:
-    """Emoji count by their place too: a Python does not know those that are younger than itself."""
+    """True for symbols and emoji; these by code point too, since this Python may be older than an emoji."""
     drawn = unicodedata.category(char) in ("So", "Sm", "Sc") or "\U0001f000" <= char <= "\U0001faff"
     return drawn and char not in "|~"

@@ -1,8 +1,8 @@
 """
-Evidence is checked in code: a quote counts only if its words stand in the candidate.
+Find quotes in a candidate: evidence counts only if its words occur there, and code checks that.
 
-Compared are texts in which runs of white space, typographic quotes and dashes, and invisible characters are folded, and
-accents composed; reported is the candidate's own span, with its offsets.
+For the comparison runs of white space, typographic quotes and dashes and invisible characters are folded, and accents
+composed. The result is the candidate's own span, with its offsets.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ _BY_ITSELF = r"!-~\xa1-\xaa\xac\xae-\xba\xbc-\u02af\u0410-\u0482\u048a-\u052f"  
 _BY_ITSELF += r"\u3041-\u3094\u30a1-\u30fa\u4e00-\u9fff\uac00-\ud7a3"  # Japanese, Chinese, Korean
 
 _RUN = re.compile(rf"(?P<same>[{_BY_ITSELF}]+(?: [{_BY_ITSELF}]+)*)|(?P<space>\s+)|(?P<other>.)", re.DOTALL)
-"""A stretch that folds to itself, which is most of most texts; white space; or one character of another kind."""
+"""A stretch that folds to itself, as most of most texts does; white space; or one other character."""
 
 _LONGEST_CLUSTER = 32
-"""Accents that are composed with one letter: to sort many thousands of them would take forever."""
+"""The most accents composed with one letter: sorting thousands of them, as a hostile text has, is quadratic."""
 
 
 def quote(words: str, text: str, where: str = "output") -> Evidence | None:
@@ -38,8 +38,8 @@ def quote(words: str, text: str, where: str = "output") -> Evidence | None:
     return None
 
 
-def stands_in(words: str, text: str) -> bool:
-    """Say whether *text* has *words* in it, whatever the white space, the escapes and the letters beyond ASCII."""
+def occurs_in(words: str, text: str) -> bool:
+    """True if *words* occur in *text*; white space, escapes and letters beyond ASCII do not matter."""
     return _squeezed(words) in _squeezed_text(text)
 
 
@@ -52,7 +52,7 @@ _squeezed_text = lru_cache(maxsize=4)(_squeezed)
 
 @define
 class _Folded:
-    """A text as it is compared, and where each stretch of it comes from."""
+    """A folded text, and the place in the source of each of its stretches."""
 
     parts: list[str] = field(factory=list)
     length: int = 0
@@ -62,7 +62,7 @@ class _Folded:
     text: str = ""
 
     def add(self, part: str, start: int, end: int) -> None:
-        """Add *part*, which stands for all from *start* to *end* of the source; an *end* of -1: letter for letter."""
+        """Add *part*, the fold of the source from *start* to *end*; an *end* of -1 means letter for letter."""
         self.parts.append(part)
         self.offsets.append(self.length)
         self.starts.append(start)
@@ -70,7 +70,7 @@ class _Folded:
         self.length += len(part)
 
     def take_last(self) -> tuple[str, int]:
-        """Take away the last letter with its accents; return it, and where it starts in the source."""
+        """Remove the last letter with its accents; return it and its place in the source."""
         part, start = self.parts.pop(), self.starts.pop()
         offset, end = self.offsets.pop(), self.ends.pop()
         self.length = offset
@@ -80,7 +80,7 @@ class _Folded:
         return part[-1], start + len(part) - 1
 
     def span(self, wanted: str) -> tuple[int, int] | None:
-        """Return where in the source *wanted* stands first, cutting through no letter with its accents."""
+        """Return the first place of *wanted* in the source that cuts no letter from its accents."""
         at = self.text.find(wanted)
         while at >= 0:
             end = at + len(wanted)
@@ -133,7 +133,7 @@ def _add_other(folded: _Folded, char: str, start: int) -> None:
 
 
 def _add_accent(folded: _Folded, char: str, start: int) -> None:
-    """Add *char*, composed with the letter before it if it belongs to that letter: an accent, a vowel of Hangul."""
+    """Add *char*; an accent or a vowel of Hangul is composed with the letter before it."""
     last, began = folded.take_last()
     composed = unicodedata.normalize("NFC", last + char)
     if len(last) < _LONGEST_CLUSTER and (unicodedata.combining(char) or len(composed) == len(last)):

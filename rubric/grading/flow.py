@@ -1,36 +1,41 @@
 """
 Grading as a state machine without I/O.
 
-`flow(candidate, rubric, judge)` is a generator: it yields a batch of `Ask`s, is sent a batch of `Reply`s or
-`Failure`s in the same order, and returns a `Grade` or an `Ungraded`. Whatever carries the asks is a driver:
+`flow(candidate, rubric, judge)` yields a batch of `Ask`s, is sent one `Reply` or `Failure` for each, in the same order,
+and ends with a `Grade` or an `Ungraded`. A driver carries the asks:
 
     steps = flow(candidate, rubric, judge)
     batch = next(steps)
     while True:
         try:
-            batch = steps.send(tuple(carry(ask) for ask in batch))
+            batch = steps.send([carry(ask) for ask in batch])
         except StopIteration as end:
             return end.value
+
+`docs/explanation/flow.md` is its theory of operation: states, rounds, repairs, early stop.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from functools import partial
 from itertools import count
+from types import TracebackType
+from typing import Any, Literal
 
-from attrs import evolve, field, frozen
+from attrs import define, evolve, field, frozen
 
-from rubric.errors import DefinitionError
+from rubric.errors import DefinitionError, ProtocolError
 from rubric.grading.code_checks import settled, why_degenerate
 from rubric.grading.logprobs import weigh
-from rubric.grading.prompting import SharedPrompt, as_question, compose, grouped, shared_prompt
+from rubric.grading.prompting import APART, SharedPrompt, as_question, compose, compose_all, grouped, shared_prompt
 from rubric.grading.reply_parser import read
-from rubric.grading.steps import Steps, as_one, leading, together
+from rubric.grading.steps import Batch, Got, Steps, as_one, together
 from rubric.results.result import Grade, Ungraded, conclude, conclude_votes, degenerate, goes_on
 from rubric.scoring.outcomes import EVEN, outcome
-from rubric.scoring.votes import Seat, fewest_votes, is_decided, seated
+from rubric.scoring.votes import Voter, fewest_votes, is_decided, number_votes
 from rubric.values.candidates import Candidate
+from rubric.values.checks import Check
 from rubric.values.criteria import Criterion
 from rubric.values.findings import Abstained, Finding, NotApplicable, Scored, Step, Unjudged
 from rubric.values.judges import AnyJudge, Cascade, Judge, Jury, Panel
@@ -39,25 +44,161 @@ from rubric.values.rubrics import Rubric, check_weights
 from rubric.values.trees import DecisionTree, Leaf
 
 Result = Grade | Ungraded
+State = Literal["new", "waiting", "ended", "closed"]
+
+LONG_PREFIX = 4_096
+"""Characters, about 1,024 tokens: no vendor caches a shorter prefix."""
+
+_FEW = 2
+_OUTCOMES = (Reply, Failure)
 
 
-def flow(candidate: Candidate, rubric: Rubric, judge: AnyJudge, *, ahead: bool = True) -> Steps[Result]:
+def flow(candidate: Candidate, rubric: Rubric, judge: AnyJudge, *, ahead: bool = True) -> Flow:
     """
-    Grade *candidate* against *rubric*: yield what to ask, be sent what came back, return the result.
+    Grade *candidate* against *rubric*: a generator that yields asks, is sent replies, and returns the result.
 
     Args:
-        ahead: Whether, of several asks with a long prefix, one goes out before the others, so that they find the prefix
-            in the vendor's cache. It takes one round more.
+        ahead: Send one ask ahead where several share a long prefix, so that the others find the prefix in the vendor's
+            cache. It takes one more round.
 
     Raises:
-        DefinitionError: A rubric without criteria, or a prompt with an unknown slot: before the first ask.
+        DefinitionError: A rubric without criteria, or a prompt with an unknown slot: from the first `next`.
+        ProtocolError: Replies that do not fit the batch, or that nobody waits for: from `send`.
     """
-    check(rubric)
-    why = why_degenerate(candidate) if rubric.degenerate != "judge" else ""
-    if why:
-        return degenerate(rubric, judge, why)
-    steps = _bench(Case(candidate, rubric, shared_prompt(candidate, rubric)), seated(judge))
-    return (yield from leading(steps) if ahead else steps)
+    steps = _graded(candidate, rubric, judge)
+    return Flow(leading(steps) if ahead else steps)
+
+
+@define(eq=False, init=False)
+class Flow(Generator[Batch, Got, Result]):
+    """
+    One grading in progress: a generator that checks what it is sent.
+
+    A misuse raises `ProtocolError` and changes nothing: the same batch still waits for its replies.
+
+    Attributes:
+        state: `new` before the first `next`, `waiting` for the replies to a batch, `ended` with a result or an error,
+            `closed` by `close`.
+    """
+
+    state: State
+    _steps: Steps[Result]
+    _batch: Batch
+
+    def __init__(self, steps: Steps[Result]) -> None:
+        self._steps, self._batch, self.state = steps, (), "new"
+
+    def __next__(self) -> Batch:
+        """Return the first batch."""
+        if self.state == "new":
+            return self._advance(None)
+        if self.state == "waiting":
+            raise ProtocolError(f"{_batch_of(self._batch)} waits for its replies; call send() with them", self.state)
+        raise StopIteration  # as of any iterator that has come to its end
+
+    def send(self, replies: Iterable[Reply | Failure] | None, /) -> Batch:
+        """
+        Go on with *replies*, one for each ask of the last batch in its order, and return the next batch.
+
+        Raises:
+            StopIteration: There is none; its `value` is the result.
+            ProtocolError: *replies* are not what the flow waits for.
+        """
+        if self.state == "waiting":
+            return self._advance(self._checked(replies))
+        if self.state == "new" and replies is None:
+            return self._advance(None)
+        why = "nothing has been asked yet; call next() first" if self.state == "new" else "it takes no more replies"
+        raise ProtocolError(why, self.state)
+
+    def _checked(self, replies: object) -> Got:
+        waits = f"{_batch_of(self._batch)} waits for one Reply or Failure each"
+        if isinstance(replies, str) or not isinstance(replies, Iterable):
+            raise ProtocolError(f"{waits}, got {type(replies).__name__}", self.state)
+        got = tuple(replies)
+        if len(got) != len(self._batch):
+            raise ProtocolError(f"{waits}, got {len(got)}", self.state)
+        for index, reply in enumerate(got):
+            if not isinstance(reply, _OUTCOMES):
+                raise ProtocolError(f"{waits}, got {type(reply).__name__} at place {index}", self.state)
+        return got
+
+    def _advance(self, got: Got | None) -> Batch:
+        self.state = "ended"  # unless there is another batch: a result ends it, and so does an error
+        self._batch = self._steps.send(got)  # type: ignore[arg-type]  # None starts a generator
+        self.state = "waiting"
+        return self._batch
+
+    def throw(self, kind: Any, value: Any = None, trace: TracebackType | None = None, /) -> Batch:
+        """Raise an error where the flow waits; it ends the flow."""
+        self.state = "ended"
+        return self._steps.throw(kind, value, trace) if value is not None else self._steps.throw(kind)
+
+    def close(self) -> None:
+        """End the flow without a result."""
+        if self.state != "ended":
+            self.state = "closed"
+        self._steps.close()
+
+
+def _batch_of(batch: Batch) -> str:
+    return f"a batch of {len(batch)} ask{'s' * (len(batch) != 1)}"
+
+
+def leading(steps: Steps[Result]) -> Steps[Result]:
+    """
+    Run *steps*; where more than two asks share a long prefix that has not been sent yet, send one of them ahead.
+
+    Once its reply is there, the vendor can serve the prefix of the others from its cache. Sent all at once, each of
+    them would be billed for the whole prompt: no vendor shares a prefix among requests that arrive together. A judge
+    with `prime=False` saves the round instead.
+    """
+    sent: set[Any] = set()
+    got: Got | None = None
+    try:
+        while True:
+            batch = steps.send(got)  # type: ignore[arg-type]  # None starts a generator
+            first = _first_of_each_prefix(batch, sent)
+            if not first:
+                got = yield batch
+                continue
+            rest = [index for index in range(len(batch)) if index not in first]
+            replies = dict(zip(first, (yield tuple([batch[i] for i in first])), strict=True))
+            replies |= dict(zip(rest, (yield tuple([batch[i] for i in rest])), strict=True))
+            got = tuple([replies[index] for index in range(len(batch))])
+    except StopIteration as end:
+        result: Result = end.value
+        return result
+
+
+def _first_of_each_prefix(batch: Batch, sent: set[Any]) -> list[int]:
+    """Return the places of the asks to send ahead, and add the prefixes of *batch* to those that are *sent*."""
+    places: dict[Any, list[int]] = {}
+    last: Ask | None = None
+    prefix: tuple[object, ...] | None = None
+    for index, ask in enumerate(batch):
+        if last is None or ask.judge is not last.judge or not _begins_like(ask, last):
+            prefix = _prefix(ask)
+        last = ask
+        if prefix is not None and prefix not in sent:
+            places.setdefault(prefix, []).append(index)
+    sent.update(places)
+    return [found[0] for found in places.values() if len(found) > _FEW]
+
+
+def _begins_like(one: Ask, other: Ask) -> bool:
+    """True if both share the very objects of one candidate's prompt, as nearly all neighbours do."""
+    return one.messages[0] is other.messages[0] and one.messages[-1].parts[0] is other.messages[-1].parts[0]
+
+
+def _prefix(ask: Ask) -> tuple[object, ...] | None:
+    """Return what identifies the prefix that *ask* shares with others; None where none is sent ahead."""
+    before, parts = ask.messages[:-1], ask.messages[-1].parts
+    if not ask.judge.prime or len(parts) == 1:
+        return None
+    if len(parts[0]) + sum([len(part) for message in before for part in message.parts]) < LONG_PREFIX:
+        return None
+    return (ask.judge.name, parts[0], *[(message.role, message.parts) for message in before])
 
 
 def check(rubric: Rubric) -> None:
@@ -74,51 +215,77 @@ def _refuse_empty(rubric: Rubric) -> None:
             _refuse_empty(criterion.answer)
 
 
-@frozen
-class Case:
-    """What stays the same for all judges of one candidate."""
+def _is_checked(rubric: Rubric) -> bool:
+    check(rubric)
+    return True
+
+
+# -- several judges --------------------------------------------------------------------------------------
+
+
+@frozen(eq=False)
+class _Subject:
+    """What is the same for all judges of one candidate."""
 
     candidate: Candidate
     rubric: Rubric
-    brief: SharedPrompt
+    prompt: SharedPrompt
 
 
-def _bench(case: Case, seat: Seat) -> Steps[Result]:
-    rule = seat.judge
-    match rule:
-        case Judge():
-            return (yield from _judge(case, rule, seat.vote))
-        case Cascade():
-            return (yield from _cascade(case, rule, *seat.members))
-    members = [_bench(case, member) for member in seat.members]
-    notes: list[str] = []
-    result = conclude_votes(case.rubric, rule, (yield from _votes(case.rubric, rule, members, notes)))
-    return evolve(result, warnings=(*result.warnings, *notes)) if notes else result
+def _graded(candidate: Candidate, rubric: Rubric, judge: AnyJudge) -> Steps[Result]:
+    rubric.derive(("checked",), partial(_is_checked, rubric))  # once for a rubric, not for each of its candidates
+    why = why_degenerate(candidate) if rubric.degenerate != "judge" else ""
+    if why:
+        return degenerate(rubric, judge, why)
+    subject = _Subject(candidate, rubric, shared_prompt(candidate, rubric))
+    if isinstance(judge, Judge):
+        return (yield from _one_judge(subject, judge, 0))
+    return (yield from _any_judge(subject, number_votes(judge)))
 
 
-def _cascade(case: Case, rule: Cascade, first: Seat, then: Seat) -> Steps[Result]:
-    """Ask the first, and the second if that leaves a doubt."""
-    votes = [(yield from _bench(case, first))]
+def _any_judge(subject: _Subject, voter: Voter) -> Steps[Result]:
+    match voter.judge:
+        case Judge() as judge:
+            return (yield from _one_judge(subject, judge, voter.vote))
+        case Cascade() as rule:
+            return (yield from _cascade(subject, rule, *voter.members))
+        case Jury() | Panel() as rule:
+            members = [_any_judge(subject, member) for member in voter.members]
+            notes: list[str] = []
+            result = conclude_votes(subject.rubric, rule, (yield from _votes(subject.rubric, rule, members, notes)))
+            return evolve(result, warnings=(*result.warnings, *notes)) if notes else result
+
+
+def _cascade(subject: _Subject, rule: Cascade, first: Voter, then: Voter) -> Steps[Result]:
+    """Ask the first judge, and the second if the first leaves a doubt."""
+    votes = [(yield from _any_judge(subject, first))]
     if goes_on(rule, votes[0]):
-        votes.append((yield from _bench(case, then)))
-    return conclude_votes(case.rubric, rule, votes)
+        votes.append((yield from _any_judge(subject, then)))
+    return conclude_votes(subject.rubric, rule, votes)
 
 
 def _votes(
     rubric: Rubric, rule: Jury | Panel, members: Sequence[Steps[Result]], notes: list[str]
 ) -> Steps[list[Result]]:
-    """Cast the votes; with an early stop, only as many at a time as could decide."""
+    """
+    Cast the votes; with an early stop, as many at a time as could decide.
+
+    The stop is exact: it compares the outcome with all missing votes at their worst and at their best, and stops when
+    both come to the same verdict. That holds as long as every aggregation is monotone: a better vote never makes the
+    outcome worse. A rule that rewards, say, agreement among the votes would stop on a verdict that later votes change.
+    """
 
     def cast(some: Sequence[Steps[Result]]) -> Steps[list[Result]]:
-        return as_one(some, notes) if isinstance(rule, Jury) and rule.one_request else together(some)
+        steps = together(some)
+        return as_one(steps, notes) if isinstance(rule, Jury) and rule.one_request else steps
 
     pooled = isinstance(rule, Panel) and rule.level == "criterion"
     if pooled or not rule.early_stop:
         return (yield from cast(members))
     votes: list[Result] = []
     while not is_decided(rule, rubric, [v.outcome for v in votes]):
-        ahead = fewest_votes(rule, rubric, [v.outcome for v in votes])
-        votes += yield from cast(members[len(votes) : len(votes) + ahead])
+        fewest = fewest_votes(rule, rubric, [v.outcome for v in votes])
+        votes += yield from cast(members[len(votes) : len(votes) + fewest])
     for member in members[len(votes) :]:
         member.close()
     return votes
@@ -127,65 +294,69 @@ def _votes(
 # -- one judge -------------------------------------------------------------------------------------------
 
 
-@frozen
-class Log:
-    """What one judge's calls used, what went wrong in them, and what a person should know of them."""
+@frozen(eq=False)
+class _Log:
+    """The replies that one judge gave, what went wrong in them, and notes for the user."""
 
-    got: list[Reply | Failure] = field(factory=list)
-    lost: list[Failure] = field(factory=list)
+    replies: list[Reply | Failure] = field(factory=list)
+    failures: list[Failure] = field(factory=list)
     notes: list[str] = field(factory=list)
 
-    def usage(self) -> Usage:
-        """Return what all calls used."""
-        return sum((g.usage for g in self.got), Usage())
-
-    def failures(self) -> list[Failure]:
-        """Return what went wrong, unreadable replies included."""
-        return self.lost
-
-    def warnings(self) -> Iterator[str]:
-        """Yield what a person should know of the calls."""
-        for name in dict.fromkeys(n for g in self.got if isinstance(g, Reply) for n in g.unsent):
-            yield f"{name} was not sent: the model does not take it"
-        yield from dict.fromkeys(remark for g in self.got if isinstance(g, Reply) for remark in g.remarks)
-        yield from dict.fromkeys(self.notes)
+    def warnings(self) -> list[str]:
+        """Return what a user should know of the calls, each line once."""
+        given = [reply for reply in self.replies if isinstance(reply, Reply) and (reply.unsent or reply.remarks)]
+        unsent = [f"{name} was not sent: the model does not take it" for reply in given for name in reply.unsent]
+        remarks = [remark for reply in given for remark in reply.remarks]
+        return list(dict.fromkeys([*unsent, *remarks, *self.notes]))
 
 
-def _judge(case: Case, judge: Judge, vote: int) -> Steps[Result]:
-    log = Log()
-    session = Session(case, judge, vote, log)
-    findings = yield from session.findings(case.rubric)
-    warnings = [*case.brief.warnings, *log.warnings(), *_contradictory(findings)]
-    return conclude(case.rubric, judge, findings, usage=log.usage(), failures=log.failures(), warnings=warnings)
+def _one_judge(subject: _Subject, judge: Judge, vote: int) -> Steps[Result]:
+    log = _Log()
+    findings = yield from _Session(subject, judge, vote, log).findings(subject.rubric)
+    warnings = [*subject.prompt.warnings, *log.warnings(), *_contradictory(findings)]
+    usage = Usage.total([reply.usage for reply in log.replies])
+    return conclude(subject.rubric, judge, findings, usage=usage, failures=log.failures, warnings=warnings)
 
 
-def _contradictory(findings: Sequence[Finding]) -> Iterator[str]:
-    """A judge may pass what it gives 0, or fail what it gives 1; whoever reads the grade should know."""
-    for finding in findings:
-        if isinstance(finding, Scored) and finding.flag is not None and finding.score == float(not finding.flag):
-            said = "passed" if finding.flag else "failed"
-            yield f"contradictory: the judge {said} {finding.id!r} with a score of {finding.score:g}"
+def _contradictory(findings: Sequence[Finding]) -> list[str]:
+    """Return a warning for each finding that the judge passes with a score of 0, or fails with a score of 1."""
+    return [
+        f"contradictory: the judge {'passed' if f.flag else 'failed'} {f.id!r} with a score of {f.score:g}"
+        for f in findings
+        if isinstance(f, Scored) and f.flag is not None and f.score == float(not f.flag)
+    ]
 
 
-@frozen
-class Session:
+@frozen(eq=False)
+class _Session:
     """One judge's work on one candidate: each method yields asks and returns findings."""
 
-    case: Case
+    subject: _Subject
     judge: Judge
     vote: int
-    log: Log
+    log: _Log
 
     def findings(self, rubric: Rubric, guidelines: str = "") -> Steps[list[Finding]]:
-        """Judge the criteria of *rubric*: what code decides at once, the rest together."""
-        found = {c.id: f for c in rubric.judged if (f := settled(c, self.case.candidate)) is not None}
-        open_ = [c for c in rubric.judged if c.id not in found]
+        """Judge the criteria of *rubric*: code decides some at once, the judge is asked about the others together."""
+        found: dict[str, Finding] = {}
+        open_: list[Criterion] = []
+        plain = True
+        for criterion in rubric.judged:
+            coded = criterion.when is not None or isinstance(criterion.answer, Check)
+            if coded and (finding := settled(criterion, self.subject.candidate)) is not None:
+                found[criterion.id] = finding
+                continue
+            open_.append(criterion)
+            plain = plain and not isinstance(criterion.answer, APART)
         groups = grouped(open_, self.judge)
-        for judged in (yield from together([self._group(rubric, group, guidelines) for group in groups])):
-            found |= {finding.id: finding for finding in judged}
-        return [found[c.id] for c in rubric.judged]
+        if plain:
+            judged = (yield from self._asked(rubric, groups, guidelines)) if groups else []
+        else:
+            judged = yield from together([self._of_group(rubric, group, guidelines) for group in groups])
+        found |= {finding.id: finding for findings in judged for finding in findings}
+        return [found[criterion.id] for criterion in rubric.judged]
 
-    def _group(self, rubric: Rubric, group: Sequence[Criterion], guidelines: str) -> Steps[list[Finding]]:
+    def _of_group(self, rubric: Rubric, group: Sequence[Criterion], guidelines: str) -> Steps[Sequence[Finding]]:
         first = group[0]
         match first.answer:
             case DecisionTree() as tree:
@@ -193,30 +364,32 @@ class Session:
             case Rubric() as inner:
                 return [(yield from self._nested(first, inner))]
             case _:
-                return (yield from self._asked(rubric, group, guidelines))
+                return (yield from self._asked(rubric, [group], guidelines))[0]
 
     def _nested(self, criterion: Criterion, inner: Rubric) -> Steps[Finding]:
         """Judge a nested rubric. If nothing in it applies, it does not apply itself."""
         parts = yield from self.findings(inner, inner.guidelines)
         if all(isinstance(part, NotApplicable) for part in parts):
             return NotApplicable(criterion.id, "nothing in it applies")
-        came_to = outcome(inner, parts)
-        if came_to.score is None:
+        result = outcome(inner, parts)
+        if result.score is None:
             failure = next((p.failure for p in parts if isinstance(p, Unjudged)), None)
             failure = failure or Failure("unreadable", "every judge abstained", criterion=criterion.id)
-            return Unjudged(criterion.id, failure, "", *came_to.bounds, parts=tuple(parts))
-        return Scored(criterion.id, came_to.score, reason=f"{came_to.verdict}", parts=tuple(parts))
+            return Unjudged(criterion.id, failure, "", *result.bounds, parts=tuple(parts))
+        return Scored(criterion.id, result.score, reason=f"{result.verdict}", parts=tuple(parts))
 
     def _walk(self, rubric: Rubric, criterion: Criterion, tree: DecisionTree, guidelines: str) -> Steps[Finding]:
-        """Walk down a tree: ask only what is reached, or all at once beforehand."""
+        """Walk down a tree: ask the questions on the path one by one, or all of the tree beforehand."""
         node: DecisionTree | Leaf = tree
         path: list[Step] = []
         ahead = (yield from self._ahead(rubric, criterion, tree, guidelines)) if self.judge.speculate else {}
         while isinstance(node, DecisionTree):
             if node.question in ahead:
-                found = self._taken(*ahead[node.question])
+                found, log = ahead[node.question]
+                self.log.failures.extend(log.failures)  # now only: failures beside the path do not matter
+                self.log.notes.extend(log.notes)
             else:
-                (found,) = yield from self._asked(rubric, [_question(rubric, criterion, node)], guidelines)
+                ((found,),) = yield from self._asked(rubric, [[_question(rubric, criterion, node)]], guidelines)
             if not isinstance(found, Scored):
                 scores = [leaf.score for leaf in node.leaves()]
                 assert isinstance(found, Unjudged)  # noqa: S101 - a question without a score was not judged
@@ -227,54 +400,51 @@ class Session:
 
     def _ahead(
         self, rubric: Rubric, criterion: Criterion, tree: DecisionTree, guidelines: str
-    ) -> Steps[dict[str, tuple[Finding, Log]]]:
-        """Ask every question of *tree* at once; return what was found, and what the asking came with, by question."""
+    ) -> Steps[dict[str, tuple[Finding, _Log]]]:
+        """Ask every question of *tree* at once; return each one's finding and log, by question."""
         nodes = {node.question: node for node in tree.nodes()}
-        apart = [evolve(self, log=Log()) for _ in nodes]
+        apart = [evolve(self, log=_Log()) for _ in nodes]
         asked = [
-            session._asked(rubric, [_question(rubric, criterion, node)], guidelines)  # noqa: SLF001 - of the same class
+            session._asked(rubric, [[_question(rubric, criterion, node)]], guidelines)  # noqa: SLF001 - of the same class
             for session, node in zip(apart, nodes.values(), strict=True)
         ]
         found = yield from together(asked)
         for session in apart:
-            self.log.got.extend(session.log.got)
-        return {q: (f, session.log) for q, (f,), session in zip(nodes, found, apart, strict=True)}
+            self.log.replies.extend(session.log.replies)  # at once: all of them are paid for
+        return {q: (f, session.log) for q, ((f,),), session in zip(nodes, found, apart, strict=True)}
 
-    def _taken(self, found: Finding, log: Log) -> Finding:
-        """Return what was *found* ahead at a question that the walk has come to; only now do its failures matter."""
-        self.log.lost.extend(log.lost)
-        self.log.notes.extend(log.notes)
+    def _asked(
+        self, rubric: Rubric, groups: Sequence[Sequence[Criterion]], guidelines: str
+    ) -> Steps[list[Sequence[Finding]]]:
+        """Ask about all *groups* in one batch, then again about those with a reply that could not be read."""
+        asks = compose_all(self.subject.prompt, rubric, self.judge, groups, vote=self.vote, guidelines=guidelines)
+        found: list[Sequence[Finding]] = []
+        broken: dict[int, Steps[Sequence[Finding]]] = {}
+        for ask, got in zip(asks, (yield asks), strict=True):
+            findings = self._read(ask, got)
+            if Unjudged in map(type, findings):
+                broken[len(found)] = self._asked_again(rubric, ask, got, findings, guidelines)
+            found.append(findings)
+        if broken:
+            repaired = yield from together([*broken.values()])
+            for index, findings in zip(broken, repaired, strict=True):
+                found[index] = findings
         return found
 
-    def _asked(self, rubric: Rubric, group: Sequence[Criterion], guidelines: str) -> Steps[list[Finding]]:
+    def _asked_again(
+        self, rubric: Rubric, ask: Ask, got: Reply | Failure, findings: Sequence[Finding], guidelines: str
+    ) -> Steps[Sequence[Finding]]:
         """
-        Ask about *group*; ask again, with the complaint, for what could not be read.
+        Ask again, with the complaint, for what could not be read in *got*, the reply to *ask*.
 
-        All of it takes at most 1 + retries + repairs requests: a re-ask gets the retries that are left, else the two
+        One group takes at most 1 + retries + repairs requests: a re-ask gets the retries that are left, else the two
         numbers would multiply. A reply without text is a bad response: it takes a retry, and once at most.
         """
-        found: dict[str, Finding] = {}
-        complaint, max_tokens = "", self.judge.max_tokens
-        repairs, retries, was_empty = self.judge.repairs, self.judge.retries, False
-        for repair in count():
-            missing = [c for c in group if not _is_read(found.get(c.id))]
-            ask = compose(
-                self.case.brief,
-                rubric,
-                self.judge,
-                missing,
-                vote=self.vote,
-                repair=repair,
-                complaint=complaint,
-                max_tokens=max_tokens,
-                guidelines=guidelines,
-            )
-            if retries < self.judge.retries:
-                ask = evolve(ask, retries=retries)
-            found |= {f.id: f for f in (yield from self._exchange(ask))}
-            got = self.log.got[-1]
+        found = {finding.id: finding for finding in findings}
+        max_tokens, repairs, retries, was_empty = ask.max_tokens, self.judge.repairs, self.judge.retries, False
+        for repair in count(1):
             retries -= min(retries, max(0, got.usage.calls - 1))
-            failures = [f.failure for f in found.values() if isinstance(f, Unjudged)]
+            failures = [finding.failure for finding in found.values() if isinstance(finding, Unjudged)]
             kinds = {failure.kind for failure in failures}
             if kinds & REASKED and repairs:
                 repairs -= 1
@@ -282,24 +452,35 @@ class Session:
                 retries, was_empty = retries - 1, True
             else:
                 break
-            max_tokens, complaint = max_tokens * (1 + ("truncated" in kinds)), failures[0].message
-        return [found[c.id] for c in group]
+            max_tokens *= 1 + ("truncated" in kinds)
+            again = compose(
+                self.subject.prompt,
+                rubric,
+                self.judge,
+                [criterion for criterion in ask.criteria if not isinstance(found[criterion.id], Scored | Abstained)],
+                vote=self.vote,
+                repair=repair,
+                complaint=failures[0].message,
+                max_tokens=max_tokens,
+                guidelines=guidelines,
+            )
+            if retries < self.judge.retries:
+                again = evolve(again, retries=retries)
+            (got,) = yield (again,)
+            found |= {finding.id: finding for finding in self._read(again, got)}
+        return [found[criterion.id] for criterion in ask.criteria]
 
-    def _exchange(self, ask: Ask) -> Steps[tuple[Finding, ...]]:
-        (got,) = yield (ask,)
-        self.log.got.append(got)
+    def _read(self, ask: Ask, got: Reply | Failure) -> Sequence[Finding]:
+        self.log.replies.append(got)
         findings = read(ask, got)
         if ask.judge.logprobs and isinstance(got, Reply):
             findings, notes = weigh(ask, got, findings)
             self.log.notes.extend(notes)
-        self.log.lost.extend(dict.fromkeys(f.failure for f in findings if isinstance(f, Unjudged)))
+        if unjudged := [finding.failure for finding in findings if isinstance(finding, Unjudged)]:
+            self.log.failures.extend(dict.fromkeys(unjudged))
         return findings
 
 
 def _question(rubric: Rubric, criterion: Criterion, node: DecisionTree) -> Criterion:
     """Return the question at *node*, the same object for each candidate."""
     return rubric.derive(("question", criterion.id, node.question), partial(as_question, criterion, node))
-
-
-def _is_read(finding: Finding | None) -> bool:
-    return isinstance(finding, Scored | Abstained)

@@ -1,9 +1,9 @@
 """
-JSON objects in a text: where they are, and how surely they can be read.
+Find the JSON objects in a text, and note how surely each can be read.
 
-Only outermost objects count: what lies within another object, whole or broken, is no answer. Strict JSON is read as
-the standard has it. Near-JSON (single quotes, Python's constants, trailing commas) is read by its tokens, without a
-guess. json-repair reads the rest; where it would have to guess a key or a value, the object is refused.
+Only outermost objects count: an object within another one, whole or broken, is no answer. Strict JSON is read by the
+standard library. Near-JSON (single quotes, Python's constants, trailing commas) is read by its tokens, without a guess.
+json-repair reads the rest; an object in which it would have to guess a key or a value is refused.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ _LONGEST_REPAIR = 20_000
 _DEEPEST = 64
 
 _OPENING = re.compile(r"""\{\s*(?:"(?:[^"\\]|\\.)*+"|'(?:[^'\\]|\\.)*+'|[“‘][^”’]{0,80}[”’]|\w++)\s*:""", re.DOTALL)
-"""A brace and a key: how an object begins, and a brace in prose does not."""
+"""A brace and a key: the beginning of an object, and not a brace in prose."""
 
 _MARKS = re.compile(r'"(?:[^"\\]|\\.)*+"|[{}"]', re.DOTALL)
 _PYTHON_MARKS = re.compile(r""""(?:[^"\\]|\\.)*+"|'(?:[^'\\]|\\.)*+'|[{}"']""", re.DOTALL)
 
 
 class Ambiguous(Exception):  # noqa: N818 - it says what is wrong, it is caught at once
-    """An object that was asked for and says more than one thing: a key twice, a guess, a cut end."""
+    """An object that was asked for and has more than one meaning: a key twice, a guess, a cut end."""
 
 
 @frozen
@@ -41,8 +41,8 @@ class Piece:
         start: Where it begins.
         end: Where it ends; None if it has no end and hides all that follows.
         source: Its text.
-        value: What it says; None if it cannot be read.
-        reading: How it was read: as strict JSON, by the tokens of near-JSON, or by json-repair's guess.
+        value: Its content; None if it cannot be read.
+        reading: How it was read: as strict JSON, by the tokens of near-JSON, or by a guess of json-repair.
     """
 
     start: int
@@ -59,7 +59,7 @@ def pieces(text: str) -> list[Piece]:
     Raises:
         Ambiguous: There are more than a thousand.
     """
-    if (whole := flat_object(text)) is not None:
+    if (whole := _flat(text)) is not None:
         return [Piece(0, len(text), text, whole)]
     found: list[Piece] = []
     repairs = 0
@@ -85,7 +85,7 @@ def find_objects(text: str, accept: Callable[[Mapping[str, Any], str], bool]) ->
 
 def checked(piece: Piece) -> Mapping[str, Any]:
     """
-    Return what *piece* says, if it says one thing.
+    Return the content of *piece*, if it has one meaning.
 
     Raises:
         Ambiguous: It has a key twice, a value that is a guess, or no end.
@@ -100,8 +100,8 @@ def checked(piece: Piece) -> Mapping[str, Any]:
     return value
 
 
-def flat_object(text: str) -> Mapping[str, Any] | None:
-    """Return *text* if it is one JSON object, flat and without doubled keys, as most replies are; else None."""
+def _flat(text: str) -> Mapping[str, Any] | None:
+    """Return *text* as one JSON object if it is flat and has no doubled keys, as most replies; else None."""
     value = _strict(text) if text.startswith("{") and text.endswith("}") else None
     if not value or isinstance(value, _Doubled):
         return None
@@ -109,7 +109,7 @@ def flat_object(text: str) -> Mapping[str, Any] | None:
 
 
 def object_spans(text: str) -> list[tuple[int, int]]:
-    """Return where the outermost objects of *text* start and end."""
+    """Return the start and the end of each outermost object of *text*."""
     return [(start, end) for start, end in _spans(text) if end is not None]
 
 
@@ -130,7 +130,7 @@ def _spans(text: str) -> Iterator[tuple[int, int | None]]:
 
 
 def _end(text: str, start: int, marks: re.Pattern[str]) -> int | None:
-    """Return the end of the object at *start*: the brace that closes it, outside of quotes. None: there is none."""
+    """Return the end of the object at *start*: its closing brace, outside of quotes; None if there is none."""
     depth = 0
     for mark in marks.finditer(text, start):
         if mark[0] in ('"', "'"):
@@ -155,7 +155,7 @@ def _piece(source: str, start: int, end: int | None, *, repair: bool) -> Piece:
 
 
 class _Doubled(dict[str, Any]):
-    """An object in which a key stands twice."""
+    """An object with a key that occurs twice."""
 
 
 def _paired(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -171,7 +171,7 @@ _DECODER = json.JSONDecoder(object_pairs_hook=_paired, parse_int=_integer, stric
 
 
 def _strict(piece: str) -> dict[str, Any] | None:
-    """Return *piece* as JSON has it, but for control characters in its texts; None if it is no JSON."""
+    """Return *piece* read as JSON, with control characters allowed in texts; None if it is no JSON."""
     try:
         value, end = _DECODER.raw_decode(piece)
     except (ValueError, RecursionError):
@@ -240,7 +240,7 @@ def _double_quoted(match: re.Match[str]) -> str:
 
 
 def _repaired(piece: str) -> dict[str, Any] | None:
-    """Return what json-repair makes of *piece*. It guesses without saying so; see `_is_faithful`."""
+    """Return the guess of json-repair at *piece*; it does not tell a guess from a reading, see `_is_faithful`."""
     if len(piece) > _LONGEST_REPAIR:
         return None
     from json_repair import loads  # noqa: PLC0415 - only broken replies pay for it
@@ -253,12 +253,12 @@ def _repaired(piece: str) -> dict[str, Any] | None:
 
 
 def _is_faithful(piece: str, value: Mapping[str, Any]) -> bool:
-    """Say whether each key stands in *piece* as often as in *value*, and each plain value there in full."""
+    """True if each key is in *piece* as often as in *value*, and each plain value is there in full."""
     given = [(str(key), item) for part in objects_in(value) for key, item in part.items()]
     items: dict[str, list[object]] = {key: [] for key, _ in given}
     for key, item in given:
         items[key].append(item)
-    return len(items) <= _MOST_KEYS and all(_stand(piece, key, values) for key, values in items.items())
+    return len(items) <= _MOST_KEYS and all(_has(piece, key, values) for key, values in items.items())
 
 
 _KEY = r"""(?:["'“”‘’]%(name)s["'“”‘’]|[{,]\s*%(name)s)\s*:\s*"""
@@ -273,8 +273,8 @@ _PLAIN = re.compile(
 )
 
 
-def _stand(piece: str, key: str, values: list[object]) -> bool:
-    """Say whether *key* stands in *piece* once for each of its *values*, with nothing left over after a plain one."""
+def _has(piece: str, key: str, values: list[object]) -> bool:
+    """True if *key* is in *piece* once for each of its *values*, with nothing left over after a plain one."""
     places = [match.end() for match in re.finditer(_KEY % {"name": re.escape(key)}, piece)]
     if len(places) != len(values):
         return False

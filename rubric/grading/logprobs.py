@@ -1,15 +1,13 @@
 """
 Scores weighted by the probabilities of the judge's tokens (G-Eval, arXiv 2303.16634).
 
-A judge that says 7 may have been about to say 8 nearly as surely, and one that says yes, no. Where the model gives the
-likeliest tokens in the verdict's place, the score is the expectation over the answers that they stand for: of a yes or
-no, the probability of yes. The sampled answer stays the finding's value; which answers were allowed, and everything
-else, is read as ever.
+A judge that says 7 may have been nearly as likely to say 8, and one that says yes, to say no. If the model gives the
+likeliest tokens in the place of the verdict, the score is the expectation over the answers that begin with them; for a
+yes or no, the probability of yes. The sampled answer remains the finding's value, and all else is read as usual.
 
-It is done only where it is clear: the reply is the text of its tokens, its verdict stands in one place and is the one
-that was read, at least half of the probability there lies on answers, and it is settled which answers these are (the
-token `1` may begin a 10, a `0` any score below 1, and `ne` both `negative` and `neutral`). Else the sampled score
-stands, and a note says why.
+The score is weighted only where that is clear: the reply is the text of its tokens, its verdict is in one place and is
+the one that was read, at least half of the probability there is on answers, and each token tells its answer (`1` may
+begin a 10, `0` any score below 1, and `ne` both `negative` and `neutral`). Else the sampled score remains, with a note.
 """
 
 from __future__ import annotations
@@ -39,31 +37,31 @@ _NUMBER = re.compile(r"-?\d+(\.\d+)?", re.ASCII)
 _ENDING = tuple(' \t\r\n,}"]')
 
 _CLEAR = 0.5
-"""The least probability that must lie on answers: with less, the place is not what it seems."""
+"""The least probability that must be on answers: with less, the place is probably not that of the verdict."""
 
 _VAGUE = 0.01
-"""The most of it that may lie on beginnings of answers that nobody knows the end of."""
+"""The most of it that may be on tokens that begin more than one answer."""
 
 _CERTAIN = 1e-9
 """
-What an expectation may differ from the sampled score and still be that score: a certain token stays exact.
+The most by which an expectation may miss the sampled score and still be replaced by it: a certain token stays exact.
 
-It covers rounding and no more. With 1e-6, win rates over hundreds of such scores were off in the sixth decimal.
+It covers rounding alone. With 1e-6, win rates over hundreds of such scores were wrong in the sixth decimal.
 """
 
 
 class _Unclear(Exception):  # noqa: N818 - it does not leave this module
-    """Why the sampled score stands."""
+    """Why the sampled score remains."""
 
 
 def weigh(ask: Ask, reply: Reply, findings: Sequence[Finding]) -> tuple[tuple[Finding, ...], tuple[str, ...]]:
     """Return *findings* with weighted scores where *reply* allows it, and a note for each where it does not."""
     if not reply.logprobs:
-        return tuple(findings), (_NONE,) if any(map(_is_weighed, ask.criteria, findings)) else ()
+        return tuple(findings), (_NONE,) if any(isinstance(finding, Scored) for finding in findings) else ()
     made: list[Finding] = []
     notes: list[str] = []
     for criterion, finding in zip(ask.criteria, findings, strict=True):
-        if isinstance(finding, Scored) and _is_weighed(criterion, finding):
+        if isinstance(finding, Scored):
             try:
                 finding = _weighted(ask, reply, criterion, finding)  # noqa: PLW2901 - the same, weighted
             except _Unclear as why:
@@ -75,21 +73,17 @@ def weigh(ask: Ask, reply: Reply, findings: Sequence[Finding]) -> tuple[tuple[Fi
 _NONE = "scores are those that were sampled, not weighted ones: the model gave no probabilities of its tokens"
 
 
-def _is_weighed(criterion: Criterion, finding: Finding) -> bool:
-    return isinstance(finding, Scored) and isinstance(criterion.answer, Unit | Levels | YesNo | Choices)
-
-
 def _weighted(ask: Ask, reply: Reply, criterion: Criterion, finding: Scored) -> Scored:
     text, logprobs = reply.text or "", reply.logprobs or ()
     scale = _scale_of(criterion.answer)
     start, end = _place(ask, criterion, scale, text)
     if not scale.says(text[start:end], finding.value):
-        raise _Unclear("the verdict stands in another form")
+        raise _Unclear("the verdict is in another form")
     tokens = _tokens_at(text, logprobs, start, end)
     return evolve(finding, score=_expected(scale, tokens, finding.score), weighted=True)
 
 
-# -- where the verdict stands ----------------------------------------------------------------------------
+# -- the place of the verdict ----------------------------------------------------------------------------
 
 
 def _place(ask: Ask, criterion: Criterion, scale: _Words | _Numbers, text: str) -> tuple[int, int]:
@@ -99,7 +93,7 @@ def _place(ask: Ask, criterion: Criterion, scale: _Words | _Numbers, text: str) 
     found = len(re.findall(key, text[start:end]))
     match = re.compile(key + scale.form, re.ASCII).search(text, start, end)
     if found != 1 or match is None:
-        raise _Unclear("its verdict does not stand in one place")
+        raise _Unclear("its verdict is not in one place")
     return match.span("value")
 
 
@@ -107,7 +101,7 @@ def _entry(id_: str, text: str) -> tuple[int, int]:
     """Return where the entry of the criterion called *id_* starts and ends, up to the next one's id."""
     found = list(re.finditer(_ENTRY % re.escape(f'"{id_}"'), text))
     if len(found) != 1:
-        raise _Unclear("its entry does not stand in one place")
+        raise _Unclear("its entry is not in one place")
     start = found[0].end()
     following = _NEXT.search(text, start)
     return start, following.start() if following else len(text)
@@ -145,7 +139,7 @@ def _aligned(text: str, logprobs: Sequence[TokenLogprob]) -> list[_Token]:
         return head
     tail: list[_Token] = []
     at = len(text)
-    for entry in reversed(logprobs[index:]):  # characters in several tokens, such as emoji, stand between the two
+    for entry in reversed(logprobs[index:]):  # between the two are characters of several tokens, such as emoji
         if not text.endswith(entry[0], 0, at):
             break
         at -= len(entry[0])
@@ -159,11 +153,11 @@ def _token(entry: TokenLogprob, at: int) -> _Token:
     return _Token(token, at, tuple((text, math.exp(min(value, 0.0))) for text, value in likeliest.items()))
 
 
-# -- what the tokens stand for ---------------------------------------------------------------------------
+# -- the answers that tokens begin -----------------------------------------------------------------------
 
 
 Read = tuple[float | None, bool]
-"""The place in 0..1 of the answer that a text stands for, None if it is none; and whether it may begin another."""
+"""The place in 0..1 of the answer that a text is, None if it is none; and whether it may begin another."""
 
 _NO_ANSWER: Read = None, False
 _ANY: Read = None, True
@@ -175,14 +169,16 @@ def _scale_of(answer: Answer) -> _Words | _Numbers:
             return _Numbers(answer)
         case Choices(choices=choices):
             return _Words(keys_of(answer), {fold(choice.label): choice.score for choice in choices})
-        case _:
+        case YesNo():
             words = {**dict.fromkeys(YES, 1.0), **dict.fromkeys(NO, 0.0)}
             words |= {word.replace(" ", "_"): place for word, place in words.items()}
             return _Words(keys_of(answer), words, {"true": 1.0, "false": 0.0, "null": None, "none": None})
+        case _:  # a further type of answer keeps its sampled score until it has a scale here
+            raise _Unclear("answers of this type are not weighted")
 
 
 def _expected(scale: _Words | _Numbers, tokens: Sequence[_Token], sampled: float) -> float:
-    """Return the expectation over the answers that *tokens*, or others in the place of one of them, stand for."""
+    """Return the expectation over the answers of *tokens*, and of the alternatives to each of them."""
     places: list[tuple[float, float]] = []
     share, lost = 1.0, 0.0
     for index, token in enumerate(tokens):
@@ -200,14 +196,14 @@ def _expected(scale: _Words | _Numbers, tokens: Sequence[_Token], sampled: float
 
 
 def _before(tokens: Sequence[_Token], index: int) -> str:
-    """Return what stands of the verdict before the token at *index*."""
+    """Return the part of the verdict before the token at *index*."""
     return "".join(token.text for token in tokens[:index])[max(0, -tokens[0].offset) :]
 
 
 def _mean(places: Sequence[tuple[float, float]], lost: float, sampled: float) -> float:
     known = math.fsum(chance for _, chance in places)
     if known < _CLEAR:
-        raise _Unclear("too little of the probability lies on answers")
+        raise _Unclear("too little of the probability is on answers")
     if lost > _VAGUE * known:
         raise _Unclear("it is not settled which answers its tokens begin")
     expected = math.fsum(place * chance for place, chance in places) / known
@@ -225,8 +221,8 @@ class _Words:
     Yes and no, or the labels of choices.
 
     Args:
-        quoted: The place of each word that may stand in quotes, folded.
-        bare: The same of those without: true and false. None is no answer, and yet a word that a text may begin.
+        quoted: The place of each word in quotes, folded.
+        bare: The same without quotes: true and false. None is no answer, and yet a word that a text may begin.
     """
 
     keys: Sequence[str]
@@ -259,7 +255,7 @@ class _Words:
         return (places.pop(), False) if len(places) == 1 else (None, bool(places))
 
     def _split(self, verdict: str) -> tuple[Mapping[str, float | None], str, bool]:
-        """Return the answers that *verdict* may be, the word that stands there, and whether it ends."""
+        """Return the answers that *verdict* may be, its word, and whether the word ends there."""
         if verdict.startswith('"'):
             word, closing, _ = verdict[1:].partition('"')
             return self.quoted, fold(word), bool(closing)

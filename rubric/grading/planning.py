@@ -1,4 +1,4 @@
-"""What grading would ask, how often at least and at most, before anything is sent."""
+"""Plan a grading without sending anything: its asks, and how many calls it takes at least and at most."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from attrs import evolve, field, frozen
 from rubric.grading.code_checks import applies, why_degenerate
 from rubric.grading.prompting import SharedPrompt, as_question, compose, grouped, shared_prompt
 from rubric.internals.text import cell, table
-from rubric.scoring.votes import Seat, fewest_votes, seated
+from rubric.scoring.votes import Voter, fewest_votes, number_votes
 from rubric.values.candidates import Candidate
 from rubric.values.checks import Check
 from rubric.values.criteria import Criterion
@@ -28,18 +28,18 @@ Worst = Callable[[Ask], float | None]
 @frozen(repr=False)
 class Plan:
     """
-    What grading would take; nothing has been sent.
+    The calls, tokens and cost of a grading that has not been sent.
 
     Args:
-        least: Calls if every tree ends and every jury stops as soon as it can, no cascade goes on, and a jury that asks
-            in one request gets all votes from it.
+        least: Calls if every tree ends and every jury stops as early as possible, no cascade goes on, and every request
+            of a jury for several votes gets them all.
         most: Calls if none does. Re-asks of unreadable replies (at most `Judge.repairs` an ask) and retries of failed
             calls come on top; `ceiling` counts the re-asks.
-        ceiling: Calls if every reply had to be asked for again as often as the judge allows.
+        ceiling: Calls if every reply has to be asked for again as often as the judge allows.
         prompt_tokens: At least and at most, for `least` and `most` calls.
-        cost: In US dollars: at least (nothing but the prompt, none of it from a cache), and at most (with what frames a
-            request, its schema, the dearest price, and the longest replies that the judges allow), for `least` and
-            `most` calls. None where a price is unknown.
+        cost: In US dollars, for `least` and `most` calls: at least (the prompt alone, none of it from a cache), and at
+            most (with the framing of a request, its schema, the dearest price, and the longest replies allowed). None
+            where a price is unknown.
         asks: Every ask that may be made, in order, with the exact messages.
         free: Criteria that need no call: by code, or because they do not apply.
     """
@@ -54,7 +54,7 @@ class Plan:
 
     @classmethod
     def total(cls, plans: Iterable[Plan]) -> Plan:
-        """Return what all *plans* take together."""
+        """Return the sum of *plans*."""
         every = list(plans)
         costs = [plan.cost for plan in every if plan.cost is not None]
         return cls(
@@ -103,12 +103,12 @@ def plan_one(
     candidate: Candidate, rubric: Rubric, judge: AnyJudge, *, count: Count, price: Price, worst: Worst | None = None
 ) -> Plan:
     """
-    Return what grading one *candidate* would take.
+    Return the plan for grading one *candidate*.
 
     Args:
         count: The number of tokens of a text, for a judge.
-        price: What a judge takes for a token sent and for one that comes back, in US dollars; None if unknown.
-        worst: The most that an ask may cost, in US dollars; without it, what its texts and its longest reply come to.
+        price: A judge's prices of a token sent and of a token received, in US dollars; None if unknown.
+        worst: The most that an ask may cost, in US dollars; None adds up its texts and its longest reply.
     """
     if rubric.degenerate != "judge" and why_degenerate(candidate):
         return Plan(free=tuple(c.id for c in rubric.judged))
@@ -120,20 +120,20 @@ def plan_one(
             made[id(one)] = _Planner(candidate, about, one, count, price, worst).of_rubric(rubric, "")
         return made[id(one)]
 
-    return _of_bench(rubric, seated(judge), of_judge)
+    return _of_any(rubric, number_votes(judge), of_judge)
 
 
-def _of_bench(rubric: Rubric, seat: Seat, of_judge: Callable[[Judge], Plan]) -> Plan:
-    rule = seat.judge
+def _of_any(rubric: Rubric, voter: Voter, of_judge: Callable[[Judge], Plan]) -> Plan:
+    rule = voter.judge
     if isinstance(rule, Judge):
         plan = of_judge(rule)
-        return evolve(plan, asks=tuple(evolve(ask, vote=seat.vote) for ask in plan.asks))
-    members = [_of_bench(rubric, member, of_judge) for member in seat.members]
+        return evolve(plan, asks=tuple(evolve(ask, vote=voter.vote) for ask in plan.asks))
+    members = [_of_any(rubric, member, of_judge) for member in voter.members]
     return _between(members[: _fewest(rubric, rule)], members)
 
 
 def _fewest(rubric: Rubric, rule: Jury | Panel | Cascade) -> int:
-    """Return of how many members the calls are made in any case."""
+    """Return the number of members that are asked in any case."""
     if isinstance(rule, Cascade) or (isinstance(rule, Jury) and rule.one_request):
         return 1
     if not rule.early_stop or (isinstance(rule, Panel) and rule.level == "criterion"):
@@ -142,7 +142,7 @@ def _fewest(rubric: Rubric, rule: Jury | Panel | Cascade) -> int:
 
 
 def _between(least: Sequence[Plan], most: Sequence[Plan]) -> Plan:
-    """Return the plan from the calls of *least* to those of *most*."""
+    """Return the plan that takes at least the calls of *least* and at most those of *most*."""
     few, whole = Plan.total(least), Plan.total(most)
     return Plan(
         few.least,
@@ -181,7 +181,7 @@ class _Planner:
                 return self._of_ask(compose(self.about, rubric, self.judge, group, guidelines=guidelines))
 
     def _of_tree(self, rubric: Rubric, criterion: Criterion, tree: DecisionTree, guidelines: str) -> Plan:
-        """A walk takes from the shortest to the longest branch; the asks of all nodes are known, and may go ahead."""
+        """A walk takes from the shortest to the longest branch; asked ahead, it takes all questions."""
         plans = [
             self._of_ask(compose(self.about, rubric, self.judge, [as_question(criterion, node)], guidelines=guidelines))
             for node in tree.nodes()

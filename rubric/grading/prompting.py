@@ -1,30 +1,28 @@
 """
 From a candidate and a criterion to an `Ask`: the exact messages, and the schema of the reply.
 
-The order is what makes a judge a criterion affordable: the instructions, then all that is the same for every criterion
-(the candidate and what belongs to it), then, last, the criterion. All asks for one candidate share all but the tail.
-
-What one call asks about: criteria that go together, or the question at a node of a tree.
-
-A criterion in words: its text, its levels and options, its calibration examples, and how it is meant.
+The order makes one call per criterion affordable: first the instructions, then the candidate with all that belongs to
+it, then the criterion: its text, its levels and options, its calibration examples, and how to reply. All asks about
+one candidate share everything but that tail, so a vendor's prefix cache serves all of them but the first.
 """
 
 from __future__ import annotations
 
 from base64 import b32encode
-from collections.abc import Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
+from functools import lru_cache, partial
 from hashlib import sha256
-from typing import Any
+from itertools import count
+from typing import TYPE_CHECKING, Any, cast
 
-from attrs import frozen
+from attrs import evolve, field, frozen
 
-from rubric.grading.response_format import Form, value_words
+from rubric.grading.response_format import Form, shape_of
 from rubric.internals.frozen_map import FrozenMap, thaw
 from rubric.internals.text import as_json, visible
 from rubric.prompts import render
-from rubric.scoring.outcomes import EVEN, asks_evidence, policy
-from rubric.values.answers import Choices, Levels, Unit, YesNo
+from rubric.scoring.outcomes import asks_evidence, policy
+from rubric.values.answers import Choices, JudgeAnswer, Levels, Unit, nearest
 from rubric.values.candidates import Candidate
 from rubric.values.criteria import Anchor, Criterion
 from rubric.values.judges import Judge
@@ -32,10 +30,17 @@ from rubric.values.requests import Ask, Outgoing
 from rubric.values.rubrics import Rubric
 from rubric.values.trees import DecisionTree
 
+if TYPE_CHECKING:
+    from hashlib import _Hash
+
+
+APART = (DecisionTree, Rubric)
+"""Answers that take asks of their own. A tuple, since `A | B` in a loop makes a new union each time round."""
+
 
 def grouped(criteria: Sequence[Criterion], judge: Judge) -> list[list[Criterion]]:
     """
-    Return what is asked together: trees and nested rubrics alone, others as many a call as the judge takes.
+    Return which of *criteria* one call asks about: a tree or nested rubric alone, others as many as the judge takes.
 
     Criteria that ask for the judge's own pass flag are kept apart: a flag beside a yes or no could contradict it.
     """
@@ -43,8 +48,9 @@ def grouped(criteria: Sequence[Criterion], judge: Judge) -> list[list[Criterion]
     groups: list[list[Criterion]] = []
     filling: dict[bool, list[Criterion]] = {}
     for criterion in criteria:
-        flagged = criterion.answer == Unit(flag=True)
-        if isinstance(criterion.answer, DecisionTree | Rubric):
+        answer = criterion.answer
+        flagged = isinstance(answer, Unit) and answer.flag
+        if isinstance(answer, APART):
             groups.append([criterion])
         elif len(filling.get(flagged, ())) in (0, size):
             groups.append([criterion])
@@ -59,7 +65,313 @@ def as_question(criterion: Criterion, node: DecisionTree) -> Criterion:
     return Criterion(node.question, id=criterion.id, answer=Unit(), evidence=False, abstain="forbid")
 
 
-def body(
+# -- what all asks about a candidate share ---------------------------------------------------------------
+
+
+@frozen(eq=False)
+class SharedPrompt:
+    """
+    What all asks about one candidate share.
+
+    Args:
+        system: The system message.
+        shared: The first part of the user message.
+        sections: The parts of the candidate by title, as they are shown.
+        variables: The candidate's variables, as they are shown.
+        output: The graded text as it is.
+        run: Conversation, tool calls and file changes, as they are shown.
+        images: Addresses of images.
+        warnings: What a user should know of the candidate's texts.
+        digest: A hash of all of the above; copied, and fed the rest of an ask, it gives the nonce.
+    """
+
+    system: Outgoing
+    shared: str
+    sections: Mapping[str, str]
+    variables: Mapping[str, str]
+    output: str
+    run: str
+    images: tuple[str, ...]
+    warnings: tuple[str, ...]
+    digest: _Hash = field(repr=False)
+
+
+def shared_prompt(candidate: Candidate, rubric: Rubric) -> SharedPrompt:
+    """Return what all asks about *candidate* under *rubric* share."""
+    digest, warnings = sha256(), dict[str, None]()
+    sections = {
+        title: _shown(text, digest, warnings)
+        for title, text in _sections(candidate).items()
+        if text or title == "candidate"
+    }
+    digest.update(b"%d,%d;" % (len(sections), len(candidate.variables)))  # or one could be taken for the other
+    # Sorted, since equal candidates must get equal prompts: a mapping is the same in any order.
+    variables = {name: _shown(str(value), digest, warnings) for name, value in sorted(candidate.variables.items())}
+    for name in (*sections, *variables):
+        digest.update(_framed(name))
+    mark = _mark(digest, [*sections.values(), *variables.values()])
+    blocks = [f"{title}, {mark}:\n{text}\n{mark}" for title, text in sections.items()]
+    system = _system(rubric.guidelines)
+    for text in (system.text, *candidate.images):
+        digest.update(_framed(text))
+    return SharedPrompt(
+        system=system,
+        shared=f"The mark is {mark}.\n\n" + "\n\n".join(blocks) + "\n\n",
+        sections=sections,
+        variables=variables,
+        output=candidate.output,
+        run="\n\n".join([sections[t] for t in ("conversation", "tool calls", "file changes") if t in sections]),
+        images=candidate.images,
+        warnings=tuple(warnings),
+        digest=digest,
+    )
+
+
+_PLAIN = bytes({*range(0x20, 0x7F), *b"\t\n\r"} - {*b"<["})
+"""Visible ASCII and white space, without the first characters of chat-template tokens: nothing to escape or warn of."""
+
+
+def _shown(text: str, digest: _Hash, warnings: dict[str, None]) -> str:
+    """Return *text* with invisible characters escaped; add it to *digest*, and any warnings to *warnings*."""
+    encoded = text.encode("utf-8", "surrogatepass")
+    if encoded.translate(None, _PLAIN):
+        text, why = visible(text)
+        warnings.update(dict.fromkeys(why))
+        encoded = text.encode("utf-8", "surrogatepass")
+    digest.update(b"%d:" % len(encoded))
+    digest.update(encoded)
+    return text
+
+
+def _framed(text: str) -> bytes:
+    """Return *text* as bytes with their number before them, so that no text can run into the next one."""
+    encoded = text.encode("utf-8", "surrogatepass")
+    return b"%d:%b" % (len(encoded), encoded)
+
+
+@lru_cache(maxsize=64)
+def _system(guidelines: str) -> Outgoing:
+    text = render.text("system") + (f"\n\nGuidelines:\n{guidelines.strip()}" if guidelines.strip() else "")
+    return Outgoing("system", (text,))
+
+
+def _sections(candidate: Candidate) -> dict[str, str]:
+    return {
+        "task": candidate.input,
+        "reference answer": candidate.reference,
+        "context": candidate.context,
+        "conversation": "\n".join([f"{m.role}: {m.content}" for m in candidate.messages]),
+        "tool calls": "\n".join([_call_line(c.name, thaw(c.arguments), thaw(c.result)) for c in candidate.tool_calls]),
+        "file changes": candidate.file_changes,
+        "candidate": candidate.output,
+    }
+
+
+def _call_line(name: str, arguments: Any, result: Any) -> str:
+    said = "" if result is None else f" -> {result if isinstance(result, str) else as_json(result)}"
+    return f"- {name}({as_json(arguments) if arguments else ''}){said}"
+
+
+def _mark(digest: _Hash, texts: Sequence[str]) -> str:
+    """Return a mark that is in none of *texts*, the same for the same texts."""
+    return next(
+        mark
+        for mark in (_letters(digest, b"%d" % attempt) for attempt in count())
+        if not any(mark in text for text in texts)
+    )
+
+
+def _letters(digest: _Hash, end: bytes) -> str:
+    """
+    Return 16 base-32 digits, 80 bits, of *digest* with *end* after it.
+
+    A candidate that contained them would contain a part of its own hash.
+    """
+    whole = digest.copy()
+    whole.update(end)
+    return b32encode(whole.digest()[:10]).decode().lower()
+
+
+# -- one ask -----------------------------------------------------------------------------------------------
+
+
+def compose(
+    about: SharedPrompt,
+    rubric: Rubric,
+    judge: Judge,
+    criteria: Sequence[Criterion],
+    *,
+    vote: int = 0,
+    repair: int = 0,
+    complaint: str = "",
+    max_tokens: int | None = None,
+    guidelines: str = "",
+) -> Ask:
+    """
+    Return the ask for *criteria* (more than one where the judge takes several a call).
+
+    Args:
+        about: The shared part.
+        rubric: The rubric that the criteria belong to; it may be nested in another.
+        complaint: For a re-ask, why the last reply could not be used; its own words are left out.
+        guidelines: Those of a nested rubric; those of the outermost one are in the shared part.
+    """
+    asked = _criterion_prompt(rubric, judge, criteria, output=about.output, complaint=complaint, guidelines=guidelines)
+    (ask,) = _asks(about, rubric, judge, [asked], vote=vote, repair=repair)
+    return ask if max_tokens is None else evolve(ask, max_tokens=max_tokens)
+
+
+def compose_all(
+    about: SharedPrompt,
+    rubric: Rubric,
+    judge: Judge,
+    groups: Sequence[Sequence[Criterion]],
+    *,
+    vote: int = 0,
+    guidelines: str = "",
+) -> tuple[Ask, ...]:
+    """Return an ask for each of *groups*, as `compose` does for one."""
+    prompts = [
+        _criterion_prompt(rubric, judge, group, output=about.output, complaint="", guidelines=guidelines)
+        for group in groups
+    ]
+    return tuple(_asks(about, rubric, judge, prompts, vote=vote, repair=0))
+
+
+def _asks(
+    about: SharedPrompt, rubric: Rubric, judge: Judge, prompts: Sequence[CriterionPrompt], *, vote: int, repair: int
+) -> list[Ask]:
+    """
+    Return an ask for each of *prompts*, with the nonce that a sealed verdict must carry.
+
+    The nonce depends on the candidate, the criteria, the judge and the re-ask. A candidate cannot forge a verdict: its
+    author would have to know a hash of the text before writing it. Yet the same ask has the same nonce, so its reply
+    can be kept. It does not protect from persuasion: a judge that believes the candidate copies the nonce like any
+    other. Nor is it a secret from the model and all that see the prompt. Votes share it, since they are sent the same.
+    """
+    template = judge.prompt or rubric.prompt
+    flagless = rubric.threshold is not None
+    digest = about.digest.copy()
+    digest.update(b"%b%d;" % (_framed(judge.name), repair))
+    asks = []
+    for asked in prompts:
+        nonce, ending = "", asked.unsealed
+        if template is not None:
+            nonce, messages = _own_messages(template, about, judge, repair, asked)
+        else:
+            if asked.form.sealed:
+                nonce = _letters(digest, asked.digested)
+                ending = f"{asked.before_nonce}{nonce}{asked.after_nonce}"
+            messages = (about.system, Outgoing("user", (about.shared, ending)))
+        ask = Ask(
+            judge=judge,
+            messages=messages,
+            schema=asked.schema,
+            criteria=asked.criteria,
+            nonce=nonce,
+            abstainable=asked.abstainable,
+            quoted=asked.quoted,
+            candidate=about.output,
+            run=about.run,
+            max_tokens=judge.max_tokens,
+            vote=vote,
+            repair=repair,
+            images=about.images,
+            many=asked.form.many,
+            flagless=flagless,
+        )
+        asks.append(ask)
+    return asks
+
+
+_NONCE_HERE = "\0"
+
+
+@frozen(eq=False)
+class CriterionPrompt:
+    """
+    What differs from ask to ask about one candidate, and is the same for many candidates.
+
+    Args:
+        form: The form of the reply.
+        criteria: The criteria.
+        tail: The criteria with all that helps to judge them.
+        texts: The criteria in the author's words alone.
+        guidelines: Those of the rubric.
+        unsealed: The last part of the user message, with the form of an unsealed reply.
+        before_nonce: That part for a sealed reply, up to the nonce.
+        after_nonce: The rest of it.
+        digested: What the nonce depends on of all this, as bytes.
+    """
+
+    form: Form
+    criteria: tuple[Criterion, ...]
+    tail: str
+    texts: str
+    guidelines: str
+    unsealed: str
+    before_nonce: str
+    after_nonce: str
+    digested: bytes
+    schema: FrozenMap
+    abstainable: frozenset[str]
+    quoted: frozenset[str]
+
+
+def _criterion_prompt(
+    rubric: Rubric, judge: Judge, criteria: Sequence[Criterion], *, output: str, complaint: str, guidelines: str
+) -> CriterionPrompt:
+    """Return the prompt for *criteria*; it is kept for the next candidate where it does not depend on this one."""
+    sealed = judge.is_sealed(own_prompt=rubric.prompt is not None)
+    worded = partial(_worded, rubric, judge, criteria, sealed=sealed, guidelines=guidelines)
+    if complaint or [criterion for criterion in criteria if criterion.anchors]:
+        return worded(output=output, complaint=complaint)
+    # By identity, since to hash a rubric takes longer than to word a criterion. The value holds the criteria, so that
+    # no id is used again; and no judge, whose key must not outlive it.
+    key = (judge.reasoning, sealed, guidelines, *map(id, criteria))
+    return rubric.derive(key, partial(worded, output="", complaint=""))
+
+
+def _worded(
+    rubric: Rubric,
+    judge: Judge,
+    criteria: Sequence[Criterion],
+    *,
+    sealed: bool,
+    output: str,
+    complaint: str,
+    guidelines: str,
+) -> CriterionPrompt:
+    form = Form.of(rubric, judge, criteria, sealed=sealed)
+    tail = _tail(rubric, criteria, form, output=output, complaint=complaint, guidelines=guidelines)
+    unsealed = f"{tail}\n\n{form.words('')}"
+    before, _, after = form.words(_NONCE_HERE).rpartition(_NONCE_HERE)
+    return CriterionPrompt(
+        form=form,
+        criteria=tuple(criteria),
+        tail=tail,
+        texts=_plainly(criteria),
+        guidelines=rubric.guidelines,
+        unsealed=unsealed,
+        before_nonce=f"{tail}\n\n{before}",
+        after_nonce=after,
+        digested=_framed(unsealed),
+        schema=form.schema(),
+        abstainable=frozenset(c.id for c in criteria if policy(rubric, c) != "forbid"),
+        quoted=frozenset(c.id for c in criteria if asks_evidence(rubric, c)),
+    )
+
+
+def _plainly(criteria: Sequence[Criterion]) -> str:
+    if len(criteria) == 1:
+        return criteria[0].text.strip()
+    return "\n".join(f"{criterion.id}: {criterion.text.strip()}" for criterion in criteria)
+
+
+# -- what is asked about a criterion -------------------------------------------------------------------------
+
+
+def _tail(
     rubric: Rubric, criteria: Sequence[Criterion], form: Form, *, output: str, complaint: str, guidelines: str
 ) -> str:
     """Return the tail of a prompt: the *criteria*, what helps to judge them, and any *complaint*."""
@@ -84,7 +396,7 @@ def _advice(rubric: Rubric, criterion: Criterion, output: str, form: Form) -> li
     if policy(rubric, criterion) != "forbid":
         advice.append(render.fill(render.text("abstain"), {"key": form.key}))
     if form.many:
-        advice.append(f'"verdict" is {value_words(criterion.answer)}.')
+        advice.append(f'"verdict" is {shape_of(criterion.answer).values}.')
     return advice
 
 
@@ -110,231 +422,41 @@ def _anchors(criterion: Criterion, output: str) -> str:
 
 
 def _anchor(criterion: Criterion, anchor: Anchor) -> str:
+    answer = cast("JudgeAnswer", criterion.answer)
     why = f" ({anchor.reason})" if anchor.reason else ""
-    return f"Response: {as_json(anchor.response)} -> {_anchor_value(criterion, anchor.score)}{why}"
+    return f"Response: {as_json(anchor.response)} -> {_said(nearest(answer, anchor.score))}{why}"
 
 
-def _anchor_value(criterion: Criterion, score: float) -> str:
-    match criterion.answer:
-        case YesNo():
-            return "yes" if score >= EVEN else "no"
-        case Levels(low=low, high=high):
-            return f"score {round(low + score * (high - low))}"
-        case Choices(choices=choices):
-            return min(choices, key=lambda c: abs(c.score - score)).label
+def _said(value: object) -> str:
+    match value:
+        case bool():
+            return "yes" if value else "no"
+        case float():
+            return f"score {value:.2f}"
+        case int():
+            return f"score {value}"
         case _:
-            return f"score {score:.2f}"
+            return str(value)
 
 
-_MARK_LENGTH = 16
-"""Base-32 digits, 80 bits: whoever writes the candidate would have to find a text that contains its own hash."""
-
-
-@frozen
-class SharedPrompt:
-    """What all asks about one candidate share."""
-
-    system: str
-    shared: str
-    sections: FrozenMap
-    variables: FrozenMap
-    output: str
-    run: str
-    images: tuple[str, ...]
-    warnings: tuple[str, ...]
-
-
-def shared_prompt(candidate: Candidate, rubric: Rubric) -> SharedPrompt:
-    """Return what all asks about *candidate* under *rubric* share."""
-    shown = {title: _shown(text) for title, text in _sections(candidate).items() if text or title == "candidate"}
-    named = {name: visible(str(value)) for name, value in candidate.variables.items()}
-    texts = {title: text for title, (text, _) in shown.items()}
-    variables = {name: text for name, (text, _) in named.items()}
-    mark = _mark(texts, variables)
-    blocks = [f"{title}, {mark}:\n{text}\n{mark}" for title, text in texts.items()]
-    return SharedPrompt(
-        system=_system(rubric.guidelines),
-        shared=f"The mark is {mark}.\n\n" + "\n\n".join(blocks) + "\n\n",
-        sections=FrozenMap(texts),
-        variables=FrozenMap(variables),
-        output=candidate.output,
-        run="\n\n".join(texts[title] for title in ("conversation", "tool calls", "file changes") if title in texts),
-        images=candidate.images,
-        warnings=tuple(dict.fromkeys(w for _, ws in (*shown.values(), *named.values()) for w in ws)),
-    )
-
-
-_SPACES = str.maketrans("", "", "\t\n\r")
-
-
-def _shown(text: str) -> tuple[str, tuple[str, ...]]:
-    """Return *text* as the judge may see it, and what to warn of: at once where it plainly hides nothing."""
-    plain = text.isascii() and text.translate(_SPACES).isprintable() and "<" not in text and "[" not in text
-    return (text, ()) if plain else visible(text)
-
-
-def _system(guidelines: str) -> str:
-    return render.text("system") + (f"\n\nGuidelines:\n{guidelines.strip()}" if guidelines.strip() else "")
-
-
-def _sections(candidate: Candidate) -> dict[str, str]:
-    return {
-        "task": candidate.input,
-        "reference answer": candidate.reference,
-        "context": candidate.context,
-        "conversation": "\n".join(f"{m.role}: {m.content}" for m in candidate.messages),
-        "tool calls": "\n".join(_call_line(c.name, thaw(c.arguments), thaw(c.result)) for c in candidate.tool_calls),
-        "file changes": candidate.file_changes,
-        "candidate": candidate.output,
-    }
-
-
-def _call_line(name: str, arguments: Any, result: Any) -> str:
-    said = "" if result is None else f" -> {result if isinstance(result, str) else as_json(result)}"
-    return f"- {name}({as_json(arguments) if arguments else ''}){said}"
-
-
-def _mark(*texts: dict[str, str]) -> str:
-    """Return a mark that occurs in none of *texts*, the same for the same texts."""
-    whole, attempt = as_json(texts), 0
-    while (mark := _digest(f"{attempt}:{whole}")) in whole:
-        attempt += 1
-    return mark
-
-
-def _digest(text: str) -> str:
-    digest = sha256(text.encode("utf-8", "surrogatepass")).digest()
-    return b32encode(digest[: _MARK_LENGTH * 5 // 8]).decode().lower()
-
-
-def compose(
-    about: SharedPrompt,
-    rubric: Rubric,
-    judge: Judge,
-    criteria: Sequence[Criterion],
-    *,
-    vote: int = 0,
-    repair: int = 0,
-    complaint: str = "",
-    max_tokens: int | None = None,
-    guidelines: str = "",
-) -> Ask:
-    """
-    Return the ask for *criteria* (more than one where the judge takes several a call).
-
-    Args:
-        about: The shared part.
-        rubric: The rubric that the criteria belong to; it may be nested in another.
-        complaint: Why the last answer could not be used, for a re-ask; what the judge said in it is left out.
-        guidelines: Of a nested rubric; those of the outermost stand in the shared part.
-    """
-    asked = _asked(rubric, judge, criteria, output=about.output, complaint=complaint, guidelines=guidelines)
-    form, reply = asked.form, asked.reply
-    said = partial(_messages, judge.prompt or rubric.prompt, about, asked, sealed=form.sealed)
-    nonce = _nonce(judge, repair, about.images, said(reply)) if form.sealed else ""
-    return Ask(
-        judge=judge,
-        messages=said(form.words(nonce) if nonce else reply),
-        schema=asked.schema,
-        criteria=asked.criteria,
-        nonce=nonce,
-        abstainable=asked.abstainable,
-        quoted=asked.quoted,
-        candidate=about.output,
-        run=about.run,
-        max_tokens=max_tokens or judge.max_tokens,
-        vote=vote,
-        repair=repair,
-        images=about.images,
-        many=form.many,
-        flagless=rubric.threshold is not None,
-    )
-
-
-@frozen
-class CriterionPrompt:
-    """
-    What differs from ask to ask about one candidate, and is the same for many candidates.
-
-    Args:
-        tail: The criteria with all that helps to judge them.
-        texts: The criteria in the author's words alone.
-        guidelines: Those of the rubric.
-        reply: The reply form in words, without a nonce.
-    """
-
-    form: Form
-    criteria: tuple[Criterion, ...]
-    tail: str
-    texts: str
-    guidelines: str
-    reply: str
-    schema: FrozenMap
-    abstainable: frozenset[str]
-    quoted: frozenset[str]
-
-
-def _asked(
-    rubric: Rubric, judge: Judge, criteria: Sequence[Criterion], *, output: str, complaint: str, guidelines: str
-) -> CriterionPrompt:
-    """Return what is asked; it is kept, for the next candidate, where it does not depend on this one."""
-    sealed = judge.is_sealed(own_prompt=rubric.prompt is not None)
-    worded = partial(_worded, rubric, judge, criteria, sealed=sealed, guidelines=guidelines)
-    if complaint or any(criterion.anchors for criterion in criteria):
-        return worded(output=output, complaint=complaint)
-    # By identity, since to hash a rubric takes longer than to word a criterion. The value holds the criteria, so that
-    # no id is used again; and no judge, whose key must not outlive it.
-    key = (judge.reasoning, sealed, guidelines, *map(id, criteria))
-    return rubric.derive(key, lambda: worded(output="", complaint=""))
-
-
-def _worded(
-    rubric: Rubric,
-    judge: Judge,
-    criteria: Sequence[Criterion],
-    *,
-    sealed: bool,
-    output: str,
-    complaint: str,
-    guidelines: str,
-) -> CriterionPrompt:
-    form = Form.of(rubric, judge, criteria, sealed=sealed)
-    return CriterionPrompt(
-        form=form,
-        criteria=tuple(criteria),
-        tail=body(rubric, criteria, form, output=output, complaint=complaint, guidelines=guidelines),
-        texts=_plainly(criteria),
-        guidelines=rubric.guidelines,
-        reply=form.words(""),
-        schema=form.schema(),
-        abstainable=frozenset(c.id for c in criteria if policy(rubric, c) != "forbid"),
-        quoted=frozenset(c.id for c in criteria if asks_evidence(rubric, c)),
-    )
-
-
-def _plainly(criteria: Sequence[Criterion]) -> str:
-    if len(criteria) == 1:
-        return criteria[0].text.strip()
-    return "\n".join(f"{criterion.id}: {criterion.text.strip()}" for criterion in criteria)
-
-
-def _nonce(judge: Judge, repair: int, images: Sequence[str], messages: Sequence[Outgoing]) -> str:
-    """Return the nonce of an ask: it depends on all that a stranger may have written, pictures and variables too."""
-    return _digest(as_json([judge.name, repair, images, [(m.role, m.text) for m in messages]]))
-
-
-def _messages(
-    template: str | None, about: SharedPrompt, asked: CriterionPrompt, reply: str, *, sealed: bool
-) -> tuple[Outgoing, ...]:
-    if template is None:
-        return (Outgoing("system", (about.system,)), Outgoing("user", (about.shared, f"{asked.tail}\n\n{reply}")))
-    return _own_messages(template, about, asked, reply, sealed=sealed)
+# -- a template of the user's own --------------------------------------------------------------------------
 
 
 def _own_messages(
-    template: str, about: SharedPrompt, asked: CriterionPrompt, reply: str, *, sealed: bool
-) -> tuple[Outgoing, ...]:
-    """Return the messages of the user's own template; if sealed, the reply form stands at the end at the latest."""
+    template: str, about: SharedPrompt, judge: Judge, repair: int, asked: CriterionPrompt
+) -> tuple[str, tuple[Outgoing, ...]]:
+    """Return the nonce, empty for an unsealed judge, and the messages of the user's own *template*."""
+    form = asked.form
+    messages = _filled(template, about, asked, form.words(""))
+    if not form.sealed:
+        return "", messages
+    # Of the messages themselves: two candidates that differ in what the template leaves out are asked the same.
+    sent = as_json([judge.name, repair, about.images, [(m.role, m.text) for m in messages]])
+    nonce = _letters(sha256(), _framed(sent))
+    return nonce, _filled(template, about, asked, form.words(nonce))
+
+
+def _filled(template: str, about: SharedPrompt, asked: CriterionPrompt, reply: str) -> tuple[Outgoing, ...]:
     slots = {
         "candidate": about.shared.rstrip(),
         "output": about.sections["candidate"],
@@ -350,6 +472,6 @@ def _own_messages(
         "reply": reply,
     }
     messages = render.fill_chat(template, {**about.variables, **slots})
-    if sealed and reply not in messages[-1].text:
+    if asked.form.sealed and reply not in messages[-1].text:  # or the judge would not know the nonce
         messages = (*messages[:-1], Outgoing(messages[-1].role, (*messages[-1].parts, f"\n\n{reply}")))
     return messages

@@ -1,5 +1,5 @@
 """
-From a reply to findings. A reply is text from a stranger; what it does not clearly say, it does not say.
+Read findings from a reply. A reply is untrusted text: an unclear one has no verdict, never a guessed one.
 
 | the reply | becomes |
 |---|---|
@@ -14,7 +14,7 @@ From a reply to findings. A reply is text from a stranger; what it does not clea
 | null for the verdict | abstained, if the rubric allows that |
 | no object, no verdict, a verdict of the wrong kind | unreadable |
 | NaN, infinities, a score outside its range, a level that is not whole, a choice off the menu | unreadable |
-| a key that stands twice, or two verdicts that disagree | unreadable |
+| a key that occurs twice, or two verdicts that disagree | unreadable |
 | an object that is word for word in the candidate (unsealed), or does not end with the nonce (sealed) | not a verdict |
 | sealed: remains of another object beside the verdict, or a part of the verdict that could be quoted | unreadable |
 | cut at the token limit, or within `<think>` | truncated |
@@ -26,18 +26,20 @@ An unreadable reply is `Unjudged`, never a score.
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from functools import lru_cache
+from typing import Any, assert_never, cast
 
 from attrs import evolve
 
-from rubric.grading.evidence import quote, stands_in
+from rubric.grading.evidence import occurs_in, quote
 from rubric.grading.json_extraction import Ambiguous, find_objects, object_spans
 from rubric.grading.sealing import LISTS, after_first_thought, sealed_list, sealed_object
 from rubric.internals.text import shorten
-from rubric.values.answers import Answer, Choices, Levels, Unit, YesNo, fold
+from rubric.values.answers import Answer, Choice, Choices, JudgeAnswer, Levels, Unit, YesNo, fold
 from rubric.values.criteria import Criterion
 from rubric.values.findings import Abstained, Evidence, Finding, Scored, Unjudged
 from rubric.values.requests import Ask, Failure, FailureKind, Reply
@@ -58,15 +60,17 @@ _NUMBER = re.compile(r"-?\d+(?:\.\d+)?", re.ASCII)
 _OUT_OF = re.compile(r"(-?\d+(?:\.\d+)?)\s*/\s*(\d+)", re.ASCII)
 
 
-class Unreadable(Exception):  # noqa: N818 - it does not leave this module
-    """Why a reply, or one verdict in it, says nothing."""
+class Unreadable(Ambiguous):
+    """Why a reply, or one verdict in it, cannot be read."""
 
 
 def read(ask: Ask, reply: Reply | Failure) -> tuple[Finding, ...]:
-    """Return a finding for each of the ask's criteria, in order. Nothing is raised for what a reply may hold."""
+    """Return a finding for each of the ask's criteria, in order. No reply raises an error, whatever is in it."""
     if isinstance(reply, Failure):
         return _unjudged_all(ask, reply, "")
-    problem = _gate(reply)
+    if (finding := _as_asked(ask, reply)) is not None:
+        return (finding,)
+    problem = _unusable(reply)
     if problem is not None:
         return _unjudged_all(ask, evolve(problem, judge=ask.judge.name), str(reply.text or reply.refusal))
     said = _encodable(reply.text or "")
@@ -75,11 +79,11 @@ def read(ask: Ask, reply: Reply | Failure) -> tuple[Finding, ...]:
         return _unjudged_all(ask, _failure(ask, "truncated", "the reply ends while still thinking"), said)
     try:
         return _read_many(ask, said, text) if ask.many else (_read_one(ask, said, text),)
-    except Unreadable as why:
+    except Ambiguous as why:
         return _unjudged_all(ask, _failure(ask, "unreadable", str(why)), text)
 
 
-def _gate(reply: Reply) -> Failure | None:
+def _unusable(reply: Reply) -> Failure | None:
     if reply.refusal or reply.finish in ("refusal", "content_filter"):
         return Failure("refusal", shorten(_encodable(reply.refusal)) or "the model or a filter refused")
     if reply.finish == "length":
@@ -100,8 +104,8 @@ _THINKING = re.compile(r"<(/?)think(?:ing)?>", re.IGNORECASE)
 
 
 def _after_thinking(text: str) -> str | None:
-    """Return what follows the last thinking in *text*, tags in JSON apart; None if that thinking does not end."""
-    # A thought with which the reply begins goes first: half an object in it would hide the tag at its end.
+    """Return the part of *text* after its last thinking, tags in JSON apart; None if that thinking does not end."""
+    # A thought at the beginning of the reply goes first: half an object in it would hide the tag at its end.
     text = after_first_thought(text)
     tags = list(_THINKING.finditer(text)) if "<" in text else []
     spans = iter(object_spans(text)) if tags else iter(())
@@ -131,28 +135,77 @@ def _unjudged(criterion: Criterion, failure: Failure, text: str) -> Unjudged:
 
 
 def reach(answer: Answer) -> tuple[float, float]:
-    """Return the lowest and the highest score that *answer* can come to."""
+    """Return the lowest and the highest score that *answer* can have."""
     if isinstance(answer, Choices):
         scores = [c.score for c in answer.choices]
         return min(scores), max(scores)
     return 0.0, 1.0
 
 
+# -- exactly as asked ------------------------------------------------------------------------------------
+
+_SPACE = r"[ \t\r\n]*+"
+_TEXT = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
+_BOOL = "(?:true|false)"
+_VALUES: dict[type[Any], tuple[str, str]] = {
+    YesNo: ("verdict", _BOOL),
+    Unit: ("score", r"[01](?:\.\d{1,20})?"),
+    Levels: ("score", r"-?(?:0|[1-9]\d{0,15})"),
+    Choices: ("choice", _TEXT),
+}
+"""The key and the pattern of a verdict; replies to a type of answer that is not here are read strictly."""
+
+_decode = json.JSONDecoder(strict=False).raw_decode
+
+
+@lru_cache(maxsize=64)
+def _pattern(verdict: tuple[str, str], reasoning: str, extra: tuple[str, ...]) -> re.Pattern[str]:
+    """Return the pattern of a whole reply in the form that was asked for; *extra*: `pass` and `nonce`, if wanted."""
+    values = [verdict, *([("pass", _BOOL)] if "pass" in extra else [])]
+    reasons = [("reason", _TEXT)] if reasoning != "none" else []
+    pairs = [*values, *reasons] if reasoning == "after" else [*reasons, *values]
+    pairs += [("nonce", '"[a-z2-7]*"')] if "nonce" in extra else []
+    body = f"{_SPACE},{_SPACE}".join(f'"{key}"{_SPACE}:{_SPACE}{value}' for key, value in pairs)
+    return re.compile(rf"\{{{_SPACE}{body}{_SPACE}\}}{_SPACE}", re.DOTALL | re.ASCII)
+
+
+def _as_asked(ask: Ask, reply: Reply) -> Finding | None:
+    """
+    Return the finding of a reply in exactly the form that was asked for, as most are; None: it must be read strictly.
+
+    It accepts nothing that the strict reader refuses. The pattern takes the whole reply, so there is one flat object
+    with each key once, the nonce last, and nothing around it: the rules of `rubric.grading.sealing` hold by shape.
+    """
+    text = reply.text
+    if ask.many or ask.quoted or reply.finish != "stop" or reply.refusal or not isinstance(text, str):
+        return None
+    if len(text) > LONGEST_REPLY or (not ask.nonce and ("{" in ask.candidate or "{" in ask.run)):  # it may be an echo
+        return None
+    criterion = ask.criteria[0]
+    answer = criterion.answer
+    verdict = _VALUES.get(type(answer))
+    extra = (("pass",) if isinstance(answer, Unit) and answer.flag else ()) + (("nonce",) if ask.nonce else ())
+    if verdict is None or _pattern(verdict, ask.judge.reasoning, extra).fullmatch(text) is None:
+        return None
+    try:
+        said, _ = _decode(_encodable(text))
+        return _scored(ask, criterion, said) if said.get("nonce", "") == ask.nonce else None
+    except (ValueError, Unreadable):  # an escape that JSON does not have, or a value out of its range
+        return None
+
+
 # -- which object --------------------------------------------------------------------------------------
 
 
 def _objects(ask: Ask, said: str, text: str, wanted: Sequence[str]) -> list[Mapping[str, Any]]:
-    """Return the objects of *text* that may be the answer, in order; *said*: the whole reply."""
+    """Return the objects of *text*, a part of the whole reply *said*, that may be the answer, in order."""
 
     def accept(value: Mapping[str, Any], raw: str) -> bool:
         return not value.keys().isdisjoint(wanted) and not _is_echo(raw, ask)
 
-    try:
-        if ask.nonce:
-            return sealed_object(said, text, nonce=ask.nonce, asked=frozenset(wanted))
-        return [value for value, _ in find_objects(text, accept)]
-    except Ambiguous as why:
-        raise Unreadable(str(why)) from None
+    if ask.nonce:
+        return sealed_object(said, text, nonce=ask.nonce, asked=frozenset(wanted))
+    return [value for value, _ in find_objects(text, accept)]
 
 
 def _lists(ask: Ask, said: str, text: str) -> list[Any]:
@@ -160,10 +213,7 @@ def _lists(ask: Ask, said: str, text: str) -> list[Any]:
     if not ask.nonce:
         return [o.get("verdicts", o.get("checks")) for o in _objects(ask, said, text, LISTS)]
     asked = frozenset(key for criterion in ask.criteria for key in keys_of(criterion.answer))
-    try:
-        return [*sealed_list(said, text, nonce=ask.nonce, asked=asked, ids=[c.id for c in ask.criteria])]
-    except Ambiguous as why:
-        raise Unreadable(str(why)) from None
+    return [*sealed_list(said, text, nonce=ask.nonce, asked=asked, ids=[c.id for c in ask.criteria])]
 
 
 def _refuse_none(ask: Ask, found: Sequence[object]) -> None:
@@ -173,25 +223,16 @@ def _refuse_none(ask: Ask, found: Sequence[object]) -> None:
 
 
 def _is_echo(raw: str, ask: Ask) -> bool:
-    return any("{" in text and stands_in(raw, text) for text in (ask.candidate, ask.run))
+    return any("{" in text and occurs_in(raw, text) for text in (ask.candidate, ask.run))
 
 
 def _read_one(ask: Ask, said: str, text: str) -> Finding:
     criterion = ask.criteria[0]
-    found = _objects(ask, said, text, keys_of(criterion.answer))
+    found = [_finding(ask, criterion, value) for value in _objects(ask, said, text, keys_of(criterion.answer))]
     _refuse_none(ask, found)
-    return _agreed([_finding(ask, criterion, o) for o in found])
-
-
-def _agreed(findings: Sequence[Finding]) -> Finding:
-    """Return the last of *findings*, which must all say the same."""
-    if len({_said(f) for f in findings}) > 1:
+    if len({(f.score, f.value, f.flag) if isinstance(f, Scored) else type(f) for f in found}) > 1:
         raise Unreadable("it holds two verdicts that disagree")
-    return findings[-1]
-
-
-def _said(finding: Finding) -> object:
-    return (finding.score, finding.value, finding.flag) if isinstance(finding, Scored) else type(finding)
+    return found[-1]
 
 
 def _read_many(ask: Ask, said: str, text: str) -> tuple[Finding, ...]:
@@ -221,52 +262,58 @@ def _entry(ask: Ask, criterion: Criterion, entries: Sequence[Mapping[str, Any]])
 
 
 def keys_of(answer: Answer) -> Sequence[str]:
-    """Return the keys under which a verdict of *answer* may stand."""
-    match answer:
+    """Return the keys that may hold a verdict on *answer*."""
+    match cast("JudgeAnswer", answer):  # other answers are never asked for in a reply
         case YesNo():
             return (*_VERDICTS, "score")
         case Choices():
             return _CHOICES
-        case _:
+        case Unit() | Levels():
             return (*_SCORES, *_VERDICTS)
+        case never:
+            assert_never(never)
 
 
 def _finding(ask: Ask, criterion: Criterion, said: Mapping[str, Any]) -> Finding:
-    reason = _reason(said)
     if _abstains(criterion.answer, said):
         if criterion.id not in ask.abstainable:
             raise Unreadable("its verdict is null, and the rubric does not allow to abstain")
-        return Abstained(criterion.id, reason)
-    evidence = _evidence(ask, said) if criterion.id in ask.quoted else ()
-    match criterion.answer:
+        return Abstained(criterion.id, _reason(said))
+    return _scored(ask, criterion, said)
+
+
+def _scored(ask: Ask, criterion: Criterion, said: Mapping[str, Any]) -> Scored:
+    id_, reason = criterion.id, _reason(said)
+    evidence = _evidence(ask, said) if id_ in ask.quoted else ()
+    match cast("JudgeAnswer", criterion.answer):
         case YesNo():
             holds = _yes_no(said)
-            return Scored(criterion.id, float(holds), holds, reason, evidence)
-        case Levels() as levels:
-            level = _level(levels, said)
-            return Scored(criterion.id, levels.place(level), level, reason, evidence, level=levels.band(level))
-        case Choices() as choices:
-            choice = choices.get(_choice(choices, said))
-            assert choice is not None  # noqa: S101 - _choice gives a label of the menu
-            return Scored(criterion.id, choice.score, choice.label, reason, evidence)
+            return Scored(id_, float(holds), holds, reason, evidence)
         case Unit() as unit:
             score = _unit(said)
-            return Scored(criterion.id, score, score, reason, evidence, flag=_flag(ask, unit, said))
-        case _:
-            msg = f"{criterion.answer!r} is not answered by a judge"
-            raise TypeError(msg)
+            return Scored(id_, score, score, reason, evidence, flag=_flag(ask, unit, said))
+        case Levels() as levels:
+            level = _level(levels, said)
+            return Scored(id_, levels.place(level), level, reason, evidence, level=levels.band(level))
+        case Choices() as choices:
+            choice = _choice(choices, said)
+            return Scored(id_, choice.score, choice.label, reason, evidence)
+        case never:
+            assert_never(never)
 
 
 def _abstains(answer: Answer, said: Mapping[str, Any]) -> bool:
-    """Say whether the verdict is null: all of it, since one null beside a verdict disagrees with it."""
+    """True if the verdict is null under each of its keys: a null beside a verdict disagrees with it."""
     keys = _SCORES if isinstance(answer, Unit | Levels) else keys_of(answer)
     given = [said[key] for key in keys if key in said]
     return bool(given) and all(value is None for value in given)
 
 
 def _reason(said: Mapping[str, Any]) -> str:
-    reason = next((said[key] for key in _REASONS if isinstance(said.get(key), str)), "")
-    return " ".join(_encodable(str(reason)).split())
+    for key in _REASONS:
+        if isinstance(reason := said.get(key), str):
+            return " ".join(_encodable(reason).split())
+    return ""
 
 
 def _evidence(ask: Ask, said: Mapping[str, Any]) -> tuple[Evidence, ...]:
@@ -294,18 +341,21 @@ def _as_bool(value: Any) -> bool | None:
 
 def _yes_no(said: Mapping[str, Any]) -> bool:
     given = [said[key] for key in _VERDICTS if key in said]
+    score = said.get("score")
+    if len(given) == 1 and score is None and isinstance(given[0], bool):  # as asked
+        return given[0]
     verdicts = [_as_bool(value) for value in given]
-    if (score := _number(said.get("score"))) in (0, 1):
-        verdicts.append(score == 1)
+    if (number := _number(score)) in (0, 1):
+        verdicts.append(number == 1)
     if not verdicts or None in verdicts:
-        raise _unexpected("a verdict of true or false", given or said.get("score"))
+        raise _unexpected("a verdict of true or false", given or score)
     if len(set(verdicts)) > 1:
-        raise _unexpected("one verdict", [*given, *([said["score"]] if "score" in said else [])])
+        raise _unexpected("one verdict", [*given, *([score] if "score" in said else [])])
     return bool(verdicts[0])
 
 
 def _unexpected(allowed: str, found: object) -> Unreadable:
-    """Return the complaint; what follows "got" is the judge's, and is not repeated to a judge."""
+    """Return the complaint; the part after "got" is the judge's own, and is not repeated to a judge."""
     return Unreadable(f"expected {allowed}, got {shorten(repr(found), 80)}")
 
 
@@ -353,13 +403,13 @@ def _level(levels: Levels, said: Mapping[str, Any]) -> int:
     return int(value)
 
 
-def _choice(choices: Choices, said: Mapping[str, Any]) -> str:
+def _choice(choices: Choices, said: Mapping[str, Any]) -> Choice:
     given = [said[key] for key in _CHOICES if key in said]
-    labels = {choice.label for value in given if isinstance(value, str) and (choice := choices.get(value))}
-    if len(labels) != 1 or not all(isinstance(v, str) and choices.get(v) for v in given):
+    found = [choices.get(value) if isinstance(value, str) else None for value in given]
+    if not found or found[0] is None or any(choice != found[0] for choice in found):
         menu = ", ".join(c.label for c in choices.choices)
         raise _unexpected(f"one of {menu}", given)
-    return labels.pop()
+    return found[0]
 
 
 def _flag(ask: Ask, unit: Unit, said: Mapping[str, Any]) -> bool | None:

@@ -1,20 +1,47 @@
-"""The form of a reply: what a judge is asked to write, in words and as a JSON Schema."""
+"""
+The form of a reply: what a judge is asked to write, as text and as a JSON Schema.
+
+A new type of answer is declared in `shape_of`; `rubric.grading.reply_parser` reads it back.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple, assert_never, cast
 
 from attrs import frozen
 
 from rubric.internals.frozen_map import FrozenMap
 from rubric.internals.text import as_json
 from rubric.scoring.outcomes import asks_evidence, policy
-from rubric.values.answers import Choices, Levels, Unit, YesNo
+from rubric.values.answers import Answer, Choices, JudgeAnswer, Levels, Unit, YesNo
 from rubric.values.criteria import Criterion
 from rubric.values.judges import Judge
 from rubric.values.rubrics import Rubric
+
+
+class Shape(NamedTuple):
+    """The key of a verdict, its type in JSON Schema, and which values it may have, as the prompt says it."""
+
+    key: str
+    type: str
+    values: str
+
+
+def shape_of(answer: Answer) -> Shape:
+    """Return the key, the type and the values of a verdict on *answer*."""
+    match cast("JudgeAnswer", answer):  # other answers are never asked for in a reply
+        case YesNo():
+            return Shape("verdict", "boolean", "true or false")
+        case Unit():
+            return Shape("score", "number", "a number from 0 to 1")
+        case Levels(low=low, high=high):
+            return Shape("score", "integer", f"a whole number from {low} to {high}")
+        case Choices(choices=choices):
+            return Shape("choice", "string", "one of " + ", ".join(as_json(c.label) for c in choices))
+        case never:
+            assert_never(never)
 
 
 @frozen
@@ -22,8 +49,8 @@ class Form:
     """The form of a reply: its keys, in order. It depends on types alone, so its schema stays the same."""
 
     key: str
-    words_of_value: str
     type: str
+    values: str
     sealed: bool
     quoted: bool
     nullable: bool
@@ -35,16 +62,13 @@ class Form:
     def of(cls, rubric: Rubric, judge: Judge, criteria: Sequence[Criterion], *, sealed: bool) -> Form:
         """Return the form of the reply that *judge* is to give to *criteria*."""
         many = len(criteria) > 1
-        answer = criteria[0].answer
-        key, kind = ("verdict", "any") if many else _KEYS[type(answer)]
+        shape = Shape("verdict", "any", "as each criterion says") if many else shape_of(criteria[0].answer)
         return cls(
-            key=key,
-            words_of_value=value_words(answer),
-            type=kind,
+            *shape,
             sealed=sealed,
             quoted=any(asks_evidence(rubric, c) for c in criteria),
             nullable=any(policy(rubric, c) != "forbid" for c in criteria),
-            flagged=any(c.answer == Unit(flag=True) for c in criteria),
+            flagged=any(isinstance(c.answer, Unit) and c.answer.flag for c in criteria),
             many=many,
             reasoning=judge.reasoning,
         )
@@ -58,13 +82,12 @@ class Form:
         return [*(["id"] if self.many else []), *body, *(["nonce"] if self.sealed else [])]
 
     def words(self, nonce: str) -> str:
-        """Return the reply form in words, with the *nonce* to copy."""
-        value = "<as each criterion says>" if self.many else f"<{self.words_of_value}>"
+        """Return the form as the prompt says it, with the *nonce* to copy; without one, as for an unsealed reply."""
         hints = {
             "id": '"<id of the criterion>"',
             "reason": '"<one or two sentences>"',
             "evidence": '["<exact words>", ...]',
-            self.key: value,
+            self.key: f"<{self.values}>",
             "pass": "<true if it passes all in all, else false>",
             "nonce": f'"{nonce}"',
         }
@@ -76,14 +99,6 @@ class Form:
     def schema(self) -> FrozenMap:
         """Return the JSON Schema of the reply, in the form that vendors call strict: every key required, no other."""
         return _schema(tuple(self.keys()), self.key, self.type, nullable=self.nullable, many=self.many)
-
-
-_KEYS = {
-    YesNo: ("verdict", "boolean"),
-    Unit: ("score", "number"),
-    Levels: ("score", "integer"),
-    Choices: ("choice", "string"),
-}
 
 
 @lru_cache(maxsize=256)
@@ -104,16 +119,3 @@ def _schema(keys: tuple[str, ...], key: str, kind: str, *, nullable: bool, many:
 
 def _strict(properties: dict[str, Any]) -> dict[str, Any]:
     return {"type": "object", "properties": properties, "required": [*properties], "additionalProperties": False}
-
-
-def value_words(answer: object) -> str:
-    """Return in words what may stand as the verdict of *answer*."""
-    match answer:
-        case YesNo():
-            return "true or false"
-        case Levels(low=low, high=high):
-            return f"a whole number from {low} to {high}"
-        case Choices(choices=choices):
-            return "one of " + ", ".join(as_json(c.label) for c in choices)
-        case _:
-            return "a number from 0 to 1"

@@ -1,5 +1,5 @@
 """
-Which object of a sealed reply is its verdict.
+Tell which object of a sealed reply is its verdict.
 
 A sealed verdict ends with the nonce of its ask, which no candidate can know. That alone does not keep a candidate out
 of it: a judge that repeats `", "verdict": true}` without escaping the quotes writes half of its own object in the
@@ -27,7 +27,7 @@ from collections.abc import Set as AbstractSet
 from functools import lru_cache
 from typing import Any
 
-from rubric.grading.json_extraction import Ambiguous, Piece, checked, flat_object, objects_in, pieces
+from rubric.grading.json_extraction import Ambiguous, Piece, checked, objects_in, pieces
 
 _NONCE = "nonce"
 
@@ -55,14 +55,8 @@ def sealed_object(reply: str, text: str, *, nonce: str, asked: frozenset[str]) -
         asked: The keys under which a verdict may be.
 
     Raises:
-        Ambiguous: The reply has a verdict, and it may be somebody else's.
+        Ambiguous: The reply has a verdict, and it may be the candidate's.
     """
-    if text == reply and (flat := flat_object(text)) is not None:  # as most replies are: nothing is around or within
-        if flat.get(_NONCE) != nonce or not _asks(flat, asked):
-            return []
-        _check_end(flat, nonce)
-        _check_keys(flat, asked)
-        return [flat]
     found = pieces(text)
     own = [p for p in found if p.value is not None and p.value.get(_NONCE) == nonce and _asks(p.value, asked)]
     all_sure = True
@@ -239,7 +233,7 @@ def _key_pattern(names: frozenset[str]) -> re.Pattern[str]:
 
 @lru_cache(maxsize=64)
 def _word_pattern(names: frozenset[str]) -> re.Pattern[str]:
-    """Return the pattern of any of *names* with a colon after it, whatever stands around it."""
+    """Return the pattern of any of *names* with a colon after it, whatever is around it."""
     any_name = "|".join(map(re.escape, sorted(names)))
     return re.compile(rf"(?<![^\W_])(?:{any_name})[^\w:]{{0,20}}:", re.IGNORECASE)
 

@@ -1,4 +1,4 @@
-"""Files that are replaced as a whole: whoever reads one finds the old text or the new one, never half of it."""
+"""Replace a file as a whole: a reader finds the old text or the new one, never half of it."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from typing import TextIO
 @contextmanager
 def replacing(path: str | Path, errors: str = "strict") -> Iterator[TextIO]:
     """
-    Open a file of UTF-8 to write, which takes the place of the one at *path* at the end; until then that one stays.
+    Open a UTF-8 file to write, which replaces the one at *path* when the block ends.
 
-    If anything is raised meanwhile, nothing is left of the new one. What is no plain file (a pipe, a device) is written
-    to as it is.
+    If the block raises, the old file stays and nothing is left of the new one. A pipe or a device cannot be replaced,
+    and is written to directly.
 
     Args:
-        errors: What becomes of text that UTF-8 has no bytes for, as for `open`.
+        errors: How text is written that UTF-8 has no bytes for, as for `open`.
 
     Raises:
-        OSError: It cannot be written.
+        OSError: The file cannot be written.
     """
     target = Path(path).resolve()
     mode = target.stat().st_mode if target.exists() else None
@@ -37,7 +37,7 @@ def replacing(path: str | Path, errors: str = "strict") -> Iterator[TextIO]:
         with os.fdopen(handle, "w", encoding="utf-8", errors=errors, newline="\n") as file:
             yield file
             file.flush()
-            os.fsync(file.fileno())
+            os.fsync(file.fileno())  # before the rename: a power cut could keep the new name without its text
         if mode is not None:
             fresh.chmod(stat.S_IMODE(mode))
         fresh.replace(target)

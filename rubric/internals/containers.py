@@ -1,15 +1,12 @@
-"""
-How values that hold others are taken apart: by iteration, by place and by id; and which of them refuse `bool`.
-"""
+"""Containers of items with ids: iterated, and taken by id, by place or as a slice; and values that refuse `bool`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from difflib import get_close_matches
 from operator import index
 from typing import Any, ClassVar, Generic, NoReturn, SupportsIndex, TypeVar, overload
 
-from rubric.internals.fields import suggest
+from rubric.internals.fields import nearest, suggest
 
 T = TypeVar("T")
 _MOST_NAMED = 10
@@ -34,7 +31,7 @@ class Listed(Generic[T]):
     """Holds items in order, each with an `id`: iterated, counted, and taken by id, by place or as a slice."""
 
     __slots__ = ()
-    _noun: ClassVar[str] = "item"
+    _kind: ClassVar[str] = "item"
 
     @property
     def _listed(self) -> Sequence[T]:
@@ -68,23 +65,23 @@ class Listed(Generic[T]):
             for one in items:
                 if _id(one) == at:
                     return one
-            _missing(self._noun, at, items)
+            _missing(self._kind, at, items)
         if isinstance(at, slice):
             return tuple(items[at])
         if isinstance(at, bool) or not hasattr(at, "__index__"):
             msg = f"expected an id, a place or a slice, got {at!r}"
             raise TypeError(msg)
         if not -len(items) <= index(at) < len(items):
-            msg = f"there is no {self._noun} at place {index(at)} among {len(items)}"
+            msg = f"there is no {self._kind} at place {index(at)} among {len(items)}"
             raise IndexError(msg)
         return items[index(at)]
 
 
-def _missing(noun: str, id: str, items: Iterable[object]) -> NoReturn:
+def _missing(kind: str, id: str, items: Iterable[object]) -> NoReturn:
     """Raise the error for an *id* that no item has: with the nearest one, or all of them if they are few."""
     names = [_id(item) for item in items]
-    near = suggest(id, names) if len(names) <= _MOST_NAMED or get_close_matches(id, names, n=1) else ""
-    msg = f"no {noun} {id!r} among {len(names)}{near}"
+    near = suggest(id, names) if len(names) <= _MOST_NAMED or nearest(id, names) else ""
+    msg = f"no {kind} {id!r} among {len(names)}{near}"
     raise KeyError(msg)
 
 

@@ -1,4 +1,4 @@
-"""Validators for the fields of nouns: each raises a `DefinitionError` with the field, what was found, the cure."""
+"""Validators and converters for fields: each raises a `DefinitionError` with the field, the value and the cure."""
 
 from __future__ import annotations
 
@@ -8,20 +8,17 @@ import re
 import unicodedata
 from collections.abc import Callable, Collection, Iterable, Mapping
 from collections.abc import Set as AbstractSet
-from decimal import Decimal
-from difflib import get_close_matches
-from numbers import Integral, Real
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import attrs
 
 from rubric.errors import DefinitionError
 from rubric.internals.frozen_map import FrozenMap, scalar, thaw
-from rubric.internals.secrets import redact
 from rubric.internals.text import shorten
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from attrs import Attribute
 
 
@@ -54,7 +51,7 @@ def shown_fields(value: Any) -> list[attrs.Attribute[Any]]:
 
 
 def default_of(field: attrs.Attribute[Any], value: Any) -> Any:
-    """Return what *field* of *value* would hold had nothing been given for it."""
+    """Return the default of *field*, as *value* would hold it."""
     default: Any = field.default
     if isinstance(default, attrs.Factory):  # type: ignore[arg-type]  # attrs types Factory as a function
         made = default.factory(value) if default.takes_self else default.factory()
@@ -67,15 +64,24 @@ T = TypeVar("T")
 
 
 def refuse(field: str, found: object, allowed: str) -> DefinitionError:
-    """Return (not raise) the error that says what stands in *field* and what may."""
+    """Return (not raise) the error for *field*, which holds *found* and may hold what is *allowed*."""
+    from rubric.internals.secrets import redact  # noqa: PLC0415 - its patterns are needed for errors alone
+
     return DefinitionError(field, f"expected {allowed}, got {shorten(redact(repr(found)))}")
 
 
 def suggest(found: str, allowed: Iterable[str]) -> str:
     """Return `"; did you mean 'x'?"` where a name in *allowed* is near *found*, else what is allowed."""
     names = [*allowed]
-    near = get_close_matches(found, names, n=1)
+    near = nearest(found, names)
     return f"; did you mean {near[0]!r}?" if near else f"; allowed: {', '.join(names)}"
+
+
+def nearest(found: str, names: Collection[str], cutoff: float = 0.6) -> list[str]:
+    """Return the one of *names* that is nearest to *found*, in a list; an empty one if none is near."""
+    from difflib import get_close_matches  # noqa: PLC0415 - needed for errors alone
+
+    return get_close_matches(found, names, n=1, cutoff=cutoff)
 
 
 _INFLECTED = re.compile(r"(?<=.{3})(?:ions?|s|ed|ing)$")
@@ -91,7 +97,7 @@ def _stem(letters: str) -> str:
 
 def misspelt(found: object, allowed: Iterable[str]) -> str:
     """
-    Return the name in *allowed* that *found*, which is none of them, was meant to be; empty if it is just another.
+    Return the name in *allowed* that *found* misspells; empty if it is just another name.
 
     Near are names that differ by a letter, by the order of their letters, by case and separators (`rubric_prompt`,
     `rubricPrompt`) or by an ending (`assertions`, `assert`).
@@ -102,7 +108,7 @@ def misspelt(found: object, allowed: Iterable[str]) -> str:
     names = {_letters(name): name for name in allowed}
     same = [name for name in names if _stem(name) == _stem(letters)]
     shuffled = [name for name in names if sorted(name) == sorted(letters) and len(name) > 3]  # noqa: PLR2004 - not id, di
-    near = same or shuffled or get_close_matches(letters, names, n=1, cutoff=0.8)
+    near = same or shuffled or nearest(letters, names, cutoff=0.8)
     return names[near[0]] if near else ""
 
 
@@ -137,10 +143,10 @@ def flag(instance: Any, attribute: Attribute[Any], value: object) -> None:
 
 def _keep(instance: Any, attribute: Attribute[Any], given: object, plain: object) -> None:
     """
-    Put *plain* where attrs has put *given*.
+    Replace *given* by *plain* in the field.
 
-    attrs has validators run last, on the finished object. NumPy's scalars pass here for what they stand for; kept as
-    they are, they would show in every repr, and JSON and YAML would not take all of them.
+    NumPy's scalars are allowed as the numbers that they are. Kept as they are, they would show in every repr, and JSON
+    and YAML would refuse some. attrs runs validators last, on the finished object, so the field is set anew.
     """
     if plain is not given:
         object.__setattr__(instance, attribute.name, plain)
@@ -151,18 +157,22 @@ def plain_number(value: object) -> object:
     value = scalar(value)
     if type(value) in (bool, int, float):
         return value
+    from numbers import Complex, Integral, Number, Real  # noqa: PLC0415 - for the numbers of other libraries alone
+
     if isinstance(value, Integral):
         return int(value)
-    return float(value) if isinstance(value, Real | Decimal) else value
+    is_decimal = isinstance(value, Number) and not isinstance(value, Complex)  # without the import of `decimal`
+    return float(value) if is_decimal or isinstance(value, Real) else value  # type: ignore[arg-type]
 
 
 def number(low: float = 0.0, high: float = math.inf, *, above: bool = False) -> Validator:
     """Return a validator for finite numbers from *low* (or just *above* it) to *high*."""
+    return _keeping(lambda name, value: check_number(name, value, low, high, above=above))
 
-    def validate(instance: Any, attribute: Attribute[Any], value: object) -> None:
-        _keep(instance, attribute, value, check_number(attribute.name, value, low, high, above=above))
 
-    return validate
+def _keeping(check: Callable[[str, object], object]) -> Validator:
+    """Return a validator by *check*, which returns the value to keep."""
+    return lambda made, attribute, value: _keep(made, attribute, value, check(attribute.name, value))
 
 
 def check_number(field: str, value: object, low: float, high: float = math.inf, *, above: bool = False) -> float:
@@ -186,11 +196,7 @@ def _is_finite(value: float) -> bool:
 
 def count(low: int = 1) -> Validator:
     """Return a validator for whole numbers of at least *low*."""
-
-    def validate(instance: Any, attribute: Attribute[Any], value: object) -> None:
-        _keep(instance, attribute, value, check_count(attribute.name, value, low))
-
-    return validate
+    return _keeping(lambda name, value: check_count(name, value, low))
 
 
 def check_count(field: str, value: object, low: int = 1) -> int:
@@ -203,11 +209,7 @@ def check_count(field: str, value: object, low: int = 1) -> int:
 
 def one_of(*names: str) -> Validator:
     """Return a validator for one of *names*."""
-
-    def validate(_: Any, attribute: Attribute[Any], value: object) -> None:
-        check_name(attribute.name, value, names)
-
-    return validate
+    return lambda _, attribute, value: check_name(attribute.name, value, names)
 
 
 def check_name(field: str, value: object, names: Collection[str]) -> None:
@@ -228,7 +230,7 @@ def optional(validator: Validator) -> Validator:
 
 
 def identifier(_: Any, attribute: Attribute[Any], value: object) -> None:
-    """Refuse all but text that can be told apart by eye: nothing invisible, no white space at the ends."""
+    """Refuse text that looks like another: with invisible characters, or white space at its ends."""
     check_text(attribute.name, value)
     assert isinstance(value, str)  # noqa: S101 - check_text has seen to it
     if value != value.strip() or any(unicodedata.category(c)[0] == "C" for c in value):
@@ -239,14 +241,20 @@ def identifier(_: Any, attribute: Attribute[Any], value: object) -> None:
 
 def as_map(field: str, value: object) -> FrozenMap:
     """Return *value*, a mapping, as one that does not change; all else is refused."""
-    if not isinstance(value, Mapping):
-        raise refuse(field, value, "a mapping")
-    return FrozenMap(value)
+    if type(value) is FrozenMap:
+        return value
+    if type(value) is dict or isinstance(value, Mapping):
+        return FrozenMap(value)
+    raise refuse(field, value, "a mapping")
 
 
 def as_tuple(field: str, value: object, kind: type[T], what: str) -> tuple[T, ...]:
     """Return *value*, an iterable of *kind*, as a tuple; a lone text, a mapping or a set is refused."""
-    if isinstance(value, str | bytes | Mapping | AbstractSet) or not isinstance(value, Iterable):
+    if type(value) is tuple and not value:
+        return value
+    if not isinstance(value, tuple | list) and (
+        isinstance(value, str | bytes | Mapping | AbstractSet) or not isinstance(value, Iterable)
+    ):
         raise refuse(field, value, f"a list of {what}")
     items = tuple(value)
     for index, item in enumerate(items):
@@ -264,7 +272,7 @@ _FILES = frozenset(
     patch pdf pkl png pptx py rst rtf sh sql tex toml ts tsv tsx txt webp xlsx xml yaml yml zip
     """.split()  # noqa: SIM905 - a list of its own lines would be a page
 )
-"""What the name of a file may end in. Not "js" and "net", in which names of products end (Node.js, ASP.NET)."""
+"""Suffixes of files. Not "js" and "net", in which names of products end (Node.js, ASP.NET)."""
 
 _ROOTED = re.compile(r"~?[/\\](?!/)|\.\.?[/\\]|[A-Za-z]:[/\\]")
 _LONGEST_PATH = 1_024
@@ -295,13 +303,15 @@ def names_a_file(text: str) -> bool:
         return False
     if not any(map(str.isspace, line)) or _ROOTED.match(line):
         return True
-    # Only a relative path is looked for. The text may be anybody's, and to look for \\host\share, or for //host/share
-    # on Windows, would send that host the credentials of this process.
+    # Only a relative path is looked up. The text may be untrusted, and to look up \\host\share or //host/share on
+    # Windows would send that host the credentials of this process.
     return not line.startswith(("/", "\\")) and os.path.isfile(line)  # noqa: PTH113 - it raises for no text
 
 
 def as_path(field: str, value: object) -> Path:
     """Return *value*, the path of a file, as a `Path`; all else is refused."""
+    from pathlib import Path  # noqa: PLC0415 - building a rubric needs none
+
     if not isinstance(value, str | os.PathLike) or isinstance(os.fspath(value), bytes):
         raise refuse(field, value, "the path of a file, as a text or a Path")
     return Path(value)

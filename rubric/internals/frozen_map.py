@@ -1,15 +1,20 @@
-"""Mappings that do not change, so that a value that holds one can be hashed; and a cache by identity."""
+"""
+Immutable mappings, so that values that hold one can be hashed; and a cache by identity.
+
+`immutabledict` is not taken: it freezes only the outermost level, so one that holds a list has no hash.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar
 from weakref import ref
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 K = TypeVar("K")
+P = ParamSpec("P")
 V = TypeVar("V")
 
 
@@ -19,7 +24,10 @@ class FrozenMap(Mapping[str, Any]):
     __slots__ = ("_items",)
 
     def __init__(self, items: Mapping[str, Any] | Iterable[tuple[str, Any]] = ()) -> None:
-        self._items: dict[str, Any] = {key: freeze(value) for key, value in dict(items).items()}
+        if isinstance(items, FrozenMap):
+            self._items: dict[str, Any] = items._items  # noqa: SLF001 - never changed, so shared
+        else:
+            self._items = {k: v if type(v) in _PLAIN else freeze(v) for k, v in dict(items).items()}
 
     def __getitem__(self, key: str) -> Any:
         return self._items[key]
@@ -42,7 +50,10 @@ class FrozenMap(Mapping[str, Any]):
 
 def freeze(value: Any) -> Any:
     """Return *value* frozen all the way down: mappings as `FrozenMap`, lists as tuples; NumPy's scalars as Python's."""
-    if isinstance(value, Mapping):
+    kind = type(value)
+    if kind in _PLAIN or kind is FrozenMap:  # exact types first: an `isinstance` of an ABC costs as much as all of this
+        return value
+    if kind is dict or isinstance(value, Mapping):
         return FrozenMap(value)
     if isinstance(value, list | tuple):
         return tuple(freeze(item) for item in value)
@@ -61,6 +72,8 @@ _PLAIN = frozenset({str, int, float, bool, type(None)})
 
 def thaw(value: Any) -> Any:
     """Undo `freeze`: plain dicts and lists, as JSON and YAML want them."""
+    if type(value) in _PLAIN:
+        return value
     if isinstance(value, Mapping):
         return {key: thaw(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -68,26 +81,28 @@ def thaw(value: Any) -> Any:
     return value
 
 
-class Memo(Generic[K, V]):
+class Memo(Generic[K, P, V]):
     """
-    A function of one value that is worked out once for each value, and forgotten with it.
+    A function of one value, computed once for each value and forgotten with it.
 
-    A cache of the standard library keeps its last values alive, and with a judge the API key in it. Values are told
-    apart by identity: to hash a large one takes as long as to work out the result.
+    `functools.cache` keeps its last values alive, and with a judge its API key; and it hashes them, which takes as long
+    as the work for a finding with a thousand parts. So values are told apart by identity and held weakly. Further
+    arguments are a context: it is kept with the result, which serves for an equal context alone.
 
     Args:
         make: What it returns must not hold the value, or neither would ever go.
     """
 
-    def __init__(self, make: Callable[[K], V], /) -> None:
+    def __init__(self, make: Callable[Concatenate[K, P], V], /) -> None:
         self._make = make
-        self._known: dict[int, tuple[ref[K], V]] = {}
+        self._known: dict[int, tuple[ref[K], tuple[object, ...], V]] = {}
 
-    def __call__(self, value: K, /) -> V:
+    def __call__(self, value: K, /, *context: P.args, **named: P.kwargs) -> V:
         place = id(value)
         known = self._known.get(place)
-        if known is None:
-            # The entry goes before the memory of the value does, so no other value is found under its id.
+        if known is None or known[1] != context:
+            # The callback removes the entry before the memory of *value* is free: without it, the next object with the
+            # same id would be served the result of this one.
             forget = ref(value, lambda _: self._known.pop(place, None))
-            known = self._known[place] = (forget, self._make(value))
-        return known[1]
+            known = self._known[place] = (forget, context, self._make(value, *context, **named))
+        return known[2]

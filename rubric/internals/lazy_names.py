@@ -7,12 +7,8 @@ since it would be the only one besides attrs that building a rubric loads.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from importlib import import_module
-
-_LINE = re.compile(r"^from (\.[\w.]+) import (\([^)]*\)|.*)$", re.MULTILINE)
-_NAME = re.compile(r"(\w+) as \w+")
 
 
 def attach(package: str, file: str, renamed: Mapping[str, str]) -> tuple[Callable[[str], object], list[str]]:
@@ -22,12 +18,12 @@ def attach(package: str, file: str, renamed: Mapping[str, str]) -> tuple[Callabl
     Args:
         package: Its name.
         file: Its `__file__`.
-        renamed: Names of earlier versions, each with what replaces it; asking for one raises an `AttributeError` that
-            says so.
+        renamed: Names of earlier versions, each with its replacement, which the `AttributeError` for it names.
     """
     with open(f"{file}i", encoding="utf-8") as opened:  # noqa: PTH123 - pathlib would double the time of the import
         stub = opened.read()
-    homes = {name: module for module, names in _LINE.findall(stub) for name in _NAME.findall(names)}
+    lines = (line.split() for line in stub.splitlines() if line.startswith("from ."))
+    homes = {name: module for _, module, _, name, *_ in lines}  # from .module import name as name
 
     def find(name: str) -> object:
         if name in homes:

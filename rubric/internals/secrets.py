@@ -1,10 +1,8 @@
 """
-What went wrong, in a line that shows no secret; what a secret is, `rubric.secrets` says.
+Recognise secrets and keep them out of every text that people read or that is written to a file.
 
-What is a secret, by its name or by its look, and how it is kept out of all that people read.
-
-This is the one rule for parameters, headers, variables of the environment and queries of addresses. A name is taken in
-words, so that `apiKey`, `x-api-key` and `OPENAI_API_KEY` are one, and `max_tokens` or `monkey` none:
+One rule for parameters, headers, environment variables and query strings. A name is split into words, so that `apiKey`,
+`x-api-key` and `OPENAI_API_KEY` are treated alike, and `max_tokens` or `monkey` are no secrets:
 
 | a name is secret                                    | and is not                                     |
 |-----------------------------------------------------|------------------------------------------------|
@@ -14,10 +12,7 @@ words, so that `apiKey`, `x-api-key` and `OPENAI_API_KEY` are one, and `max_toke
 | that ends in token                                  | `max_tokens`, `eos_token`, `cost_per_token`    |
 | that ends in auth                                   | `auth_type`                                    |
 
-Texts that are safe to show and to write.
-
-What looks like a key, and secret values of the environment, are masked; half surrogates, which no file can hold, become
-U+FFFD. Other control characters stay: each reporter escapes them as its format wants.
+Values are masked as well: anything that looks like a key, and the values of secret environment variables.
 """
 
 from __future__ import annotations
@@ -30,8 +25,6 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
-from attrs import frozen
-
 from rubric.internals.frozen_map import FrozenMap, thaw
 from rubric.internals.text import shorten
 
@@ -40,10 +33,10 @@ if TYPE_CHECKING:
 
 
 MASK = "[secret]"
-"""What stands in a text in the place of a secret."""
+"""Replaces a secret within a text."""
 
 HIDDEN = "***"
-"""What is shown for a value whose name tells that it is secret."""
+"""Replaces a value whose name says that it is secret."""
 
 
 # -- by name -----------------------------------------------------------------------------------------------
@@ -57,7 +50,7 @@ _WITHIN = re.compile(
     r"|(?:api|access|account|auth|private|signing)key"
     r"|(?:api|access|auth|refresh|session|security)tokens?(?!s)"
 )
-"""What makes a name secret also within a longer word: `PGPASSWORD`, `apikey`."""
+"""Parts that make a name secret within a longer word too: `PGPASSWORD`, `apikey`."""
 
 _ENDS = re.compile(r"(?:^|_)(?:(?:db|smtp|user|ftp|proxy)_pass|auth|keys?(?:_(?:id|value|base64|b64|json|pem|\d+))*)$")
 _TOKEN = re.compile(r"(?:^|_)[a-z]*token(?:_(?:id|value|secret|\d+))*$")
@@ -67,7 +60,7 @@ _OPEN = re.compile(
     r"|(?:eos|bos|pad|stop|start|end|first|last|next|max|min|mask|sep|cls|unk|special|per|prompt|completion"
     r"|input|output|total|image|audio)_?token(?:_id)?)$"
 )
-"""What looks like the name of a secret and is none: tokens that models count and stop at, keys that all may see."""
+"""Names that look secret and are not: tokens that models count and stop at, keys that anyone may see."""
 
 
 @lru_cache(maxsize=4096)
@@ -87,10 +80,10 @@ _LOGIN = re.compile(
 
 def names_a_login(name: str) -> bool:
     """
-    True if a variable called *name* in a function's code holds what it logs in with.
+    True if a variable called *name* in a function's code holds a login.
 
-    The rule for names in code is narrower: there a `signature` is as often the end of a letter, which makes a judge
-    what it is. It is also part of what stored replies are kept under, so it must stay as it is.
+    The rule for names in code is narrower: there a `signature` may just as well be the end of a letter, and part of
+    what makes one judge differ from another. Stored replies depend on this rule, so it must not change.
     """
     return bool(_LOGIN.search(name))
 
@@ -98,7 +91,10 @@ def names_a_login(name: str) -> bool:
 # -- by value ----------------------------------------------------------------------------------------------
 
 _SHORTEST = 8
-"""Characters from which on a secret is known by its value: shorter ones are flags and words."""
+"""The fewest characters of a secret that is masked wherever it occurs: shorter ones are flags and words."""
+
+_SHORTEST_TEXT = len("://u@")
+"""The fewest characters of a text in which anything is masked. Most texts of a result are empty."""
 
 _SHAPES = re.compile(
     r"""
@@ -120,15 +116,18 @@ _SAID = re.compile(
 _LOGS_IN = re.compile(r"(?:bearer|basic|token|apikey)\s+\S+", re.IGNORECASE)
 
 _NO_SECRETS = frozenset({"PWD", "OLDPWD"})
-"""Variables of every environment that are folders, and no passwords."""
+"""Variables of every environment that hold folders, though their names say password."""
 
 
-def redact(text: str, secrets: Iterable[str] = (), environ: Mapping[str, str] = os.environ) -> str:
-    """Return *text* with *secrets*, secret values of *environ*, and whatever looks like a secret, masked."""
-    ambient = (value for name, value in environ.items() if name not in _NO_SECRETS and is_secret(name))
-    known = {form for value in (*secrets, *ambient) if len(value) >= _SHORTEST for form in _forms(value)}
-    for form in sorted(known, key=len, reverse=True):
-        text = text.replace(form, MASK)
+def redact(text: str, secrets: Iterable[str] = (), environ: Mapping[str, str] | None = None) -> str:
+    """Return *text* with *secrets*, secret values of the environment, and all that looks like a secret, masked."""
+    if len(text) < _SHORTEST_TEXT:
+        return text
+    known = _ambient() if environ is None else _forms_in(environ)
+    given = [*secrets]
+    for form in _longest_first((*known, *_forms(given))) if given else known:
+        if form in text:
+            text = text.replace(form, MASK)
     text = _SHAPES.sub(MASK, text)
     if "=" in text or ":" in text:
         text = _QUERY.sub(lambda m: f"{m[1]}={MASK}" if is_secret(unquote(m[1])) else m[0], text)
@@ -136,18 +135,56 @@ def redact(text: str, secrets: Iterable[str] = (), environ: Mapping[str, str] = 
     return text
 
 
-def _forms(secret: str) -> tuple[str, ...]:
-    """Return *secret* as it is, as an address has it, and as JSON has it: servers send back what they were sent."""
-    return (secret, quote(secret, safe="", errors="replace"), json.dumps(secret)[1:-1])
+def _forms(secrets: Iterable[str]) -> Iterator[str]:
+    """Yield each secret as it is, as an address has it and as JSON has it: servers echo what they were sent."""
+    for secret in secrets:
+        if len(secret) >= _SHORTEST:
+            yield from (secret, quote(secret, safe="", errors="replace"), json.dumps(secret)[1:-1])
+
+
+def _longest_first(forms: Iterable[str]) -> tuple[str, ...]:
+    """Return *forms* in the order of masking: a secret may be a part of a longer one, which must go first."""
+    return tuple(sorted(set(forms), key=lambda form: (-len(form), form)))
+
+
+def _forms_in(environ: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the forms of the secrets in *environ*."""
+    values = (value for name, value in environ.items() if name not in _NO_SECRETS and is_secret(name))
+    return _longest_first(_forms(values))
+
+
+_seen: tuple[Any, tuple[str, ...]] = (None, ())
+"""
+What `os.environ` held when its secrets were last looked for, and their forms.
+
+A text is redacted twenty times for each case of a suite, and the two hundred variables of a CI job cost more than the
+text. So the dict inside `os.environ` is compared with a copy of it: equal keys and values are mostly the same objects,
+which takes two microseconds. Any change through `os.environ` shows there. What `os.putenv` or C code sets behind its
+back is never seen, since `os.environ` itself does not show it.
+"""
+
+
+def _ambient() -> tuple[str, ...]:
+    """Return the forms of the secrets in the environment of this process."""
+    global _seen  # noqa: PLW0603
+    data = getattr(os.environ, "_data", os.environ)  # _data is encoded; to decode every variable takes 100 µs
+    seen, forms = _seen
+    if seen != data:
+        # The copy comes first, so a change after it is found by the next call. Both are replaced in one assignment: a
+        # thread that reads meanwhile gets the old pair, never a new copy with old forms.
+        seen = dict(data)
+        forms = _forms_in(os.environ)
+        _seen = (seen, forms)
+    return forms
 
 
 def _introduces(name: str) -> bool:
-    """True if what follows *name* in a sentence is a secret; a lone `Key:` or `token:` introduces other things too."""
+    """True if *name* announces a secret in a sentence; a lone `Key:` or `token:` announces other things too."""
     return is_secret(name) and (len(_WORDS.findall(name)) > 1 or bool(_WITHIN.search(name.lower())))
 
 
 def masked(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return *settings*, and what is nested in them, with secrets masked by name and by look; headers always are."""
+    """Return *settings* with secrets masked, by name and by look, at every level; headers are always masked."""
     return {name: _masked(str(name), value) for name, value in settings.items()}
 
 
@@ -166,7 +203,7 @@ def _masked(name: str, value: Any) -> Any:
 
 
 def values_of(settings: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the texts in *settings*, and in what is nested in them, that must not turn up in a message."""
+    """Return the texts in *settings*, at every level, that must not appear in a message."""
     return tuple(_values(settings, secret=False))
 
 
@@ -185,7 +222,7 @@ def _values(value: Any, *, secret: bool) -> Iterator[str]:
 
 
 def _in_address(address: str) -> Iterator[str]:
-    """Yield the password in *address*, and what its query says under secret names."""
+    """Yield the password in *address*, and the values of secret names in its query."""
     try:
         parts = urlsplit(address)
     except ValueError:
@@ -219,47 +256,46 @@ def clean(text: str) -> str:
 
 def whole(text: str) -> str:
     """Return *text* with half surrogates replaced, each by one character."""
-    return _HALVES.sub("\ufffd", text)
-
-
-@frozen
-class _Kept:
-    """A stretch that stands in a text before and after it was masked, from *start* to *end* before."""
-
-    start: int
-    end: int
-    shift: int
+    return text if text.isascii() else _HALVES.sub("\ufffd", text)
 
 
 def moved(before: str, after: str) -> Callable[[int], tuple[int, int]]:
     """
-    Return where an offset of *before* lies in *after*, which is *before* with parts of it masked.
+    Return a function from an offset in *before* to its place in *after*, which is *before* with parts masked.
 
-    An offset within a mask lies, as a start, where the mask starts, and as an end, where the mask ends: the pair.
+    The place is a pair, for an offset that starts a span and one that ends it. They differ within a mask: it belongs to
+    the span as a whole.
     """
     if before == after:
         return lambda at: (at, at)
     stretches = _stretches(before, after)
 
     def move(at: int) -> tuple[int, int]:
-        for stretch, following in zip(stretches, [*stretches[1:], None], strict=True):
-            if stretch.start <= at <= stretch.end:
-                return at + stretch.shift, at + stretch.shift
-            if following is not None and stretch.end < at < following.start:
-                return stretch.end + stretch.shift, following.start + following.shift
+        last = 0
+        for start, end, shift in stretches:
+            if at < start:
+                return last, start + shift
+            if at <= end:
+                return at + shift, at + shift
+            last = end + shift
         return len(after), len(after)
 
     return move
 
 
-def _stretches(before: str, after: str) -> list[_Kept]:
-    """Return what was kept: the first stretch starts both texts, the last one ends them, the others follow in order."""
+def _stretches(before: str, after: str) -> list[tuple[int, int, int]]:
+    """
+    Return where the stretches between the masks start and end in *before*, and how far they are shifted in *after*.
+
+    The first one starts both texts, the last one ends both, and the others follow in order.
+    """
     pieces = after.split(MASK)
-    found: list[_Kept] = []
+    found = []
     at = place = 0
     for index, piece in enumerate(pieces):
         last = index == len(pieces) - 1
         start = len(before) - len(piece) if last and index else max(at, before.find(piece, at))
-        found.append(_Kept(start, start + len(piece), place - start))
-        at, place = start + len(piece), place + len(piece) + len(MASK)
+        at = start + len(piece)
+        found.append((start, at, place - start))
+        place += len(piece) + len(MASK)
     return found

@@ -1,20 +1,19 @@
 """
-What a stranger's text may hide: invisible characters are shown escaped, and flagged.
+Show texts to people: shortened, as cells of Markdown, and with everything invisible escaped.
 
-Not flagged is what people write: joiners and variation selectors within emoji, the flags of England, Scotland and Wales
-(the only tag sequences in use), joiners in scripts that are spelt with them, and zero-width spaces in scripts that are
-written without spaces. Direction marks are flagged in every script: they change what people see, and not what a judge
-reads.
-
-How values show themselves: a `repr` that one would type, and Markdown tables for notebooks.
+A candidate is untrusted text, and may hide words from people that a judge reads. So invisible characters are escaped,
+and warned of, except where people write them: joiners and variation selectors within emoji, the flags of England,
+Scotland and Wales (the only tag sequences in use), joiners in scripts that are spelt with them, and zero-width spaces
+in scripts without spaces. Direction marks are escaped in every script: they change the order that people see, and not
+the one that a judge reads.
 """
 
 from __future__ import annotations
 
-import json
 import re
 import unicodedata
 from collections import Counter
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -26,21 +25,22 @@ _FLAGS = "|".join(
 )
 _COMMON = "\\t\\n\\r\\x20-\\x7e\\xa0-\\xac\\xae-\\u02ff\\u0410-\\u044f\\u3041-\\u30ff\\u4e00-\\u9fff\\uac00-\\ud7a3"
 
-_SUSPECT = re.compile(f"(?:{_FLAGS})\U000e007f|[^{_COMMON}]")
-"""What may have to be escaped. It leaves out what most texts are made of, so that those are passed at once."""
+_SUSPECT = f"(?:{_FLAGS})\U000e007f|[^{_COMMON}]"
+"""Characters that may have to be escaped. Without the common ones, most texts pass in one search."""
 
-_TOKEN = re.compile(
-    r"<[|\uff5c][\w▁]{2,40}[|\uff5c]>|<(?:start|end)_of_turn>|\[/?INST\]|<</?SYS>>|</?s>|<[be]os>", re.IGNORECASE
-)
+_MARKER = r"(?i)<[|\uff5c][\w▁]{2,40}[|\uff5c]>|<(?:start|end)_of_turn>|\[/?INST\]|<</?SYS>>|</?s>|<[be]os>"
+
+_compiled = cache(re.compile)
+"""Compiles on first use: building a rubric imports this module, and needs neither pattern."""
 
 _BLANKS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0")
-"""Letters and marks, by their category, of which nothing is to be seen."""
+"""Letters and marks, by their category, that are invisible."""
 
 _DRAWN = frozenset("\u0600\u0601\u0602\u0603\u0604\u0605\u06dd\u070f\u0890\u0891\u08e2")
 """Signs of Arabic and Syriac that count as format characters, and are drawn."""
 
 _NEVER = re.compile("[\ufdd0-\ufdef\ufff0-\uffff\U000e0000-\U0010ffff]")
-"""Points without a character that will never have one; on others a newer Unicode may have put this year's emoji."""
+"""Points that never get a character. Other unassigned ones may be this year's emoji, in a newer Unicode."""
 
 _ZWSP, _ZWNJ, _ZWJ = "\u200b", "\u200c", "\u200d"
 _TEXT_STYLE, _EMOJI_STYLE = "\ufe0e", "\ufe0f"
@@ -65,12 +65,12 @@ def visible(text: str) -> tuple[str, tuple[str, ...]]:
         found[f"U+{ord(char):04X}"] += 1
         return f"\\u{{{ord(char):x}}}"
 
-    shown = _SUSPECT.sub(escape, text)
+    shown = _compiled(_SUSPECT).sub(escape, text)
     warnings = []
     if found:
         names = ", ".join(f"{count} × {name}" for name, count in found.most_common(5))
         warnings.append(f"the candidate has invisible characters, shown to the judge as escapes: {names}")
-    if match := _TOKEN.search(text):
+    if match := _compiled(_MARKER).search(text):
         warnings.append(f"the candidate has a chat-template token: {match[0]}")
     return shown, tuple(warnings)
 
@@ -91,7 +91,7 @@ def _is_hidden(char: str, text: str, at: int) -> bool:
 
 
 def _belongs(char: str, text: str, at: int) -> bool:
-    """Say whether the format character at *at* stands where emoji and scripts need one."""
+    """True if emoji or a script need the format character at *at*."""
     before, after = text[at - 1 : at], text[at + 1 : at + 2]
     if char == _ZWSP:
         return _is_unspaced(before) and _is_unspaced(after)
@@ -134,7 +134,7 @@ def _is_arabic(char: str) -> bool:
 
 
 def _is_unspaced(char: str) -> bool:
-    """Say whether *char* is of a script without spaces: Thai, Lao, Burmese, Khmer."""
+    """True if *char* is of a script without spaces: Thai, Lao, Burmese, Khmer."""
     return "\u0e00" <= char <= "\u0eff" or "\u1000" <= char <= "\u109f" or "\u1780" <= char <= "\u17ff"
 
 
@@ -160,7 +160,9 @@ def shorten(text: str, limit: int = 200) -> str:
 
 
 def as_json(value: Any) -> str:
-    """Return *value* as JSON on one line, with its keys in order; what JSON does not know as text."""
+    """Return *value* as JSON on one line, with its keys in order; values that JSON does not know as text."""
+    import json  # noqa: PLC0415 - building a rubric needs none
+
     try:
         return json.dumps(value, ensure_ascii=False, sort_keys=True, default=str)
     except (TypeError, ValueError, RecursionError):  # keys that are no text, or that cannot be sorted

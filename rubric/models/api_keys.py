@@ -1,20 +1,22 @@
 """
-The variables of the environment that name an API key, and the judge that each of them stands for.
+API keys in the environment: the default judge that each selects, and which one a judge lacks.
 
-LiteLLM reads most of them by itself. Where it knows a key by another name only, the key is handed to it with the
-call: a judge never holds a key, so none can turn up in its `repr`, and the environment is not written to.
+LiteLLM reads most of the variables by itself. If it knows a key under another name only, the key is passed with the
+call: a judge never holds a key, so none can appear in its `repr`, and the environment is not changed.
 
-The judge that the environment names, for whoever gives none.
+A vendor with another variable for its key belongs into `VENDORS`, or into `_KEYS` if no default judge goes with it.
 """
 
 from __future__ import annotations
 
 import os
+import sys
 from typing import TYPE_CHECKING
 
 from attrs import frozen
 
 from rubric.errors import NoJudgeError
+from rubric.models.litellm_library import library, vendor_of
 from rubric.values.judges import Judge
 
 if TYPE_CHECKING:
@@ -24,15 +26,15 @@ if TYPE_CHECKING:
 @frozen
 class Vendor:
     """
-    A vendor, and how the environment speaks of it.
+    A vendor, and its variables in the environment.
 
     Args:
-        provider: LiteLLM's name for it: what stands before the slash.
-        model: The judge's model; for Azure, which has none of its own, the deployment is put in.
-        keys: Variables that each are enough, in the order in which they are looked at.
-        deployments: Variables of which one is needed too.
-        borrowed: What LiteLLM would not find by itself: its argument, and the variables to take it from.
-        native: Variables that LiteLLM reads for these arguments; where one is set, nothing is borrowed.
+        provider: LiteLLM's name for it: the part before the slash.
+        model: Of the default judge; for Azure, which has no models of its own, with a place for the deployment.
+        keys: Variables of which each is enough, in order of precedence.
+        deployments: Variables of which one is needed, too.
+        borrowed: Arguments that LiteLLM would not find by itself, each with the variables to take it from.
+        native: Variables that LiteLLM reads for these arguments; if one is set, nothing is borrowed.
     """
 
     provider: str
@@ -43,7 +45,7 @@ class Vendor:
     native: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
     def model_in(self, environ: Mapping[str, str]) -> str | None:
-        """Return the name of the model that *environ* has a key for; None without one."""
+        """Return the model's name if *environ* has a key for it; None if not."""
         if not _first(environ, self.keys):
             return None
         if not self.deployments:
@@ -93,14 +95,15 @@ VENDORS = (
         native=(("api_key", ("AZURE_API_KEY",)), ("api_base", ("AZURE_API_BASE",))),
     ),
 )
-"""Whom the environment may name, in the order in which promptfoo asks for them."""
+"""Vendors with a default judge, in promptfoo's order."""
 
 
 def borrowed(provider: str, given: Mapping[str, object], environ: Mapping[str, str] = os.environ) -> dict[str, str]:
     """
-    Return the arguments that a call to *provider* lacks and *environ* has, under names which LiteLLM does not read.
+    Return the arguments for a call to *provider* that *environ* has under names which LiteLLM does not read.
 
-    Nothing is borrowed for a judge that brings a key or an address of its own: no ambient key goes to a stranger.
+    Nothing is borrowed for a judge with a key or an address of its own: no key of the environment goes to an address
+    that was given in code.
     """
     vendor = next((v for v in VENDORS if v.provider == provider), None)
     if vendor is None or {"api_key", "api_base", "base_url"} & given.keys():
@@ -130,3 +133,57 @@ def default_judge(environ: Mapping[str, str] = os.environ) -> Judge:
         f'these: {variables}. To try things out without a key, say judge="offline" (it counts words, it does not judge)'
     )
     raise NoJudgeError(message)
+
+
+_BRINGS_ITS_OWN = frozenset({"api_key", "api_base", "base_url", "azure_ad_token"})
+_INSTEAD_OF_KEYS = {
+    "anthropic": ("ANTHROPIC_AUTH_TOKEN",),
+    "azure": ("AZURE_AD_TOKEN", "AZURE_CLIENT_ID", "AZURE_FEDERATED_TOKEN_FILE"),
+}
+_KEYS = {
+    "deepseek": "DEEPSEEK_API_KEY",
+    "groq": "GROQ_API_KEY",
+    "openrouter": "OPENROUTER_API_KEY",
+    "together_ai": "TOGETHERAI_API_KEY",
+    "xai": "XAI_API_KEY",
+}
+_OWN_NAMES = frozenset({"openai", "anthropic", "gemini", "mistral", "github", *_KEYS})
+"""Vendors whose name before the slash is LiteLLM's. (Some of `azure/...` are another vendor's to it.)"""
+
+
+def missing_key(judge: Judge, environ: Mapping[str, str] = os.environ) -> str:
+    """
+    Return the variables of which *judge* needs one, joined by "or"; empty if none is known to be missing.
+
+    A judge with a key or an address of its own needs none, and some vendors can be used without a key.
+    """
+    if _BRINGS_ITS_OWN & judge.params.keys():
+        return ""
+    prefix = judge.name.partition("/")[0]
+    # LiteLLM takes seconds to import: well-known vendors are looked up without it.
+    provider = prefix if prefix in _OWN_NAMES and "/" in judge.name else vendor_of(judge.name)[1]
+    names = _key_names(judge.name, provider)
+    instead = _INSTEAD_OF_KEYS.get(provider, ())
+    if borrowed(provider, judge.params, environ).get("api_key") or any(environ.get(n) for n in (*names, *instead)):
+        return ""
+    return " or ".join(names)
+
+
+def surely_missing_key(judge: Judge, environ: Mapping[str, str] = os.environ) -> str:
+    """Do what `missing_key` does, but without LiteLLM: empty if only LiteLLM could say."""
+    prefix, slash, _ = judge.name.partition("/")
+    may_differ = "litellm" in sys.modules or environ.get("LITELLM_MODE", "PRODUCTION") != "PRODUCTION"
+    if may_differ or not slash or prefix not in _OWN_NAMES:  # a key set in code, or in a `.env` file
+        return ""
+    return missing_key(judge, environ)
+
+
+def _key_names(model: str, provider: str) -> tuple[str, ...]:
+    vendor = next((vendor for vendor in VENDORS if vendor.provider == provider), None)
+    if provider in _KEYS:
+        return (_KEYS[provider],)
+    if vendor is None:
+        missing = library().validate_environment(model=model)["missing_keys"]
+        return tuple(name for name in missing if name.endswith("_API_KEY"))
+    native = tuple(name for _, names in vendor.native for name in names)
+    return tuple(dict.fromkeys(n for n in (*vendor.keys, *native) if n.endswith(("_API_KEY", "_TOKEN"))))

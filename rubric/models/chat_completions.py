@@ -1,14 +1,13 @@
 """
-The one parser of a chat completion: plain data, or LiteLLM's objects of the same form, to a reply.
+Chat completions, in OpenAI's protocol: the body of a request, and the one parser of what comes back.
 
-Vendors and servers of OpenAI's protocol differ in where things stand and in what they are called. All of that is in the
-tables of this module, so that a payload reads alike whether it came straight or through LiteLLM.
+Vendors and servers of the protocol differ in where things are and in their names. All of that is in the tables of this
+module. A quirk of a request (the name of a limit, a parameter that a model refuses) belongs to the first half, a quirk
+of a response (another `finish_reason`, another place for cached tokens) to the second.
 
-The messages of an ask in the form that chat APIs take, with the marks that some vendors want.
-
-From the body of a chat completion, which a stranger's server wrote, to a reply or a typed failure.
-
-The body of a chat completion request, as OpenAI's protocol has it.
+Judges are held to the form of their reply by `response_format`. A server that refuses it, with an error that mentions
+it, is sent the next lower form at once: the schema, JSON mode, nothing. The form that it takes is remembered by model
+and address, as long as the process lives.
 """
 
 from __future__ import annotations
@@ -17,24 +16,247 @@ import json
 import math
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Literal
 
 from attrs import evolve, field, frozen
 
 from rubric.errors import ModelError
+from rubric.internals.frozen_map import Memo, thaw
 from rubric.internals.secrets import redact
-from rubric.models.failures import words_of
-from rubric.models.http_bodies import error_in, parsed
-from rubric.models.structured_output import form_for
+from rubric.models.failures import error_in, words_of
+from rubric.models.http_bodies import parsed
 from rubric.values.requests import Failure, Reply, TokenLogprob, Usage
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
-    from rubric.models.structured_output import Form
     from rubric.values.judges import Judge
     from rubric.values.requests import Ask
 
+
+# -- requests: the form of the reply ----------------------------------------------------------------------
+
+Form = Literal["schema", "json", "nothing"]
+_LOWER: dict[Form, Form] = {"schema": "json", "json": "nothing"}
+_REFUSALS = frozenset({400, 404, 415, 422, 501})
+
+_ABOUT_THE_FORM = re.compile(
+    r"response[ _]?(?:json[ _]?)?(?:format|schema)|json[ _]?(?:schema|object|mode)|structured[ _]?output|guided|grammar"
+    r"|output[ _]?(?:format|config)|tool[ _]?(?:choice|use)",
+    re.IGNORECASE,
+)
+
+_learnt: dict[tuple[str, str], Form] = {}
+_server: Memo[Judge, [], tuple[str, str]] = Memo(
+    lambda judge: (judge.name, str(judge.params.get("api_base") or judge.params.get("base_url") or ""))
+)
+
+
+def form_for(judge: Judge, first: Form) -> Form:
+    """Return the form that *judge* is held to: *first*, unless its server has refused that."""
+    return _learnt.get(_server(judge), first)
+
+
+def lowered(judge: Judge, form: Form, failure: Failure) -> Failure:
+    """Return *failure* as one to be sent again at once, if *form* was refused and there is a lower one."""
+    refused = failure.kind == "bad_request" and failure.status in _REFUSALS and _ABOUT_THE_FORM.search(failure.message)
+    if form == "nothing" or not refused:
+        return failure
+    server = _server(judge)
+    if _learnt.get(server, form) == form:  # several requests in flight are refused alike: one step down for all of them
+        _learnt[server] = _LOWER[form]
+    return evolve(failure, again=True)
+
+
+def response_format(form: Form, schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the parameter that asks for *form*, as a dict; empty for `nothing`."""
+    if form == "nothing":
+        return {}
+    if form == "json":
+        return {"response_format": {"type": "json_object"}}
+    named = {"name": "verdict", "strict": True, "schema": thaw(schema)}
+    return {"response_format": {"type": "json_schema", "json_schema": named}}
+
+
+# -- requests: messages and body --------------------------------------------------------------------------
+
+CALL = "/chat/completions"
+"""The path of the call, below a server's base address."""
+
+ADDRESSING = frozenset({"api_base", "base_url", "api_key", "organization", "extra_headers", "extra_body"})
+"""The parameters of a judge that do not go into the request's body as they are."""
+
+ALTERNATIVES = 20
+"""How many of the likeliest tokens are asked for in each place: the most that OpenAI gives."""
+
+_REASONING = re.compile(r"(?:o\d|gpt-(?:[5-9]|\d\d))(?!.*chat)")
+_SAMPLING = frozenset({"temperature", "top_p", "logprobs", "top_logprobs", "presence_penalty", "frequency_penalty"})
+_SCHEMALESS = re.compile(r"gpt-3|gpt-4(?:$|-turbo|-32k|-\d{4}|-vision)|chatgpt-")
+_MOST_TEMPLATES = 2048  # one a criterion; a few hundred bytes each
+_LONGEST_KEPT = 2**16  # characters
+
+
+def chat(ask: Ask, *, cache_control: bool = False) -> list[dict[str, Any]]:
+    """
+    Return the messages of *ask* as its `chat` does, with marks for the vendor's cache if they are wanted.
+
+    Args:
+        cache_control: Mark the end of the prompt that all asks about one candidate share, for vendors whose prefix
+            cache needs a mark (Anthropic). Others find the same prefix by themselves.
+    """
+    messages = ask.chat()
+    shared, *tail = ask.messages[-1].parts
+    if not (cache_control and tail):
+        return messages
+    *before, last = messages
+    images = last["content"][:-1] if ask.images else []
+    marked = {"type": "text", "text": shared, "cache_control": {"type": "ephemeral"}}
+    return [*before, {**last, "content": [*images, marked, {"type": "text", "text": "".join(tail)}]}]
+
+
+@frozen(eq=False)
+class Endpoint:
+    """
+    Where the requests of a judge go.
+
+    Args:
+        url: Of the call itself.
+        model: The model's name there.
+        headers: Of each request, with the key.
+        secrets: Texts that must not be shown.
+        is_openai: Whether it is OpenAI's own.
+    """
+
+    url: str = field(repr=redact)
+    model: str
+    headers: dict[str, str] = field(repr=False)
+    secrets: tuple[str, ...] = field(repr=False)
+    is_openai: bool
+    # By the schema's identity, since its hash takes longer than the rest. A template holds its schema, so no other
+    # schema can get that id while the entry is there.
+    templates: dict[tuple[object, ...], _Template] = field(factory=dict, init=False, repr=False)
+
+
+@frozen(eq=False)
+class _Template:
+    """The body of a request without its messages, which go between *head* and *tail*; without a tail it is whole."""
+
+    head: str
+    tail: str | None
+    unsent: tuple[str, ...]
+    schema: Mapping[str, Any]
+
+
+def content_of(ask: Ask, endpoint: Endpoint) -> tuple[bytes, tuple[str, ...]]:
+    """
+    Return the body of the request for *ask*, and the names of parameters that its model does not take.
+
+    OpenAI's reasoning models take no sampling parameters unless they are told not to reason, and its oldest models no
+    schema. Models of others get all parameters. `extra_body` overrides the rest; None in it takes a parameter away.
+
+    Raises:
+        ModelError: A parameter is not JSON.
+    """
+    form = form_of(ask, endpoint)
+    key = (id(ask.schema), ask.max_tokens, ask.n, form)
+    template = endpoint.templates.get(key)
+    if template is None:
+        if len(endpoint.templates) >= _MOST_TEMPLATES:
+            endpoint.templates.clear()
+        template = endpoint.templates[key] = _template(ask, endpoint, form)
+    if template.tail is None:
+        return template.head.encode(), template.unsent
+    return f"{template.head}{_messages(ask)}{template.tail}".encode(), template.unsent
+
+
+def form_of(ask: Ask, endpoint: Endpoint) -> Form:
+    """Return how the server is asked to hold the model to the reply's form; `nothing` if the user's body says it."""
+    if not ask.schema or _SCHEMALESS.match(endpoint.model) or "response_format" in _extra_body(ask.judge):
+        return "nothing"
+    return form_for(ask.judge, "schema")
+
+
+def _messages(ask: Ask) -> str:
+    """Return the messages as JSON; the first part of each, which many asks share, is encoded once."""
+    if ask.images:
+        return _dumps(ask.chat())
+    messages = []
+    for message in ask.messages:
+        shared, *rest = message.parts
+        text = _kept(shared) if len(shared) < _LONGEST_KEPT else _text(shared)
+        messages.append(f'{{"role":"{message.role}","content":"{text}{"".join(map(_text, rest))}"}}')
+    return f"[{','.join(messages)}]"
+
+
+def _text(text: str) -> str:
+    return json.dumps(text)[1:-1]
+
+
+_kept = lru_cache(maxsize=128)(_text)  # more candidates than are in flight at a time; 8 MB at most
+
+
+def _template(ask: Ask, endpoint: Endpoint, form: Form) -> _Template:
+    extra = _extra_body(ask.judge)
+    body: dict[str, Any] = {"model": endpoint.model, "messages": []}
+    body[_limit_name(endpoint)] = ask.max_tokens
+    body |= response_format(form, ask.schema)
+    if ask.n > 1:
+        body["n"] = ask.n
+    wanted = _wanted(ask.judge)
+    unsent = _unsent(wanted, endpoint.model)
+    body |= {name: value for name, value in wanted.items() if name not in unsent}
+    if ask.schema and "response_format" not in {*body, *extra}:
+        unsent = (*unsent, "response_format")
+    sent = {name: value for name, value in {**body, **extra}.items() if not (name in extra and value is None)}
+    try:
+        text = _dumps(sent)
+    except (TypeError, ValueError, RecursionError) as error:
+        said = words_of(str(error), endpoint.secrets)
+        raise ModelError(Failure("bad_request", f"the request cannot be written as JSON: {said}")) from None
+    if "messages" in extra:
+        return _Template(text, None, unsent, ask.schema)
+    # No text can match, since quotes within a text are escaped; the first match is ours, since only the name of the
+    # model comes before it.
+    head, _, tail = text.partition('"messages":[]')
+    return _Template(f'{head}"messages":', tail, unsent, ask.schema)
+
+
+def _limit_name(endpoint: Endpoint) -> str:
+    """Return the name of the limit on a reply's tokens: OpenAI has renamed it, and others have followed in part."""
+    return "max_completion_tokens" if endpoint.is_openai or _REASONING.match(endpoint.model) else "max_tokens"
+
+
+def _wanted(judge: Judge) -> dict[str, Any]:
+    given = {"temperature": judge.temperature, "seed": judge.seed}
+    if judge.logprobs:
+        given |= {"logprobs": True, "top_logprobs": ALTERNATIVES}
+    given |= {name: value for name, value in judge.params.items() if name not in ADDRESSING}
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def _unsent(wanted: Mapping[str, Any], model: str) -> tuple[str, ...]:
+    if not _REASONING.match(model) or wanted.get("reasoning_effort") == "none":
+        return ()
+    return tuple(name for name in wanted if name in _SAMPLING)
+
+
+def _extra_body(judge: Judge) -> Mapping[str, Any]:
+    return judge.params.get("extra_body") or {}
+
+
+def _dumps(value: object) -> str:
+    return json.dumps(value, default=_plain, allow_nan=False, separators=(",", ":"))
+
+
+def _plain(value: object) -> dict[str, Any]:
+    if isinstance(value, Mapping):
+        return dict(value)
+    msg = f"{type(value).__name__} is not JSON"
+    raise TypeError(msg)
+
+
+# -- responses --------------------------------------------------------------------------------------------
 
 _FINISHES = {
     word: finish
@@ -50,7 +272,7 @@ _FINISHES = {
     }.items()
     for word in words.split()
 }
-"""Why a reply ended, in lower case: what vendors call it, and what it is called here. Other words stay as they are."""
+"""Why a reply ended, in lower case: the vendors' words, and ours. Other words stay as they are."""
 
 _THOUGHTS = frozenset({"thinking", "redacted_thinking", "reasoning"})
 _THOUGHT_FIELDS = ("reasoning_content", "reasoning", "thinking", "thinking_blocks")
@@ -58,29 +280,55 @@ _THOUGHT_FIELDS = ("reasoning_content", "reasoning", "thinking", "thinking_block
 _CACHED = (
     ("prompt_tokens_details", "cached_tokens"),  # OpenAI, Azure, xAI, Groq, Mistral, Qwen, vLLM, OpenRouter
     ("input_tokens_details", "cached_tokens"),  # the Responses API
-    ("prompt_cache_hit_tokens",),  # DeepSeek
-    ("cached_tokens",),  # Moonshot, Together
-    ("cache_read_input_tokens",),  # Anthropic
+    ("prompt_cache_hit_tokens", ""),  # DeepSeek
+    ("cached_tokens", ""),  # Moonshot, Together
+    ("cache_read_input_tokens", ""),  # Anthropic
 )
+_SENT = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
 
 _MOST_TOKENS = 10**9  # of which no reply has so many; arithmetic with a number of 4,000 digits raises
 
 
-def reply_from(response: Any, unsent: tuple[str, ...] = (), secrets: Iterable[str] = ()) -> Reply:
+def reply_in(
+    body: bytes,
+    unsent: tuple[str, ...] = (),
+    secrets: Iterable[str] = (),
+    price: Callable[[Usage], Usage] = lambda usage: usage,
+    remarks: tuple[str, ...] = (),
+) -> Reply:
+    """Do what `reply_from` does with *body*, the unread one of a response with status 200."""
+    data = parsed(body, secrets)
+    if not isinstance(data, dict):
+        said = words_of(body[:1000].decode("utf-8", "replace"), secrets)
+        raise ModelError(Failure("bad_response", f"what came back is no chat completion: {said}"))
+    return reply_from(data, unsent, secrets, price, remarks)
+
+
+def reply_from(
+    response: Any,
+    unsent: tuple[str, ...] = (),
+    secrets: Iterable[str] = (),
+    price: Callable[[Usage], Usage] = lambda usage: usage,
+    remarks: tuple[str, ...] = (),
+) -> Reply:
     """
-    Return the reply that *response* holds.
+    Return the reply that *response* holds: plain data, or an object of LiteLLM's of the same form.
 
     A refusal, in the model's own words or by a filter, ends as `refusal`; a text that was cut, as `length`.
 
     Args:
         unsent: The parameters that were left out of the request.
-        secrets: What must not be shown in a failure.
+        secrets: Texts that must not be shown in a failure.
+        price: Adds the cost to a usage.
+        remarks: Notes on the request for a person.
 
     Raises:
         ModelError: It holds none; the failure keeps the usage.
     """
-    usage, choice = usage_of(response), choice_of(response, secrets)
-    texts = [said_in(each, usage) for each in at(response, "choices")]
+    usage = price(usage_of(response))
+    choices = choices_of(response, usage, secrets)
+    choice = choices[0]
+    texts = [said_in(each, usage) for each in choices]
     (text, refusal), finish, model = texts[0], finish_of(choice), at(response, "model")
     if refusal or finish == "content_filter":
         finish, refusal = "refusal", refusal or "stopped by a content filter"
@@ -89,22 +337,23 @@ def reply_from(response: Any, unsent: tuple[str, ...] = (), secrets: Iterable[st
         raise ModelError(Failure("bad_response", f"the reply is empty (finish: {finish}{thought})", usage=usage))
     several = tuple(each or "" for each, _ in texts) if len(texts) > 1 else ()
     model = model if isinstance(model, str) else ""
-    return Reply(text, finish, refusal, usage, model, unsent, _logprobs(choice), several)
+    return Reply(text, finish, refusal, usage, model, unsent, _logprobs(choice), several, remarks)
 
 
 def at(value: Any, name: str) -> Any:
-    """Return what *value*, an object of JSON or of LiteLLM's, has under *name*; None if nothing."""
+    """Return the value of *value*, an object of JSON or of LiteLLM's, under *name*; None if there is none."""
     return value.get(name) if isinstance(value, dict) else getattr(value, name, None)
 
 
-def choice_of(response: Any, secrets: Iterable[str] = ()) -> Any:
+def choices_of(response: Any, usage: Usage, secrets: Iterable[str] = ()) -> list[Any]:
     """
-    Return the first choice of *response*.
+    Return the choices of *response*, of which there is at least one.
 
     Raises:
-        ModelError: It has none; there is an error instead, or beside it; or the server broke the reply off.
+        ModelError: There are none; there is an error instead, or beside them; or the server broke the reply off. The
+            failure keeps the *usage*.
     """
-    choices, usage = at(response, "choices"), usage_of(response)
+    choices = at(response, "choices")
     good = isinstance(choices, list) and bool(choices) and all(_is_choice(choice) for choice in choices)
     error = at(response, "error") or at(response, "errors") or (_further(choices[0], "error") if good else None)
     if not error and not good and any(at(response, name) for name in ("message", "msg", "detail")):
@@ -117,7 +366,7 @@ def choice_of(response: Any, secrets: Iterable[str] = ()) -> Any:
         raise ModelError(Failure("bad_response", said, usage=usage))
     if (finish := finish_of(choices[0])) == "error":
         raise ModelError(Failure("bad_response", f"the server broke the reply off (finish: {finish})", usage=usage))
-    return choices[0]
+    return list(choices)
 
 
 def _is_choice(choice: Any) -> bool:
@@ -127,10 +376,10 @@ def _is_choice(choice: Any) -> bool:
 
 def said_in(choice: Any, usage: Usage) -> tuple[str | None, str]:
     """
-    Return the text of *choice*, None where it has none, and what the model said instead of answering.
+    Return the text of *choice*, None if it has none, and the model's words of refusal.
 
     Raises:
-        ModelError: Its content is neither text nor parts that hold some; *usage* goes with the failure.
+        ModelError: Its content is neither text nor parts with some; *usage* goes with the failure.
     """
     message = at(choice, "message")
     content, refusals = at(message, "content"), [_further(message, "refusal")]
@@ -143,9 +392,8 @@ def said_in(choice: Any, usage: Usage) -> tuple[str | None, str]:
             elif isinstance(text, str) and kind not in _THOUGHTS:
                 texts.append(text)
             elif kind not in _THOUGHTS:
-                raise ModelError(
-                    Failure("bad_response", f"a part of the reply is no text: {kind!r}"[:100], usage=usage)
-                )
+                message = f"a part of the reply is no text: {kind!r}"[:100]
+                raise ModelError(Failure("bad_response", message, usage=usage))
         content = "".join(texts) if texts else None
     if content is not None and not isinstance(content, str):
         raise ModelError(Failure("bad_response", f"the reply's content is a {type(content).__name__}", usage=usage))
@@ -153,7 +401,7 @@ def said_in(choice: Any, usage: Usage) -> tuple[str | None, str]:
 
 
 def _further(value: Any, name: str) -> Any:
-    """Return what *value* has under *name*, a field that is not OpenAI's: LiteLLM may have put it aside."""
+    """Return the value under *name*, a field that OpenAI does not have: LiteLLM may have put it aside."""
     return at(at(value, "provider_specific_fields"), name) or at(value, name)
 
 
@@ -161,11 +409,11 @@ def clean(content: Any) -> str | None:
     """Return *content* as text that can be encoded: a lone surrogate becomes the replacement character."""
     if not isinstance(content, str):
         return None
-    return content.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return content if content.isascii() else content.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def finish_of(choice: Any) -> str:
-    """Return why *choice* ended; the vendor's own word decides where a gateway, or LiteLLM, has made a `stop` of it."""
+    """Return why *choice* ended; the vendor's own word decides if a gateway, or LiteLLM, has replaced it by `stop`."""
     finish = _finish(at(choice, "finish_reason"))
     return _finish(_further(choice, "native_finish_reason")) if finish == "stop" else finish
 
@@ -175,32 +423,30 @@ def _finish(word: Any) -> str:
 
 
 def usage_of(response: Any) -> Usage:
-    """Return what *response* says that was used; unmetered if it says nothing. The cost is LiteLLM's, else unknown."""
+    """Return the usage in *response*; unmetered if there is none. The cost is LiteLLM's, or unknown."""
     said = at(response, "usage")
-    sent, back = (_count(at(said, name)) for name in ("prompt_tokens", "completion_tokens"))
-    if not sent and not back:  # the names of Anthropic, who counts apart what the cache has, and of the Responses API
-        names = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
-        sent, back = sum(_count(at(said, name)) for name in names), _count(at(said, "output_tokens"))
+    sent, back = _count(at(said, "prompt_tokens")), _count(at(said, "completion_tokens"))
+    if not sent and not back:  # the names of Anthropic, who counts cached tokens apart, and of the Responses API
+        sent, back = sum(_count(at(said, name)) for name in _SENT), _count(at(said, "output_tokens"))
     if not sent and not back:
         return Usage(calls=1, cost=None, unmetered=1)
-    cached = next((count for path in _CACHED if (count := _count(_along(said, path)))), 0)
-    hidden = at(response, "_hidden_params") if not isinstance(response, dict) else None
+    cached = 0
+    for name, inner in _CACHED:
+        value = at(said, name)
+        if value and (cached := _count(at(value, inner) if inner else value)):
+            break
+    hidden = None if isinstance(response, dict) else at(response, "_hidden_params")
     return Usage(1, sent, min(cached, sent), back, at(hidden, "response_cost"))
 
 
-def _along(value: Any, path: tuple[str, ...]) -> Any:
-    for name in path:
-        value = at(value, name)
-    return value
-
-
 def _count(value: Any) -> int:
-    """Return *value* as a number of tokens: 0 where it is none that can be believed."""
-    try:
-        count = 0 if isinstance(value, bool) else int(value)
-    except (TypeError, ValueError, OverflowError):
-        return 0
-    return count if 0 < count <= _MOST_TOKENS else 0
+    """Return *value* as a number of tokens: 0 if it cannot be believed."""
+    if type(value) is not int:  # most are
+        try:
+            value = 0 if value is None or isinstance(value, bool) else int(value)
+        except (TypeError, ValueError, OverflowError):
+            return 0
+    return value if 0 < value <= _MOST_TOKENS else 0
 
 
 def _logprobs(choice: Any) -> tuple[TokenLogprob, ...] | None:
@@ -220,145 +466,3 @@ def _token(said: Any) -> tuple[str, float]:
         msg = "no token, or no probability"
         raise ValueError(msg)
     return token, min(logprob, 0.0)
-
-
-def chat(ask: Ask, *, cache_control: bool = False) -> list[dict[str, Any]]:
-    """
-    Return the messages of *ask* as its `chat` does, with marks where they are wanted.
-
-    Args:
-        cache_control: Mark the end of what all asks about one candidate share, for vendors whose prefix cache wants
-            to be told (Anthropic). Others find the same prefix by themselves.
-    """
-    messages = ask.chat()
-    shared, *tail = ask.messages[-1].parts
-    if not (cache_control and tail):
-        return messages
-    *before, last = messages
-    images = last["content"][:-1] if ask.images else []
-    marked = {"type": "text", "text": shared, "cache_control": {"type": "ephemeral"}}
-    return [*before, {**last, "content": [*images, marked, {"type": "text", "text": "".join(tail)}]}]
-
-
-ADDRESSING = frozenset({"api_base", "base_url", "api_key", "organization", "extra_headers", "extra_body"})
-"""The parameters of a judge that do not go into the request's body as they are."""
-
-_CALL = "/chat/completions"
-
-
-@frozen
-class Endpoint:
-    """
-    Where a request goes.
-
-    Args:
-        url: Of the call itself.
-        model: The model's name there.
-        headers: What goes with each request; the key is in it.
-        secrets: What must not be shown.
-        is_openai: Whether it is OpenAI's own.
-    """
-
-    url: str = field(repr=redact)
-    model: str
-    headers: dict[str, str] = field(repr=False)
-    secrets: tuple[str, ...] = field(repr=False)
-    is_openai: bool
-
-
-def reply_in(body: bytes, unsent: tuple[str, ...] = (), secrets: Iterable[str] = ()) -> Reply:
-    """
-    Return the reply that *body*, of an answer with status 200, holds, as `completions` reads it.
-
-    Args:
-        unsent: The parameters that were left out of the request.
-        secrets: What must not be shown in a failure.
-
-    Raises:
-        ModelError: It holds none; the failure keeps the usage.
-    """
-    data = parsed(body, secrets)
-    if not isinstance(data, dict):
-        said = words_of(body[:1000].decode("utf-8", "replace"), secrets)
-        raise ModelError(Failure("bad_response", f"what came back is no chat completion: {said}"))
-    return reply_from(data, unsent, secrets)
-
-
-ALTERNATIVES = 20
-"""How many of the likeliest tokens are asked for in each place: the most that OpenAI gives."""
-
-_REASONING = re.compile(r"(?:o\d|gpt-(?:[5-9]|\d\d))(?!.*chat)")
-_SAMPLING = frozenset({"temperature", "top_p", "logprobs", "top_logprobs", "presence_penalty", "frequency_penalty"})
-_SCHEMALESS = re.compile(r"gpt-3|gpt-4(?:$|-turbo|-32k|-\d{4}|-vision)|chatgpt-")
-
-
-def content_of(ask: Ask, endpoint: Endpoint) -> tuple[bytes, tuple[str, ...]]:
-    """
-    Return the body of the request for *ask*, and the names of parameters that its model does not take.
-
-    OpenAI's reasoning models take no sampling parameters unless they are told not to reason, and its oldest ones no
-    schema. Of models of others nothing is known, and all is sent. `extra_body` goes over what is here; None takes away.
-
-    Raises:
-        ModelError: A parameter is no JSON.
-    """
-    try:
-        body, unsent = _body(ask, endpoint)
-        return json.dumps(body, default=_plain, allow_nan=False, separators=(",", ":")).encode(), unsent
-    except (TypeError, ValueError, RecursionError) as error:
-        said = words_of(str(error), endpoint.secrets)
-        raise ModelError(Failure("bad_request", f"the request cannot be written as JSON: {said}")) from None
-
-
-def form_of(ask: Ask, endpoint: Endpoint) -> Form:
-    """Return how the server is asked to hold the model to the reply's form; `nothing` where the user says it."""
-    own = "response_format" in (ask.judge.params.get("extra_body") or {})
-    if not ask.schema or own or _SCHEMALESS.match(endpoint.model):
-        return "nothing"
-    return form_for(ask.judge, "schema")
-
-
-def _body(ask: Ask, endpoint: Endpoint) -> tuple[dict[str, Any], tuple[str, ...]]:
-    body: dict[str, Any] = {"model": endpoint.model, "messages": chat(ask)}
-    body[_limit_name(endpoint)] = ask.max_tokens
-    form = form_of(ask, endpoint)
-    if form == "schema":
-        schema = {"name": "verdict", "strict": True, "schema": ask.schema}
-        body["response_format"] = {"type": "json_schema", "json_schema": schema}
-    elif form == "json":
-        body["response_format"] = {"type": "json_object"}
-    if ask.n > 1:
-        body["n"] = ask.n
-    wanted = _wanted(ask.judge)
-    unsent = _unsent(wanted, endpoint.model)
-    body |= {name: value for name, value in wanted.items() if name not in unsent}
-    extra = ask.judge.params.get("extra_body") or {}
-    if ask.schema and "response_format" not in {*body, *extra}:
-        unsent = (*unsent, "response_format")
-    return {name: value for name, value in {**body, **extra}.items() if not (name in extra and value is None)}, unsent
-
-
-def _limit_name(endpoint: Endpoint) -> str:
-    """Return what the length of a reply is called: OpenAI has renamed it, and others have followed in part."""
-    return "max_completion_tokens" if endpoint.is_openai or _REASONING.match(endpoint.model) else "max_tokens"
-
-
-def _wanted(judge: Judge) -> dict[str, Any]:
-    given = {"temperature": judge.temperature, "seed": judge.seed}
-    if judge.logprobs:
-        given |= {"logprobs": True, "top_logprobs": ALTERNATIVES}
-    given |= {name: value for name, value in judge.params.items() if name not in ADDRESSING}
-    return {name: value for name, value in given.items() if value is not None}
-
-
-def _unsent(wanted: Mapping[str, Any], model: str) -> tuple[str, ...]:
-    if not _REASONING.match(model) or wanted.get("reasoning_effort") == "none":
-        return ()
-    return tuple(name for name in wanted if name in _SAMPLING)
-
-
-def _plain(value: object) -> dict[str, Any]:
-    if isinstance(value, Mapping):
-        return dict(value)
-    msg = f"{type(value).__name__} is not JSON"
-    raise TypeError(msg)

@@ -1,13 +1,8 @@
-"""
-A chat with a LiteLLM model, one turn at a time: for what makes candidates, not for what judges them.
-
-One turn of a model in a chat: what it said, and which tools it wants called.
-"""
+"""One turn of a chat with a model, tool calls included: for targets, which make candidates, and not for judges."""
 
 from __future__ import annotations
 
 import json
-import os
 from typing import TYPE_CHECKING, Any
 
 from attrs import evolve, field, frozen
@@ -15,9 +10,9 @@ from attrs import evolve, field, frozen
 from rubric.errors import ModelError
 from rubric.internals import background_loop
 from rubric.internals.secrets import values_of
-from rubric.models.api_keys import VENDORS, borrowed
-from rubric.models.chat_completions import at, choice_of, clean, finish_of, said_in, usage_of
-from rubric.models.litellm import LiteLLMModel, complete, library, vendor_of
+from rubric.models.chat_completions import at, choices_of, clean, finish_of, said_in, usage_of
+from rubric.models.litellm import complete
+from rubric.models.litellm_library import ready
 from rubric.values.judges import Judge
 from rubric.values.requests import Failure, Usage
 
@@ -32,11 +27,11 @@ _NOTHING = Failure("bad_response", "the reply is empty: neither text nor a reque
 @frozen
 class ToolRequest:
     """
-    A call that the model wants.
+    A tool call that the model requests.
 
     Args:
-        id: What the result must carry.
-        name: Of the function, as it was offered, or as the model made it up.
+        id: The result must have the same.
+        name: Of the function, as offered, or as the model made it up.
         arguments: JSON text, as the model wrote it: it may be broken.
     """
 
@@ -46,10 +41,10 @@ class ToolRequest:
 
     def parsed(self) -> dict[str, Any]:
         """
-        Return the arguments; none at all are an empty object.
+        Return the arguments; no text is an empty object.
 
         Raises:
-            ValueError: They are no JSON object, or hold text that cannot be sent.
+            ValueError: They are not a JSON object, or have text that cannot be sent.
         """
         try:
             value = json.loads(self.arguments) if self.arguments.strip() else {}
@@ -64,11 +59,11 @@ class ToolRequest:
 @frozen
 class Turn:
     """
-    What came of one request in a chat.
+    The model's turn in a chat: the result of one request.
 
     Args:
-        text: What the model said; may be empty beside tool calls.
-        tool_calls: What it wants called, in order; empty in a final reply.
+        text: Of the message; may be empty beside tool calls.
+        tool_calls: The requested calls, in order; empty in a final reply.
         finish: Why it ended: `stop`, `tool_calls`, `length`, `refusal`, or the vendor's own word.
         usage: Of this request, and of failed attempts before it.
         unsent: Parameters that the model does not take, and that were left out.
@@ -85,14 +80,15 @@ class Turn:
 
 def turn_from(response: Any, unsent: tuple[str, ...] = (), secrets: Iterable[str] = ()) -> Turn:
     """
-    Return the turn that *response*, a chat completion as `completions` reads it, holds.
+    Return the turn in *response*, a chat completion.
 
-    What a model says when it refuses is its text. A request for tools that was cut off is none.
+    The text of a refusal is the text of the turn. A tool call that was cut off does not count.
 
     Raises:
-        ModelError: There is nothing in it, a content filter stopped it, or it was cut off inside a request for tools.
+        ModelError: It is empty, a content filter stopped it, or it was cut off within a tool call.
     """
-    usage, choice = usage_of(response), choice_of(response, secrets)
+    usage = usage_of(response)
+    choice = choices_of(response, usage, secrets)[0]
     finish, (text, refusal), message = finish_of(choice), said_in(choice, usage), at(choice, "message")
     text, calls = text or refusal, _calls(message)
     if finish == "length" and calls:
@@ -121,7 +117,7 @@ def _asked_for(message: Any) -> list[Any]:
 
 
 def _message(message: Any, text: str, calls: tuple[ToolRequest, ...]) -> dict[str, Any]:
-    """Return the assistant's message as it is sent back: with what vendors want to see again, and nothing else."""
+    """Return the assistant's message to send back: with the fields that vendors need again, and no others."""
     said: dict[str, Any] = {"role": "assistant", "content": text or None}
     if calls:
         said["tool_calls"] = [
@@ -133,7 +129,7 @@ def _message(message: Any, text: str, calls: tuple[ToolRequest, ...]) -> dict[st
 
 
 def _sent_back(call: ToolRequest, original: Any) -> dict[str, Any]:
-    # LiteLLM parses them for vendors that take objects, and some vendors parse them too: broken ones go as none.
+    # LiteLLM parses them for vendors that take objects, and some vendors parse them too: broken ones go as {}.
     try:
         call.parsed()
         arguments = call.arguments if call.arguments.strip() else "{}"
@@ -147,13 +143,6 @@ def _sent_back(call: ToolRequest, original: Any) -> dict[str, Any]:
     if signed := at(original, "provider_specific_fields"):  # Gemini's signatures of its thoughts
         sent["provider_specific_fields"] = signed
     return sent
-
-
-_BRINGS_ITS_OWN = frozenset({"api_key", "api_base", "base_url", "azure_ad_token"})
-_INSTEAD_OF_KEYS = {
-    "anthropic": ("ANTHROPIC_AUTH_TOKEN",),
-    "azure": ("AZURE_AD_TOKEN", "AZURE_CLIENT_ID", "AZURE_FEDERATED_TOKEN_FILE"),
-}
 
 
 async def chat(
@@ -188,8 +177,8 @@ async def chat(
 async def take_turn(
     asked: Judge, messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]] = ()
 ) -> Turn:
-    """Do what `chat` does, with the model and the settings of *asked*, which judges nothing here."""
-    await LiteLLMModel().ready()
+    """Do what `chat` does, with the model and the settings of *asked*, which is no judge here."""
+    await ready()
     return await background_loop.on_background(_turn(asked, messages, tools))
 
 
@@ -207,28 +196,3 @@ async def _turn(asked: Judge, messages: Sequence[Mapping[str, Any]], tools: Sequ
 def _request(asked: Judge, messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     request = {"model": asked.name, "messages": [dict(message) for message in messages], "max_tokens": asked.max_tokens}
     return {**request, "tools": [dict(tool) for tool in tools]} if tools else request
-
-
-def missing_key(asked: Judge, environ: Mapping[str, str] = os.environ) -> str:
-    """
-    Return the variables of which one would have to be set for *asked* to be let in, in words; empty if none is missing.
-
-    Whoever brings a key or an address is believed, and so are vendors that know other ways in than a key.
-    """
-    if _BRINGS_ITS_OWN & asked.params.keys():
-        return ""
-    provider = vendor_of(asked.name)[1]
-    names = _key_names(asked.name, provider)
-    instead = _INSTEAD_OF_KEYS.get(provider, ())
-    if borrowed(provider, asked.params, environ).get("api_key") or any(environ.get(n) for n in (*names, *instead)):
-        return ""
-    return " or ".join(names)
-
-
-def _key_names(model: str, provider: str) -> tuple[str, ...]:
-    vendor = next((vendor for vendor in VENDORS if vendor.provider == provider), None)
-    if vendor is None:
-        missing = library().validate_environment(model=model)["missing_keys"]
-        return tuple(name for name in missing if name.endswith("_API_KEY"))
-    native = tuple(name for _, names in vendor.native for name in names)
-    return tuple(dict.fromkeys(n for n in (*vendor.keys, *native) if n.endswith(("_API_KEY", "_TOKEN"))))

@@ -1,23 +1,27 @@
 """
-From what a vendor or a client library raised to one of our few kinds of failure.
+Failure mapping: from an error of a vendor or a client library to one of our kinds of failure.
 
-The kind rests on facts where there are any: the HTTP status that came back, or the broken connection, wherever in
-the chain of causes it stands. Client libraries rename both: a 413 may come out as a rate limit, a reset as a 500.
+Facts decide if there are any: the HTTP status of the response, or the broken connection, wherever it is in the chain
+of causes. Client libraries rename both: a 413 may arrive as a rate limit, a reset as a 500. A vendor's quirk (a code, a
+word for a status, a phrase about quota or the context window) goes into a table below.
 
-| what happened                                       | kind                                   |
+In doubt is a request that may have been carried out, and charged, without our knowing: it left, and no response came.
+A request that never left is free and not in doubt.
+
+| event                                               | kind                                   |
 |-----------------------------------------------------|----------------------------------------|
 | 401, 403, no credentials                            | auth                                   |
-| 402; 429 or 400 that speaks of quota or credit      | quota                                  |
+| 402; 429 or 400 that mentions quota or credit       | quota                                  |
 | other 429                                           | rate_limited, with Retry-After         |
 | 408, 504, no answer in time                         | timeout (in doubt)                     |
-| 409, 500, 502, 503, 529, other 5xx                  | overloaded: another attempt may do     |
+| 409, 500, 502, 503, 529, other 5xx                  | overloaded: a retry may help           |
 | broken connection                                   | transport (in doubt)                   |
 | no connection, so that nothing was sent             | transport, timeout; at no cost         |
 | a certificate that cannot be verified, no TLS       | bad_request, at no cost, with the cure |
-| a proxy that leads nowhere (502 and the like)       | transport or bad_request, at no cost   |
+| a proxy that cannot connect (502 and the like)      | transport or bad_request, at no cost   |
 | 407 from a proxy                                    | auth, with the cure                    |
 | a redirect, which is not followed                   | bad_request, with the new host         |
-| a 200 that is no chat completion                    | bad_response                           |
+| a 200 without a chat completion                     | bad_response                           |
 | 4xx about the length of the prompt                  | context_window                         |
 | 4xx from a content filter                           | refusal                                |
 | other 4xx, a missing package                        | bad_request                            |
@@ -26,6 +30,7 @@ the chain of causes it stands. Client libraries rename both: a 413 may come out 
 
 from __future__ import annotations
 
+import json
 import re
 from datetime import UTC, datetime
 from difflib import get_close_matches
@@ -44,7 +49,7 @@ if TYPE_CHECKING:
 
 
 UNSENT_USAGE = Usage(calls=1, cost=0.0)
-"""What an attempt has used whose request never left: nothing that anybody can charge."""
+"""The usage of an attempt whose request never left: nothing that anybody can charge."""
 
 _BY_STATUS: dict[int, FailureKind] = {
     401: "auth",
@@ -69,6 +74,28 @@ _CONTEXT = re.compile(
 )
 _POLICY = re.compile(r"content_policy|content management policy|content_filter|safety system", re.IGNORECASE)
 
+_CODES = ("code", "status", "status_code", "http_status", "type")
+
+_STATUSES = {
+    word: status
+    for status, words in {
+        400: "invalid_request_error invalid_argument failed_precondition context_length_exceeded content_filter "
+        "content_policy_violation",
+        401: "invalid_api_key authentication_error unauthenticated unauthorized",
+        402: "payment_required billing_error",
+        403: "permission_error permission_denied forbidden",
+        404: "not_found not_found_error model_not_found",
+        429: "rate_limit_exceeded rate_limit_error rate_limited resource_exhausted too_many_requests "
+        "insufficient_quota",
+        500: "server_error internal_server_error internal_error internal api_error",
+        503: "overloaded unavailable service_unavailable engine_overloaded",
+        504: "timeout timeout_error deadline_exceeded gateway_timeout",
+        529: "overloaded_error",
+    }.items()
+    for word in words.split()
+}
+"""Statuses of errors that say no number, in lower case: OpenAI's codes, Anthropic's types, Google's statuses."""
+
 _UNCONNECTED = {  # httpx's own ConnectError may be a reset of what was sent, those below it are not
     "aiohttp.ClientConnectorError",
     "aiohttp.ConnectionTimeoutError",
@@ -83,11 +110,11 @@ _UNTRUSTED = (
     "the server's certificate cannot be verified, so nothing was sent; if it is one of your own, name its authority's "
     "file in SSL_CERT_FILE: {}"
 )
-_ENDS_OF_TLS = {"SSLEOFError", "SSLZeroReturnError"}  # another attempt may do
+_ENDS_OF_TLS = {"SSLEOFError", "SSLZeroReturnError"}  # a retry may help
 _NO_COMPLETION = "what came back is no chat completion: "
 _NO_TLS = "{}; is the address https://, and the server plain http://?"
 _NO_ENTRY = "the proxy wants a user and a password: http://user:password@host:port in HTTPS_PROXY or HTTP_PROXY: {}"
-_LONGEST_SAID = 2**13  # characters, of which 200 are shown: to mask secrets in megabytes would hold up the loop
+_LONGEST_SAID = 2**13  # characters, of which 200 are shown: masking secrets in megabytes would block the loop
 _TIMEOUTS = {"TimeoutError", "TimeoutException", "APITimeoutError", "Timeout"}
 _TRANSPORTS = {"TransportError", "ClientConnectionError", "ClientPayloadError", "ConnectionError"}
 _CREDENTIALS = {"DefaultCredentialsError", "NoCredentialsError", "RefreshError"}
@@ -99,10 +126,10 @@ def failure_of(
     error: BaseException, secrets: Iterable[str] = (), answer: tuple[int, Mapping[str, Any]] | None = None
 ) -> Failure:
     """
-    Return the failure that *error*, raised by a client library, amounts to; *secrets* do not occur in it.
+    Map *error*, raised by a client library, to a failure without *secrets*.
 
     Args:
-        answer: Status and headers of the answer that it was raised over, where they are known.
+        answer: Status and headers of the response that it was raised over, if they are known.
     """
     chain = [*_causes(error)]
     names = {ancestor.__name__ for link in chain for ancestor in type(link).__mro__}
@@ -121,18 +148,18 @@ def failure_of(
     if kind is not None:
         return Failure(kind, said, in_doubt=kind in ("timeout", "transport"))
     status = status_in(getattr(error, "status_code", None))
-    if status in (None, _SERVER_ERROR):  # 500 is what libraries make up where there is no status
+    if status in (None, _SERVER_ERROR):  # libraries make up a 500 if there is no status
         return Failure("bad_response", f"{_NO_COMPLETION}{said}")
     return failure_of_status(status, said, {}, names)
 
 
 def _unsent(chain: Sequence[BaseException], names: set[str], said: str) -> Failure | None:
-    """Return the failure that is due where no connection came about; None where one may have."""
+    """Return the failure if there was no connection; None if there may have been one."""
     if names & _CERTIFICATES:
         return unsent(Failure("bad_request", _UNTRUSTED.format(said)))
     kinds = {f"{kind.__module__.partition('.')[0]}.{kind.__name__}": e for e in chain for kind in type(e).__mro__}
     if proxy := next((kinds[name] for name in _PROXIES if name in kinds), None):
-        first, *_ = [*str(proxy).split(maxsplit=1), ""]  # httpx tells it in words alone
+        first, *_ = [*str(proxy).split(maxsplit=1), ""]  # httpx has it in the message alone
         status = status_in(getattr(proxy, "status", first)) or _SERVER_ERROR
         passing = status >= _SERVER_ERROR or status in (_TIMED_OUT, _TOO_MANY)
         kind: FailureKind = "auth" if status == _NO_PASSWORD else "transport" if passing else "bad_request"
@@ -146,9 +173,9 @@ def _unsent(chain: Sequence[BaseException], names: set[str], said: str) -> Failu
 
 
 def unsent(failure: Failure) -> Failure:
-    """Return *failure*, of an attempt whose request never left, as free, not in doubt, and no response."""
+    """Return *failure*, of an attempt whose request never left, as free and not in doubt."""
     kind, said = failure.kind, failure.message
-    if kind == "bad_response":  # of whatever stands between: it cannot be the model's
+    if kind == "bad_response":  # from something in between, such as a proxy: it cannot be the model's
         kind, said = "transport", f"no connection came about: {said.removeprefix(_NO_COMPLETION)}"
     return evolve(failure, kind=kind, message=said, in_doubt=False, usage=UNSENT_USAGE)
 
@@ -164,11 +191,11 @@ def failure_of_status(
     status: int, said: str, headers: Mapping[str, Any] | None = None, names: Iterable[str] = ()
 ) -> Failure:
     """
-    Return the failure that an HTTP answer with an error *status* amounts to.
+    Map an HTTP response with an error *status* to a failure.
 
     Args:
-        said: The message of the answer, redacted.
-        names: Class names of the exceptions that came with it, which may know more than the message tells.
+        said: The message of the response, redacted.
+        names: Class names of the exceptions raised over it, which may say more than the message.
     """
     if _FIRST_REDIRECT <= status < _FIRST_ERROR:
         return Failure("bad_request", _redirected(status, headers or {}), status=status)
@@ -176,6 +203,22 @@ def failure_of_status(
     wait = _wait(headers or {}, said)
     kind = _kind_of_status(status, said, {*names}, waits=wait is not None)
     return Failure(kind, f"HTTP {status}: {said}", status=status, retry_after=wait, in_doubt=kind == "timeout")
+
+
+def error_in(error: object, secrets: Iterable[str] = ()) -> Failure:
+    """
+    Map an *error* in a 200 to a failure: gateways pass on a vendor's status in it.
+
+    The status may be a number, a text, or a vendor's word, in several places; the first number decides.
+    """
+    said = words_of(json.dumps(error, default=str), secrets)
+    error = next((each for each in error if isinstance(each, dict)), error) if isinstance(error, list) else error
+    marks = [error.get(name) for name in _CODES] if isinstance(error, dict) else []
+    numbers = [status_in(mark) for mark in marks]
+    words = [_STATUSES.get(mark.strip().lower()) for mark in marks if isinstance(mark, str)]
+    if status := next(filter(None, numbers + words), None):
+        return failure_of_status(status, said)
+    return Failure("bad_response", f"an error instead of a reply: {said}")
 
 
 def _redirected(status: int, headers: Mapping[str, Any]) -> str:
@@ -223,7 +266,7 @@ def _causes(error: BaseException | None) -> Iterator[BaseException]:
 
 
 def _wait(headers: Mapping[str, Any], said: str) -> float | None:
-    """Return the seconds that the server asks to wait: a number, an HTTP date, or as Gemini says it in its message."""
+    """Return the seconds that the server asks to wait: a number, an HTTP date, or a phrase of Gemini's message."""
     value = str(headers.get("retry-after") or headers.get("Retry-After") or "").strip()
     if not value:
         return float(match[1]) if (match := _WAIT.search(said)) else None
@@ -250,7 +293,7 @@ _MESSAGE = re.compile(r'"message"\s*:\s*"((?:[^"\\]|\\.)*)"')
 
 
 def words_of(text: str, secrets: Iterable[str] = ()) -> str:
-    """Return what the vendor said in *text*, redacted, without the names that client libraries put before it."""
+    """Return the vendor's message in *text*, redacted, without the names that client libraries put before it."""
     text = redact(text[:_LONGEST_SAID], secrets)
     if message := _MESSAGE.search(text):
         code = re.search(r'"code"\s*:\s*"([^"]+)"', text)

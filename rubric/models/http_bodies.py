@@ -1,9 +1,9 @@
 """
-The body of a vendor's reply: how long it may be, unpacked and parsed within bounds.
+The body of a response: its bounds, and how it is unpacked and parsed within them.
 
-A stranger's server wrote it. So it is bounded before anything reads it whole: in bytes as it comes and as it is
-unpacked (a gzip of 200 kB may hold 200 MB), in depth, and in the number of its values: a parser holds up the event
-loop, deadlines and all, and takes some 25 bytes of memory for each byte of `[],[],[],`.
+It is untrusted input, so it is bounded before anything reads it whole: in bytes, packed and unpacked (a gzip of 200 kB
+may hold 200 MB), in depth, and in its number of values. A parser blocks the event loop, deadlines included, and takes
+some 25 bytes of memory for each byte of `[],[],[],`. All checks are single calls of C functions over the bytes.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from attrs import define, field
 
 from rubric.errors import ModelError
-from rubric.models.failures import failure_of_status, status_in, words_of
+from rubric.models.failures import words_of
 from rubric.values.requests import Failure
 
 if TYPE_CHECKING:
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
 
 MOST_BYTES = 2**24
-"""Bytes that a reply may have at most, whatever was asked for."""
+"""The most bytes of a reply, whatever was requested."""
 
 DEEPEST = 64
-"""How deep the brackets of a body may be nested; those of a chat completion with probabilities are some eight deep."""
+"""How deep the brackets of a body may be nested; a chat completion with probabilities has some eight levels."""
 
 _LONGEST_ERROR = 2**13  # LiteLLM masks secrets in it with a dozen patterns, on the loop
 _LEAST_READ = 2**20
@@ -41,34 +41,13 @@ _FIRST_ERROR = 400
 _TEXT = re.compile(rb'"[^"]*"?')
 _AS_ONE_KIND = bytes.maketrans(b"{}", b"[]")
 _NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
-_CODES = ("code", "status", "status_code", "http_status", "type")
-
-_STATUSES = {
-    word: status
-    for status, words in {
-        400: "invalid_request_error invalid_argument failed_precondition context_length_exceeded content_filter "
-        "content_policy_violation",
-        401: "invalid_api_key authentication_error unauthenticated unauthorized",
-        402: "payment_required billing_error",
-        403: "permission_error permission_denied forbidden",
-        404: "not_found not_found_error model_not_found",
-        429: "rate_limit_exceeded rate_limit_error rate_limited resource_exhausted too_many_requests "
-        "insufficient_quota",
-        500: "server_error internal_server_error internal_error internal api_error",
-        503: "overloaded unavailable service_unavailable engine_overloaded",
-        504: "timeout timeout_error deadline_exceeded gateway_timeout",
-        529: "overloaded_error",
-    }.items()
-    for word in words.split()
-}
-"""Statuses of errors that say no number, in lower case: OpenAI's codes, Anthropic's types, Google's statuses."""
 
 
 def most_bytes(sent: int, tokens: int, *, logprobs: bool = False) -> int:
     """
-    Return how many bytes may come back for a request of *sent* bytes that asks for *tokens* at most.
+    Return how many bytes the response to a request of *sent* bytes for at most *tokens* may have.
 
-    Some servers send the prompt back in their reply.
+    Some servers repeat the prompt in their response.
     """
     token = _A_TOKEN_WITH_ALTERNATIVES if logprobs else _A_TOKEN
     return min(MOST_BYTES, _LEAST_READ + 2 * sent + tokens * token)
@@ -79,12 +58,12 @@ def most_bytes(sent: int, tokens: int, *, logprobs: bool = False) -> int:
 
 async def read(parts: AsyncIterable[bytes], status: int, encoding: str, limit: int) -> bytes:
     """
-    Return the body that *parts* bring, unpacked; of an error's no more than its beginning.
+    Return the body in *parts*, unpacked; of an error no more than its beginning.
 
-    None but plain text was asked for, and some gateways pack all the same.
+    Plain text was requested, and some gateways compress all the same.
 
     Raises:
-        ModelError: It has more than *limit* bytes, or is packed in a way that nobody asked for. The rest is not read.
+        ModelError: It has more than *limit* bytes, or an unknown encoding. The rest is not read.
     """
     body = _Body(status, _unpacker(encoding), limit)
     async for part in parts:
@@ -103,7 +82,7 @@ def read_now(parts: Iterable[bytes], status: int, encoding: str, limit: int) -> 
 
 
 async def pour(parts: AsyncIterable[bytes], encoding: str, take: Callable[[bytes], None]) -> None:
-    """Call *take* with all that *parts* bring, unpacked, piece by piece; raise `ModelError` where that cannot be."""
+    """Call *take* with each piece of *parts*, unpacked; raise `ModelError` if that is impossible."""
     unpack = _unpacker(encoding)
     async for part in parts:
         for piece in unpack(part):
@@ -161,7 +140,7 @@ def parsed(body: bytes, secrets: Iterable[str] = ()) -> Any:
     Return the JSON in *body*.
 
     Raises:
-        ModelError: It is none, is nested too deeply, or has too many values; *secrets* are not shown.
+        ModelError: It is not JSON, is nested too deeply, or has too many values; *secrets* are not shown.
     """
     _refuse_monsters(body)
     try:
@@ -174,11 +153,11 @@ def parsed(body: bytes, secrets: Iterable[str] = ()) -> Any:
 
 
 def _refuse_monsters(body: bytes) -> None:
-    """Refuse a *body* that no parser should be given; that takes no more than some nanoseconds a byte."""
+    """Refuse a *body* that no parser should get; this takes a few nanoseconds a byte."""
     brackets = body.count(b"[") + body.count(b"{")
     if brackets <= DEEPEST and body.count(b",") <= _FEW_VALUES:
         return
-    # Only what stands outside of texts counts: a judge may quote code, and some servers send back the prompt.
+    # Signs within texts do not count: a judge may quote code, and some servers repeat the prompt.
     bare = body.replace(rb"\\", b"").replace(rb"\"", b"")
     most = min(_FEW_VALUES + len(body) // _BYTES_A_VALUE, _MOST_VALUES)
     bare = _TEXT.sub(b"", bare) if bare.count(b'"') <= most else bare
@@ -189,11 +168,11 @@ def _refuse_monsters(body: bytes) -> None:
 
 
 def _is_deep(bare: bytes) -> bool:
-    """Say whether the brackets of *bare* are nested deeper than `DEEPEST`: each pass takes the innermost away."""
+    """True if the brackets of *bare* are nested deeper than `DEEPEST`: each pass removes the innermost."""
     left = bare.translate(_AS_ONE_KIND, _NO_BRACKETS)
     for _ in range(DEEPEST):
         inner = left.replace(b"[]", b"")
-        if len(inner) == len(left):  # what was never closed; the parser will say so, unless it is deep
+        if len(inner) == len(left):  # brackets that were never closed; the parser will say so, unless they are deep
             return left.count(b"[") > DEEPEST
         left = inner
     return bool(left)
@@ -202,19 +181,3 @@ def _is_deep(bare: bytes) -> bool:
 def _too_deep() -> ModelError:
     said = f"what came back is nested too deeply: {DEEPEST} levels are the most"
     return ModelError(Failure("bad_response", said))
-
-
-def error_in(error: object, secrets: Iterable[str] = ()) -> Failure:
-    """
-    Return the failure that an *error* in a 200 stands for: gateways hand on a vendor's status in it.
-
-    The status may be a number, a text, or a word of a vendor's, and stand in several places; the first number decides.
-    """
-    said = words_of(json.dumps(error, default=str), secrets)
-    error = next((each for each in error if isinstance(each, dict)), error) if isinstance(error, list) else error
-    marks = [error.get(name) for name in _CODES] if isinstance(error, dict) else []
-    numbers = [status_in(mark) for mark in marks]
-    words = [_STATUSES.get(mark.strip().lower()) for mark in marks if isinstance(mark, str)]
-    if status := next(filter(None, numbers + words), None):
-        return failure_of_status(status, said)
-    return Failure("bad_response", f"an error instead of a reply: {said}")

@@ -1,11 +1,11 @@
 """
-One request of LiteLLM's, sent our way: once, to the address that it names, with a bounded reply.
+The wire below LiteLLM: each of our requests leaves once, to the address that it names, with a bounded response.
 
-Left to itself, LiteLLM follows redirects with the candidate in its hands, reads and unpacks replies of any size, masks
-secrets in all of an error's text while the loop stands still, sends again over a broken connection, and tells nobody
-whether a request has left. Its ways to all vendors end in a transport of httpx: its own one over aiohttp, or httpx's
-own. So these are wrapped, once a process. A context variable holds the call that a request belongs to: requests of
-others in the process, who may use LiteLLM too, go as they always did, and so do those that fetch (an image, a model).
+By itself, LiteLLM follows redirects with the candidate, reads and unpacks responses of any size, masks secrets in all
+of an error's text while the loop is blocked, resends over a broken connection, and does not say whether a request has
+left. All its ways to vendors end in a transport of httpx: its own over aiohttp, or httpx's. So these are wrapped, once
+a process. A context variable has the call that a request belongs to: other requests in the process, of code that uses
+LiteLLM too, are not touched, nor are those that fetch (an image, a model).
 """
 
 from __future__ import annotations
@@ -23,12 +23,13 @@ from attrs import define, field
 from yarl import URL
 
 from rubric.errors import ModelError
-from rubric.models.failures import UNSENT_USAGE, failure_of, failure_of_status, unsent, words_of
-from rubric.models.http_bodies import error_in, most_bytes, parsed, read, read_now
+from rubric.models.failures import UNSENT_USAGE, error_in, failure_of, failure_of_status, unsent, words_of
+from rubric.models.http_bodies import most_bytes, parsed, read, read_now
 from rubric.values.requests import Failure
 
 _FIRST_REDIRECT, _FIRST_ERROR = 300, 400
 _FETCHING = frozenset({"GET", "HEAD", "OPTIONS"})
+_REPLACED = frozenset({b"accept-encoding", b"content-length", b"transfer-encoding"})
 _FRAMING = frozenset({b"content-encoding", b"content-length", b"transfer-encoding"})
 _LARGE = 2**20
 _ANSWERS = ("choices", "content", "candidates", "message", "messages", "output", "outputs", "response", "results")
@@ -36,25 +37,35 @@ _STREAMS = ("stream", "ndjson")
 Headers = list[tuple[bytes, bytes]]
 
 
+class Answered(BaseException):
+    """
+    Ends a call of LiteLLM's whose completion was read: there is nothing left that it could add.
+
+    It derives from BaseException, so that LiteLLM does not take it for a failed call, whose traceback it formats.
+    """
+
+
 @define(eq=False)
 class Call:
     """
-    A call of ours to LiteLLM: what it has sent, and what came back.
+    A call of ours to LiteLLM: its requests and its response.
 
     Args:
         logprobs: Whether each token comes with its alternatives.
-        secrets: What must not be shown.
-        is_watched: Whether all that LiteLLM may send for it comes past here.
-        tokens: The most that may come back, over all choices.
+        secrets: Texts that must not be shown.
+        is_watched: Whether all requests of LiteLLM's for it pass through here.
+        tokens: The most in the response, over all choices.
+        may_end_early: Whether LiteLLM is needed for the request alone, so that a whole completion ends the call.
         has_left: Whether a request was put on the wire.
-        was_cut: Whether Ollama says that the reply was cut, which LiteLLM hands on for one of its two calls alone.
-        completion: What came back in OpenAI's dialect, as plain data: LiteLLM takes some replies for none.
+        was_cut: Whether Ollama says that the reply was cut, which LiteLLM passes on for one of its two calls alone.
+        completion: The response in OpenAI's dialect, as plain data: LiteLLM fails over some of them.
     """
 
     logprobs: bool
     secrets: tuple[str, ...] = field(repr=False)
     is_watched: bool
     tokens: int = 0
+    may_end_early: bool = False
     has_left: bool = False
     was_cut: bool = False
     completion: dict[str, Any] | None = field(default=None, repr=False)
@@ -64,7 +75,7 @@ class Call:
     _refused: tuple[int, Mapping[str, str]] | None = None
 
     def failure_of(self, error: Exception) -> Failure:
-        """Return the failure that *error*, which LiteLLM has raised, amounts to, by what came back if anything did."""
+        """Map *error*, raised by LiteLLM, to a failure, by the response if there is one."""
         failure = self._failure or failure_of(error, self.secrets, self._refused)
         return unsent(failure) if self._has_stayed else failure
 
@@ -76,15 +87,15 @@ class Call:
 
     @property
     def _has_stayed(self) -> bool:
-        """Whether it is certain that nothing has left: a few vendors are asked by libraries of their own."""
+        """Whether it is certain that nothing has left: a few vendors have client libraries of their own."""
         return not self.has_left and (self.is_watched or bool(self._sent))
 
     def takes(self, request: httpx.Request) -> bool:
-        """Return whether *request* is to go our way."""
+        """True if *request* is one of ours."""
         return not self._is_over and request.method not in _FETCHING
 
     def leave(self, request: httpx.Request) -> None:
-        """Raise `httpx.TransportError` where *request* was sent before: what we count is what has left."""
+        """Raise `httpx.TransportError` if *request* was sent before: each request that leaves is counted."""
         if str(request.url) in self._sent:
             raise _ended("sent already")
         self._sent.add(str(request.url))
@@ -94,7 +105,7 @@ class Call:
         return most_bytes(len(request.content), self.tokens, logprobs=self.logprobs)
 
     def receive(self, request: httpx.Request, status: int, headers: Headers, body: bytes) -> httpx.Response:
-        """Return the response that LiteLLM gets; raise `ModelError` where it is none that could hold a reply."""
+        """Return the response for LiteLLM; raise `ModelError` if it has no reply, `Answered` if it ends the call."""
         text = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in headers}
         if _FIRST_REDIRECT <= status < _FIRST_ERROR:
             raise ModelError(failure_of_status(status, "", text))
@@ -102,9 +113,20 @@ class Call:
             self._refused = (status, text)
         elif not any(word in text.get("content-type", "") for word in _STREAMS):
             self._look_at(parsed(body, self.secrets))
+            if self.may_end_early and self._is_whole:
+                raise Answered
         # LiteLLM copies headers about as ASCII, and fails over others.
         kept = [(n, v.decode("latin-1").encode("ascii", "replace")) for n, v in headers if n.lower() not in _FRAMING]
         return httpx.Response(status, headers=kept, stream=httpx.ByteStream(body), request=request)
+
+    @property
+    def _is_whole(self) -> bool:
+        """True if the completion needs nothing of LiteLLM's; another tier than was asked for has other prices."""
+        return bool(
+            self.completion
+            and self.completion.get("choices")
+            and self.completion.get("service_tier") in (None, "default")
+        )
 
     def _look_at(self, data: object) -> None:
         if not isinstance(data, dict):
@@ -117,10 +139,10 @@ class Call:
             raise ModelError(error_in(error, self.secrets))
 
     def end(self, error: Exception) -> httpx.TransportError:
-        """Take note of what went wrong on the wire, and return what LiteLLM is told."""
+        """Record what went wrong on the wire, and return the error for LiteLLM."""
         failure = error.failure if isinstance(error, ModelError) else failure_of(error, self.secrets)
         if failure.kind == "bad_response" and isinstance(error, ValueError) and not self.has_left:
-            # The address is none, and will be none the next time.
+            # The address is invalid, and will be invalid the next time.
             failure = Failure("bad_request", f"the request cannot be sent: {words_of(str(error), self.secrets)}")
         self._failure = failure
         return _ended(words_of(str(error), self.secrets))
@@ -131,7 +153,7 @@ _current: ContextVar[Call | None] = ContextVar("call", default=None)
 
 @contextmanager
 def calling(*, logprobs: bool, secrets: tuple[str, ...], is_watched: bool) -> Iterator[Call]:
-    """Have what is sent in the block belong to one call; what a callback of LiteLLM's sends after it does not."""
+    """Assign the requests in the block to one call; those of LiteLLM's callbacks after it are not ours."""
     call = Call(logprobs, secrets, is_watched)
     token = _current.set(call)
     try:
@@ -168,7 +190,7 @@ def _wrap(kind: type, exchange: Callable[..., Any]) -> None:
 
 
 def _wrap_now(kind: type[httpx.HTTPTransport]) -> None:
-    """Wrap a transport of the few vendors whom LiteLLM asks from a thread."""
+    """Wrap the transport of the few vendors that LiteLLM calls from a thread."""
     theirs = kind.handle_request
 
     @wraps(theirs)
@@ -202,7 +224,7 @@ async def _over_aiohttp(_: object, transport: Any, request: httpx.Request, call:
     async with session.request(
         request.method,
         URL(str(request.url), encoded=True),
-        headers=[*_plain(request)],
+        headers=_headers(request),
         data=content if len(content) < _LARGE else BytesIO(content),  # aiohttp warns of large bodies in one piece
         allow_redirects=False,
         auto_decompress=False,
@@ -216,12 +238,17 @@ async def _over_aiohttp(_: object, transport: Any, request: httpx.Request, call:
         return response.status, [*response.raw_headers], body
 
 
-def _plain(request: httpx.Request) -> Iterator[tuple[str, str]]:
-    """Yield the headers of *request*, but for those of its framing; a reply is to come as it is."""
-    for name, value in request.headers.multi_items():
-        if name not in ("accept-encoding", "content-length", "transfer-encoding"):
-            yield name, value
-    yield "accept-encoding", "identity"
+def _headers(request: httpx.Request) -> list[tuple[str, str]]:
+    """Return the headers of *request*, but for those of its framing; the reply must come unpacked."""
+    kept = [(_text(n), _text(v)) for n, v in request.headers.raw if n.lower() not in _REPLACED]
+    return [*kept, ("accept-encoding", "identity")]
+
+
+def _text(value: bytes) -> str:
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return value.decode("latin-1")
 
 
 async def _over_httpx(theirs: Any, transport: Any, request: httpx.Request, call: Call) -> tuple[int, Headers, bytes]:
@@ -240,7 +267,7 @@ async def _over_httpx(theirs: Any, transport: Any, request: httpx.Request, call:
 
 
 async def _leaving(*_: object) -> None:
-    """Take note that a request is written; aiohttp says so from within the task that has called."""
+    """Record that a request is written; aiohttp calls this in the task of the request."""
     if call := _current.get():
         call.has_left = True
 
@@ -253,5 +280,5 @@ _TRACE.freeze()
 
 
 def _ended(said: str) -> httpx.TransportError:
-    """Return an error over which LiteLLM does not send again."""
+    """Return an error after which LiteLLM does not resend."""
     return httpx.TransportError(said)

@@ -10,14 +10,15 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
-from rubric.values.answers import Choices, Levels, YesNo
+from rubric.values.answers import nearest
 from rubric.values.requests import Reply, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from rubric.values.answers import JudgeAnswer
     from rubric.values.criteria import Criterion
     from rubric.values.requests import Ask
 
@@ -61,7 +62,9 @@ def _verdict(criterion: Criterion, ask: Ask) -> dict[str, Any]:
     share = len(found) / len(wanted) if wanted else 0.0
     if criterion.polarity == "contradiction":
         share = 1.0
-    value = _value(criterion, share)
+    value = nearest(cast("JudgeAnswer", criterion.answer), share)
+    if isinstance(value, float):
+        value = round(value, 4)
     span = _best_sentence(ask.candidate, wanted)
     return {
         "id": criterion.id,
@@ -73,18 +76,6 @@ def _verdict(criterion: Criterion, ask: Ask) -> dict[str, Any]:
         "pass": share >= _HALF,
         "nonce": ask.nonce,
     }
-
-
-def _value(criterion: Criterion, share: float) -> bool | float | str:
-    match criterion.answer:
-        case YesNo():
-            return share >= _HALF
-        case Levels(low=low, high=high):
-            return low + round(share * (high - low))
-        case Choices(choices=choices):
-            return min(choices, key=lambda choice: abs(choice.score - share)).label
-        case _:
-            return round(share, 4)
 
 
 def _fitted(body: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,30 +1,30 @@
 """
 OpenAI's batch API: files of requests that are answered within a day, at half the price.
 
-A request in a batch is the one that `Judge(via="http")` would send, and its answer is read the same way. It goes
-straight over HTTP too: LiteLLM opens a client for each of these calls and closes none.
+A request in a batch is the one that `Judge(via="http")` sends, and its response is parsed the same way. Batches go
+straight over HTTP, too: LiteLLM opens a client for each of these calls and closes none.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
-from contextlib import AbstractAsyncContextManager
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from hashlib import sha256
 from io import BytesIO
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import aiohttp
 from attrs import evolve, field, frozen
 
 from rubric.errors import ModelError
-from rubric.models.chat_completions import content_of, reply_from
-from rubric.models.failures import UNSENT_USAGE, failure_of_status, words_of
-from rubric.models.http_bodies import MOST_BYTES, error_in, parsed, pour, too_long
+from rubric.models.chat_completions import CALL, content_of, reply_from
+from rubric.models.failures import UNSENT_USAGE, error_in, failure_of_status, words_of
+from rubric.models.http_bodies import MOST_BYTES, parsed, pour, too_long
+from rubric.models.http_client import request, whole
 from rubric.models.offline import OFFLINE
-from rubric.models.openai_http import answer_to, endpoint_of, exposure_of, whole
-from rubric.models.price_list import priced
+from rubric.models.openai_http import destination_of, endpoint_of, exposure_of
+from rubric.models.pricing import priced
 from rubric.values.requests import Failure, FailureKind, Reply
 
 if TYPE_CHECKING:
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from rubric.values.requests import Ask
 
 
+T = TypeVar("T")
 _MARK = "rubric"
-_CALL = "/chat/completions"
 _ID = re.compile(r"[\w.-]+", re.ASCII)
 _OVER = frozenset({"completed", "failed", "expired", "cancelled"})
 _STOPPING = frozenset({"cancelling"})
@@ -50,7 +50,7 @@ class Line:
     One request of a batch.
 
     Args:
-        key: What it is known by: a hash of all that determines the reply.
+        key: Its id in the file: a hash of all that determines the reply.
         body: The line of the file.
         unsent: Parameters that the model does not take.
     """
@@ -63,12 +63,12 @@ class Line:
 @frozen
 class BatchState:
     """
-    How a batch stands.
+    The state of a batch.
 
     Args:
-        status: In the vendor's word.
-        files: Those that hold answers.
-        wrong: What went wrong with it as a whole.
+        status: The vendor's word.
+        files: Those with responses.
+        wrong: The error of the batch as a whole.
         is_refused: Whether the vendor's queue had no room for it.
     """
 
@@ -83,8 +83,8 @@ class BatchState:
         return self.status in _OVER
 
     def lost(self, batch: str) -> Failure:
-        """Return what became of a request of this *batch* without an answer; the vendor takes nothing for it."""
-        kind: FailureKind = "timeout"  # which grading does not ask again about by itself: that would be another day
+        """Return the failure of a request of *batch* without a response; the vendor charges nothing for it."""
+        kind: FailureKind = "timeout"  # grading does not retry it by itself: that would take another day
         if self.status == "failed":
             kind = "rate_limited" if self.is_refused else "bad_request"
         message = f"the batch {batch} is {self.status}, without an answer to this"
@@ -92,19 +92,19 @@ class BatchState:
 
 
 def is_queue_full(failure: Failure) -> bool:
-    """Say whether it *failed* for want of room in the vendor's queue, which others leave when they are through."""
+    """True if it *failed* because the vendor's queue was full; room comes as other batches end."""
     return failure.kind == "rate_limited" and failure.usage == UNSENT_USAGE
 
 
 def has_batches(judge: Judge) -> bool:
-    """Say whether *judge* names a model of OpenAI's, or of a server of its protocol that code names."""
+    """True if *judge* is a model of OpenAI's, or of a server of its protocol whose address is given in code."""
     if not isinstance(judge.model, str) or judge.model == OFFLINE:
         return False
     return judge.name.startswith("openai/") or "/" not in judge.name or "api_base" in judge.params
 
 
 def place_of(judge: Judge) -> tuple[object, ...]:
-    """Return where batches of *judge* are, as something to compare: the address, and who pays."""
+    """Return a value that is equal for judges with the same batches: address, key and payer."""
     endpoint = endpoint_of(judge)
     return (endpoint.url, *sorted(endpoint.headers.items()))
 
@@ -114,7 +114,7 @@ def line_of(ask: Ask) -> Line:
     Return *ask* as a line of a batch.
 
     Raises:
-        ModelError: Its judge has no address, no key, or a parameter that is no JSON.
+        ModelError: Its judge has no address, no key, or a parameter that is not JSON.
     """
     endpoint = endpoint_of(ask.judge)
     content, unsent = content_of(ask, endpoint)
@@ -147,7 +147,7 @@ async def create(judge: Judge, lines: Iterable[Line], mark: str) -> str:
     }
     try:
         return _id((await _said(judge, "POST", "/batches", json=order)).get("id"))
-    except ModelError as error:  # it said yes, and what it made has a name that was not understood
+    except ModelError as error:  # in doubt: the vendor accepted it, and the id of the new batch could not be read
         doubtful = error.failure.kind == "bad_response" or error.failure.in_doubt
         raise ModelError(evolve(error.failure, in_doubt=doubtful)) from None
 
@@ -157,7 +157,7 @@ async def find(judge: Judge, mark: str) -> str:
     after = ""
     for _ in range(_PAGES):
         page = await _said(judge, "GET", f"/batches?limit={_PAGE}{after and f'&after={after}'}")
-        if not isinstance(page.get("data"), list):  # to take it for an empty page would be to send all of it again
+        if not isinstance(page.get("data"), list):  # as an empty page, it would cause all requests to be sent again
             raise ModelError(Failure("bad_response", "what came back is no list of batches"))
         batches = [batch for batch in page["data"] if isinstance(batch, dict)]
         found = next((_id(b.get("id")) for b in batches if (b.get("metadata") or {}).get(_MARK) == mark), "")
@@ -169,10 +169,10 @@ async def find(judge: Judge, mark: str) -> str:
 
 async def cancel(judge: Judge, batch: str) -> bool:
     """
-    Cancel the batch called *batch*, and say whether it was under way, and is this judge's.
+    Cancel *batch*; False if it had ended, or is not this judge's.
 
     Raises:
-        ModelError: Nobody says.
+        ModelError: The vendor does not say.
     """
     try:
         if (await state(judge, batch)).status in _OVER | _STOPPING:
@@ -186,9 +186,9 @@ async def cancel(judge: Judge, batch: str) -> bool:
 
 
 async def state(judge: Judge, batch: str) -> BatchState:
-    """Return how the batch called *batch* stands; raise `ModelError` if nobody says."""
+    """Return the state of *batch*; raise `ModelError` if the vendor does not say."""
     said = await _said(judge, "GET", f"/batches/{batch}")
-    if not isinstance(said.get("status"), str):  # which nobody should wait for the end of
+    if not isinstance(said.get("status"), str):  # otherwise its end would be awaited for ever
         raise ModelError(Failure("bad_response", "what came back is no batch"))
     files = tuple(_id(said[name]) for name in ("output_file_id", "error_file_id") if said.get(name))
     errors = [error for error in (said.get("errors") or {}).get("data") or () if isinstance(error, dict)]
@@ -206,9 +206,9 @@ def _id(said: object) -> str:
 
 async def replies(judge: Judge, name: str, lines: Mapping[str, Line]) -> dict[str, Reply | Failure]:
     """
-    Return what the file called *name* answers to *lines*, by their keys.
+    Return the outcomes of *lines* in the file called *name*, by key.
 
-    It is read line by line: of fifty thousand answers no more is held than what they come to.
+    The file is read line by line: it may have fifty thousand responses, of which only the results are kept.
     """
     endpoint, found, rest = endpoint_of(judge), dict[str, Reply | Failure](), bytearray()
     told = exposure_of(endpoint)
@@ -229,14 +229,16 @@ async def replies(judge: Judge, name: str, lines: Mapping[str, Line]) -> dict[st
         if len(rest) > MOST_BYTES:
             raise too_long(MOST_BYTES)
 
-    async with _asked(judge, "GET", f"/files/{name}/content") as response:
+    async def pieces(response: aiohttp.ClientResponse) -> None:
         await pour(response.content.iter_any(), response.headers.get("Content-Encoding", ""), take)
         answer(bytes(rest))
+
+    await _request(judge, "GET", f"/files/{name}/content", pieces)
     return found
 
 
 def _parsed(text: bytes) -> dict[str, Any]:
-    """Return the object that *text* is; an empty one if it is none that can be read."""
+    """Return the JSON object in *text*; an empty one if it cannot be read."""
     try:
         said = parsed(text)
     except ModelError:
@@ -260,16 +262,21 @@ def _answer(said: Mapping[str, Any], line: Line, secrets: Iterable[str]) -> Repl
 
 
 async def _said(judge: Judge, method: str, path: str, **sent: Any) -> dict[str, Any]:
-    """Return the object that the vendor answers with; it is asked once. An error in a 200 is raised."""
-    async with _asked(judge, method, path, **sent) as response:
-        said = _parsed(await whole(response, MOST_BYTES))
+    """Return the JSON object in the response to one request; raise an error in a 200."""
+
+    async def body(response: aiohttp.ClientResponse) -> bytes:
+        return await whole(response.content, response.status, response.headers, MOST_BYTES)
+
+    said = _parsed(await _request(judge, method, path, body, **sent))
     if said.get("error") and "id" not in said:
         raise ModelError(error_in(said["error"], endpoint_of(judge).secrets))
     return said
 
 
-def _asked(judge: Judge, method: str, path: str, **sent: Any) -> AbstractAsyncContextManager[aiohttp.ClientResponse]:
-    endpoint = endpoint_of(judge)
-    url = endpoint.url.partition("?")[0].removesuffix(_CALL) + path
-    headers = {name: value for name, value in endpoint.headers.items() if name != "Content-Type"}
-    return answer_to(endpoint, method, url, _SECONDS, headers=headers, **sent)
+async def _request(
+    judge: Judge, method: str, path: str, read: Callable[[aiohttp.ClientResponse], Awaitable[T]], **sent: Any
+) -> T:
+    server = destination_of(judge).server
+    url = server.url.partition("?")[0].removesuffix(CALL) + path
+    headers = {name: value for name, value in server.headers.items() if name != "Content-Type"}
+    return await request(server, method, url, _SECONDS, read, headers=headers, **sent)

@@ -1,43 +1,163 @@
 """
-The most tokens and the most money that one request may take, for what must hold before it leaves.
+What tokens cost and how many a text has, as far as can be known without asking a vendor: for costs, plans and budgets.
 
-Tokenisers other than OpenAI's are not to be had, so what is counted for other models is taken to be half as much again,
-and all that is not ASCII to be a token a byte.
+Prices are those of the list that comes with LiteLLM. There are two ways to it:
 
-What tokens cost and how many a text has, as far as can be known without asking anybody: for plans and budgets.
+- The cost of a call whose tokens are known (`priced`) takes the list as a file. The direct path needs it after each
+  reply, and importing LiteLLM for it would take seconds.
+- Estimates (`price`) and upper bounds (`worst_cost`, `dearest`) need LiteLLM in any case, for its tokenisers.
+
+Bounds hold before a request leaves. Tokenisers come for OpenAI's models alone; for other models the count is taken half
+as much again, and all that is not ASCII as a token a byte.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
+import re
 from functools import lru_cache
+from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from attrs import evolve, frozen
+
 from rubric.internals.frozen_map import FrozenMap, thaw
-from rubric.models.litellm import LiteLLMModel, library, listed, vendor_of
+from rubric.models.litellm_library import library, listed, ready, vendor_of
 from rubric.models.offline import OFFLINE
-from rubric.models.price_list import Steps, steps
 from rubric.values.judges import Judge
 
 if TYPE_CHECKING:
-    from rubric.values.requests import Ask
+    from collections.abc import Mapping
 
+    from rubric.values.requests import Ask, Usage
+
+
+# -- the price list ---------------------------------------------------------------------------------------
+
+_LIST = "model_prices_and_context_window_backup.json"
+_OPENAI = "openai/"
+_BATCHES = "batches"
+_LONGEST = 65_536  # bytes of the entry of one model; some two thousand are usual
+_CACHED_FROM = 1_024  # tokens: no shorter prompt is written to a cache
+
+Steps = tuple[tuple[int, float], ...]
+"""Prices of a token in US dollars, each with the number of tokens sent above which it holds, in ascending order."""
+
+
+def _steps(entry: Mapping[str, object], name: str, tier: str = "") -> Steps:
+    """Return the prices that *entry* has under *name*: of the *tier* if it has them, else the ordinary ones."""
+    found: dict[int, float] = {}
+    for last in dict.fromkeys(("", f"_{tier}" if tier else "")):
+        form = re.compile(rf"{name}(?:_above_(\d+)k_tokens)?{re.escape(last)}")
+        for key, value in entry.items():
+            if isinstance(value, int | float) and (match := form.fullmatch(key)):
+                found[1000 * int(match[1] or 0)] = float(value)
+    return tuple(sorted(found.items()))
+
+
+def _entry(model: str) -> Mapping[str, object]:
+    """Return the entry of *model* in the list's file; a name without a vendor's is one of OpenAI's."""
+    name = model.removeprefix(_OPENAI)
+    try:
+        spec = find_spec("litellm")
+        content = (Path(str(spec and spec.origin)).parent / _LIST).read_bytes()
+        found = _object_under(name, content)
+    except (OSError, ValueError):  # another release may keep it elsewhere
+        return {}
+    return found if "/" in name or found.get("litellm_provider") == "openai" else {}
+
+
+def _object_under(name: str, content: bytes) -> Mapping[str, object]:
+    """Return the object under *name* in *content*; parsing all two megabytes would block the loop."""
+    match = re.search(rb"%s\s*:\s*(?=\{)" % re.escape(json.dumps(name).encode()), content)
+    if match is None:
+        return {}
+    entry = content[match.end() : match.end() + _LONGEST].decode("utf-8", "replace")
+    found: Mapping[str, object] = json.JSONDecoder().raw_decode(entry)[0]
+    return found
+
+
+# -- the cost of a call -----------------------------------------------------------------------------------
+
+
+def priced(judge: Judge, usage: Usage, *, in_batch: bool = False) -> Usage:
+    """
+    Return *usage* with its cost, if it has none, its tokens are known, and the model is listed.
+
+    Cached tokens are charged at the price for them. If writing to the cache costs more, all other tokens of a prompt
+    that is long enough are charged as written.
+
+    Args:
+        in_batch: Whether it was asked in a batch, which has prices of its own.
+    """
+    if usage.cost is not None or usage.unmetered or not usage.calls or not isinstance(judge.model, str):
+        return usage
+    prices = _prices(judge.model, _BATCHES if in_batch else str(judge.params.get("service_tier") or ""))
+    return usage if prices is None else evolve(usage, cost=prices.cost(usage))
+
+
+def is_simply_priced(judge: Judge) -> bool:
+    """
+    True if `priced` and LiteLLM agree: the cost depends on the tokens sent, cached and received alone, or is unknown.
+
+    A program may have changed LiteLLM's list (`litellm.register_model`); the file does not have that.
+    """
+    prices, theirs = _prices(judge.name, ""), price(judge)
+    if prices is None or theirs is None:
+        return prices is None and theirs is None
+    return not prices.written and theirs == (prices.sent[0][1], prices.back[0][1])
+
+
+@frozen
+class _Prices:
+    """The prices of a token: sent, sent and written to the cache, served by the cache, and received."""
+
+    sent: Steps
+    written: Steps
+    cached: Steps
+    back: Steps
+
+    def cost(self, usage: Usage) -> float:
+        size = usage.prompt_tokens
+        fresh = _at(self.sent, size, 0.0)
+        if self.written and size >= _CACHED_FROM:
+            fresh = max(fresh, _at(self.written, size, 0.0))
+        cached = _at(self.cached, size, fresh) if usage.cached_tokens else fresh
+        there = (size - usage.cached_tokens) * fresh + usage.cached_tokens * cached
+        return there + usage.completion_tokens * _at(self.back, size, 0.0)
+
+
+def _at(several: Steps, size: int, otherwise: float) -> float:
+    """Return the price for *size* tokens sent; *otherwise* if none is listed for so few."""
+    found = otherwise
+    for above, price in several:
+        if size > above or not above:
+            found = price
+    return found
+
+
+@lru_cache(maxsize=256)
+def _prices(model: str, tier: str) -> _Prices | None:
+    entry = _entry(model)
+    names = ("input_cost_per_token", "cache_creation_input_token_cost", "cache_read_input_token_cost")
+    sent, written, cached, back = (_steps(entry, name, tier) for name in (*names, "output_cost_per_token"))
+    return _Prices(sent, written, cached, back) if 0 in dict(sent) and 0 in dict(back) else None
+
+
+# -- estimates --------------------------------------------------------------------------------------------
 
 _OPENAI_PROVIDERS = ("openai", "azure")
 _CHARACTERS_A_TOKEN = 4
 
 
 def price(judge: Judge, /) -> tuple[float, float] | None:
-    """Return what *judge* takes for a token sent and one that comes back, in US dollars; None if that is unknown."""
+    """Return the prices of a token sent and of one received, in US dollars; None if they are unknown."""
     if judge.model == OFFLINE:
         return 0.0, 0.0
-    return _typical_prices(judge.model) if isinstance(judge.model, str) else None
-
-
-def _typical_prices(model: str) -> tuple[float, float] | None:
-    info = listed(model)
-    return None if info is None else (float(info["input_cost_per_token"]), float(info["output_cost_per_token"]))
+    entry = listed(judge.model) if isinstance(judge.model, str) else None
+    return None if entry is None else (float(entry["input_cost_per_token"]), float(entry["output_cost_per_token"]))
 
 
 def count_tokens(judge: Judge, text: str, /) -> int:
@@ -48,18 +168,20 @@ def count_tokens(judge: Judge, text: str, /) -> int:
     """
     if judge.model == OFFLINE or not isinstance(judge.model, str):
         return -(-len(text) // _CHARACTERS_A_TOKEN)
-    tokeniser = vendor_of(judge.model)[0] if has_own_tokeniser(judge.model) else "gpt-4o"
+    tokeniser = vendor_of(judge.model)[0] if _is_exact(judge.model) else "gpt-4o"
     return int(library().token_counter(model=tokeniser, text=text))
 
 
-def has_own_tokeniser(model: str) -> bool:
-    """Say whether the tokeniser of *model* comes with LiteLLM, so that its tokens are counted exactly."""
-    return vendor_of(model)[1] in _OPENAI_PROVIDERS
+def _is_exact(model: str) -> bool:
+    """True if the tokeniser of *model* comes with LiteLLM, so that its tokens are counted exactly."""
+    return bool(model) and vendor_of(model)[1] in _OPENAI_PROVIDERS
 
+
+# -- upper bounds -----------------------------------------------------------------------------------------
 
 _SENT = ("input_cost_per_token", "cache_creation_input_token_cost")
 _BACK = ("output_cost_per_token", "output_cost_per_reasoning_token")
-_A_REQUEST = 64  # what frames a chat
+_A_REQUEST = 64  # the frame of a chat
 _A_TOOL = 600  # some vendors take a schema as a tool, with a prompt of their own about tools
 _A_MESSAGE = 8
 _AN_IMAGE = 50_000  # the most that is known is gpt-4o-mini's
@@ -70,11 +192,11 @@ _warm: set[str] = set()
 
 
 async def most_tokens(ask: Ask) -> tuple[int, int]:
-    """Return how many tokens *ask* sends and may bring back, at most; the loop is not held up."""
+    """Return how many tokens *ask* sends and may receive, at most; long counts run in a thread."""
     model = ask.judge.model
     if not isinstance(model, str) or model == OFFLINE:
         return _most("", ask)
-    await LiteLLMModel().ready()
+    await ready()
     if model in _warm and sum(len(part) for message in ask.messages for part in message.parts) < _LARGE:
         return _most(model, ask)
     most = await asyncio.to_thread(_most, model, ask)
@@ -107,7 +229,7 @@ def _schema(model: str, schema: FrozenMap) -> int:
     return _bound(model, json.dumps(thaw(schema))) + (0 if _is_exact(model) else _A_TOOL)
 
 
-@lru_cache(maxsize=64)  # what asks about one candidate share is counted once
+@lru_cache(maxsize=64)  # the part that all asks about a candidate share is counted once
 def _bound(model: str, text: str) -> int:
     """Return a number of tokens that *text* does not exceed."""
     size = len(text.encode("utf-8", "surrogatepass"))
@@ -117,34 +239,29 @@ def _bound(model: str, text: str) -> int:
     return min(counted, size)
 
 
-def _is_exact(model: str) -> bool:
-    return bool(model) and has_own_tokeniser(model)
-
-
 def dearest(judge: Judge, sent: int) -> tuple[float, float] | None:
     """
-    Return the most that *judge* takes for a token sent and one that comes back, in US dollars; None if that is unknown.
+    Return the highest prices of a token sent and of one received, in US dollars; None if they are unknown.
 
-    It is the price of a request of so many tokens *sent*, of its service tier, none of it cached and all written to the
-    cache where that costs more. LiteLLM must be there (see `LiteLLMModel.ready`).
+    They are those of a request of *sent* tokens, of its service tier, none of it cached, and all of it written to the
+    cache if that costs more. LiteLLM must be imported (see `litellm_library.ready`).
     """
     if judge.model == OFFLINE:
         return 0.0, 0.0
     if not isinstance(judge.model, str):
         return None
-    tier = str(judge.params.get("service_tier") or "")
-    given = _highest_prices(judge.model, tier)
+    given = _highest_prices(judge.model, str(judge.params.get("service_tier") or ""))
     return None if given is None else (_highest(given[0], sent), _highest(given[1], sent))
 
 
 @lru_cache(maxsize=256)
 def _highest_prices(model: str, tier: str) -> tuple[Steps, Steps] | None:
-    """Return every price that may be taken for a token sent, and for one that comes back; None if nothing is listed."""
+    """Return all prices that may be charged for a token sent, and for one received; None if nothing is listed."""
     entry = listed(model)
     if entry is None:
         return None
     sent, back = (
-        tuple(step for name in names for step in (*steps(entry, name), *steps(entry, name, tier)))
+        tuple(step for name in names for step in (*_steps(entry, name), *_steps(entry, name, tier)))
         for names in (_SENT, _BACK)
     )
     return sent, back

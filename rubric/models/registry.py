@@ -1,16 +1,10 @@
 """
-The model that the environment has a key for, when it is asked and not before.
+From a judge to the model that answers for it (`model_of`), and the models that are functions of the user's.
 
-A judge of one's own: a function, sync or async, from chat messages to the text of the reply.
-
-From what stands in a judge to the model that answers.
-
-Threads that call functions, and that nobody has to wait for.
-
-Each function has threads of its own: one, unless the user says that it may be called side by side. So it need not be
-thread-safe, and what belongs to a thread (a connection of sqlite3) works as long as the function is in use. A thread
-that has nothing to do ends as soon as four others have been idle for a shorter time; so judges that come and go, such
-as a lambda a sample, leave no more than that. Nothing here keeps a function alive but its calls that are not through.
+An async function is awaited on the caller's loop. A sync one is called in threads of its own: one, unless the user
+allows more. So it need not be thread-safe, and objects that belong to a thread (a connection of sqlite3) work as long
+as the function is in use. At most four idle threads are kept; so judges that come and go, such as a lambda a sample,
+leave no more than that. Only pending calls keep a function alive.
 """
 
 from __future__ import annotations
@@ -33,7 +27,7 @@ from attrs import define, evolve, field, frozen
 
 from rubric.errors import ModelError, NoJudgeError
 from rubric.internals.secrets import describe
-from rubric.models.api_keys import default_judge
+from rubric.models.api_keys import default_judge, surely_missing_key
 from rubric.models.litellm import LiteLLMModel
 from rubric.models.offline import OFFLINE, OfflineModel
 from rubric.values.clients import client_kind
@@ -56,8 +50,8 @@ class _Pool:
 
     Args:
         jobs: Calls that wait; None ends the thread that takes it.
-        workers: The threads, with the call that each is at.
-        pending: How many calls are not through, waiting ones included.
+        workers: The threads, with the call that each executes.
+        pending: The number of unfinished calls, waiting ones included.
     """
 
     jobs: SimpleQueue[_Job | None] = field(factory=SimpleQueue)
@@ -65,7 +59,7 @@ class _Pool:
     pending: int = 0
 
     def start(self) -> None:
-        # A daemon: an executor of the standard library is waited for at exit, where a call that hangs holds it up.
+        # A daemon: the interpreter waits at exit for an executor of the standard library, and so for a call that hangs.
         worker = Thread(target=_work, args=(self,), name="rubric-judge", daemon=True)
         self.workers[worker] = None
         try:
@@ -76,15 +70,16 @@ class _Pool:
 
 
 _threads_lock = Lock()
-_pools: dict[Hashable, _Pool] = {}  # those that were used last come last
+_pools: dict[Hashable, _Pool] = {}  # the one that was used last comes last
+# The lock is held for all changes of pools: otherwise a pool could get a call just after the None that ends its thread.
 
 
 def submit(owner: Hashable, call: Callable[[], Any], threads: int = 1) -> Future[Any]:
     """
-    Have a thread of *owner* call *call*, in the order in which calls are submitted.
+    Have a thread of *owner* call *call*; calls start in the order of submission.
 
     Args:
-        owner: Tells functions apart that are alive; one that is dead may have had the same.
+        owner: Identifies a function while it is alive; a later one may have the same.
         call: It must not raise.
         threads: How many threads there may be, the same in each call for this *owner*.
 
@@ -103,7 +98,7 @@ def submit(owner: Hashable, call: Callable[[], Any], threads: int = 1) -> Future
 
 
 def abandon(owner: Hashable, future: Future[Any]) -> None:
-    """Give up the call of *future*: if it hangs, its thread is left behind, and another takes its place."""
+    """Give up the call of *future*: a thread that hangs in it is left behind, and another takes its place."""
     with _threads_lock:
         pool = _pools.get(owner)
         hung = [] if pool is None else [worker for worker, at in pool.workers.items() if at is future]
@@ -133,7 +128,7 @@ def _work(pool: _Pool) -> None:
 
 
 def _goes_on(pool: _Pool, me: Thread) -> bool:
-    """Take note that the call of *me* is through; False if it was abandoned."""
+    """Record that the call of *me* is finished; False if it was abandoned."""
     with _threads_lock:
         if me not in pool.workers:
             return False
@@ -145,20 +140,20 @@ def _goes_on(pool: _Pool, me: Thread) -> bool:
 
 
 def _end_the_oldest() -> None:
-    """End the threads of pools without work, those first that were used first, until few enough are idle."""
+    """End the threads of idle pools, the least recently used first, until few enough are idle."""
     idle = [(owner, pool) for owner, pool in _pools.items() if not pool.pending]
     surplus = sum(len(pool.workers) for _, pool in idle) - _MOST_IDLE
     for owner, pool in idle:
         if surplus <= 0:
             return
-        del _pools[owner]  # from now on it is given no call, so nothing comes after the None
+        del _pools[owner]  # from now on it gets no call, so nothing comes after the None
         surplus -= len(pool.workers)
         for _ in pool.workers:
             pool.jobs.put(None)
 
 
 def _forget_after_fork() -> None:
-    """Drop the parent's threads, which are not in this process, and the lock, which one of them may have held."""
+    """Drop the parent's threads, which do not exist in this child, and the lock, which one of them may have held."""
     global _threads_lock  # noqa: PLW0603
     _threads_lock = Lock()
     _pools.clear()
@@ -173,11 +168,11 @@ _Outcome = tuple[Any, BaseException | None]
 
 class FunctionModel:
     """
-    Answers with what *function* returns.
+    Answers with the result of *function*.
 
     A sync function is called in a thread of its own, one call after another, in the order of the asks; it need not be
-    thread-safe, and it may be a script. With more *threads* it is called side by side in as many. An async one is
-    awaited where the asks come from, several at once.
+    thread-safe, and it may be a script. With more *threads*, as many calls run at once. An async function is awaited on
+    the caller's loop, several calls at once.
     """
 
     def __init__(self, function: Function, /, *, threads: int = 1) -> None:
@@ -190,7 +185,7 @@ class FunctionModel:
 
     @property
     def is_serial(self) -> bool:
-        """Whether calls wait for one another, so many at a time as there are threads; that is no part of an attempt."""
+        """Whether calls wait for a thread; that is not part of an attempt."""
         return not self._is_async
 
     async def answer(self, ask: Ask, /) -> Reply:
@@ -207,8 +202,8 @@ class FunctionModel:
             raise error
         return Reply(_as_text(said), usage=Usage(calls=1, cost=None, unmetered=1))
 
-    # What a function raises is carried as a value: a StopIteration, which a script that has run out raises, can go
-    # neither through a future nor out of a coroutine.
+    # Exceptions of a function are passed as values: a StopIteration, which a script raises at its end, can pass neither
+    # through a future nor out of a coroutine.
 
     async def _on_the_loop(self, ask: Ask) -> _Outcome:
         return await _awaited(self._function(ask.chat()))
@@ -250,12 +245,24 @@ def _as_text(said: Any) -> str:
 
 
 def identity(function: Any) -> tuple[int, ...]:
-    """Return what tells *function* from others while it is alive: a bound method is another object at each look-up."""
+    """Return the identity of *function* while it is alive: a bound method is another object at each look-up."""
     owner = getattr(function, "__self__", None)
     return (id(function),) if owner is None else (id(owner), id(getattr(function, "__func__", function)))
 
 
-_offline, _litellm = OfflineModel(), LiteLLMModel()
+class KeylessModel:
+    """Fails for want of a key, before LiteLLM's import; if there is a key by then, it answers."""
+
+    async def answer(self, ask: Ask, /) -> Reply:
+        """Return the reply to *ask* if its judge has a key by now; raise `ModelError` if not."""
+        if variables := surely_missing_key(ask.judge):
+            raise ModelError(Failure("auth", f"no key for {ask.judge.name}: set {variables}"))
+        return await _litellm.answer(ask)
+
+    is_punctual = True
+
+
+_offline, _litellm, _keyless = OfflineModel(), LiteLLMModel(), KeylessModel()
 _lock = Lock()
 
 _clients: WeakValueDictionary[tuple[str, int], Any] = WeakValueDictionary()
@@ -266,10 +273,12 @@ _functions: WeakValueDictionary[tuple[int, ...], FunctionModel] = WeakValueDicti
 
 
 def model_of(judge: Judge, /) -> Model:
-    """Return the model that answers for *judge*; a function has one for all who use it at a time, and so one thread."""
+    """Return the model that answers for *judge*; all judges of a function share one, and so its thread."""
     model = judge.model
     if isinstance(model, str):
-        return _direct() if judge.via == "http" else _offline if model == OFFLINE else _litellm
+        if judge.via == "http":
+            return _direct()
+        return _offline if model == OFFLINE else _keyless if surely_missing_key(judge) else _litellm
     if isinstance(model, Model):
         return model
     return _of_client(model) if client_kind(model) else _of_function(model, judge.threads)
@@ -292,7 +301,8 @@ def _of_client(client: Any) -> Model:
 
 
 def _of_function(function: Function, threads: int) -> FunctionModel:
-    # By identity: functions that compare equal may still be two.
+    # By identity: functions that compare equal may still be two. Under the lock: two models of one function would have
+    # a thread each, and a function need not be thread-safe.
     key = (*identity(function), threads)
     with _lock:
         return _functions.setdefault(key, FunctionModel(function, threads=threads))
@@ -310,10 +320,10 @@ if hasattr(os, "register_at_fork"):
 
 @frozen
 class EnvironmentModel:
-    """Stands for whoever judges, in a jury whose file names no model: outside of a suite's run, the default judge."""
+    """The judge of a jury whose file names no model; outside of a suite's run, the default judge."""
 
     async def answer(self, ask: Ask, /) -> Reply:
-        """Return the reply of that model to *ask*."""
+        """Return the default judge's reply to *ask*."""
         try:
             model = default_judge().model
         except NoJudgeError as problem:

@@ -27,6 +27,7 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, TypeVar
+from weakref import WeakKeyDictionary
 
 from attrs import define, evolve, field, frozen
 
@@ -186,6 +187,74 @@ class Backoffs:
             waiter.set_result(None)
 
 
+# -- deadlines -------------------------------------------------------------------------------------------
+
+_HAIR = 1e-6  # clocks round: a timer may fire a hair before the time it was set for
+
+
+@define(eq=False)
+class _Watch:
+    """The requests of one event loop with one timeout: they expire in the order of sending, so one timer does."""
+
+    pending: dict[Deadline, None] = field(factory=dict)
+    is_armed: bool = False
+
+    def expire(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Cancel the requests whose time is over, and set the timer for the next."""
+        self.is_armed = False
+        now = loop.time() + _HAIR
+        for deadline in [*self.pending]:
+            if deadline.when > now:
+                self.arm(deadline, loop)
+                return
+            del self.pending[deadline]
+            deadline.is_over = True
+            deadline.task.cancel()
+
+    def arm(self, deadline: Deadline, loop: asyncio.AbstractEventLoop) -> None:
+        self.is_armed = True
+        loop.call_at(deadline.when, self.expire, loop)
+
+
+# Neither a watch nor a loop is kept by this: a watch knows its loop by the timer alone, which the loop owns.
+_watches: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[float, _Watch]] = WeakKeyDictionary()
+
+
+class Deadline:
+    """
+    Like `asyncio.timeout`, at a fifth of its cost, for the many requests that have the same timeout.
+
+    A timer for each of them is set and cancelled within milliseconds; that took a tenth of a whole grade.
+    """
+
+    __slots__ = ("_cancelling", "_seconds", "_watch", "is_over", "task", "when")
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self.is_over = False
+
+    def __enter__(self) -> None:
+        loop = asyncio.get_running_loop()
+        watches = _watches.get(loop)
+        if watches is None:
+            watches = _watches.setdefault(loop, {})
+        self._watch = watches.get(self._seconds) or watches.setdefault(self._seconds, _Watch())
+        task = asyncio.current_task(loop)
+        if task is None:
+            raise RuntimeError("a deadline is for a task")
+        self.task, self._cancelling, self.when = task, task.cancelling(), loop.time() + self._seconds
+        self._watch.pending[self] = None
+        if not self._watch.is_armed:
+            self._watch.arm(self, loop)
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if not self.is_over:
+            del self._watch.pending[self]
+        # Another cancellation than ours goes on as one: the caller wants this task to end.
+        elif self.task.uncancel() <= self._cancelling and kind is asyncio.CancelledError:
+            raise TimeoutError
+
+
 # -- the loop --------------------------------------------------------------------------------------------
 
 
@@ -275,6 +344,8 @@ async def _send(model: Model, ask: Ask, limiter: Limiter | None) -> Reply | _Uns
         return await _answer(model, ask)
     try:
         async with limiter(ask) as commit:
+            # Cancelled here, the request is left without a commit, and so in doubt: the vendor may carry it out all the
+            # same. Every limiter then counts it as sent, and a budget charges all that it had reserved.
             outcome = await _answer(model, ask)
             commit(outcome)
             return outcome
@@ -307,7 +378,7 @@ async def _answered(model: Model, ask: Ask) -> Reply | Failure:
         if getattr(model, "is_punctual", False):  # it keeps the deadline itself, and knows whether the request was sent
             reply: object = await model.answer(ask)
         else:
-            async with asyncio.timeout(ask.judge.timeout):
+            with Deadline(ask.judge.timeout):
                 reply = await model.answer(ask)
     except ModelError as error:
         return error.failure
@@ -316,7 +387,7 @@ async def _answered(model: Model, ask: Ask) -> Reply | Failure:
     except asyncio.CancelledError as error:
         if _is_cancelled():
             raise
-        return Failure("exception", f"the model raised {describe(error)}, and nobody had cancelled it", in_doubt=True)
+        return Failure("exception", f"the model raised {describe(error)}, and it had not been cancelled", in_doubt=True)
     except Exception as error:  # noqa: BLE001 - a model of the user's own may raise anything
         return Failure("exception", describe(error))
     if isinstance(reply, Reply):

@@ -1,7 +1,7 @@
 """
-Prompt text is data: Markdown files beside this module, and one substitution of declared slots.
+Fill prompts: Markdown files beside this module, and templates of the user's own.
 
-A slot is `{{ name }}`. Values are put in once and never looked at again: no candidate can act as a template.
+A slot is `{{ name }}`. Values are put in once and never searched for slots, so no candidate can act as a template.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def fill(template: str, slots: Mapping[str, str]) -> str:
     Return *template* with each slot replaced by its value.
 
     Raises:
-        DefinitionError: A slot that there is no value for.
+        DefinitionError: A slot without a value.
     """
 
     def value(match: re.Match[str]) -> str:
@@ -48,7 +48,7 @@ def fill_chat(template: str, slots: Mapping[str, str]) -> tuple[Outgoing, ...]:
     """
     Return the messages of a template of the user's own: a JSON list of messages, or text for one user message.
 
-    In a JSON template each text is filled by itself, so that no value can break the JSON.
+    Each text of a JSON template is filled by itself, so that no value can break the JSON.
     """
     messages = _as_messages(template)
     if messages is None:

@@ -1,4 +1,9 @@
-"""Many results together: what they come to, as a table, and under another rule."""
+"""
+Many results together: summarised, filtered, as a table or a frame, and under another rule.
+
+Frames are made by pandas and polars themselves: narwhals would turn the missing verdict of an ungraded candidate into
+False, since its booleans on pandas know no missing value.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +33,7 @@ _MOST_ROWS = 20
 
 
 def _as_results(value: Iterable[Grade | Ungraded]) -> tuple[Grade | Ungraded, ...]:
-    if isinstance(value, Grade | Ungraded):  # which can be gone through as well, for its findings
+    if isinstance(value, Grade | Ungraded):  # it can be iterated as well, for its findings
         raise refuse("results", value, "a list of results, such as Grades([grade])")
     return tuple(value)
 
@@ -69,7 +74,7 @@ class Grades(Sequence[Grade | Ungraded]):
         return str(self.summary())
 
     def _repr_markdown_(self) -> str:
-        rows = [(_place(result, n), verdict(result), _came_to(result)) for n, result in enumerate(self[:_MOST_ROWS])]
+        rows = [(_place(result, n), verdict(result), _line(result)) for n, result in enumerate(self[:_MOST_ROWS])]
         more = f"\n\nand {len(self) - _MOST_ROWS:,} more" if len(self) > _MOST_ROWS else ""
         return f"{self.summary()._repr_markdown_()}\n\n{table(('index', 'verdict', 'result'), rows)}{more}"
 
@@ -95,8 +100,8 @@ class Grades(Sequence[Grade | Ungraded]):
 
     @property
     def usage(self) -> Usage:
-        """What all of them used."""
-        return sum((result.usage for result in self.results), Usage())
+        """The usage of all of them."""
+        return Usage.total(result.usage for result in self.results)
 
     def filter(self, keep: Callable[[Grade | Ungraded], object], /) -> Grades:
         """Return those that *keep* is true of."""
@@ -106,7 +111,7 @@ class Grades(Sequence[Grade | Ungraded]):
         self, rubric: Rubric | None = None, *, judge: Jury | Panel | Cascade | None = None, **rule: Any
     ) -> Grades:
         """
-        Return what the same findings come to under another rule: no calls; see `Grade.rescore`.
+        Return the results of the same findings under another rule: no calls; see `Grade.rescore`.
 
         Raises:
             DefinitionError: The criteria are others, or the votes do not fit.
@@ -114,13 +119,13 @@ class Grades(Sequence[Grade | Ungraded]):
         any_votes = any(not isinstance(result.judge, Judge) for result in self.results)
 
         def rescored(result: Grade | Ungraded) -> Grade | Ungraded:
-            by = None if any_votes and isinstance(result.judge, Judge) else judge  # what was no candidate has no votes
+            by = None if any_votes and isinstance(result.judge, Judge) else judge  # a refused item has no votes
             return result.rescore(rubric, judge=by, **rule)
 
         return Grades(rescored(result) for result in self.results)
 
     def summary(self) -> Summary:
-        """Return what they come to: counts, rates with intervals, each criterion, and what was used."""
+        """Return counts, rates with intervals, each criterion, and the usage."""
         return summarise(self.results)
 
     def rows(self) -> list[dict[str, Any]]:
@@ -136,7 +141,7 @@ class Grades(Sequence[Grade | Ungraded]):
         - `gates`: the ids of the criteria that failed the grade, with commas between them;
         - `criterion.` and an id: what each criterion contributes, in 0..1 with 1 as good; None if nothing;
         - `failures`: the kinds of failure that left it ungraded, with commas between them; None for a grade;
-        - `why`: the first of these failures in words; None for a grade;
+        - `why`: a description of the first of these failures; None for a grade;
         - `calls`, `prompt_tokens`, `cached_tokens`, `completion_tokens`: what was used;
         - `cost`: in US dollars; None if it is unknown.
         """
@@ -207,12 +212,12 @@ def _place(result: Grade | Ungraded, otherwise: int) -> int:
     return otherwise if result.index is None else result.index
 
 
-def _came_to(result: Grade | Ungraded) -> str:
+def _line(result: Grade | Ungraded) -> str:
     return f"{headline(result)} · {shorten(_why(result), 120)}" if isinstance(result, Ungraded) else headline(result)
 
 
 def _why(result: Ungraded) -> str:
-    """Return what left it ungraded, in words."""
+    """Describe the failure that left *result* ungraded."""
     missing = [finding.failure for finding in result.findings if isinstance(finding, Unjudged)]
     first = next(iter([*missing, *result.failures]), None)
     return "the judge could tell nothing" if first is None else f"{first.kind}: {first.message}"

@@ -1,8 +1,8 @@
-"""How results show themselves: a table for people, words for authors and for errors, plain data for machines."""
+"""Show results: a table for people, words for authors and for errors, plain data for machines."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, assert_never
 
 from attrs import asdict, evolve
 
@@ -48,14 +48,14 @@ def verdict(result: Result) -> str:
 
 
 def headline(result: Result) -> str:
-    """Return in one line what *result* came to, and what it used."""
-    came_to, low, high = result.outcome, *result.bounds
-    if came_to.score is None:
-        would = {True: "would pass", False: "would fail", None: "undecided"}[came_to.passed]
+    """Return score and usage of *result* in one line."""
+    outcome, low, high = result.outcome, *result.bounds
+    if outcome.score is None:
+        would = {True: "would pass", False: "would fail", None: "undecided"}[outcome.passed]
         return f"{low:.2f} to {high:.2f}, {would} · {result.usage}"
-    words = [result.rubric.scale.show(came_to.score, passed=came_to.worst.passed)]
-    words += [f"gated by {', '.join(came_to.gates)}"] if came_to.gates else []
-    words += ["nothing applied"] if came_to.vacuous else []
+    words = [result.rubric.scale.show(outcome.score, passed=outcome.worst.passed)]
+    words += [f"gated by {', '.join(outcome.gates)}"] if outcome.gates else []
+    words += ["nothing applied"] if outcome.vacuous else []
     words += [f"the candidate {result.degenerate}"] if result.degenerate else []
     return f"{', '.join(words)} · {result.usage}"
 
@@ -88,7 +88,7 @@ def _line(criterion: Criterion, finding: Finding, contribution: float | None, ga
 
 
 def explanation(result: Ungraded) -> str:
-    """Return what could not be judged, why, and what the score could have been."""
+    """Describe what could not be judged, why, and what the score could have been."""
     low, high = result.bounds
     missing = [f for f in result.findings if isinstance(f, Unjudged)]
     lines = [_what_failed(f) for f in missing] or [str(failure) for failure in result.failures]
@@ -99,7 +99,7 @@ def explanation(result: Ungraded) -> str:
 
 
 def _what_failed(finding: Unjudged) -> str:
-    """Return the failure in words, with the beginning of what came back."""
+    """Describe the failure, with the start of the reply."""
     failure = evolve(finding.failure, criterion=finding.failure.criterion or finding.id)
     return f"{failure}; it said: {shorten(finding.text, 120)!r}" if finding.text else str(failure)
 
@@ -138,6 +138,8 @@ def _verdict_words(finding: Finding, contribution: float | None, gated: bool) ->
             said = "" if value is None else " (yes)" if value is True else " (no)" if value is False else f" ({value})"
             number = "" if contribution is None else f"{contribution:.2f}"
             return f"{number}{said}{', gate failed' if gated else ''}"
+        case never:
+            assert_never(never)
 
 
 def _reason(finding: Finding) -> str:

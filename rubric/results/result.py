@@ -2,14 +2,12 @@
 The result of grading: a `Grade`, complete by construction, or an `Ungraded` that says what is missing.
 
 Both keep the findings that they rest on, so both can be recomputed under another rule without a call.
-
-When a cascade goes on to its second judge.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, assert_never
 
 from attrs import evolve, field, fields, frozen
 
@@ -30,9 +28,9 @@ from rubric.values.rubrics import Rubric, check_weights
 
 def goes_on(rule: Cascade, first: Grade | Ungraded) -> bool:
     """
-    Say whether *rule* asks its second judge, after what the *first* came to.
+    True if *rule* asks its second judge after the result of the *first*.
 
-    A first that came to no grade always leaves a doubt; a function of the user's own decides by itself.
+    An ungraded first always leaves a doubt; a function of the user's decides by itself.
     """
     when = rule.when
     if not isinstance(when, str | tuple):
@@ -50,33 +48,35 @@ def goes_on(rule: Cascade, first: Grade | Ungraded) -> bool:
             return first.outcome.verdict == "borderline"
         case "disagrees":
             return len({vote.outcome.verdict for vote in first.votes}) > 1
-        case _:  # ungraded, and the first came to a grade
+        case "ungraded":  # here the first has a score
             return False
+        case never:
+            assert_never(never)
 
 
 @frozen(repr=False)
 class Result(NoTruth, Listed[Finding]):
     """
-    What `Grade` and `Ungraded` have in common.
+    The common part of `Grade` and `Ungraded`.
 
-    Its findings can be gone through, counted and taken by the criterion's id, by place or by slice: `grade["cites"]`,
+    Its findings are iterated, counted, and taken by the criterion's id, by place or by slice: `grade["cites"]`,
     `grade[0]`. It is neither true nor false: `.passed` is.
 
     Args:
-        rubric: What was graded against.
-        judge: Who judged.
+        rubric: The rubric that was graded against.
+        judge: The judge, jury, panel or cascade.
         findings: One for each criterion, in the rubric's order.
-        outcome: What they come to.
-        usage: What the judging used, unreadable replies and failed attempts included.
-        votes: The results of the members, for a jury, a panel or a cascade.
-        failures: What went wrong on the way, in order; also of calls that a later attempt made good.
-        warnings: What a person should know: invisible characters, parameters that were not sent, a pass that
-            contradicts its score.
+        outcome: Their score, bounds and verdict.
+        usage: The requests, tokens and money used, unreadable replies and failed attempts included.
+        votes: The results of the members of a jury, a panel or a cascade.
+        failures: Every failure, in order; also of calls for which a later attempt succeeded.
+        warnings: Remarks for people: invisible characters, parameters that were not sent, a pass that contradicts its
+            score.
         degenerate: Why the candidate was answered without a call; empty if it was not.
         index: The place of the candidate among those of `grade_many`, from 0; None for one that was graded alone.
     """
 
-    _noun = "finding"
+    _kind = "finding"
 
     rubric: Rubric
     judge: AnyJudge
@@ -101,7 +101,7 @@ class Result(NoTruth, Listed[Finding]):
 
     @property
     def contributions(self) -> FrozenMap:
-        """What each resolved criterion contributes, by id: its place in 0..1, with 1 as good."""
+        """The contribution of each resolved criterion, by id: its place in 0..1, with 1 as good."""
         return self.outcome.contributions
 
     @property
@@ -118,13 +118,13 @@ class Result(NoTruth, Listed[Finding]):
         self, rubric: Rubric | None = None, *, judge: Jury | Panel | Cascade | None = None, **rule: Any
     ) -> Grade | Ungraded:
         """
-        Return what the same findings come to under another rule: no calls.
+        Return the result of the same findings under another rule: no calls.
 
         Args:
             rubric: A rubric with the same criteria (by id, in the same order), such as one with other weights.
-            judge: Another way to combine the same votes; its members that are juries or panels combine theirs. A
-                cascade stands for a cascade alone; if its second judge was not asked, but would be under the new rule,
-                the result is ungraded.
+            judge: Another way to combine the same votes; its members that are juries or panels combine theirs. Only a
+                cascade replaces a cascade; if its second judge was not asked, but would be under the new rule, the
+                result is ungraded.
             rule: Fields of the rubric to change: `threshold`, `aggregation`, `strict`, `abstain`, ...
 
         Raises:
@@ -143,7 +143,8 @@ class Result(NoTruth, Listed[Finding]):
         if self.degenerate:
             return degenerate(changed, judge or self.judge, self.degenerate)
         if isinstance(self.judge, Judge):
-            return _concluded(self, changed, self.judge)
+            told: dict[str, Any] = {"usage": self.usage, "failures": self.failures, "warnings": self.warnings}
+            return conclude(changed, self.judge, self.findings, **told)
         by = self.judge if judge is None else judge
         if isinstance(by, Cascade) != isinstance(self.judge, Cascade):
             raise DefinitionError("judge", "the results of a cascade are not the votes of a jury or a panel")
@@ -153,8 +154,8 @@ class Result(NoTruth, Listed[Finding]):
         votes = [vote.rescore(rubric, judge=_rule_of(member, judge), **rule) for vote, member in pairs]
         again = conclude_votes(changed, by, votes)
         if isinstance(by, Cascade) and isinstance(self.judge, Cascade) and len(votes) == 1:
-            was_settled = not goes_on(self.judge, self.votes[0])
-            again = _unsettled(again) if was_settled and goes_on(by, votes[0]) else again
+            was_enough = not goes_on(self.judge, self.votes[0])
+            again = _lacking(again) if was_enough and goes_on(by, votes[0]) else again
         return evolve(again, usage=self.usage, warnings=self.warnings)
 
     def to_dict(self) -> dict[str, Any]:
@@ -206,7 +207,7 @@ class Grade(Result):
         return rendering.explanation_of_grade(self)
 
     def feedback(self) -> str:
-        """Return what to improve, in words for the candidate's author; empty if every contribution is 1."""
+        """Return advice for the candidate's author; empty if every contribution is 1."""
         return rendering.advice(self)
 
     def __repr__(self) -> str:
@@ -215,15 +216,15 @@ class Grade(Result):
 
 @frozen(repr=False)
 class Ungraded(Result):
-    """Not a result: something could not be judged. `failures` say what, `bounds` what it could have come to."""
+    """An incomplete result: something could not be judged. `failures` say why, `bounds` what the score could be."""
 
     @property
     def passed(self) -> bool | None:
-        """True or False when what is missing cannot change the verdict, else None."""
+        """True or False if the missing verdicts cannot change it, else None."""
         return self.outcome.passed
 
     def explain(self) -> str:
-        """Return in words what could not be judged, why, and what the score could have been."""
+        """Describe what could not be judged, why, and what the score could have been."""
         return rendering.explanation(self)
 
     def __repr__(self) -> str:
@@ -244,7 +245,7 @@ def conclude(
     failures: Sequence[Failure] = (),
     warnings: Sequence[str] = (),
 ) -> Grade | Ungraded:
-    """Return what the *findings* of one judge come to."""
+    """Return the result of the *findings* of one judge."""
     found = tuple(findings)
     result = outcome(rubric, found)
     made = Grade if result.score is not None else Ungraded
@@ -253,91 +254,57 @@ def conclude(
 
 def conclude_votes(rubric: Rubric, rule: Jury | Panel | Cascade, votes: Sequence[Grade | Ungraded]) -> Grade | Ungraded:
     """
-    Return what the *votes* of a jury or a panel come to; votes missing at the end were not cast.
+    Return the result of the *votes* of a jury or a panel; votes missing at the end were not cast.
 
-    A cascade comes to what the last of those came to who were asked.
+    The result of a cascade is that of the last judge that was asked.
     """
+    failures = [failure for vote in votes for failure in vote.failures]
     if isinstance(rule, Cascade):
-        return _conclude_cascade(rubric, rule, votes)
-    failures = [failure for vote in votes for failure in vote.failures]
-    missing = size_of(rule) - len(votes)
-    not_cast = Failure("not_cast", f"{missing} votes were not cast, and this rule needs them")
-    given = [vote.findings for vote in votes]
-    if isinstance(rule, Panel) and rule.level == "criterion":
-        findings = pool(rubric, given + [_uncast(given[0], not_cast)] * missing, Pooling.of(rule))
-        came_to = outcome(rubric, findings)
+        findings, combined = votes[-1].findings, votes[-1].outcome
     else:
-        findings = pool(rubric, given, Pooling.of(rule))
-        came_to = tally(rule, rubric, [vote.outcome for vote in votes])
-        came_to = evolve(came_to, contributions=outcome(rubric, findings).contributions)
-    if came_to.score is None and missing:
-        failures.append(not_cast)
-    return _combined(rubric, rule, votes, findings=findings, came_to=came_to, failures=failures)
+        missing = size_of(rule) - len(votes)
+        not_cast = Failure("not_cast", f"{missing} votes were not cast, and this rule needs them")
+        given = [vote.findings for vote in votes]
+        if isinstance(rule, Panel) and rule.level == "criterion":
+            findings = pool(rubric, given + [_uncast(given[0], not_cast)] * missing, Pooling.of(rule))
+            combined = outcome(rubric, findings)
+        else:
+            findings = pool(rubric, given, Pooling.of(rule))
+            combined = tally(rule, rubric, [vote.outcome for vote in votes])
+            combined = evolve(combined, contributions=outcome(rubric, findings).contributions)
+        if combined.score is None and missing:
+            failures.append(not_cast)
+    made = Grade if combined.score is not None else Ungraded
+    warnings = dict.fromkeys(warning for vote in votes for warning in vote.warnings)
+    usage = Usage.total(vote.usage for vote in votes)
+    degenerate = votes[0].degenerate if votes else ""
+    return made(rubric, rule, findings, combined, usage, tuple(votes), tuple(failures), tuple(warnings), degenerate)
 
 
-def _conclude_cascade(rubric: Rubric, rule: Cascade, votes: Sequence[Grade | Ungraded]) -> Grade | Ungraded:
-    last = votes[-1]
-    failures = [failure for vote in votes for failure in vote.failures]
-    return _combined(rubric, rule, votes, findings=last.findings, came_to=last.outcome, failures=failures)
-
-
-def _combined(
-    rubric: Rubric,
-    rule: Jury | Panel | Cascade,
-    votes: Sequence[Grade | Ungraded],
-    *,
-    findings: tuple[Finding, ...],
-    came_to: Outcome,
-    failures: Sequence[Failure],
-) -> Grade | Ungraded:
-    made = Grade if came_to.score is not None else Ungraded
-    return made(
-        rubric,
-        rule,
-        findings,
-        came_to,
-        sum((vote.usage for vote in votes), Usage()),
-        tuple(votes),
-        tuple(failures),
-        tuple(dict.fromkeys(warning for vote in votes for warning in vote.warnings)),
-        votes[0].degenerate if votes else "",
-    )
-
-
-def _unsettled(result: Grade | Ungraded) -> Ungraded:
+def _lacking(result: Grade | Ungraded) -> Ungraded:
     """Return the *result* of a cascade whose second judge would have to be asked, and was not."""
     why = Failure("not_cast", "the second judge of the cascade was not asked, and this rule needs it")
-    findings = _uncast(result.findings, why)
-    came_to = unknown(result.rubric)
+    findings, nothing = _uncast(result.findings, why), unknown(result.rubric)
     votes, failures = result.votes, (*result.failures, why)
-    return Ungraded(result.rubric, result.judge, findings, came_to, result.usage, votes, failures, result.warnings)
+    return Ungraded(result.rubric, result.judge, findings, nothing, result.usage, votes, failures, result.warnings)
 
 
 def _uncast(findings: Sequence[Finding], why: Failure) -> tuple[Finding, ...]:
-    """Return what is known of a vote that was not cast, beside one that found *findings*: what does not apply."""
+    """Return the findings of a vote that was not cast: unjudged, but for what applies to no vote, as in *findings*."""
     return tuple(f if isinstance(f, NotApplicable) else Unjudged(f.id, why) for f in findings)
 
 
 def degenerate(rubric: Rubric, judge: AnyJudge, why: str) -> Grade | Ungraded:
-    """Return the result of a candidate that is answered without a call: a fail, or an error, as the rubric says."""
+    """Return the result of a candidate that needs no call: a fail, or an error, as the rubric says."""
     if rubric.degenerate == "error":
         failure = Failure("degenerate", f"the candidate {why}")
         missing = tuple(Unjudged(c.id, failure) for c in rubric.judged)
         return Ungraded(rubric, judge, missing, unknown(rubric), failures=(failure,), degenerate=why)
     findings = tuple(Scored(c.id, float(c.is_unwanted), reason=f"the candidate {why}") for c in rubric.judged)
-    return Grade(rubric, judge, findings, _failed(rubric), degenerate=why)
-
-
-def _failed(rubric: Rubric) -> Outcome:
     nothing = Extreme(0.0, passed=False)
-    return Outcome(nothing, nothing, 0.0, "fail", contributions=FrozenMap({c.id: 0.0 for c in rubric.judged}))
-
-
-def _concluded(result: Result, rubric: Rubric, judge: Judge) -> Grade | Ungraded:
-    """Return *result* with its outcome computed anew under *rubric*, as what it then is."""
-    return conclude(
-        rubric, judge, result.findings, usage=result.usage, failures=result.failures, warnings=result.warnings
-    )
+    contributions = FrozenMap({c.id: 0.0 for c in rubric.judged})
+    failed = Outcome(nothing, nothing, 0.0, "fail", contributions=contributions)
+    return Grade(rubric, judge, findings, failed, degenerate=why)
 
 
 def _rule_of(member: AnyJudge, given: Jury | Panel | Cascade | None) -> Jury | Panel | Cascade | None:
@@ -346,7 +313,7 @@ def _rule_of(member: AnyJudge, given: Jury | Panel | Cascade | None) -> Jury | P
 
 
 def _asks_the_same(old: Rubric, new: Rubric) -> bool:
-    """Say whether findings under *old* answer what *new* asks: the same questions, whatever they count."""
+    """True if findings under *old* answer the questions of *new*; weights and rules may differ."""
     pairs = zip(old.judged, new.judged, strict=False)
     return len(old.judged) == len(new.judged) and all(_is_same_question(a, b) for a, b in pairs)
 

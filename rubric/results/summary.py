@@ -1,4 +1,4 @@
-"""What many results come to: counts, rates and means with their intervals, each criterion, and what was used."""
+"""Summarise many results: counts, rates and means with their intervals, each criterion, and the usage."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ _MOST_SHOWN, _LONGEST_SHOWN = 3, 240
 @frozen
 class CriterionSummary(NoTruth):
     """
-    What many results say of one criterion.
+    One criterion over many results.
 
     Args:
         id: The criterion's.
-        scored: How many have a score for it.
-        mean: The mean of what it contributes, in 0..1 with 1 as good; None if there is no score.
+        scored: The number of results with a score for it.
+        mean: The mean contribution, in 0..1 with 1 as good; None if there is no score.
         interval: Where the true mean lies, with 95 % confidence: Wilson's where each contribution is 0 or 1, as of yes
             and no, else Student's, within 0..1. None if there is no score, or for Student's fewer than two.
-        not_applicable: How many it did not apply to.
-        abstained: Of how many the judge could not tell.
-        unjudged: How many have no verdict.
-        gated: How many it failed as a gate.
+        not_applicable: The number of results to which it does not apply.
+        abstained: The number of results of which the judge could not tell.
+        unjudged: The number of results without a verdict on it.
+        gated: The number of results that it failed as a gate.
     """
 
     _truth = ".mean"
@@ -52,13 +52,13 @@ class CriterionSummary(NoTruth):
 @frozen(repr=False)
 class Summary(NoTruth):
     """
-    What many results come to.
+    Counts, rates and means of many results.
 
     Args:
-        results: How many there are.
-        passed: How many pass.
-        failed: How many do not, borderline ones included.
-        ungraded: How many are no grade; they count in none of the rates.
+        results: The number of results.
+        passed: The number of grades that pass.
+        failed: The number of grades that do not, borderline ones included.
+        ungraded: The number of results that are no grade; they count in none of the rates.
         pass_rate: The share of the grades that pass; None if there is no grade.
         pass_interval: Where the true share lies, with 95 % confidence (Wilson).
         pass_bounds: The share of all results that pass, at least and at most, whatever the missing verdicts are.
@@ -66,10 +66,10 @@ class Summary(NoTruth):
         mean_interval: Where the true mean lies, with 95 % confidence (Student's t, within 0..1); None below two grades.
         criteria: Each criterion, in the rubric's order.
         failures: How often each kind of failure made a result ungraded.
-        usage: What all results used.
-        reasons: How often each failure made a result ungraded, in words, the commonest first. Those that differ in
-            numbers and in what they quote are one, shown as it came first.
-        warnings: How many results come with each warning, likewise.
+        usage: The usage of all results.
+        reasons: How often each failure made a result ungraded, described, the commonest first. Those that differ only
+            in numbers and quotations are one, shown as it came first.
+        warnings: The number of results with each warning, likewise.
     """
 
     _truth = ".pass_rate"
@@ -127,7 +127,7 @@ class Summary(NoTruth):
         return {name: said for name, said in facts.items() if said} | {"used": _used(self.usage)}
 
     def _remarks(self) -> list[str]:
-        """Return why results are ungraded, and what they warn of: each in one line, the commonest first."""
+        """Return the reasons of ungraded results and the warnings, a line each, the commonest first."""
         told = ((f"{self.ungraded:,} ungraded", self.reasons), ("warnings", self.warnings))
         return [f"{name}: {_commonest(counts)}" for name, counts in told if counts]
 
@@ -181,7 +181,7 @@ def _columns(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
 
 @frozen
 class Frequencies:
-    """How often texts came; those that differ in numbers and quotations alone are one. Very many are not all kept."""
+    """Counts texts; those that differ in numbers and quotations alone are one. At most a thousand are told apart."""
 
     _counts: dict[str, list[Any]] = field(factory=dict)
 
@@ -201,7 +201,7 @@ _MOST_KEPT = 1_000
 
 
 def reasons_of(result: Grade | Ungraded) -> list[str]:
-    """Return what left a criterion of *result* without a verdict, in words; nothing for a grade."""
+    """Describe the failures that left a criterion of *result* without a verdict; nothing for a grade."""
     if isinstance(result, Grade):
         return []
     missing = [finding.failure for finding in result.findings if isinstance(finding, Unjudged)]
@@ -210,7 +210,7 @@ def reasons_of(result: Grade | Ungraded) -> list[str]:
 
 
 def summarise(results: Sequence[Grade | Ungraded]) -> Summary:
-    """Return what *results* come to."""
+    """Return the summary of *results*."""
     reasons, warnings = Frequencies(), Frequencies()
     for result in results:
         reasons.add(reasons_of(result))
@@ -230,7 +230,7 @@ def summarise(results: Sequence[Grade | Ungraded]) -> Summary:
         mean_interval(scores),
         _criteria(results),
         dict(kinds.most_common()),
-        sum((result.usage for result in results), Usage()),
+        Usage.total(result.usage for result in results),
         reasons.most_common(),
         warnings.most_common(),
     )
@@ -260,7 +260,7 @@ def _criteria(results: Iterable[Grade | Ungraded]) -> tuple[CriterionSummary, ..
 
 @frozen
 class _Tally:
-    """What has been seen of one criterion."""
+    """The counts of one criterion so far."""
 
     kinds: Counter[type] = field(factory=Counter)
     contributions: list[float] = field(factory=list)

@@ -1,41 +1,74 @@
 """
-Weighted averages that are exact until the last rounding, and do not depend on the order.
+Turn findings into a score, its bounds and a verdict: pure, exact, and the same for one judge, a jury and a panel.
 
-From findings to a score, its bounds and a verdict: pure, exact, and the same for one judge, a jury and a panel.
+Everything works on *contributions*: the place of a criterion in 0..1 with 1 as good, so guards and penalties contribute
+1 - score. What is unknown is resolved twice, at its worst and at its best; the two extremes are the bounds. That holds
+because every aggregation is monotone: a better contribution never makes a worse score, and never fails a gate. A new
+aggregation must be too, or the bounds, and with them every early stop, would be wrong. (The one exception, points
+beside criteria that may leave the mean, is handled in `_score`.)
 
-Everything works on *contributions*: a criterion's place in 0..1 with 1 as good, so guards and penalties contribute
-1 - score.
-What is not known yet is settled twice, at its worst and at its best; the two outcomes are the bounds.
+Means are exact until their last rounding, so they do not depend on the order of the criteria.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from itertools import compress
 from statistics import fmean
-from typing import Literal
+from typing import Literal, assert_never
 
-from attrs import evolve, frozen
+from attrs import define, frozen
 
 from rubric.internals.containers import NoTruth
-from rubric.internals.frozen_map import FrozenMap
-from rubric.values.answers import Choices, Levels, Unit, YesNo
+from rubric.internals.frozen_map import FrozenMap, Memo
+from rubric.values.answers import JudgeAnswer, Unit, YesNo
 from rubric.values.checks import Check
 from rubric.values.criteria import Criterion
 from rubric.values.findings import Abstained, Finding, NotApplicable, Scored, Unjudged
 from rubric.values.rubrics import Rubric
-from rubric.values.trees import DecisionTree
 
 TOLERANCE = 1e-9
-"""How far below a threshold a score may lie and still meet it: 0.7999999999999999 meets 0.8."""
+"""
+How far below a threshold a score may lie and still meet it.
+
+Judges and users write decimals, which floats only approximate: the exact mean of the floats 0.1 and 0.7 rounds to
+0.39999999999999997, and must meet 0.4. Such errors are below 1e-15, and no two scores that mean something else are as
+near as 1e-9.
+"""
+
+EVEN = 0.5
+"""Where yes begins, for a score that stands for a yes or a no."""
+
+Verdict = Literal["pass", "borderline", "fail"]
+
+
+# -- means -----------------------------------------------------------------------------------------------
+
+_YES_OR_NO = frozenset({0.0, 1.0})
 
 
 def mean(values: Sequence[float], weights: Sequence[float]) -> float:
-    """Return the weighted mean, in whole numbers: exact until the last rounding, and in any order the same."""
+    """
+    Return the weighted mean: exact until the last rounding, and the same in any order.
+
+    All is done in whole numbers, since a sum of floats depends on their order, and a candidate would pass or fail by
+    the order of its criteria. Two cases are exact without fractions: a lone value, and yes and no with whole weights.
+    """
+    if len(values) == 1:
+        return float(values[0])
+    if _YES_OR_NO.issuperset(values) and type(total := sum(weights)) is int:  # a sum is an int if all of it is
+        return sum(compress(weights, values)) / total
     ratios = [(v.as_integer_ratio(), w.as_integer_ratio()) for v, w in zip(values, weights, strict=True)]
     part, below_part = _exact_sum([(v * w, below_v * below_w) for (v, below_v), (w, below_w) in ratios])
     whole, below_whole = _exact_sum([weight for _, weight in ratios])
     return (part * below_whole) / (whole * below_part)  # whole numbers of any size divide with one rounding
+
+
+def _exact_sum(ratios: Sequence[tuple[int, int]]) -> tuple[int, int]:
+    """Return the sum of *ratios* whose denominators are powers of two, as those of all floats are; not shortened."""
+    common = max(below for _, below in ratios)
+    return sum(above * (common // below) for above, below in ratios), common
 
 
 def share_of_points(earning: Sequence[tuple[float, float]], penalties: Sequence[tuple[float, float]]) -> float:
@@ -51,12 +84,6 @@ def share_of_points(earning: Sequence[tuple[float, float]], penalties: Sequence[
     return float(min(max((met - lost) / sum(Fraction(points) for _, points in earning), Fraction()), Fraction(1)))
 
 
-def _exact_sum(ratios: Sequence[tuple[int, int]]) -> tuple[int, int]:
-    """Return the sum of *ratios* whose denominators are powers of two, as those of all floats are; not shortened."""
-    common = max(below for _, below in ratios)
-    return sum(above * (common // below) for above, below in ratios), common
-
-
 def median(values: Sequence[float], weights: Sequence[float]) -> float:
     """Return the weighted median; where half of the weight lies on each side, the middle of the two."""
     low, high = medians(values, weights)
@@ -69,6 +96,7 @@ def medians(values: Sequence[float], weights: Sequence[float]) -> tuple[float, f
     half, seen = sum((weight for _, weight in ordered), Fraction()) / 2, Fraction()
     for index, (value, weight) in enumerate(ordered):
         seen += weight
+        # Relative, since weights may be of any size: 0.1 + 0.2 on one side and 0.3 on the other are halves.
         if abs(seen - half) <= Fraction(TOLERANCE) * half and index + 1 < len(ordered):
             return value, ordered[index + 1][0]
         if seen > half:
@@ -76,15 +104,12 @@ def medians(values: Sequence[float], weights: Sequence[float]) -> tuple[float, f
     return ordered[-1][0], ordered[-1][0]
 
 
-EVEN = 0.5
-"""Where yes begins, for a score that stands for a yes or a no."""
-
-Verdict = Literal["pass", "borderline", "fail"]
+# -- outcomes --------------------------------------------------------------------------------------------
 
 
 @frozen
 class Extreme(NoTruth):
-    """How a rubric comes out when all that is unknown turns out one way."""
+    """The result of a rubric when everything unknown turns out one way."""
 
     score: float
     passed: bool
@@ -94,7 +119,7 @@ class Extreme(NoTruth):
 @frozen
 class Outcome(NoTruth):
     """
-    What a rubric's findings come to.
+    The result of a rubric's findings.
 
     Args:
         worst: The outcome if everything unknown were against the candidate.
@@ -102,7 +127,7 @@ class Outcome(NoTruth):
         score: The score in 0..1; None while something is unknown.
         verdict: `pass`, `borderline` or `fail`; None while something is unknown.
         gates: The ids of the criteria that failed the grade whatever the mean is; before any negation.
-        contributions: What each resolved criterion contributes, by id.
+        contributions: The contribution of each resolved criterion, by id.
         coverage: The share of the weight that is resolved.
         vacuous: Whether no criterion applied, so that there was nothing to fail.
     """
@@ -128,49 +153,33 @@ class Outcome(NoTruth):
 
 
 def unknown(rubric: Rubric) -> Outcome:
-    """Return the outcome of a vote that was not cast, or came to nothing. Negation turns gates over like the rest."""
+    """Return the outcome of a vote that was not cast or has no result. Negation turns its gates over like the rest."""
     worst = Extreme(0.0, passed=False, gated=not rubric.negate)
     best = Extreme(1.0, passed=True, gated=rubric.negate)
     return Outcome(worst, best, None, None, coverage=0.0)
 
 
-@frozen
-class _Part:
-    """What one criterion comes to at one extreme."""
-
-    criterion: Criterion
-    contribution: float
-    holds: bool  # what the criterion says by itself, where no threshold decides
-    gated: bool
-    resolved: float = 1.0  # the share of it that is known
-    leaves: bool = False  # whether it may yet leave the mean: the judge may abstain, and that is excluded
-
-
 def outcome(rubric: Rubric, findings: Sequence[Finding]) -> Outcome:
-    """Return what *findings*, one for each of `rubric.judged` in that order, come to under *rubric*."""
+    """Return the outcome of *findings*, one for each of `rubric.judged` in that order, under *rubric*."""
     if all(isinstance(finding, NotApplicable) for finding in findings):
         whole = Extreme(1.0, passed=True)
         return Outcome(whole, whole, 1.0, "pass", vacuous=True)
-    inner = [_inner(c, f) for c, f in zip(rubric.judged, findings, strict=True)]
-    low = _parts(rubric, findings, inner, best=rubric.negate)
+    low = _parts(rubric, findings, best=rubric.negate)
     coverage = _coverage(low)
-    known = coverage == 1
     worst = best = _extreme(rubric, low, best=False)
-    if not known:
-        best = _extreme(rubric, _parts(rubric, findings, inner, best=not rubric.negate), best=True)
-    return Outcome(
-        worst,
-        best,
-        score=worst.score if known else None,
-        verdict=verdict_of(rubric, worst) if known else None,
-        gates=tuple(p.criterion.id for p in low if p.gated and p.resolved == 1),
-        contributions=FrozenMap({p.criterion.id: p.contribution for p in low if p.resolved == 1}),
-        coverage=coverage,
-    )
+    if coverage != 1:
+        best = _extreme(rubric, _parts(rubric, findings, best=not rubric.negate), best=True)
+        score = verdict = None
+    else:
+        score, verdict = worst.score, verdict_of(rubric, worst)
+    known = [part for part in low if part.resolved == 1]
+    contributions = FrozenMap({part.rule.criterion.id: part.contribution for part in known})
+    gates = tuple(part.rule.criterion.id for part in known if part.gated)
+    return Outcome(worst, best, score, verdict, gates, contributions, coverage)
 
 
 def verdict_of(rubric: Rubric, extreme: Extreme) -> Verdict:
-    """Return the verdict in words; what fails a gate is never borderline. To a negated rubric a gate is welcome."""
+    """Return the verdict; a failed gate is never borderline. In a negated rubric a failed gate is welcome."""
     if extreme.passed:
         return "pass"
     gated = extreme.gated and not rubric.negate
@@ -180,15 +189,18 @@ def verdict_of(rubric: Rubric, extreme: Extreme) -> Verdict:
 
 
 def meets(rubric: Rubric, score: float) -> bool:
-    """Say whether *score*, before any negation, meets what the rubric asks of its mean."""
+    """True if *score*, before any negation, meets what the rubric asks of its mean."""
     if rubric.strict:
         return score >= 1 - TOLERANCE
     return rubric.threshold is None or score >= rubric.threshold - TOLERANCE
 
 
+# -- what a rubric asks of a criterion -------------------------------------------------------------------
+
+
 def substantiated(rubric: Rubric, criterion: Criterion, finding: Scored) -> bool:
     """
-    Say whether *finding* has the evidence that it needs.
+    True if *finding* has the evidence that it needs.
 
     An absence has no span to show: a clean guard, a clean penalty, a fact without a conflict, an unmet criterion are
     exempt.
@@ -201,7 +213,7 @@ def substantiated(rubric: Rubric, criterion: Criterion, finding: Scored) -> bool
             return score < EVEN
         case "contradiction":
             return score >= EVEN
-        case _:  # a pool without a verified quote has no vote but "unmet", however little above 0 these are weighted
+        case _:  # votes pooled without a verified quote all say "unmet", even where weighting puts them above 0
             return score == 0 or bool(finding.votes)
 
 
@@ -211,31 +223,21 @@ def _sampled(criterion: Criterion, finding: Scored) -> float:
 
     A weighted "no" scores a little above 0; to ask it for a quote would fail every unmet criterion.
     """
-    value = finding.value
-    if not finding.weighted or value is None:
-        return finding.score
-    match criterion.answer:
-        case Levels() as levels if isinstance(value, int):
-            return levels.place(value)
-        case Choices() as choices:
-            choice = choices.get(str(value))
-            return finding.score if choice is None else choice.score
-        case _:
-            return float(value)
+    if finding.weighted and finding.value is not None and isinstance(criterion.answer, JudgeAnswer):
+        return criterion.answer.place(finding.value)
+    return finding.score
 
 
 def asks_evidence(rubric: Rubric, criterion: Criterion) -> bool:
-    """Say whether the judge must quote the candidate for *criterion*: trees, checks, nested rubrics have no quotes."""
-    return _is_asked(criterion) and (rubric.evidence if criterion.evidence is None else criterion.evidence)
+    """True if the judge must quote the candidate for *criterion*: trees, checks, nested rubrics have no quotes."""
+    return isinstance(criterion.answer, JudgeAnswer) and (
+        rubric.evidence if criterion.evidence is None else criterion.evidence
+    )
 
 
 def abstainable(rubric: Rubric, criterion: Criterion) -> bool:
-    """Say whether the judge may answer *criterion* with "cannot tell"."""
-    return _is_asked(criterion) and policy(rubric, criterion) != "forbid"
-
-
-def _is_asked(criterion: Criterion) -> bool:
-    return not isinstance(criterion.answer, DecisionTree | Check | Rubric)
+    """True if the judge may answer *criterion* with "cannot tell"."""
+    return isinstance(criterion.answer, JudgeAnswer) and policy(rubric, criterion) != "forbid"
 
 
 def policy(rubric: Rubric, criterion: Criterion) -> str | float:
@@ -243,99 +245,161 @@ def policy(rubric: Rubric, criterion: Criterion) -> str | float:
     return rubric.abstain if criterion.abstain is None else criterion.abstain
 
 
-def _inner(criterion: Criterion, finding: Finding) -> Outcome | None:
-    """Return what the findings of a nested rubric come to: once, for both extremes."""
-    if not isinstance(criterion.answer, Rubric) or not isinstance(finding, Scored | Unjudged):
-        return None
-    return outcome(criterion.answer, finding.parts) if finding.parts else unknown(criterion.answer)
+@frozen
+class _Rule:
+    """A criterion and what its rubric asks of it, worked out once for all candidates."""
+
+    criterion: Criterion
+    weight: float
+    unwanted: bool
+    penalty: bool
+    quoted: bool
+    policy: str | float
+    abstainable: bool
+    gate: float | None  # the contribution below which it fails the grade; None: it is no gate
+    zero_gates: bool  # whether 0 fails even a gate of 0, as a "no" does
+    plain: bool  # answered with yes or no
+
+    @classmethod
+    def of(cls, rubric: Rubric, criterion: Criterion) -> _Rule:
+        guard, plain = criterion.polarity == "guard", isinstance(criterion.answer, YesNo | Check)
+        gate = criterion.min_score
+        if gate is None and (criterion.required or guard):
+            gate = EVEN if rubric.threshold is None else rubric.threshold
+        return cls(
+            criterion,
+            criterion.weight,
+            unwanted=criterion.is_unwanted,
+            penalty=criterion.polarity == "penalty",
+            quoted=asks_evidence(rubric, criterion),
+            policy=policy(rubric, criterion),
+            abstainable=abstainable(rubric, criterion),
+            gate=gate,
+            zero_gates=guard or plain,
+            plain=plain,
+        )
+
+    def gates(self, contribution: float) -> bool:
+        """True if *contribution* fails the grade."""
+        if self.gate is None:
+            return False
+        return (self.zero_gates and contribution == 0) or contribution < self.gate - TOLERANCE
 
 
-def _parts(rubric: Rubric, findings: Sequence[Finding], inner: Sequence[Outcome | None], *, best: bool) -> list[_Part]:
-    triples = zip(rubric.judged, findings, inner, strict=True)
-    made = (_part(rubric, criterion, finding, nested, best=best) for criterion, finding, nested in triples)
-    parts = [part for part in made if part is not None]
-    pairs = zip(rubric.judged, findings, strict=True)
-    lost = any(c.weight and isinstance(f, Abstained) for c, f in pairs) and not any(p.criterion.weight for p in parts)
+def _rules(rubric: Rubric) -> tuple[_Rule, ...]:
+    return rubric.derive(("rules",), lambda: tuple(_Rule.of(rubric, criterion) for criterion in rubric.judged))
+
+
+# -- criteria at one extreme -----------------------------------------------------------------------------
+
+
+@define
+class _Part:
+    """One criterion at one extreme."""
+
+    rule: _Rule
+    contribution: float
+    holds: bool  # what the criterion says by itself, where no threshold decides
+    gated: bool
+    resolved: float = 1.0  # the share of it that is known
+    leaves: bool = False  # whether it may yet leave the mean: the judge may abstain, and that is excluded
+
+
+def _parts(rubric: Rubric, findings: Sequence[Finding], *, best: bool) -> list[_Part]:
+    pairs = [*zip(_rules(rubric), findings, strict=True)]
+    parts = [part for rule, finding in pairs if (part := _part(rubric, rule, finding, best=best)) is not None]
+    if any(part.rule.weight for part in parts):
+        return parts
+    lost = any(rule.weight and isinstance(finding, Abstained) for rule, finding in pairs)
     return [] if lost else parts
 
 
-def _part(
-    rubric: Rubric, criterion: Criterion, finding: Finding, nested: Outcome | None, *, best: bool
-) -> _Part | None:
-    if nested is not None:
-        return _nested(criterion, nested, best=best)
-    match finding:
+def _part(rubric: Rubric, rule: _Rule, finding: Finding, *, best: bool) -> _Part | None:
+    match finding:  # the usual case first
+        case Scored() | Unjudged() if isinstance(rule.criterion.answer, Rubric):
+            return _nested(rule, _inner(finding, rule.criterion.answer), best=best)
+        case Scored() if rule.quoted and not substantiated(rubric, rule.criterion, finding):
+            return _Part(rule, 0.0, holds=False, gated=not rule.penalty)
+        case Scored():
+            part = _judged(rule, finding.score, flag=finding.flag)
+            part.holds = part.holds or _leans_well(rubric, rule, finding)
+            return part
+        case Unjudged():
+            return _open(rule, finding.low, finding.high, best=best)
+        case Abstained():
+            return _abstained(rule, best=best)
         case NotApplicable():
             return None
-        case Abstained():
-            return _abstained(rubric, criterion, best=best)
-        case Scored() if not substantiated(rubric, criterion, finding):
-            return _Part(criterion, 0.0, holds=False, gated=criterion.polarity != "penalty")
-        case Scored():
-            part = _judged(rubric, criterion, finding.score, flag=finding.flag, resolved=True)
-            return evolve(part, holds=part.holds or _leans_well(rubric, criterion, finding))
-        case Unjudged():
-            return _open(rubric, criterion, finding.low, finding.high, best=best)
+        case never:
+            assert_never(never)
 
 
-def _judged(rubric: Rubric, criterion: Criterion, score: float, *, flag: bool | None, resolved: bool) -> _Part:
-    contribution = 1 - score if criterion.is_unwanted else score
-    disowned = flag is False and criterion.answer == Unit(flag=True)
-    holds = not disowned if isinstance(criterion.answer, Unit) else contribution == 1
-    most_say_no = isinstance(criterion.answer, YesNo | Check) and contribution < EVEN
-    gated = disowned or _below_gate(rubric, criterion, 0.0 if most_say_no else contribution)
-    return _Part(criterion, contribution, holds=holds, gated=gated, resolved=float(resolved))
+def _compute_inner(finding: Scored | Unjudged, rubric: Rubric) -> Outcome:
+    return outcome(rubric, finding.parts) if finding.parts else unknown(rubric)
 
 
-def _leans_well(rubric: Rubric, criterion: Criterion, finding: Scored) -> bool:
+_inner = Memo(_compute_inner)
+"""
+The outcome of the findings of a nested rubric, worked out once a finding.
+
+Without it each level works out all levels below it again, at both extremes, and 64 levels take four times as long as
+32. Findings are told apart by identity; under another rubric (a rescore) the outcome is worked out anew.
+"""
+
+
+def _judged(rule: _Rule, score: float, *, flag: bool | None) -> _Part:
+    contribution, answer = 1 - score if rule.unwanted else score, rule.criterion.answer
+    disowned = isinstance(answer, Unit) and answer.flag and flag is False
+    holds = not disowned if isinstance(answer, Unit) else contribution == 1
+    most_say_no = rule.plain and contribution < EVEN
+    return _Part(rule, contribution, holds, disowned or rule.gates(0.0 if most_say_no else contribution))
+
+
+def _leans_well(rubric: Rubric, rule: _Rule, finding: Scored) -> bool:
     """
     True if a weighted yes or no, or each vote in a pool with such, speaks for the candidate.
 
     Without a threshold the yes itself decides, and no weighted one is certain.
     """
-    votes = [vote for vote in finding.votes if isinstance(vote, Scored)] or [finding]
-    if not isinstance(criterion.answer, YesNo) or not any(vote.weighted for vote in votes):
+    if not (finding.weighted or finding.votes) or not isinstance(rule.criterion.answer, YesNo):
         return False
-    backed = all(substantiated(rubric, criterion, vote) for vote in votes)
-    return backed and all(vote.score < EVEN if criterion.is_unwanted else vote.score >= EVEN for vote in votes)
+    votes = [vote for vote in finding.votes if isinstance(vote, Scored)] or [finding]
+    if not any(vote.weighted for vote in votes):
+        return False
+    backed = all(substantiated(rubric, rule.criterion, vote) for vote in votes)
+    return backed and all(vote.score < EVEN if rule.unwanted else vote.score >= EVEN for vote in votes)
 
 
-def _open(rubric: Rubric, criterion: Criterion, low: float, high: float, *, best: bool) -> _Part:
+def _open(rule: _Rule, low: float, high: float, *, best: bool) -> _Part:
     """
-    Commit a criterion whose verdict is missing, and may lie anywhere from *low* to *high*.
+    Return a criterion whose verdict is missing, and may lie anywhere from *low* to *high*.
 
     A judge may still abstain where it is allowed to, or fail to quote: then any contribution is possible, and a gate.
     """
-    quoted = asks_evidence(rubric, criterion)
-    if quoted or abstainable(rubric, criterion):
+    if rule.quoted or rule.abstainable:
         low, high = 0.0, 1.0
-    raw = high if best != criterion.is_unwanted else low
-    part = _judged(rubric, criterion, raw, flag=best, resolved=False)
-    abstains = policy(rubric, criterion) if abstainable(rubric, criterion) else None
-    dreaded = (quoted and criterion.polarity != "penalty") or abstains == "fail"
-    return evolve(part, gated=part.gated or (dreaded and not best), leaves=abstains == "exclude")
+    part = _judged(rule, high if best != rule.unwanted else low, flag=best)
+    abstains = rule.policy if rule.abstainable else None
+    dreaded = (rule.quoted and not rule.penalty) or abstains == "fail"
+    part.gated = part.gated or (dreaded and not best)
+    part.resolved, part.leaves = 0.0, abstains == "exclude"
+    return part
 
 
-def _below_gate(rubric: Rubric, criterion: Criterion, contribution: float) -> bool:
-    guard = criterion.polarity == "guard"
-    if not (criterion.required or guard or criterion.min_score is not None):
-        return False
-    default = EVEN if rubric.threshold is None else rubric.threshold
-    value = default if criterion.min_score is None else criterion.min_score
-    flat = contribution == 0 and (guard or isinstance(criterion.answer, YesNo | Check))
-    return flat or contribution < value - TOLERANCE
-
-
-def _nested(criterion: Criterion, inner: Outcome, *, best: bool) -> _Part:
-    unwanted, guard = criterion.is_unwanted, criterion.polarity == "guard"
+def _nested(rule: _Rule, inner: Outcome, *, best: bool) -> _Part:
+    criterion, unwanted = rule.criterion, rule.unwanted
     extreme = inner.best if best != unwanted else inner.worst
     contribution = 1 - extreme.score if unwanted else extreme.score
     holds = extreme.passed != unwanted
     too_low = criterion.min_score is not None and contribution < criterion.min_score - TOLERANCE
     # To an unwanted rubric a gate that fails in it is not its worst: that is to be met, and is neither extreme of it.
     bound = (all if best else any)((inner.worst.gated, inner.best.gated)) if unwanted else extreme.gated
-    gated = too_low or ((criterion.required or guard) and not holds) or (_binds(criterion) and bound)
-    return _Part(criterion, contribution, holds=holds, gated=gated, resolved=inner.coverage)
+    gated = (
+        too_low
+        or ((criterion.required or criterion.polarity == "guard") and not holds)
+        or (_binds(criterion) and bound)
+    )
+    return _Part(rule, contribution, holds, gated, inner.coverage)
 
 
 def _binds(criterion: Criterion) -> bool:
@@ -343,49 +407,55 @@ def _binds(criterion: Criterion) -> bool:
     return isinstance(inner, Rubric) and inner.binding and not inner.negate
 
 
-def _abstained(rubric: Rubric, criterion: Criterion, *, best: bool) -> _Part | None:
-    match policy(rubric, criterion):
+def _abstained(rule: _Rule, *, best: bool) -> _Part | None:
+    match rule.policy:
         case "exclude":
             return None
         case "forbid":
-            return _open(rubric, criterion, 0.0, 1.0, best=best)
+            return _open(rule, 0.0, 1.0, best=best)
         case "fail":
-            return _Part(criterion, 0.0, holds=False, gated=True)
-        case _ if criterion.polarity == "penalty":  # no points are no loss, and a part of none is none
-            return _Part(criterion, 1.0, holds=True, gated=False)
+            return _Part(rule, 0.0, holds=False, gated=True)
+        case _ if rule.penalty:  # no points are no loss, and a part of none is none
+            return _Part(rule, 1.0, holds=True, gated=False)
         case "zero":
-            return _Part(criterion, 0.0, holds=False, gated=_below_gate(rubric, criterion, 0.0))
+            return _Part(rule, 0.0, holds=False, gated=rule.gates(0.0))
         case credit:
             part = float(credit)
-            return _Part(criterion, part, holds=part == 1, gated=_below_gate(rubric, criterion, part))
+            return _Part(rule, part, holds=part == 1, gated=rule.gates(part))
+
+
+# -- from criteria to a score ----------------------------------------------------------------------------
 
 
 def _extreme(rubric: Rubric, parts: Sequence[_Part], *, best: bool) -> Extreme:
     if not parts:  # every judge abstained: nothing is known
         return unknown(rubric).best if best else unknown(rubric).worst
-    counted = [p for p in parts if p.criterion.weight]
+    counted = [part for part in parts if part.rule.weight]
     score = _score(rubric, counted, best=best != rubric.negate)
-    gated = any(p.gated for p in parts)
+    gated = any(part.gated for part in parts)
     passed = meets(rubric, score) and not gated
     if rubric.strict:
-        passed = passed and all(p.contribution == 1 for p in counted)
+        passed = passed and all(part.contribution == 1 for part in counted)
     elif rubric.threshold is None:
-        passed = passed and all(p.holds for p in counted)
-    return Extreme(1 - score, passed=not passed, gated=gated) if rubric.negate else Extreme(score, passed, gated)
+        passed = passed and all(part.holds for part in counted)
+    return Extreme(1 - score, not passed, gated) if rubric.negate else Extreme(score, passed, gated)
 
 
 def _score(rubric: Rubric, counted: Sequence[_Part], *, best: bool) -> float:
-    """Return what *counted* come to, before any negation."""
+    """Return the score of *counted*, before any negation."""
     if not counted:  # what counts does not apply
         return 1.0
     if rubric.aggregation == "min":
-        return min(p.contribution for p in counted)
-    earning = [p for p in counted if p.criterion.polarity != "penalty"]
-    penalties = [p for p in counted if p.criterion.polarity == "penalty"]
-    if rubric.aggregation != "points" or not earning:
+        return min(part.contribution for part in counted)
+    if rubric.aggregation != "points":
         return _mean(counted)
-    score = share_of_points(*([(p.contribution, p.criterion.weight) for p in those] for those in (earning, penalties)))
-    if penalties and all(p.leaves for p in earning):
+    earning = [part for part in counted if not part.rule.penalty]
+    penalties = [part for part in counted if part.rule.penalty]
+    if not earning:
+        return _mean(counted)
+    earned, lost = ([(part.contribution, part.rule.weight) for part in those] for those in (earning, penalties))
+    score = share_of_points(earned, lost)
+    if penalties and all(part.leaves for part in earning):
         # Should the judge abstain from all that earns, the penalties are averaged, and half of them may be half a
         # point where they had eaten up all points: the one case in which leaving is no mean of staying as 0 and as 1.
         score = (max if best else min)(score, _mean(penalties))
@@ -393,15 +463,16 @@ def _score(rubric: Rubric, counted: Sequence[_Part], *, best: bool) -> float:
 
 
 def _mean(parts: Sequence[_Part]) -> float:
-    return mean([p.contribution for p in parts], [p.criterion.weight for p in parts])
+    return mean([part.contribution for part in parts], [part.rule.weight for part in parts])
 
 
 def _coverage(parts: Sequence[_Part]) -> float:
     """Return the resolved share of the weight: 1 only if all of it is, however little is missing."""
     if not parts:
         return 0.0
-    if all(p.resolved == 1 for p in parts):
+    if all(part.resolved == 1 for part in parts):
         return 1.0
-    counted = [p for p in parts if p.criterion.weight]
-    share = mean([p.resolved for p in counted], [p.criterion.weight for p in counted]) if counted else 1.0
-    return min(share, 1 - TOLERANCE)
+    counted = [part for part in parts if part.rule.weight]
+    if not counted:
+        return 1 - TOLERANCE
+    return min(mean([part.resolved for part in counted], [part.rule.weight for part in counted]), 1 - TOLERANCE)

@@ -1,14 +1,10 @@
 """
-From the findings of several judges to one finding a criterion.
+Combine the votes of a jury or a panel, and tell whether the votes that are left could change the verdict.
 
-Who casts which vote.
-
-A reply is kept by what was asked and by the number of the vote, and serves whoever asks for just that. So no two judges
-of a bench may ask the same model as the same vote: one reply would stand for two opinions.
-
-From many to one: what the votes of a jury or a panel come to, and whether the votes that are left could change it.
-
-A vote that came to nothing, or was not cast, is settled twice like any other unknown: at its worst and at its best.
+A panel at the level of criteria pools findings, one for each criterion; all others combine the outcomes of whole votes.
+A vote that failed or was not cast is resolved twice, like anything unknown: at its worst and at its best. The verdict
+is decided where both agree, so an early stop never changes one: no vote that is left out could be worse than the worst
+or better than the best, since all combinations are monotone.
 """
 
 from __future__ import annotations
@@ -70,19 +66,20 @@ def pool(rubric: Rubric, votes: Sequence[Sequence[Finding]], how: Pooling) -> tu
 
 
 def _pooled(rubric: Rubric, criterion: Criterion, votes: Sequence[Finding], how: Pooling) -> Finding:
-    """Failed votes come first: they are no verdict. Then what does not apply, then abstentions, which have no score."""
+    """Pool the findings of one criterion: failures first, which are no verdict, then scores, abstentions, the rest."""
     weights = (how.weights or (1,) * len(votes))[: len(votes)]
-    dead = [v for v in votes if isinstance(v, Unjudged)]
+    failed = [vote for vote in votes if isinstance(vote, Unjudged)]
     needed = len(votes) if how.quorum is None else how.quorum
-    if dead and len(votes) - len(dead) < needed:
-        return _pooled_dead(criterion, votes, weights, how, dead[0])
-    scored = [(v, w) for v, w in zip(votes, weights, strict=True) if isinstance(v, Scored)]
-    if not scored:
-        absent = next((v for v in votes if isinstance(v, Abstained)), None)
-        reason = next((v.reason for v in votes if isinstance(v, NotApplicable)), "")
-        made = NotApplicable(criterion.id, reason) if absent is None else Abstained(criterion.id, absent.reason)
-        return evolve(made, votes=tuple(votes))
-    return evolve(_pooled_scores(rubric, criterion, scored, how), votes=tuple(votes))
+    if failed and len(votes) - len(failed) < needed:
+        return _pooled_failures(criterion, votes, weights, how, failed[0])
+    scored = [(vote, weight) for vote, weight in zip(votes, weights, strict=True) if isinstance(vote, Scored)]
+    if scored:
+        return evolve(_pooled_scores(rubric, criterion, scored, how), votes=tuple(votes))
+    absent = next((vote for vote in votes if isinstance(vote, Abstained)), None)
+    if absent is not None:
+        return Abstained(criterion.id, absent.reason, tuple(votes))
+    reason = next((vote.reason for vote in votes if isinstance(vote, NotApplicable)), "")
+    return NotApplicable(criterion.id, reason, tuple(votes))
 
 
 def _pooled_scores(
@@ -94,22 +91,22 @@ def _pooled_scores(
     raw = [v.score if ok else float(unwanted) for v, ok in zip(findings, backed, strict=True)]
     score = _middle(raw, weights, how, unwanted=unwanted)
     kept = [v for v, ok in zip(findings, backed, strict=True) if ok] or findings
-    spokesman = min(kept, key=lambda v: abs(v.score - score))
+    nearest = min(kept, key=lambda v: abs(v.score - score))
     flags = [v.flag for v in findings if v.flag is not None]
     parts: tuple[Finding, ...] = ()
     if isinstance(criterion.answer, Rubric) and all(v.parts for v in findings):
         parts = pool(criterion.answer, [v.parts for v in findings], evolve(how, weights=tuple(weights), quorum=1))
-    quotes = [e for v in kept for e in v.evidence] if asks_evidence(rubric, criterion) else list(spokesman.evidence)
+    quotes = [e for v in kept for e in v.evidence] if asks_evidence(rubric, criterion) else list(nearest.evidence)
     return Scored(
         criterion.id,
         outcome(criterion.answer, parts).score or 0.0 if isinstance(criterion.answer, Rubric) and parts else score,
-        value=spokesman.value if spokesman.score == score else None,
-        reason=spokesman.reason,
+        value=nearest.value if nearest.score == score else None,
+        reason=nearest.reason,
         evidence=tuple(dict.fromkeys(quotes)),
         flag=sum(flags) * 2 > len(flags) if flags else None,
-        level=spokesman.level if spokesman.score == score else "",
-        weighted=spokesman.weighted and spokesman.score == score,
-        path=spokesman.path if isinstance(criterion.answer, DecisionTree) else (),
+        level=nearest.level if nearest.score == score else "",
+        weighted=nearest.weighted and nearest.score == score,
+        path=nearest.path if isinstance(criterion.answer, DecisionTree) else (),
         parts=parts,
     )
 
@@ -126,54 +123,55 @@ def _middle(raw: Sequence[float], weights: Sequence[float], how: Pooling, *, unw
             return mean(raw, weights)
 
 
-def _pooled_dead(
-    criterion: Criterion, votes: Sequence[Finding], weights: Sequence[float], how: Pooling, dead: Unjudged
+def _pooled_failures(
+    criterion: Criterion, votes: Sequence[Finding], weights: Sequence[float], how: Pooling, first: Unjudged
 ) -> Unjudged:
     unwanted = criterion.is_unwanted
     known = [(v.score, v.score) if isinstance(v, Scored) else (0.0, 1.0) for v in votes]
     lows = [v.low if isinstance(v, Unjudged) else low for v, (low, _) in zip(votes, known, strict=True)]
     highs = [v.high if isinstance(v, Unjudged) else high for v, (_, high) in zip(votes, known, strict=True)]
     low, high = (_middle(extremes, weights, how, unwanted=unwanted) for extremes in (lows, highs))
-    return Unjudged(criterion.id, dead.failure, dead.text, low, high, votes=tuple(votes))
+    return Unjudged(criterion.id, first.failure, first.text, low, high, votes=tuple(votes))
 
 
 @frozen
-class Seat:
+class Voter:
     """
-    A place on a bench.
+    A judge and the number of its vote.
 
     Args:
-        judge: Who sits there: one judge, or several that vote.
-        vote: The number of a single judge's vote; 0 for several, who have their own.
-        members: The places of those who vote, in order.
+        judge: A single judge, or several that vote.
+        vote: The number of a single judge's vote; 0 for several, whose members have their own.
+        members: The voters among several, in order.
     """
 
     judge: AnyJudge
     vote: int = 0
-    members: tuple[Seat, ...] = ()
+    members: tuple[Voter, ...] = ()
 
 
-def seated(bench: AnyJudge) -> Seat:
+def number_votes(judge: AnyJudge) -> Voter:
     """
-    Return *bench* with the votes of its single judges numbered, in order: how many before have the same model.
+    Return *judge* with the votes of its single judges numbered: how many before have the same model.
 
-    So a judge alone is vote 0, and those of a jury are 0, 1, 2 and so on, wherever they sit. Judges that differ in
-    their settings alone are numbered as one model, since not every setting reaches it.
+    A reply is stored by its request and its vote number, so no two judges may ask the same model as the same vote: one
+    reply would count as two opinions. A judge alone is vote 0, and those of a jury are 0, 1, 2 and so on, however they
+    are nested. Judges that differ in their settings alone share one count, since not every setting reaches the model.
     """
     before = Counter[object]()
 
-    def place(judge: AnyJudge) -> Seat:
+    def number(judge: AnyJudge) -> Voter:
         if not isinstance(judge, Judge):
-            return Seat(judge, members=tuple(place(member) for member in members_of(judge)))
+            return Voter(judge, members=tuple(number(member) for member in members_of(judge)))
         model = _name(judge.model)
         before[model] += 1
-        return Seat(judge, before[model] - 1)
+        return Voter(judge, before[model] - 1)
 
-    return Seat(bench) if isinstance(bench, Judge) else place(bench)
+    return Voter(judge) if isinstance(judge, Judge) else number(judge)
 
 
 def _name(model: str | Model | Callable[..., object]) -> str:
-    """Return what models that a store might take for one have in common: a name, or where a function or class is."""
+    """Return what the store may tell *model* by: its name, or the place of its function or class."""
     if isinstance(model, str):
         return model
     told = getattr(model, "identity", None)
@@ -185,49 +183,44 @@ def _name(model: str | Model | Callable[..., object]) -> str:
 
 def tally(rule: Jury | Panel, rubric: Rubric, votes: Sequence[Outcome]) -> Outcome:
     """
-    Return what *votes*, in the order of the judges, come to; votes that are missing at the end were not cast.
+    Return the outcome of *votes*, in the order of the judges; votes that are missing at the end were not cast.
 
-    Votes that came to nothing are left out where the quorum is met without them. A verdict that
-    the missing votes cannot change stands without them.
+    Failed votes are left out where the quorum is met without them. A verdict that the missing votes cannot change
+    holds without them.
     """
-    cast = list(votes)
-    if cast and all(vote.vacuous for vote in cast):
-        return cast[0]
-    dead = [v for v in cast if v.score is None]
-    if dead and rule.quorum is not None and len(cast) - len(dead) >= rule.quorum:
-        kept = [i for i, vote in enumerate(cast) if vote.score is not None]
-        rule, cast = _only(rule, kept, len(cast)), [cast[i] for i in kept]
-        dead = []
-    whole = cast + [unknown(rubric)] * (size_of(rule) - len(cast))
+    if votes and all(vote.vacuous for vote in votes):
+        return votes[0]
+    failed = [vote for vote in votes if vote.score is None]
+    if failed and rule.quorum is not None and len(votes) - len(failed) >= rule.quorum:
+        kept = [index for index, vote in enumerate(votes) if vote.score is not None]
+        rule, votes, failed = _only(rule, kept, len(votes)), [votes[index] for index in kept], []
+    whole = [*votes, *[unknown(rubric)] * (size_of(rule) - len(votes))]
     worst, best = _combined(rule, rubric, whole, best=False), _combined(rule, rubric, whole, best=True)
-    if dead or not cast or not _agree(rubric, worst, best):
-        return Outcome(worst, best, None, None, coverage=_coverage(cast, size_of(rule)))
-    score = mean([v.score for v in cast if v.score is not None], _weights(rule)[: len(cast)])
-    settled = Extreme(score, worst.passed, gated=_gated(rule, cast))
-    counts = settled.gated and settled.passed == rubric.negate
-    return Outcome(
-        settled,
-        settled,
-        score,
-        verdict_of(rubric, settled),
-        gates=tuple(dict.fromkeys(gate for vote in cast for gate in vote.gates)) if counts else (),
-    )
+    if failed or not votes or not _agree(rubric, worst, best):
+        coverage = min(sum(vote.coverage for vote in votes) / size_of(rule), 1 - TOLERANCE)
+        return Outcome(worst, best, None, None, coverage=coverage)
+    weights = _weights(rule)[: len(votes)]
+    score = mean([vote.score for vote in votes if vote.score is not None], weights)
+    known = Extreme(score, worst.passed, gated=not _gates_hold([vote.worst for vote in votes], weights))
+    counts = known.gated and known.passed == rubric.negate
+    gates = tuple(dict.fromkeys(gate for vote in votes for gate in vote.gates)) if counts else ()
+    return Outcome(known, known, score, verdict_of(rubric, known), gates)
 
 
 def is_decided(rule: Jury | Panel, rubric: Rubric, votes: Sequence[Outcome]) -> bool:
-    """Say whether there are no votes left, or none that could change the verdict."""
+    """True if there are no votes left, or none that could change the verdict."""
     if len(votes) == size_of(rule):
         return True
     if not votes or not rule.early_stop:
         return False
-    if rule.quorum is not None and sum(v.score is not None for v in votes) < rule.quorum:
+    if rule.quorum is not None and sum(vote.score is not None for vote in votes) < rule.quorum:
         return False
-    came_to = tally(rule, rubric, votes)
-    return _agree(rubric, came_to.worst, came_to.best)
+    so_far = tally(rule, rubric, votes)
+    return _agree(rubric, so_far.worst, so_far.best)
 
 
 def fewest_votes(rule: Jury | Panel, rubric: Rubric, cast: Sequence[Outcome] = ()) -> int:
-    """Return the fewest further votes that could decide: casting these together costs no call that is not needed."""
+    """Return the fewest further votes that could decide; as many can be asked for at once without a needless call."""
 
     def could_decide(further: int) -> bool:
         return any(is_decided(rule, rubric, [*cast, *[guess] * further]) for guess in _GUESSES)
@@ -247,16 +240,16 @@ _GUESSES = tuple(
     for passed in (False, True)
     for gated in (False, True)
 )
-"""The votes that decide soonest: none of another kind could make fewer do."""
+"""The votes that decide soonest. All combinations are monotone, so no vote in between decides with fewer."""
 
 
 def _agree(rubric: Rubric, worst: Extreme, best: Extreme) -> bool:
-    """Say whether all that is unknown leaves the verdict as it is: whether a fail is borderline is part of it."""
+    """True if nothing unknown can change the verdict; whether a fail is borderline is part of it."""
     return verdict_of(rubric, worst) == verdict_of(rubric, best)
 
 
 def _only(rule: Jury | Panel, kept: Sequence[int], cast: int) -> Jury | Panel:
-    """Return *rule* for the votes that came to something, and those that are still to come."""
+    """Return *rule* for the votes at *kept* of those that were *cast*, and for those that are still to come."""
     if isinstance(rule, Jury):
         return evolve(rule, size=rule.size - cast + len(kept), quorum=None)
     members = [*kept, *range(cast, len(rule.judges))]
@@ -268,16 +261,8 @@ def _weights(rule: Jury | Panel) -> Sequence[float]:
     return (isinstance(rule, Panel) and rule.weights) or (1,) * size_of(rule)
 
 
-def _coverage(cast: Sequence[Outcome], size: int) -> float:
-    return min(sum(v.coverage for v in cast) / size, 1 - TOLERANCE)
-
-
-def _gated(rule: Jury | Panel, votes: Sequence[Outcome]) -> bool:
-    return not _gates_hold([v.worst for v in votes], _weights(rule)[: len(votes)])
-
-
 def _gates_hold(votes: Sequence[Extreme], weights: Sequence[float]) -> bool:
-    """Say whether more than half of the members found no gate failed: a gate is not averaged away."""
+    """True if more than half of the members found no gate failed: a gate is not averaged away."""
     return mean([not v.gated for v in votes], weights) > EVEN + TOLERANCE
 
 
@@ -302,7 +287,7 @@ def _combined(rule: Jury | Panel, rubric: Rubric, votes: Sequence[Outcome], *, b
 
 
 def _passes_as(rubric: Rubric, value: float, votes: Sequence[Extreme], weights: Sequence[float]) -> bool:
-    """Say whether a panel passes whose mean or median is *value*."""
+    """True if a panel passes whose mean or median is *value*."""
     if rubric.threshold is None and not rubric.strict:
         return _majority([v.passed for v in votes], weights, "fail")
     holds = _gates_hold(votes, weights)

@@ -1,4 +1,4 @@
-"""What is in a store: counted, exported, and checked. Nothing here changes the file."""
+"""Count, export and verify the contents of a store. Nothing here changes the file."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from attrs import asdict, frozen
 from rubric.internals.frozen_map import FrozenMap
 from rubric.internals.secrets import masked, redact
 from rubric.internals.text import cell, table
-from rubric.store.cache_key import digest
+from rubric.store.cache_key import Request, digest
 from rubric.store.database import load, unpacked
 from rubric.store.schema import connect_to_read, explained
 
@@ -25,15 +25,15 @@ _PATIENCE = 30.0
 @frozen
 class ModelStats:
     """
-    What a store has of one model.
+    The calls of one model that have ended.
 
     Args:
         model: Its name.
-        calls: Requests that left for what has ended, retries included.
-        prompt_tokens: Sent with them, as far as it was reported.
-        completion_tokens: That came back, likewise.
+        calls: Requests that were sent, retries included.
+        prompt_tokens: Tokens sent, as far as they were reported.
+        completion_tokens: Tokens received, as far as they were reported.
         cost: In US dollars, as far as it is known.
-        unknown: Ended calls whose cost is not known.
+        unknown: Calls whose cost is not known.
     """
 
     model: str
@@ -45,26 +45,26 @@ class ModelStats:
 
     @property
     def spent(self) -> str:
-        """The cost in words."""
+        """The cost as text."""
         return _dollars(self.cost, self.unknown)
 
 
 @frozen(repr=False)
 class Stats:
     """
-    What is in a store.
+    The contents of a store.
 
     Args:
-        states: How many calls are in each state; see `rubric.store.schema`.
-        requests: How many different requests there are.
-        calls: Requests that left for what has ended, retries included.
-        prompt_tokens: Sent with them, as far as it was reported.
-        completion_tokens: That came back, likewise.
-        cost: What these cost, in US dollars, as far as it is known.
+        states: The number of calls in each state; see `rubric.store.schema`.
+        requests: The number of different requests.
+        calls: Requests that were sent for calls that have ended, retries included.
+        prompt_tokens: Tokens sent with them, as far as they were reported.
+        completion_tokens: Tokens received, as far as they were reported.
+        cost: Their cost in US dollars, as far as it is known.
         unknown: Ended calls whose cost is not known.
-        hits: How often an answer was served instead of being asked for, by sessions that have told.
+        hits: Replies that were served instead of asked for, up to the last heartbeat of each session.
         saved_calls: Requests that those hits saved.
-        saved_cost: What those would have cost, in US dollars, as far as it is known.
+        saved_cost: The cost of those in US dollars, as far as it is known.
         models: The same for each model, the dearest first.
     """
 
@@ -111,9 +111,9 @@ class Stats:
 
 
 _MEANINGS = {
-    "claimed": "somebody is about to send it",
-    "sent": "on its way, or left behind by a process that died",
-    "in_doubt": "sent, and what came of it will never be known",
+    "claimed": "about to be sent",
+    "sent": "in flight, or left behind by a process that died",
+    "in_doubt": "sent, and its reply is lost",
     "done": "answered: this is what is served",
     "unreadable": "answered, but with no verdict",
     "failed": "not answered",
@@ -128,7 +128,7 @@ def _dollars(cost: float, unknown: int) -> str:
 
 @frozen
 class Problem:
-    """Something in a store that is not as it was written: which call (0: the file itself), and what is wrong."""
+    """Something in a store that is not as it was written, with the number of its call (0: the file itself)."""
 
     call: int
     message: str
@@ -138,14 +138,14 @@ class Problem:
 
 
 _SUMS = """
-SELECT model, coalesce(sum(json_extract(said, '$.calls')), 0),
-    coalesce(sum(json_extract(said, '$.prompt_tokens')), 0),
-    coalesce(sum(json_extract(said, '$.completion_tokens')), 0),
-    coalesce(sum(json_extract(said, '$.cost')), 0.0) AS cost,
-    coalesce(sum(json_extract(said, '$.cost') IS NULL), 0)
+SELECT model, coalesce(sum(json_extract(usage, '$.calls')), 0),
+    coalesce(sum(json_extract(usage, '$.prompt_tokens')), 0),
+    coalesce(sum(json_extract(usage, '$.completion_tokens')), 0),
+    coalesce(sum(json_extract(usage, '$.cost')), 0.0) AS cost,
+    coalesce(sum(json_type(usage, '$.cost') = 'null'), 0)  -- one that is missing is the default, 0
 FROM (
-    SELECT model, coalesce(json_extract(outcome, '$.reply.usage'), json_extract(outcome, '$.failure.usage')) AS said
-    FROM calls JOIN requests ON requests.id = calls.request WHERE outcome IS NOT NULL
+    SELECT model, coalesce(json_extract(result, '$.reply.usage'), json_extract(result, '$.failure.usage')) AS usage
+    FROM calls WHERE result IS NOT NULL
 )
 GROUP BY model ORDER BY cost DESC, model
 """
@@ -153,14 +153,14 @@ GROUP BY model ORDER BY cost DESC, model
 
 def stats(path: str | Path) -> Stats:
     """
-    Return what is in the store at *path*.
+    Count the contents of the store at *path*.
 
     Raises:
         StoreError: There is none.
     """
     with explained(Path(path)), closing(connect_to_read(Path(path), _PATIENCE)) as connection:
         states = connection.execute("SELECT state, count(*) FROM calls GROUP BY state ORDER BY state").fetchall()
-        (requests,) = connection.execute("SELECT count(*) FROM requests").fetchone()
+        (requests,) = connection.execute("SELECT count(DISTINCT key) FROM calls").fetchone()
         models = tuple(ModelStats(*row) for row in connection.execute(_SUMS))
         sums = "SELECT coalesce(sum(hits), 0), coalesce(sum(saved_calls), 0), coalesce(sum(saved_cost), 0.0)"
         hits, saved_calls, saved_cost = connection.execute(f"{sums} FROM sessions").fetchone()
@@ -180,37 +180,49 @@ def stats(path: str | Path) -> Stats:
 
 
 _ROWS = """
-SELECT calls.id, key, model, text, state, kind, sent_at, ended_at, outcome
-FROM calls JOIN requests ON requests.id = calls.request ORDER BY calls.id
+SELECT calls.id, key, model, skeletons.body, shares.body, nonce, state, kind, sent_at, ended_at, result FROM calls
+LEFT JOIN texts AS skeletons ON skeletons.id = skeleton LEFT JOIN texts AS shares ON shares.id = shared
+ORDER BY calls.id
 """
 
 
 def export(path: str | Path) -> Iterator[dict[str, Any]]:
     """
-    Yield every call in the store at *path* as plain data, oldest first: the request, what came of it, what it cost.
+    Yield every call in the store at *path* as plain data, oldest first: request, reply and cost.
 
-    Keys, tokens and passwords are masked wherever they stand.
+    Keys, tokens and passwords are masked everywhere.
 
     Raises:
         StoreError: There is none, or it is damaged.
     """
     with explained(Path(path)), closing(connect_to_read(Path(path), _PATIENCE)) as connection:
-        for id_, key, model, text, state, kind, sent_at, ended_at, outcome in connection.execute(_ROWS):
+        for row in connection.execute(_ROWS):
+            id_, key, model, *_, state, kind, sent_at, ended_at, result = row
             yield {
                 "call": id_,
-                "key": key,
+                "key": key.hex(),
                 "model": model,
                 "state": state,
                 "kind": kind,
                 "sent_at": sent_at,
                 "ended_at": ended_at,
-                "request": _request(json.loads(zlib.decompress(text))),
-                **_masked(unpacked(outcome, key) if outcome else {}),
+                "request": _request(json.loads(_text(row))),
+                **_masked(unpacked(result, key.hex()) if result else {}),
             }
 
 
+def _text(row: tuple[Any, ...]) -> str:
+    """Return the text of the request in *row* of `_ROWS`."""
+    _, key, model, *bodies, nonce = row[:6]
+    skeleton, shared = (zlib.decompress(body or _NOTHING).decode("utf-8", "surrogatepass") for body in bodies)
+    return Request(key.hex(), model, skeleton, shared, nonce).text
+
+
+_NOTHING = zlib.compress(b"")
+
+
 def _request(data: dict[str, Any]) -> dict[str, Any]:
-    """Return a kept request; an older version of the library may have kept parameters that are secret."""
+    """Mask a stored request; an early version of the library may have stored secret parameters."""
     safe: dict[str, Any] = _masked(data)
     return safe | ({"params": masked(safe["params"])} if isinstance(safe.get("params"), dict) else {})
 
@@ -225,8 +237,9 @@ def _masked(value: Any) -> Any:
 
 def verify(path: str | Path) -> list[Problem]:
     """
-    Return all that is wrong with the store at *path*: damage to the file, requests that are not those of their keys,
-    outcomes that cannot be read. An empty list is a store that is whole; calls in doubt are nothing wrong.
+    Return all problems of the store at *path*: damage to the file, changed requests, unreadable replies.
+
+    The list is empty if the store is whole. Calls in doubt are no problem.
 
     Raises:
         StoreError: There is none.
@@ -241,15 +254,15 @@ def verify(path: str | Path) -> list[Problem]:
 
 
 def _problem(row: tuple[Any, ...]) -> Problem | None:
-    id_, key, _, text, state, _, _, _, outcome = row
+    id_, key, *_, state, _, _, _, result = row
     try:
-        if digest(zlib.decompress(text).decode()) != key:
+        if digest(_text(row)) != key.hex():
             return Problem(id_, "the request is not the one of its key")
-    except (zlib.error, ValueError, TypeError) as error:
+    except (zlib.error, ValueError, TypeError, AttributeError) as error:
         return Problem(id_, f"the request cannot be read: {error}")
     if state in ("done", "unreadable", "failed", "replaced"):
         try:
-            load(outcome or "", key)
+            load(result or "", key.hex())
         except ValueError as error:
-            return Problem(id_, f"what came of it cannot be read: {error}")
+            return Problem(id_, f"its reply cannot be read: {error}")
     return None

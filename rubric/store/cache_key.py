@@ -1,17 +1,14 @@
 """
-What tells one model from another, so that no answer of the one is served for the other.
+The key that a reply is stored under: everything that determines the reply, and nothing else.
 
-A name is enough for a model of a vendor, together with its address, which is kept as a digest. A function is told by
-where it is defined, its code, what it closes over and the texts that it has from its module; an object by its class and
-those of its attributes that are text. What a function closes over counts as it is when it is first asked, so that one
-that keeps a log or a count stays the same. Either may say it itself, with an attribute `identity` that is a text.
+That is the model and its address, the messages, the schema, the images, the parameters, the longest reply, and which
+vote and which re-ask it is; also every field that asks and judges may get later, unless it is named here as one that
+makes no difference. Keys, tokens and passwords are left out. The mark and the nonce in the messages are derived from
+the texts, so the same ask has the same key in every process and on every day.
 
-What a reply is kept under: everything that determines it, and nothing else.
-
-The model and its address, the messages, the schema, the images, the parameters, the longest reply, which vote and which
-re-ask it is; also any field that asks and judges may be given later, unless it is named here as one that makes no
-difference. Keys, tokens and passwords are left out. The mark and the nonce in the messages are derived from the texts
-themselves, so the same ask has the same key in every process and on every day.
+A vendor's model is identified by its name and the digest of its address. A function is identified by its place, its
+code, the values it closes over and the texts it uses from its module; an object by its class and its attributes that
+are texts. Either may name itself, with an attribute `identity` that is a text.
 """
 
 from __future__ import annotations
@@ -22,28 +19,36 @@ import json
 import os
 import re
 from collections.abc import Callable, Mapping
+from json.encoder import encode_basestring_ascii
 from threading import RLock
-from types import CodeType
+from types import CodeType, FunctionType
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 from weakref import WeakKeyDictionary
 
 import attrs
+from attrs import field, frozen
 
 from rubric.internals.fields import default_of
-from rubric.internals.frozen_map import Memo
+from rubric.internals.frozen_map import FrozenMap, Memo
 from rubric.internals.secrets import is_secret, names_a_login, redact
 from rubric.models.api_keys import borrowed
 from rubric.values.judges import Judge
-from rubric.values.requests import Ask
+from rubric.values.requests import Ask, Outgoing
 
 ADDRESSES = ("api_base", "base_url", "base", "api_url", "endpoint")
-"""Settings that are addresses, the first of them first: they may hold passwords, and are kept as digests."""
+"""Settings that are addresses, in order of precedence. They may hold passwords, so only their digests are kept."""
 
 _PLAIN = (str, bytes, int, float, bool, type(None))
 
 _first: WeakKeyDictionary[Any, object] = WeakKeyDictionary()
-"""What functions close over, as it was when they were first asked."""
+"""
+What functions closed over when they were first asked. A judge that counts its calls or keeps a log changes what it
+closes over; identified by the present values, it would be another judge for every reply.
+"""
+
+_identities: WeakKeyDictionary[Any, tuple[list[tuple[str, str]], str]] = WeakKeyDictionary()
+"""Identities of functions, with the texts of their modules, which a cell of a notebook may change at any time."""
 
 _looking = RLock()
 
@@ -55,10 +60,10 @@ def digest(text: str) -> str:
 
 def endpoint_of(judge: Judge, environ: Mapping[str, str] = os.environ) -> str:
     """
-    Return a digest of the address that requests of *judge* go to; empty for the vendor's own.
+    Return a digest of the address that *judge* sends to; empty for the vendor's own.
 
-    The address is the judge's, or else what the environment names for the vendor (`OPENAI_API_BASE` and the like).
-    A user or a password in it counts as no part of it.
+    The address is the judge's, or else the vendor's from the environment (`OPENAI_API_BASE` and the like), without
+    user and password.
     """
     address = next((str(judge.params[name]) for name in ADDRESSES if judge.params.get(name)), "")
     address = address or _ambient(judge, environ)
@@ -82,18 +87,24 @@ def _bare(address: str) -> str:
 
 
 def identity_of(model: Any) -> str:
-    """Return what tells *model*, a function or an object, from others; it holds no secret."""
-    told = getattr(model, "identity", None)
-    if isinstance(told, str):
-        return told
-    return f"{_place(model)}#{digest(repr(_inside(model)))[:16]}"
+    """Return a text that identifies *model*, a function or an object, without any secret."""
+    given = getattr(model, "identity", None)
+    if isinstance(given, str):
+        return given
+    if type(model) is not FunctionType:
+        return f"{_place(model)}#{digest(repr(_inside(model)))[:16]}"
+    texts = _from_module(model)
+    known = _identities.get(model)
+    if known is None or known[0] != texts:
+        known = _identities[model] = (texts, f"{_place(model)}#{digest(repr(_inside(model)))[:16]}")
+    return known[1]
 
 
 def fingerprint(value: object) -> str:
     """
-    Return a short digest of a rubric or a bench, the same in every process: what results were graded with.
+    Return a short digest of a rubric or a judge, the same in every process, to mark results with.
 
-    Of judges, addresses and secrets do not count, nor how long they are waited for: each machine may have its own.
+    Addresses, secrets, timeouts and retries of judges do not count: each machine may have its own.
     """
     return digest(json.dumps(_parts(value), sort_keys=True))[:16]
 
@@ -119,7 +130,7 @@ def _place(model: Any) -> str:
 
 
 def _inside(model: Any) -> object:
-    """Return what *model* is made of, as plain values alone: nothing in it has an address in memory."""
+    """Return the parts of *model* as plain values, so that no address in memory gets into its digest."""
     if isinstance(model, functools.partial):
         return (identity_of(model.func), _at_first(model, _arguments))
     if hasattr(model, "__func__"):
@@ -130,10 +141,12 @@ def _inside(model: Any) -> object:
 
 
 def _at_first(function: Any, look: Callable[[Any], object]) -> object:
-    """Return what a *look* at *function* has shown when it was first taken."""
-    with _looking:  # so that no other thread comes upon half of it
+    """Return the result of the first *look* at *function*."""
+    # Two threads that ask at once would else see the None of the first look. It is reentrant, since a look meets the
+    # functions that this one closes over; one that closes over itself finds the None.
+    with _looking:
         if function not in _first:
-            _first[function] = None  # one that closes over itself is told without itself
+            _first[function] = None
             _first[function] = look(function)
         return _first[function]
 
@@ -149,25 +162,23 @@ def _closed_over(function: Any) -> object:
 
 
 def _from_module(function: Any) -> list[tuple[str, str]]:
-    """Return the texts that *function* finds in its module now: the name of a model, a template."""
-    found = {name: function.__globals__.get(name) for name in _names(function.__code__) if not names_a_login(name)}
-    return sorted((name, value) for name, value in found.items() if isinstance(value, str) and not _is_dunder(name))
+    """Return the texts that *function* uses from its module, as they are now: a model's name, a template."""
+    found = function.__globals__
+    return [(name, value) for name in _names(function.__code__) if isinstance(value := found.get(name), str)]
 
 
 @Memo
-def _names(code: CodeType) -> frozenset[str]:
+def _names(code: CodeType) -> list[str]:
+    """Return the names that *code* uses, in order, without logins and names such as `__file__`."""
     inner = (_names(constant) for constant in code.co_consts if isinstance(constant, CodeType))
-    return frozenset(code.co_names).union(*inner)
-
-
-def _is_dunder(name: str) -> bool:
-    return name.startswith("__") and name.endswith("__")
+    names = set(code.co_names).union(*inner)
+    return sorted(n for n in names if not (names_a_login(n) or (n.startswith("__") and n.endswith("__"))))
 
 
 def _content(cell: Any) -> object:
     try:
         return _plain_identity(cell.cell_contents)
-    except ValueError:  # it is empty still
+    except ValueError:  # the cell is still empty
         return None
 
 
@@ -200,10 +211,10 @@ def _plain_identity(value: Any) -> object:
     return identity_of(value)
 
 
-_SAID_ELSEWHERE = frozenset({"judge", "messages", "retries", "resends"})
+_IN_REQUEST = frozenset({"judge", "messages", "retries", "resends"})
 
 _READING = frozenset({"criteria", "nonce", "abstainable", "quoted", "candidate", "run", "many", "flagless"})
-"""Fields of an ask that are in its messages already, or that only its reading depends on."""
+"""Fields of an ask that are in its messages already, or that only reading the reply depends on."""
 
 _HANDLING = frozenset(
     {
@@ -225,37 +236,108 @@ _HANDLING = frozenset(
 """Fields of a judge that are in the messages of its asks, or that do not reach the vendor."""
 
 _HIDDEN = frozenset({"headers", "extra_headers", "default_headers", *ADDRESSES})
-"""Parameters that may have a key or a password in them; the first address stands in the key as the endpoint."""
+"""Parameters that may hold a key or a password. The first address is in the key as the endpoint."""
+
+SHARED, NONCE = "\x01", "\x02"
+"""Mark the gaps of a skeleton. JSON escapes control characters, so no text of a request can hold these two."""
 
 
-def request_of(ask: Ask) -> str:
-    """Return all that determines the reply to *ask*, as JSON in one form: what is kept, and what the key is made of."""
+@frozen
+class Request:
+    """
+    All that determines the reply to an ask, as JSON in one form, taken apart so that the store keeps each part once.
+
+    Args:
+        key: The SHA-256 of the whole text: what the reply is stored under.
+        model: The model's name.
+        skeleton: The text with gaps, the same for every candidate that is asked about one criterion.
+        shared: Fills the gap `SHARED`: the part of the prompt that all asks about one candidate share.
+        nonce: Fills the gaps `NONCE`.
+    """
+
+    key: str
+    model: str
+    skeleton: str = field(repr=False)
+    shared: str = field(default="", repr=False)
+    nonce: str = ""
+
+    @property
+    def text(self) -> str:
+        """The whole request as JSON."""
+        return self.skeleton.replace(SHARED, _escaped(self.shared)).replace(NONCE, self.nonce)
+
+
+def request_of(ask: Ask) -> Request:
+    """Return the request of *ask*: the model and its address, the messages, the schema and all settings."""
+    before, after = _frame(ask)
+    last = ask.messages[-1]
+    if len(last.parts) > 1:
+        lead, shared, rest = "", last.parts[0], "".join(last.parts[1:])
+    else:  # from the user's own prompt: the candidate is what other criteria have in common with this one
+        lead, shared, rest = last.text.partition(ask.candidate) if ask.candidate else (last.text, "", "")
+    opening, state = _opening(before, ask.messages[:-1], last.role, lead, shared)
+    ending = f'{_escaped(rest)}"]]{after}'
+    whole = state.copy()
+    whole.update(ending.encode())
+    nonce = ask.nonce if ask.nonce.isalnum() and ask.nonce.isascii() else ""
+    skeleton = opening + (ending.replace(nonce, NONCE) if nonce else ending)
+    return Request(whole.hexdigest(), ask.judge.name, skeleton, shared, nonce)
+
+
+# A candidate's criteria are asked one after another, so the 64 latest beginnings are enough for those in flight. To
+# hash the candidate anew for each criterion would double the cost of a key.
+@functools.lru_cache(maxsize=64)
+def _opening(
+    before: str, messages: tuple[Outgoing, ...], role: str, lead: str, shared: str
+) -> tuple[str, hashlib._Hash]:
+    """Return the text up to the end of *shared*, as a skeleton, and the state of the hash at that point."""
+    earlier = "".join(f'["{message.role}","{_escaped(message.text)}"],' for message in messages)
+    opening = f'{before}"messages":[{earlier}["{role}","{_escaped(lead)}{SHARED}'
+    return opening, hashlib.sha256(opening.replace(SHARED, _escaped(shared)).encode())
+
+
+def _escaped(text: str) -> str:
+    return encode_basestring_ascii(text)[1:-1]
+
+
+_MOST_FRAMES = 256
+
+
+def _frame(ask: Ask) -> tuple[str, str]:
+    """Return the JSON of all but the messages: what sorts before them, and what sorts after them."""
     judge = ask.judge
     named = isinstance(judge.model, str)
-    said = {
-        "model": judge.name,
-        "identity": "" if named else identity_of(judge.model),
-        "endpoint": endpoint_of(judge) if named else "",
-        "messages": [[message.role, message.text] for message in ask.messages],
-        **_given(ask, _ASKED),
-        **_settings(judge),
-    }
-    kept = {name: value for name, value in said.items() if value != ""}
-    return json.dumps(kept, sort_keys=True, separators=(",", ":"), default=_written)
+    # Both are looked up for each ask: a cell of a notebook may change the name in a function's module, or the
+    # environment, and a kept answer would then be served for another model.
+    identity, endpoint = ("", endpoint_of(judge)) if named else (identity_of(judge.model), "")
+    values = [getattr(ask, name) for name, _ in _ASKED]
+    # By identity, since to hash a schema takes longer than to write it; the entry holds the schema, so its id is not
+    # given to another object while the entry is there.
+    place = (identity, endpoint, *(id(value) if isinstance(value, FrozenMap) else value for value in values))
+    frames = _frames(judge)
+    found = frames.get(place)
+    if found is None:
+        said = {"model": judge.name, "identity": identity, "endpoint": endpoint, **_given(ask, _ASKED)}
+        kept = {name: value for name, value in (said | _settings(judge)).items() if value != ""}
+        before = _json({name: value for name, value in kept.items() if name < "messages"})[:-1]
+        after = _json({name: value for name, value in kept.items() if name > "messages"})[1:]
+        if len(frames) >= _MOST_FRAMES:  # schemas and pictures of single candidates would pile up
+            frames.clear()
+        found = frames[place] = (values, before + "," * (before != "{"), "," * (after != "}") + after)
+    return found[1:]
 
 
-def key_of(request: str) -> str:
-    """Return the key of a *request*: its SHA-256."""
-    return digest(request)
+def _json(value: object) -> str:
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), default=_written)
 
 
 def _defaults(kind: type[Ask | Judge], skipped: frozenset[str]) -> tuple[tuple[str, Any], ...]:
-    """Return the fields of *kind* that count, with what they are by default: new ones change no key until given."""
+    """Return the fields of *kind* that count, with their defaults: a new field changes no key until it is set."""
     fields = [f for f in attrs.fields(kind) if f.name not in skipped]
     return tuple((f.name, default_of(f, None)) for f in fields)
 
 
-_ASKED = _defaults(Ask, _SAID_ELSEWHERE | _READING)
+_ASKED = _defaults(Ask, _IN_REQUEST | _READING)
 _SET = _defaults(Judge, _HANDLING)
 
 
@@ -263,9 +345,16 @@ def _given(value: Ask | Judge, fields: tuple[tuple[str, Any], ...]) -> dict[str,
     return {name: it for name, default in fields if (it := getattr(value, name)) != default}
 
 
+@Memo
+def _frames(judge: Judge) -> dict[tuple[Any, ...], tuple[list[Any], str, str]]:
+    """Return the cache of frames that goes away with *judge*."""
+    del judge
+    return {}
+
+
 @Memo  # there are many asks to one judge
 def _settings(judge: Judge) -> dict[str, Any]:
-    """Return what *judge* sets."""
+    """Return the settings of *judge* that reach the vendor."""
     given = {
         name: digest(str(it))[:16] if name in ADDRESSES else _plain(it) for name, it in _given(judge, _SET).items()
     }
@@ -274,12 +363,12 @@ def _settings(judge: Judge) -> dict[str, Any]:
 
 
 def _written(value: Any) -> Any:
-    """Return what JSON has no form for as something that it has one for."""
+    """Convert *value*, which JSON has no form for."""
     return dict(value) if isinstance(value, Mapping) else _plain(value)
 
 
 def _params(params: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the parameters without secrets and the address; of headers and what may be one no more than a digest."""
+    """Return *params* without secrets and the address, and with headers as digests."""
     address = next((name for name in ADDRESSES if params.get(name)), "")
     shown = _without_secrets({name: value for name, value in params.items() if name != address})
     return {name: _digested(value) if name in _HIDDEN else _plain(value) for name, value in shown.items()}
@@ -290,7 +379,7 @@ def _digested(value: Any) -> str:
 
 
 _SAME_REPLY = re.compile(r"(?:cache|public)_keys?$|cost_per_\w*token$")
-"""Names of parameters that change what a reply costs, or how it is found, and not what it says."""
+"""Names of parameters that change the cost of a reply, or where it is cached, but not its text."""
 
 
 def _without_secrets(value: Any) -> Any:
@@ -299,13 +388,14 @@ def _without_secrets(value: Any) -> Any:
         return {name: _without_secrets(item) for name, item in kept.items() if not _SAME_REPLY.search(name)}
     if isinstance(value, list | tuple):
         return [_without_secrets(item) for item in value]
-    # Two texts that differ in what is masked are still two; that of another process's environment is no part of a key.
+    # The digest keeps two texts apart that differ only where they are masked. Secrets of the environment do not count:
+    # they differ from process to process, and the key would too.
     safe = redact(value, environ={}) if isinstance(value, str) else value
     return value if safe == value else f"{safe} #{digest(value)[:16]}"
 
 
 def _plain(value: Any) -> Any:
-    """Return *value* as what JSON has one form for; 1.0 is 1, as it is for judges."""
+    """Return *value* as data with one form in JSON: 1.0 is 1, as it is for judges."""
     if isinstance(value, Mapping):
         return {str(name): _plain(item) for name, item in value.items()}
     if isinstance(value, list | tuple):

@@ -1,13 +1,7 @@
 """
-What is in the file, and each change to it; one thread uses it, a transaction at a time.
+Read and change the file: the codec of replies, the liveness of sessions, and every query.
 
-What came of a call, to JSON and back; and what it is worth: an answer, an unreadable reply, or a failure.
-
-Who else writes to the file, and whether they are still there.
-
-A write-ahead log is shared by processes of one machine alone. Where both are in one space of process ids, an id that is
-gone tells at once; elsewhere a session counts as gone when its beat has not changed for ten seconds of our own clock,
-so that a clock that is set changes nothing.
+The file is changed by the writer thread alone, in transactions; it is looked up by any thread, beside the writer.
 """
 
 from __future__ import annotations
@@ -17,35 +11,50 @@ import json
 import os
 import socket
 import sqlite3
+import threading
 import time
 import zlib
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
-from attrs import evolve, field, frozen
+from attrs import evolve, frozen
 from cattrs import Converter
+from cattrs.gen import make_dict_unstructure_fn, override
 
 from rubric.grading.reply_parser import read
+from rubric.store.cache_key import Request
 from rubric.values.findings import Unjudged
 from rubric.values.requests import REASKED, UNSENT, Ask, Failure, FailureKind, Reply, Usage
+
+# -- the codec ---------------------------------------------------------------------------------------------
 
 
 @cache
 def _converter() -> Converter:
-    return Converter(detailed_validation=False)
+    converter = Converter(detailed_validation=False, omit_if_default=True)
+    # The statistics sum the usage in SQL, where a default that is left out would count as nothing.
+    usage = make_dict_unstructure_fn(
+        Reply, converter, _cattrs_omit_if_default=True, usage=override(omit_if_default=False)
+    )
+    converter.register_unstructure_hook(Reply, usage)
+    return converter
 
 
-def dump(outcome: Reply | Failure, key: str = "") -> str:
-    """Return *outcome*, of the request of *key*, as JSON with a checksum over both."""
-    what = "reply" if isinstance(outcome, Reply) else "failure"
-    body = json.dumps({what: _converter().unstructure(outcome)}, separators=(",", ":"), default=str)
+_encode = json.JSONEncoder(separators=(",", ":"), default=str).encode
+_MARK, _END = ',"sum":"', '"}'
+
+
+def dump(result: Reply | Failure, key: str = "") -> str:
+    """Return *result*, of the request of *key*, as JSON with a checksum over both; omit defaults."""
+    name = "reply" if isinstance(result, Reply) else "failure"
+    body = _encode({name: _converter().unstructure(result)})
     return f"{body[:-1]}{_MARK}{_checksum(body, key)}{_END}"
 
 
 def load(text: str, key: str = "") -> Reply | Failure:
     """
-    Return the outcome in *text*, of the request of *key*.
+    Return the reply or failure in *text*, of the request of *key*.
 
     Raises:
         ValueError: There is none in it, or it is not what was written.
@@ -55,18 +64,19 @@ def load(text: str, key: str = "") -> Reply | Failure:
         if "reply" in data:
             return _converter().structure(data["reply"], Reply)
         return _converter().structure(data["failure"], Failure)
-    except Exception as error:  # cattrs raises groups, and whatever the values raise
+    except Exception as error:  # cattrs raises groups, and the values raise errors of their own
         raise ValueError(f"no reply and no failure: {type(error).__name__}") from error
 
 
 def unpacked(text: str, key: str) -> dict[str, Any]:
     """
-    Return the plain data in *text*, of the request of *key*; its checksum is looked at, and left out.
+    Check the checksum of *text*, of the request of *key*, and return the plain data without it.
 
-    Outcomes that an older version has written have none. SQLite itself does not see that a byte of a value has changed.
+    SQLite does not notice a byte of a value that has changed, or a row under another key. Rows of early versions have
+    no checksum, and are taken as they are.
 
     Raises:
-        ValueError: It is no outcome, or not what was written.
+        ValueError: It is no reply and no failure, or not what was written.
     """
     body, mark, rest = text.rpartition(_MARK)
     if mark:
@@ -77,39 +87,36 @@ def unpacked(text: str, key: str) -> dict[str, Any]:
         data: dict[str, Any] = json.loads(text)
         (_,) = data.keys() & {"reply", "failure"}
         (_,) = data
-    except Exception as error:  # any text at all may have come of damage
+    except Exception as error:  # a damaged file may hold any text
         raise ValueError(f"no reply and no failure: {type(error).__name__}") from error
     return data
-
-
-_MARK, _END = ',"sum":"', '"}'
 
 
 def _checksum(body: str, key: str) -> str:
     return hashlib.sha256(f"{key}\n{body}".encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
-def free(outcome: Reply | Failure) -> Reply | Failure:
-    """Return *outcome* as one that is served again: it costs nothing, and is no call."""
-    return evolve(outcome, usage=Usage())
+def free(result: Reply | Failure) -> Reply | Failure:
+    """Return *result* as a cache hit: no call, and no cost."""
+    return evolve(result, usage=Usage())
 
 
-def never_left(outcome: Reply | Failure) -> bool:
-    """Say whether *outcome* is of a call that was held back (a limit, a budget): there is nothing to keep of it."""
-    if isinstance(outcome, Reply) or outcome.usage.calls:
+def never_left(result: Reply | Failure) -> bool:
+    """True if *result* is of a request that a limit or a budget held back, so that there is nothing to keep."""
+    if isinstance(result, Reply) or result.usage.calls:
         return False
-    return outcome.kind in UNSENT or not outcome.in_doubt
+    return result.kind in UNSENT or not result.in_doubt
 
 
-def kind_of(ask: Ask, outcome: Reply | Failure) -> FailureKind | None:
+def kind_of(ask: Ask, result: Reply | Failure) -> FailureKind | None:
     """
-    Return why *outcome* says nothing about any criterion of *ask*; None for an answer.
+    Return why *result* says nothing about any criterion of *ask*; None for an answer.
 
-    Reading is pure: what is unreadable today is so whenever it is read.
+    Reading is pure: a reply that is unreadable today is unreadable whenever it is read.
     """
-    if isinstance(outcome, Failure):
-        return outcome.kind
-    choices = [outcome, *(evolve(outcome, text=text, finish="stop") for text in outcome.choices[1:])]
+    if isinstance(result, Failure):
+        return result.kind
+    choices = [result, *(evolve(result, text=text, finish="stop") for text in result.choices[1:])]
     findings = [finding for choice in choices for finding in read(ask, choice)]
     kinds: list[FailureKind | None] = [
         finding.failure.kind if isinstance(finding, Unjudged) else None for finding in findings
@@ -120,93 +127,94 @@ def kind_of(ask: Ask, outcome: Reply | Failure) -> FailureKind | None:
     return (again or kinds)[0]
 
 
-BEAT = 1.0
-"""Seconds between two beats of a session that has calls under way."""
+# -- sessions ----------------------------------------------------------------------------------------------
+#
+# Every open store is a session. When a process dies, others may take over its calls; this is how they learn of it. An
+# OS lock for each session would not do: a process that is stopped keeps its lock for ever, while its heartbeat stops,
+# and every killed session would leave a lock file behind. Process ids tell at once, but only within one space of
+# process ids, so not between containers; heartbeats tell everywhere, after ten seconds.
+
+HEARTBEAT = 1.0
+"""Seconds between two heartbeats of a session with requests in flight."""
 
 _SILENCE = 10.0
-"""Seconds without a beat after which a session counts as gone."""
+"""Seconds without a heartbeat after which a session counts as dead. By our own monotonic clock, which nobody sets."""
 
 
 @frozen
-class Owner:
-    """A session: the process that opened the store, and the last that was heard of it."""
+class Session:
+    """A process that has opened the store, and its last heartbeat."""
 
     id: int
     host: str
     pid: int
-    beat: int
+    heartbeat: int
     is_open: bool
 
 
 @cache
 def here() -> str:
-    """Return what names the space of process ids that this process is in."""
+    """Return the name of the space of process ids that this process is in."""
     try:
         return f"{socket.gethostname()} {Path('/proc/self/ns/pid').readlink()}"
     except OSError:
         return socket.gethostname()
 
 
-class Watch:
-    """Tells which sessions are still there, from what it has seen of them so far."""
+class Liveness:
+    """Decides which sessions are alive, from the heartbeats seen so far."""
 
     def __init__(self, own: int) -> None:
         self._own = own
-        self._heard: dict[int, tuple[int, float]] = {}
+        self._seen: dict[int, tuple[int, float]] = {}
 
-    def is_there(self, owner: Owner) -> bool:
-        """Say whether *owner* may still bring what it has sent for."""
-        if owner.id == self._own:
+    def is_alive(self, session: Session) -> bool:
+        """True if *session* may still bring the reply to a request it has sent."""
+        if session.id == self._own:
             return True
-        if not owner.is_open or _is_gone(owner):
+        if not session.is_open or _has_ended(session):
             return False
-        beat, since = self._heard.get(owner.id, (-1, 0.0))
+        heartbeat, since = self._seen.get(session.id, (-1, 0.0))
         now = time.monotonic()
-        if beat != owner.beat:
-            self._heard[owner.id] = (owner.beat, now)
+        if heartbeat != session.heartbeat:
+            self._seen[session.id] = (session.heartbeat, now)
             return True
         return now - since < _SILENCE
 
 
-def _is_gone(owner: Owner) -> bool:
-    if os.name != "posix" or owner.host != here():
+def _has_ended(session: Session) -> bool:
+    if os.name != "posix" or session.host != here():
         return False
     try:
-        os.kill(owner.pid, 0)
+        os.kill(session.pid, 0)
     except ProcessLookupError:
         return True
-    except OSError:  # it is there, and somebody else's
+    except OSError:  # it exists, and belongs to another user
         return False
-    return _is_defunct(owner.pid)
-
-
-def _is_defunct(pid: int) -> bool:
-    """Say whether process *pid* has ended, and its parent has not asked how yet."""
     try:
-        said = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+        status = Path(f"/proc/{session.pid}/stat").read_text(encoding="utf-8", errors="replace")
     except OSError:
         return False
-    return said.rpartition(")")[2].split()[:1] in (["Z"], ["X"])
+    return status.rpartition(")")[2].split()[:1] in (["Z"], ["X"])  # it ended, and its parent has not waited for it
 
+
+# -- queries -----------------------------------------------------------------------------------------------
 
 Mode = Literal["read-write", "replay", "refresh"]
 InDoubt = Literal["retry", "hold"]
-
-_SQUEEZE = 1
-"""How hard requests are compressed: prompts shrink to a third at once, and little further."""
 
 
 @frozen
 class Tally:
     """
-    What a store has been good for since it was opened.
+    What a store has done since it was opened.
 
     Args:
         hits: Asks that were served from it.
         sent: Asks that were sent.
-        resent: Of these, how many had been sent before, by somebody who is gone: they may have been paid for twice.
-        held: Asks that were not sent because they had been, by somebody who is gone.
-        saved: What the hits had used when they were sent.
+        resent: Of these, how many a dead session had sent before: they may have been paid for twice.
+        held: Asks that were not sent, because a dead session had sent them.
+        saved: The usage that the hits once cost.
     """
 
     hits: int = 0
@@ -217,249 +225,292 @@ class Tally:
 
 
 @frozen
-class Wanted:
-    """
-    A request that somebody has.
+class Served:
+    """It was answered before, or failed in a way that grading goes on from."""
 
-    Args:
-        key: Of the request.
-        text: The request.
-        model: The model's name.
-        goes_on: Whether grading asks again, as another ask, if the reply turns out to say nothing.
-        leaves: Whether it leaves at once; otherwise its departure is told later.
-    """
-
-    key: str
-    text: str = field(repr=False)
-    model: str
-    goes_on: bool
-    leaves: bool
-
-
-@frozen
-class Kept:
-    """It has been answered before, or has failed in a way that grading goes on from."""
-
-    outcome: Reply | Failure
+    result: Reply | Failure
 
 
 @frozen
 class Yours:
-    """Nobody else has it: send it, and tell call *id* what came."""
+    """Nobody else has it: send it, and finish call *id*. *is_sent*: the call is recorded as sent already."""
 
     id: int
+    is_sent: bool
+    is_resent: bool = False
 
 
 @frozen
 class Busy:
-    """Somebody else has sent for it; look again in a moment."""
+    """Another task or session has sent it; look again in a moment."""
 
 
 @frozen
 class Doubtful:
-    """It was sent at *sent_at* (seconds since 1970), and nobody will know what came of it."""
+    """It was sent at *sent_at* (seconds since 1970), and its reply is lost."""
 
     sent_at: float
 
 
-Answer = Kept | Yours | Busy | Doubtful
+Claim = Served | Yours | Busy | Doubtful
+
+# The conditions are those of the partial indexes in the schema, to the letter: otherwise SQLite would scan the table.
+_CALL = "SELECT id, state, kind, sent_at, result, session FROM calls WHERE key = ?1 AND "
+_DONE, _IN_FLIGHT = "state = 'done'", "state IN ('claimed', 'sent', 'in_doubt')"
+_UNANSWERED = f"SELECT * FROM ({_CALL}state IN ('unreadable', 'failed') ORDER BY id DESC LIMIT 1)"  # noqa: S608
+_FIND = f"{_CALL}{_DONE} UNION ALL {_CALL}{_IN_FLIGHT} UNION ALL {_UNANSWERED}"
+_RECORDED = f"{_CALL}{_DONE} UNION ALL {_UNANSWERED}"
+
+_ENTER = f"""
+INSERT INTO calls (key, model, skeleton, shared, nonce, session, state, sent_at) SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8
+WHERE NOT EXISTS (SELECT 1 FROM calls WHERE key = ?1 AND {_DONE} AND (session = ?6 OR NOT ?9))
+ON CONFLICT (key) WHERE {_IN_FLIGHT} DO NOTHING
+"""  # noqa: S608 - made of constants
+
+_REPLACE = "UPDATE calls SET state = 'replaced' WHERE state = 'done' AND key = (SELECT key FROM calls WHERE id = ?)"
+
+_FINISH = """
+UPDATE calls SET state = iif(state = ?1, state, ?2), kind = ?3, sent_at = coalesce(sent_at, ?4), ended_at = ?4,
+result = ?5 WHERE id = ?6
+"""
+
+_LEVEL = 6
+"""Of compression. A candidate is compressed once, so this costs little; level 1 leaves a tenth more."""
+
+_MOST_TEXTS = 256
 
 
 @frozen
-class Call:
-    """One row: a call, and whoever made it."""
-
+class _Call:
     id: int
     state: str
-    kind: str | None
+    kind: FailureKind | None
     sent_at: float | None
-    outcome: str | None
-    owner: Owner
-
-
-_CALL = """
-SELECT calls.id, state, kind, sent_at, outcome, sessions.id, host, pid, beat, is_open
-FROM calls JOIN requests ON requests.id = calls.request JOIN sessions ON sessions.id = calls.session
-WHERE requests.key = ?
-"""
+    result: str | None
+    session: int
 
 
 class Database:
     """
-    One session's view of the store.
+    One session's view of the file.
 
     Args:
-        connection: To the file.
-        mode: What the session is for.
-        in_doubt: What becomes of calls whose sender is gone.
+        reader: For lookups, beside the writer; any thread may use it, one at a time.
+        writer: For claims and changes, in the writer thread alone; None for a session that only reads.
+        mode: Of the store.
+        in_doubt: Whether calls of dead sessions are sent again.
     """
 
-    def __init__(self, connection: sqlite3.Connection, mode: Mode, in_doubt: InDoubt) -> None:
-        self.connection = connection
+    def __init__(
+        self, reader: sqlite3.Connection, writer: sqlite3.Connection | None, mode: Mode, in_doubt: InDoubt
+    ) -> None:
         self.mode = mode
         self.in_doubt = in_doubt
         self.session = 0
-        self.tally = Tally()
-        self._watch = Watch(0)
+        self._hits = self._sent = self._resent = self._held = 0
+        self._saved = Usage()
+        self._reader = reader
+        self._writer = writer
+        self._liveness = Liveness(0)
+        self._text_ids: dict[str, int] = {}
+        # Several event loops, each in its thread, share one reader and one tally.
+        self._lock = threading.Lock()
+
+    @property
+    def connection(self) -> sqlite3.Connection:
+        """The writer's connection."""
+        assert self._writer is not None  # noqa: S101 - a session that only reads has no writer thread
+        return self._writer
+
+    @property
+    def tally(self) -> Tally:
+        """What this session has done so far."""
+        return Tally(self._hits, self._sent, self._resent, self._held, self._saved)
+
+    def count(self, *, sent: int = 0, resent: int = 0, held: int = 0, hit: Usage | None = None) -> None:
+        """Add to the tally: requests, or a hit that once cost so much."""
+        with self._lock:
+            self._sent += sent
+            self._resent += resent
+            self._held += held
+            if hit is not None:
+                self._hits += 1
+                self._saved += hit if hit.cost is not None else evolve(hit, cost=0.0)
+
+    def close(self) -> None:
+        """Close the file; the writer last, since the last connection moves the log into the file."""
+        with self._lock:
+            self._reader.close()
+        if self._writer is not None:
+            self._writer.close()
+
+    # -- lookups, in any thread --
+
+    def look(self, request: Request, *, goes_on: bool) -> Served | Busy | None:
+        """
+        Return the stored answer to *request*; `Busy` if only a claim can tell more, None if nobody has it.
+
+        Args:
+            goes_on: Whether grading asks again, as another ask, if the reply says nothing.
+        """
+        with self._lock:
+            try:
+                found = self._find(self._reader, request, goes_on=goes_on)
+            except sqlite3.OperationalError:  # locked: the writer thread waits for it, an event loop must not
+                return Busy()
+        return Busy() if isinstance(found, _Call) else found
+
+    def recall(self, request: Request) -> Served | None:
+        """Return the recorded answer to *request*, or else its last failure; None if there is neither."""
+        with self._lock:
+            row = self._reader.execute(_RECORDED, (bytes.fromhex(request.key),)).fetchone()
+        return None if row is None else self._served(_Call(*row), request)
+
+    def _find(self, connection: sqlite3.Connection, request: Request, *, goes_on: bool) -> Served | _Call | None:
+        """Return the stored answer, or else the call that is in flight."""
+        for row in connection.execute(_FIND, (bytes.fromhex(request.key),)):  # a hit ends the query at its first row
+            call = _Call(*row)
+            if call.state in ("claimed", "sent", "in_doubt"):
+                return call
+            # A refreshing session serves only what it has asked for itself.
+            counts = self.mode != "refresh" or call.session == self.session
+            if counts and (call.state == "done" or (goes_on and call.kind in REASKED)):
+                return self._served(call, request)
+        return None
+
+    @staticmethod
+    def _served(call: _Call, request: Request) -> Served:
+        return Served(load(call.result or "", request.key))
+
+    # -- the session, in the writer thread --
 
     def begin(self) -> None:
-        """Enter this session."""
+        """Open this session."""
         row = (here(), os.getpid(), self.mode, time.time())
         self.session = self._insert("INSERT INTO sessions (host, pid, mode, started_at) VALUES (?, ?, ?, ?)", row)
-        self._watch = Watch(self.session)
+        self._liveness = Liveness(self.session)
 
     def end(self) -> None:
-        """Tell that this session sends nothing any more."""
+        """Close this session: it sends nothing any more."""
         self.beat()
         self.connection.execute("UPDATE sessions SET is_open = 0 WHERE id = ?", (self.session,))
 
     def beat(self) -> None:
-        """Tell that this session is still there, and what it has saved so far."""
+        """Record a heartbeat, and the savings so far."""
+        tally = self.tally
         self.connection.execute(
-            "UPDATE sessions SET beat = beat + 1, hits = ?, saved_calls = ?, saved_cost = ? WHERE id = ?",
-            (self.tally.hits, self.tally.saved.calls, self.tally.saved.cost, self.session),
+            "UPDATE sessions SET heartbeat = heartbeat + 1, hits = ?, saved_calls = ?, saved_cost = ? WHERE id = ?",
+            (tally.hits, tally.saved.calls, tally.saved.cost, self.session),
         )
 
-    def look(self, wanted: Wanted) -> Answer | None:
-        """Return what is kept for *wanted*; None where that would take writing."""
-        done = self._call(wanted.key, "AND state = 'done'")
-        if done is not None and self._counts(done):
-            return self._served(done, wanted.key)
-        return None
+    def forget(self) -> None:
+        """Forget the ids of texts: a transaction that was rolled back may have given them out."""
+        self._text_ids.clear()
 
-    def recall(self, wanted: Wanted) -> Kept | None:
-        """Return what came of *wanted* when it was recorded, failures too; None if it was not."""
-        done = self._call(wanted.key, "AND state = 'done'")
-        last = done or self._call(wanted.key, "AND state IN ('unreadable', 'failed') ORDER BY calls.id DESC LIMIT 1")
-        return None if last is None else self._served(last, wanted.key)
+    # -- calls, in the writer thread --
 
-    def claim(self, wanted: Wanted) -> Answer:
-        """Return what is kept for *wanted*, or who is to send it."""
-        kept = self.look(wanted)
-        if kept is not None:
-            return kept
-        way = self._call(wanted.key, "AND state IN ('claimed', 'sent', 'in_doubt')")
-        if way is None:
-            return self._passed(wanted) or self._enter(wanted)
-        if way.state != "in_doubt" and self._watch.is_there(way.owner):
+    def claim(self, request: Request, *, goes_on: bool, leaves: bool, is_new: bool = False) -> Claim:
+        """
+        Claim *request* for this session, unless it is answered or another session has it.
+
+        Args:
+            goes_on: Whether grading asks again, as another ask, if the reply says nothing.
+            leaves: Whether it is recorded as sent at once.
+            is_new: Whether nobody had it a moment ago, so that most likely nobody has it now.
+        """
+        if is_new and (claim := self._enter(request, leaves=leaves)) is not None:
+            return claim
+        found = self._find(self.connection, request, goes_on=goes_on)
+        if isinstance(found, Served):
+            return found
+        if found is not None and found.state != "in_doubt" and self._liveness.is_alive(self._session(found.session)):
             return Busy()
-        return self._succeed(way, wanted)
+        return self._take_over(found, request, leaves=leaves)
 
     def leave(self, call: int) -> bool:
         """
-        Tell that *call* is about to be sent, for the first time or again after it was turned away.
+        Record that *call* is sent, for the first time or again after it was turned away.
 
-        It returns whether it may be: not if another session took this one to be gone, and has taken the call over.
+        Returns:
+            Whether it may be sent: not if another session took this one for dead, and has taken the call over.
         """
-        self._count(call)
         sent = "UPDATE calls SET state = 'sent', sent_at = ? WHERE id = ? AND state IN ('claimed', 'sent')"
         return self.connection.execute(sent, (time.time(), call)).rowcount > 0
 
     def stay(self, call: int) -> None:
-        """Tell that what was sent for *call* was turned away; it may be sent again."""
+        """Record that the server turned *call* away; it may be sent again."""
         self.connection.execute("UPDATE calls SET state = 'claimed' WHERE id = ? AND state = 'sent'", (call,))
 
-    def finish(self, call: int, outcome: Reply | Failure, kind: FailureKind | None) -> None:
+    def finish(self, call: int, request: Request, result: Reply | Failure, kind: FailureKind | None) -> None:
         """
-        Keep what came of *call*.
+        Store the *result* of *call*.
 
         Args:
             kind: Why it says nothing; None for an answer.
         """
-        self._count(call)  # what a batch has brought never told when it left
-        asked = "SELECT key FROM calls JOIN requests ON requests.id = calls.request WHERE calls.id = ?"
-        (key,) = self.connection.execute(asked, (call,)).fetchone() or ("",)
-        state = _state(outcome, kind)
-        if state == "done":
-            self.connection.execute(
-                "UPDATE calls SET state = 'replaced' WHERE state = 'done' AND request = "
-                "(SELECT request FROM calls WHERE id = ?)",
-                (call,),
-            )
-        # One that somebody has taken over, and sent again, is theirs to doubt.
+        state = "done" if kind is None else "unreadable"
+        if kind is not None and isinstance(result, Failure):
+            state = "in_doubt" if result.in_doubt else "failed"
+        # A call that another session has taken over and sent again is no longer in doubt here, but there.
         kept = "resent" if state == "in_doubt" else ""
-        self.connection.execute(
-            "UPDATE calls SET state = iif(state = ?, state, ?), kind = ?, ended_at = ?, outcome = ? WHERE id = ?",
-            (kept, state, kind, time.time(), dump(outcome, key), call),
-        )
-
-    def _count(self, call: int) -> None:
-        """Count *call* as sent, if it has not been."""
-        first = self.connection.execute("SELECT sent_at IS NULL FROM calls WHERE id = ?", (call,)).fetchone()
-        if first == (1,):
-            self.tally = evolve(self.tally, sent=self.tally.sent + 1)
-            self.connection.execute("UPDATE calls SET sent_at = ? WHERE id = ?", (time.time(), call))
+        row = (kept, state, kind, time.time(), dump(result, request.key), call)
+        try:
+            self.connection.execute(_FINISH, row)
+        except sqlite3.IntegrityError:
+            # There is an answer already: this is a refresh, or a session that was taken for dead has come back.
+            self.connection.execute(_REPLACE, (call,))
+            self.connection.execute(_FINISH, row)
 
     def drop(self, call: int) -> None:
         """Forget *call*: it was never sent."""
         self.connection.execute("DELETE FROM calls WHERE id = ? AND state IN ('claimed', 'sent')", (call,))
 
     def doubt(self, call: int) -> None:
-        """Tell that nobody waits for *call* any more, and that it had been sent."""
+        """Record that *call* was sent, and that nobody waits for its reply any more."""
         self.connection.execute(
             "UPDATE calls SET state = 'in_doubt', ended_at = ? WHERE id = ? AND state IN ('claimed', 'sent')",
             (time.time(), call),
         )
 
-    def _counts(self, call: Call) -> bool:
-        """Say whether *call* is good enough for this session: a refreshing one takes none but its own."""
-        return self.mode != "refresh" or call.owner.id == self.session
+    def _session(self, number: int) -> Session:
+        asked = "SELECT id, host, pid, heartbeat, is_open FROM sessions WHERE id = ?"
+        return Session(*self.connection.execute(asked, (number,)).fetchone())
 
-    def _served(self, call: Call, key: str) -> Kept:
-        outcome = load(call.outcome or "", key)
-        known = evolve(outcome.usage, cost=outcome.usage.cost or 0.0)
-        self.tally = evolve(self.tally, hits=self.tally.hits + 1, saved=self.tally.saved + known)
-        return Kept(outcome)
-
-    def _passed(self, wanted: Wanted) -> Kept | None:
-        """Return what said nothing the last time, where grading goes on from that to an ask that may be kept too."""
-        if not wanted.goes_on:
-            return None
-        last = self._call(wanted.key, "AND state IN ('unreadable', 'failed') ORDER BY calls.id DESC LIMIT 1")
-        if last is None or last.kind not in REASKED or not self._counts(last):
-            return None
-        return self._served(last, wanted.key)
-
-    def _succeed(self, call: Call, wanted: Wanted) -> Answer:
-        """Return what is to be done about *call*, whose sender is gone."""
-        if call.state == "claimed":
-            self.drop(call.id)
-            return self._enter(wanted)
-        if self.in_doubt == "hold":
-            self.tally = evolve(self.tally, held=self.tally.held + 1)
+    def _take_over(self, call: _Call | None, request: Request, *, leaves: bool) -> Claim:
+        """Claim *request*: nobody has it, or *call* of a dead session, or one in doubt."""
+        is_resent = call is not None and call.state != "claimed"
+        if call is not None and is_resent and self.in_doubt == "hold":
             return Doubtful(call.sent_at or 0.0)
-        self.tally = evolve(self.tally, resent=self.tally.resent + 1)
-        self.connection.execute("UPDATE calls SET state = 'resent' WHERE id = ?", (call.id,))
-        return self._enter(wanted)
+        if call is not None:
+            change = "UPDATE calls SET state = 'resent' WHERE id = ?" if is_resent else "DELETE FROM calls WHERE id = ?"
+            self.connection.execute(change, (call.id,))
+        claim = self._enter(request, leaves=leaves)
+        assert claim is not None  # noqa: S101 - nothing is in its way any more
+        return evolve(claim, is_resent=True) if is_resent else claim
 
-    def _enter(self, wanted: Wanted) -> Yours:
-        found = self.connection.execute("SELECT id FROM requests WHERE key = ?", (wanted.key,)).fetchone()
-        request = found[0] if found else self._request(wanted)
-        self.tally = evolve(self.tally, sent=self.tally.sent + wanted.leaves)
-        state, sent_at = ("sent", time.time()) if wanted.leaves else ("claimed", None)
-        row = (request, self.session, state, sent_at)
-        return Yours(self._insert("INSERT INTO calls (request, session, state, sent_at) VALUES (?, ?, ?, ?)", row))
+    def _enter(self, request: Request, *, leaves: bool) -> Yours | None:
+        """Insert a call; None if the request is answered or in flight."""
+        state, sent_at = ("sent", time.time()) if leaves else ("claimed", None)
+        skeleton, shared = self._text(request.skeleton), self._text(request.shared) if request.shared else None
+        row = (bytes.fromhex(request.key), request.model, skeleton, shared, request.nonce, self.session, state, sent_at)
+        done = self.connection.execute(_ENTER, (*row, self.mode == "refresh"))
+        return Yours(done.lastrowid or 0, leaves) if done.rowcount else None
 
-    def _request(self, wanted: Wanted) -> int:
-        row = (wanted.key, wanted.model, zlib.compress(wanted.text.encode(), _SQUEEZE))
-        return self._insert("INSERT INTO requests (key, model, text) VALUES (?, ?, ?)", row)
+    def _text(self, text: str) -> int:
+        """Return the id of *text*, which is stored once."""
+        known = self._text_ids.get(text)
+        if known is None:
+            data = text.encode("utf-8", "surrogatepass")
+            place = hashlib.sha256(data).digest()
+            row = self.connection.execute("SELECT id FROM texts WHERE digest = ?", (place,)).fetchone()
+            statement = "INSERT INTO texts (digest, body) VALUES (?, ?)"
+            known = row[0] if row else self._insert(statement, (place, zlib.compress(data, _LEVEL)))
+            if len(self._text_ids) >= _MOST_TEXTS:
+                self._text_ids.clear()
+            self._text_ids[text] = known
+        return known
 
     def _insert(self, statement: str, row: tuple[object, ...]) -> int:
         number = self.connection.execute(statement, row).lastrowid
         assert number is not None  # noqa: S101 - an insert has one
         return number
-
-    def _call(self, key: str, which: str) -> Call | None:
-        row = self.connection.execute(_CALL + which, (key,)).fetchone()
-        if row is None:
-            return None
-        id_, state, kind, sent_at, outcome, owner, host, pid, beat, is_open = row
-        return Call(id_, state, kind, sent_at, outcome, Owner(owner, host, pid, beat, bool(is_open)))
-
-
-def _state(outcome: Reply | Failure, kind: FailureKind | None) -> str:
-    if kind is None:
-        return "done"
-    if isinstance(outcome, Failure):
-        return "in_doubt" if outcome.in_doubt else "failed"
-    return "unreadable"

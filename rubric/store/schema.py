@@ -1,16 +1,23 @@
 """
-The file: its tables, how it is opened, and what may be wrong with it, in words.
+The file of a store: its tables, its states, how it is opened, and errors that say what to do.
 
-| state of a call | means |
-|---|---|
-| claimed | somebody is about to send it |
-| sent | it has left, or is about to; if whoever sent it is gone, it is in doubt |
-| in_doubt | it was sent, and what came of it will never be known: cancelled, timed out, or the connection broke |
-| done | answered; this is what is served |
-| unreadable | answered, but the reply says nothing about any criterion |
-| failed | not answered |
-| replaced | answered once, and since then again |
-| resent | it was in doubt, and was sent again as another call |
+| state of a call | means | a crash leaves |
+|---|---|---|
+| claimed | a session is about to send it, and waits for a place, budget or rate limit | nothing: it was not sent |
+| sent | it has left, or is about to | in doubt: it may have been paid for |
+| in_doubt | it was sent, and its reply was lost: cancelled, timed out, or the connection broke | as it is |
+| done | answered; this reply is served | as it is |
+| unreadable | answered, but the reply says nothing about any criterion | as it is |
+| failed | not answered | as it is |
+| replaced | answered once, and since then again | as it is |
+| resent | it was in doubt, and was sent again as another call | as it is |
+
+`sent` is committed before a request leaves, and `done` before its reply is used. With `PRAGMA synchronous = NORMAL` and
+a write-ahead log, a commit outlives the process (`kill -9`) at once, and a power failure from the next checkpoint on:
+what is lost then is asked again, and no reply is served for another.
+
+A prompt is kept in parts, each of them once: the skeleton, which is the same for every candidate of a criterion, the
+part that all criteria of a candidate share, and the nonce (`rubric.store.cache_key.Request`).
 """
 
 from __future__ import annotations
@@ -26,38 +33,61 @@ from rubric.errors import RubricError, StoreError
 from rubric.internals.text import shorten
 
 APPLICATION = 0x52554247
-"""What marks a SQLite file as a reply store: `RUBG`."""
+"""Marks a SQLite file as a reply store: `RUBG`."""
 
-VERSION = 1
-"""Of the tables."""
+VERSION = 2
+"""
+Of the tables, in `PRAGMA user_version`. An older file is brought to this version when it is opened for writing, in one
+transaction; keys and checksums stay, so its replies are still served. A newer file is refused: this version would write
+rows that the newer one takes for something else.
+"""
 
 _MOMENT = 0.02
 
 _TABLES = """
-CREATE TABLE sessions (
-    id INTEGER PRIMARY KEY, host TEXT NOT NULL, pid INTEGER NOT NULL, mode TEXT NOT NULL, started_at REAL NOT NULL,
-    beat INTEGER NOT NULL DEFAULT 0, is_open INTEGER NOT NULL DEFAULT 1,
-    hits INTEGER NOT NULL DEFAULT 0, saved_calls INTEGER NOT NULL DEFAULT 0, saved_cost REAL NOT NULL DEFAULT 0
-);
-CREATE TABLE requests (id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, model TEXT NOT NULL, text BLOB NOT NULL);
+CREATE TABLE texts (id INTEGER PRIMARY KEY, digest BLOB NOT NULL UNIQUE, body BLOB NOT NULL);
 CREATE TABLE calls (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
-    request INTEGER NOT NULL REFERENCES requests (id),
+    key BLOB NOT NULL, model TEXT NOT NULL,
+    skeleton INTEGER NOT NULL REFERENCES texts (id), shared INTEGER REFERENCES texts (id), nonce TEXT NOT NULL,
     session INTEGER NOT NULL REFERENCES sessions (id),
     state TEXT NOT NULL CHECK (
         state IN ('claimed', 'sent', 'in_doubt', 'done', 'unreadable', 'failed', 'replaced', 'resent')
     ),
-    kind TEXT, sent_at REAL, ended_at REAL, outcome TEXT
+    kind TEXT, sent_at REAL, ended_at REAL, result TEXT
 );
-CREATE UNIQUE INDEX one_answer ON calls (request) WHERE state = 'done';
-CREATE UNIQUE INDEX one_under_way ON calls (request) WHERE state IN ('claimed', 'sent', 'in_doubt');
-CREATE INDEX calls_of_request ON calls (request, id);
+CREATE UNIQUE INDEX one_answer ON calls (key) WHERE state = 'done';
+CREATE UNIQUE INDEX one_in_flight ON calls (key) WHERE state IN ('claimed', 'sent', 'in_doubt');
+CREATE INDEX without_answer ON calls (key) WHERE state IN ('unreadable', 'failed');
 """
+
+_CREATE = f"""
+CREATE TABLE sessions (
+    id INTEGER PRIMARY KEY, host TEXT NOT NULL, pid INTEGER NOT NULL, mode TEXT NOT NULL, started_at REAL NOT NULL,
+    heartbeat INTEGER NOT NULL DEFAULT 0, is_open INTEGER NOT NULL DEFAULT 1,
+    hits INTEGER NOT NULL DEFAULT 0, saved_calls INTEGER NOT NULL DEFAULT 0, saved_cost REAL NOT NULL DEFAULT 0
+);
+{_TABLES}"""
+
+_FROM_1 = f"""
+ALTER TABLE sessions RENAME COLUMN beat TO heartbeat;
+DROP INDEX one_answer;
+DROP INDEX one_under_way;
+DROP INDEX calls_of_request;
+ALTER TABLE calls RENAME TO calls_1;
+{_TABLES}
+INSERT INTO texts (id, digest, body) SELECT id, bytes_of(key), text FROM requests;
+INSERT INTO calls SELECT calls_1.id, bytes_of(key), model, request, NULL, '', session, state, kind, sent_at, ended_at,
+    outcome FROM calls_1 JOIN requests ON requests.id = request;
+DROP TABLE calls_1;
+DROP TABLE requests;
+"""  # noqa: S608 - made of constants
+"""Version 1 kept the whole text of each request: that is now a skeleton without gaps, and its key is its digest."""
 
 
 def connect(path: Path, patience: float) -> sqlite3.Connection:
     """
-    Return a connection to the store at *path*, which is made if there is none.
+    Return a connection to the store at *path*; make it if there is none.
 
     Args:
         patience: Seconds to wait for another process that writes.
@@ -76,6 +106,12 @@ def connect(path: Path, patience: float) -> sqlite3.Connection:
     return connection
 
 
+def connect_beside(path: Path) -> sqlite3.Connection:
+    """Return another connection, to a store that is open for writing; it waits for nobody, and changes nothing."""
+    with explained(path):
+        return _opened(f"{path.absolute().as_uri()}?mode=ro", 0.0)
+
+
 def connect_to_read(path: Path, patience: float) -> sqlite3.Connection:
     """
     Return a connection to the store at *path* that changes nothing; the folder may be one that cannot be written to.
@@ -89,10 +125,11 @@ def connect_to_read(path: Path, patience: float) -> sqlite3.Connection:
         for options in ("mode=ro", "mode=ro&immutable=1"):
             connection = _opened(f"{path.absolute().as_uri()}?{options}", patience)
             try:
-                _refuse_empty(connection, path)
+                _refuse_unprepared(connection, path)
             except sqlite3.OperationalError:
                 connection.close()
-                # A folder that cannot be written to has no room for the shared memory of a write-ahead log.
+                # A read-only folder has no room for the shared memory of a write-ahead log. `immutable` does without,
+                # but it ignores the log: where there is one, it would serve an old state of the file.
                 if "immutable" in options or _has_log(path):
                     raise
             except BaseException:
@@ -103,9 +140,13 @@ def connect_to_read(path: Path, patience: float) -> sqlite3.Connection:
     raise AssertionError(path)
 
 
-def _refuse_empty(connection: sqlite3.Connection, path: Path) -> None:
-    if not _check(connection, path):
+def _refuse_unprepared(connection: sqlite3.Connection, path: Path) -> None:
+    version = _version(connection, path)
+    if not version:
         raise StoreError(f"{path}: this is not a reply store: it is empty")
+    if version != VERSION:
+        cure = "open it once for writing, with Store(path), to bring it to this version"
+        raise StoreError(f"{path}: its tables are of version {version}, of an older rubric; {cure}")
 
 
 def _has_log(path: Path) -> bool:
@@ -127,10 +168,12 @@ def _refuse_place(path: Path) -> None:
 
 
 def _prepare(connection: sqlite3.Connection, path: Path, patience: float) -> None:
-    if not _check(connection, path):
-        with written(connection):
-            if not _check(connection, path):  # another process may have been faster
-                for statement in _TABLES.split(";")[:-1]:
+    if _version(connection, path) != VERSION:
+        with transaction(connection):
+            version = _version(connection, path)  # another process may have been faster
+            if version != VERSION:
+                connection.create_function("bytes_of", 1, bytes.fromhex)
+                for statement in (_FROM_1 if version else _CREATE).split(";")[:-1]:
                     connection.execute(statement)
                 connection.execute(f"PRAGMA application_id = {APPLICATION}")
                 connection.execute(f"PRAGMA user_version = {VERSION}")
@@ -139,7 +182,7 @@ def _prepare(connection: sqlite3.Connection, path: Path, patience: float) -> Non
 
 
 def _log_ahead(connection: sqlite3.Connection, deadline: float) -> None:
-    """Switch to the write-ahead log; SQLite does not wait here for others that do the same, so this does."""
+    """Switch to the write-ahead log. SQLite does not wait for others that do the same, so this does."""
     while True:
         try:
             connection.execute("PRAGMA journal_mode = WAL")
@@ -151,35 +194,36 @@ def _log_ahead(connection: sqlite3.Connection, deadline: float) -> None:
             return
 
 
-def _check(connection: sqlite3.Connection, path: Path) -> bool:
-    """Say whether this is a store; an empty file may become one, anything else is refused."""
-    application, version, tables = _seen(connection)
+def _version(connection: sqlite3.Connection, path: Path) -> int:
+    """Return the version of the tables; 0 for an empty file, which may become a store. Refuse anything else."""
+    application, version, tables = _identified(connection)
     if not tables and not application:
-        return False
+        return 0
     if application != APPLICATION:
         raise StoreError(f"{path}: this is a SQLite file of another program, not a reply store")
-    if version != VERSION:
-        newer = "newer" if version > VERSION else "older"
-        raise StoreError(f"{path}: its tables are of version {version}, of a {newer} rubric; this one knows {VERSION}")
-    return True
+    if not 1 <= version <= VERSION:
+        raise StoreError(f"{path}: its tables are of version {version}, of a newer rubric; this one knows {VERSION}")
+    return version
 
 
-def _seen(connection: sqlite3.Connection) -> list[int]:
-    """Return what the file says it is, and how many tables it has, at one moment: another process may be making it."""
-    asked = ("PRAGMA application_id", "PRAGMA user_version", "SELECT count(*) FROM sqlite_master")
-    begun = not connection.in_transaction
-    if begun:
+def _identified(connection: sqlite3.Connection) -> list[int]:
+    """Return the marks of the file and its number of tables, in one transaction: another process may be making it."""
+    marks = ("PRAGMA application_id", "PRAGMA user_version", "SELECT count(*) FROM sqlite_master")
+    begins = not connection.in_transaction
+    if begins:
         connection.execute("BEGIN")
     try:
-        return [connection.execute(each).fetchone()[0] for each in asked]
+        return [connection.execute(each).fetchone()[0] for each in marks]
     finally:
-        if begun:
+        if begins:
             connection.execute("ROLLBACK")
 
 
 @contextmanager
-def written(connection: sqlite3.Connection) -> Iterator[None]:
-    """Do all of it or nothing; the lock is taken at once, so that waiting for it is all that can go wrong later."""
+def transaction(connection: sqlite3.Connection) -> Iterator[None]:
+    """Commit all changes of the block, or none."""
+    # IMMEDIATE takes the write lock at once. A transaction that reads first and locks later cannot wait for another
+    # writer: SQLite fails it without patience, since what it has read may be outdated.
     connection.execute("BEGIN IMMEDIATE")
     try:
         yield
@@ -192,14 +236,15 @@ def written(connection: sqlite3.Connection) -> Iterator[None]:
 
 _CURES = (
     ("not a database", "this is not a reply store: it is no SQLite file"),
-    ("locked", "another process keeps it locked; wait for that one to end, or give more patience"),
+    ("locked", "another process keeps it locked; wait for it to end, or give more patience"),
     ("full", "the disk is full; make room and start again: what is kept is whole"),
     (
         "disk i/o",
-        "the disk does not take what is written (full, over a quota, or gone); what is kept is whole",
+        "the disk does not accept writes (full, over a quota, or gone); what is kept is whole",
     ),
     ("readonly", "it cannot be written to; mode='replay' needs no more than reading"),
     ("unable to open", "it cannot be opened"),
+    ("closed database", "the store is closed"),
     ("malformed", "the file is damaged; `python -m rubric store verify` tells more"),
     ("could not decode", "the file is damaged; `python -m rubric store verify` tells more"),
 )
@@ -207,22 +252,22 @@ _CURES = (
 
 @contextmanager
 def explained(path: Path) -> Iterator[None]:
-    """Turn what SQLite raises, and what comes of damage unseen by it, into a `StoreError` that says what to do."""
+    """Turn errors of SQLite, and of damage that SQLite does not see, into a `StoreError` that says what to do."""
     try:
         yield
     except (RubricError, OSError):
         raise
-    except Exception as error:  # the bytes of a damaged file can be anything, so what reading them raises can be too
+    except Exception as error:  # the bytes of a damaged file can be anything, so reading them may raise anything
         raise as_store_error(path, error) from error
 
 
 def as_store_error(path: Path, error: Exception) -> StoreError:
-    """Return *error* with the file's name, and in words that say what to do."""
+    """Return *error* as one that names the file and says what to do."""
     if isinstance(error, StoreError):
         return error
     if not isinstance(error, sqlite3.Error):
         cure = "`python -m rubric store verify` tells more"
         return StoreError(f"{path}: what is kept cannot be used: {shorten(str(error)) or type(error).__name__}; {cure}")
-    said = str(error)
-    cure = next((cure for sign, cure in _CURES if sign in said.lower()), "SQLite cannot go on")
-    return StoreError(f"{path}: {cure} ({said})")
+    message = str(error)
+    cure = next((cure for sign, cure in _CURES if sign in message.lower()), "SQLite cannot go on")
+    return StoreError(f"{path}: {cure} ({message})")

@@ -1,14 +1,16 @@
 """
-A `Transport` that asks a store first: what has been answered is served, what has not is sent, once, and kept.
+The reply store: serve what was answered before, send the rest once, and keep every reply.
 
-Whoever asks for the same in one event loop shares one request; it is cancelled when nobody waits for it any more. Other
-loops and other processes look again until the answer is there, or its sender is gone.
+A stored reply is read in the event loop, without a hop to another thread. A request that is not stored waits for the
+writer thread twice:
 
-When a call leaves: what the store is told between its being claimed and its being through.
+1. **claim** and **sent**: the call is recorded as sent before the request leaves, once the budget and the limits have
+   let it through. While it waits for those it is claimed, so that no other process sends the same.
+2. **done**: the reply is recorded before anybody uses it.
 
-A process that dies has sent what has left, and nothing else.
-
-The reply store as it is used: opened, put in front of whatever carries asks, and closed.
+Tasks of one event loop that ask for the same share one request, which is cancelled when nobody waits for it any more.
+Other loops and processes look again until the reply is there, or its session is dead. A request that was cancelled is
+in doubt, like one that was in flight at a crash: the vendor may have carried it out.
 """
 
 from __future__ import annotations
@@ -16,261 +18,401 @@ from __future__ import annotations
 import asyncio
 import os
 import weakref
-from collections.abc import AsyncIterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext, suppress
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from contextvars import ContextVar
 from datetime import UTC, datetime
+from pathlib import Path
 from types import TracebackType
 from typing import Self, get_args
 
-from attrs import define, evolve, field, frozen
+from attrs import define, evolve
 
 from rubric.errors import DefinitionError, ModelError, StoreError
 from rubric.internals.fields import as_path, refuse
-from rubric.store.cache_key import key_of, request_of
+from rubric.store.cache_key import Request, request_of
 from rubric.store.database import (
     Busy,
+    Claim,
     Database,
     Doubtful,
     InDoubt,
-    Kept,
     Mode,
+    Served,
     Tally,
-    Wanted,
     Yours,
     free,
     kind_of,
     never_left,
 )
-from rubric.store.schema import connect, connect_to_read, explained, written
-from rubric.store.writer_thread import WriterThread, settled
+from rubric.store.schema import as_store_error, connect, connect_beside, connect_to_read, explained, transaction
+from rubric.store.writer_thread import Task, WriterThread
 from rubric.values.requests import UNSENT, Ask, Commit, Failure, Limiter, Reply, Transport, commit_nothing
+
+Result = Reply | Failure
+
+# -- one call ----------------------------------------------------------------------------------------------
 
 
 @define(eq=False)
-class Departure:
-    """Tells the store when a call leaves, as far as that is told apart from its being claimed."""
+class InFlight:
+    """
+    One call, from its claim to its end, as the database records it.
 
-    clerk: WriterThread
-    call: int
-    told: bool
+    Args:
+        goes_on: Whether grading asks again, as another ask, if the reply says nothing.
+        is_new: Whether nobody had the request when it was looked up.
+        is_limited: Whether it passes limits, after which `leave` records that it is sent.
+        leaves: Whether it may leave: a claim that is not made yet is then recorded as sent at once.
+        claimed: The claim, once it is on its way to the writer thread.
+        has_left: Whether it may have reached the model, as far as is known.
+        was_sent: Whether it has left before.
+        is_over: Whether its end is recorded.
+        is_lost: Whether it may not leave: another session has it.
+    """
+
+    database: Database
+    writer: WriterThread
+    request: Request
+    goes_on: bool
+    is_new: bool
+    is_limited: bool
+    leaves: bool = False
+    claimed: Task[Claim] | None = None
     has_left: bool = False
+    was_sent: bool = False
     is_over: bool = False
-    is_taken_over: bool = False
+    is_lost: bool = False
+    _timer: asyncio.TimerHandle | None = None
+
+    def __attrs_post_init__(self) -> None:
+        if self.is_limited and self.is_new:
+            # Most requests get their turn at once: they are claimed and sent in one transaction. One that waits for the
+            # limits is claimed meanwhile, lest another process waits for the same and both pay.
+            self._timer = asyncio.get_running_loop().call_later(_CLAIMED_AFTER, self._claim_early)
+
+    def claim(self) -> Task[Claim]:
+        """Have the writer thread make the claim, unless it does already."""
+        if self.claimed is None:
+            self._cancel_timer()
+            self.claimed = self.writer.write(
+                # `leaves` is read when this runs: a request that gets its turn before then is recorded as sent.
+                lambda database: database.claim(
+                    self.request, goes_on=self.goes_on, leaves=self.leaves, is_new=self.is_new
+                )
+            )
+        return self.claimed
+
+    def _claim_early(self) -> None:
+        with suppress(StoreError):  # the store is closed: `leave` raises it for the task that waits
+            self.claim()
+
+    def _cancel_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
 
     async def leave(self) -> None:
-        """Record that the call leaves; it may, once this has returned."""
-        if not self.told and not self.has_left:
-            may = await settled(self.clerk.write(lambda ledger: ledger.leave(self.call)))
-            if not may:
-                self.is_taken_over = True
+        """Record that the request leaves; it may, once this has returned."""
+        if not self.has_left:
+            # Committed before the request leaves. A crash in between leaves a call in doubt that was never sent; the
+            # other way round, it would leave one that was paid for and that nobody knows of.
+            self.leaves = True
+            claim = await self.claim()
+            if not isinstance(claim, Yours) or not await self._may_leave(claim):
+                self.is_lost = True
                 raise ModelError(Failure("in_doubt", _TAKEN_OVER))
-        self.has_left = True
+            self.note_sent(claim)
 
-    def settle(self, outcome: Outcome | None) -> None:
-        """Record that a request was turned away, so that it is not in doubt while it waits for the next attempt."""
-        if not self.told and isinstance(outcome, Failure) and not outcome.in_doubt:
-            self.clerk.owe(lambda ledger: ledger.stay(self.call))
+    async def _may_leave(self, claim: Yours) -> bool:
+        if claim.is_sent and not self.was_sent:
+            return True
+        return await self.writer.write(lambda database: database.leave(claim.id))
+
+    def note_sent(self, claim: Yours) -> None:
+        """Count the request as sent, the first time."""
+        if not self.was_sent:
+            self.database.count(sent=1, resent=claim.is_resent)
+        self.has_left = self.was_sent = True
+
+    def turn_away(self, result: Result | None) -> None:
+        """Record it if the server turned the request away: it is not in doubt while it waits to be retried."""
+        if self.is_limited and isinstance(result, Failure) and not result.in_doubt:
+            self._post(Database.stay)
             self.has_left = False
 
-    def give_up(self) -> None:
-        """Record that nobody waits for the call any more; it is not awaited: who claims it next is behind this."""
-        if self.is_over:
-            return
+    async def finish(self, claim: Yours, ask: Ask, result: Result) -> None:
+        """Record *result*; it may be used once this has returned."""
+        kept, kind = result, kind_of(ask, result)
+        if isinstance(result, Failure) and result.kind in UNSENT and self.has_left:
+            kept = evolve(result, in_doubt=True)  # held back after an attempt that may have been paid for
+        self.note_sent(claim)  # a vendor's batch answers requests that did not leave through here
+        await self.writer.write(lambda database: database.finish(claim.id, self.request, kept, kind), is_kept=True)
         self.is_over = True
-        has_left = self.has_left
-        with suppress(StoreError):  # it is closed, and what this session had sent is in doubt anyway
-            self.clerk.owe(lambda ledger: ledger.doubt(self.call) if has_left else ledger.drop(self.call))
 
+    def give_up(self) -> None:
+        """Record that nobody waits for the call any more. This does not wait: the next claim comes after it."""
+        self._cancel_timer()
+        if not self.is_over and self.claimed is not None:
+            self.is_over = True
+            with suppress(StoreError):  # it is closed: then what this session had sent is in doubt anyway
+                self._post(Database.doubt if self.has_left else Database.drop)
+
+    def _post(self, change: Callable[[Database, int], None]) -> None:
+        def run(database: Database) -> None:
+            # The result of the task, not of the future: the claim may be made in this very transaction, and the loop
+            # that would deliver it may be gone.
+            claim = None if self.claimed is None else self.claimed.result
+            if isinstance(claim, Yours):
+                change(database, claim.id)
+
+        self.writer.post(run)
+
+
+_CLAIMED_AFTER = 0.1
+"""Seconds that a request waits for its turn before it is claimed without being sent."""
 
 _TAKEN_OVER = "not sent: this process gave no sign for so long that another one has taken the call over"
 
-carried: ContextVar[Departure | None] = ContextVar("departure", default=None)
-"""The departure of the call that the running task carries."""
+in_flight: ContextVar[InFlight | None] = ContextVar("in_flight", default=None)
+"""The call that the running task sends: a limiter gets the ask alone, and equal asks may be in flight in two loops."""
 
 
-def departing(gate: Limiter | None) -> Limiter:
-    """Return a gate that records each departure, after *gate* has let it through."""
+@define(eq=False)
+class _Passage(AbstractAsyncContextManager[Commit]):
+    """Passes *inner*, and then records that the call leaves. Written out, since every request goes through it."""
 
-    @asynccontextmanager
-    async def passing(ask: Ask) -> AsyncIterator[Commit]:
-        inner: AbstractAsyncContextManager[Commit] = nullcontext(commit_nothing) if gate is None else gate(ask)
-        async with inner as settle:
-            departure = carried.get()
-            if departure is None:
-                yield settle
-                return
-            try:
-                await departure.leave()
-            except BaseException:
-                settle(None)  # so it stays here
-                raise
+    inner: AbstractAsyncContextManager[Commit]
+    call: InFlight | None = None
+    inner_commit: Commit = commit_nothing
 
-            def both(outcome: Outcome | None) -> None:
-                departure.settle(outcome)
-                settle(outcome)
+    async def __aenter__(self) -> Commit:
+        self.inner_commit = commit = await self.inner.__aenter__()
+        self.call = in_flight.get()
+        if self.call is None:
+            return commit
+        try:
+            await self.call.leave()
+        except BaseException as error:
+            commit(None)  # nothing was sent: the budget and the limits get it back
+            await self.inner.__aexit__(type(error), error, error.__traceback__)
+            raise
+        return self._commit
 
-            yield both
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool | None:
+        return await self.inner.__aexit__(kind, error, trace)
+
+    def _commit(self, result: Result | None) -> None:
+        if self.call is not None:
+            self.call.turn_away(result)
+        self.inner_commit(result)
+
+
+def recording(limiter: Limiter | None) -> Limiter:
+    """Return a limiter that records each request that leaves, once *limiter* has let it through."""
+
+    def passing(ask: Ask) -> AbstractAsyncContextManager[Commit]:
+        return _Passage(nullcontext(commit_nothing) if limiter is None else limiter(ask))
 
     return passing
 
 
-Outcome = Reply | Failure
+# -- one open file -----------------------------------------------------------------------------------------
 
 _FIRST_LOOK, _SLOWEST_LOOK = 0.02, 0.5
-"""Seconds until one looks again for what somebody else has sent."""
+"""Seconds between two looks at a request that another loop or session has in flight."""
 
 
 @define(eq=False)
-class Flight:
-    """A request under way, and how many wait for it; with nobody left it is given up, and none may join it any more."""
+class SharedRequest:
+    """
+    A request that the tasks of one event loop share.
 
-    task: asyncio.Task[Outcome]
-    departures: list[Departure]
+    Args:
+        calls: The calls made for it so far; the last one may be in flight.
+        waiting: How many tasks wait for it.
+        is_paid: Whether a task has got the reply with its usage; the others get it for free.
+        is_given_up: Whether it was cancelled, and may not be joined though its task has not ended yet.
+    """
+
+    task: asyncio.Task[Result]
+    calls: list[InFlight]
     waiting: int = 0
-    is_taken: bool = False
+    is_paid: bool = False
     is_given_up: bool = False
 
     @property
     def is_open(self) -> bool:
-        """Whether what comes of it can still be waited for."""
+        """True if its reply can still be waited for."""
         return not (self.is_given_up or self.task.done())
 
-    async def join(self) -> Outcome:
-        """Return what comes; its usage to the first that gets it, the others share what is paid for."""
+    async def join(self) -> Result:
+        """Return the reply or failure; cancel the request if this task was the last to wait."""
         self.waiting += 1
         try:
-            outcome = await asyncio.shield(self.task)
+            result = await asyncio.shield(self.task)
         finally:
             self.waiting -= 1
             if not self.waiting and not self.task.done():
                 self.is_given_up = True
                 self.task.cancel()
                 await asyncio.wait([self.task])
-        taken, self.is_taken = self.is_taken, True
-        return free(outcome) if taken else outcome
+        was_paid, self.is_paid = self.is_paid, True
+        return free(result) if was_paid else result
 
 
-@frozen
-class Keeping:
+@define(eq=False)
+class OpenFile:
     """
-    Carries asks past a store.
+    The file as one process has it open.
 
     Args:
-        clerk: Who writes.
-        inner: Takes on what is not kept.
-        in_doubt: Whether what may have been paid for is sent again.
-        replays: Whether nothing is sent at all.
-        gated: Whether departures are told by a gate.
-        flights: What is under way, by event loop and key.
-        name: Of the store, for messages.
+        writer: None for a store that replays: it sends nothing, and changes nothing.
+        shared: Requests in flight, by the id of their loop and their key.
     """
 
-    clerk: WriterThread
-    inner: Transport
-    in_doubt: InDoubt
-    replays: bool
-    gated: bool
-    name: str
-    flights: dict[tuple[int, str], Flight] = field(repr=False)
+    path: Path
+    database: Database
+    writer: WriterThread | None
+    shared: dict[tuple[int, str], SharedRequest]
 
-    async def carry(self, ask: Ask) -> Outcome:
-        """Return what is kept for *ask*, or what comes of sending it."""
-        text = request_of(ask)
-        goes_on = ask.repair < ask.judge.repairs
-        wanted = Wanted(key_of(text), text, ask.judge.name, goes_on=goes_on, leaves=not self.gated)
-        if self.replays:
-            return await self._replay(ask, wanted)
-        return await self._flight(ask, wanted).join()
+    @classmethod
+    def open(cls, path: Path, mode: Mode, in_doubt: InDoubt, patience: float) -> Self:
+        """Open *path*, and make it if there is none, unless it is to be replayed."""
+        if mode == "replay":
+            return cls(path, Database(connect_to_read(path, patience), None, mode, in_doubt), None, {})
+        connection = connect(path, patience)
+        database = Database(connect_beside(path), connection, mode, in_doubt)
+        with explained(path), transaction(connection):
+            database.begin()
+        shared: dict[tuple[int, str], SharedRequest] = {}
+        return cls(path, database, WriterThread(path, database, lambda: bool(shared)), shared)
 
-    def _flight(self, ask: Ask, wanted: Wanted) -> Flight:
-        """Return the flight that is to bring what is *wanted*: one that is under way, or a new one."""
+    def close(self) -> None:
+        """Write what is left, and close the file."""
+        if self.writer is None:
+            self.database.close()
+        else:
+            self.writer.close()
+
+    async def answer(self, ask: Ask, inner: Transport, *, is_limited: bool) -> Result:
+        """Return the stored reply to *ask*, or else that of *inner*."""
+        request = request_of(ask)
+        if self.writer is None:
+            return self._replay(ask, request)
+        # By the loop too, since a task can be awaited in its own loop alone. An id is no proof: that of a loop that is
+        # gone may be given to another one.
         loop = asyncio.get_running_loop()
-        place = (id(loop), wanted.key)
-        flight = self.flights.get(place)
-        if flight is None or not flight.is_open or flight.task.get_loop() is not loop:
-            departures: list[Departure] = []
-            task = loop.create_task(self._fetch(ask, wanted, departures))
-            flight = self.flights[place] = Flight(task, departures)
-            flight.task.add_done_callback(lambda task: self._land(place, task))
-        return flight
+        place = (id(loop), request.key)
+        shared = self.shared.get(place)
+        if shared is None or not shared.is_open or shared.task.get_loop() is not loop:
+            try:
+                found = self.database.look(request, goes_on=_goes_on(ask))
+            except Exception as error:  # damage to the file can raise anything
+                raise as_store_error(self.path, error) from error
+            if isinstance(found, Served):
+                return self._serve(found)
+            calls: list[InFlight] = []
+            fetched = self._fetch(ask, request, inner, calls, is_limited=is_limited, waits=found is not None)
+            shared = self.shared[place] = SharedRequest(loop.create_task(fetched), calls)
+            shared.task.add_done_callback(lambda task: self._land(place, task))
+        return await shared.join()
 
-    def _land(self, place: tuple[int, str], task: asyncio.Task[Outcome]) -> None:
-        if not task.cancelled():
-            task.exception()  # asked for, so that nobody logs that it was not: whoever waits gets it
-        flight = self.flights.get(place)
-        if flight is not None and flight.task is task:
-            del self.flights[place]
-
-    async def _replay(self, ask: Ask, wanted: Wanted) -> Outcome:
-        kept = await settled(self.clerk.read(lambda ledger: ledger.recall(wanted)))
-        if kept is not None:
-            return free(kept.outcome)
-        message = f"{self.name} has no reply to this ask; record it with mode='read-write'"
+    def _replay(self, ask: Ask, request: Request) -> Result:
+        with explained(self.path):
+            recorded = self.database.recall(request)
+        if recorded is not None:
+            return self._serve(recorded)
+        message = f"{self.path} has no reply to this ask; record it with mode='read-write'"
         return _located(Failure("replay", message), ask)
 
-    def _clear_wrecks(self) -> None:
-        """Give up what was under way on loops that are closed: nothing will come of it."""
-        for place, flight in [*self.flights.items()]:
-            if flight.task.get_loop().is_closed() and self.flights.pop(place, None) is flight:
-                for departure in flight.departures:
-                    departure.give_up()
+    def _serve(self, served: Served) -> Result:
+        self.database.count(hit=served.result.usage)
+        return free(served.result)
 
-    async def _fetch(self, ask: Ask, wanted: Wanted, departures: list[Departure]) -> Outcome:
+    async def _fetch(
+        self, ask: Ask, request: Request, inner: Transport, calls: list[InFlight], *, is_limited: bool, waits: bool
+    ) -> Result:
+        """
+        Return the reply to *ask*: of *inner*, or of another session that sends the same.
+
+        Args:
+            calls: Gets each call that is made.
+            waits: Whether to wait for the claim first. Where another session has the request in flight, it would
+                otherwise take a place in the limits, and a part of the budget, from one that can be sent.
+        """
+        assert self.writer is not None  # noqa: S101 - a replay fetches nothing
         pause = _FIRST_LOOK
         while True:
-            match await self._claim(wanted):
-                case Kept(outcome):
-                    return free(outcome)
+            call = InFlight(self.database, self.writer, request, _goes_on(ask), not waits, is_limited)
+            call.leaves = not is_limited
+            calls.append(call)
+            result = await self._send(ask, inner, call, waits=waits or not is_limited)
+            if result is not None:
+                return result
+            waits = True
+            match await call.claim():
+                case Served() as served:
+                    return self._serve(served)
                 case Doubtful(sent_at):
+                    self.database.count(held=1)
                     return _located(_held(sent_at), ask)
-                case Yours(call):
-                    departures.append(Departure(self.clerk, call, told=not self.gated, has_left=not self.gated))
-                    outcome = await self._send(ask, departures[-1])
-                    if not (departures[-1].is_taken_over and never_left(outcome)):
-                        return outcome
                 case Busy():
                     self._clear_wrecks()
                     await asyncio.sleep(pause)
                     pause = min(2 * pause, _SLOWEST_LOOK)
 
-    async def _claim(self, wanted: Wanted) -> Kept | Yours | Busy | Doubtful:
-        future = self.clerk.write(lambda ledger: ledger.claim(wanted), unless=lambda ledger: ledger.look(wanted))
+    async def _send(self, ask: Ask, inner: Transport, call: InFlight, *, waits: bool) -> Result | None:
+        """Return the reply of *inner*, once it is stored; None if *call* is not ours to send."""
         try:
-            return await settled(future)
-        except asyncio.CancelledError:
-            claimed = None if future.cancelled() or future.exception() else future.result()
-            if isinstance(claimed, Yours):
-                Departure(self.clerk, claimed.id, told=True).give_up()
-            raise
-
-    async def _send(self, ask: Ask, departure: Departure) -> Outcome:
-        carried.set(departure)  # in the context of a task that has nothing else to do
-        try:
-            outcome = await self.inner(ask if self.in_doubt == "retry" else evolve(ask, resends=False))
+            if waits:
+                claim = await call.claim()
+                if not isinstance(claim, Yours):
+                    return None
+                if not call.is_limited:
+                    call.note_sent(claim)
+            in_flight.set(call)  # this task has a context of its own
+            result = await inner(ask if self.database.in_doubt == "retry" else evolve(ask, resends=False))
+            if call.claimed is None and never_left(result):  # another session does not know of it either
+                call.give_up()
+                return result
+            claim = await call.claim()
         except BaseException:
-            departure.give_up()
+            # A request that has left is in doubt: the vendor may carry it out, though it is cancelled here.
+            call.give_up()
             raise
-        if never_left(outcome):
-            departure.has_left = False
-            departure.give_up()
-            return outcome
-        kept, kind = _as_kept(outcome, departure), kind_of(ask, outcome)
-        await settled(self.clerk.owe(lambda ledger: ledger.finish(departure.call, kept, kind)))
-        departure.is_over = True
-        return outcome
+        if not isinstance(claim, Yours):
+            return None
+        if never_left(result):
+            call.has_left = False
+            call.give_up()
+            return None if call.is_lost else result
+        await call.finish(claim, ask, result)
+        return result
+
+    def _land(self, place: tuple[int, str], task: asyncio.Task[Result]) -> None:
+        if not task.cancelled():
+            task.exception()  # retrieved, so that asyncio does not log it: the tasks that wait get it
+        shared = self.shared.get(place)
+        if shared is not None and shared.task is task:
+            del self.shared[place]
+
+    def _clear_wrecks(self) -> None:
+        """Give up what was in flight on loops that are closed: they will never end it, and this session seems alive."""
+        for place, shared in [*self.shared.items()]:
+            if shared.task.get_loop().is_closed() and self.shared.pop(place, None) is shared:
+                for call in shared.calls:
+                    call.give_up()
 
 
-def _as_kept(outcome: Outcome, departure: Departure) -> Outcome:
-    """Return *outcome* as it is kept: held back after an attempt whose fate is not known, the call is in doubt."""
-    if isinstance(outcome, Failure) and outcome.kind in UNSENT and departure.has_left:
-        return evolve(outcome, in_doubt=True)
-    return outcome
+def _goes_on(ask: Ask) -> bool:
+    return ask.repair < ask.judge.repairs
 
 
 def _held(sent_at: float) -> Failure:
     when = datetime.fromtimestamp(sent_at, UTC).isoformat(sep=" ", timespec="seconds")
-    message = f"it was sent at {when}, and may have been paid for; what came of it is not known"
+    message = f"it was sent at {when}, and may have been paid for; its reply is lost"
     return Failure("in_doubt", message, in_doubt=True)
 
 
@@ -278,29 +420,32 @@ def _located(failure: Failure, ask: Ask) -> Failure:
     return evolve(failure, judge=ask.judge.name, criterion=ask.criteria[0].id if len(ask.criteria) == 1 else "")
 
 
+# -- the store ---------------------------------------------------------------------------------------------
+
 _PATIENCE = 30.0
-_orphans: list[object] = []
+
+_orphans: list[OpenFile] = []
+"""What forked children have inherited. Closed there, or collected, SQLite would write to the file of the parent."""
 
 
 class Store:
     """
-    A file of replies: what has been answered is served from it, free of charge; what has not is sent, and kept.
+    A file of replies: what is stored is served from it, free of charge; what is not is sent, and its reply stored.
 
-    That one file is the cache, the resume after a crash, the recording for CI and the audit trail. Several processes of
-    one machine may share it. It can be sent to another process, which opens the file for itself.
+    The file is the cache, the resume after a crash, the recording for CI and the audit trail. Several processes of one
+    machine may share it. A pickled store opens the file again in the process that gets it.
 
     Args:
-        path: Of the file; it is made if there is none, its folder is not.
-        mode: `read-write`; `replay`: nothing is sent, and what is not in the file is a failure of the kind `replay`;
-            `refresh`: everything is asked again once, and replaces what was kept.
-        in_doubt: What becomes of calls that had been sent when a process died, or that timed out: `retry` sends them
-            again, and at most those that were in flight are paid for twice; `hold` never pays twice, and makes them
-            failures of the kind `in_doubt`.
+        path: Of the file. It is made if there is none; its folder is not.
+        mode: `read-write`; `replay`: send nothing, and fail with the kind `replay` for what is not in the file;
+            `refresh`: ask everything again once, and replace what is stored.
+        in_doubt: Whether to send a request again that had been sent when a process died, or that timed out: `retry`
+            does, and pays twice for at most those in flight; `hold` does not, and fails with the kind `in_doubt`.
         patience: Seconds to wait for another process that keeps the file locked.
 
     Raises:
-        StoreError: The file cannot be opened, or is something else.
-        DefinitionError: No path, or a mode or a policy that there is not.
+        StoreError: The file cannot be opened, or is no store.
+        DefinitionError: No path, or an unknown mode or policy.
 
     Example:
         >>> import asyncio, tempfile
@@ -310,7 +455,7 @@ class Store:
         >>> polite = Rubric("polite").expects("Is polite")
         >>> def graded(store):
         ...     steps = flow(Candidate("Good morning!"), polite, Judge("offline"))
-        ...     return asyncio.run(adrive(steps, store.carry(Dispatcher().send)))
+        ...     return asyncio.run(adrive(steps, store.transport(Dispatcher().send)))
         >>> with tempfile.TemporaryDirectory() as folder, Store(f"{folder}/replies.db") as store:
         ...     first, second = graded(store), graded(store)
         ...     first.usage.calls, second.usage.calls, first.score == second.score
@@ -327,13 +472,13 @@ class Store:
     ) -> None:
         self.path = as_path("path", path)
         if str(self.path) == ":memory:":
-            raise refuse("path", path, "the path of a file, which is what outlives a process")
+            raise refuse("path", path, "the path of a file, which outlives the process")
         if mode not in get_args(Mode):
             raise refuse("mode", mode, "one of 'read-write', 'replay', 'refresh'")
         if in_doubt not in get_args(InDoubt):
             raise refuse("in_doubt", in_doubt, "'retry' or 'hold'")
         if mode == "replay" and in_doubt != "retry":
-            raise DefinitionError("in_doubt", "a replay sends nothing, so nothing comes into doubt; take it out")
+            raise DefinitionError("in_doubt", "a replay sends nothing, so nothing is in doubt; leave it out")
         self.mode: Mode = mode
         self.in_doubt: InDoubt = in_doubt
         self.patience = patience
@@ -354,58 +499,48 @@ class Store:
         self.close()
 
     def close(self) -> None:
-        """Write what is left, and close the file; what is under way then is in doubt."""
+        """Write what is left, and close the file; requests still in flight are in doubt."""
         if self._process == os.getpid():
             self._finalizer()
 
     @property
     def tally(self) -> Tally:
-        """What it has been good for since it was opened."""
-        return self._ledger.tally
+        """Hits, requests and savings since it was opened."""
+        return self._file.database.tally
 
-    def carry(self, inner: Transport, *, gated: bool = False) -> Transport:
+    def transport(self, inner: Transport, *, limited: bool = False) -> Transport:
         """
-        Return a `Transport` that asks this store first, and *inner* for what is not in it.
+        Return a `Transport` that serves what is stored, and sends everything else through *inner*.
+
+        It raises a `StoreError` where the file cannot be written to: a request that cannot be recorded is not sent.
 
         Args:
-            inner: Takes an ask to whoever answers it.
-            gated: Whether every request that *inner* sends passes `gate`. Then what still waits for its turn when a
-                process dies is not in doubt: only what has left is.
-
-        The carry raises `StoreError` where the file cannot be written to: what could not be kept is not sent.
+            inner: Sends an ask to its model.
+            limited: Whether each request that *inner* sends passes `limiter`. Then a request that still waits for its
+                turn when a process dies is not in doubt, since it has not left.
         """
 
-        async def carried(ask: Ask) -> Reply | Failure:
+        async def transported(ask: Ask) -> Result:
             self._follow_fork()
-            keeping = Keeping(
-                self._clerk, inner, self.in_doubt, self.mode == "replay", gated, str(self.path), self._flights
-            )
-            return await keeping.carry(ask)
+            return await self._file.answer(ask, inner, is_limited=limited)
 
-        return carried
+        return transported
 
-    def gate(self, inner: Limiter | None = None) -> Limiter:
-        """Return a gate that records each departure of what `carry(..., gated=True)` carries, after *inner*."""
-        return departing(inner)
+    def limiter(self, inner: Limiter | None = None) -> Limiter:
+        """Return a limiter for `transport(..., limited=True)` that records each request that *inner* lets through."""
+        return recording(inner)
 
     def _open(self) -> None:
         self._process = os.getpid()
-        self._flights: dict[tuple[int, str], Flight] = {}
-        reads = self.mode == "replay"
-        connection = (connect_to_read if reads else connect)(self.path, self.patience)
-        self._ledger = Database(connection, self.mode, self.in_doubt)
-        if not reads:
-            with explained(self.path), written(connection):
-                self._ledger.begin()
-        flights = self._flights
-        self._clerk = WriterThread(self.path, self._ledger, lambda: bool(flights))
-        self._finalizer = weakref.finalize(self, self._clerk.close)
+        self._file = OpenFile.open(self.path, self.mode, self.in_doubt, self.patience)
+        # Bound to the file, not to the store, which could otherwise never be collected.
+        self._finalizer = weakref.finalize(self, self._file.close)
 
     def _follow_fork(self) -> None:
-        """Open the file again in a forked child: neither the thread nor the connection is for this process."""
+        """Open the file again in a forked child: neither the thread nor the connections work there."""
         if self._process != os.getpid():
             self._finalizer.detach()
-            _orphans.append((self._ledger, self._clerk))
+            _orphans.append(self._file)
             self._open()
 
 

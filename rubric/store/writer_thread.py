@@ -1,4 +1,9 @@
-"""The one thread that writes: whatever is waiting when it gets to it goes into one transaction."""
+"""
+The one thread that changes the file: all tasks that wait go into one transaction.
+
+An event loop hands over a task with `write`, and awaits its result: that is the one hop from loop to thread and back.
+Tasks run in the order in which they were handed over, so a task may rely on those before it.
+"""
 
 from __future__ import annotations
 
@@ -6,202 +11,187 @@ import asyncio
 import sqlite3
 import threading
 import time
-from collections.abc import Callable
-from concurrent.futures import Future
+from collections.abc import Callable, Generator
 from contextlib import suppress
 from pathlib import Path
-from queue import Empty, SimpleQueue
 from typing import Any, Generic, TypeVar
 
-from attrs import define, field
+from attrs import define
 
 from rubric.errors import StoreError
-from rubric.store.database import BEAT, Database
-from rubric.store.schema import as_store_error, written
+from rubric.store.database import HEARTBEAT, Database
+from rubric.store.schema import as_store_error, transaction
 
 T = TypeVar("T")
 
-_AT_ONCE = 256
-"""Changes that go into one transaction."""
+_AT_ONCE = 512
+"""Tasks in one transaction: a few milliseconds, for which other processes wait."""
+
+
+class _Unhurried(asyncio.Future[T]):
+    """A future whose cancellation waits for the result: a claim must be known before it can be given up."""
+
+    def cancel(self, msg: Any = None) -> bool:
+        del msg
+        return False
 
 
 @define(eq=False)
-class _Order(Generic[T]):
+class Task(Generic[T]):
     """
-    Something to be done with the ledger.
+    A change to the file.
 
     Args:
-        write: Done in a transaction.
-        read: Tried before, outside of one; None from it means that the ledger must be written to.
-        owed: Whether it is kept, and tried again, until it has been done.
+        run: Makes it; in a transaction that is rolled back, it runs again.
+        is_kept: Whether it stays pending, and is tried again, while the file is locked or the disk full.
+        future: Gets the result once it is committed; None if nobody waits.
+        result: The same for later tasks, which run before the future's loop does.
     """
 
-    write: Callable[[Database], T] | None
-    read: Callable[[Database], T | None] | None = None
-    owed: bool = False
-    done: Future[T] = field(factory=Future)
+    run: Callable[[Database], T]
+    is_kept: bool = False
+    future: asyncio.Future[T] | None = None
+    result: T | None = None
+    error: Exception | None = None
+
+    def __await__(self) -> Generator[Any, None, T]:
+        assert self.future is not None  # noqa: S101 - what nobody waits for is posted
+        return self.future.__await__()
 
 
 class WriterThread:
     """
-    Does what it is given, in order, in a thread of its own.
+    Runs tasks, in order, in a thread of its own.
 
     Args:
         path: Of the file, for messages.
-        ledger: Of which this thread is the only user.
-        is_busy: Tells whether calls are under way, so that others must know that this session is there.
+        database: Changed by this thread alone.
+        is_busy: Tells whether requests are in flight, so that other sessions need a heartbeat.
     """
 
-    def __init__(self, path: Path, ledger: Database, is_busy: Callable[[], bool]) -> None:
+    def __init__(self, path: Path, database: Database, is_busy: Callable[[], bool]) -> None:
         self._path = path
-        self._ledger = ledger
+        self._database = database
         self._is_busy = is_busy
         self._last_beat = 0.0
-        self._orders: SimpleQueue[_Order[Any] | None] = SimpleQueue()
-        self._owed: list[_Order[Any]] = []
+        self._waiting: list[Task[Any]] = []
+        self._pending: list[Task[Any]] = []
+        # Guards `_waiting` and `_closed`: without it, a task could be added after the thread has looked for the last.
         self._lock = threading.Lock()
+        self._changed = threading.Condition(self._lock)
+        self._waking: set[asyncio.AbstractEventLoop | None] = set()
         self._closed = False
         self._thread = threading.Thread(target=self._serve, name="rubric-store", daemon=True)
         self._thread.start()
 
-    def read(self, what: Callable[[Database], T]) -> Future[T]:
-        """Have *what* done; it changes nothing."""
-        return self._put(_Order(None, what))
+    def write(self, run: Callable[[Database], T], *, is_kept: bool = False) -> Task[T]:
+        """Have *run* done in a transaction; await the task that is returned."""
+        loop = asyncio.get_running_loop()
+        task = self._put(Task(run, is_kept, _Unhurried(loop=loop)))
+        # The thread wakes once the loop has run all that is ready now, so that their tasks share a transaction. Woken
+        # for each, it would compete with the loop for the interpreter, which costs both more than the transaction.
+        if loop not in self._waking:
+            self._waking.add(loop)
+            loop.call_soon(self._wake, loop)
+        return task
 
-    def write(
-        self, what: Callable[[Database], T], *, unless: Callable[[Database], T | None] | None = None
-    ) -> Future[T]:
-        """Have *what* done in a transaction, unless what *unless* returns is enough."""
-        return self._put(_Order(what, unless))
-
-    def owe(self, what: Callable[[Database], T]) -> Future[T]:
-        """Have *what* done in a transaction; where that fails, again before the next one, and at the end."""
-        return self._put(_Order(what, owed=True))
+    def post(self, run: Callable[[Database], Any]) -> None:
+        """Have *run* done, without waiting: pending until it is, at the latest when the store is closed."""
+        self._put(Task(run, is_kept=True))
+        self._wake(None)  # at once: no loop may be running any more
 
     def close(self) -> None:
-        """Do what is left, and end; in a forked child there is no thread to end."""
+        """Run what is left, and end; in a forked child there is no thread to end."""
         if not self._thread.is_alive():
             return
-        with self._lock:
-            if self._closed:
-                return
+        with self._changed:
             self._closed = True
-            self._orders.put(None)
+            self._changed.notify()
         self._thread.join()
 
-    def _put(self, order: _Order[T]) -> Future[T]:
+    def _put(self, task: Task[T]) -> Task[T]:
         with self._lock:
             if self._closed:
                 raise StoreError(f"{self._path}: the store is closed")
-            self._orders.put(order)
-        return order.done
+            self._waiting.append(task)
+        return task
+
+    def _wake(self, loop: asyncio.AbstractEventLoop | None) -> None:
+        with self._lock:
+            self._waking.discard(loop)
+            if self._waiting:
+                self._changed.notify()
 
     def _serve(self) -> None:
-        going = True
-        while going:
-            batch = self._batch()
-            going = None not in batch
-            self._do([order for order in batch if order is not None])
+        while True:
+            with self._changed:
+                if not self._waiting and not self._closed:
+                    self._changed.wait(HEARTBEAT if self._is_busy() else None)
+                tasks, self._waiting = self._waiting[:_AT_ONCE], self._waiting[_AT_ONCE:]
+                is_over = self._closed and not tasks
+            if is_over:
+                break
+            self._do(tasks)
             self._beat()
-        self._wind_up()
+        self._do([Task(Database.end)])
+        self._database.close()
 
-    def _batch(self) -> list[_Order[Any] | None]:
-        """Return what is waiting; with calls under way, nothing after a while."""
-        batch: list[_Order[Any] | None] = []
-        with suppress(Empty):
-            batch.append(self._orders.get(timeout=BEAT if self._is_busy() else None))
-            while len(batch) < _AT_ONCE:
-                batch.append(self._orders.get_nowait())
-        return batch
-
-    def _do(self, batch: list[_Order[Any]]) -> None:
-        changes = [order for order in batch if not self._is_read(order)]
-        if not changes:
+    def _do(self, tasks: list[Task[Any]]) -> None:
+        """Run *tasks* in one transaction, or else one by one; deliver their results."""
+        if not tasks:
             return
         try:
-            results = self._written([*self._owed, *changes])
-        except Exception:  # noqa: BLE001 - whatever it is, it is one order's
-            self._one_by_one(changes)
-        else:
-            self._owed.clear()
-            for order, result in results:
-                _settle(order, result)
+            self._commit([*self._pending, *tasks])
+            self._pending.clear()
+        except Exception:  # noqa: BLE001 - any error is that of one task
+            self._one_by_one(tasks)
+        delivered: dict[asyncio.AbstractEventLoop, list[Task[Any]]] = {}
+        for task in tasks:
+            if task.future is not None:
+                delivered.setdefault(task.future.get_loop(), []).append(task)
+        for loop, done in delivered.items():
+            with suppress(RuntimeError):  # the loop is closed, and nobody waits there
+                loop.call_soon_threadsafe(_deliver, done)
 
-    def _is_read(self, order: _Order[Any]) -> bool:
-        """Commit *order* if reading is enough; say whether it was."""
-        if order.read is None:
-            return False
+    def _commit(self, tasks: list[Task[Any]]) -> None:
         try:
-            result = order.read(self._ledger)
-        except Exception as error:  # noqa: BLE001 - it is for whoever waits
-            _fail(order, as_store_error(self._path, error))
-            return True
-        if result is None and order.write is not None:
-            return False
-        _settle(order, result)
-        return True
-
-    def _written(self, orders: list[_Order[Any]]) -> list[tuple[_Order[Any], Any]]:
-        """Do *orders* in one transaction, and return their results."""
-        before = self._ledger.tally
-        try:
-            with written(self._ledger.connection):
-                return [(order, order.write(self._ledger)) for order in orders if order.write is not None]
+            with transaction(self._database.connection):
+                for task in tasks:
+                    task.result = task.run(self._database)
         except BaseException:
-            self._ledger.tally = before
+            # What the transaction gave out is void: a call that seems to be sent would leave without a record.
+            for task in tasks:
+                task.result = None
+            self._database.forget()
             raise
 
-    def _one_by_one(self, changes: list[_Order[Any]]) -> None:
-        """Find out which of *changes* cannot be done; what is owed is kept, and stands before all others."""
-        for order in [*self._owed, *changes]:
+    def _one_by_one(self, tasks: list[Task[Any]]) -> None:
+        """Run each task by itself, the pending ones first; keep those that wait for the file."""
+        pending, self._pending = self._pending, []
+        for task in [*pending, *tasks]:
             try:
-                ((_, result),) = self._written([order])
-            except Exception as error:  # noqa: BLE001 - it is for whoever waits
-                _fail(order, as_store_error(self._path, error))
-                self._keep_owing(order, error)
-            else:
-                _settle(order, result)
-                if order in self._owed:
-                    self._owed.remove(order)
-
-    def _keep_owing(self, order: _Order[Any], error: Exception) -> None:
-        """Keep an owed *order* for later, if it is the file that is in the way: locked, full, gone for now."""
-        if order.owed and isinstance(error, sqlite3.OperationalError):
-            if order not in self._owed:
-                self._owed.append(order)
-        elif order in self._owed:
-            self._owed.remove(order)
+                self._commit([task])
+            except Exception as error:  # noqa: BLE001 - the task's future raises it
+                task.error = as_store_error(self._path, error)
+                # Operational errors pass: locked, full, gone for now. Any other would come again for ever.
+                if task.is_kept and isinstance(error, sqlite3.OperationalError):
+                    self._pending.append(task)
 
     def _beat(self) -> None:
         now = time.monotonic()
-        if self._is_busy() and now - self._last_beat >= BEAT and self._ledger.session:
+        if self._is_busy() and now - self._last_beat >= HEARTBEAT:
             self._last_beat = now
             with suppress(sqlite3.Error):
-                self._ledger.beat()
-
-    def _wind_up(self) -> None:
-        if self._ledger.session:
-            self._do([_Order(Database.end)])
-        self._ledger.connection.close()
+                self._database.beat()
 
 
-def _settle(order: _Order[T], result: T) -> None:
-    if not order.done.done():
-        order.done.set_result(result)
-
-
-def _fail(order: _Order[Any], error: Exception) -> None:
-    if not order.done.done():
-        order.done.set_exception(error)
-
-
-async def settled(future: Future[T]) -> T:
-    """Return what the clerk did; a cancellation waits until it has been done."""
-    waiting = asyncio.wrap_future(future)
-    try:
-        return await asyncio.shield(waiting)
-    except asyncio.CancelledError:
-        await asyncio.wait([waiting])
-        if not waiting.cancelled():
-            waiting.exception()  # asked for, so that nobody logs that it was not
-        raise
+def _deliver(tasks: list[Task[Any]]) -> None:
+    for task in tasks:
+        future = task.future
+        if future is None or future.done():
+            continue
+        if task.error is None:
+            future.set_result(task.result)
+        else:
+            future.set_exception(task.error)
+            future.exception()  # retrieved, so that asyncio does not log one that nobody awaits

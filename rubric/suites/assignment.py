@@ -1,22 +1,23 @@
 """
-Who judges a case, and whether they can be asked at all.
+Which judge grades a case, and whether it can be asked.
 
-| given                                                     | who judges                                    |
+| given                                                     | judge                                         |
 |-----------------------------------------------------------|-----------------------------------------------|
 | the case is a cell of a matrix over judges                | the judge of the cell                         |
-| the caller names a judge                                  | that one, all criteria; in a jury, where the  |
-|                                                           | case's jury names no model                    |
+| the caller names a judge                                  | that one, for all criteria; in a jury, where  |
+|                                                           | the case's jury names no model                |
 | the case names one                                        | that one; single criteria by `Case.judges`    |
 | the suite names one                                       | that one; single criteria by `Case.judges`    |
 | none of these                                             | the judge that the environment has a key for  |
 
-Grading a candidate whose criteria are not all judged by the same judge.
+Where criteria have different judges, each judge grades its own, and the findings are scored together.
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
+import sys
 from collections.abc import Coroutine, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -26,9 +27,8 @@ from rubric.engine.pipeline import adrive
 from rubric.errors import NoJudgeError
 from rubric.grading.code_checks import applies, why_degenerate
 from rubric.grading.flow import flow
-from rubric.models.api_keys import default_judge
-from rubric.models.chat_turns import missing_key
-from rubric.models.litellm import library, vendor_of
+from rubric.models.api_keys import default_judge, missing_key
+from rubric.models.litellm_library import library, vendor_of
 from rubric.models.offline import OFFLINE
 from rubric.models.registry import EnvironmentModel
 from rubric.results.result import Grade, Ungraded, conclude, conclude_votes
@@ -42,115 +42,119 @@ from rubric.values.requests import Transport, Usage
 from rubric.values.rubrics import Rubric
 
 
-def code(_: Any) -> str:
-    """Stand in for a judge where code decides everything; it is never asked."""
+def _never_asked(_: Any) -> str:
     raise AssertionError
 
 
-NOBODY = Judge(code)
-"""Who judges where there is nothing to ask, or nobody."""
+NO_JUDGE = Judge(_never_asked)
+"""Stands in for a judge where code decides everything, or where there is no judge."""
 
 
 @frozen
 class Assigned:
     """
-    Who judges a case.
+    The judges of a case.
 
     Args:
-        bench: Who judges it; `NOBODY` where there is no one.
-        others: Who judges single criteria instead, by id.
-        missing: Why there is no one; empty where there is.
+        judge: Of all criteria but those of *others*; `NO_JUDGE` where there is none.
+        others: Of single criteria, by id.
+        missing: Why there is no judge; empty if there is one.
     """
 
-    bench: AnyJudge
+    judge: AnyJudge
     others: Mapping[str, Judge] = field(factory=dict)
     missing: str = ""
 
     def groups(self, rubric: Rubric) -> list[tuple[AnyJudge, list[str]]]:
-        """Return each of those who judge, with the ids of their criteria in the rubric's order; `bench` first."""
-        found: list[tuple[AnyJudge, list[str]]] = [(self.bench, [])]
+        """Return each judge with the ids of its criteria, in the rubric's order; `judge` first."""
+        if not self.others:
+            return [(self.judge, [criterion.id for criterion in rubric.judged])] if rubric.judged else []
+        found: list[tuple[AnyJudge, list[str]]] = [(self.judge, [])]
         for criterion in rubric.judged:
-            judge = self.others.get(criterion.id, self.bench)
-            mine = next((ids for bench, ids in found if bench is judge), None)
+            judge = self.others.get(criterion.id, self.judge)
+            mine = next((ids for known, ids in found if known is judge), None)
             if mine is None:
                 found.append((judge, [criterion.id]))
             else:
                 mine.append(criterion.id)
-        return [(bench, ids) for bench, ids in found if ids]
+        return [(judge, ids) for judge, ids in found if ids]
 
     def name(self, rubric: Rubric) -> str:
-        """Return who judges, in words; with the criteria of each where there are several."""
+        """Return the names of the judges; if there are several, with the criteria of each."""
         groups = self.groups(rubric)
         if len(groups) == 1:
             return name_of(groups[0][0])
-        return "; ".join(f"{name_of(bench)} ({', '.join(ids)})" for bench, ids in groups)
+        return "; ".join(f"{name_of(judge)} ({', '.join(ids)})" for judge, ids in groups)
 
     def why_not(self, rubric: Rubric, candidate: Candidate | None) -> str:
-        """Return why those who would be asked about *candidate* cannot be; empty if they can, or nobody is asked."""
+        """Return why a judge of *candidate* cannot be asked; empty if all can, or if none has to be."""
+        groups = [(judge, ids) for judge, ids in self.groups(rubric) if self.missing or _may_lack_a_key(judge)]
+        if not groups:
+            return ""
         wanted = {criterion.id for criterion in asked(rubric, candidate)}
-        for bench, ids in self.groups(rubric):
+        for judge, ids in groups:
             if wanted.intersection(ids):
-                reason = self.missing if bench is self.bench and self.missing else without_key(bench)
+                reason = self.missing if judge is self.judge and self.missing else without_key(judge)
                 if reason:
                     return reason
         return ""
 
 
 def assign(case: Case, given: AnyJudge | None, of_suite: AnyJudge | None) -> Assigned:
-    """Return who judges *case*, where the caller has *given* a judge or not."""
+    """Return the judges of *case*; *given* is the caller's."""
     if given is not None and not _is_cell_of_judges(case):
-        return Assigned(_seated(case.judge, given))
-    bench, missing = case.judge, ""
-    if bench is None or _is_open(bench):
+        return Assigned(_filled(case.judge, given))
+    judge, missing = case.judge, ""
+    if judge is None or _is_open(judge):
         try:
-            bench = _seated(bench, of_suite or default_judge())
+            judge = _filled(judge, of_suite or default_judge())
         except NoJudgeError as error:
-            bench, missing = NOBODY, str(error)
-    return Assigned(bench, dict(case.judges), missing)
+            judge, missing = NO_JUDGE, str(error)
+    return Assigned(judge, dict(case.judges), missing)
 
 
-def _is_open(bench: AnyJudge | None) -> bool:
-    """Say whether *bench* is a jury of whoever judges."""
+def _is_open(judge: AnyJudge | None) -> bool:
+    """True if *judge* is a jury that names no model."""
     return (
-        isinstance(bench, Jury) and isinstance(bench.judge, Judge) and isinstance(bench.judge.model, EnvironmentModel)
+        isinstance(judge, Jury) and isinstance(judge.judge, Judge) and isinstance(judge.judge.model, EnvironmentModel)
     )
 
 
-def _seated(bench: AnyJudge | None, who: AnyJudge) -> AnyJudge:
-    """Return the jury *bench* with *who* in it, where it names no model; else *who*."""
-    return evolve(bench, judge=who) if isinstance(bench, Jury) and _is_open(bench) else who
+def _filled(judge: AnyJudge | None, member: AnyJudge) -> AnyJudge:
+    """Return the jury *judge* with *member* in it if it names no model; else *member*."""
+    return evolve(judge, judge=member) if isinstance(judge, Jury) and _is_open(judge) else member
 
 
 def _is_cell_of_judges(case: Case) -> bool:
-    """Say whether the case's own judge is what its cell is about."""
+    """True if the cell of *case* varies the judge."""
     model = case.cell.get("model")
     if case.judge is None or not isinstance(model, str):
         return False
-    named = model == repr(case.judge)  # as a jury or a panel is called
-    return named or any(_bare(judge.name) == _bare(model) for judge in judges_of(case.judge))
+    named = model == repr(case.judge)  # the name of a jury or a panel
+    return named or any(_without_vendor(judge.name) == _without_vendor(model) for judge in judges_of(case.judge))
 
 
-def _bare(model: str) -> str:
-    """Return the last part of *model*: its vendor may be written in several ways."""
+def _without_vendor(model: str) -> str:
+    """Return the last part of *model*: the vendor has several spellings."""
     return model.replace(":", "/").rpartition("/")[2]
 
 
-def name_of(bench: AnyJudge) -> str:
-    """Return who *bench* is, in a few words."""
-    match bench:
+def name_of(judge: AnyJudge) -> str:
+    """Describe *judge* in a few words."""
+    match judge:
         case Judge():
-            return bench.name
+            return judge.name
         case Jury():
-            return f"jury of {bench.size}: {name_of(bench.judge)}"
+            return f"jury of {judge.size}: {name_of(judge.judge)}"
         case Panel():
-            return f"panel: {', '.join(name_of(member) for member in bench.judges)}"
+            return f"panel: {', '.join(name_of(member) for member in judge.judges)}"
         case Cascade():
-            return f"cascade: {name_of(bench.first)}, then {name_of(bench.then)}"
+            return f"cascade: {name_of(judge.first)}, then {name_of(judge.then)}"
 
 
 def asked(rubric: Rubric, candidate: Candidate | None) -> Iterator[Criterion]:
     """
-    Yield the criteria of *rubric* for which a judge is asked about *candidate*.
+    Yield the criteria of *rubric* that need a judge for *candidate*.
 
     Without a candidate, every condition is taken to hold.
     """
@@ -169,25 +173,30 @@ def _needs_a_judge(criterion: Criterion, candidate: Candidate | None) -> bool:
     return not isinstance(criterion.answer, Check)
 
 
-def without_key(bench: AnyJudge, environ: Mapping[str, str] = os.environ) -> str:
+def without_key(judge: AnyJudge, environ: Mapping[str, str] = os.environ) -> str:
     """
-    Return which API key *bench* lacks to be asked, in words; empty if none is known to be missing.
+    Return a message about the API key that *judge* lacks; empty if none is known to be missing.
 
-    A panel can do without members as far as its quorum allows; a cascade needs both of its judges.
+    A panel can lose members as far as its quorum allows; a cascade needs both of its judges.
     """
-    match bench:
+    match judge:
         case Judge():
-            return _keyless(bench, environ)
+            return _keyless(judge, environ)
         case Jury():
-            return without_key(bench.judge, environ)
+            return without_key(judge.judge, environ)
         case Panel():
-            reasons = [without_key(member, environ) for member in bench.judges]
+            reasons = [without_key(member, environ) for member in judge.judges]
             able = reasons.count("")
-            enough = len(reasons) if bench.quorum is None else bench.quorum
+            enough = len(reasons) if judge.quorum is None else judge.quorum
             return "" if able >= enough else "; ".join(dict.fromkeys(filter(None, reasons)))
         case Cascade():
-            reasons = [without_key(member, environ) for member in (bench.first, bench.then)]
+            reasons = [without_key(member, environ) for member in (judge.first, judge.then)]
             return "; ".join(dict.fromkeys(filter(None, reasons)))
+
+
+def _may_lack_a_key(judge: AnyJudge) -> bool:
+    """True if a model of *judge* is a vendor's: functions and the offline model need no key."""
+    return any(isinstance(each.model, str) and each.model != OFFLINE for each in judges_of(judge))
 
 
 def _keyless(judge: Judge, environ: Mapping[str, str]) -> str:
@@ -198,7 +207,9 @@ def _keyless(judge: Judge, environ: Mapping[str, str]) -> str:
 
 
 def _set_in_code(model: str) -> bool:
-    """Say whether the program has handed LiteLLM a key for *model* itself."""
+    """True if the program itself has given LiteLLM a key for *model*."""
+    if "litellm" not in sys.modules:  # to import it takes seconds
+        return False
     litellm, provider = library(), vendor_of(model)[1]
     return any(getattr(litellm, name, None) for name in ("api_key", f"{provider}_key"))
 
@@ -208,17 +219,16 @@ T = TypeVar("T")
 
 async def graded(candidate: Candidate, rubric: Rubric, assigned: Assigned, carry: Transport) -> Grade | Ungraded:
     """
-    Return what *candidate* comes to, with each criterion judged by the one whom it is *assigned* to.
+    Grade *candidate*, each criterion by the judge that it is *assigned* to.
 
-    Where several judge, each grades its own criteria, and the findings are scored together. With a jury or a panel
-    among them, what the others found counts in each of its votes.
+    Several judges grade their own criteria side by side, and all findings are scored together. In each vote of a jury
+    or a panel among them, the findings of the other judges count too.
     """
     groups = assigned.groups(rubric)
-    said_nothing = rubric.degenerate != "judge" and why_degenerate(candidate)
-    if said_nothing or len(groups) <= 1:
-        return await adrive(flow(candidate, rubric, groups[0][0] if groups else assigned.bench), carry)
+    if len(groups) <= 1 or (rubric.degenerate != "judge" and why_degenerate(candidate)):
+        return await adrive(flow(candidate, rubric, groups[0][0] if groups else assigned.judge), carry)
     results = await side_by_side(
-        adrive(flow(candidate, share(rubric, ids), unhurried(bench)), carry) for bench, ids in groups
+        adrive(flow(candidate, share(rubric, ids), unhurried(judge)), carry) for judge, ids in groups
     )
     others = {finding.id: finding for result in results[1:] for finding in result.findings}
     merged = _merged(rubric, groups[0][0], results[0], others)
@@ -226,12 +236,16 @@ async def graded(candidate: Candidate, rubric: Rubric, assigned: Assigned, carry
         merged,
         usage=sum((result.usage for result in results), Usage()),
         failures=tuple(failure for result in results for failure in result.failures),
-        warnings=_unique(warning for result in results for warning in result.warnings),
+        warnings=tuple(dict.fromkeys(warning for result in results for warning in result.warnings)),
     )
 
 
 async def side_by_side(jobs: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
-    """Return what all *jobs* come to; the first error cancels the others, waits for them, and is raised as it is."""
+    """
+    Run *jobs* at once and return their results in order.
+
+    The first error cancels the others, waits for them, and is raised by itself rather than in a group.
+    """
     try:
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(job) for job in jobs]
@@ -241,24 +255,20 @@ async def side_by_side(jobs: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
 
 
 def share(rubric: Rubric, ids: Sequence[str]) -> Rubric:
-    """Return *rubric* with the criteria called *ids* alone; its outcome means nothing, its findings do."""
+    """Return *rubric* with only the criteria *ids*, for their findings; its outcome means nothing."""
     if len(ids) == len(rubric.judged):
         return rubric
     kept = [criterion for criterion in rubric.criteria if criterion.id in ids]
-    if not any(criterion.weight for criterion in kept):  # no rubric may consist of what does not count
+    if not any(criterion.weight for criterion in kept):  # a rubric of weightless criteria is refused
         kept = [evolve(criterion, weight=1) for criterion in kept]
     return evolve(rubric, criteria=kept)
 
 
-def _merged(rubric: Rubric, bench: AnyJudge, own: Grade | Ungraded, others: Mapping[str, Finding]) -> Grade | Ungraded:
-    """Return what the findings of *bench* come to together with those of the *others*: in every vote, if it votes."""
-    if not isinstance(bench, Judge):
-        pairs = zip(members_of(bench), own.votes, strict=False)  # a cascade may not have asked its second
-        return conclude_votes(rubric, bench, [_merged(rubric, member, vote, others) for member, vote in pairs])
+def _merged(rubric: Rubric, judge: AnyJudge, own: Grade | Ungraded, others: Mapping[str, Finding]) -> Grade | Ungraded:
+    """Score the findings of *judge* together with those of *others*; if it votes, in every vote."""
+    if not isinstance(judge, Judge):
+        pairs = zip(members_of(judge), own.votes, strict=False)  # a cascade may not have asked its second judge
+        return conclude_votes(rubric, judge, [_merged(rubric, member, vote, others) for member, vote in pairs])
     found = {**others, **{finding.id: finding for finding in own.findings}}
     findings = [found[criterion.id] for criterion in rubric.judged]
-    return conclude(rubric, bench, findings, usage=own.usage, failures=own.failures, warnings=own.warnings)
-
-
-def _unique(warnings: Iterable[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(warnings))
+    return conclude(rubric, judge, findings, usage=own.usage, failures=own.failures, warnings=own.warnings)

@@ -1,7 +1,7 @@
 """
-A case: one candidate, or where it comes from, and the rubric that it is graded against.
+A case: one row of a suite, with a candidate (or the input that a target answers) and a rubric.
 
-One case fanned out over judges and prompts: a case for each cell.
+In a matrix, a case is copied for each cell, that is for each combination of judges and prompts.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from rubric.values.rubrics import Rubric, check_weights, rubric_of
 
 @frozen
 class Place:
-    """Where something was written: a file, and a line and a column from 1."""
+    """A place in a file; lines and columns count from 1."""
 
     source: str
     line: int = 1
@@ -36,7 +36,7 @@ def _as_rubric(value: Rubric | str) -> Rubric:
     return rubric_of(value)
 
 
-def _as_bench(value: Any) -> AnyJudge | None:
+def _as_judge_of_case(value: Any) -> AnyJudge | None:
     return None if value is None else as_judge(value)
 
 
@@ -67,22 +67,22 @@ class Case(Shown):
 
     Args:
         id: Unique in its suite.
-        rubric: What the candidate is graded against; a text is a free-form rubric.
-        input: What the candidate answers. A live target is asked this, or *messages*.
+        rubric: Grades the candidate; a text is a free-form rubric.
+        input: The prompt of the candidate; a live target is sent this, or *messages*.
         output: A fixed response. None: a live target makes the candidate when the suite runs.
         reference: A reference answer, for the judge.
-        messages: The conversation before the output; a live target goes on from it.
+        messages: The conversation before the output; a live target continues it.
         tool_calls: Of a fixed response.
         file_changes: Of a fixed response, as a unified diff.
-        context: Material that the answer should rest on.
+        context: Material that the answer should be based on.
         variables: Named texts for prompts.
-        judge: Who judges this case, instead of the suite's judge.
-        judges: Who judges single criteria of the rubric, by id, instead of that.
+        judge: Of this case, in place of the suite's.
+        judges: Of single criteria, by id, in place of *judge*.
         server: The name of the MCP server that an agent works with.
         cell: The coordinates in a matrix, such as `{"model": ..., "prompt": ...}`.
         tags: Free labels.
         metadata: Free data of the caller's; the judge never sees it.
-        place: Where it was written, for reports.
+        place: The place in a file where it was written, for reports.
     """
 
     _positional = ("id", "rubric")
@@ -97,7 +97,7 @@ class Case(Shown):
     file_changes: str = field(default="", kw_only=True, validator=string)
     context: str = field(default="", kw_only=True, validator=string)
     variables: FrozenMap = field(factory=FrozenMap, kw_only=True, converter=_as_variables)
-    judge: AnyJudge | None = field(default=None, kw_only=True, converter=_as_bench)
+    judge: AnyJudge | None = field(default=None, kw_only=True, converter=_as_judge_of_case)
     judges: FrozenMap = field(factory=FrozenMap, kw_only=True, converter=_as_judges)
     server: str = field(default="", kw_only=True, validator=string)
     cell: FrozenMap = field(factory=FrozenMap, kw_only=True, converter=_as_cell)
@@ -112,10 +112,10 @@ class Case(Shown):
                 raise DefinitionError("judges", f"no criterion {name!r} in the rubric of the case {self.id!r}")
             if not isinstance(judge, Judge):
                 raise DefinitionError("judges", f"expected one judge for {name!r}, got {type(judge).__name__}")
-        self.responding(self.output or "")  # refuses what no candidate can have
+        self.responding(self.output or "")  # raises what the candidate would raise, at the place of the case
 
     def responding(self, output: str, **fields: Any) -> Candidate:
-        """Return the candidate that answers this case with *output*; *fields* of the candidate replace the case's."""
+        """Return the candidate with *output* for this case; *fields* of the candidate replace the case's."""
         known = {
             "input": self.input,
             "reference": self.reference,
@@ -129,7 +129,7 @@ class Case(Shown):
 
     @property
     def candidate(self) -> Candidate | None:
-        """The fixed candidate; None where a live target is to make it."""
+        """The fixed candidate; None if a live target makes it."""
         return None if self.output is None else self.responding(self.output)
 
     def answered(self, output: str) -> Case:
@@ -139,16 +139,16 @@ class Case(Shown):
 
 def cells(case: Case, judges: Sequence[tuple[str, AnyJudge]] = (), prompts: Sequence[str] = ()) -> Iterator[Case]:
     """
-    Yield *case* once for each cell: a judge varies who judges, a prompt what is answered. An axis may be empty.
+    Yield *case* once for each cell, that is each judge with each prompt. An axis may be empty.
 
     Args:
-        case: What is fanned out. Its cells keep its rubric, and their ids name their coordinates.
-        judges: Each with the name by which its cells are called.
-        prompts: What each cell answers.
+        case: Its cells keep its rubric, and their ids name their coordinates.
+        judges: With their names, which the ids of their cells contain.
+        prompts: The inputs of the cells.
     """
-    who: list[tuple[str, AnyJudge] | None] = [*judges] or [None]
-    what = [*enumerate(prompts, 1)] or [(0, "")]
-    for judge, (number, prompt) in product(who, what):
+    judge_axis: list[tuple[str, AnyJudge] | None] = [*judges] or [None]
+    prompt_axis = [*enumerate(prompts, 1)] or [(0, "")]
+    for judge, (number, prompt) in product(judge_axis, prompt_axis):
         made = evolve(case, id=f"{case.id} [{_label(judge[0] if judge else '', number)}]")
         if judge:
             made = evolve(made, judge=judge[1], cell={"model": judge[0]})
@@ -158,5 +158,5 @@ def cells(case: Case, judges: Sequence[tuple[str, AnyJudge]] = (), prompts: Sequ
 
 
 def _label(judge: str, number: int) -> str:
-    """Return the coordinates of a cell in words: the judge, and the *number* of the prompt from 1 (0: no such axis)."""
+    """Return the label of a cell: the judge, and the *number* of the prompt from 1 (0: there is no such axis)."""
     return ", ".join([judge] * bool(judge) + [f"prompt {number}"] * bool(number))

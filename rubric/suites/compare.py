@@ -1,8 +1,8 @@
 """
-Two runs of a suite side by side: what became better, worse or otherwise than in a baseline.
+Compare two runs of a suite: what is better, worse or otherwise changed since a baseline.
 
-What has no score is never counted as 0: a case that is ungraded on either side has no difference in score, and one that
-was graded before and no longer is, is worse.
+A missing score never counts as 0: a case that is ungraded on either side has no difference in score, and a case that is
+no longer graded is worse.
 """
 
 from __future__ import annotations
@@ -20,26 +20,26 @@ from rubric.scoring.outcomes import TOLERANCE, mean
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from rubric.suites.report import Entry, Report, Row, Status
+    from rubric.suites.report import Deferred, Entry, Report, Row, Status
 
 
 Kind = Literal["better", "worse", "same", "new", "gone"]
 PASSED, FAILED, ERROR = 0, 1, 2
 
 _RANKS: dict[Status, int] = {"passed": 2, "failed": 1, "ungraded": 0, "deferred": 0}
-"""To fail is more than not to be graded: it is known."""
+"""A failed case ranks above one without a grade: its result is known."""
 
 
 @frozen
 class CriterionChange(NoTruth):
     """
-    How one criterion of a case came out otherwise.
+    A criterion of a case whose result changed.
 
     Args:
-        id: The criterion's; of one in a nested rubric with the ids that it is nested in before it.
-        before: What it came to: a contribution in 0..1, or the word for why there is none; None if it is new.
+        id: The criterion's; in a nested rubric after the ids of the criteria around it.
+        before: Its contribution in 0..1, or the word for why there is none; None if it is new.
         after: The same, now; None if it is gone.
-        gated: Whether it fails the grade now.
+        gated: True if it fails the grade now.
     """
 
     _truth = ".after"
@@ -53,16 +53,16 @@ class CriterionChange(NoTruth):
 @frozen
 class Change(NoTruth):
     """
-    What became of one case.
+    One case in both runs.
 
     Args:
         id: The case's.
-        kind: `better`, `worse`, `same`, `new` (not in the baseline) or `gone` (in the baseline alone).
-        before: How it came out in the baseline; None for a new case.
-        after: How it comes out now; None for one that is gone.
+        kind: `better`, `worse`, `same`, `new` (not in the baseline) or `gone` (only in the baseline).
+        before: Its status in the baseline; None for a new case.
+        after: Its status now; None for a case that is gone.
         score_before: In 0..1; None without a grade.
         score_after: The same, now.
-        criteria: The criteria that came out otherwise.
+        criteria: The criteria whose results changed.
     """
 
     _truth = ".kind"
@@ -82,7 +82,7 @@ class Change(NoTruth):
 
     @property
     def changed_status(self) -> bool:
-        """Whether a case that is in both came out another way."""
+        """True if the case is in both runs and its status changed."""
         return self.kind not in ("new", "gone") and self.before != self.after
 
 
@@ -104,7 +104,7 @@ class Comparison(NoTruth, Listed[Change]):
     suite: str
     changes: tuple[Change, ...]
     largest_drop: float | None = field(default=None, validator=optional(number(0, 1)))
-    deferred: Literal["pass", "fail", "error"] = "error"
+    deferred: Deferred = "error"
 
     def of(self, kind: Kind) -> tuple[Change, ...]:
         """Return the changes of one *kind*."""
@@ -113,20 +113,19 @@ class Comparison(NoTruth, Listed[Change]):
 
     @property
     def counts(self) -> dict[Kind, int]:
-        """How many cases there are of each kind."""
+        """The number of cases of each kind."""
         found = Counter(change.kind for change in self.changes)
-        order: tuple[Kind, ...] = ("better", "worse", "same", "new", "gone")
-        return {kind: found[kind] for kind in order}
+        return {kind: found[kind] for kind in get_args(Kind)}
 
     @property
     def mean_before(self) -> float | None:
         """The baseline's mean score over the cases that have a score in both; None if there are none."""
-        return _mean([c.score_before for c in self._scored if c.score_before is not None])
+        return _mean(change.score_before for change in self._scored)
 
     @property
     def mean_after(self) -> float | None:
         """The mean score now, over the same cases."""
-        return _mean([c.score_after for c in self._scored if c.score_after is not None])
+        return _mean(change.score_after for change in self._scored)
 
     @property
     def mean_delta(self) -> float | None:
@@ -139,30 +138,33 @@ class Comparison(NoTruth, Listed[Change]):
 
     @property
     def dropped(self) -> tuple[Change, ...]:
-        """The cases whose score fell by more than is allowed; none where no limit is set."""
+        """The cases whose score fell by more than is allowed; none without a limit."""
         return tuple(change for change in self._scored if self._is_drop(change.delta))
 
     @property
     def broken(self) -> tuple[Change, ...]:
         """The cases that passed and now fail."""
-        return tuple(c for c in self.changes if self._was_fine(c.before) and self._is_failed(c.after))
+        return tuple(
+            c for c in self.changes if self._counts_as(c.before) == "pass" and self._counts_as(c.after) == "fail"
+        )
 
     @property
     def lost(self) -> tuple[Change, ...]:
         """The cases that were graded and now are not."""
-        return tuple(c for c in self.changes if c.before in ("passed", "failed") and self._is_lost(c.after))
+        graded = ("passed", "failed")
+        return tuple(c for c in self.changes if c.before in graded and self._counts_as(c.after) == "error")
 
     def _is_drop(self, delta: float | None) -> bool:
         return self.largest_drop is not None and delta is not None and delta < -self.largest_drop - TOLERANCE
 
-    def _was_fine(self, status: Status | None) -> bool:
-        return status == "passed" or (status == "deferred" and self.deferred == "pass")
-
-    def _is_failed(self, status: Status | None) -> bool:
-        return status == "failed" or (status == "deferred" and self.deferred == "fail")
-
-    def _is_lost(self, status: Status | None) -> bool:
-        return status == "ungraded" or (status == "deferred" and self.deferred == "error")
+    def _counts_as(self, status: Status | None) -> Deferred | None:
+        known: dict[Status, Deferred] = {
+            "passed": "pass",
+            "failed": "fail",
+            "ungraded": "error",
+            "deferred": self.deferred,
+        }
+        return None if status is None else known[status]
 
     @property
     def exit_code(self) -> int:
@@ -173,7 +175,7 @@ class Comparison(NoTruth, Listed[Change]):
 
     @property
     def passed(self) -> bool:
-        """Whether the report is no worse than is allowed."""
+        """True if the report is no worse than is allowed."""
         return self.exit_code == PASSED
 
     @property
@@ -209,13 +211,19 @@ class Comparison(NoTruth, Listed[Change]):
         }
 
 
+def _change_dict(change: Change) -> dict[str, Any]:
+    data = asdict(change, recurse=True)
+    criteria = [dict(criterion) for criterion in data.pop("criteria")]
+    return {**data, "delta": change.delta, "changed_status": change.changed_status, "criteria": criteria}
+
+
 def compare(report: Report, baseline: Report, *, largest_drop: float | None = None) -> Comparison:
     """
-    Return *report* beside *baseline*; cases are the same if their ids are.
+    Compare *report* with *baseline*; cases with the same id belong together.
 
     Args:
         report: The run now.
-        baseline: The run that it is measured against.
+        baseline: The earlier run.
         largest_drop: How far the score of a case, and the mean of them, may fall, in 0..1; None sets no limit.
     """
     before, after = _by_id(baseline), _by_id(report)
@@ -225,7 +233,7 @@ def compare(report: Report, baseline: Report, *, largest_drop: float | None = No
 
 
 def _by_id(report: Report) -> dict[tuple[str, int], Row]:
-    """Return the rows by id; of rows that share one, the first belongs to the first, and so on."""
+    """Return the rows by id; rows of one id are numbered, and pair up in order."""
     seen: Counter[str] = Counter()
     rows: dict[tuple[str, int], Row] = {}
     for row in report:
@@ -235,43 +243,30 @@ def _by_id(report: Report) -> dict[tuple[str, int], Row]:
 
 
 def _change(before: Row | None, after: Row | None) -> Change:
-    if before is None or after is None:
-        return _alone(before, after)
-    criteria = tuple(_criteria(before.entries, after.entries))
-    return Change(after.id, _kind(before, after), before.status, after.status, before.score, after.score, criteria)
-
-
-def _alone(before: Row | None, after: Row | None) -> Change:
-    if after is not None:
+    if after is None:
+        assert before is not None  # noqa: S101 - one of the two runs has the case
+        return Change(before.id, "gone", before=before.status, score_before=before.score)
+    if before is None:
         return Change(after.id, "new", after=after.status, score_after=after.score)
-    assert before is not None  # noqa: S101 - a change has a row on one side at least
-    return Change(before.id, "gone", before=before.status, score_before=before.score)
-
-
-def _kind(before: Row, after: Row) -> Kind:
-    """Return how a case changed: by how it came out, and if that is the same by its score."""
-    ranks = _RANKS[after.status] - _RANKS[before.status]
-    delta = ranks or _less(after.score, before.score) or 0
-    if abs(delta) <= TOLERANCE:
-        return "same"
-    return "better" if delta > 0 else "worse"
+    delta = _RANKS[after.status] - _RANKS[before.status] or _less(after.score, before.score) or 0
+    kind: Kind = "same" if abs(delta) <= TOLERANCE else "better" if delta > 0 else "worse"
+    criteria = tuple(_criteria(before.entries, after.entries))
+    return Change(after.id, kind, before.status, after.status, before.score, after.score, criteria)
 
 
 def _less(after: float | None, before: float | None) -> float | None:
     return None if after is None or before is None else after - before
 
 
-def _mean(scores: list[float]) -> float | None:
-    return mean(scores, [1] * len(scores)) if scores else None
-
-
-# -- criteria --------------------------------------------------------------------------------------------
+def _mean(scores: Iterable[float | None]) -> float | None:
+    known = [score for score in scores if score is not None]
+    return mean(known, [1] * len(known)) if known else None
 
 
 def _criteria(before: Iterable[Entry], after: Iterable[Entry]) -> Iterator[CriterionChange]:
     old, new = dict(_flat(before)), dict(_flat(after))
     for id_ in dict.fromkeys([*new, *old]):
-        a, b = _came_to(old.get(id_)), _came_to(new.get(id_))
+        a, b = _result(old.get(id_)), _result(new.get(id_))
         gated = id_ in new and new[id_].gated
         if not _is_same(a, b) or gated != (id_ in old and old[id_].gated):
             yield CriterionChange(id_, a, b, gated)
@@ -283,7 +278,7 @@ def _flat(entries: Iterable[Entry], within: str = "") -> Iterator[tuple[str, Ent
         yield from _flat(entry.parts, f"{within}{entry.id}/")
 
 
-def _came_to(entry: Entry | None) -> float | str | None:
+def _result(entry: Entry | None) -> float | str | None:
     if entry is None:
         return None
     return entry.status if entry.contribution is None else entry.contribution
@@ -291,11 +286,11 @@ def _came_to(entry: Entry | None) -> float | str | None:
 
 def _is_same(a: float | str | None, b: float | str | None) -> bool:
     if isinstance(a, int | float) and isinstance(b, int | float):
-        return abs(a - b) <= TOLERANCE
+        return abs(a - b) <= TOLERANCE  # the same votes in another order may differ in the last digit
     return a == b
 
 
-# -- showing ---------------------------------------------------------------------------------------------
+# -- the table -------------------------------------------------------------------------------------------
 
 
 def _signed(delta: float | None) -> str:
@@ -317,9 +312,3 @@ def _word(value: float | str | None) -> str:
     if value is None:
         return "none"
     return value if isinstance(value, str) else f"{value:.2f}"
-
-
-def _change_dict(change: Change) -> dict[str, Any]:
-    data = asdict(change, recurse=True)
-    criteria = [dict(criterion) for criterion in data.pop("criteria")]
-    return {**data, "delta": change.delta, "changed_status": change.changed_status, "criteria": criteria}

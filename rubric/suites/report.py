@@ -1,9 +1,7 @@
 """
-The whole report as plain data and as JSON, and back: what other programs read, and what baselines are kept in.
+The report of a run: a `Row` for each case, as plain data with all secrets masked, from which every reporter renders.
 
-What the run of a suite came to: one `Report`, from which every reporter renders.
-
-What a report says of one case: plain, redacted data that every reporter renders.
+`Report.to_dict` and `Report.from_dict` are its versioned form: for other programs, and for baselines.
 """
 
 from __future__ import annotations
@@ -41,7 +39,7 @@ Status = Literal["passed", "failed", "ungraded", "deferred"]
 @frozen
 class Entry(NoTruth):
     """
-    What became of one criterion.
+    One criterion of a case.
 
     Args:
         id: The criterion's.
@@ -50,16 +48,16 @@ class Entry(NoTruth):
         score: The judge's answer in 0..1; None unless scored.
         contribution: What it adds to the mean, in 0..1 with 1 as good; None while it is not known.
         weight: How much it counts.
-        answer: How it is answered, in words: `yes or no`, `0..10, required`.
+        answer: A description of its answers: `yes or no`, `0..10, required`.
         value: The answer itself, as text: `yes`, `7`, `warm`; of a guard and a penalty, whether it was found.
         level: What a level means, see `Scored`.
-        gated: Whether it failed the grade.
-        reason: What the judge said for it, or why there is no verdict.
-        evidence: What was quoted.
+        gated: True if it failed the grade.
+        reason: The judge's reason, or why there is no verdict.
+        evidence: The quotes.
         path: The walk, for a tree.
         parts: The entries of a nested rubric.
         votes: The entries of the members of a jury or a panel.
-        judge: Whose vote it is; empty where it is not a vote.
+        judge: The voter; empty if it is no vote.
     """
 
     _truth = ".contribution"
@@ -84,7 +82,7 @@ class Entry(NoTruth):
 
 @frozen
 class Vote(NoTruth):
-    """What one member of a jury or a panel came to."""
+    """The result of one member of a jury or a panel."""
 
     judge: str
     score: float | None
@@ -95,12 +93,12 @@ class Vote(NoTruth):
 @frozen
 class Row(NoTruth):
     """
-    What became of one case.
+    The result of one case, as plain data.
 
     Args:
         id: The case's, with its cell in a matrix.
-        status: `passed`; `failed`; `ungraded` (something could not be judged); `deferred` (there was no candidate to
-            judge, or nobody to judge it).
+        status: `passed`; `failed`; `ungraded` (something could not be judged); `deferred` (it had no candidate or no
+            judge).
         score: In 0..1; None without a grade.
         verdict: `pass`, `borderline` or `fail`; empty without a grade.
         shown: The score on the rubric's scale, for people.
@@ -108,20 +106,20 @@ class Row(NoTruth):
         bounds: The lowest and the highest score that the findings allow.
         reason: Why it failed, is ungraded or deferred, in a sentence or two; empty for a plain pass.
         rubric: The rubric's name.
-        judge: Who judged.
+        judge: The name of the judge.
         input: What the candidate answers.
         output: The candidate's text; empty if there was none.
         run: The candidate's tool calls, a line each.
-        entries: A row for each criterion.
-        votes: What the members of a jury or a panel came to.
+        entries: One for each criterion.
+        votes: The results of the members of a jury or a panel.
         gates: The ids of the criteria that failed the grade whatever the mean is.
         path: The walk, where the rubric is one tree.
-        warnings: What a person should know.
-        usage: What it cost.
+        warnings: For people.
+        usage: Of judges, target and scripts.
         cell: The coordinates in a matrix.
         tags: The case's labels.
         place: Where the case was written.
-        vacuous: Whether no criterion applied.
+        vacuous: True if no criterion applied.
         result: The whole result; it is not written to files, and None in a report that was read from one.
     """
 
@@ -154,7 +152,7 @@ class Row(NoTruth):
 
 
 def below(score: float, mark: float, digits: int = 2) -> str:
-    """Return a *score* below *mark* with so many decimals, at least *digits*, that it is also seen to be below."""
+    """Format a *score* below *mark* with as many decimals as show that it is below, at least *digits*."""
     texts = (f"{score:.{more}f}" for more in range(digits, 17))
     return next((text for text in texts if float(text) < mark), repr(score))
 
@@ -168,13 +166,13 @@ PASSED, FAILED, ERROR = 0, 1, 2
 @frozen(repr=False)
 class Report(NoTruth, Listed[Row]):
     """
-    What became of every case of a suite.
+    The results of every case of a suite.
 
     Args:
         suite: The suite's name.
         rows: One for each case, in the suite's order.
         deferred: What deferred cases count as.
-        warnings: What could not be carried over from the suite's file, each with its place.
+        warnings: What the suite's file says and the run did not do, each with its place.
         version: Of the library that made it.
         duration: Seconds that the run took.
     """
@@ -197,7 +195,7 @@ class Report(NoTruth, Listed[Row]):
 
     @property
     def usage(self) -> Usage:
-        """What the whole run used."""
+        """The usage of the whole run."""
         return sum((row.usage for row in self.rows), Usage())
 
     @property
@@ -214,7 +212,7 @@ class Report(NoTruth, Listed[Row]):
 
     @property
     def passed(self) -> bool:
-        """Whether there are cases, and every one passed (or was deferred, where that counts as a pass)."""
+        """True if there are cases, and every one passed (or was deferred, if that counts as a pass)."""
         return self.exit_code == PASSED
 
     @property
@@ -228,17 +226,18 @@ class Report(NoTruth, Listed[Row]):
     def _repr_markdown_(self) -> str:
         return self.render("md")
 
-    # -- reporters: each is imported when it is first used -------------------------------------------------
+    # -- forms: a reporter is imported when it is first used -----------------------------------------------
 
     def render(self, reporter: str = "pretty") -> str:
         """
         Return the report as text.
 
         Args:
-            reporter: `pretty`, `json`, `ndjson`, `junit`, `tap`, `md`, `html`, `sarif` or `gitlab`.
+            reporter: `pretty`, `json`, `ndjson`, `junit`, `tap`, `md`, `html`, `sarif`, `gitlab`, or one that another
+                distribution registers in the entry points `rubric.reporters`.
 
         Raises:
-            DefinitionError: There is no such reporter.
+            DefinitionError: There is no such reporter, or one of another distribution is broken.
         """
         from rubric.suites.reporters import registry  # noqa: PLC0415 - reporters import reports
 
@@ -249,11 +248,11 @@ class Report(NoTruth, Listed[Row]):
         Write the report to the file *path*, in UTF-8, and return its path.
 
         Args:
-            path: The file; folders that are missing are made.
-            reporter: As for `render`; None lets the ending of *path* decide.
+            path: The file; missing folders are made.
+            reporter: As for `render`; None selects one by the ending of *path*.
 
         Raises:
-            DefinitionError: There is no such reporter, or the ending stands for none.
+            DefinitionError: There is no such reporter, or none for this ending.
             OSError: The file cannot be written.
         """
         from rubric.suites.reporters import registry  # noqa: PLC0415 - as above
@@ -267,37 +266,36 @@ class Report(NoTruth, Listed[Row]):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as plain JSON-able data, under a versioned schema; `Row.result` is left out."""
-
-        return to_dict(self)
+        return {"schema": SCHEMA, "summary": summary(self), **thaw(_converter.unstructure(self))}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Report:
         """
-        Return the report of which `to_dict` made *data*.
+        Return the report that `to_dict` turned into *data*; its rows have no `result`.
 
         Raises:
-            DefinitionError: Data of another kind; the message lists what is wrong.
+            DefinitionError: The data has another form; the message lists what is wrong.
         """
-
-        return from_dict(data)
+        return _structured(data, "the report")
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Report:
         """
-        Return the report that was written to *path* by the reporter `json`.
+        Return the report that the reporter `json` wrote to *path*.
 
         Raises:
-            DefinitionError: The file holds none; the message lists what is wrong.
+            DefinitionError: The file holds no report; the message lists what is wrong.
             OSError: The file cannot be read.
         """
-
-        return loads(as_path("path", path).read_bytes(), str(path))
-
-    # -- baselines -----------------------------------------------------------------------------------------
+        try:
+            data = json.loads(as_path("path", path).read_bytes())
+        except (ValueError, RecursionError) as problem:
+            raise DefinitionError(str(path), f"expected a report in JSON, got text that is none: {problem}") from None
+        return _structured(data, str(path))
 
     def against(self, baseline: Report | str | PathLike[str], *, largest_drop: float | None = None) -> Comparison:
         """
-        Return this report beside a *baseline*: what became better or worse, and whether it is no worse than allowed.
+        Compare this report with a *baseline*: what is better or worse, and whether it is no worse than allowed.
 
         Args:
             baseline: An earlier report, or the file that holds it.
@@ -313,20 +311,16 @@ class Report(NoTruth, Listed[Row]):
         return compare(self, earlier, largest_drop=largest_drop)
 
 
+# -- plain data ------------------------------------------------------------------------------------------
+
 SCHEMA = "rubric-report/1"
 """The version of the form. A number after the slash that is higher than this one is a form that readers must learn."""
 
-_MOST = 10
-
-
-def to_dict(report: Report) -> dict[str, Any]:
-    """Return *report* as plain JSON-able data; what can be computed from the rows stands in `summary`."""
-    data = thaw(_converter.unstructure(report))
-    return {"schema": SCHEMA, "summary": summary(report), **data}
+_MOST_PROBLEMS = 10
 
 
 def summary(report: Report) -> dict[str, Any]:
-    """Return in plain data what *report* comes to."""
+    """Return the result of the whole *report* as plain data."""
     return {
         "passed": report.passed,
         "exit_code": report.exit_code,
@@ -342,28 +336,7 @@ def row_dict(row: Row) -> dict[str, Any]:
     return data
 
 
-def loads(text: str | bytes, source: str = "the report") -> Report:
-    """
-    Return the report that `render` wrote as *text*.
-
-    Raises:
-        DefinitionError: It is no JSON, or no report; the message names *source* and lists what is wrong.
-    """
-    try:
-        data = json.loads(text)
-    except (ValueError, RecursionError) as problem:
-        message = f"expected a report in JSON, got text that is none: {problem}"
-        raise DefinitionError(source, message) from None
-    return from_dict(data, source)
-
-
-def from_dict(data: Mapping[str, Any], source: str = "the report") -> Report:
-    """
-    Return the report of which `to_dict` made *data*; its rows have no `result`.
-
-    Raises:
-        DefinitionError: Data of another kind; the message lists what is wrong.
-    """
+def _structured(data: Mapping[str, Any], source: str) -> Report:
     found = data.get("schema") if isinstance(data, dict) else data
     if found != SCHEMA:
         message = f"expected data with the schema {SCHEMA!r}, got {_shortly(found)}; write it with the reporter 'json'"
@@ -373,8 +346,8 @@ def from_dict(data: Mapping[str, Any], source: str = "the report") -> Report:
         return _converter.structure(body, Report)
     except Exception as problem:  # noqa: BLE001 - cattrs raises a group of all kinds
         wrong = transform_error(problem, "report")
-        rest = [f"and {len(wrong) - _MOST} more"] if len(wrong) > _MOST else []
-        raise DefinitionError(source, "; ".join([*wrong[:_MOST], *rest])) from None
+        rest = [f"and {len(wrong) - _MOST_PROBLEMS} more"] if len(wrong) > _MOST_PROBLEMS else []
+        raise DefinitionError(source, "; ".join([*wrong[:_MOST_PROBLEMS], *rest])) from None
 
 
 def _shortly(value: object) -> str:
@@ -382,22 +355,17 @@ def _shortly(value: object) -> str:
     return text if len(text) <= 80 else f"{text[:79]}…"  # noqa: PLR2004 - a line's worth
 
 
-# -- JSON that any reader can take -----------------------------------------------------------------------
-
 _UNSAFE = re.compile("[\x7f-\x9f\u2028\u2029\ud800-\udfff\ufffe\uffff]")
 
 
 def written(data: Any, *, indent: int | None = None) -> str:
-    """Return *data* as JSON that can be encoded, and that holds no line end but those of *indent*."""
+    """Return *data* as JSON that any reader takes: it can be encoded, and its only line ends are those of *indent*."""
     text = json.dumps(data, ensure_ascii=False, indent=indent, allow_nan=False, default=str)
     return _UNSAFE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
-# -- the converter ---------------------------------------------------------------------------------------
-
-
 def _exactly(*kinds: type) -> Any:
-    """Return the hook that takes values of *kinds* as they are, and refuses others instead of converting them."""
+    """Return the hook that takes values of *kinds* alone; cattrs would convert others, such as 7 to `"7"`."""
     names = " or ".join(kind.__name__ for kind in kinds)
 
     def hook(value: Any, _: Any) -> Any:
@@ -410,7 +378,7 @@ def _exactly(*kinds: type) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """Return *value* as JSON can hold it; what is no data becomes text."""
+    """Return *value* as JSON can hold it; any other object becomes text."""
     if isinstance(value, FrozenMap | dict):
         return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
@@ -420,7 +388,7 @@ def _plain(value: Any) -> Any:
     return value if isinstance(value, str | int | float | None) else str(value)
 
 
-def _made() -> Converter:
+def _make_converter() -> Converter:
     converter = Converter(forbid_extra_keys=True)
     converter.register_structure_hook(str, _exactly(str))
     converter.register_structure_hook(bool, _exactly(bool))
@@ -434,4 +402,4 @@ def _made() -> Converter:
     return converter
 
 
-_converter = _made()
+_converter = _make_converter()

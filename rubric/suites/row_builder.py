@@ -1,211 +1,33 @@
 """
-From a case and what it came to, to a row of the report.
+From a case and its result to a row of the report.
 
-Every text is made safe before it enters a row (`rubric.suites.masking`). Quotes are moved along, so that
-`row.output[start:end]` is the quote.
+Every text is masked before it enters a row: no row holds a key, a password or half a surrogate. Quotes move with the
+text around them, so that `row.output[start:end]` is the quote.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import Any, Literal
 
-from attrs import evolve
+from attrs import evolve, field, frozen
 
 from rubric.internals.frozen_map import FrozenMap, thaw
 from rubric.internals.secrets import clean, moved, whole
 from rubric.internals.text import as_json, shorten
 from rubric.results.result import Grade, Ungraded
 from rubric.scoring.outcomes import Outcome, outcome, unknown
-from rubric.suites.assignment import NOBODY, name_of
+from rubric.suites.assignment import NO_JUDGE, name_of
 from rubric.suites.cases import Case
 from rubric.suites.report import Entry, Row, Status, Vote, below
 from rubric.values.candidates import Candidate
 from rubric.values.criteria import Criterion
 from rubric.values.findings import Abstained, Evidence, Finding, NotApplicable, Scored, Step, Unjudged
-from rubric.values.requests import Failure
+from rubric.values.requests import Failure, Usage
 from rubric.values.rubrics import Rubric, describe
 
-_MOST_OF_A_CELL = 40
-
-
-def row_of(
-    case: Case, result: Grade | Ungraded, candidate: Candidate | None = None, *, judge: str | None = None
-) -> Row:
-    """
-    Return the row of *case*.
-
-    Args:
-        result: What it came to.
-        candidate: What was graded, where it is not the case's own.
-        judge: Who judged, in words; None leaves that to the result.
-    """
-    candidate = candidate or case.candidate or case.responding("")
-    maker = _Maker(case.rubric, candidate.output)
-    return evolve(
-        _frame(case, candidate),
-        status=_status(result),
-        score=result.score if isinstance(result, Grade) else None,
-        verdict=result.verdict if isinstance(result, Grade) else "",
-        shown=result.shown if isinstance(result, Grade) else "",
-        bounds=result.bounds,
-        reason=_why(_safe(result)),
-        judge=clean((name_of(result.judge) if judge is None else judge) if _was_judged(result) else ""),
-        entries=maker.entries(result),
-        votes=_votes(result),
-        gates=tuple(clean(gate) for gate in result.outcome.gates),
-        path=_steps(result.path),
-        warnings=tuple(clean(warning) for warning in result.warnings),
-        usage=result.usage,
-        vacuous=result.outcome.vacuous,
-        result=result,
-    )
-
-
-def deferred_row(case: Case, reason: str) -> Row:
-    """Return the row of a *case* of which there was nothing to judge, or nobody to judge it."""
-    return evolve(_frame(case, case.candidate or case.responding("")), status="deferred", reason=clean(reason))
-
-
-def ungraded(case: Case, failure: Failure) -> Ungraded:
-    """Return the result of a *case* that came to nothing before a criterion was judged, because of *failure*."""
-    missing = tuple(Unjudged(criterion.id, failure) for criterion in case.rubric.judged)
-    return Ungraded(case.rubric, NOBODY, missing, unknown(case.rubric), usage=failure.usage, failures=(failure,))
-
-
-def row_id(case: Case) -> str:
-    """Return the case's id; with the coordinates of its cell, if it names none itself: in brackets, or by value."""
-    if case.id.endswith("]") or any(str(value) in case.id for value in case.cell.values()):
-        return case.id
-    coordinates = [f"{name}={shorten(clean(str(value)), _MOST_OF_A_CELL)}" for name, value in case.cell.items()]
-    return f"{case.id} [{', '.join(coordinates)}]" if coordinates else case.id
-
-
-def _frame(case: Case, candidate: Candidate) -> Row:
-    """Return what the row says of the case itself."""
-    return Row(
-        clean(row_id(case)),
-        "deferred",
-        threshold=case.rubric.threshold,
-        rubric=clean(case.rubric.name),
-        input=clean(_input(candidate)),
-        output=clean(candidate.output),
-        run=tuple(clean(f"{c.name}({as_json(thaw(c.arguments))}){_result(c.result)}") for c in candidate.tool_calls),
-        cell=_clean_map(case.cell),
-        tags=tuple(clean(tag) for tag in case.tags),
-        place=case.place,
-    )
-
-
-def _input(candidate: Candidate) -> str:
-    return candidate.input or "\n".join(f"{m.role}: {m.content}" for m in candidate.messages)
-
-
-def _result(value: Any) -> str:
-    return "" if value is None else f" → {value if isinstance(value, str) else as_json(thaw(value))}"
-
-
-def _clean_map(values: Mapping[str, Any]) -> FrozenMap:
-    return FrozenMap({clean(name): clean(v) if isinstance(v, str) else v for name, v in values.items()})
-
-
-def _status(result: Grade | Ungraded) -> Status:
-    if isinstance(result, Grade):
-        return "passed" if result.passed else "failed"
-    return "ungraded"
-
-
-def _was_judged(result: Grade | Ungraded) -> bool:
-    """Say whether a judge was asked: code alone takes no calls, and a target's are not a judge's."""
-    return result.usage.calls > 0 and result.judge is not NOBODY
-
-
-# -- why -------------------------------------------------------------------------------------------------
-
-
-def _safe(result: Grade | Ungraded) -> Grade | Ungraded:
-    """Return *result* with its texts made safe: before any of them is cut, since half a key is not known for one."""
-    return evolve(result, findings=tuple(_safe_finding(finding) for finding in result.findings))
-
-
-def _safe_finding(finding: Finding) -> Finding:
-    if isinstance(finding, Unjudged):
-        failure = evolve(finding.failure, message=clean(finding.failure.message))
-        return evolve(finding, failure=failure, text=clean(finding.text))
-    return evolve(finding, reason=clean(finding.reason))
-
-
-def _why(result: Grade | Ungraded) -> str:
-    return clean(_why_failed(result) if isinstance(result, Grade) else _why_ungraded(result))
-
-
-def _why_ungraded(result: Ungraded) -> str:
-    if result.judge is NOBODY and result.failures:  # one reason for all criteria
-        return f"not graded: {result.failures[0].message}"
-    head, *lines = result.explain().splitlines()
-    return shorten(f"{head}: {'; '.join(line.strip() for line in lines)}", 1_000)
-
-
-def _why_failed(result: Grade) -> str:
-    if result.passed:
-        return ""
-    if result.degenerate:
-        return f"the candidate {result.degenerate}"
-    if result.rubric.negate:
-        return f"it meets {result.rubric.name or 'the rubric'!r}, which it must not"
-    reasons = [*_gates(result), *_counts(result), *_mean(result)]
-    return "; ".join(reasons) or _advice(result)
-
-
-def _gates(result: Grade) -> list[str]:
-    return [f"{id_!r} failed it{_because(result[id_])}" for id_ in result.gates]
-
-
-def _because(finding: Finding) -> str:
-    said = shorten(finding.reason, 300) if isinstance(finding, Scored) else ""
-    return f" ({said})" if said else ""
-
-
-def _counts(result: Grade) -> list[str]:
-    if not result.votes:
-        return []
-    passed = sum(vote.passed is True for vote in result.votes)
-    return [f"{passed} of {len(result.votes)} votes passed"]
-
-
-def _mean(result: Grade) -> list[str]:
-    rubric = result.rubric
-    if rubric.strict and result.score < 1:
-        return [f"the score {below(result.score, 1, 3)} is not perfect, and the rubric is strict"]
-    if rubric.threshold is not None and result.score < rubric.threshold:
-        return [f"the score {below(result.score, rubric.threshold, 3)} is below the threshold {rubric.threshold:g}"]
-    return []
-
-
-def _advice(result: Grade) -> str:
-    return shorten(result.feedback() or "the judge did not pass it", 600)
-
-
-# -- criteria and votes ----------------------------------------------------------------------------------
-
-
-def _votes(result: Grade | Ungraded) -> tuple[Vote, ...]:
-    names = _names(result.votes)
-    return tuple(
-        Vote(clean(name), vote.outcome.score, vote.passed, vote.outcome.verdict or "ungraded")
-        for name, vote in zip(names, result.votes, strict=True)
-    )
-
-
-def _names(votes: Sequence[Grade | Ungraded]) -> list[str]:
-    """Return who cast each of *votes*; votes of the same name are numbered."""
-    names = [name_of(vote.judge) for vote in votes]
-    return [f"{name} #{names[: i + 1].count(name)}" if names.count(name) > 1 else name for i, name in enumerate(names)]
-
-
-def _steps(path: Iterable[Step]) -> tuple[Step, ...]:
-    return tuple(evolve(step, question=clean(step.question), reason=clean(step.reason)) for step in path)
-
+_LONGEST_COORDINATE = 40
 
 _STATUS: dict[type, Literal["scored", "not applicable", "abstained", "unjudged"]] = {
     Scored: "scored",
@@ -215,69 +37,266 @@ _STATUS: dict[type, Literal["scored", "not applicable", "abstained", "unjudged"]
 }
 
 
-class _Maker:
-    """Makes the entries of one case: *rubric* as the suite has it, and the *output* that is quoted."""
+def row_id(case: Case) -> str:
+    """Return the id of *case*, with the coordinates of its cell in brackets unless the id names one of them."""
+    if case.id.endswith("]") or any(str(value) in case.id for value in case.cell.values()):
+        return case.id
+    coordinates = [f"{name}={shorten(clean(str(value)), _LONGEST_COORDINATE)}" for name, value in case.cell.items()]
+    return f"{case.id} [{', '.join(coordinates)}]" if coordinates else case.id
 
-    def __init__(self, rubric: Rubric, output: str) -> None:
-        self._rubric = rubric
-        self._output = clean(output)
-        self._moved = moved(whole(output), self._output)
 
-    def entries(self, result: Grade | Ungraded) -> tuple[Entry, ...]:
-        """Return an entry a criterion, with those of the votes in them."""
-        own = self._of_rubric(self._rubric, result.findings, result.outcome)
-        ballots = [(name, self.entries(vote)) for name, vote in zip(_names(result.votes), result.votes, strict=True)]
+def ungraded(case: Case, failure: Failure) -> Ungraded:
+    """Return the result of a *case* of which no criterion was judged, because of *failure*."""
+    missing = tuple(Unjudged(criterion.id, failure) for criterion in case.rubric.judged)
+    return Ungraded(case.rubric, NO_JUDGE, missing, unknown(case.rubric), usage=failure.usage, failures=(failure,))
+
+
+@frozen(eq=False)
+class RowBuilder:
+    """
+    Builds the rows of one run.
+
+    It masks a text that many cases share, such as a criterion's, once a run.
+    """
+
+    # Both caches end with the run. A secret that enters the environment during a run is masked in everything that the
+    # run produces (outputs, reasons), but not in a text of the suite that was masked before.
+    _labels: dict[str, str] = field(factory=dict, init=False)
+    # By `id()`, since hashing a criterion costs more than masking it; the value keeps the criterion alive, or another
+    # criterion could get its number.
+    _criteria: dict[int, tuple[Criterion, str, str, str]] = field(factory=dict, init=False)
+
+    def row(
+        self,
+        case: Case,
+        result: Grade | Ungraded,
+        candidate: Candidate | None = None,
+        *,
+        judge: str | None = None,
+        spent: Usage | None = None,
+        warnings: Iterable[str] = (),
+    ) -> Row:
+        """
+        Return the row of *case*.
+
+        Args:
+            result: Its result.
+            candidate: The graded candidate, if it is not the case's own.
+            judge: The name of the judge; None takes it from the result.
+            spent: The usage of the target and of scripts, added to that of the judges.
+            warnings: The target's, before those of the result.
+        """
+        candidate = candidate or case.candidate or case.responding("")
+        output = _Output(candidate.output)
+        findings = tuple(map(_masked, result.findings))
+        grade = result if isinstance(result, Grade) else None
+        was_judged = result.usage.calls > 0 and result.judge is not NO_JUDGE  # code alone takes no calls
+        return Row(
+            **self._of_case(case, candidate, output),
+            status="ungraded" if grade is None else "passed" if grade.passed else "failed",
+            score=None if grade is None else grade.score,
+            verdict="" if grade is None else grade.verdict,
+            shown="" if grade is None else grade.shown,
+            bounds=result.bounds,
+            reason="" if grade is not None and grade.passed else clean(_why(evolve(result, findings=findings))),
+            judge=self._label(name_of(result.judge) if judge is None else judge) if was_judged else "",
+            entries=self._entries(case.rubric, result, findings, output),
+            votes=self._votes(result),
+            gates=tuple(map(self._label, result.outcome.gates)),
+            path=self._steps(result.path),
+            warnings=tuple(map(clean, (*warnings, *result.warnings))),
+            usage=result.usage if spent is None else spent + result.usage,
+            vacuous=result.outcome.vacuous,
+            result=result,
+        )
+
+    def deferred(self, case: Case, reason: str) -> Row:
+        """Return the row of a *case* without a candidate or without a judge, for this *reason*."""
+        candidate = case.candidate or case.responding("")
+        status: Status = "deferred"
+        return Row(**self._of_case(case, candidate, _Output(candidate.output)), status=status, reason=clean(reason))
+
+    def _of_case(self, case: Case, candidate: Candidate, output: _Output) -> dict[str, Any]:
+        """Return the fields of a row that do not depend on the result."""
+        asked = candidate.input or "\n".join(f"{m.role}: {m.content}" for m in candidate.messages)
+        calls = candidate.tool_calls
+        return {
+            "id": clean(row_id(case)),
+            "threshold": case.rubric.threshold,
+            "rubric": self._label(case.rubric.name),
+            "input": clean(asked) if asked else "",
+            "output": output.text,
+            "run": tuple(clean(f"{c.name}({as_json(thaw(c.arguments))}){_returned(c.result)}") for c in calls),
+            "cell": _masked_map(case.cell) if case.cell else FrozenMap(),
+            "tags": tuple(map(self._label, case.tags)),
+            "place": case.place,
+        }
+
+    def _label(self, text: str) -> str:
+        """Return *text* of the suite or of a judge, masked."""
+        if text not in self._labels:
+            self._labels[text] = clean(text)
+        return self._labels[text]
+
+    # -- criteria and votes --------------------------------------------------------------------------------
+
+    def _entries(
+        self, rubric: Rubric, result: Grade | Ungraded, findings: Sequence[Finding], output: _Output
+    ) -> tuple[Entry, ...]:
+        """Return an entry for each criterion, which holds those of the votes; *findings* are the result's, masked."""
+        own = self._of_rubric(rubric, findings, result.outcome, output)
+        if not result.votes:
+            return own
+        ballots = [
+            (self._label(name), self._entries(rubric, vote, tuple(map(_masked, vote.findings)), output))
+            for name, vote in zip(_names(result.votes), result.votes, strict=True)
+        ]
         return tuple(
-            evolve(entry, votes=tuple(evolve(ballot[n], judge=clean(name)) for name, ballot in ballots))
+            evolve(entry, votes=tuple(evolve(ballot[n], judge=name) for name, ballot in ballots))
             for n, entry in enumerate(own)
         )
 
-    def _of_rubric(self, rubric: Rubric, findings: Sequence[Finding], came_to: Outcome) -> list[Entry]:
-        return [self._entry(c, finding, came_to) for c, finding in zip(rubric.judged, findings, strict=True)]
+    def _of_rubric(
+        self, rubric: Rubric, findings: Sequence[Finding], result: Outcome, output: _Output
+    ) -> tuple[Entry, ...]:
+        pairs = zip(rubric.judged, findings, strict=True)
+        return tuple(self._entry(criterion, finding, result, output) for criterion, finding in pairs)
 
-    def _entry(self, criterion: Criterion, finding: Finding, came_to: Outcome) -> Entry:
-        entry = Entry(
-            clean(criterion.id),
-            clean(criterion.text),
-            _STATUS[type(finding)],
-            contribution=came_to.contributions.get(criterion.id),
-            weight=criterion.weight,
-            answer=clean(describe(criterion)),
-            gated=criterion.id in came_to.gates,
-            reason=clean(_why_unjudged(finding) if isinstance(finding, Unjudged) else finding.reason),
-        )
+    def _entry(self, criterion: Criterion, finding: Finding, result: Outcome, output: _Output) -> Entry:
+        id_, text, answer = self._criterion(criterion)
+        more: dict[str, Any] = {}
         if isinstance(finding, Scored):
-            entry = evolve(
-                entry,
-                score=finding.score,
-                value=clean(_as_text(finding.value)),
-                level=clean(finding.level),
-                evidence=tuple(self._quoted(evidence) for evidence in finding.evidence),
-            )
+            more |= {
+                "score": finding.score,
+                "value": self._value(finding.value),
+                "level": self._label(finding.level),
+                "evidence": tuple(map(output.quoted, finding.evidence)),
+            }
         if isinstance(finding, Scored | Unjudged):
-            entry = evolve(entry, path=_steps(finding.path), parts=self._parts(criterion, finding))
-        return entry
+            more |= {"path": self._steps(finding.path), "parts": self._parts(criterion, finding, output)}
+        return Entry(
+            id_,
+            text,
+            _STATUS[type(finding)],
+            contribution=result.contributions.get(criterion.id),
+            weight=criterion.weight,
+            answer=answer,
+            gated=criterion.id in result.gates,
+            reason=clean(_why_unjudged(finding)) if isinstance(finding, Unjudged) else finding.reason,
+            **more,
+        )
 
-    def _parts(self, criterion: Criterion, finding: Scored | Unjudged) -> tuple[Entry, ...]:
-        if not isinstance(criterion.answer, Rubric) or not finding.parts:
+    def _criterion(self, criterion: Criterion) -> tuple[str, str, str]:
+        """Return the id, the text and the kind of answer of *criterion*, masked."""
+        known = self._criteria.get(id(criterion))
+        if known is None:
+            id_, text, answer = map(self._label, (criterion.id, criterion.text, describe(criterion)))
+            known = self._criteria[id(criterion)] = (criterion, id_, text, answer)
+        return known[1:]
+
+    def _parts(self, criterion: Criterion, finding: Scored | Unjudged, output: _Output) -> tuple[Entry, ...]:
+        inner = criterion.answer
+        if not isinstance(inner, Rubric) or not finding.parts:
             return ()
-        return tuple(self._of_rubric(criterion.answer, finding.parts, outcome(criterion.answer, finding.parts)))
+        return self._of_rubric(inner, finding.parts, outcome(inner, finding.parts), output)
 
-    def _quoted(self, evidence: Evidence) -> Evidence:
-        """Return *evidence* as it stands in the row's output."""
+    def _value(self, value: bool | float | str | None) -> str:  # noqa: FBT001
+        if isinstance(value, bool):
+            return "yes" if value else "no"
+        return "" if value is None else self._label(value) if isinstance(value, str) else f"{value:g}"
+
+    def _votes(self, result: Grade | Ungraded) -> tuple[Vote, ...]:
+        return tuple(
+            Vote(self._label(name), vote.outcome.score, vote.passed, vote.outcome.verdict or "ungraded")
+            for name, vote in zip(_names(result.votes), result.votes, strict=True)
+        )
+
+    def _steps(self, path: Iterable[Step]) -> tuple[Step, ...]:
+        return tuple(evolve(step, question=self._label(step.question), reason=clean(step.reason)) for step in path)
+
+
+class _Output:
+    """The text of a candidate, masked, and where quotes lie in it."""
+
+    def __init__(self, text: str) -> None:
+        self._unmasked = text
+        self.text = clean(text)
+
+    @cached_property
+    def _moved(self) -> Any:
+        return moved(whole(self._unmasked), self.text)
+
+    def quoted(self, evidence: Evidence) -> Evidence:
+        """Return *evidence* with its text and its place in the masked text."""
         if evidence.start is None or evidence.end is None or evidence.where != "output":
             return evolve(evidence, text=clean(evidence.text))
         start, end = self._moved(evidence.start)[0], self._moved(evidence.end)[1]
-        return evolve(evidence, text=self._output[start:end], start=start, end=end)
+        return evolve(evidence, text=self.text[start:end], start=start, end=end)
+
+
+def _returned(value: Any) -> str:
+    return "" if value is None else f" → {value if isinstance(value, str) else as_json(thaw(value))}"
+
+
+def _masked_map(values: Mapping[str, Any]) -> FrozenMap:
+    return FrozenMap({clean(name): clean(v) if isinstance(v, str) else v for name, v in values.items()})
+
+
+def _masked(finding: Finding) -> Finding:
+    """Return *finding* with its texts masked, before any of them is cut: half a key does not look like one."""
+    changes: dict[str, Any] = {}
+    if isinstance(finding, Unjudged):
+        changes["failure"] = evolve(finding.failure, message=clean(finding.failure.message))
+        changes["text"] = clean(finding.text)
+    elif (reason := clean(finding.reason)) != finding.reason:
+        changes["reason"] = reason
+    if isinstance(finding, Scored | Unjudged) and finding.parts:
+        changes["parts"] = tuple(map(_masked, finding.parts))
+    return evolve(finding, **changes) if changes else finding
+
+
+def _names(votes: Sequence[Grade | Ungraded]) -> list[str]:
+    """Return the name of the judge of each vote; equal names are numbered."""
+    names = [name_of(vote.judge) for vote in votes]
+    return [f"{name} #{names[: i + 1].count(name)}" if names.count(name) > 1 else name for i, name in enumerate(names)]
+
+
+# -- why a case did not pass -----------------------------------------------------------------------------
+
+
+def _why(result: Grade | Ungraded) -> str:
+    """Return why *result*, which is no pass, is none."""
+    if isinstance(result, Ungraded):
+        if result.judge is NO_JUDGE and result.failures:  # one reason for all criteria
+            return f"not graded: {result.failures[0].message}"
+        head, *lines = result.explain().splitlines()
+        return shorten(f"{head}: {'; '.join(line.strip() for line in lines)}", 1_000)
+    if result.degenerate:
+        return f"the candidate {result.degenerate}"
+    if result.rubric.negate:
+        return f"it meets {result.rubric.name or 'the rubric'!r}, which it must not"
+    reasons = [f"{id_!r} failed it{_because(result[id_])}" for id_ in result.gates]
+    if result.votes:
+        reasons.append(f"{sum(vote.passed is True for vote in result.votes)} of {len(result.votes)} votes passed")
+    reasons += _below(result)
+    return "; ".join(reasons) or shorten(result.feedback() or "the judge did not pass it", 600)
+
+
+def _because(finding: Finding) -> str:
+    said = shorten(finding.reason, 300) if isinstance(finding, Scored) else ""
+    return f" ({said})" if said else ""
+
+
+def _below(result: Grade) -> list[str]:
+    rubric = result.rubric
+    if rubric.strict and result.score < 1:
+        return [f"the score {below(result.score, 1, 3)} is not perfect, and the rubric is strict"]
+    if rubric.threshold is not None and result.score < rubric.threshold:
+        return [f"the score {below(result.score, rubric.threshold, 3)} is below the threshold {rubric.threshold:g}"]
+    return []
 
 
 def _why_unjudged(finding: Unjudged) -> str:
-    """Return the failure in words; that it is about its own criterion goes without saying."""
+    """Return the failure in words, without the name of its own criterion."""
     own = finding.failure.criterion == finding.id
     return str(evolve(finding.failure, criterion="") if own else finding.failure)
-
-
-def _as_text(value: bool | float | str | None) -> str:  # noqa: FBT001
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return "" if value is None else value if isinstance(value, str) else f"{value:g}"

@@ -1,4 +1,4 @@
-"""Runs a suite: makes the candidates that are not there yet, has each case judged, and reports a row a case."""
+"""The run of a suite: makes missing candidates, grades each case, and reports a row for each."""
 
 from __future__ import annotations
 
@@ -8,18 +8,19 @@ from collections.abc import Callable, Sequence
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
-from attrs import evolve, frozen
+from attrs import evolve, field, frozen
 
 from rubric.engine.budget import Budget
 from rubric.engine.pipeline import CONCURRENCY, Pipeline, StoreLike, pipeline
 from rubric.errors import DefinitionError, ModelError, StoreError
 from rubric.internals.fields import check_count, check_number
 from rubric.internals.secrets import clean, describe
+from rubric.results.result import Grade, Ungraded
 from rubric.suites.assignment import Assigned, assign, graded, side_by_side
 from rubric.suites.cases import Case
 from rubric.suites.report import Deferred, Report, Row
-from rubric.suites.row_builder import deferred_row, row_of, ungraded
-from rubric.suites.scripts import Settled, can_be_judged, restored, settled
+from rubric.suites.row_builder import RowBuilder, ungraded
+from rubric.suites.scripts import Decisions, can_be_judged, restored, run_scripts
 from rubric.suites.suite_plan import plan_case, why_deferred
 from rubric.suites.targets.base import DeferError, Response, Target, TargetLike
 from rubric.suites.targets.models import as_target
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from rubric.suites.suite import Suite
 
 OnRow = Callable[[Row], object]
-"""Is called with each row as soon as its case is through, on the loop of the run."""
+"""Called with each row as soon as its case is finished, on the loop of the run."""
 
 
 async def run_suite(
@@ -50,162 +51,185 @@ async def run_suite(
     """
     Run *suite* and return the report, with its rows in the order of the cases; see `Suite.run`.
 
-    Cancelled, it cancels the cases that are under way and waits for them.
+    A cancelled run cancels the cases in flight and waits for them, so that no process, connection or reservation of a
+    budget outlives it. Replies that have arrived are in the store; there is no report.
     """
     report = Report(clean(suite.name), deferred=deferred, version=version("rubric-grade"))
     check_count("concurrency", concurrency)
     began = time.monotonic()
+    requests = cases = None
     if max_cost is not None:
         check_number("max_cost", max_cost, 0, float("inf"))
-    bench = None if judge is None else as_judge(judge)
-    making = None if target is None else as_target(target)
-    asked = None if max_cost is None else Budget(cost=max_cost)
-    with pipeline(concurrency=max(CONCURRENCY, concurrency), store=store, budget=asked, limits=limits) as way:
-        run = Run(suite, bench, making, allow_scripts, way, asked, Budget(cost=max_cost))
-        rows = await run.rows(await asyncio.to_thread(run.prospects), concurrency, on_row)
-    warnings = tuple(clean(str(said)) for said in (*suite.warnings, *way.dispatcher.remarks()))
+        requests, cases = Budget(cost=max_cost), Budget(cost=max_cost)
+    given = None if judge is None else as_judge(judge)
+    maker = None if target is None else as_target(target)
+    with pipeline(concurrency=max(CONCURRENCY, concurrency), store=store, budget=requests, limits=limits) as opened:
+        run = Run(suite, given, maker, allow_scripts, opened, requests, cases)
+        # It may load LiteLLM, which takes seconds: not on the event loop.
+        prepared = await asyncio.to_thread(run.prepared)
+        rows = await run.rows(prepared, concurrency, on_row)
+    warnings = tuple(clean(str(warning)) for warning in (*suite.warnings, *opened.dispatcher.remarks()))
     return evolve(report, rows=rows, warnings=warnings, duration=time.monotonic() - began)
 
 
-@frozen
-class Prospect:
+@frozen(eq=False)
+class Prepared:
     """
-    What is known of a *case* before it starts.
+    A *case* with all that can be found out before it starts.
 
     Args:
-        assigned: Who judges it.
+        assigned: Its judges.
+        candidate: Its fixed candidate; None where a target makes one.
         deferred: Why it is deferred; empty if it is not.
-        worst: The most that judging it is planned to cost; None if a price is unknown, 0 where there is no budget.
+        worst: The most that judging it is planned to cost; None if a price is unknown, 0 without a budget.
         failure: Why it cannot be graded, if that is known already.
     """
 
     case: Case
     assigned: Assigned
+    candidate: Candidate | None = None
     deferred: str = ""
     worst: float | None = 0.0
     failure: Failure | None = None
 
 
-@frozen
+@frozen(eq=False)
 class Run:
     """
-    One run of a *suite*, with the *judge* and the *target* that the caller has given.
+    One run of a *suite*, with the *judge* and the *target* of the caller.
 
     Args:
-        route: How asks get to the judges.
-        asked: The budget that every request passes on it; None for none.
-        budget: The same for whole cases, by what is planned: better none of a case than a part of it.
+        pipeline: Sends asks to the judges.
+        requests: The budget that every request passes in the pipeline; None without a limit.
+        cases: The same budget for whole cases, by their planned cost: a case that would run out of money halfway is not
+            started, since half a case is paid for and worth nothing.
     """
 
     suite: Suite
     judge: AnyJudge | None
     target: Target | None
     allow_scripts: bool
-    route: Pipeline
-    asked: Budget | None
-    budget: Budget
+    pipeline: Pipeline
+    requests: Budget | None
+    cases: Budget | None
+    builder: RowBuilder = field(factory=RowBuilder, init=False)
 
-    def prospects(self) -> list[Prospect]:
+    def prepared(self) -> list[Prepared]:
         """
-        Return what is known of each case beforehand. It may load LiteLLM, so it belongs into a thread.
+        Prepare each case: find its judges and its planned cost, or why it cannot be graded.
 
         Raises:
             DefinitionError: There is a budget, and a judge without a known price.
         """
-        found = [self._prospect(case) for case in self.suite.cases]
-        for prospect in found:
-            if prospect.worst is None:
-                for bench, _ in prospect.assigned.groups(prospect.case.rubric):
-                    self.budget.check(bench, name="max_cost", cure="leave max_cost out")
+        found = [self._prepared(case) for case in self.suite.cases]
+        if self.cases is not None:
+            for one in found:
+                if one.worst is None:
+                    for judge, _ in one.assigned.groups(one.case.rubric):
+                        self.cases.check(judge, name="max_cost", cure="leave max_cost out")
         return found
 
-    def _prospect(self, case: Case) -> Prospect:
-        assigned = assign(case, self.judge, self.suite.judge)
+    def _prepared(self, case: Case) -> Prepared:
+        assigned, candidate = assign(case, self.judge, self.suite.judge), case.candidate
         try:
-            deferred = why_deferred(case, assigned, has_target=self.target is not None)
-            worst = 0.0 if deferred else self._worst(case, assigned, case.candidate)
+            deferred = why_deferred(case, assigned, candidate, has_target=self.target is not None)
+            worst = 0.0 if deferred else self._worst(case, assigned, candidate)
         except Exception as error:  # noqa: BLE001 - a condition of the user's own may raise anything
-            return Prospect(case, assigned, failure=_failure_of(error))
-        return Prospect(case, assigned, deferred, worst)
+            return Prepared(case, assigned, candidate, failure=_failure_of(error))
+        return Prepared(case, assigned, candidate, deferred, worst)
 
     def _worst(self, case: Case, assigned: Assigned, candidate: Candidate | None) -> float | None:
-        if self.budget.cost is None:
+        if self.cases is None:
             return 0.0
         cost = plan_case(case, assigned, candidate).cost
         return None if cost is None else cost[1]
 
-    async def rows(self, prospects: Sequence[Prospect], concurrency: int, on_row: OnRow | None) -> tuple[Row, ...]:
-        """Return a row a case, in order; so many cases at once as *concurrency* says."""
+    async def rows(self, prepared: Sequence[Prepared], concurrency: int, on_row: OnRow | None) -> tuple[Row, ...]:
+        """Return the rows in order, of at most *concurrency* cases in flight."""
         done: dict[int, Row] = {}
-        waiting = iter(enumerate(prospects))
+        waiting = iter(enumerate(prepared))  # the workers take turns at it
 
         async def work() -> None:
-            for index, prospect in waiting:
-                done[index] = await self.row(prospect)
+            for index, one in waiting:
+                done[index] = await self.row(one)
                 if on_row is not None:
                     on_row(done[index])
 
-        await side_by_side(work() for _ in range(min(concurrency, len(prospects))))
+        await side_by_side(work() for _ in range(min(concurrency, len(prepared))))
         return tuple(done[index] for index in range(len(done)))
 
-    async def row(self, prospect: Prospect) -> Row:
-        """Return what becomes of a case; nothing is raised but what ends the run."""
-        case = prospect.case
+    async def row(self, prepared: Prepared) -> Row:
+        """Return the row of a case; only an error that ends the run is raised."""
+        case = prepared.case
         try:
-            response = await self._response(prospect)
+            response = await self._response(prepared)
         except DeferError as reason:
-            return deferred_row(case, str(reason))
+            return self.builder.deferred(case, str(reason))
         except Exception as error:  # noqa: BLE001 - a target of the user's own may raise anything
             failure = _failure_of(error)
-            self._charge(failure.usage, self.budget, self.asked)
-            return row_of(case, ungraded(case, failure))
+            self._charge(failure.usage, self.cases, self.requests)
+            return self.builder.row(case, ungraded(case, failure))
         try:
-            row = await self._judged(prospect, response.candidate)
-        except StoreError:  # what cannot be kept ends the run: it would be paid for again
+            return await self._judged(prepared, response)
+        except StoreError:  # a reply that cannot be stored ends the run: the next run would pay for it again
             raise
         except Exception as error:  # noqa: BLE001 - as may a condition
-            row = row_of(case, ungraded(case, _failure_of(error)), response.candidate)
-        warnings = (*(clean(warning) for warning in response.warnings), *row.warnings)
-        return evolve(row, usage=response.usage + row.usage, warnings=warnings)
+            result = ungraded(case, _failure_of(error))
+            return self.builder.row(case, result, response.candidate, spent=response.usage, warnings=response.warnings)
 
-    async def _response(self, prospect: Prospect) -> Response:
-        """Return what is to be judged, if there is somebody to judge it and money to pay for it."""
-        if prospect.failure is not None:
-            raise ModelError(prospect.failure)
-        if prospect.deferred:
-            raise DeferError(prospect.deferred)
-        case = prospect.case
-        if case.candidate is not None:
-            return Response(case.candidate)
+    async def _response(self, prepared: Prepared) -> Response:
+        """Return the response to judge, if a judge can be asked and the budget has room."""
+        if prepared.failure is not None:
+            raise ModelError(prepared.failure)
+        if prepared.deferred:
+            raise DeferError(prepared.deferred)
+        if prepared.candidate is not None:
+            return Response(prepared.candidate)
+        case = prepared.case
         if not can_be_judged(case.rubric, allow_scripts=self.allow_scripts):
             raise ModelError(Failure("unsupported", _HOPELESS))
-        self.budget.refuse_beyond(prospect.worst or 0.0)
+        if self.cases is not None:
+            self.cases.refuse_beyond(prepared.worst or 0.0)
         assert self.target is not None  # noqa: S101 - else the case is deferred
         response = Response.of(await self.target.respond(case))
-        self._charge(response.usage, self.budget, self.asked)
+        self._charge(response.usage, self.cases, self.requests)
         if isinstance(response.candidate, Candidate):
             return response
         message = f"{self.target!r} returned {type(response.candidate).__name__}, expected a Candidate"
         raise TypeError(message)
 
     def _charge(self, usage: Usage, *budgets: Budget | None) -> None:
-        """Charge what was spent by others than judges, whom no budget holds back."""
+        """Charge the *usage* of targets and scripts, which no budget can hold back."""
         for budget in budgets:
             if budget is not None:
                 budget.charge(usage)
 
-    async def _judged(self, prospect: Prospect, candidate: Candidate) -> Row:
-        case, assigned = prospect.case, prospect.assigned
-        worst = prospect.worst
-        if case.candidate is None and self.budget.cost is not None:  # now that it is known
-            worst = await asyncio.to_thread(self._worst, case, assigned, candidate)
-        async with self.budget.holding(worst or 0.0) as settle:
-            found = await settled(case, candidate) if self.allow_scripts else Settled(case.rubric)
-            self._charge(found.usage, self.asked)
-            result = restored(await graded(candidate, found.rubric, assigned, self.route.send), case.rubric)
-            usage = result.usage + found.usage
-            settle(usage)
-        return evolve(row_of(case, result, candidate, judge=assigned.name(case.rubric)), usage=usage)
+    async def _judged(self, prepared: Prepared, response: Response) -> Row:
+        case, assigned, candidate = prepared.case, prepared.assigned, response.candidate
+        if self.cases is None:
+            result, spent = await self._result(case, assigned, candidate)
+        else:
+            worst = prepared.worst
+            if prepared.candidate is None:  # only now is the candidate known, and so the cost
+                worst = await asyncio.to_thread(self._worst, case, assigned, candidate)
+            async with self.cases.holding(worst or 0.0) as commit:
+                result, spent = await self._result(case, assigned, candidate)
+                commit(result.usage + spent)
+        return self.builder.row(
+            case,
+            result,
+            candidate,
+            judge=assigned.name(case.rubric),
+            spent=response.usage + spent,
+            warnings=response.warnings,
+        )
+
+    async def _result(self, case: Case, assigned: Assigned, candidate: Candidate) -> tuple[Grade | Ungraded, Usage]:
+        """Return the result of *case*, and the usage of its scripts."""
+        decided = await run_scripts(case, candidate) if self.allow_scripts else Decisions(case.rubric)
+        self._charge(decided.usage, self.requests)
+        result = await graded(candidate, decided.rubric, assigned, self.pipeline.send)
+        return restored(result, case.rubric), decided.usage
 
 
 _HOPELESS = (

@@ -1,9 +1,9 @@
 """
-What scripts decide is put into the rubric before it is graded, nested rubrics included.
-
 Graders that are programs: a `Script` criterion, run as a process of its own (AgentV's script and code graders).
 
-The program reads one JSON object on standard input: `input` and `expected_output` (lists of messages), `output` (the
+The scripts of a rubric run before it is graded, and their verdicts take their place in it.
+
+A script reads one JSON object on standard input: `input` and `expected_output` (lists of messages), `output` (the
 response), `messages` (the response as a message, with its tool calls), `criteria`, `question`, `reference_answer`,
 `input_files`, `file_changes`, `trace_summary`, `context`, `variables`, `metadata`, `config`.
 
@@ -12,14 +12,17 @@ It writes one JSON object to standard output:
 | key                                       | meaning                                                        |
 |-------------------------------------------|----------------------------------------------------------------|
 | `score`                                   | a number from 0 to 1                                           |
-| `pass`, `passed`, `verdict`               | stands for a score of 1 or 0 where there is no `score`         |
+| `pass`, `passed`, `verdict`               | a score of 1 or 0 if there is no `score`                       |
 | `reason`, `reasoning`, `explanation`      | why                                                            |
-| `checks`, `assertions`, `hits`, `misses`  | what was looked at; what failed is added to the reason         |
-| `cost_usd`                                | what it spent, added to the usage                              |
+| `checks`, `assertions`, `hits`, `misses`  | single findings; those that failed are added to the reason     |
+| `cost_usd`                                | its cost, added to the usage                                   |
 
-Whatever else happens (another exit code than 0, a deadline, an output that is no such object, a score outside of
-0 to 1) is a failure and never a score. AgentV also reads a bare exit code as a verdict; here that is a failure too,
-since a program that crashed has one as well.
+Anything else (an exit code other than 0, a deadline, an output that is no such object, a score outside of 0 to 1) is a
+failure and never a score. AgentV also reads a bare exit code as a verdict; here that is a failure too, since a program
+that crashed has one as well.
+
+A suite is a file, and files come from others, so no script runs unless the caller allows it: it runs with the rights of
+this process. It sees no keys, since it gets only a few variables of the environment.
 """
 
 from __future__ import annotations
@@ -50,53 +53,53 @@ from rubric.values.criteria import Criterion
 from rubric.values.requests import Usage
 from rubric.values.rubrics import Rubric
 
-MOST_BYTES = 1 << 20
-"""Of standard output."""
+MAX_STDOUT = 1 << 20
+"""Bytes; a script that writes more is stopped."""
 
-MOST_COMPLAINT = 1 << 14
-"""Bytes of standard error that are kept."""
+_MAX_STDERR = 1 << 14
+"""Bytes that are kept."""
 
-PASSED_ON = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "SYSTEMROOT", "PATHEXT")
-"""The variables of the environment that a script sees: no keys, no home."""
+_ENVIRONMENT = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "SYSTEMROOT", "PATHEXT")
+"""The variables that a script sees: no keys, no home."""
 
 _SECONDS_TO_END = 5.0
 _LONGEST_REASON = 2_000
 
 
 class ScriptError(RubricError):
-    """A script that did not say what its grader says; the message has no secrets in it."""
+    """A script gave no verdict; the message has no secrets in it."""
 
 
 @frozen
-class Said:
-    """What a script said: its verdict, and what it spent."""
+class ScriptResult:
+    """The verdict of a script, and its usage."""
 
     verdict: Decided
     usage: Usage = Usage()
 
 
-async def run_script(script: Script, case: Case, candidate: Candidate, criteria: str) -> Said:
+async def run_script(script: Script, case: Case, candidate: Candidate, criteria: str) -> ScriptResult:
     """
-    Return what *script* says of *candidate*.
+    Return the verdict of *script* on *candidate*.
 
-    It runs without a shell, in a process group of its own that ends with it. Cancelled, it is ended too.
+    It runs without a shell, in a process group of its own that ends with it, also when it is cancelled.
 
     Args:
-        criteria: What is to be judged, in words.
+        criteria: The text of what it judges.
 
     Raises:
-        ScriptError: It could not be started, broke its deadline, failed, or said nothing that can be read.
+        ScriptError: It did not start, ran too long, failed, or wrote no verdict.
     """
     given = json.dumps(payload(script, case, candidate, criteria), default=str).encode()
-    written, complaint, code = await _run(script, _folder(script, case), given)
+    stdout, stderr, code = await _run(script, _folder(script, case), given)
     if code:
         ended = f"ended by signal {-code}" if code < 0 else f"ended with exit code {code}"
-        raise _error(f"{ended}{': ' if complaint.strip() else ''}{complaint}")
-    return _read(written)
+        raise _error(f"{ended}{': ' if stderr.strip() else ''}{stderr}")
+    return _read(stdout)
 
 
 def _folder(script: Script, case: Case) -> str | None:
-    """Return where *script* runs: its folder, told from that of the file; None is where we run ourselves."""
+    """Return the working folder of *script*, relative to the suite's file; None is that of this process."""
     beside = Path(case.place.source).parent if case.place is not None else Path()
     if script.folder:
         return str(beside / script.folder)
@@ -107,11 +110,12 @@ def _error(message: str) -> ScriptError:
     return ScriptError(shorten(redact(message), 400))
 
 
-# -- what it is given ------------------------------------------------------------------------------------
+# -- its input -------------------------------------------------------------------------------------------
 
 
 def payload(script: Script, case: Case, candidate: Candidate, criteria: str) -> dict[str, Any]:
-    """Return what *script* reads on standard input."""
+    """Return the object that *script* reads on standard input."""
+    counts = Counter(call.name for call in candidate.tool_calls)
     asked = [{"role": m.role, "content": m.content} for m in candidate.messages]
     if candidate.input and not any(m["content"] == candidate.input for m in asked):
         asked.append({"role": "user", "content": candidate.input})
@@ -127,7 +131,7 @@ def payload(script: Script, case: Case, candidate: Candidate, criteria: str) -> 
         "question": candidate.input,
         "reference_answer": candidate.reference,
         "file_changes": candidate.file_changes or None,
-        "trace_summary": _summary(candidate),
+        "trace_summary": {"event_count": counts.total(), "tool_calls": dict(counts), "error_count": 0},
         "context": candidate.context,
         "variables": thaw(candidate.variables),
         "metadata": thaw(case.metadata),
@@ -135,117 +139,109 @@ def payload(script: Script, case: Case, candidate: Candidate, criteria: str) -> 
     }
 
 
-def _summary(candidate: Candidate) -> dict[str, Any]:
-    counts = Counter(call.name for call in candidate.tool_calls)
-    return {"event_count": counts.total(), "tool_calls": dict(counts), "error_count": 0}
-
-
-# -- how it is run ---------------------------------------------------------------------------------------
+# -- its process -----------------------------------------------------------------------------------------
 
 
 async def _run(script: Script, folder: str | None, given: bytes) -> tuple[bytes, str, int]:
     """Return standard output, the start of standard error, and the exit code."""
-    talk = await _start(script, folder)
+    environ = {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}
     try:
-        async with asyncio.timeout(script.timeout):
-            talk.hand_over(given)
-            await talk.over.wait()
-        await talk.listen_out()
-    except TimeoutError:
-        raise _error(f"did not end within {script.timeout:g} seconds, and was stopped") from None
-    finally:
-        await talk.end()
-    if len(talk.written) > MOST_BYTES:
-        raise _error(f"wrote more than {MOST_BYTES >> 10} KiB, and was stopped")
-    return bytes(talk.written), talk.complaint.decode(errors="replace"), talk.code
-
-
-async def _start(script: Script, folder: str | None) -> _Talk:
-    environ = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
-    try:
-        _, talk = await asyncio.get_running_loop().subprocess_exec(
-            _Talk, *script.command, cwd=folder, env=environ, start_new_session=True
+        _, process = await asyncio.get_running_loop().subprocess_exec(
+            _Process, *script.command, cwd=folder, env=environ, start_new_session=True
         )
     except (OSError, ValueError) as error:
         raise _error(f"could not be started: {error}") from None
-    return talk
+    try:
+        async with asyncio.timeout(script.timeout):
+            process.write(given)
+            await process.over.wait()
+        await process.drain()
+    except TimeoutError:
+        raise _error(f"did not end within {script.timeout:g} seconds, and was stopped") from None
+    finally:
+        await process.end()
+    if len(process.stdout) > MAX_STDOUT:
+        raise _error(f"wrote more than {MAX_STDOUT >> 10} KiB, and was stopped")
+    return bytes(process.stdout), process.stderr.decode(errors="replace"), process.code
 
 
-class _Talk(asyncio.SubprocessProtocol):
-    """What goes to and fro between us and a script; `over` when it has ended, or written too much."""
+class _Process(asyncio.SubprocessProtocol):
+    """The process of a script and its pipes; `over` is set when it has ended or written too much."""
 
     def __init__(self) -> None:
-        self.written = bytearray()
-        self.complaint = bytearray()
+        self.stdout = bytearray()
+        self.stderr = bytearray()
         self.over = asyncio.Event()
-        self._speaking = {1, 2}
-        self._ended = False
-        self._silent = asyncio.Event()
-        self._gone = asyncio.Event()
+        self._open = {1, 2}
+        self._killed = False
+        self._all_read = asyncio.Event()
+        self._closed = asyncio.Event()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.SubprocessTransport", transport)
-        self._input = cast("asyncio.WriteTransport", self._transport.get_pipe_transport(0))
+        self._stdin = cast("asyncio.WriteTransport", self._transport.get_pipe_transport(0))
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:
-        kept, most = (self.written, MOST_BYTES + 1) if fd == 1 else (self.complaint, MOST_COMPLAINT)
+        kept, most = (self.stdout, MAX_STDOUT + 1) if fd == 1 else (self.stderr, _MAX_STDERR)
         kept += data[: most - len(kept)]
-        if len(self.written) > MOST_BYTES:
+        if len(self.stdout) > MAX_STDOUT:
             self.over.set()
 
     def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:  # noqa: ARG002 - a pipe may break
-        self._speaking.discard(fd)
-        if not self._speaking:
-            self._silent.set()
+        self._open.discard(fd)
+        if not self._open:
+            self._all_read.set()
 
     def process_exited(self) -> None:
         self.over.set()
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
-        self._gone.set()
+        self._closed.set()
 
     @property
     def code(self) -> int:
-        """The exit code; negative is the signal that ended it."""
+        """The exit code; a negative one is the signal that ended the process."""
         code = self._transport.get_returncode()
         return -signal.SIGKILL if code is None else code
 
-    def hand_over(self, given: bytes) -> None:
-        """Write *given* to standard input, and close it. A script need not read."""
-        self._input.write(given)
-        self._input.write_eof()
+    def write(self, given: bytes) -> None:
+        """Write *given* to standard input and close it. A script need not read."""
+        self._stdin.write(given)
+        self._stdin.write_eof()
 
-    async def listen_out(self) -> None:
-        """Take in what is still in the pipes, and end what the script has left running."""
-        self._end_group()
-        await _soon(self._silent)
+    async def drain(self) -> None:
+        """Read the rest of the pipes, without the processes that the script has left running."""
+        self._kill_group()
+        await _briefly(self._all_read)
 
     async def end(self) -> None:
-        """End the script, and whatever it has started, and close the pipes."""
-        self._end_group()
-        if self._input.get_write_buffer_size():  # else closing would wait for somebody to read it
-            self._input.abort()
+        """End the script and all that it has started, and close the pipes."""
+        self._kill_group()
+        if self._stdin.get_write_buffer_size():  # else closing waits for a reader, and there may be none any more
+            self._stdin.abort()
         self._transport.close()
-        await _soon(self._gone)
+        await _briefly(self._closed)
 
-    def _end_group(self) -> None:
-        if hasattr(os, "killpg") and not self._ended:  # once: later the number may be another's
-            self._ended = True
+    def _kill_group(self) -> None:
+        # A grandchild keeps the pipes open and would outlive the run, so the whole group goes, also after a good end.
+        # Only once: when the group is empty, its number may belong to another one.
+        if hasattr(os, "killpg") and not self._killed:
+            self._killed = True
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(self._transport.get_pid(), signal.SIGKILL)
 
 
-async def _soon(event: asyncio.Event) -> None:
-    """Wait for *event*, though not for long: what has left the group may hold the pipes open."""
+async def _briefly(event: asyncio.Event) -> None:
+    """Wait a few seconds for *event*: a grandchild that has left the group may hold the pipes open for ever."""
     with suppress(TimeoutError):
         async with asyncio.timeout(_SECONDS_TO_END):
             await event.wait()
 
 
-# -- what it says ----------------------------------------------------------------------------------------
+# -- its output ------------------------------------------------------------------------------------------
 
 
-def _read(written: bytes) -> Said:
+def _read(written: bytes) -> ScriptResult:
     try:
         data = json.loads(written.decode(), parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
@@ -253,7 +249,7 @@ def _read(written: bytes) -> Said:
         raise _error(f"expected one JSON object on standard output, got {shown!r} ({error})") from None
     if not isinstance(data, dict):
         raise _error(f"expected a JSON object on standard output, got {type(data).__name__}")
-    return Said(Decided(_score(data), reason=_reason(data)), _usage(data))
+    return ScriptResult(Decided(_score(data), reason=_reason(data)), _usage(data))
 
 
 def _refuse_constant(name: str) -> Any:
@@ -265,7 +261,7 @@ def _score(data: Mapping[str, Any]) -> float:
     if "score" not in data:
         passed = _own_verdict(data)
         if passed is None:
-            raise _error("expected a 'score' from 0 to 1 in what it said; there is none")
+            raise _error("expected a 'score' from 0 to 1 on standard output, got none")
         return float(passed)
     score = data["score"]
     if isinstance(score, bool) or not isinstance(score, int | float) or not 0 <= score <= 1:
@@ -277,7 +273,7 @@ _YES, _NO = {"pass", "passed"}, {"fail", "failed"}
 
 
 def _own_verdict(data: Mapping[str, Any]) -> bool | None:
-    """Return what it says of passing, where it says so."""
+    """Return whether it says that the candidate passed; None if it does not say."""
     said = next((data[key] for key in ("pass", "passed", "verdict") if data.get(key) is not None), None)
     if isinstance(said, str):
         word = said.strip().lower()
@@ -287,14 +283,14 @@ def _own_verdict(data: Mapping[str, Any]) -> bool | None:
 
 def _reason(data: Mapping[str, Any]) -> str:
     given = [data[key] for key in ("reason", "reasoning", "explanation") if isinstance(data.get(key), str)]
-    parts = [*given[:1], *_looked_at(data)]
+    parts = [*given[:1], *_failed_checks(data)]
     passed = _own_verdict(data)
     if passed is not None and "score" in data and data["score"] == float(not passed):
         parts.append(f"contradictory: the script itself says {'pass' if passed else 'fail'}")
     return shorten("; ".join(part for part in parts if part.strip()), _LONGEST_REASON)
 
 
-def _looked_at(data: Mapping[str, Any]) -> list[str]:
+def _failed_checks(data: Mapping[str, Any]) -> list[str]:
     checks = [check for check in [*_listed(data, "checks"), *_listed(data, "assertions")] if isinstance(check, Mapping)]
     failed = [check for check in checks if _own_verdict(check) is False]
     misses = [str(miss) for miss in _listed(data, "misses")]
@@ -314,39 +310,42 @@ def _usage(data: Mapping[str, Any]) -> Usage:
     return Usage(cost=float(cost))
 
 
+# -- the scripts of a rubric -----------------------------------------------------------------------------
+
 CriterionPath = tuple[str, ...]
 """The ids from the rubric down to one of its criteria."""
 
 
 @frozen
-class Settled:
-    """A rubric in which no script is left to be run, and what the scripts spent."""
+class Decisions:
+    """A rubric whose scripts have been replaced by their verdicts, and the usage of these scripts."""
 
     rubric: Rubric
     usage: Usage = Usage()
 
 
-def scripts_of(rubric: Rubric, path: CriterionPath = ()) -> Iterator[tuple[CriterionPath, Criterion]]:
-    """Yield every criterion of *rubric* that a script decides, with where it stands."""
+def _criteria_of(rubric: Rubric, path: CriterionPath = ()) -> Iterator[tuple[CriterionPath, Criterion]]:
+    """Yield every criterion that is answered by no rubric, with its path; those of nested rubrics too."""
     for criterion in rubric.criteria:
         here = (*path, criterion.id)
-        if isinstance(criterion.answer, Script):
+        if isinstance(criterion.answer, Rubric):
+            yield from _criteria_of(criterion.answer, here)
+        else:
             yield here, criterion
-        elif isinstance(criterion.answer, Rubric):
-            yield from scripts_of(criterion.answer, here)
+
+
+def scripts_of(rubric: Rubric) -> Iterator[tuple[CriterionPath, Criterion]]:
+    """Yield every criterion of *rubric* that a script decides, with its path; those of nested rubrics too."""
+    return ((path, each) for path, each in _criteria_of(rubric) if isinstance(each.answer, Script))
 
 
 def unsupported_of(rubric: Rubric) -> Iterator[Unsupported]:
-    """Yield the graders in *rubric* that this library does not have, nested rubrics included."""
-    for criterion in rubric.criteria:
-        if isinstance(criterion.answer, Unsupported):
-            yield criterion.answer
-        elif isinstance(criterion.answer, Rubric):
-            yield from unsupported_of(criterion.answer)
+    """Yield the graders in *rubric* that this library does not have; those of nested rubrics too."""
+    return (each.answer for _, each in _criteria_of(rubric) if isinstance(each.answer, Unsupported))
 
 
 def can_be_judged(rubric: Rubric, *, allow_scripts: bool) -> bool:
-    """Say whether there is anything in *rubric* that could be judged; else a candidate would be made for nothing."""
+    """True if anything in *rubric* can be judged; else a target would be paid for a candidate in vain."""
 
     def possible(criterion: Criterion) -> bool:
         match criterion.answer:
@@ -360,32 +359,33 @@ def can_be_judged(rubric: Rubric, *, allow_scripts: bool) -> bool:
     return any(possible(criterion) for criterion in rubric.judged)
 
 
-async def settled(case: Case, candidate: Candidate) -> Settled:
+async def run_scripts(case: Case, candidate: Candidate) -> Decisions:
     """
     Run the scripts of the case's rubric that apply to *candidate*, one after another.
 
     A script that failed leaves its criterion unjudged, with the failure.
     """
-    if case.rubric.degenerate != "judge" and why_degenerate(candidate):
-        return Settled(case.rubric)
+    scripts = [*scripts_of(case.rubric)]
+    if not scripts or (case.rubric.degenerate != "judge" and why_degenerate(candidate)):
+        return Decisions(case.rubric)
     made: dict[CriterionPath, Decided | Holds] = {}
     usage = Usage()
-    for path, criterion in scripts_of(case.rubric):
+    for path, criterion in scripts:
         if not _applies(case.rubric, path, candidate):
             continue
         assert isinstance(criterion.answer, Script)  # noqa: S101 - as scripts_of says
         try:
-            said = await run_script(criterion.answer, case, candidate, _criteria(case, criterion))
+            result = await run_script(criterion.answer, case, candidate, _criteria(case, criterion))
         except ScriptError as error:
             made[path] = _failing(criterion.answer, error)
         else:
-            made[path] = said.verdict
-            usage += said.usage
-    return Settled(_replaced(case.rubric, made) if made else case.rubric, usage)
+            made[path] = result.verdict
+            usage += result.usage
+    return Decisions(_replaced(case.rubric, made) if made else case.rubric, usage)
 
 
 def _criteria(case: Case, criterion: Criterion) -> str:
-    """Return what is to be judged, in words: what the case says of it (to AgentV, its context), or the criterion."""
+    """Return the text that a script judges by: of the case (for AgentV, its context), or of the criterion."""
     given = case.metadata.get("criteria")
     return given if isinstance(given, str) and given else case.context or criterion.text
 
@@ -398,6 +398,8 @@ def _applies(rubric: Rubric, path: CriterionPath, candidate: Candidate) -> bool:
 
 
 def _failing(script: Script, error: ScriptError) -> Holds:
+    """Return a check that raises *error*, so that grading reports it as it reports any check that fails."""
+
     def fail(_: Candidate) -> bool:
         raise error
 
@@ -418,7 +420,7 @@ def _replaced(rubric: Rubric, made: Mapping[CriterionPath, Decided | Holds], pat
 
 
 def restored(result: Grade | Ungraded, rubric: Rubric) -> Grade | Ungraded:
-    """Return *result* with *rubric*, as it stands in the suite, so that it can be rescored under it."""
+    """Return *result* with *rubric* as the suite has it, so that it can be rescored under it."""
     if result.rubric is rubric:
         return result
     return evolve(result, rubric=rubric, votes=tuple(restored(vote, rubric) for vote in result.votes))

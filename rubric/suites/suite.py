@@ -1,9 +1,10 @@
-"""A suite: cases that are graded together, as a file of one of the documented systems holds them."""
+"""A suite: cases that are graded together, as files of several systems hold them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Coroutine, Iterable, Sequence
+from functools import wraps
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from attrs import evolve, field, frozen
 
@@ -36,11 +37,11 @@ def _unique(_: Any, __: Attribute[Any], cases: tuple[Case, ...]) -> None:
     seen: set[str] = set()
     for index, case in enumerate(cases):
         if case.id in seen:
-            raise DefinitionError(f"cases[{index}].id", f"the id {case.id!r} stands twice; give one of them another")
+            raise DefinitionError(f"cases[{index}].id", f"the id {case.id!r} is used twice; rename one of them")
         seen.add(case.id)
 
 
-def _as_bench(value: Any) -> AnyJudge | None:
+def _as_judge(value: Any) -> AnyJudge | None:
     return None if value is None else as_judge(value)
 
 
@@ -48,8 +49,28 @@ def _as_metadata(value: Mapping[str, Any]) -> FrozenMap:
     return as_map("metadata", value)
 
 
-def _name_of(bench: AnyJudge) -> str:
-    return bench.name if isinstance(bench, Judge) else repr(bench)
+def _name_of(judge: AnyJudge) -> str:
+    return judge.name if isinstance(judge, Judge) else repr(judge)
+
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def _waiting_for(method: Callable[P, Coroutine[Any, Any, T]]) -> Callable[[Callable[..., None]], Callable[P, T]]:
+    """Make the decorated function run *method* on the background loop and wait for it, with its parameters."""
+
+    def decorate(documented: Callable[..., None]) -> Callable[P, T]:
+        @wraps(method)
+        def run(*args: P.args, **kwargs: P.kwargs) -> T:
+            from rubric.internals import background_loop  # noqa: PLC0415 - a suite that is only loaded needs no loop
+
+            return background_loop.run(method(*args, **kwargs))
+
+        run.__name__, run.__qualname__, run.__doc__ = documented.__name__, documented.__qualname__, documented.__doc__
+        return run
+
+    return decorate
 
 
 @frozen(repr=False)
@@ -58,12 +79,12 @@ class Suite(Listed[Case]):
     Cases that are graded together.
 
     Args:
-        name: What it is called.
-        cases: In order; no two share an id.
-        judge: Who judges where neither the caller nor the case names one.
+        name: For people.
+        cases: In order, with unique ids.
+        judge: The judge of cases for which neither the caller nor the case names one.
         format: The format of the file that it was loaded from: `native`, `promptfoo`, `agentv-2`, ...
         source: The file.
-        warnings: What the file says that could not be carried over, each with its place.
+        warnings: Parts of the file that this library does not support, each with its place.
         metadata: Free data.
     """
 
@@ -71,7 +92,7 @@ class Suite(Listed[Case]):
 
     name: str = field(default="", validator=string)
     cases: tuple[Case, ...] = field(default=(), converter=_as_cases, validator=_unique)
-    judge: AnyJudge | None = field(default=None, kw_only=True, converter=_as_bench)
+    judge: AnyJudge | None = field(default=None, kw_only=True, converter=_as_judge)
     format: str = field(default="native", kw_only=True)
     source: str = field(default="", kw_only=True, eq=False)
     warnings: tuple[Problem, ...] = field(default=(), kw_only=True, eq=False)
@@ -85,7 +106,7 @@ class Suite(Listed[Case]):
         return f"<Suite {self.name!r}: {len(self.cases)} cases, {self.format}>"
 
     def only(self, *ids: str) -> Suite:
-        """Return the suite with the cases called *ids* alone."""
+        """Return the suite with only the cases *ids*."""
         return evolve(self, cases=[self[id_] for id_ in ids])
 
     def matrix(self, *, judges: Iterable[Any] = (), prompts: Iterable[str] = ()) -> Suite:
@@ -93,69 +114,17 @@ class Suite(Listed[Case]):
         Return the suite with each case once for each of the *judges* and each of the *prompts*, to compare them.
 
         Args:
-            judges: Judges, juries, panels or model names; each cell keeps its own, whoever `run` is given.
-            prompts: What the cells answer, instead of the case's input.
+            judges: Judges, juries, panels or model names; a cell keeps its own, whatever judge `run` gets.
+            prompts: The inputs of the cells, in place of the case's.
 
         Raises:
-            DefinitionError: Two judges share a name, so that their cells could not be told apart.
+            DefinitionError: Two judges share a name, and so would the ids of their cells.
         """
         named = [(_name_of(judge), judge) for judge in map(as_judge, judges)]
         texts = as_tuple("prompts", prompts, str, "texts")
         if not named and not texts:
             raise DefinitionError("matrix", "expected judges, prompts or both, got neither")
         return evolve(self, cases=[cell for case in self.cases for cell in cells(case, named, texts)])
-
-    def run(
-        self,
-        judge: JudgeLike | None = None,
-        *,
-        target: TargetLike | None = None,
-        deferred: Deferred = "error",
-        allow_scripts: bool = False,
-        concurrency: int = 8,
-        max_cost: float | None = None,
-        store: StoreLike | None = None,
-        limits: Limiter | None = None,
-        on_row: OnRow | None = None,
-    ) -> Report:
-        """
-        Grade every case and return the report: a row a case, in order.
-
-        Like `grade`, it may be called anywhere, also inside a running event loop. A case that cannot be judged does not
-        stop the others: its row is `ungraded`; or `deferred`, if there is no candidate to judge or nobody to judge it.
-
-        Args:
-            judge: Who judges, instead of all judges that the suite names; only in a matrix over judges, each cell keeps
-                its own. Left out: the case's judge, the suite's, or the one that the environment has a key for.
-            target: What makes the candidates of cases without a fixed response: a function (sync or async) from the
-                `Case` to a text or a `Candidate`, the name of a model, or a `Target`.
-            deferred: What a deferred case counts as in the report: `pass`, `fail` or `error`.
-            allow_scripts: Whether the programs that the suite names as graders are run. They run with your rights.
-            concurrency: How many cases are under way at once.
-            max_cost: US dollars for the judges, never overspent. A case whose planned cost does not fit into what is
-                left is ungraded, and so is one whose retries and re-asks do not fit.
-            store: Keeps every reply of the judges, and serves what it has: a `Store`, or the path of one.
-            limits: How fast the judges' models may be asked: `Limits`.
-            on_row: Is called with each row as soon as its case is through.
-
-        Raises:
-            DefinitionError: An argument that no run can have, such as a budget for a judge without a known price.
-        """
-        from rubric.internals import background_loop  # noqa: PLC0415 - a suite that is only loaded needs none of this
-
-        return background_loop.run(
-            self.arun(
-                judge,
-                target=target,
-                deferred=deferred,
-                allow_scripts=allow_scripts,
-                concurrency=concurrency,
-                max_cost=max_cost,
-                store=store,
-                limits=limits,
-                on_row=on_row,
-            )
-        )
 
     async def arun(
         self,
@@ -170,8 +139,8 @@ class Suite(Listed[Case]):
         limits: Limiter | None = None,
         on_row: OnRow | None = None,
     ) -> Report:
-        """Grade every case like `run`, without holding up the event loop."""
-        from rubric.suites.runner import run_suite  # noqa: PLC0415 - as in run
+        """Grade every case like `run`, without blocking the event loop."""
+        from rubric.suites.runner import run_suite  # noqa: PLC0415 - a suite that is only loaded needs none of this
 
         return await run_suite(
             self,
@@ -186,13 +155,41 @@ class Suite(Listed[Case]):
             on_row=on_row,
         )
 
+    @_waiting_for(arun)
+    def run(self) -> None:  # the parameters and the result are those of `arun`
+        """
+        Grade every case and return the report: a row for each, in order.
+
+        Like `grade`, it may be called anywhere, also inside a running event loop. A case that cannot be judged does not
+        stop the others: its row is `ungraded`, or `deferred` if it has no candidate or no judge.
+
+        Args:
+            judge: Grades every case, in place of all judges that the suite names; only the cells of a matrix over
+                judges keep theirs. Left out: the case's judge, the suite's, or the one that the environment has a key
+                for.
+            target: Makes the candidates of cases without a fixed response: a function (sync or async) from the `Case`
+                to a text or a `Candidate`, the name of a model, or a `Target`.
+            deferred: What a deferred case counts as in the report: `pass`, `fail` or `error`.
+            allow_scripts: Whether to run the programs that the suite names as graders. They run with your rights, so
+                nothing runs them unless you say so: a suite is a file, and files come from others.
+            concurrency: How many cases are in flight at once.
+            max_cost: US dollars for the judges, never overspent. A case whose planned cost does not fit into the rest
+                is ungraded, and so is one whose retries and re-asks do not fit.
+            store: A `Store`, or the path of one: keeps every reply of the judges, and answers from what it has.
+            limits: The rate limits of the judges' models: `Limits`.
+            on_row: Called with each row as soon as its case is finished.
+
+        Raises:
+            DefinitionError: An argument that no run can have, such as a budget for a judge without a known price.
+        """
+
     def plan(self, judge: JudgeLike | None = None, *, target: TargetLike | None = None) -> SuitePlan:
         """
-        Return what `run` would take: where each candidate comes from, who judges, calls, tokens, cost. Nothing is sent.
+        Plan a run without sending anything: the source of each candidate, its judge, calls, tokens and cost.
 
         Args:
             judge: As for `run`.
-            target: As for `run`. What it has yet to make is planned as a response of about 2,000 characters.
+            target: As for `run`. Its responses are planned with about 2,000 characters each.
         """
         from rubric.suites.suite_plan import plan_suite  # noqa: PLC0415 - as in run
 

@@ -1,4 +1,4 @@
-"""What the run of a suite would take: where each candidate comes from, who judges it, calls, tokens and cost."""
+"""The plan of a run: for each case the source of its candidate, its judge, calls, tokens and cost."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 Source = Literal["fixed response", "live target", "none"]
 
 STAND_IN = "The response is not there yet. " * 64
-"""What a response that a live target has yet to make is planned as: about 2,000 characters."""
+"""The planned response of a live target: about 2,000 characters."""
 
 NO_RESPONSE = "no response, and no target to ask for one (--target MODEL, or target= in code)"
 
@@ -37,16 +37,16 @@ NO_RESPONSE = "no response, and no target to ask for one (--target MODEL, or tar
 @frozen
 class CasePlan:
     """
-    What one case would take.
+    The plan of one case.
 
     Args:
         id: The case's, with its cell in a matrix.
-        rubric: What the candidate is graded against.
-        source: Where the candidate comes from.
-        judge: Who judges; empty where code decides everything.
-        plan: Calls, tokens and cost; those of a case that would be deferred are what it would take otherwise.
+        rubric: Grades the candidate.
+        source: Of the candidate.
+        judge: Its name; empty if code decides everything.
+        plan: Calls, tokens and cost; of a deferred case, those that it would have otherwise.
         deferred: Why the case would be deferred; empty if it would not.
-        scripts: The programs among its criteria, which run only where scripts are allowed.
+        scripts: The programs among its criteria, which run only if scripts are allowed.
         unsupported: The graders among its criteria that this library does not have: with one, the case is ungraded.
     """
 
@@ -80,7 +80,7 @@ def _figures(plan: Plan) -> dict[str, Any]:
 
 @frozen(repr=False)
 class SuitePlan(Listed[CasePlan]):
-    """What the run of a suite would take, case by case; nothing has been sent and nothing has been run."""
+    """The plan of a suite's run, case by case; nothing has been sent or run."""
 
     _noun = "case"
 
@@ -89,7 +89,7 @@ class SuitePlan(Listed[CasePlan]):
 
     @property
     def total(self) -> Plan:
-        """What all cases take together."""
+        """The sum of all cases."""
         return Plan.total(case.plan for case in self.cases)
 
     @property
@@ -99,12 +99,12 @@ class SuitePlan(Listed[CasePlan]):
 
     @property
     def cost(self) -> tuple[float, float] | None:
-        """In US dollars, at least and at most; None where a price is unknown."""
+        """In US dollars, at least and at most; None if a price is unknown."""
         return self.total.cost
 
     @property
     def deferred(self) -> tuple[str, ...]:
-        """The ids of the cases that would be deferred as things stand."""
+        """The ids of the cases that would be deferred now."""
         return tuple(case.id for case in self.cases if case.deferred)
 
     @property
@@ -116,7 +116,7 @@ class SuitePlan(Listed[CasePlan]):
         return f"<SuitePlan {self.suite!r}: {len(self.cases)} cases{deferred}, {repr(self.total)[len('<Plan: ') : -1]}>"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the plan as plain JSON-able data, without the messages; those are in `plan.asks` of each case."""
+        """Return the plan as plain JSON-able data, without the messages, which are in `plan.asks` of each case."""
         return {"suite": self.suite, **_figures(self.total), "cases": [case.to_dict() for case in self.cases]}
 
     def _repr_markdown_(self) -> str:
@@ -140,7 +140,7 @@ def _remark(case: CasePlan) -> str:
 
 
 def plan_suite(suite: Suite, judge: AnyJudge | None = None, *, target: TargetLike | None = None) -> SuitePlan:
-    """Return what the run of *suite* would take, with *judge* and *target* as for `Suite.run`."""
+    """Plan the run of *suite*, with *judge* and *target* as for `Suite.run`."""
     live = None if target is None else as_target(target)
     return SuitePlan(suite.name, tuple(_planned(case, assign(case, judge, suite.judge), live) for case in suite.cases))
 
@@ -154,35 +154,35 @@ def _planned(case: Case, assigned: Assigned, target: object) -> CasePlan:
         "fixed response" if case.output is not None else live,
         clean(assigned.name(case.rubric)) if plan.asks and not assigned.missing else "",
         plan,
-        clean(why_deferred(case, assigned, has_target=target is not None)),
+        clean(why_deferred(case, assigned, case.candidate, has_target=target is not None)),
         tuple(clean(str(criterion.answer)) for _, criterion in scripts_of(case.rubric)),
         tuple(dict.fromkeys(clean(shorten(check.type, 60)) for check in unsupported_of(case.rubric))),
     )
 
 
-def why_deferred(case: Case, assigned: Assigned, *, has_target: bool) -> str:
-    """Return why *case* would be deferred: no candidate to judge, or nobody to judge it; empty if it would not."""
-    if case.output is None and not has_target:
+def why_deferred(case: Case, assigned: Assigned, candidate: Candidate | None, *, has_target: bool) -> str:
+    """Return why *case* is deferred: it has no candidate, or no judge that can be asked; empty if it is not."""
+    if candidate is None and not has_target:
         return NO_RESPONSE
-    return assigned.why_not(case.rubric, case.candidate)
+    return assigned.why_not(case.rubric, candidate)
 
 
 def plan_case(case: Case, assigned: Assigned, candidate: Candidate | None) -> Plan:
     """
-    Return what judging *candidate* would take, by those to whom *case* is *assigned*.
+    Plan the grading of *candidate* by the judges that *case* is *assigned* to.
 
-    Without a candidate, a response of about 2,000 characters is planned, with every condition taken to hold.
+    Without a candidate, a response of about 2,000 characters is planned, for which every condition holds.
     """
     rubric = case.rubric if candidate is not None else _unconditional(case.rubric)
     graded = candidate if candidate is not None else case.responding(STAND_IN)
     return Plan.total(
-        plan_one(graded, share(rubric, ids), bench, count=count_tokens, price=price, worst=worst_cost)
-        for bench, ids in assigned.groups(rubric)
+        plan_one(graded, share(rubric, ids), judge, count=count_tokens, price=price, worst=worst_cost)
+        for judge, ids in assigned.groups(rubric)
     )
 
 
 def _unconditional(rubric: Rubric) -> Rubric:
-    """Return *rubric* with every condition taken to hold."""
+    """Return *rubric* without conditions."""
 
     def freed(answer: Any) -> Any:
         return _unconditional(answer) if isinstance(answer, Rubric) else answer

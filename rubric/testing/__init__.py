@@ -1,4 +1,4 @@
-"""What tests of your own need: a scripted judge. `rubric.testing.strategies` (needs Hypothesis) builds any rubric."""
+"""Help for tests of your own: a scripted judge. `rubric.testing.strategies` (needs Hypothesis) draws any rubric."""
 
 from __future__ import annotations
 

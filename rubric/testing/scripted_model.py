@@ -1,4 +1,4 @@
-"""A judge that says what it is told to, for tests of whatever is built on grading."""
+"""A model that answers from a script, for tests of code that grades."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class Says:
     One verdict: a *value* (True, 0.8, 7, `"warm"`, or None for "cannot tell"), and what goes with it.
 
     Args:
-        reason: What the judge gives for it.
-        evidence: What it quotes.
+        reason: The judge's reason.
+        evidence: Its quotes.
         flag: Its own pass flag, for criteria that ask for one.
     """
 
@@ -36,17 +36,17 @@ class Says:
 
 
 Line = Says | bool | float | str | Mapping[str, Any] | Reply | Failure | None
-"""A line of a script: a verdict, a value, raw text, an object to be sent as JSON, a whole reply, or a failure."""
+"""A line of a script: a verdict, a value, raw text, an object to send as JSON, a whole reply, or a failure."""
 
 
 class ScriptedModel:
     """
-    A model that answers from a script, and keeps the asks that it was sent in `asks`.
+    A model that answers from a script, and keeps the asks that it gets in `asks`.
 
     Args:
-        script: Lines in the order of the asks; or lines by criterion id, used as often as asked; or a function from
-            the ask to a line. Text is sent as it is; a verdict is put into the form that the ask wants, with its nonce.
-            When a list has run out, further asks fail.
+        script: Lines in the order of the asks; or lines by criterion id, used for every ask; or a function from the ask
+            to a line. Text is sent unchanged; a verdict is sent in the form that the ask wants, with its nonce. After
+            the last line of a list, asks fail.
 
     Example:
         >>> from rubric import Judge, Rubric, grade

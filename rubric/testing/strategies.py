@@ -1,8 +1,4 @@
-"""
-Hypothesis strategies: any rubric that can be built and written to a file. They need Hypothesis.
-
-Hypothesis strategies: any suite that can be built and written to a file. They need Hypothesis.
-"""
+"""Hypothesis strategies: any rubric and any suite that can be built and written to a file. They need Hypothesis."""
 
 from __future__ import annotations
 
@@ -75,7 +71,7 @@ scores = st.one_of(st.sampled_from([0, 1, 0.0, 1.0, 0.5, 0.6]), st.floats(0, 1))
 
 
 def _unjoined(text: str) -> bool:
-    """Say that no two half surrogates in *text* would join in JSON."""
+    """True if no two half surrogates in *text* would join in JSON."""
     return not any("\ud800" <= a <= "\udbff" and "\udc00" <= b <= "\udfff" for a, b in pairwise(text))
 
 
@@ -274,7 +270,7 @@ single_judges = st.builds(
     prime=st.booleans(),
 )
 
-benches: st.SearchStrategy[Any] = st.recursive(
+any_judges: st.SearchStrategy[Any] = st.recursive(
     single_judges,
     lambda members: st.one_of(
         st.builds(Jury, members, st.integers(1, 5), st.sampled_from([0.5, 0.67, 1]), one_request=st.booleans()),
@@ -298,12 +294,10 @@ def cases(draw: st.DrawFn, graded: st.SearchStrategy[Rubric]) -> Case:
                 "output": any_texts(),
                 "reference": any_texts(),
                 "messages": st.lists(st.builds(Message, texts(), any_texts()), max_size=2),
-                "tool_calls": st.lists(
-                    st.builds(ToolCall, texts(), arguments=free_maps, result=plain_values), max_size=2
-                ),
+                "tool_calls": st.lists(calls, max_size=2),
                 "context": any_texts(),
                 "variables": free_maps,
-                "judge": benches,
+                "judge": any_judges,
                 "server": any_texts(),
                 "cell": free_maps,
                 "tags": st.lists(any_texts(), max_size=2),
@@ -319,4 +313,4 @@ def cases(draw: st.DrawFn, graded: st.SearchStrategy[Rubric]) -> Case:
 def suites(graded: st.SearchStrategy[Rubric] | None = None) -> st.SearchStrategy[Suite]:
     """Return suites of up to three cases, graded against *graded*: any rubrics, if it is not given."""
     held = st.lists(cases(rubrics() if graded is None else graded), max_size=3, unique_by=lambda case: case.id)
-    return st.builds(Suite, any_texts(), held, judge=st.one_of(st.none(), benches), metadata=free_maps)
+    return st.builds(Suite, any_texts(), held, judge=st.one_of(st.none(), any_judges), metadata=free_maps)

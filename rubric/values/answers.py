@@ -1,7 +1,9 @@
 """
-What a judge may say to a criterion, and the place of each answer in 0..1.
+Types of answers to a criterion, with the place in 0..1 of each answer; and scales that show a score.
 
-How a score is shown to people. The score itself stays in 0..1.
+A further answer for judges has its class here, as a member of `JudgeAnswer`; its schema in `grading.response_format`,
+its reader in `grading.reply_parser`, and its form in files in `formats.native.answers`. Type checkers and
+`tests/test_closed_unions.py` name each of them that is missing.
 """
 
 from __future__ import annotations
@@ -12,27 +14,30 @@ from bisect import bisect_right
 from collections.abc import Iterable, Mapping
 from itertools import pairwise
 from operator import attrgetter, itemgetter
-from typing import Any, cast
+from typing import Any, assert_never, cast
 
 from attrs import field, frozen
 
 from rubric.errors import DefinitionError
 from rubric.internals.fields import Shown, as_tuple, check_text, flag, number, plain_number, refuse, string, text
 
-_LARGEST = 2**53
+Said = bool | float | str
+"""A judge's answer itself: yes, 0.8, 7, `"warm"`."""
+
+_LARGEST = 2**53  # beyond it not every whole number is a float, and (value - low) / (high - low) would be wrong
 
 
 def _one_or_all(given: tuple[Any, ...], kind: type) -> Any:
-    """Return what was *given* as one collection, or one by one."""
+    """Return the collection that was *given*, or the items given one by one."""
     return given[0] if len(given) == 1 and not isinstance(given[0], kind) else given
 
 
 class Answer:
     """
-    The parent of everything that can stand as a criterion's `answer`.
+    The parent of every `answer` of a criterion.
 
-    A judge gives `YesNo`, `Unit`, `Levels` or `Choices`; it walks a `DecisionTree`; code decides a
-    `Check`; and a `Rubric` is graded as one criterion of another.
+    A judge gives `YesNo`, `Unit`, `Levels` or `Choices`; it walks a `DecisionTree`; code decides a `Check`; and a
+    `Rubric` is graded as one criterion of another.
     """
 
     __slots__ = ()
@@ -42,6 +47,15 @@ class Answer:
 class YesNo(Answer, Shown):
     """Yes (1) or no (0): the criterion holds or it does not."""
 
+    @property
+    def words(self) -> str:
+        """The answers there are, in a few words."""
+        return "yes or no"
+
+    def place(self, value: Said) -> float:
+        """Return the place in 0..1 of *value*."""
+        return float(value)
+
 
 @frozen(repr=False)
 class Unit(Answer, Shown):
@@ -49,20 +63,29 @@ class Unit(Answer, Shown):
     A number in 0..1.
 
     Args:
-        flag: Ask the judge also for its own pass flag; a false one fails the grade. This is what
-            decides where a rubric has no threshold (promptfoo's `llm-rubric`).
+        flag: Also ask the judge for its own pass flag; a false one fails the grade. It decides where a rubric has no
+            threshold (promptfoo's `llm-rubric`).
     """
 
     flag: bool = field(default=False, kw_only=True, validator=flag)
+
+    @property
+    def words(self) -> str:
+        """The answers there are, in a few words."""
+        return "0..1"
+
+    def place(self, value: Said) -> float:
+        """Return the place in 0..1 of *value*, which is *value*."""
+        return float(value)
 
 
 @frozen(repr=False)
 class ScoreRange(Shown):
     """
-    The scores from *low* to *high* (whole numbers, both included), and what an answer there is like.
+    The scores from *low* to *high* (whole numbers, both included), and the *text* that describes them.
 
-    One of several scores is a band, one of a single score an anchor. The text may be left out where there is one range
-    only: `ScoreRange(1, 5)` is a plain scale.
+    A range of several scores is a band, of a single score an anchor. A lone range needs no text: `ScoreRange(1, 5)` is
+    a plain scale.
     """
 
     _positional = ("low", "high", "text")
@@ -94,7 +117,7 @@ class ScoreRange(Shown):
 
 
 Bands = Mapping[Any, str] | Iterable[ScoreRange]  # Any: a mapping is invariant in its keys, numbers and "0-3" alike
-"""What levels may be given as, beside one `ScoreRange` after the other."""
+"""Levels in one argument; or each `ScoreRange` is an argument."""
 
 _PLAIN = (0, 10)
 
@@ -145,7 +168,7 @@ def _check_neighbours(before: ScoreRange, after: ScoreRange) -> None:
         raise DefinitionError("ranges", f"two bands start at {before.low}; each score belongs to one")
     if after.low <= before.high:
         raise DefinitionError("ranges", f"{before} and {after} overlap; each score belongs to one band")
-    if after.low > before.high + 1 and not before.is_anchor:  # what ends a band says that the next score is another's
+    if after.low > before.high + 1 and not before.is_anchor:  # the end of a band means that the next score is another's
         gap = ScoreRange(before.high + 1, after.low - 1, "gap")
         raise DefinitionError("ranges", f"no band covers {gap}, between {before} and {after}; close the gap")
 
@@ -153,12 +176,12 @@ def _check_neighbours(before: ScoreRange, after: ScoreRange) -> None:
 @frozen(repr=False, init=False)
 class Levels(Answer, Shown):
     """
-    A whole number on the criterion's own range, with texts that say what the numbers mean.
+    A whole number on the criterion's own range, with texts that describe the numbers.
 
     The score is (value - low) / (high - low): texts guide the judge, they do not quantise. `Levels()` is a number
     from 0 to 10, `Levels(ScoreRange(1, 5))` one from 1 to 5. Texts are given as a mapping, or as ranges, one by one or
     in a list. A single number is an anchor, `{0: "no way in", 5: "with effort", 10: "at once"}`: the judge may also
-    answer what lies between two of them. A key such as `"0-3"` is a band, whose text holds for all of its scores. The
+    answer a number between two of them. A key such as `"0-3"` is a band, whose text holds for all of its scores. The
     first key is the lowest score and the last the highest; behind a band there is no gap.
     """
 
@@ -190,15 +213,23 @@ class Levels(Answer, Shown):
         return any(after.low > before.high + 1 for before, after in pairwise(self.ranges))
 
     def band(self, value: int) -> str:
-        """Return what *value* means: the text of its anchor or band, between two of them both; empty without texts."""
+        """Return the text of the anchor or band of *value*; between two anchors both; empty without texts."""
         for before, after in pairwise(self.ranges):
             if before.high < value < after.low:
                 return f"between {before} ({before.text}) and {after} ({after.text})"
         return next((r.text for r in self.ranges if value in r), "")
 
-    def place(self, value: int) -> float:
+    def place(self, value: Said) -> float:
         """Return the place in 0..1 of *value*."""
-        return (value - self.low) / (self.high - self.low)
+        return (int(value) - self.low) / (self.high - self.low)
+
+    @property
+    def words(self) -> str:
+        """The answers there are, and which of them have a text for themselves (anchors) or together (bands)."""
+        texts = [band for band in self.ranges if band.text]
+        kinds = {"anchors": [r for r in texts if r.is_anchor], "bands": [r for r in texts if not r.is_anchor]}
+        said = "; ".join(f"{kind} {', '.join(map(str, ranges))}" for kind, ranges in kinds.items() if ranges)
+        return f"{self.low}..{self.high}" + (f" ({said})" if said else "")
 
     def __repr__(self) -> str:
         return f"Levels({self.texts!r})" if self.texts else super().__repr__()
@@ -206,7 +237,7 @@ class Levels(Answer, Shown):
 
 @frozen(repr=False)
 class Choice(Shown):
-    """One option: the *label* that the judge gives back, its *score* in 0..1, and what it means."""
+    """One option: the *label* that the judge gives back, its *score* in 0..1, and its meaning."""
 
     _positional = ("label", "score")
 
@@ -216,12 +247,12 @@ class Choice(Shown):
 
 
 def fold(label: str) -> str:
-    """Return *label* as labels are compared: compatibility forms, case and outer white space do not matter."""
+    """Return *label* for comparison: compatibility forms, case and outer white space do not matter."""
     return unicodedata.normalize("NFKC", label).strip().casefold()
 
 
 Menu = Mapping[str, float] | Iterable[Choice]
-"""What choices may be given as, beside one `Choice` after the other."""
+"""Choices in one argument; or each `Choice` is an argument."""
 
 
 def _as_choices(value: Menu) -> tuple[Choice, ...]:
@@ -250,10 +281,40 @@ class Choices(Answer, Shown):
     def __init__(self, *choices: Choice | Menu) -> None:
         self.__attrs_init__(_one_or_all(choices, Choice))  # pyright: ignore[reportAttributeAccessIssue] - attrs makes it
 
+    @property
+    def words(self) -> str:
+        """The labels."""
+        return " | ".join(choice.label for choice in self.choices)
+
+    def place(self, value: Said) -> float:
+        """Return the score of the choice that *value* names."""
+        if (choice := self.get(str(value))) is None:
+            raise refuse("value", value, f"one of {self.words}")
+        return choice.score
+
     def get(self, label: str) -> Choice | None:
         """Return the choice that *label* names; upper and lower case do not matter."""
         wanted = fold(label)
         return next((c for c in self.choices if fold(c.label) == wanted), None)
+
+
+JudgeAnswer = YesNo | Unit | Levels | Choices
+"""What a judge is asked for in one reply: a closed union, so that a type checker names where a new one is missing."""
+
+
+def nearest(answer: JudgeAnswer, score: float) -> bool | int | float | str:
+    """Return what a judge would say to *answer* for a *score* in 0..1."""
+    match answer:
+        case YesNo():
+            return score >= 0.5  # noqa: PLR2004 - where yes begins
+        case Levels(low=low, high=high):
+            return round(low + score * (high - low))
+        case Choices(choices=choices):
+            return min(choices, key=lambda choice: abs(choice.score - score)).label
+        case Unit():
+            return score
+        case never:
+            assert_never(never)
 
 
 class Scale:
@@ -308,4 +369,4 @@ class Letter(Scale, Shown):
 
     def show(self, score: float, *, passed: bool) -> str:  # noqa: ARG002
         """Return the letter of *score*."""
-        return "FDCBA"[bisect_right((0.6, 0.7, 0.8, 0.9), score + 1e-9)]
+        return "FDCBA"[bisect_right((0.6, 0.7, 0.8, 0.9), score + 1e-9)]  # 0.7999999999999999 is a B, as it meets 0.8

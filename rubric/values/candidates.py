@@ -1,4 +1,4 @@
-"""What is graded: an answer, a chat or an agent's run, with what belongs to it."""
+"""Candidates: an answer, a chat or an agent's run to grade, with its context."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class ToolCall(Shown):
     _positional = ("name",)
 
     name: str = field(validator=text)
-    arguments: FrozenMap = field(factory=FrozenMap, kw_only=True, converter=_as_arguments)
+    arguments: FrozenMap = field(default=FrozenMap(), kw_only=True, converter=_as_arguments)
     result: Any = field(default=None, kw_only=True, converter=_as_value)
 
 
@@ -43,6 +43,8 @@ class Message(Shown):
 
 def _made(kind: type, field: str, values: Any) -> Any:
     """Return *values* with each mapping in it made into a *kind*."""
+    if type(values) is tuple and not values:
+        return values
     if isinstance(values, str | Mapping) or not isinstance(values, Iterable):
         return values
     return [_built(kind, f"{field}[{index}]", value) for index, value in enumerate(values)]
@@ -78,16 +80,16 @@ def _as_variables(value: Mapping[str, Any]) -> FrozenMap:
 @frozen(repr=False)
 class Candidate(Shown):
     """
-    What is graded. A plain text does where there is nothing but the output.
+    The answer, chat or run to grade. Where there is only an output, a plain text will do.
 
     Args:
         output: The text that is graded.
-        input: What it answers: the question, the task.
+        input: The question or task that it answers.
         reference: A reference answer, for the judge to compare with.
         messages: The conversation before the output.
         tool_calls: The tools that the run called, in order.
-        file_changes: What the run changed in files, as a unified diff.
-        context: Material that the answer should rest on.
+        file_changes: The changes of the run to files, as a unified diff.
+        context: Material on which the answer should rest.
         variables: Named texts for custom prompts.
         images: `data:image/...` or `https://...` addresses, attached for judges that see.
     """
@@ -101,7 +103,7 @@ class Candidate(Shown):
     tool_calls: tuple[ToolCall, ...] = field(default=(), kw_only=True, converter=as_calls)
     file_changes: str = field(default="", kw_only=True, validator=string)
     context: str = field(default="", kw_only=True, validator=string)
-    variables: FrozenMap = field(factory=FrozenMap, kw_only=True, converter=_as_variables)
+    variables: FrozenMap = field(default=FrozenMap(), kw_only=True, converter=_as_variables)
     images: tuple[str, ...] = field(default=(), kw_only=True, converter=_as_images)
 
     @classmethod

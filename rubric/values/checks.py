@@ -1,10 +1,9 @@
-"""What code can decide about a candidate, without a call to a judge."""
+"""Checks: criteria that code decides, without a call to a judge."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from attrs import field, frozen
 
@@ -29,43 +28,50 @@ class Check(Answer):
         raise NotImplementedError
 
 
+def _described(text: str) -> str:
+    return shorten(text, 60)
+
+
+@frozen(repr=False, eq=False, init=False)  # its subclasses have these; making each takes half a millisecond at import
+class _OfText(Check, Shown):
+    """The common fields of checks for one text."""
+
+    _positional = ("text",)
+    _verb: ClassVar[str]
+
+    text: str = field(validator=text)
+    ignore_case: bool = field(default=False, kw_only=True, validator=flag)
+
+    def __str__(self) -> str:
+        return f"{self._verb} {_described(self.text)!r}"
+
+
 @frozen(repr=False)
-class Contains(Check, Shown):
+class Contains(_OfText):
     """The output has *text* in it."""
 
-    _positional = ("text",)
-
-    text: str = field(validator=text)
-    ignore_case: bool = field(default=False, kw_only=True, validator=flag)
-
-    def __str__(self) -> str:
-        return f"contains {shorten(self.text, 60)!r}"
+    _verb = "contains"
 
 
 @frozen(repr=False)
-class StartsWith(Check, Shown):
+class StartsWith(_OfText):
     """The output begins with *text*."""
 
-    _positional = ("text",)
-
-    text: str = field(validator=text)
-    ignore_case: bool = field(default=False, kw_only=True, validator=flag)
-
-    def __str__(self) -> str:
-        return f"starts with {shorten(self.text, 60)!r}"
+    _verb = "starts with"
 
 
 @frozen(repr=False)
-class EndsWith(Check, Shown):
+class EndsWith(_OfText):
     """The output ends with *text*."""
 
-    _positional = ("text",)
+    _verb = "ends with"
 
-    text: str = field(validator=text)
-    ignore_case: bool = field(default=False, kw_only=True, validator=flag)
 
-    def __str__(self) -> str:
-        return f"ends with {shorten(self.text, 60)!r}"
+@frozen(repr=False)
+class Equals(_OfText):
+    """The output is *text*; white space at the ends does not matter."""
+
+    _verb = "equals"
 
 
 def _as_texts(value: Iterable[str]) -> tuple[str, ...]:
@@ -75,43 +81,32 @@ def _as_texts(value: Iterable[str]) -> tuple[str, ...]:
     return texts
 
 
+@frozen(repr=False, eq=False, init=False)
+class _OfTexts(Check, Shown):
+    """The common fields of checks for several texts."""
+
+    _positional = ("texts",)
+    _verb: ClassVar[str]
+
+    texts: tuple[str, ...] = field(converter=_as_texts)
+    ignore_case: bool = field(default=False, kw_only=True, validator=flag)
+
+    def __str__(self) -> str:
+        return f"{self._verb} {_described(', '.join(map(repr, self.texts)))}"
+
+
 @frozen(repr=False)
-class ContainsAny(Check, Shown):
+class ContainsAny(_OfTexts):
     """The output has at least one of *texts* in it."""
 
-    _positional = ("texts",)
-
-    texts: tuple[str, ...] = field(converter=_as_texts)
-    ignore_case: bool = field(default=False, kw_only=True, validator=flag)
-
-    def __str__(self) -> str:
-        return f"contains any of {shorten(', '.join(map(repr, self.texts)), 60)}"
+    _verb = "contains any of"
 
 
 @frozen(repr=False)
-class ContainsAll(Check, Shown):
+class ContainsAll(_OfTexts):
     """The output has each of *texts* in it."""
 
-    _positional = ("texts",)
-
-    texts: tuple[str, ...] = field(converter=_as_texts)
-    ignore_case: bool = field(default=False, kw_only=True, validator=flag)
-
-    def __str__(self) -> str:
-        return f"contains all of {shorten(', '.join(map(repr, self.texts)), 60)}"
-
-
-@frozen(repr=False)
-class Equals(Check, Shown):
-    """The output is *text*; white space at the ends does not matter."""
-
-    _positional = ("text",)
-
-    text: str = field(validator=text)
-    ignore_case: bool = field(default=False, kw_only=True, validator=flag)
-
-    def __str__(self) -> str:
-        return f"equals {shorten(self.text, 60)!r}"
+    _verb = "contains all of"
 
 
 @frozen(repr=False)
@@ -123,7 +118,7 @@ class Matches(Check, Shown):
     pattern: str = field(validator=pattern)
 
     def __str__(self) -> str:
-        return f"matches {shorten(self.pattern, 60)}"
+        return f"matches {_described(self.pattern)}"
 
 
 @frozen(repr=False)
@@ -151,7 +146,7 @@ class FitsSchema(Check, Shown):
     schema: FrozenMap = field(converter=_as_schema)
 
     def __str__(self) -> str:
-        return f"fits the schema {shorten(str(self.schema.get('title') or self.schema), 60)}"
+        return f"fits the schema {_described(str(self.schema.get('title') or self.schema))}"
 
 
 def _as_arguments(value: Mapping[str, Any]) -> FrozenMap:
@@ -165,15 +160,17 @@ class Calls(Check, Shown):
     _positional = ("name",)
 
     name: str = field(validator=text)
-    arguments: FrozenMap = field(factory=FrozenMap, kw_only=True, converter=_as_arguments)
+    arguments: FrozenMap = field(default=FrozenMap(), kw_only=True, converter=_as_arguments)
 
     def __str__(self) -> str:
-        with_ = f" with {shorten(json.dumps(str(self.arguments)), 60)}" if self.arguments else ""
+        import json  # noqa: PLC0415 - building a rubric needs none
+
+        with_ = f" with {_described(json.dumps(str(self.arguments)))}" if self.arguments else ""
         return f"calls {self.name}{with_}"
 
 
 Opinion = bool | float | tuple[bool | float, str]
-"""What a function says of a candidate: yes or no, or a score in 0..1; with a reason, if it has one."""
+"""The result of a user's function: yes or no, or a score in 0..1; or a pair of that and a reason."""
 
 
 def _callable(_: Any, __: Attribute[Any], value: object) -> None:
@@ -184,9 +181,9 @@ def _callable(_: Any, __: Attribute[Any], value: object) -> None:
 @frozen(repr=False)
 class Holds(Check, Shown):
     """
-    What a *function* of one's own says of the `Candidate`: a bool, a score in 0..1, or a pair with a reason.
+    A *function* of your own decides: from the `Candidate` to a bool, a score in 0..1, or a pair with a reason.
 
-    It cannot be written to a file. A function that raises, or says something else, leaves the criterion unjudged.
+    It cannot be written to a file. A function that raises, or returns anything else, leaves the criterion unjudged.
     """
 
     _positional = ("function",)
@@ -211,15 +208,15 @@ def _as_config(value: Mapping[str, Any]) -> FrozenMap:
 @frozen(repr=False)
 class Script(Check, Shown):
     """
-    What a program says of the candidate, given it as JSON on standard input (AgentV's `script` graders).
+    A program decides, given the candidate as JSON on standard input (AgentV's `script` graders).
 
-    It runs only in the run of a suite that allows scripts; everywhere else the criterion stays unjudged.
+    It runs only in a suite that allows scripts; everywhere else the criterion stays unjudged.
 
     Args:
-        command: The program and its arguments. No shell reads them.
-        folder: Where it runs; empty means the folder of the file that names it.
+        command: The program and its arguments. They pass through no shell.
+        folder: Its working directory; empty means the folder of the file that names it.
         timeout: Seconds until it is stopped.
-        config: Free data that is handed to it.
+        config: Free data for the program.
     """
 
     _positional = ("command",)
@@ -227,31 +224,31 @@ class Script(Check, Shown):
     command: tuple[str, ...] = field(converter=_as_command)
     folder: str = field(default="", kw_only=True, validator=string)
     timeout: float = field(default=60.0, kw_only=True, validator=number(0, 86_400, above=True))
-    config: FrozenMap = field(factory=FrozenMap, kw_only=True, converter=_as_config)
+    config: FrozenMap = field(default=FrozenMap(), kw_only=True, converter=_as_config)
 
     def __str__(self) -> str:
-        return f"script {shorten(' '.join(self.command), 60)}"
+        return f"script {_described(' '.join(self.command))}"
 
 
 @frozen(repr=False)
 class Unsupported(Check, Shown):
-    """A grader of another system, *type*, that this library does not have: whatever it belongs to is ungraded."""
+    """A grader of another system, *type*, that this library lacks: its criterion stays unjudged."""
 
     _positional = ("type",)
 
     type: str = field(validator=text)
 
     def __str__(self) -> str:
-        return f"unsupported: {shorten(self.type, 60)}"
+        return f"unsupported: {_described(self.type)}"
 
 
 NOTHING = Unsupported("no grader")
-"""What a case of another system that asserts nothing is graded by: nothing, so that it is ungraded and no pass."""
+"""The check of a case of another system that asserts nothing: such a case is ungraded, and no pass."""
 
 
 @frozen(repr=False)
 class Decided(Check, Shown):
-    """What was decided elsewhere, such as by a script: a *score* in 0..1, and why."""
+    """A decision made elsewhere, such as by a script: a *score* in 0..1, and its *reason*."""
 
     _positional = ("score",)
 
@@ -260,3 +257,22 @@ class Decided(Check, Shown):
 
     def __str__(self) -> str:
         return self.reason or f"decided: {self.score:g}"
+
+
+AnyCheck = (
+    Contains
+    | StartsWith
+    | EndsWith
+    | ContainsAny
+    | ContainsAll
+    | Equals
+    | Matches
+    | IsJSON
+    | FitsSchema
+    | Calls
+    | Holds
+    | Script
+    | Unsupported
+    | Decided
+)
+"""Every check there is: a `match` over it ends with `assert_never`, so that type checkers name each one forgotten."""

@@ -1,12 +1,11 @@
-"""One thing that is judged."""
+"""Criteria: each is one thing that is judged, with its polarity, weight, gates, condition and examples."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping
-from hashlib import sha256
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from attrs import Factory, field, frozen
 
@@ -25,7 +24,7 @@ from rubric.internals.fields import (
     text,
 )
 from rubric.internals.frozen_map import FrozenMap
-from rubric.values.answers import Answer, Choices, Levels, Unit, YesNo
+from rubric.values.answers import Answer, JudgeAnswer, YesNo
 from rubric.values.checks import Check, Decided, Holds, Script, Unsupported
 from rubric.values.matching import pattern
 
@@ -33,6 +32,9 @@ if TYPE_CHECKING:
     from attrs import Attribute
 
     from rubric.values.candidates import Candidate
+    from rubric.values.rubrics import AnyAnswer
+else:  # cattrs resolves the name; the union is complete only after this module, since a rubric is an answer too
+    AnyAnswer = Answer
 
 
 Polarity = Literal["satisfy", "guard", "contradiction", "correctness", "penalty"]
@@ -83,10 +85,12 @@ class When(Shown):
 
 
 def slug(text: str, limit: int = 48) -> str:
-    """Return an id made of the words of *text*; the same text gives the same id, wherever it stands."""
+    """Return an id made of the words of *text*; the same text always gives the same id."""
     words = re.sub(r"[^\w]+", "-", unicodedata.normalize("NFC", text).lower()).strip("-_")
     if words and len(words) <= limit:
         return words
+    from hashlib import sha256  # noqa: PLC0415 - for long texts alone
+
     digest = sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:10]
     head = words[: limit - 11].rsplit("-", 1)[0] if words else "criterion"
     return f"{head}-{digest}"
@@ -120,18 +124,16 @@ def _as_metadata(value: Mapping[str, Any]) -> FrozenMap:
     return as_map("metadata", value)
 
 
-def _answer(_: Any, attribute: Attribute[Any], value: object) -> None:
+def _as_answer(value: Answer) -> AnyAnswer:
     allowed = "YesNo(), Unit(), Levels(...), Choices(...), a DecisionTree, a check or a Rubric"
     if not isinstance(value, Answer):
-        raise refuse(attribute.name, value, allowed)
+        raise refuse("answer", value, allowed)
     ours = next(kind.__name__ for kind in type(value).__mro__ if kind.__module__.startswith("rubric."))
-    if (
-        type(value).__module__.startswith("rubric.") or ours == "Rubric"
-    ):  # a rubric of one's own is asked for like any other
-        return
+    if type(value).__module__.startswith("rubric.") or ours == "Rubric":  # subclasses of Rubric are asked for alike
+        return cast("AnyAnswer", value)
     cures = {"Answer": f"give {allowed}", "Check": "give Holds(function): the function may do the same"}
     what = f"{type(value).__name__} is a class of your own, which no prompt, no reader of replies and no file knows"
-    raise DefinitionError(attribute.name, f"{what}; {cures.get(ours, f'give {ours}(...) itself')}")
+    raise DefinitionError("answer", f"{what}; {cures.get(ours, f'give {ours}(...) itself')}")
 
 
 def abstention(_: Any, attribute: Attribute[Any], value: object) -> None:
@@ -145,20 +147,19 @@ def abstention(_: Any, attribute: Attribute[Any], value: object) -> None:
 @frozen(repr=False)
 class Criterion(Shown):
     """
-    One thing that is judged: a *text*, and what a judge may answer to it.
+    One thing that is judged: a *text*, and the type of the answer.
 
     Args:
-        text: What is to be judged, in words. For a guard and a penalty, what should not hold.
-        id: Unique in its rubric. Left out, it is made of the words of the text.
-        answer: `YesNo()`, `Unit()`, `Levels(...)`, `Choices(...)`; or a `DecisionTree` that is walked, a check
-            that code decides, a `Rubric` that is graded as one criterion of this one.
+        text: The statement to judge. For a guard and a penalty, one that should not hold.
+        id: Unique in its rubric; by default made of the words of the text.
+        answer: `YesNo()`, `Unit()`, `Levels(...)`, `Choices(...)`; or a `DecisionTree` that is walked, a check that
+            code decides, a `Rubric` that is graded as one criterion of this one.
         polarity: `satisfy`; `guard` (the text must not hold: the contribution is 1 - score, and found
             present it fails the grade); `penalty` (the text should not hold: found present it takes off its weight
             and fails nothing; beside other criteria it needs a rubric by points); `contradiction` (the text is a
             fact: passes unless the candidate conflicts with it, silence is fine); `correctness` (the candidate must
             positively support the fact).
-        weight: How much it counts: finite and at least 0. With 0 it is judged and shown, and counts for nothing but its
-            gate.
+        weight: Its share in the mean: finite and at least 0. With 0 it is judged and shown, and only its gate counts.
         required: A gate: below its gate value the grade fails, whatever the mean is.
         min_score: This criterion's own gate value in (0, 1]; given, it gates with or without *required*.
             Without it the rubric's threshold is the gate value. A guard that is answered with yes or no has none.
@@ -166,7 +167,7 @@ class Criterion(Shown):
         anchors: Labelled examples, for calibration. They, *evidence* and *abstain* are for a judge that is asked the
             text: a check, a tree and a nested rubric take none.
         evidence: Whether the judge must quote the candidate; None leaves that to the rubric.
-        abstain: What becomes of "cannot tell": `forbid` (no such answer), `exclude` (out of the mean, no gate),
+        abstain: How "cannot tell" counts: `forbid` (no such answer), `exclude` (out of the mean, no gate),
             `zero` (a contribution of 0), `fail` (that, and the grade fails), or a partial credit in 0..1;
             None leaves it to the rubric.
         tags: Free labels.
@@ -180,7 +181,7 @@ class Criterion(Shown):
 
     text: str = field(validator=text)
     id: str = field(default=Factory(_own_slug, takes_self=True), kw_only=True, converter=_as_id, validator=identifier)
-    answer: Answer = field(factory=YesNo, kw_only=True, validator=_answer)
+    answer: AnyAnswer = field(default=YesNo(), kw_only=True, converter=_as_answer)
     polarity: Polarity = field(default="satisfy", kw_only=True, validator=one_of(*POLARITIES))
     weight: float = field(default=1, kw_only=True, validator=number(0))
     required: bool = field(default=False, kw_only=True, validator=flag)
@@ -190,12 +191,12 @@ class Criterion(Shown):
     evidence: bool | None = field(default=None, kw_only=True, validator=optional(flag))
     abstain: Abstention | float | None = field(default=None, kw_only=True, validator=optional(abstention))
     tags: tuple[str, ...] = field(default=(), kw_only=True, converter=_as_tags)
-    metadata: FrozenMap = field(factory=FrozenMap, kw_only=True, converter=_as_metadata)
+    metadata: FrozenMap = field(default=FrozenMap(), kw_only=True, converter=_as_metadata)
 
     def __attrs_post_init__(self) -> None:
         if self.polarity == "penalty":
             self._check_penalty()
-        if not isinstance(self.answer, YesNo | Unit | Levels | Choices):
+        if not isinstance(self.answer, JudgeAnswer):
             self._refuse_for_judges()
         if self.polarity == "guard" and self.min_score is not None and _is_yes_or_no(self.answer):
             raise DefinitionError(
@@ -205,7 +206,7 @@ class Criterion(Shown):
             )
 
     def _check_penalty(self) -> None:
-        """Refuse what would make a gate of a penalty: it could only be ignored."""
+        """Refuse fields that would make a penalty a gate: they could only be ignored."""
         gates = {
             "required": self.required,
             "min_score": self.min_score is not None,
@@ -214,15 +215,15 @@ class Criterion(Shown):
         for name, given in gates.items():
             if given:
                 message = f"a penalty subtracts and fails nothing, so {name}={getattr(self, name)!r} has no effect"
-                raise DefinitionError(name, f"{message}; for what must not be at all use forbids(text)")
+                raise DefinitionError(name, f"{message}; to forbid it use forbids(text)")
 
     @property
     def is_unwanted(self) -> bool:
-        """True if what the text says counts against the candidate: of a guard and a penalty."""
+        """True if the text counts against the candidate: of a guard and a penalty."""
         return self.polarity in ("guard", "penalty")
 
     def _refuse_for_judges(self) -> None:
-        """Refuse what is for the judge of this text, where none is asked: code decides, or questions of their own."""
+        """Refuse fields for the judge of this text, where none is asked: a check, a tree or a rubric decides."""
         kind = type(self.answer).__name__
         for name in ("anchors", "evidence", "abstain"):
             if getattr(self, name) not in ((), None):

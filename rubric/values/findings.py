@@ -1,4 +1,4 @@
-"""What is known of one criterion: scored, not applicable, abstained, or unjudged. The four are never merged."""
+"""Findings on one criterion: scored, not applicable, abstained or unjudged. The four are never merged."""
 
 from __future__ import annotations
 
@@ -58,10 +58,10 @@ class Scored(NoTruth):
         id: The criterion's.
         score: The judge's answer in 0..1, before polarity and evidence: for a guard and a penalty, 1 is "present".
         value: The answer itself: True, 0.8, 7, `"warm"`; None where code or another rubric decided.
-        reason: What the judge said for it.
-        evidence: What it quoted, found or not.
+        reason: The reason that the judge gave.
+        evidence: Its quotes, found or not.
         flag: The judge's own pass flag, where it was asked for.
-        level: What a level means: the text of its anchor or band; between two, `between 5 (...) and 10 (...)`.
+        level: The meaning of a level: the text of its anchor or band; between two, `between 5 (...) and 10 (...)`.
         path: The walk, for a tree.
         parts: The findings of a nested rubric.
         votes: The findings that this one pools, in the order of the judges.
@@ -97,7 +97,7 @@ class NotApplicable(NoTruth):
 
 @frozen
 class Abstained(NoTruth):
-    """A criterion of which the judge said that it cannot tell."""
+    """A criterion on which the judge cannot tell."""
 
     _truth = "its class with isinstance"
 
@@ -111,7 +111,7 @@ class Unjudged(NoTruth):
     """
     A criterion without a verdict, and why.
 
-    *low* and *high* are the scores that the missing verdict could have given; *text* is the start of what came back.
+    *low* and *high* are the scores that the missing verdict could have given; *text* is the start of the reply.
     """
 
     _truth = "its .failure"

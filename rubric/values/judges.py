@@ -1,11 +1,11 @@
-"""Who judges: one model, the same judge several times, or several different judges."""
+"""Judges: one model, the same judge several times, several different judges, or a cheap one before another."""
 
 from __future__ import annotations
 
 import inspect
 import math
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, Protocol, cast, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, assert_never, cast, runtime_checkable
 
 from attrs import evolve, field, frozen
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 @runtime_checkable
 class Model(Protocol):
-    """What answers an `Ask`: LiteLLM, a direct client, a script. It raises `ModelError` where it cannot."""
+    """Answers an `Ask`: LiteLLM, a direct client, a script. It raises `ModelError` if it cannot."""
 
     async def answer(self, ask: Ask, /) -> Reply:
         """Return the reply to *ask*: one attempt, without retries."""
@@ -48,7 +48,7 @@ class Model(Protocol):
 
 Function = Callable[[list[dict[str, Any]]], str | Awaitable[str]]
 """
-A judge of one's own: from chat messages (`{"role": ..., "content": ...}`) to the text of the reply.
+A judge of your own: from chat messages (`{"role": ..., "content": ...}`) to the text of the reply.
 
 A content is a text; with images, that of the last message is a list of OpenAI's blocks: `image_url` for each, and text.
 """
@@ -88,7 +88,7 @@ def is_async(function: object) -> bool:
 
 
 def _model(_: Any, attribute: Attribute[Any], value: object) -> None:
-    if isinstance(value, type):  # it can be called, and what it would make of a prompt is no reply
+    if isinstance(value, type):  # a class can be called, but it makes an instance of a prompt, not a reply
         cure = f"give an instance of it: {value.__name__}(...)"
         raise DefinitionError(attribute.name, f"got the class {value.__name__}; {cure}")
     if isinstance(value, str):
@@ -135,7 +135,7 @@ def _via(judge: Judge, attribute: Attribute[Any], value: str) -> None:
     if value != "litellm" and (judge.model == "offline" or not isinstance(judge.model, str)):
         raise DefinitionError(attribute.name, f"{value!r} is a way to a model that has a name, which this one has not")
     if value.startswith(_SCHEMES) and {"api_base", "base_url"} & {*judge.params}:
-        raise DefinitionError(attribute.name, "the address stands in params as well; give it once")
+        raise DefinitionError(attribute.name, "the address is in params as well; give it once")
 
 
 _OBJECT = "take it out, or give an object with `async def answer(self, ask)`, which sees `ask.judge`"
@@ -164,7 +164,7 @@ class Judge(Shown):
         reasoning: Whether the judge gives its reason `before` its verdict, `after` it, or not at all (`none`).
         logprobs: Whether scores are expectations over the likeliest tokens in the verdict's place (G-Eval, arXiv
             2303.16634): of a yes or no, the probability of yes. Where the model gives no probabilities, or they
-            cannot be told apart, the sampled score stands, and a warning says so.
+            cannot be told apart, the sampled score is kept, and a warning says so.
         speculate: Whether all questions of a tree are asked at once, and the walk is taken from the answers: more
             calls, fewer rounds, the same verdict.
         prime: Whether one request goes ahead where more than two share a long prompt prefix, so that the vendor can
@@ -201,7 +201,7 @@ class Judge(Shown):
     speculate: bool = field(default=False, kw_only=True, validator=flag)
     prime: bool = field(default=True, kw_only=True, validator=flag)
     threads: int = field(default=1, kw_only=True, validator=_threads)
-    params: FrozenMap = field(factory=FrozenMap, kw_only=True, converter=_as_params, validator=_params)
+    params: FrozenMap = field(default=FrozenMap(), kw_only=True, converter=_as_params, validator=_params)
     via: str = field(default="litellm", kw_only=True, validator=_via)
 
     def __attrs_post_init__(self) -> None:
@@ -216,7 +216,7 @@ class Judge(Shown):
             object.__setattr__(self, "via", "http")
 
     def __repr__(self) -> str:
-        """Return what one would type, without the secrets."""
+        """Return the expression that makes this judge, without the secrets."""
         return redact(Shown.__repr__(evolve(self, params=masked(self.params))), values_of(self.params))
 
     @property
@@ -233,7 +233,7 @@ class Judge(Shown):
         return not (isinstance(self.model, str | Model) or client_kind(self.model))
 
     def is_sealed(self, *, own_prompt: bool = False) -> bool:
-        """Say whether verdicts must carry the nonce; *own_prompt*: the rubric brings a template."""
+        """True if verdicts must repeat the nonce; *own_prompt*: the rubric has a template."""
         if self.sealed is not None:
             return self.sealed
         is_llm = isinstance(self.model, str) or client_kind(self.model) or getattr(self.model, "is_llm", False)
@@ -243,7 +243,7 @@ class Judge(Shown):
         return table(("judge", "settings"), [(self.name, repr(self))])
 
 
-def _as_bench(value: AnyJudge | str | Function | Model) -> Judge | Jury | Panel | Cascade:
+def _as_judge(value: AnyJudge | str | Function | Model) -> Judge | Jury | Panel | Cascade:
     return as_judge(value)
 
 
@@ -255,18 +255,18 @@ class Jury(Shown):
     It passes when the share of passing votes meets *consensus*; the score is the mean, the cost the sum.
 
     Args:
-        judge: Who votes.
-        size: How many votes.
+        judge: The judge of each vote.
+        size: The number of votes.
         consensus: The share of passing votes in (0, 1] that passes. Counts are compared: 2 of 3 meets 0.67.
         early_stop: Stop when the votes that are left cannot change the verdict.
-        quorum: How many votes must have come to a grade; None means all.
+        quorum: The fewest votes that must be graded for a result; None means all.
         one_request: Ask for all votes in one request, as its choices, so that the prompt is paid for once. Votes that
             a model does not give that way are asked for one by one, and a warning says so.
     """
 
     _positional = ("judge", "size")
 
-    judge: Judge | Panel | Jury | Cascade = field(converter=_as_bench)
+    judge: Judge | Panel | Jury | Cascade = field(converter=_as_judge)
     size: int = field(default=3, validator=count(1))
     consensus: float = field(default=0.5, validator=number(0, 1, above=True))
     early_stop: bool = field(default=False, kw_only=True, validator=flag)
@@ -324,14 +324,14 @@ def _as_weights(value: Iterable[float] | None) -> tuple[float, ...] | None:
 @frozen(repr=False)
 class Panel(Shown):
     """
-    Several different judges, each of whom grades the whole rubric. The reported score is the panel's mean.
+    Several different judges; each grades the whole rubric. The reported score is the panel's mean.
 
     Args:
         judges: The members: judges, juries, panels, or model names.
-        aggregate: What decides: the `mean` or the `median` of the scores against the threshold (gates: more than
-            half of the members must find them passed), or the `majority` of the members' verdicts.
-        tie_break: What an even split is, for a majority: `fail` or `pass`.
-        quorum: How many members must have come to a grade; None means all.
+        aggregate: The rule that decides: the `mean` or the `median` of the scores against the threshold (gates: more
+            than half of the members must find them passed), or the `majority` of the members' verdicts.
+        tie_break: The verdict of an even split, for a majority: `fail` or `pass`.
+        quorum: The fewest members that must be graded for a result; None means all.
         weights: One positive number a member; None counts all alike.
         level: `rubric` pools verdicts; `criterion` pools the members' findings one by one, then scores once.
         early_stop: Stop when the members that are left cannot change the verdict; with the level `rubric` alone.
@@ -376,7 +376,7 @@ _OCCASIONS = ("fails", "borderline", "ungraded", "disagrees")
 Occasion = (
     Literal["fails", "borderline", "ungraded", "disagrees"] | tuple[float, float] | Callable[["Grade | Ungraded"], bool]
 )
-"""When a cascade goes on: a word, the lowest and the highest score that are in doubt, or a function of one's own."""
+"""When a cascade goes on: a name, the lowest and the highest doubtful score, or a function of your own."""
 
 
 def _as_occasion(value: Any) -> Any:
@@ -406,15 +406,15 @@ class Cascade(Shown):
     """
     A cheap judge first; another, only where the first leaves a doubt.
 
-    The result is that of the last who was asked; both results are kept as votes, and their usage is summed. Where the
-    first comes to no grade, the other is asked in any case, unless a function says otherwise.
+    The result is that of the last judge that was asked; both results are kept as votes, and their usage is summed. If
+    the first is ungraded, the other is always asked, unless a function decides.
 
     Args:
-        first: Who grades every candidate: a judge, a jury, a panel, or another cascade.
-        then: Who grades it anew where *when* holds.
-        when: `fails`: the first's result does not pass. `borderline`: its verdict is that. `ungraded`: it came to no
-            grade. `disagrees`: its votes came to different verdicts. A pair of scores in 0..1: its score lies between
-            the two, both included. Or a function from the first's `Grade | Ungraded` to a bool.
+        first: Grades every candidate: a judge, a jury, a panel, or another cascade.
+        then: Grades it anew where *when* holds.
+        when: `fails`: the first's result does not pass. `borderline`: its verdict is that. `ungraded`: it is no grade.
+            `disagrees`: its votes have different verdicts. A pair of scores in 0..1: its score lies between the two,
+            both included. Or a function from the first's `Grade | Ungraded` to a bool.
 
     Raises:
         DefinitionError: A value that cannot be, such as a lone judge whose votes would have to disagree.
@@ -422,8 +422,8 @@ class Cascade(Shown):
 
     _positional = ("first", "then")
 
-    first: Judge | Jury | Panel | Cascade = field(converter=_as_bench)
-    then: Judge | Jury | Panel | Cascade = field(converter=_as_bench)
+    first: Judge | Jury | Panel | Cascade = field(converter=_as_judge)
+    then: Judge | Jury | Panel | Cascade = field(converter=_as_judge)
     when: Occasion = field(converter=_as_occasion, validator=_occasion)
 
     def __attrs_post_init__(self) -> None:
@@ -451,12 +451,12 @@ def as_judge(value: AnyJudge | str | Function | Model | Iterable[Any], /) -> Jud
 
 
 def size_of(rule: Jury | Panel | Cascade) -> int:
-    """Return how many votes *rule* has; those of a cascade are its first judge's, and its second's if it is asked."""
+    """Return the number of votes of *rule*; those of a cascade are its first judge's, and its second's if asked."""
     return len(members_of(rule))
 
 
 def members_of(rule: Jury | Panel | Cascade) -> Sequence[AnyJudge]:
-    """Return who casts the votes of *rule*, in order."""
+    """Return the judges that cast the votes of *rule*, in order."""
     match rule:
         case Jury():
             return (rule.judge,) * rule.size
@@ -464,31 +464,29 @@ def members_of(rule: Jury | Panel | Cascade) -> Sequence[AnyJudge]:
             return rule.judges
         case Cascade():
             return (rule.first, rule.then)
+        case never:
+            assert_never(never)
 
 
-def judges_of(bench: AnyJudge) -> Iterator[Judge]:
-    """Yield every single judge of *bench*, in order; that of a jury once."""
-    match bench:
+def judges_of(judge: AnyJudge) -> Iterator[Judge]:
+    """Yield every single judge in *judge*, in order; that of a jury once."""
+    if isinstance(judge, Judge):
+        yield judge
+    else:
+        for member in (judge.judge,) if isinstance(judge, Jury) else members_of(judge):
+            yield from judges_of(member)
+
+
+def unhurried(judge: AnyJudge) -> AnyJudge:
+    """Return *judge* without early stops."""
+    match judge:
         case Judge():
-            yield bench
+            return judge
         case Jury():
-            yield from judges_of(bench.judge)
+            return evolve(judge, judge=unhurried(judge.judge), early_stop=False)
         case Panel():
-            for member in bench.judges:
-                yield from judges_of(member)
+            return evolve(judge, judges=[unhurried(member) for member in judge.judges], early_stop=False)
         case Cascade():
-            yield from judges_of(bench.first)
-            yield from judges_of(bench.then)
-
-
-def unhurried(bench: AnyJudge) -> AnyJudge:
-    """Return *bench* without early stops."""
-    match bench:
-        case Jury():
-            return evolve(bench, judge=unhurried(bench.judge), early_stop=False)
-        case Panel():
-            return evolve(bench, judges=[unhurried(member) for member in bench.judges], early_stop=False)
-        case Cascade():
-            return evolve(bench, first=unhurried(bench.first), then=unhurried(bench.then))
-        case _:
-            return bench
+            return evolve(judge, first=unhurried(judge.first), then=unhurried(judge.then))
+        case never:
+            assert_never(never)

@@ -1,14 +1,16 @@
 """
-Regular expressions whose search time is linear in the text, so that no rubric file can hang a grader.
+Match texts against patterns and JSON Schemas from rubric files, within bounds that no file can exceed.
 
-JSON Schemas from rubric files: checked when built, never fetched from anywhere, and bounded in what they cost.
+Regular expressions are RE2's: the time of a search is linear in the text. Schemas are checked when a rubric is built;
+nothing is ever fetched, and a check counts its steps. For that a few keywords are our own: patterns are searched by
+RE2, items are compared in linear time, references are counted.
 
-A few keywords are our own: patterns are searched by RE2, items are compared in linear time, and references are counted.
+`jsonschema-rs` is not taken. It counts no steps, and cannot be interrupted, where a schema of forty lines doubles its
+references forty times; a value nested 100,000 levels deep ends the process; and its patterns are not RE2's.
 """
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextvars import ContextVar
@@ -28,7 +30,7 @@ LONGEST_PATTERN = 1_000
 LONGEST_TEXT = 1_000_000
 
 _MOST_REPEATED = 500
-"""How many instructions the counts of a pattern may add: a search can take this many steps a character."""
+"""The most instructions that the counts of a pattern may add: a search can take this many steps a character."""
 
 _COUNT = re.compile(r"(?<!\\)\{\d+(?:,\d*)?\}")
 
@@ -65,12 +67,12 @@ def _size(pattern: str) -> int:
 
 
 def matches(pattern: str, text: str) -> bool:
-    """Say whether *pattern* is found anywhere in the first million characters of *text*."""
+    """True if *pattern* is found anywhere in the first million characters of *text*."""
     clean = text[:LONGEST_TEXT].encode("utf-8", "replace").decode("utf-8")
     return _compiled(pattern).search(clean) is not None
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=256)  # bounded: a compiled pattern takes up to 8 MiB, and files bring patterns without end
 def _compiled(pattern: str | bytes) -> Any:
     import re2  # noqa: PLC0415 - a compiled extension that most rubrics never need
 
@@ -78,7 +80,7 @@ def _compiled(pattern: str | bytes) -> Any:
     options.log_errors = False
     if isinstance(pattern, bytes):
         options.encoding = re2.Options.Encoding.LATIN1
-    options.never_capture = True  # groups would cost a slower engine, and nobody reads them
+    options.never_capture = True  # groups would need a slower engine, and nothing reads them
     options.max_mem = 8 << 20
     try:
         return re2.compile(pattern, options)
@@ -93,7 +95,7 @@ _STEPS_OF_A_REFERENCE = 50
 """Keywords that one check may look at; a schema of a few lines can double its references thirty times."""
 
 _DEEPEST_CHECK = 100
-"""Keywords within keywords. Python's own limit is no bound: where it strikes, compiled code may not survive it."""
+"""Keywords within keywords. Python's recursion limit is no bound: compiled code may crash before it is reached."""
 
 _DEEPEST_SCHEMA = 40
 
@@ -102,12 +104,12 @@ Keyword = Callable[[Any, Any, Any, Mapping[str, Any]], Iterator[Any]]
 
 
 class _TooMuchError(Exception):
-    """A check that took too many steps, or went too deep."""
+    """A check took too many steps, or went too deep."""
 
 
 @define
 class _Work:
-    """What one check has done so far."""
+    """The work of one check so far."""
 
     steps: int = 0
     depth: int = 0
@@ -121,7 +123,7 @@ class _Work:
 
 
 def check_schema(field: str, schema: Mapping[str, Any]) -> None:
-    """Refuse what is no JSON Schema, patterns that RE2 does not take, and references that lead outside or nowhere."""
+    """Refuse a faulty JSON Schema, patterns that RE2 does not take, and references that lead outside or nowhere."""
     from jsonschema.exceptions import SchemaError  # noqa: PLC0415 - heavy, and few rubrics need it
 
     parts = list(_parts(field, schema))
@@ -173,7 +175,7 @@ def misfit(schema: Mapping[str, Any], value: Any) -> str:
 
 
 def _misfit(field: str, schema: Mapping[str, Any], value: Any, start: Mapping[str, Any] | None = None) -> str | None:
-    """Return what `misfit` does, or None for what no bounded check can tell; *start*: where in *schema* to begin."""
+    """Return what `misfit` does, or None if that takes too much; *start*: the part of *schema* to begin at."""
     from referencing import Registry  # noqa: PLC0415 - comes with jsonschema
     from referencing.exceptions import Unresolvable  # noqa: PLC0415
 
@@ -207,7 +209,7 @@ def _without_dialects(schema: Any) -> Any:
 
 # -- keywords of our own -------------------------------------------------------------------------------
 
-_WORK: ContextVar[_Work] = ContextVar("what the check that is under way has done")
+_WORK: ContextVar[_Work] = ContextVar("the work of the check in progress")  # keywords are given no place for it
 
 
 @cache
@@ -275,6 +277,8 @@ def _additional_properties(validator: Any, extra: Any, instance: Any, schema: Ma
 
 
 def _unique_items(validator: Any, wanted: Any, instance: Any, _: Mapping[str, Any]) -> Iterator[Any]:
+    import json  # noqa: PLC0415 - building a rubric needs none
+
     if wanted and validator.is_type(instance, "array"):
         seen = {json.dumps(_normal(item), sort_keys=True) for item in instance}
         if len(seen) < len(instance):
@@ -282,7 +286,7 @@ def _unique_items(validator: Any, wanted: Any, instance: Any, _: Mapping[str, An
 
 
 def _normal(value: Any) -> Any:
-    """Return *value* with 1.0 as 1, since JSON Schema takes them for equal."""
+    """Return *value* with 1.0 as 1: JSON Schema takes them for equal."""
     if isinstance(value, dict):
         return {key: _normal(item) for key, item in value.items()}
     if isinstance(value, list):

@@ -1,18 +1,18 @@
 """
-One request to a model, and what came back.
+Requests to models, their replies and failures.
 
-`rubric.grading.flow` yields `Ask`s and is sent `Reply`s and `Failure`s; whatever carries them is a driver.
+`rubric.grading.flow` yields `Ask`s and is sent `Reply`s and `Failure`s; a driver takes them to models and back.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Any, Literal
 
 from attrs import field, frozen
 
-from rubric.internals.frozen_map import FrozenMap
+from rubric.internals.frozen_map import FrozenMap, thaw
 
 if TYPE_CHECKING:
     from rubric.values.criteria import Criterion
@@ -44,13 +44,13 @@ FailureKind = Literal[
 ]
 
 RETRIED: frozenset[FailureKind] = frozenset({"rate_limited", "overloaded", "timeout", "transport", "bad_response"})
-"""The kinds that the same request, sent again, may cure: `Judge.retries`."""
+"""The kinds that sending the same request again may cure: `Judge.retries`."""
 
 REASKED: frozenset[FailureKind] = frozenset({"unreadable", "truncated"})
 """The kinds that another request may cure, one with the complaint or with more tokens: `Judge.repairs`."""
 
 UNSENT: frozenset[FailureKind] = frozenset({"budget", "in_doubt", "replay"})
-"""The kinds of what was not sent: it was no call, and there is nothing to keep of it."""
+"""The kinds of requests that were not sent: they are no calls, and a store keeps none of them."""
 
 
 @frozen
@@ -77,15 +77,15 @@ class Ask:
     One request to a model.
 
     Args:
-        judge: Who is asked, with the parameters.
-        messages: What is sent.
+        judge: The judge, with its parameters.
+        messages: The prompt.
         schema: The JSON Schema of the reply, the same for all criteria of one answer type.
-        criteria: What is asked about, in order; more than one where the judge takes several a call.
-        nonce: What a sealed verdict must carry; empty for an unsealed one.
+        criteria: The criteria to judge, in order; several if the judge takes several a call.
+        nonce: The text that a sealed verdict must repeat; empty for an unsealed one.
         abstainable: The ids of criteria that may be answered with "cannot tell".
         quoted: The ids of criteria that must be answered with evidence.
         candidate: The graded text, for reading the reply against.
-        run: What belongs to it (conversation, tool calls, file changes), as it stands in the prompt.
+        run: Its conversation, tool calls and file changes, as the prompt has them.
         max_tokens: The longest reply.
         vote: Which vote of a jury this is, from 0.
         repair: Which re-ask this is; 0 is the first ask.
@@ -93,9 +93,9 @@ class Ask:
         many: Whether the reply is a list of verdicts, one a criterion.
         flagless: Whether a judge may leave out its own pass flag, since a threshold decides anyway.
         n: How many replies are wanted in one request, as `Reply.choices`; a model may give fewer.
-        retries: How many further attempts it may take, less than those of its judge for a re-ask: the attempts of
-            earlier ones count. None: as many as its judge has.
-        resends: Whether it is tried again after a failure that leaves in doubt whether it was carried out.
+        retries: The further attempts that are left to a re-ask, less those of earlier asks. None: as many as its judge
+            has.
+        resends: Whether it is tried again after a failure that leaves in doubt whether the model answered.
     """
 
     judge: Judge
@@ -122,6 +122,13 @@ class Ask:
         """How many further attempts it may take."""
         return self.judge.retries if self.retries is None else self.retries
 
+    def response_format(self) -> dict[str, Any]:
+        """Return the schema of the reply as OpenAI's `response_format`, in plain data for `json.dumps`."""
+        return {
+            "type": "json_schema",
+            "json_schema": {"name": "verdict", "strict": True, "schema": thaw(self.schema)},
+        }
+
     def chat(self) -> list[dict[str, Any]]:
         """
         Return the messages in the form that chat APIs take.
@@ -140,15 +147,15 @@ class Ask:
 @frozen
 class Usage:
     """
-    What was used: requests, tokens and money.
+    The use of a judge: requests, tokens and money.
 
     Args:
         calls: Requests that left, every attempt counted; one that got no connection is an attempt, at no cost.
         prompt_tokens: Tokens sent, cached ones included.
         cached_tokens: Of these, how many a prefix cache served.
-        completion_tokens: Tokens that came back.
+        completion_tokens: Tokens received.
         cost: In US dollars; None when the price of any part is unknown, never 0 for unknown.
-        unmetered: Requests whose tokens nobody reported (a broken reply, a vendor without usage).
+        unmetered: Requests without a report of their tokens (a broken reply, a vendor without usage).
     """
 
     calls: int = 0
@@ -158,16 +165,22 @@ class Usage:
     cost: float | None = 0.0
     unmetered: int = 0
 
+    @classmethod
+    def total(cls, usages: Iterable[Usage]) -> Usage:
+        """Return the sum of *usages*."""
+        calls = prompt_tokens = cached_tokens = completion_tokens = unmetered = 0
+        cost: float | None = 0.0
+        for one in usages:
+            calls += one.calls
+            prompt_tokens += one.prompt_tokens
+            cached_tokens += one.cached_tokens
+            completion_tokens += one.completion_tokens
+            cost = None if cost is None or one.cost is None else cost + one.cost
+            unmetered += one.unmetered
+        return cls(calls, prompt_tokens, cached_tokens, completion_tokens, cost, unmetered)
+
     def __add__(self, other: Usage) -> Usage:
-        cost = None if self.cost is None or other.cost is None else self.cost + other.cost
-        return Usage(
-            self.calls + other.calls,
-            self.prompt_tokens + other.prompt_tokens,
-            self.cached_tokens + other.cached_tokens,
-            self.completion_tokens + other.completion_tokens,
-            cost,
-            self.unmetered + other.unmetered,
-        )
+        return Usage.total((self, other))
 
     def __str__(self) -> str:
         cost = "cost unknown" if self.cost is None else f"${self.cost:.4f}"
@@ -181,19 +194,19 @@ TokenLogprob = tuple[str, float, tuple[tuple[str, float], ...]]
 @frozen
 class Reply:
     """
-    What a model answered.
+    The answer of a model.
 
     Args:
         text: The text; None where the reply had none.
         finish: Why it ended: `stop`, `length`, `refusal`, or the vendor's own word.
-        refusal: What the model said instead of answering.
-        usage: Of all attempts that it took.
+        refusal: The text of a refusal.
+        usage: The usage of all attempts.
         model: The model's name as the vendor reports it.
         unsent: Parameters of the judge that the model does not take, and that were left out.
         logprobs: Of *text*, token by token, where they were asked for; None where the vendor gave none.
         choices: The texts of all choices, in the vendor's order and *text* first, where more than one came; a choice
             without text is an empty one.
-        remarks: What a person should know of how it was asked for, such as a key that went over plain HTTP.
+        remarks: Remarks for people on how it was sent, such as a key that went over plain HTTP.
     """
 
     text: str | None
@@ -214,13 +227,13 @@ class Failure:
 
     Args:
         kind: One of a few kinds, see `FailureKind`.
-        message: What happened, in words, without secrets.
+        message: A description without secrets.
         judge: The name of the judge.
         criterion: The id of the criterion, where there is one.
-        usage: Of all attempts; also a failed call may cost.
+        usage: The usage of all attempts; a failed call may cost too.
         retry_after: Seconds that the server asked to wait.
         status: The HTTP status, where there was one.
-        in_doubt: Whether the request may have been carried out, and paid for, all the same.
+        in_doubt: Whether the model may have answered, and charged for it, all the same.
         again: Whether it is sent again at once, whatever the judge's retries: the server refused the reply's form, and
             the model has a simpler one.
     """
@@ -242,19 +255,19 @@ class Failure:
 
 
 Commit = Callable[["Reply | Failure | None"], None]
-"""Is told what came of a request, before its place is given up; None: it has not left after all."""
+"""Settles a reservation with the result of its request, before the place is freed; None: it was not sent after all."""
 
 Limiter = Callable[["Ask"], AbstractAsyncContextManager[Commit]]
 """
-What a request passes on its way out: entered before it leaves, left when it is through. It may wait (a rate limit), or
-raise a `ModelError` (a budget): that then is what came of the request, which is not tried again and was no call. Left
-without being told what came, it must take it that the request has left.
+A context manager around each request. It may wait (a rate limit), or raise a `ModelError` (a budget), which is then
+the result of the request: that is not tried again, and was no call. Left without a commit, it must assume that the
+request was sent, and may be charged for: a cancelled request is in doubt, never free.
 """
 
 
 def commit_nothing(_: Reply | Failure | None) -> None:
-    """Be told what came of a request, and do nothing about it: a `Commit`."""
+    """Ignore the result of a request: a `Commit` for limiters without a reservation."""
 
 
 Transport = Callable[[Ask], Awaitable[Reply | Failure]]
-"""Takes an ask to whoever answers, and returns what came of it; it raises cancellations and interrupts alone."""
+"""Sends an ask and returns the reply or the failure; it raises nothing but cancellations and interrupts."""

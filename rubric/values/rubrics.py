@@ -1,10 +1,10 @@
-"""Criteria, or one free-form text, or one decision tree; and how they become a score and a verdict."""
+"""Rubrics: criteria, one free-form text or one decision tree, and how these become a score and a verdict."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from pathlib import PurePath
+from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any, Literal, Self, TypedDict, TypeVar, Unpack, cast
 
 from attrs import evolve, field, fields, frozen
@@ -26,8 +26,20 @@ from rubric.internals.fields import (
 )
 from rubric.internals.frozen_map import scalar
 from rubric.internals.text import cell, shorten, table
-from rubric.values.answers import Answer, Bands, Choices, Levels, Menu, Scale, ScoreRange, Unit, UnitScale, YesNo
-from rubric.values.checks import Check
+from rubric.values.answers import (
+    Answer,
+    Bands,
+    Choices,
+    JudgeAnswer,
+    Levels,
+    Menu,
+    Scale,
+    ScoreRange,
+    Unit,
+    UnitScale,
+    YesNo,
+)
+from rubric.values.checks import AnyCheck, Check
 from rubric.values.criteria import Abstention, Anchor, Criterion, Polarity, When, abstention
 from rubric.values.digest import digest_of
 from rubric.values.trees import DecisionTree
@@ -46,11 +58,11 @@ T = TypeVar("T")
 _FEWEST_DERIVED = 64
 
 WHOLE = "overall"
-"""The id of the one criterion that a free-form rubric, or a rubric that is a tree, comes down to."""
+"""The id of the one criterion of a free-form rubric or of a rubric that is a tree."""
 
 
 class CriterionOptions(TypedDict, total=False):
-    """What every verb that adds a criterion takes beside its text; see `Criterion`."""
+    """The options of every method that adds a criterion; see `Criterion`."""
 
     id: str
     weight: float
@@ -65,13 +77,13 @@ class CriterionOptions(TypedDict, total=False):
     metadata: Mapping[str, Any]
 
 
-def _as_criteria(value: Iterable[Criterion | str]) -> tuple[Criterion, ...]:
+def _as_criteria(value: Iterable[Criterion | str], start: int = 0) -> tuple[Criterion, ...]:
     if isinstance(value, str | Mapping | Criterion | Rubric) or not isinstance(value, Iterable):
         raise refuse("criteria", value, "a list of criteria (a Criterion, or its text)")
     criteria = []
-    for index, item in enumerate(value):
+    for index, item in enumerate(value, start):
         if isinstance(item, str):
-            item = _criterion_at(index, item)  # noqa: PLW2901 - a text stands for its criterion
+            item = _criterion_at(index, item)  # noqa: PLW2901
         if not isinstance(item, Criterion):
             raise refuse(f"criteria[{index}]", item, "a Criterion, or its text")
         criteria.append(item)
@@ -85,17 +97,15 @@ def _criterion_at(index: int, text: str) -> Criterion:
         raise DefinitionError(f"criteria[{index}].{problem.field}", problem.message) from None
 
 
-def _unique(_: Any, attribute: Attribute[Any], value: tuple[Criterion, ...]) -> None:
-    first: dict[str, int] = {}
+def _unique(_: Any, __: Attribute[Any], value: tuple[Criterion, ...]) -> None:
+    places: dict[str, int] = {}
     for index, criterion in enumerate(value):
-        if criterion.id in first:
-            taken = f"criteria[{first[criterion.id]}]"
-            message = f"the id {criterion.id!r} belongs to {taken} already; give one of them another"
-            raise DefinitionError(f"{attribute.name}[{index}].id", message)
-        first[criterion.id] = index
+        if (first := places.setdefault(criterion.id, index)) != index:
+            message = f"the id {criterion.id!r} belongs to criteria[{first}] already; give one of them another"
+            raise DefinitionError(f"criteria[{index}].id", message)
 
 
-def _kind(expected: type, what: str) -> Callable[[Any, Attribute[Any], Any], None]:
+def _of_type(expected: type, what: str) -> Callable[[Any, Attribute[Any], Any], None]:
     def validate(_: Any, attribute: Attribute[Any], value: object) -> None:
         if not isinstance(value, expected):
             raise refuse(attribute.name, value, what)
@@ -109,17 +119,17 @@ _TREE = "a DecisionTree: ask('...').yes(...).no(...)"
 @frozen(repr=False)
 class Rubric(Answer, Shown, Listed[Criterion]):
     """
-    What a candidate is graded against. Every method returns a new rubric; a rubric never changes.
+    The criteria that a candidate is graded against. A rubric never changes; every method returns a new one.
 
-    It can be gone through, counted and asked for a criterion by id, by place or by slice: `rubric["cites"]`,
-    `rubric[0]`, `rubric[-2:]`. A free-form text and a tree are one criterion, `overall`.
+    Its criteria are iterated, counted, and taken by id, by place or by slice: `rubric["cites"]`, `rubric[0]`,
+    `rubric[-2:]`. A free-form text and a tree are one criterion, `overall`.
 
-    At most one of *criteria*, *text* and *tree* is given. A rubric without any is a start for the verbs;
-    it cannot grade.
+    At most one of *criteria*, *text* and *tree* is given. A rubric without any is a start for the methods that add
+    criteria; it cannot grade.
 
     Args:
-        name: What it is called.
-        criteria: The criteria; a plain text stands for a yes/no criterion.
+        name: Its name.
+        criteria: The criteria; a plain text is a yes/no criterion.
         text: One free-form text for a single, holistic judgement in 0..1.
         tree: One decision tree; the leaf that is reached is the score.
         threshold: The score in 0..1 from which a grade passes. None: the judge's own pass flag decides, so every
@@ -130,14 +140,14 @@ class Rubric(Answer, Shown, Listed[Criterion]):
             met, less those of the penalties that are found, over all points that can be met, cut to 0..1.
         evidence: Whether judges must quote the candidate. A verdict whose quote is missing, or is not found in the
             candidate, scores 0 and fails the grade; an absence has nothing to quote and is exempt.
-        abstain: What becomes of "cannot tell", see `Criterion`.
+        abstain: How "cannot tell" counts, see `Criterion`.
         guidelines: Advice for the judge that holds for all criteria.
         scale: How the score is shown to people.
         prompt: A template of your own for the judge: text, or a JSON list of messages, with slots such as
             `{{ candidate }}`, `{{ criterion }}` and `{{ reply }}`.
         negate: Turn the outcome over: the score is 1 - score, and pass is fail. A failure stays a failure.
-        degenerate: What an empty, punctuation-only or "master key" candidate (arXiv 2507.08794) gets:
-            `fail` (score 0, no call), `judge` (like any other), `error` (ungraded).
+        degenerate: The treatment of an empty, punctuation-only or "master key" candidate (arXiv 2507.08794): `fail`
+            (score 0, no call), `judge` (like any other), `error` (ungraded).
         binding: Where the rubric is nested in another: a gate that fails in it fails the other one too.
 
     Raises:
@@ -145,12 +155,12 @@ class Rubric(Answer, Shown, Listed[Criterion]):
     """
 
     _positional = ("name",)
-    _noun = "criterion"
+    _kind = "criterion"
 
     name: str = field(default="", validator=string)
     criteria: tuple[Criterion, ...] = field(default=(), kw_only=True, converter=_as_criteria, validator=_unique)
     text: str = field(default="", kw_only=True, validator=string)
-    tree: DecisionTree | None = field(default=None, kw_only=True, validator=optional(_kind(DecisionTree, _TREE)))
+    tree: DecisionTree | None = field(default=None, kw_only=True, validator=optional(_of_type(DecisionTree, _TREE)))
     threshold: float | None = field(default=0.7, kw_only=True, validator=optional(number(0, 1)))
     borderline: float | None = field(default=None, kw_only=True, validator=optional(number(0, 1)))
     strict: bool = field(default=False, kw_only=True, validator=flag)
@@ -161,7 +171,9 @@ class Rubric(Answer, Shown, Listed[Criterion]):
     abstain: Abstention | float = field(default="forbid", kw_only=True, validator=abstention)
     guidelines: str = field(default="", kw_only=True, validator=wording)
     scale: Scale = field(
-        factory=UnitScale, kw_only=True, validator=_kind(Scale, "UnitScale(), Likert(1, 5), Boolean() or Letter()")
+        default=UnitScale(),
+        kw_only=True,
+        validator=_of_type(Scale, "UnitScale(), Likert(1, 5), Boolean() or Letter()"),
     )
     prompt: str | None = field(default=None, kw_only=True, validator=optional(wording))
     negate: bool = field(default=False, kw_only=True, validator=flag)
@@ -177,8 +189,6 @@ class Rubric(Answer, Shown, Listed[Criterion]):
         if self.borderline is not None and self.threshold is not None and self.borderline > self.threshold:
             message = f"expected at most the threshold {self.threshold}, got {self.borderline}"
             raise DefinitionError("borderline", message)
-        if self.tree is not None and self.aggregation != "weighted_average":
-            raise DefinitionError("aggregation", "a tree takes none: the leaf that is reached is the score")
         if self.text and self.aggregation == "points":
             raise DefinitionError("aggregation", "a free-form text earns no points: its one judgement is the score")
         self._check_effects()
@@ -186,7 +196,7 @@ class Rubric(Answer, Shown, Listed[Criterion]):
             self._check_flags()
 
     def _check_effects(self) -> None:
-        """Refuse what does nothing in a rubric that is one tree or one text."""
+        """Refuse fields that would do nothing in a rubric that is one tree or one text."""
         if self.tree is not None:
             # Not evidence: mcptest's files require it of trees too, whose leaves have nothing to quote.
             for name, default in (("aggregation", "weighted_average"), ("abstain", "forbid")):
@@ -213,7 +223,7 @@ class Rubric(Answer, Shown, Listed[Criterion]):
 
     @cached_property
     def judged(self) -> tuple[Criterion, ...]:
-        """The criteria as the engine sees them: a free-form text and a tree come down to one."""
+        """The criteria that are judged; a free-form text or a tree is one of its own."""
         if self.text:
             return (Criterion(self.text, id=WHOLE, answer=Unit(flag=self.threshold is None)),)
         if self.tree is not None:
@@ -226,18 +236,29 @@ class Rubric(Answer, Shown, Listed[Criterion]):
         return digest_of(self)
 
     @cached_property
+    def _places(self) -> dict[str, int]:
+        """
+        The place of each criterion, by id.
+
+        A rubric hands it on to those that `adding` makes of it, so that a chain of 1,000 `expects` takes twice the time
+        of 500, and not four times. So it may also hold criteria that come after those of this rubric.
+        """
+        return {criterion.id: index for index, criterion in enumerate(self.criteria)}
+
+    @cached_property
     def _derived(self) -> dict[tuple[object, ...], Any]:
         return {}
 
     def derive(self, key: tuple[object, ...], make: Callable[[], T]) -> T:
         """
-        Return what *make* returned the first time for *key*, for what grading derives from the rubric alone.
+        Return what *make* returned for *key* the first time: a cache of what grading derives from the rubric alone.
 
-        A few entries a criterion are kept, with the rubric, and they are gone with it.
+        It lives and goes with the rubric. Its bound grows with the criteria, a few entries each: with a fixed one, a
+        rubric of more criteria than that would derive all of it anew for every candidate.
         """
         kept = self._derived
         made: T | None = kept.get(key)
-        if made is None:  # another thread may be here too: both make the same, and the last one is kept
+        if made is None:  # two threads may both make it: the results are equal, and the later one is kept
             while len(kept) > _FEWEST_DERIVED + 4 * len(self.judged):
                 kept.pop(next(iter(kept)), None)
             made = kept[key] = make()
@@ -251,7 +272,7 @@ class Rubric(Answer, Shown, Listed[Criterion]):
         """True, also without criteria: a rubric to begin with is a rubric."""
         return True
 
-    # -- verbs: each returns a new rubric ----------------------------------------------------------
+    # -- building: each method returns a new rubric --------------------------------------------------
 
     @classmethod
     def of(cls, text: str, /, *, name: str = "", threshold: float | None = 0.7) -> Self:
@@ -276,11 +297,7 @@ class Rubric(Answer, Shown, Listed[Criterion]):
         return self._with(text, Unit(), options)
 
     def rates(
-        self,
-        text: str,
-        levels: Bands | ScoreRange | Levels = (),
-        /,
-        **options: Unpack[CriterionOptions],
+        self, text: str, levels: Bands | ScoreRange | Levels = (), /, **options: Unpack[CriterionOptions]
     ) -> Self:
         """
         Return the rubric with a criterion rated in whole numbers: on *levels*, a `ScoreRange`, or from 0 to 10.
@@ -290,24 +307,18 @@ class Rubric(Answer, Shown, Listed[Criterion]):
         """
         return self._with(text, levels if isinstance(levels, Levels) else Levels(levels), options)
 
-    def chooses(
-        self,
-        text: str,
-        choices: Menu | Choices,
-        /,
-        **options: Unpack[CriterionOptions],
-    ) -> Self:
+    def chooses(self, text: str, choices: Menu | Choices, /, **options: Unpack[CriterionOptions]) -> Self:
         """Return the rubric with a criterion answered by one of the named *choices*."""
         return self._with(text, choices if isinstance(choices, Choices) else Choices(choices), options)
 
     def forbids(self, text: str, /, **options: Unpack[CriterionOptions]) -> Self:
-        """Return the rubric with a guard: *text* says what must not hold; found present, the grade fails."""
+        """Return the rubric with a guard: *text* must not hold; found present, the grade fails."""
         check_gate("guard", options)
         return self._with(text, YesNo(), _meaning(options, polarity="guard"))
 
     def penalizes(self, text: str, /, *, points: float = 1, **options: Unpack[CriterionOptions]) -> Self:
         """
-        Return the rubric with a penalty: *text* says what should not hold; found present, it takes off its *points*.
+        Return the rubric with a penalty: *text* should not hold; found present, it takes off its *points*.
 
         It fails nothing by itself. Beside other criteria it needs a rubric `by_points`.
         """
@@ -351,7 +362,7 @@ class Rubric(Answer, Shown, Listed[Criterion]):
         return evolve(self, aggregation="min")
 
     def by_points(self) -> Self:
-        """Return the rubric scored by points: those of what is met, less penalties, over all that can be met."""
+        """Return the rubric scored by points: those met, less penalties, over all that can be met."""
         return evolve(self, aggregation="points")
 
     def with_evidence(self) -> Self:
@@ -363,7 +374,7 @@ class Rubric(Answer, Shown, Listed[Criterion]):
         return evolve(self, scale=scale)
 
     def abstaining(self, policy: Abstention | float, /) -> Self:
-        """Return the rubric whose judges may say "cannot tell", with *policy* for what becomes of it."""
+        """Return the rubric whose judges may say "cannot tell", which counts by *policy*."""
         return evolve(self, abstain=policy)
 
     def guided_by(self, guidelines: str, /) -> Self:
@@ -372,7 +383,23 @@ class Rubric(Answer, Shown, Listed[Criterion]):
 
     def adding(self, *criteria: Criterion | str) -> Self:
         """Return the rubric with *criteria* at its end."""
-        return evolve(self, criteria=(*self.criteria, *_as_criteria(criteria)))
+        before, places = len(self.criteria), self._places
+        added = _as_criteria(criteria, before)
+        whole = (*self.criteria, *added)
+        plain = type(self) is Rubric and not self.text and self.tree is None and self.threshold is not None
+        # A shared dict that is longer holds criteria of another rubric that was made of this one, perhaps by another
+        # thread just now: then everything is checked anew, as it is for an id that seems to be taken.
+        if (
+            not plain
+            or len(places) != before
+            or any(places.setdefault(c.id, n) != n for n, c in enumerate(added, before))
+        ):
+            return evolve(self, criteria=whole)
+        longer = object.__new__(type(self))
+        for name in _FIELDS:
+            object.__setattr__(longer, name, whole if name == "criteria" else getattr(self, name))
+        object.__setattr__(longer, "_places", places)
+        return longer
 
     def without(self, *ids: str) -> Self:
         """Return the rubric without the criteria called *ids*."""
@@ -412,12 +439,18 @@ class Rubric(Answer, Shown, Listed[Criterion]):
         return f"{head}\n\n{table(('id', 'criterion', 'answer', counts), rows)}"
 
 
+AnyAnswer = JudgeAnswer | DecisionTree | Rubric | AnyCheck
+"""Every answer there is: a `match` over it ends with `assert_never`, so that type checkers name each one forgotten."""
+
+_FIELDS = tuple(one.name for one in fields(Rubric))
+
+
 def _counts(criterion: Criterion) -> str:
     return f"{'-' if criterion.polarity == 'penalty' else ''}{criterion.weight:g}"
 
 
 def _meaning(options: CriterionOptions, **meant: Any) -> CriterionOptions:
-    """Return *options* with what the verb itself means; an option that takes it back is refused."""
+    """Return *options* with those that the method itself sets; an option that contradicts them is refused."""
     for name, value in meant.items():
         given = options.get(name, value)
         if given != value:
@@ -434,10 +467,10 @@ def check_gate(polarity: object, options: Mapping[Any, Any]) -> None:
 
 def rubric_of(value: object) -> Rubric:
     """
-    Return *value*, given as what is graded against; a text is a free-form rubric.
+    Return *value* as a rubric; a text is a free-form one.
 
     Raises:
-        DefinitionError: It is neither, or it is the path of a file.
+        DefinitionError: *value* is neither, or it is the path of a file.
     """
     if isinstance(value, str):
         cure = f"load the file: load({value!r}); or give Rubric.of({value!r}) to grade by these words"
@@ -450,14 +483,14 @@ def rubric_of(value: object) -> Rubric:
 
 
 def _instead(value: object) -> str:
-    """Return what to write instead of *value*, where that can be told."""
+    """Return the cure for *value*, which is no rubric; empty if none is known."""
     match value:
         case list() | tuple():
             return "; give Rubric(criteria=[...])"
         case Mapping():
             return "; what a file would hold is read by loads(json.dumps(data))"
-        case PurePath():
-            return f"; give load({str(value)!r})"
+        case PathLike():
+            return f"; give load({fspath(value)!r})"
         case _:
             return ""
 
@@ -503,34 +536,20 @@ def _check_fields(given: Mapping[str, Any]) -> None:
 
 
 def describe(criterion: Criterion) -> str:
-    """Return in a few words how *criterion* is answered and what hangs on it."""
+    """Describe in a few words how *criterion* is answered and what it gates."""
     gates: list[str] = [criterion.polarity] if criterion.polarity != "satisfy" else []
     gates += ["required"] if criterion.required else []
     gates += [f"at least {criterion.min_score:g}"] if criterion.min_score is not None else []
     return ", ".join([_answer_words(criterion.answer), *gates])
 
 
-def _guides(levels: Levels) -> str:
-    """Return which scores of *levels* have a text, and whether it holds for them alone or for a band."""
-    texts = [band for band in levels.ranges if band.text]
-    kinds = {"anchors": [r for r in texts if r.is_anchor], "bands": [r for r in texts if not r.is_anchor]}
-    said = [f"{kind} {', '.join(map(str, ranges))}" for kind, ranges in kinds.items() if ranges]
-    return f" ({'; '.join(said)})" if said else ""
-
-
-def _answer_words(answer: Answer) -> str:
+def _answer_words(answer: AnyAnswer) -> str:
     match answer:
-        case YesNo():
-            return "yes or no"
-        case Unit():
-            return "0..1"
-        case Levels():
-            return f"{answer.low}..{answer.high}{_guides(answer)}"
-        case Choices():
-            return " | ".join(c.label for c in answer.choices)
         case DecisionTree():
             return "tree"
         case Rubric():
             return f"rubric {answer.name!r}" if answer.name else "rubric"
-        case _:
+        case Check():
             return f"check: {answer}"
+        case _:  # of a `JudgeAnswer`, whose members all have words
+            return answer.words

@@ -7,6 +7,7 @@ Decision trees: one narrow question at a node, a score at each leaf.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 
 from attrs import field, frozen
 
@@ -19,7 +20,7 @@ _DEEPEST = 64
 
 @frozen(repr=False)
 class Leaf(Shown):
-    """The end of a walk: a *score* in 0..1 and the *reason* that it stands for."""
+    """The end of a walk: a *score* in 0..1, and the *reason* for it."""
 
     _positional = ("score",)
 
@@ -64,12 +65,12 @@ class DecisionTree(Answer, Shown):
         if self.depth > _DEEPEST:
             raise DefinitionError("question", f"a tree is at most {_DEEPEST} questions deep, this one {self.depth}")
 
-    @property
+    @cached_property
     def depth(self) -> int:
         """The number of questions on the longest walk."""
         return 1 + max((b.depth for b in (self.yes, self.no) if isinstance(b, DecisionTree)), default=0)
 
-    @property
+    @cached_property
     def shortest(self) -> int:
         """The number of questions on the shortest walk."""
         return 1 + min(b.shortest if isinstance(b, DecisionTree) else 0 for b in (self.yes, self.no))
@@ -119,24 +120,18 @@ class HalfAnswered(Shown):
 
     def yes(self, branch: DecisionTree | Leaf | float, /, reason: str = "") -> DecisionTree:
         """Return the tree, with *branch* for a yes."""
-        return self._whole("yes", self.if_yes, DecisionTree, yes=_branch("yes", branch, reason), no=self.if_no)
+        if self.if_yes is not None or self.if_no is None:
+            raise self._is_taken("yes")
+        return DecisionTree(self.question, yes=_branch("yes", branch, reason), no=self.if_no)
 
     def no(self, branch: DecisionTree | Leaf | float, /, reason: str = "") -> DecisionTree:
         """Return the tree, with *branch* for a no."""
-        return self._whole("no", self.if_no, DecisionTree, yes=self.if_yes, no=_branch("no", branch, reason))
+        if self.if_no is not None or self.if_yes is None:
+            raise self._is_taken("no")
+        return DecisionTree(self.question, yes=self.if_yes, no=_branch("no", branch, reason))
 
-    def _whole(
-        self,
-        name: str,
-        taken: object,
-        tree: type[DecisionTree],
-        *,
-        yes: DecisionTree | Leaf | None,
-        no: DecisionTree | Leaf | None,
-    ) -> DecisionTree:
-        if taken is not None or yes is None or no is None:
-            raise DefinitionError(name, f"the question {self.question!r} has its {name} branch already")
-        return tree(self.question, yes=yes, no=no)
+    def _is_taken(self, name: str) -> DefinitionError:
+        return DefinitionError(name, f"the question {self.question!r} has its {name} branch already")
 
 
 def _branch(name: str, value: DecisionTree | Leaf | float, reason: str) -> DecisionTree | Leaf:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from attrs import evolve, frozen
 
 from rubric import Candidate, Judge, Jury, plan
-from rubric.models.litellm import library
+from rubric.models.litellm_library import library
 from rubric.models.pricing import count_tokens
 from rubric.values.judges import Cascade
 from tests.benchmarks.instant import verdict

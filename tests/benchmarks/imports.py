@@ -16,7 +16,7 @@ from tests.benchmarks.homes import environment, python_of
 
 IMPORTS = {
     "rubric": ("", "import rubric"),
-    "rubric, with the direct path": ("", "import rubric.models.openai_http"),
+    "rubric, over HTTP": ("", "import rubric.models.openai_http"),
     "LiteLLM": ("", "import litellm"),
     "autorubric": ("autorubric", "import autorubric"),
     "LLM Data Co rubric": ("ldc", "import rubric"),

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from attrs import field, frozen
 
 from rubric import Candidate, Judge, plan
-from rubric.models.litellm import library
+from rubric.models.litellm_library import library
 from rubric.models.pricing import count_tokens
 from tests.benchmarks.homes import Failed, installed, run_way
 from tests.benchmarks.instant import requests_at, running

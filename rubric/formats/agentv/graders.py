@@ -1,6 +1,4 @@
 """
-Graders that code or a program decides; and those that nobody here can decide.
-
 Graders: from a list such as `assert`, `assertions` or `evaluators` to what decides, and how much it counts.
 
 | type | what decides |
@@ -11,13 +9,10 @@ Graders: from a list such as `assert`, `assertions` or `evaluators` to what deci
 | `contains`, `equals`, `regex`, `is-json`, ... | code |
 | `script`, `code`, `code_judge`, `code-grader` | a program, where the run allows it |
 | `assert-set`, `composite` (with a weighted average or a threshold) | the graders in it |
-| what else there is | nobody: the case is ungraded |
+| any other type | nothing: the case is ungraded |
 
-`not-` before a type, and `negate: true`, turn the outcome over.
-
-Who judges: AgentV's provider ids, as models. No address, key or header is taken from a file.
-
-Sets of graders: `assert-set`, and `composite` from before generation 2.
+`not-` before a type, and `negate: true`, turn the outcome over. Providers are read as models: no address, key or header
+is taken from a file.
 """
 
 from __future__ import annotations
@@ -29,7 +24,6 @@ from typing import Any
 from attrs import evolve, frozen
 
 from rubric.errors import DefinitionError
-from rubric.formats.agentv.items import is_item, read_items
 from rubric.formats.agentv.judged_graders import (
     FREE,
     ITEMS,
@@ -42,8 +36,9 @@ from rubric.formats.agentv.judged_graders import (
 )
 from rubric.formats.agentv.scope import Entry, Scope, Task
 from rubric.formats.assertion_types import check_of
-from rubric.formats.document import KeyPath
-from rubric.formats.model_names import litellm_name
+from rubric.formats.cursor import Cursor
+from rubric.formats.model_names import SETTINGS, litellm_name
+from rubric.formats.rubric_items import is_item, read_items
 from rubric.internals.text import shorten
 from rubric.values.answers import Answer
 from rubric.values.checks import Check, Holds, Script, Unsupported
@@ -60,18 +55,19 @@ _OF_SCRIPTS = frozenset({"command", "script", "cwd", "timeout", "config"})
 
 def check_for(entry: Entry) -> Check:
     """
-    Return what decides *entry*: code, a program, a function of the caller's, or nobody.
+    Return the check of *entry*: code, a program, a function of the caller's, or one that is not supported.
 
     Raises:
         DefinitionError: A value that the type cannot have.
     """
+    at = entry.at
     if entry.kind in _SCRIPTS:
         return _script(entry)
-    if entry.kind == "python" and (function := _function(entry)):
-        return function
-    value = entry.scope.filled(entry.get("value"), entry.at("value"))
-    if entry.kind == "regex" and isinstance(value, str) and entry.get("flags"):
-        value = f"{_flags(entry.get('flags'))}{value}"
+    if entry.kind == "python" and (function := at.loading.functions.get(str(at["value"].value))):
+        return Holds(function)
+    value = entry.scope.filled(at["value"])
+    if entry.kind == "regex" and isinstance(value, str) and at["flags"].value:
+        value = f"{_flags(at['flags'].value)}{value}"
     check = check_of(entry.kind, value)
     if check is None:
         entry.warn(f"{shorten(repr(entry.kind), 60)} is not supported: cases that have it are ungraded", "type")
@@ -88,27 +84,21 @@ def _flags(flags: Any) -> str:
     return f"(?{known})" if known else ""
 
 
-def _function(entry: Entry) -> Check | None:
-    value = entry.get("value")
-    function = entry.scope.loading.functions.get(value) if isinstance(value, str) else None
-    return None if function is None else Holds(function)
-
-
 def _script(entry: Entry) -> Check:
-    key = next((key for key in ("command", "script") if key in entry.fields), "command")
-    command = _words(entry.scope.filled(entry.get(key), entry.at(key)))
+    at = entry.at
+    given = at["script"] if "script" in at and "command" not in at else at["command"]
+    command = _words(entry.scope.filled(given))
     if not command:
-        message = f"expected the program and its arguments, as a list or a text; got {shorten(repr(entry.get(key)))}"
-        raise DefinitionError(key, message)
-    timeout = entry.get("timeout")
-    limits = {} if timeout is None else {"timeout": timeout}
-    return Script(command, folder=_folder(entry), config=_config(entry), **limits)
+        message = f"expected the program and its arguments, as a list or a text; got {shorten(repr(given.value))}"
+        raise DefinitionError(given.step, message)
+    limits = {"timeout": at["timeout"].value} if at.has("timeout") else {}
+    return Script(command, folder=_folder(entry), config=_config(at.value), **limits)
 
 
-def _config(entry: Entry) -> dict[str, Any]:
+def _config(fields: Mapping[Any, Any]) -> dict[str, Any]:
     """Return what the program is handed: `config`, and the fields that AgentV passes through."""
-    extra = {str(key): value for key, value in entry.fields.items() if key not in _OF_ALL and key not in _OF_SCRIPTS}
-    config = entry.get("config")
+    extra = {str(key): value for key, value in fields.items() if key not in _OF_ALL and key not in _OF_SCRIPTS}
+    config = fields.get("config")
     if config is None or isinstance(config, Mapping):
         return {**extra, **(config or {})}
     return {**extra, "config": config}
@@ -124,51 +114,48 @@ def _words(command: Any) -> list[str]:
 
 
 def _folder(entry: Entry) -> str:
-    """Return where a script runs: for a file that another one includes, told from that file's folder."""
-    loading = entry.scope.loading
-    folder = "" if entry.get("cwd") is None else entry.scope.text(entry.get("cwd"), entry.at("cwd"))
-    if not loading.trail or loading.folder is None:
-        return folder
-    return str(loading.folder / folder)
+    """Return where a script runs; in a file that another one includes, paths start at that file's folder."""
+    folder = entry.scope.text(entry.at["cwd"]) if entry.at.has("cwd") else ""
+    loading = entry.at.loading
+    return folder if not loading.trail or loading.folder is None else str(loading.folder / folder)
 
 
-_KEYS = ("provider", "target", "model")
-_PARAMETERS = ("temperature", "max_tokens", "seed")
+# -- judges -------------------------------------------------------------------------------------------------
 
 
-def read_judge(entry: Mapping[Any, Any], scope: Scope, path: KeyPath) -> Judge | None:
+def read_judge(at: Cursor, scope: Scope) -> Judge | None:
     """
-    Return whom *entry* (a grader, or options) names as its judge; None where it names nobody that is known here.
+    Return the judge that a grader, or options, name; None where they name none that is known here.
 
     A name may be one of a target that is defined elsewhere: that is a warning.
     """
-    named = [key for key in _KEYS if entry.get(key) is not None and not (key == "target" and scope.is_current)]
-    if not named:
-        if entry.get("temperature") is not None:
-            scope.once((*path, "temperature"), "`temperature` is not used: the grader names no model")
+    keys = ("model", "provider") if scope.is_current else ("model", "provider", "target")
+    named = at.find(*keys)
+    if named is None:
+        if at.has("temperature"):
+            at["temperature"].once("`temperature` is not used: the grader names no model")
         return None
-    key = named[-1] if "model" in named else named[0]
-    value = entry[key]
-    config = value.get("config") if isinstance(value, Mapping) else {}
-    name = value.get("id") if isinstance(value, Mapping) else value
+    config = named["config"].value
+    name = named["id"].value if isinstance(named.value, Mapping) else named.value
     if not isinstance(name, str) or not name:
-        scope.error((*path, key), f"expected the id of a provider, such as openai:gpt-5; got {shorten(repr(value))}")
+        named.refuse("the id of a provider, such as openai:gpt-5")
         return None
-    return _judge_named(name, {**(config or {}), **entry}, scope, (*path, key))
+    return _judge_named(name, {**(config if isinstance(config, Mapping) else {}), **at.value}, named, scope)
 
 
-def _judge_named(name: str, settings: Mapping[Any, Any], scope: Scope, path: KeyPath) -> Judge | None:
-    given = {key: settings[key] for key in _PARAMETERS if settings.get(key) is not None}
+def _judge_named(name: str, settings: Mapping[Any, Any], at: Cursor, scope: Scope) -> Judge | None:
+    given = {key: settings[key] for key in SETTINGS if settings.get(key) is not None}
     try:
-        return Judge(litellm_name(scope.fill(name, path)), **given)
+        return Judge(litellm_name(scope.fill(name, at)), **given)
     except DefinitionError as problem:
         if problem.field in given:
-            scope.error(path, problem)
+            at.error(problem)
         else:
-            message = f"no model is known as {shorten(name, 60)!r}: the judge of the run takes its place"
-            scope.warn(path, message)
+            at.warn(f"no model is known as {shorten(name, 60)!r}: the judge of the run takes its place")
         return None
 
+
+# -- sets ---------------------------------------------------------------------------------------------------
 
 SETS = ("assert-set", "composite")
 """The types of sets."""
@@ -199,7 +186,7 @@ def read_set(entry: Entry, children: Sequence[Grader]) -> Grader | None:
     rule = _rule(entry)
     if isinstance(rule, str):
         entry.warn(f"{rule} is not supported: the case is ungraded")
-        return Grader(entry.name, Unsupported(rule), entry.path)
+        return Grader(entry.name, Unsupported(rule))
     criteria = [as_criterion(child, rule.weights.get(child.name)) for child in renamed(children)]
     judges = {child.judge for child in children}
     if len(judges) > 1:
@@ -207,7 +194,6 @@ def read_set(entry: Entry, children: Sequence[Grader]) -> Grader | None:
     return Grader(
         entry.name,
         Rubric(entry.name, criteria=criteria, threshold=rule.threshold, binding=binds(criteria)),
-        entry.path,
         judge=next(iter(judges)) if len(judges) == 1 else None,
         decides=True,
         variables={name: text for child in children for name, text in child.variables.items()},
@@ -215,28 +201,28 @@ def read_set(entry: Entry, children: Sequence[Grader]) -> Grader | None:
 
 
 def _rule(entry: Entry) -> Rule | str:
-    """Return the rule of a set; in words, one that is not supported."""
-    own = entry.get("threshold")
+    """Return the rule of a set, or the description of one that is not supported."""
+    own = entry.at.find("threshold")
     if entry.kind != "composite":
-        return Rule() if own is None else Rule(entry.scope.number(own, entry.at("threshold"), high=1))
-    given = entry.get("aggregator") or {"type": "weighted_average"}
-    kind = given.get("type") if isinstance(given, Mapping) else given
-    if kind not in ("weighted_average", "threshold") or not isinstance(given, Mapping):
+        return Rule(None if own is None else own.number(0, 1))
+    aggregator = entry.at["aggregator"]
+    if not aggregator.value:
+        aggregator = aggregator.holding({"type": "weighted_average"})
+    kind = aggregator["type"].value if isinstance(aggregator.value, Mapping) else aggregator.value
+    if kind not in ("weighted_average", "threshold") or not isinstance(aggregator.value, Mapping):
         return f"composite with the aggregator {shorten(str(kind), 60)}"
-    threshold = given.get("threshold", own)
-    path = (*entry.at("aggregator"), "threshold")
-    least = entry.task.threshold if threshold is None else entry.scope.number(threshold, path, high=1)
-    return Rule(least, _weights(entry, given.get("weights")))
+    own = aggregator.find("threshold") or own
+    return Rule(entry.task.threshold if own is None else own.number(0, 1), _weights(aggregator["weights"]))
 
 
-def _weights(entry: Entry, given: Any) -> dict[str, float]:
-    path = (*entry.at("aggregator"), "weights")
-    if given is None or isinstance(given, Mapping):
-        read = {str(name): entry.scope.number(weight, (*path, name)) for name, weight in (given or {}).items()}
-        return {name: weight for name, weight in read.items() if weight is not None}
-    entry.scope.error(path, f"expected a weight for each name, got {shorten(repr(given))}")
-    return {}
+def _weights(at: Cursor) -> dict[str, float]:
+    if at.value is None or not at.mapping("a weight for each name"):
+        return {}
+    read = {str(name): weight.number(0) for name, weight in at.items()}
+    return {name: weight for name, weight in read.items() if weight is not None}
 
+
+# -- one grader ---------------------------------------------------------------------------------------------
 
 _REMOVED: dict[str, str] = {
     **dict.fromkeys(ITEMS, "write `type: llm-rubric` with the items in `value`"),
@@ -252,56 +238,53 @@ _FUTURE = frozenset(
 )  # fmt: skip
 
 
-def read_graders(entries: Any, scope: Scope, path: KeyPath, task: Task) -> list[Grader]:
-    """Return the graders that *entries*, a list, holds; the texts among them together are one."""
-    if not isinstance(entries, list):
-        scope.error(path, f"expected a list of graders, got {shorten(repr(entries))}")
-        return []
-    texts = [index for index, entry in enumerate(entries) if isinstance(entry, str) and entry.strip()]
+def read_graders(at: Cursor, scope: Scope, task: Task) -> list[Grader]:
+    """Return the graders of a list; the texts among them together are one."""
     graders: list[Grader] = []
-    for index, entry in enumerate(entries):
-        here = (*path, index)
-        if texts and index == texts[0]:
-            graders.extend(_checklist([entries[i] for i in texts], [(*path, i) for i in texts], scope, task))
-        elif isinstance(entry, Mapping):
-            graders.extend(_grader(entry, scope, here, task))
-        elif not isinstance(entry, str):
-            scope.error(here, f"expected a text, or a mapping with `type`; got {shorten(repr(entry))}")
-        elif not entry.strip():
-            scope.warn(here, "an empty text is no criterion; it is left out")
+    entries = at.listing("a list of graders")
+    texts = [entry for entry in entries if isinstance(entry.value, str) and entry.value.strip()]
+    for entry in entries:
+        if texts and entry is texts[0]:
+            graders.extend(_checklist(texts, scope, task))
+        elif isinstance(entry.value, Mapping):
+            graders.extend(_grader(entry, scope, task))
+        elif not isinstance(entry.value, str):
+            entry.refuse("a text, or a mapping with `type`")
+        elif not entry.value.strip():
+            entry.warn("an empty text is no criterion; it is left out")
     return graders
 
 
-def _checklist(texts: list[str], paths: list[KeyPath], scope: Scope, task: Task) -> Iterator[Grader]:
-    items = read_items(texts, scope, paths)
+def _checklist(texts: list[Cursor], scope: Scope, task: Task) -> Iterator[Grader]:
+    items = read_items(texts, scope)
     if items:
         name = "llm-rubric" if scope.is_current else "rubrics"
-        yield Grader(name, rubric_of(name, items, task), paths[0], len(items), plain=True)
+        yield Grader(name, rubric_of(name, items, task), len(items), plain=True)
 
 
-def _grader(fields: Mapping[Any, Any], scope: Scope, path: KeyPath, task: Task) -> Iterator[Grader]:
-    kind = _kind(fields, scope, path)
-    negate = kind.startswith("not-") != (fields.get("negate") is True)
+def _grader(at: Cursor, scope: Scope, task: Task) -> Iterator[Grader]:
+    kind = _kind(at, scope)
+    negate = kind.startswith("not-") != (at.value.get("negate") is True)
     kind = kind.removeprefix("not-")
     if refusal := _refusal(kind, scope):
-        scope.error((*path, "type"), refusal)
+        at["type"].error(refusal)
     elif kind:
         try:
-            entry = Entry(kind, _name(fields, kind, scope, path), fields, scope, path, task)
+            entry = Entry(kind, _name(at, kind, scope), at, scope, task)
             made = _made(entry)
             if made is not None:
                 yield _counted(made, entry, negate=negate)
         except DefinitionError as problem:
-            scope.error((*path, problem.field) if problem.field in fields else path, problem)
+            (at[problem.field] if problem.field in at.value else at).error(problem)
 
 
-def _kind(fields: Mapping[Any, Any], scope: Scope, path: KeyPath) -> str:
-    kind = fields.get("type")
-    if kind is None and is_item(fields) and not scope.is_current:
+def _kind(at: Cursor, scope: Scope) -> str:
+    kind = at.value.get("type")
+    if kind is None and is_item(at.value) and not scope.is_current:
         kind = ITEMS[0]
     if isinstance(kind, str) and kind.removeprefix("not-"):
         return kind
-    scope.error(path, "a grader needs a `type`, such as llm-rubric or contains")
+    at.error("a grader needs a `type`, such as llm-rubric or contains")
     return ""
 
 
@@ -316,49 +299,46 @@ def _refusal(kind: str, scope: Scope) -> str:
     return ""
 
 
-def _name(fields: Mapping[Any, Any], kind: str, scope: Scope, path: KeyPath) -> str:
-    for key in ("metric", "name", "id"):
-        if fields.get(key) is not None:
-            return " ".join(scope.text(fields[key], (*path, key)).split()) or kind
-    return kind
+def _name(at: Cursor, kind: str, scope: Scope) -> str:
+    own = at.find("metric", "name", "id")
+    return kind if own is None else " ".join(scope.text(own).split()) or kind
 
 
 def _made(entry: Entry) -> Grader | None:
     """Return the grader without what it counts; None where there is nothing to grade by, which is noted."""
+    at = entry.at
     if entry.kind in SETS:
-        key = next((key for key in LISTS if key in entry.fields), LISTS[0])
-        return read_set(entry, read_graders(entry.fields.get(key, []), entry.scope, entry.at(key), entry.task))
+        key = next((key for key in LISTS if key in at), "")
+        return read_set(entry, read_graders(at[key], entry.scope, entry.task) if key else [])
     if entry.kind in ("llm-rubric", *ITEMS, *FREE):
         return read_judged(entry)
-    return Grader(entry.name, check_for(entry), entry.path)
+    return Grader(entry.name, check_for(entry))
 
 
 def _counted(made: Grader, entry: Entry, *, negate: bool) -> Grader:
     """Return *made* with its weight, its gate and its judge, and turned over where that is wanted."""
-    weight: float | None = made.weight
-    if entry.get("weight") is not None:
-        weight = entry.scope.number(entry.get("weight"), entry.at("weight"))
-    if entry.get("negate") is not None:
-        entry.scope.flag(entry.get("negate"), entry.at("negate"))
+    at = entry.at
+    weight = at["weight"].number(0) if at.has("weight") else made.weight
+    if at.has("negate"):
+        at["negate"].flag()
     gate = entry.gate()
     return evolve(
         made,
         answer=_turned(made.answer) if negate else made.answer,
         weight=1 if weight is None else weight,
         gate=gate,
-        common=entry.get("required") is True and entry.least() is None,
+        common=at.value.get("required") is True and entry.least() is None,
         judge=_judge(made, entry),
         plain=made.plain and gate is None and not negate,
     )
 
 
 def _judge(made: Grader, entry: Entry) -> Judge | None:
-    """Return who judges the grader; for code and programs a provider says nothing."""
+    """Return the judge of the grader; code and programs need none."""
     if isinstance(made.answer, Rubric):
-        return read_judge(entry.fields, entry.scope, entry.path) or made.judge
-    for key in ("provider", "target"):
-        if entry.get(key) is not None:
-            entry.warn(f"{entry.kind} is not answered by a judge; `{key}` is not used", key)
+        return read_judge(entry.at, entry.scope) or made.judge
+    for key in (key for key in ("provider", "target") if entry.at.has(key)):
+        entry.warn(f"{entry.kind} is not answered by a judge; `{key}` is not used", key)
     return None
 
 

@@ -1,7 +1,8 @@
 """
-Chats: from `input` and `expected_output`, texts or lists of messages, to texts and `Message`s.
+Chats: from `input`, `expected_output` and `prompts` to texts and messages, and back.
 
-`prompts` of a generation 2 file: how the variables of a case become what is asked.
+A chat is a text or a list of messages. The `prompts` of a generation 2 file say how the variables of a case become
+what is asked.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from attrs import frozen
 
 from rubric.errors import DefinitionError
 from rubric.formats.agentv.scope import Scope, as_text
-from rubric.formats.document import KeyPath
+from rubric.formats.cursor import Cursor
 from rubric.formats.includes import is_reference, read_text_at
 from rubric.internals.text import shorten
 from rubric.values.candidates import Message, ToolCall
@@ -28,106 +29,93 @@ Asked = tuple[str, tuple[Message, ...]]
 _CALLS = "a list of tool calls, such as {tool: search, input: {...}}"
 
 
-def read_asked(values: list[tuple[Any, KeyPath]], scope: Scope) -> Asked:
-    """Return what *values*, each a text or a list of messages, ask together: a lone user's message is a text."""
-    messages = [message for value, path in values for message in _messages(value, scope, path)]
+def read_asked(parts: list[Cursor], scope: Scope) -> Asked:
+    """Return what *parts*, each a text or a list of messages, ask together: a lone user's message is a text."""
+    messages = [message for part in parts for message in _messages(part, scope)]
     if len(messages) == 1 and messages[0].role == "user":
         return messages[0].content, ()
     return "", tuple(messages)
 
 
-def _messages(value: Any, scope: Scope, path: KeyPath) -> Iterator[Message]:
-    match value:
+def _messages(at: Cursor, scope: Scope) -> Iterator[Message]:
+    match at.value:
         case None:
             return
-        case str():
-            yield Message("user", scope.fill(value, path))
-        case list() if value and all(isinstance(part, Mapping) and "role" in part for part in value):
-            for index, part in enumerate(value):
-                if message := _message(part, scope, (*path, index)):
-                    yield message
-        case list() | Mapping():
-            yield Message("user", read_text(value, scope, path))
+        case list() as parts if parts and all(isinstance(part, Mapping) and "role" in part for part in parts):
+            yield from (message for part in at if (message := _message(part, scope)))
+        case str() | list() | Mapping():
+            yield Message("user", read_text(at, scope))
         case _:
-            yield Message("user", scope.text(value, path))
+            yield Message("user", scope.text(at))
 
 
-def _message(part: Mapping[Any, Any], scope: Scope, path: KeyPath) -> Message | None:
+def _message(at: Cursor, scope: Scope) -> Message | None:
     try:
-        return Message(part["role"], read_text(part.get("content"), scope, (*path, "content")))
+        return Message(at.value["role"], read_text(at["content"], scope))
     except DefinitionError as problem:
-        scope.error((*path, problem.field), problem)
+        at[problem.field].error(problem)
         return None
 
 
-def read_text(value: Any, scope: Scope, path: KeyPath) -> str:
-    """Return *value*, a text, a list of messages or of blocks, or plain data, as one text."""
-    match value:
+def read_text(at: Cursor, scope: Scope) -> str:
+    """Return a text, a list of messages or of blocks, or plain data, as one text."""
+    match at.value:
         case None:
             return ""
-        case str():
-            return scope.fill(value, path)
-        case list() if value and all(isinstance(part, Mapping) and "content" in part for part in value):
-            parts = (read_text(part["content"], scope, (*path, i, "content")) for i, part in enumerate(value))
-            return "\n\n".join(parts)
-        case list() if value and all(isinstance(part, Mapping) and "type" in part for part in value):
-            return "\n\n".join(_block(part, scope, (*path, index)) for index, part in enumerate(value))
+        case str() as text:
+            return scope.fill(text, at)
+        case list() as parts if parts and all(isinstance(part, Mapping) and "content" in part for part in parts):
+            return "\n\n".join(read_text(part["content"], scope) for part in at)
+        case list() as parts if parts and all(isinstance(part, Mapping) and "type" in part for part in parts):
+            return "\n\n".join(_block(part, scope) for part in at)
         case _:
-            return as_text(scope.filled(value, path))
+            return as_text(scope.filled(at))
 
 
-def _block(part: Mapping[Any, Any], scope: Scope, path: KeyPath) -> str:
-    value = next((part[key] for key in ("value", "text", "path") if key in part), "")
-    if part["type"] in ("text", "input_text"):
-        return scope.text(value, path)
-    if part["type"] == "file" and isinstance(value, str):
-        return _file(scope.fill(value, path), scope, path)
-    scope.once(path, f"content of the type {shorten(repr(part['type']), 40)} is not shown to the judge")
-    return f"[{part['type']}]"
+def _block(at: Cursor, scope: Scope) -> str:
+    kind, value = at.value["type"], next((at.value[key] for key in ("value", "text", "path") if key in at), "")
+    if kind in ("text", "input_text"):
+        return scope.text(at.holding(value))
+    if kind == "file" and isinstance(value, str):
+        return _file(scope.fill(value, at), at)
+    at.once(f"content of the type {shorten(repr(kind), 40)} is not shown to the judge")
+    return f"[{kind}]"
 
 
-def _file(name: str, scope: Scope, path: KeyPath) -> str:
+def _file(name: str, at: Cursor) -> str:
     """Return the text of an attached file where it is there and may be read, else its name."""
-    folder = scope.loading.folder
+    folder = at.loading.folder
     relative = name.removeprefix("file://")
-    if folder is not None and _is_there(folder, relative, scope.loading.root):
-        text = read_text_at(relative, scope.loading, scope.notes, path)
+    if folder is not None and _is_there(folder, relative, at.loading.root):
+        text = read_text_at(relative, at)
         if text is not None:
             return f"{relative}:\n{text}"
     else:
-        scope.once(path, f"the file {shorten(name, 100)} is not there: the judge is shown its name alone")
+        at.once(f"the file {shorten(name, 100)} is not there: the judge is shown its name alone")
     return f"[file: {name}]"
 
 
 def _is_there(folder: FilePath, relative: str, root: FilePath | None) -> bool:
-    """Say whether the file is there; of what lies outside of *root* nothing is told, not even that."""
+    """True if the file is there; of what lies outside of *root* nothing is told, not even that."""
     file = FilePath(normpath(folder / relative))
     within = not relative.startswith("/") and file.is_relative_to(normpath(root or folder))
     return within and file.is_file()
 
 
-def read_calls(value: Any, scope: Scope, path: KeyPath) -> list[ToolCall]:
+def read_calls(at: Cursor) -> list[ToolCall]:
     """Return the tool calls of a fixed response."""
-    if value is None:
+    if at.value is None:
         return []
-    if not isinstance(value, list):
-        scope.error(path, f"expected {_CALLS}, got {shorten(repr(value))}")
-        return []
-    return [call for index, part in enumerate(value) if (call := _call(part, scope, (*path, index)))]
+    return [call for part in at.listing(_CALLS) if (call := _call(part))]
 
 
-def _call(part: Any, scope: Scope, path: KeyPath) -> ToolCall | None:
-    if not isinstance(part, Mapping):
-        scope.error(path, f"expected {_CALLS}, got {shorten(repr(part))}")
+def _call(at: Cursor) -> ToolCall | None:
+    if not at.mapping(_CALLS):
         return None
-    name = next((part[key] for key in ("tool", "name") if key in part), None)
-    arguments: Any = next((part[key] for key in ("input", "arguments", "args") if part.get(key) is not None), {})
-    result = next((part[key] for key in ("output", "result") if part.get(key) is not None), None)
-    try:
-        return ToolCall(name, arguments=arguments, result=result)  # type: ignore[arg-type]
-    except DefinitionError as problem:
-        scope.error(path, problem)
-        return None
+    name = next((at.value[key] for key in ("tool", "name") if key in at), None)
+    arguments = at.find("input", "arguments", "args")
+    given = {} if arguments is None else arguments.value
+    return at.built(ToolCall, name, arguments=given, result=at.first("output", "result").value)
 
 
 def write_asked(input: str, messages: tuple[Message, ...]) -> Any:
@@ -145,38 +133,35 @@ class Template:
 
     label: str
     content: Any
-    path: KeyPath
 
     def asks(self, scope: Scope) -> Any:
-        """Return what is asked with the variables of *scope*; a lone variable is taken whole."""
+        """Return the input with the variables of *scope*; a lone variable is taken whole."""
         if isinstance(self.content, str) and (match := _ALONE.fullmatch(self.content)):
             return scope.variables.get(match[1])
         return self.content
 
 
-def read_prompts(value: Any, scope: Scope, path: KeyPath = ("prompts",)) -> list[Template]:
-    """Return the templates that *value* holds: texts, lists of messages, files, or mappings with one of them."""
-    if value is None:
+def read_prompts(at: Cursor, scope: Scope) -> list[Template]:
+    """Return the templates of a file: texts, lists of messages, files, or mappings with one of them."""
+    if at.value is None:
         return []
-    entries = value if isinstance(value, list) else [value]
-    found = [_template(entry, index, scope, (*path, index)) for index, entry in enumerate(entries)]
+    entries = [*at] if isinstance(at.value, list) else [at.holding([at.value])[0]]
+    found = [_template(entry, f"prompt {number}", scope) for number, entry in enumerate(entries, 1)]
     return [template for template in found if template is not None]
 
 
-def _template(entry: Any, index: int, scope: Scope, path: KeyPath) -> Template | None:
-    label = f"prompt {index + 1}"
-    if isinstance(entry, Mapping) and "role" not in entry:
-        label = next((str(entry[key]) for key in ("label", "id") if entry.get(key)), label)
-        key = next((key for key in ("prompt", "raw", "file", "content", "messages") if entry.get(key) is not None), "")
-        entry, path = entry.get(key), (*path, key) if key else path
-        if key == "file" and isinstance(entry, str) and not is_reference(entry):
-            entry = f"file://{entry}"
-    if isinstance(entry, str) and is_reference(entry):
-        entry = read_text_at(scope.fill(entry, path), scope.loading, scope.notes, path)
-        return None if entry is None else Template(label, _chat(entry), path)
-    if isinstance(entry, str | list):
-        return Template(label, entry, path)
-    scope.error(path, f"expected a prompt: a text, a list of messages or a file; got {shorten(repr(entry))}")
+def _template(at: Cursor, label: str, scope: Scope) -> Template | None:
+    if isinstance(at.value, Mapping) and "role" not in at.value:
+        label = next((str(at.value[key]) for key in ("label", "id") if at.value.get(key)), label)
+        at = at.find("prompt", "raw", "file", "content", "messages") or at.holding(None)
+        if at.step == "file" and isinstance(at.value, str) and not is_reference(at.value):
+            at = at.holding(f"file://{at.value}")
+    if isinstance(at.value, str) and is_reference(at.value):
+        text = read_text_at(scope.fill(at.value, at), at)
+        return None if text is None else Template(label, _chat(text))
+    if isinstance(at.value, str | list):
+        return Template(label, at.value)
+    at.refuse("a prompt: a text, a list of messages or a file")
     return None
 
 

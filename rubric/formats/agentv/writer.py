@@ -1,11 +1,8 @@
 """
-Checks as AgentV states them: the types of assertion that code decides.
+A `Suite` as an AgentV file of generation 2, with a sentence for each thing that the file cannot hold.
 
-Rubrics as AgentV states them: the graders of a test, and their items.
-
-A `Suite` as an AgentV file of generation 2, with a sentence for each thing that it cannot hold.
-
-Texts that AgentV would take for templates are put between `{% raw %}` and `{% endraw %}`.
+A rubric becomes the graders of a test, and their items. Texts that AgentV would take for templates are put between
+`{% raw %}` and `{% endraw %}`.
 """
 
 from __future__ import annotations
@@ -14,105 +11,86 @@ from collections.abc import Mapping, Sequence
 from itertools import count
 from typing import Any, cast
 
-from attrs import define, evolve, field, fields, frozen
+from attrs import evolve, frozen
 
-from rubric.errors import DefinitionError
-from rubric.formats.agentv.items import HIGHEST
-from rubric.formats.agentv.judged_graders import Grader, binds, renamed, state_prompt
+from rubric.formats.agentv.judged_graders import Grader, binds, renamed, write_prompt
 from rubric.formats.agentv.messages import write_asked
 from rubric.formats.agentv.scope import THRESHOLD, quoted
-from rubric.formats.model_names import provider_id
+from rubric.formats.assertion_types import type_of
+from rubric.formats.losses import Held, Losses, provider_of
+from rubric.formats.model_names import SETTINGS
+from rubric.formats.rubric_items import HIGHEST
 from rubric.internals.frozen_map import thaw
 from rubric.suites.cases import Case
 from rubric.suites.suite import Suite
 from rubric.values.answers import Answer, Levels, Unit, YesNo
-from rubric.values.checks import (
-    Check,
-    Contains,
-    ContainsAll,
-    ContainsAny,
-    EndsWith,
-    Equals,
-    FitsSchema,
-    IsJSON,
-    Matches,
-    Script,
-    StartsWith,
-    Unsupported,
-)
+from rubric.values.checks import Check, Script, Unsupported
 from rubric.values.criteria import Criterion
-from rubric.values.judges import AnyJudge, Judge
+from rubric.values.judges import Judge
 from rubric.values.rubrics import Rubric, averaged
 
 _SECONDS = 60
 
 
-def state_check(check: Check) -> dict[str, Any] | None:
+def write_check(check: Check) -> dict[str, Any] | None:
     """Return the type and the value of the assertion that is *check*; None where AgentV has none like it."""
-    match check:
-        case Contains():
-            return {"type": _folded(check, "contains"), "value": quoted(check.text)}
-        case ContainsAny():
-            return {"type": _folded(check, "contains-any"), "value": [quoted(text) for text in check.texts]}
-        case ContainsAll():
-            return {"type": _folded(check, "contains-all"), "value": [quoted(text) for text in check.texts]}
-        case Equals() | StartsWith() | EndsWith() if not check.ignore_case:
-            return {"type": _TYPES[type(check)], "value": quoted(check.text)}
-        case Matches():
-            return {"type": "regex", "value": quoted(check.pattern)}
-        case IsJSON():
-            return {"type": "is-json"}
-        case FitsSchema():
-            return {"type": "is-json", "value": thaw(check.schema)}
-        case Script():
-            return _script(check)
-        case _:
-            return None
-
-
-_TYPES: dict[type, str] = {Equals: "equals", StartsWith: "starts-with", EndsWith: "ends-with"}
-
-
-def _folded(check: Contains | ContainsAny | ContainsAll, kind: str) -> str:
-    return f"i{kind}" if check.ignore_case else kind
-
-
-def _script(check: Script) -> dict[str, Any]:
-    row: dict[str, Any] = {"type": "script", "command": [quoted(word) for word in check.command]}
-    row |= {"cwd": quoted(check.folder)} if check.folder else {}
-    row |= {"timeout": check.timeout} if check.timeout != _SECONDS else {}
-    return row | ({"config": thaw(check.config)} if check.config else {})
+    if isinstance(check, Script):
+        row: dict[str, Any] = {"type": "script", "command": [quoted(word) for word in check.command]}
+        row |= {"cwd": quoted(check.folder)} if check.folder else {}
+        row |= {"timeout": check.timeout} if check.timeout != _SECONDS else {}
+        return row | ({"config": thaw(check.config)} if check.config else {})
+    found = type_of(check)
+    if found is None:
+        return None
+    kind, value = found
+    if isinstance(value, str):
+        value = quoted(value)
+    elif isinstance(value, list):
+        value = [quoted(text) for text in value]
+    return {"type": kind} if value is None else {"type": kind, "value": value}
 
 
 KIND = "llm-rubric"
 _OPERATORS = ("correctness", "contradiction")
-_HELD = ("name", "criteria", "text", "tree", "threshold", "prompt", "negate", "binding")
-_OF_CRITERIA = ("when", "anchors", "evidence", "abstain", "tags", "metadata")
+
+KEPT = ("description", "version", "author", "license", "tags", "metadata", "governance", "requires")
+"""Free data of a suite that has a place in a file."""
+
+_HOLDS = {
+    Case: Held(
+        {"id", "rubric", "input", "reference", "messages", "context", "variables", "judge", "judges", "tags",
+         "metadata", "place"},
+        {
+            "output": "AgentV's tests do not have a fixed response",
+            "tool_calls": "AgentV's tests do not have the tool calls of a fixed response",
+            "file_changes": "AgentV's tests do not have the file changes of a fixed response",
+            "server": "AgentV's tests do not have an MCP server",
+            "cell": "AgentV's tests do not have a place in a matrix",
+        },
+    ),
+    Rubric: Held(
+        {"name", "criteria", "text", "tree", "threshold", "prompt", "negate", "binding"},
+        {"": "AgentV's rubrics have no such field"},
+    ),
+    Criterion: Held(
+        {"text", "id", "answer", "weight", "required", "min_score", "polarity"},
+        {"": "AgentV's criteria have no such field"},
+    ),
+    Judge: Held({"model", *SETTINGS}, {"": f"a file configures of a judge only {', '.join(SETTINGS)}"}),
+}  # fmt: skip
 
 
 @frozen
-class Losses:
-    """Collects, in *said*, what the case called *case* has that a file cannot hold."""
-
-    case: str
-    said: list[str] = field(factory=list)
-
-    def add(self, name: str, why: str) -> None:
-        """Note that the field *name* is lost, and *why*."""
-        self.said.append(f"case {self.case!r}: {name}: {why}")
-
-
-@frozen
-class Stating:
-    """What the graders of a case are stated with."""
+class Writing:
+    """The threshold of a case, and the losses, which its graders are written with."""
 
     threshold: float
     losses: Losses
 
 
-def state_rubric(rubric: Rubric, judges: Mapping[str, Any], losses: Losses) -> list[Any]:
+def write_rubric(rubric: Rubric, judges: Mapping[str, Any], losses: Losses) -> list[Any]:
     """
-    Return the graders that *rubric*, of a case, comes down to; *judges* are provider ids by criterion.
+    Return the graders of *rubric*, of a case; *judges* are provider ids by criterion.
 
     The list is empty, with the reasons noted, where AgentV can hold nothing of it.
     """
@@ -120,19 +98,19 @@ def state_rubric(rubric: Rubric, judges: Mapping[str, Any], losses: Losses) -> l
     if held is None:
         return []
     if rubric.negate:
-        losses.add("rubric.negate", "AgentV turns single graders over, not tests; unturned, it would say the opposite")
+        losses.add("rubric.negate", "AgentV turns over single graders, not tests; as it is, it would say the opposite")
         return []
-    stating = Stating(THRESHOLD if rubric.threshold is None else rubric.threshold, losses)
+    writing = Writing(THRESHOLD if rubric.threshold is None else rubric.threshold, losses)
     if rubric.threshold is None:
         losses.add("rubric.threshold", f"AgentV asks for a score; {THRESHOLD} is written for the judge's own flag")
     if _is_judged(held) and not any(judges.values()):
-        return _alone(held, stating)
-    _note_fields(evolve(rubric, binding=False), losses, "rubric")
-    held = _gathered(held, judges, stating.threshold, losses, "rubric")
+        return _alone(held, writing)
+    losses.fields(averaged(rubric), "rubric.")
+    held = _gathered(held, judges, writing.threshold, losses, "rubric")
     for name in ("name", "prompt", "binding"):
         if getattr(held, name) != getattr(Rubric(), name):
             losses.add(f"rubric.{name}", "a test with several graders has none of its own")
-    return _graders(held.criteria, judges, stating)
+    return _graders(held.criteria, judges, writing)
 
 
 # -- what can be held --------------------------------------------------------------------------------------
@@ -163,7 +141,7 @@ def _why(criterion: Criterion, inner: Rubric | None) -> str:
         case Unsupported():
             return f"what the grader {answer.type!r} says is not kept"
         case Check():
-            return "" if state_check(answer) else f"AgentV has no check like {type(answer).__name__}"
+            return "" if write_check(answer) else f"AgentV has no check like {type(answer).__name__}"
         case Levels():
             fits = answer.ranges and (answer.low, answer.high) == (0, HIGHEST)
             return "" if fits else f"AgentV's bands run from 0 to {HIGHEST}, with a text each"
@@ -201,7 +179,7 @@ def _gathered(rubric: Rubric, judges: Mapping[str, Any], threshold: float, losse
 def _grading(criteria: Sequence[Criterion], id: str, prompt: str | None, threshold: float) -> Criterion:
     """Return *criteria*, items or one judgement, as a nested rubric that weighs as much as they do together."""
     weight = sum(criterion.weight for criterion in criteria)
-    if not weight or len(criteria) == 1:  # what is in a grader must count in it
+    if not weight or len(criteria) == 1:  # a grader's criteria must count in it
         criteria = [evolve(criterion, weight=1) for criterion in criteria]
     (first, *_) = criteria
     gate = None
@@ -213,23 +191,23 @@ def _grading(criteria: Sequence[Criterion], id: str, prompt: str | None, thresho
 
 
 def _is_judged(rubric: Rubric) -> bool:
-    """Say whether *rubric* is one grader that a judge answers: items, or one judgement."""
+    """True if *rubric* is one grader that a judge answers: items, or one judgement."""
     answers = [criterion.answer for criterion in rubric.judged]
     return all(isinstance(a, YesNo | Levels) for a in answers) or (len(answers) == 1 and isinstance(answers[0], Unit))
 
 
-def _alone(rubric: Rubric, stating: Stating) -> list[Any]:
+def _alone(rubric: Rubric, writing: Writing) -> list[Any]:
     texts = [_as_text(c, n) for n, c in enumerate(rubric.criteria, 1)]
-    _note_fields(rubric, stating.losses, "rubric")
+    writing.losses.fields(averaged(rubric), "rubric.")
     if rubric.binding:
-        stating.losses.add("rubric.binding", "it says nothing for the rubric of a case")
+        writing.losses.add("rubric.binding", "it has no effect on the rubric of a case")
     if rubric.name == KIND and rubric.prompt is None and all(text is not None for text in texts):
         return texts
-    return [_judged(rubric, rubric.name or KIND, None, stating)]
+    return [_judged(rubric, rubric.name or KIND, None, writing)]
 
 
 def _as_text(criterion: Criterion, number: int) -> str | None:
-    """Return the text that stands for the criterion at position *number*; None where it says more than that."""
+    """Return the text that is the criterion at position *number*; None where it is more than a text."""
     plain = Criterion(criterion.text, id=f"rubric-{number}", required=True)
     return quoted(criterion.text) if criterion == plain else None
 
@@ -237,18 +215,18 @@ def _as_text(criterion: Criterion, number: int) -> str | None:
 # -- graders ---------------------------------------------------------------------------------------------
 
 
-def _graders(criteria: Sequence[Criterion], judges: Mapping[str, Any], stating: Stating) -> list[Any]:
-    stated = []
+def _graders(criteria: Sequence[Criterion], judges: Mapping[str, Any], writing: Writing) -> list[Any]:
+    written = []
     for criterion, name in zip(criteria, _names(criteria), strict=True):
-        row, provider = _grader(criterion, name, stating), judges.get(criterion.id)
-        stated.append({**row, "provider": provider} if provider else row)
-    return stated
+        row, provider = _grader(criterion, name, writing), judges.get(criterion.id)
+        written.append({**row, "provider": provider} if provider else row)
+    return written
 
 
 def _names(criteria: Sequence[Criterion]) -> list[str]:
-    """Return what the graders are called: as they call themselves, where reading them makes the same ids of that."""
+    """Return the names of the graders: their own, where reading them makes the same ids of those."""
     own = [_own_name(criterion) for criterion in criteria]
-    ids = [grader.name for grader in renamed([Grader(name, YesNo(), ()) for name in own])]
+    ids = [grader.name for grader in renamed([Grader(name, YesNo()) for name in own])]
     if ids == [criterion.id for criterion in criteria]:
         return own
     return [criterion.id for criterion in criteria]
@@ -257,100 +235,100 @@ def _names(criteria: Sequence[Criterion]) -> list[str]:
 def _own_name(criterion: Criterion) -> str:
     answer = criterion.answer
     if isinstance(answer, Check):
-        return str((state_check(answer) or {})["type"])
+        return str((write_check(answer) or {})["type"])
     return (answer.name if isinstance(answer, Rubric) else "") or criterion.id
 
 
-def _grader(criterion: Criterion, name: str, stating: Stating) -> dict[str, Any]:
+def _grader(criterion: Criterion, name: str, writing: Writing) -> dict[str, Any]:
     """Return one criterion of a case's rubric, a check or a nested rubric, as a grader."""
-    losses, answer = stating.losses, criterion.answer
+    losses, answer = writing.losses, criterion.answer
     if name != _called(name):
         losses.add(f"{name}.id", f"it is read as {_called(name)!r}")
-    row = _stated(criterion, name, stating)
+    row = _nested_or_check(criterion, name, writing)
     text = criterion.id if isinstance(answer, Rubric) else str(answer)
     if criterion.text != text:
         losses.add(f"{criterion.id}.text", "AgentV's graders have names, and no texts")
     if criterion.polarity != "satisfy":
         losses.add(f"{criterion.id}.polarity", "AgentV's graders have none; items do")
-    _note_criterion(criterion, losses)
+    losses.fields(criterion, f"{criterion.id}.")
     if criterion.weight != 1:
         row["weight"] = criterion.weight
-    return row | _gate(criterion, row, stating)
+    return row | _gate(criterion, row, writing)
 
 
-def _gate(criterion: Criterion, row: Mapping[str, Any], stating: Stating) -> dict[str, Any]:
+def _gate(criterion: Criterion, row: Mapping[str, Any], writing: Writing) -> dict[str, Any]:
     if criterion.min_score is None:
         if criterion.required and isinstance(criterion.answer, Rubric):
-            stating.losses.add(f"{criterion.id}.required", "it gates at the case's threshold, not at its rubric's own")
+            writing.losses.add(f"{criterion.id}.required", "it gates at the case's threshold, not at its rubric's own")
         return {"required": True} if criterion.required else {}
     judged = "value" in row and row["type"] == KIND
-    if judged and row.get("min_score", stating.threshold) != criterion.min_score:
-        stating.losses.add(f"{criterion.id}.min_score", "AgentV has one value for a grader's own pass and its gate")
-    plain = judged and criterion.min_score == stating.threshold and "min_score" not in row
+    if judged and row.get("min_score", writing.threshold) != criterion.min_score:
+        writing.losses.add(f"{criterion.id}.min_score", "AgentV has one value for a grader's own pass and its gate")
+    plain = judged and criterion.min_score == writing.threshold and "min_score" not in row
     return {"required": True} if plain else {"required": True, "min_score": criterion.min_score}
 
 
-def _stated(criterion: Criterion, name: str, stating: Stating) -> dict[str, Any]:
+def _nested_or_check(criterion: Criterion, name: str, writing: Writing) -> dict[str, Any]:
     answer = criterion.answer
     if not isinstance(answer, Rubric):
         return _check(answer, name)
     if _is_turned(answer):
         return {**_check(answer.criteria[0].answer, name), "negate": True}
-    _note_fields(answer, stating.losses, criterion.id)
-    row = _judged(answer, name, criterion.id, stating) if _is_judged(answer) else _set(answer, name, stating)
+    writing.losses.fields(averaged(answer), f"{criterion.id}.")
+    row = _judged(answer, name, criterion.id, writing) if _is_judged(answer) else _set(answer, name, writing)
     return {**row, "negate": True} if answer.negate else row
 
 
 def _check(answer: Answer, name: str) -> dict[str, Any]:
-    row = state_check(cast("Check", answer)) or {}
+    row = write_check(cast("Check", answer)) or {}
     return row if row["type"] == name else {"metric": quoted(name), **row}
 
 
 def _is_turned(rubric: Rubric) -> bool:
-    """Say whether *rubric* is no more than one check, turned over."""
+    """True if *rubric* is no more than one check, turned over."""
     answers = [criterion.answer for criterion in rubric.criteria]
     if not rubric.negate or len(answers) != 1 or not isinstance(answers[0], Check):
         return False
     return rubric == Rubric(threshold=None, criteria=[Criterion(str(answers[0]), answer=answers[0])], negate=True)
 
 
-def _set(rubric: Rubric, name: str, stating: Stating) -> dict[str, Any]:
+def _set(rubric: Rubric, name: str, writing: Writing) -> dict[str, Any]:
     row: dict[str, Any] = {} if name == "assert-set" else {"metric": quoted(name)}
     row["type"] = "assert-set"
-    rubric = _gathered(rubric, {}, 1.0 if rubric.threshold is None else rubric.threshold, stating.losses, name)
+    rubric = _gathered(rubric, {}, 1.0 if rubric.threshold is None else rubric.threshold, writing.losses, name)
     if rubric.name != _called(name):
-        stating.losses.add(f"{name}.name", f"the rubric {rubric.name!r} is called {_called(name)!r}")
+        writing.losses.add(f"{name}.name", f"the rubric {rubric.name!r} is called {_called(name)!r}")
     if rubric.threshold is not None:
         row["threshold"] = rubric.threshold
     if rubric.prompt is not None:
-        stating.losses.add(f"{name}.prompt", "a set has none of its own")
+        writing.losses.add(f"{name}.prompt", "a set has none of its own")
     if rubric.binding != binds(rubric.criteria):
-        stating.losses.add(f"{name}.binding", "a gate in a grader always fails the case")
-    return {**row, "assert": _graders(rubric.criteria, {}, stating)}
+        writing.losses.add(f"{name}.binding", "a gate in a grader always fails the case")
+    return {**row, "assert": _graders(rubric.criteria, {}, writing)}
 
 
-def _judged(rubric: Rubric, name: str, within: str | None, stating: Stating) -> dict[str, Any]:
+def _judged(rubric: Rubric, name: str, within: str | None, writing: Writing) -> dict[str, Any]:
     """Return a rubric of items, or of one judgement; *within* is its id among several graders, None for one alone."""
     (first, *others) = rubric.judged
     single = isinstance(first.answer, Unit) and not others
     called = _called(first.id if single else name)
     if called != rubric.name:
-        stating.losses.add(f"{name}.name", f"the rubric {rubric.name!r} is called {called!r}")
+        writing.losses.add(f"{name}.name", f"the rubric {rubric.name!r} is called {called!r}")
     row: dict[str, Any] = {"type": KIND} if called == KIND else {"metric": quoted(called), "type": KIND}
-    if rubric.prompt is not None and (prompt := state_prompt(rubric.prompt)) is not None:
+    if rubric.prompt is not None and (prompt := write_prompt(rubric.prompt)) is not None:
         row["prompt"] = prompt
     elif rubric.prompt is not None:
-        stating.losses.add(f"{name}.prompt", "it shows what AgentV's prompts do not")
+        writing.losses.add(f"{name}.prompt", "it shows what AgentV's prompts do not")
     if single:
-        return row | _judgement(rubric, first, stating)
-    row["value"] = [_item(criterion, stating) for criterion in rubric.criteria]
-    if within is not None and rubric.threshold != stating.threshold:
+        return row | _judgement(rubric, first, writing)
+    row["value"] = [_item(criterion, writing) for criterion in rubric.criteria]
+    if within is not None and rubric.threshold != writing.threshold:
         if rubric.threshold:
             row["min_score"] = rubric.threshold
         else:
-            stating.losses.add(f"{name}.threshold", f"items pass from a score above 0, here {stating.threshold:g}")
+            writing.losses.add(f"{name}.threshold", f"items pass from a score above 0, here {writing.threshold:g}")
     if within is not None and rubric.binding != binds(rubric.criteria):
-        stating.losses.add(f"{name}.binding", "a gate in a grader always fails the case")
+        writing.losses.add(f"{name}.binding", "a gate in a grader always fails the case")
     return row
 
 
@@ -359,10 +337,10 @@ def _called(name: str) -> str:
     return " ".join(name.split()) or KIND
 
 
-def _judgement(rubric: Rubric, criterion: Criterion, stating: Stating) -> dict[str, Any]:
+def _judgement(rubric: Rubric, criterion: Criterion, writing: Writing) -> dict[str, Any]:
     plain = evolve(criterion, text="plain", id="plain", min_score=None) == Criterion("plain", answer=Unit(flag=True))
-    if rubric.text or not plain or rubric.threshold not in (stating.threshold, None):
-        stating.losses.add(criterion.id, "AgentV's judge has a pass flag beside its score, one threshold and no more")
+    if rubric.text or not plain or rubric.threshold not in (writing.threshold, None):
+        writing.losses.add(criterion.id, "AgentV's judge has a pass flag beside its score, one threshold and no more")
     gate = {} if criterion.min_score is None else {"min_score": criterion.min_score}
     return {"value": quoted(criterion.text), **gate}
 
@@ -370,7 +348,7 @@ def _judgement(rubric: Rubric, criterion: Criterion, stating: Stating) -> dict[s
 # -- items -----------------------------------------------------------------------------------------------
 
 
-def _item(criterion: Criterion, stating: Stating) -> dict[str, Any]:
+def _item(criterion: Criterion, writing: Writing) -> dict[str, Any]:
     row: dict[str, Any] = {
         "id": quoted(criterion.id),
         "outcome": quoted(criterion.text),
@@ -385,40 +363,12 @@ def _item(criterion: Criterion, stating: Stating) -> dict[str, Any]:
     if isinstance(criterion.answer, Levels):
         if criterion.answer.has_between:
             why = "AgentV reads anchors as bands: a text holds up to the next one"
-            stating.losses.add(f"{criterion.id}.levels", why)
+            writing.losses.add(f"{criterion.id}.levels", why)
         row["score_ranges"] = {band.low: quoted(band.text) for band in criterion.answer.ranges}
-    _note_criterion(criterion, stating.losses)
+    writing.losses.fields(criterion, f"{criterion.id}.")
     return row
 
 
-def _note_criterion(criterion: Criterion, losses: Losses) -> None:
-    plain = Criterion("plain")
-    for name in _OF_CRITERIA:
-        if getattr(criterion, name) != getattr(plain, name):
-            losses.add(f"{criterion.id}.{name}", "AgentV's criteria have no such field")
-
-
-def _note_fields(rubric: Rubric, losses: Losses, where: str) -> None:
-    plain = Rubric()
-    rubric = averaged(rubric)
-    for attribute in fields(Rubric):
-        name = attribute.name
-        if name not in _HELD and getattr(rubric, name) != getattr(plain, name):
-            losses.add(f"{where}.{name}", "AgentV's rubrics have no such field")
-
-
-KEPT = ("description", "version", "author", "license", "tags", "metadata", "governance", "requires")
-"""Free data of a suite that has a place in a file."""
-
-_LOST = {
-    "output": "a fixed response",
-    "tool_calls": "the tool calls of a fixed response",
-    "file_changes": "the file changes of a fixed response",
-    "server": "an MCP server",
-    "cell": "its place in a matrix",
-}
-
-_SETTINGS = ("temperature", "max_tokens", "seed")
 _TAKEN = ("input", "expected_output")
 
 
@@ -428,98 +378,70 @@ def write(suite: Suite) -> tuple[dict[str, Any], list[str]]:
 
     Read again, it is the same suite, but for what the sentences name.
     """
-    writer = Writer()
+    losses = Losses(_HOLDS, "{}: {}{}", whose="suite")
     data: dict[str, Any] = {"name": suite.name} if suite.name else {}
     for key, value in thaw(suite.metadata).items():
         if key in KEPT:
             data[key] = value
         else:
-            writer.lost.append(f"suite: metadata {key!r}: an AgentV file has no place for it")
-    if provider := writer.provider(suite.judge, "suite", "judge"):
+            losses.add(f"metadata {key!r}", "an AgentV file has no place for it")
+    if provider := provider_of(suite.judge, losses):
         data["default_test"] = {"options": {"provider": provider}}
-    data["tests"] = [test for case in suite if (test := writer.test(case)) is not None]
-    return data, writer.lost
+    tests = [_test(case, losses.of(f"case {case.id!r}")) for case in suite]
+    data["tests"] = [test for test in tests if test is not None]
+    return data, losses.sentences
 
 
-@define
-class Writer:
-    """Writes cases, and keeps what is *lost*."""
-
-    lost: list[str] = field(factory=list)
-
-    def test(self, case: Case) -> dict[str, Any] | None:
-        """Return *case* as a test; None, with the loss noted, where nothing is left to grade it by."""
-        losses = Losses(case.id, self.lost)
-        for name, what in _LOST.items():
-            if getattr(case, name) != fields(type(case)).__getattribute__(name).default and getattr(case, name):
-                losses.add(name, f"AgentV's tests do not have {what}")
-        judges = {id_: self.provider(judge, f"case {case.id!r}", f"judges.{id_}") for id_, judge in case.judges.items()}
-        graders = state_rubric(case.rubric, judges, losses)
-        if not graders:
-            losses.add("rubric", "nothing is left of it to grade by, so the test is left out")
-            return None
-        threshold = THRESHOLD if case.rubric.threshold is None else case.rubric.threshold
-        row = {
-            "id": quoted(case.id),
-            "criteria": self._context(case, losses),
-            "input": self._asked(case, losses),
-            "expected_output": quoted(case.reference),
-            "vars": self._variables(case, losses),
-            "threshold": None if threshold == THRESHOLD else threshold,
-            "options": self._options(case),
-            "assert": graders,
-            "tags": [quoted(tag) for tag in case.tags],
-            "metadata": thaw(case.metadata),
-        }
-        return {key: value for key, value in row.items() if value not in (None, "", [], {})}
-
-    def provider(self, judge: AnyJudge | None, where: str, name: str) -> Any:
-        """Return the id of a judge's provider, with the settings that a file may have; None if it has none."""
-        if judge is None:
-            return None
-        if not isinstance(judge, Judge) or not isinstance(judge.model, str):
-            self.lost.append(f"{where}: {name}: AgentV's judge is one model, not {type(judge).__name__}")
-            return None
-        try:
-            id_ = provider_id(judge.model)
-        except DefinitionError:
-            self.lost.append(f"{where}: {name}: the model {judge.model!r} has no provider id")
-            return None
-        config = {key: getattr(judge, key) for key in _SETTINGS if getattr(judge, key) != getattr(_PLAIN, key)}
-        if judge != Judge(judge.model, **config):
-            self.lost.append(f"{where}: {name}: a file says nothing of a judge but {', '.join(_SETTINGS)}")
-        return {"id": id_, "config": config} if config else id_
-
-    def _options(self, case: Case) -> dict[str, Any]:
-        provider = self.provider(case.judge, f"case {case.id!r}", "judge")
-        return {"provider": provider} if provider else {}
-
-    def _context(self, case: Case, losses: Losses) -> str:
-        if case.context and any(criterion.text == case.context for criterion in case.rubric.criteria):
-            losses.add("context", "the rubric says the same, and is shown once")
-            return ""
-        return quoted(case.context)
-
-    def _asked(self, case: Case, losses: Losses) -> Any:
-        if case.messages and case.input:
-            losses.add("input", "it is written as the last message")
-        elif len(case.messages) == 1 and case.messages[0].role == "user":
-            losses.add("messages", "a lone message of the user's is read as the input")
-        asked = write_asked(case.input, case.messages)
-        if isinstance(asked, str):
-            return quoted(asked)
-        return [{**message, "content": quoted(message["content"])} for message in asked]
-
-    def _variables(self, case: Case, losses: Losses) -> dict[str, Any]:
-        found: dict[str, Any] = {}
-        for name, value in thaw(case.variables).items():
-            if name.startswith("vars."):
-                continue
-            if name in _TAKEN or not isinstance(value, str):
-                losses.add(f"variables.{name}", "AgentV's variables of this name are something else, or it is no text")
-            else:
-                found[name] = quoted(value)
-        return found
+def _test(case: Case, losses: Losses) -> dict[str, Any] | None:
+    """Return *case* as a test; None, with the loss noted, where nothing is left to grade it by."""
+    losses.fields(case)
+    judges = {id_: provider_of(judge, losses, f"judges.{id_}") for id_, judge in case.judges.items()}
+    graders = write_rubric(case.rubric, judges, losses)
+    if not graders:
+        losses.add("rubric", "nothing is left of it to grade by, so the test is left out")
+        return None
+    threshold = THRESHOLD if case.rubric.threshold is None else case.rubric.threshold
+    provider = provider_of(case.judge, losses)
+    row = {
+        "id": quoted(case.id),
+        "criteria": _context(case, losses),
+        "input": _asked(case, losses),
+        "expected_output": quoted(case.reference),
+        "vars": _variables(case, losses),
+        "threshold": None if threshold == THRESHOLD else threshold,
+        "options": {"provider": provider} if provider else {},
+        "assert": graders,
+        "tags": [quoted(tag) for tag in case.tags],
+        "metadata": thaw(case.metadata),
+    }
+    return {key: value for key, value in row.items() if value not in (None, "", [], {})}
 
 
-_PLAIN = Judge("offline")
+def _context(case: Case, losses: Losses) -> str:
+    if case.context and any(criterion.text == case.context for criterion in case.rubric.criteria):
+        losses.add("context", "the rubric says the same, and is shown once")
+        return ""
+    return quoted(case.context)
+
+
+def _asked(case: Case, losses: Losses) -> Any:
+    if case.messages and case.input:
+        losses.add("input", "it is written as the last message")
+    elif len(case.messages) == 1 and case.messages[0].role == "user":
+        losses.add("messages", "a lone message of the user's is read as the input")
+    asked = write_asked(case.input, case.messages)
+    if isinstance(asked, str):
+        return quoted(asked)
+    return [{**message, "content": quoted(message["content"])} for message in asked]
+
+
+def _variables(case: Case, losses: Losses) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, value in thaw(case.variables).items():
+        if name.startswith("vars."):
+            continue
+        if name in _TAKEN or not isinstance(value, str):
+            losses.add(f"variables.{name}", "AgentV's variables of this name are something else, or it is no text")
+        else:
+            found[name] = quoted(value)
+    return found

@@ -1,4 +1,4 @@
-"""What the systems with signed weights have in common: negative ones are penalties, and an id may have to be made."""
+"""What the benchmarks' formats share: signed weights, made ids, and where a file lists its examples."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ from rubric.values.criteria import slug
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from rubric.formats.cursor import Notes
-    from rubric.formats.document import KeyPath
+    from rubric.formats.cursor import Cursor
     from rubric.values.criteria import Criterion
 
 
@@ -44,7 +43,7 @@ class Ids:
     used: set[str] = field(factory=set)
 
     def take(self, id: object) -> bool:
-        """Use *id*, as the file gives it; say whether it was free."""
+        """Use *id*, as the file gives it; True if it was free."""
         if not isinstance(id, str):
             return True
         free = id not in self.used
@@ -65,6 +64,16 @@ class Ids:
         yield from (f"{base}-{number}" for number in count(2))
 
 
-def tell_scores(notes: Notes, path: KeyPath) -> None:
-    """Warn, once a file, of what these formats do not say."""
-    notes.warn(path, "the format has no pass mark; 0.7 is taken, as everywhere here")
+_ROOTS = ("tests", "examples")
+"""The keys under which a file may list its examples; `tests` is what the rows of a JSONL file come as."""
+
+
+def examples(root: Cursor, what: str) -> list[Cursor]:
+    """Return the examples of a file: itself, or the items of a list, bare or under a key; *what* describes them."""
+    listed = next((root[key] for key in _ROOTS if key in root), root)
+    return [listed] if isinstance(listed.value, dict) else listed.listing(what)
+
+
+def warn_of_pass_mark(root: Cursor) -> None:
+    """Warn, once a file, that these formats have no pass mark."""
+    root.warn("the format has no pass mark; 0.7 is taken, as everywhere here")

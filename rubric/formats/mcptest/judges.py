@@ -1,7 +1,7 @@
 """
-Who judges an eval: mcptest's `judge` block ("Rubric scoring", judge model and jury).
+The judges of an eval: mcptest's `judge` block, and its `matrix`, which makes a case for each model and prompt.
 
-One eval fanned out over models and prompts: a case for each cell ("Rubric scoring", matrix).
+Both are described in the chapter "Rubric scoring" of mcptest's documentation.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from attrs import evolve, fields, frozen
 
 from rubric.errors import DefinitionError
-from rubric.formats.cursor import given, listing, made, mapping, only
 from rubric.formats.model_names import litellm_name
 from rubric.internals.fields import check_text, identifier
 from rubric.models.registry import EnvironmentModel
@@ -20,10 +19,9 @@ from rubric.suites.cases import cells as fanned_out
 from rubric.values.judges import AnyJudge, Judge, Jury, Panel
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
-    from rubric.formats.cursor import Notes
-    from rubric.formats.document import KeyPath
+    from rubric.formats.cursor import Cursor
     from rubric.suites.cases import Case
 
 
@@ -34,7 +32,7 @@ _PANEL = {"aggregate": "aggregate", "tie_break": "tie_break"}
 
 def model_name(name: str) -> str:
     """
-    Return what LiteLLM calls the model *name*: a bare name is one already, `vendor:model` is another system's.
+    Return LiteLLM's name for the model *name*: a bare name is one already, `vendor:model` is another system's.
 
     Raises:
         DefinitionError: The vendor is not known.
@@ -43,67 +41,62 @@ def model_name(name: str) -> str:
     return litellm_name(name) if vendor != name and "/" not in vendor else name
 
 
-def read_model(notes: Notes, path: KeyPath, value: object) -> Judge | None:
-    """Return the judge that is named at *path*."""
-    name = value
-    if isinstance(value, str):
+def read_model(at: Cursor) -> Judge | None:
+    """Return the judge that *at* names."""
+    name = at.value
+    if isinstance(name, str):
         try:
-            identifier(None, fields(Judge).model, value)
-            name = model_name(value)
+            identifier(None, fields(Judge).model, name)
+            name = model_name(name)
         except DefinitionError as problem:
-            notes.error(path, problem.message)
+            at.error(problem.message)
             return None
-    elif value is None:
-        notes.error(path, "expected the name of a model, got nothing")
+    elif name is None:
+        at.error("expected the name of a model, got nothing")
         return None
-    return made(notes, path[:-1], Judge, {"model": name}, {"model": path[-1]})
+    return at.parent.made(Judge, {"model": name}, {"model": at.step}) if at.parent else None
 
 
-def read_judge(notes: Notes, path: KeyPath, data: object) -> AnyJudge | None:
-    """Return who judges, as the block at *path* says: a model, a jury of one model, or a panel of several."""
-    block = mapping(notes, path, data, "a mapping with model, jury or panel")
-    if block is None:
+def read_judge(at: Cursor) -> AnyJudge | None:
+    """Return the judge of a block: a model, a jury of one model, or a panel of several."""
+    if not at.mapping("a mapping with model, jury or panel"):
         return None
-    only(notes, path, block, _JUDGE)
-    if "jury" in block and "panel" in block:
+    at.only(_JUDGE)
+    if "jury" in at and "panel" in at:
         message = "a judge is a jury (one model, several times) or a panel (several models), not both; keep one of them"
-        notes.error((*path, "panel"), message, key=True)
+        at["panel"].error(message, key=True)
         return None
-    if "panel" in block:
-        return _read_panel(notes, path, block)
-    for key in _PANEL.keys() & block.keys():
-        notes.error((*path, key), "this belongs to a panel, and here is none; give one, or take it out", key=True)
-    judge = read_model(notes, (*path, "model"), block["model"]) if "model" in block else None
-    if "jury" in block:
-        return _read_jury(notes, (*path, "jury"), block["jury"], judge or Judge(EnvironmentModel(), sealed=True))
-    return judge
+    if "panel" in at:
+        return _read_panel(at)
+    for key in (key for key in _PANEL if key in at):
+        at[key].error("this belongs to a panel, and here is none; give one, or take it out", key=True)
+    judge = read_model(at["model"]) if "model" in at else None
+    return _read_jury(at["jury"], judge or Judge(EnvironmentModel(), sealed=True)) if "jury" in at else judge
 
 
-def _read_jury(notes: Notes, path: KeyPath, data: object, judge: Judge) -> Jury | None:
-    block = mapping(notes, path, data, "a mapping with size and consensus")
-    if block is None:
+def _read_jury(at: Cursor, judge: Judge) -> Jury | None:
+    if not at.mapping("a mapping with size and consensus"):
         return None
-    only(notes, path, block, _JURY)
-    return made(notes, path, Jury, {"judge": judge, **given(notes, path, block, _JURY)})
+    at.only(_JURY)
+    return at.made(Jury, {"judge": judge, **at.given(_JURY)})
 
 
-def _read_panel(notes: Notes, path: KeyPath, block: dict[Any, Any]) -> Panel | None:
-    if "model" in block:
-        notes.warn((*path, "model"), "a panel names its own models; this one is left out", key=True)
-    here = (*path, "panel")
-    names = listing(notes, here, block["panel"], "a list of models")
-    judges = [read_model(notes, (*here, index), name) for index, name in enumerate(names)]
-    if not isinstance(block["panel"], list) or None in judges:
+def _read_panel(at: Cursor) -> Panel | None:
+    if "model" in at:
+        at["model"].warn("a panel names its own models; this one is left out", key=True)
+    judges = [read_model(name) for name in at["panel"].listing("a list of models")]
+    if not isinstance(at["panel"].value, list) or None in judges:
         return None
-    if block.get("aggregate", "mean") != "majority" and "tie_break" in block:
-        notes.warn((*path, "tie_break"), "only a majority has ties; this does nothing, and is left out", key=True)
-        block = {key: value for key, value in block.items() if key != "tie_break"}
-    return made(notes, path, Panel, {"judges": judges, **given(notes, path, block, _PANEL)}, {"judges": "panel"})
+    rules = dict(_PANEL)
+    if at.value.get("aggregate", "mean") != "majority" and "tie_break" in at:
+        at["tie_break"].warn("only a majority has ties; this does nothing, and is left out", key=True)
+        del rules["tie_break"]
+    return at.made(Panel, {"judges": judges, **at.given(rules)}, {"judges": "panel"})
 
 
-def with_model(bench: AnyJudge | None, judge: Judge) -> AnyJudge:
-    """Return *bench* with *judge* in the place of its model; a panel has none to replace."""
-    return evolve(bench, judge=judge) if isinstance(bench, Jury) else judge
+def with_model(whole: AnyJudge | None, judge: Judge) -> AnyJudge:
+    """Return the judge *whole* with *judge* in the place of its model; a panel has none to replace."""
+    return evolve(whole, judge=judge) if isinstance(whole, Jury) else judge
 
 
 _AXES = ("models", "prompts")
@@ -117,47 +110,48 @@ class Axes:
     prompts: tuple[str, ...] = ()
 
 
-def read_matrix(notes: Notes, path: KeyPath, data: object, judge: AnyJudge | None) -> Axes | None:
-    """Return the axes at *path* for an eval that *judge* judges."""
-    block = mapping(notes, path, data, "a mapping with models, prompts or both")
-    if block is None:
+def read_matrix(at: Cursor, judge: AnyJudge | None) -> Axes | None:
+    """Return the axes of a matrix for an eval that *judge* judges."""
+    if not at.mapping("a mapping with models, prompts or both"):
         return None
-    only(notes, path, block, _AXES)
-    if not block.keys() & {*_AXES}:
-        notes.error(path, "a matrix has models, prompts or both, and here is neither; give one")
+    at.only(_AXES)
+    if at.value.keys().isdisjoint(_AXES):
+        at.error("a matrix has models, prompts or both, and here is neither; give one")
         return None
-    if "models" in block and isinstance(judge, Panel):
+    if "models" in at and isinstance(judge, Panel):
         message = "the models of a matrix vary the judge, and a panel names its own; keep the models or the panel"
-        notes.error((*path, "models"), message, key=True)
-    names = _axis(notes, (*path, "models"), block)
-    judges = [read_model(notes, (*path, "models", index), name) for index, name in enumerate(names)]
-    prompts = [p for i, p in enumerate(_axis(notes, (*path, "prompts"), block)) if _is_text(notes, path, i, p)]
-    return Axes(tuple((n, j) for n, j in zip(names, judges, strict=True) if j is not None), tuple(prompts))
+        at["models"].error(message, key=True)
+    models = [(name.value, read_model(name)) for name in _axis(at, "models")]
+    prompts = tuple(prompt.value for prompt in _axis(at, "prompts") if passes(prompt))
+    return Axes(tuple((name, judge) for name, judge in models if judge is not None), prompts)
 
 
-def _axis(notes: Notes, path: KeyPath, block: dict[Any, Any]) -> list[Any]:
-    if path[-1] not in block:
+def _axis(at: Cursor, axis: str) -> list[Cursor]:
+    if axis not in at:
         return []
-    values = listing(notes, path, block[path[-1]], f"a list of {path[-1]}")
-    if values == [] == block[path[-1]]:
-        notes.error(path, f"expected at least one of the {path[-1]}, got none; give one, or take the key out")
-    for index, value in enumerate(values):
-        if value in values[:index]:
-            notes.error((*path, index), "this stands in the list already; each cell is there once")
-    return [value for index, value in enumerate(values) if value not in values[:index]]
+    if at.value[axis] == []:
+        at[axis].error(f"expected at least one of the {axis}, got none; give one, or take the key out")
+    found: list[Cursor] = []
+    for item in at[axis].listing(f"a list of {axis}"):
+        if any(item.value == other.value for other in found):
+            item.error("this stands in the list already; each cell is there once")
+        else:
+            found.append(item)
+    return found
 
 
-def _is_text(notes: Notes, path: KeyPath, index: int, prompt: object) -> bool:
+def passes(at: Cursor, check: Callable[[str, Any], object] = check_text) -> bool:
+    """True if *check* lets the value pass, by default as a text with words in it; else note its refusal."""
     try:
-        check_text("prompt", prompt)
+        check("", at.value)
     except DefinitionError as problem:
-        notes.error((*path, "prompts", index), problem.message)
+        at.error(problem.message)
         return False
     return True
 
 
 def cells(case: Case, axes: Axes) -> Iterator[Case]:
-    """Yield *case* once for each cell: a model varies who judges, a prompt what is answered."""
+    """Yield *case* once for each cell: a model varies the judge, a prompt the input."""
     return fanned_out(case, [(name, with_model(case.judge, judge)) for name, judge in axes.models], axes.prompts)
 
 

@@ -1,8 +1,4 @@
-"""
-Rubrics in the spelling of mcptest, and what they lose by it.
-
-Suites as mcptest files, and what such a file cannot hold: a sentence for each thing, with its case and its field.
-"""
+"""A suite as an mcptest file, with a sentence for each thing that the file cannot hold."""
 
 from __future__ import annotations
 
@@ -11,56 +7,53 @@ from typing import TYPE_CHECKING, Any
 from attrs import define, evolve, field
 
 from rubric.errors import DefinitionError
+from rubric.formats.fields import free
+from rubric.formats.losses import Held, Losses
 from rubric.formats.mcptest.judges import Axes, gathered, model_name
 from rubric.formats.mcptest.rubrics import FIELDS, OPTIONS, SCALES
-from rubric.formats.nouns import free
 from rubric.internals.fields import shown_fields
 from rubric.models.registry import EnvironmentModel
+from rubric.suites.cases import Case
+from rubric.suites.suite import Suite
 from rubric.values.answers import Choices, Levels, Likert, Scale, Unit, YesNo
+from rubric.values.criteria import Criterion
 from rubric.values.judges import AnyJudge, Cascade, Judge, Jury, Panel
 from rubric.values.rubrics import Rubric, averaged
 from rubric.values.trees import Leaf
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
-    from rubric.suites.cases import Case
-    from rubric.suites.suite import Suite
-    from rubric.values.criteria import Criterion, When
+    from rubric.values.criteria import When
     from rubric.values.trees import DecisionTree
 
 
 Data = dict[str, Any]
-_HELD = ("name", "criteria", "text", "tree", *OPTIONS)
 
 _THRESHOLD = 0.7
 """What mcptest takes where no threshold is given."""
 
 
-@define
-class Losses:
-    """What a file cannot hold, in `sentences`."""
+_PLACELESS = {"": "mcptest has no place for it"}
 
-    sentences: list[str] = field(factory=list)
-
-    def add(self, whose: str, what: str, why: str = "mcptest has no place for it") -> None:
-        """Add that *what*, of *whose*, is left out, and *why*."""
-        self.sentences.append(f"{whose}: {what} is left out; {why}")
-
-    def fields(self, whose: str, value: object, held: Iterable[str]) -> None:
-        """Add the fields of *value* that are not as by default, but for those that are *held*."""
-        kept = {*held}
-        for found in shown_fields(value):
-            if found.name not in kept:
-                self.add(whose, found.name)
+_HOLDS = {
+    Suite: Held({"name", "cases", "judge", "format", "source", "warnings"}, _PLACELESS),
+    Case: Held({"id", "rubric", "input", "output", "judge", "server", "cell", "place"}, _PLACELESS),
+    Rubric: Held({"name", "criteria", "text", "tree", *OPTIONS}, _PLACELESS),
+    Criterion: Held({*FIELDS, "answer"}, _PLACELESS),
+    Judge: Held({"model"}, _PLACELESS),
+    Jury: Held({"judge", "size", "consensus"}, _PLACELESS),
+    Panel: Held({"judges", "aggregate", "tie_break"}, _PLACELESS),
+}
 
 
-def plain_rubric(losses: Losses, whose: str, rubric: Rubric) -> Rubric:
+def plain_rubric(losses: Losses, rubric: Rubric) -> Rubric:
     """Return *rubric* without what no mcptest rubric has."""
     rubric = averaged(rubric)
-    losses.fields(f"{whose}: rubric", rubric, _HELD)
+    inner = losses.within("rubric")
+    inner.fields(rubric)
     if rubric.threshold is None:
-        losses.add(f"{whose}: rubric", "threshold: null", f"mcptest's rubrics pass from a score, here {_THRESHOLD}")
+        inner.add("threshold: null", f"mcptest's rubrics pass from a score, here {_THRESHOLD}")
     return Rubric(
         rubric.name,
         criteria=rubric.criteria,
@@ -70,7 +63,7 @@ def plain_rubric(losses: Losses, whose: str, rubric: Rubric) -> Rubric:
     )
 
 
-def rubric_keys(losses: Losses, whose: str, rubric: Rubric) -> Data | None:
+def rubric_keys(losses: Losses, rubric: Rubric) -> Data | None:
     """Return the keys of an eval that say *rubric*; None if mcptest could judge nothing of it."""
     options = _options(rubric)
     if rubric.text and options.keys() <= {"threshold"}:
@@ -78,8 +71,12 @@ def rubric_keys(losses: Losses, whose: str, rubric: Rubric) -> Data | None:
     if rubric.tree is not None:
         return {"rubric": {**options, "tree": _tree(rubric.tree)}}
     if rubric.text:
-        losses.sentences.append(f"{whose}: the text of its rubric is written as one criterion, to keep the rest of it")
-    criteria = [data for c in rubric.judged if (data := _criterion(losses, whose, rubric, c)) is not None]
+        losses.sentences.append(
+            f"{losses.whose}: the text of its rubric is written as one criterion, to keep the rest of it"
+        )
+    criteria = [
+        data for c in rubric.judged if (data := _criterion(losses.within(f"criterion {c.id!r}"), rubric, c)) is not None
+    ]
     return {"rubric": {**options, "criteria": criteria}} if any(c.get("weight", 1) for c in criteria) else None
 
 
@@ -101,15 +98,14 @@ def _tree(node: DecisionTree | Leaf) -> Data:
     return {"ask": node.question, "yes": _tree(node.yes), "no": _tree(node.no)}
 
 
-def _criterion(losses: Losses, whose: str, rubric: Rubric, criterion: Criterion) -> Data | None:
-    here = f"{whose}: criterion {criterion.id!r}"
+def _criterion(losses: Losses, rubric: Rubric, criterion: Criterion) -> Data | None:
     if not isinstance(criterion.answer, YesNo | Unit | Levels | Choices):
-        losses.add(here, "the criterion", "mcptest has no checks, trees or rubrics among its criteria")
+        losses.add("the criterion", "mcptest has no checks, trees or rubrics among its criteria")
         return None
     if criterion.polarity == "penalty":
-        losses.add(here, "the criterion", "mcptest subtracts nothing")
+        losses.add("the criterion", "mcptest subtracts nothing")
         return None
-    _tell(losses, here, rubric, criterion)
+    _add_losses(losses, rubric, criterion)
     guard = criterion.polarity == "guard"
     values = {
         "name": criterion.id,
@@ -118,30 +114,30 @@ def _criterion(losses: Losses, whose: str, rubric: Rubric, criterion: Criterion)
         "required": criterion.required or (criterion.min_score is not None and not guard) or None,
         "guard": guard or None,
         "threshold": criterion.min_score,
-        "when": _when(losses, here, criterion.when),
+        "when": _when(losses, criterion.when),
         "examples": [{"response": a.response, "score": a.score} for a in criterion.anchors] or None,
     }
     return {key: value for key, value in values.items() if value is not None}
 
 
-def _tell(losses: Losses, here: str, rubric: Rubric, criterion: Criterion) -> None:
-    """Add what is lost of *criterion*."""
+def _add_losses(losses: Losses, rubric: Rubric, criterion: Criterion) -> None:
+    """Add the losses of *criterion*."""
     if criterion.answer != Unit():
-        losses.add(here, "its kind of answer", "mcptest's judge says a number from 0 to 1")
-    held = (*FIELDS, "answer") if criterion.evidence not in (None, rubric.evidence) else (*FIELDS, "answer", "evidence")
-    losses.fields(here, criterion, held)
+        losses.add("its kind of answer", "mcptest's judge says a number from 0 to 1")
+    # Evidence as the whole rubric asks for it is not lost: the option holds for all its criteria.
+    losses.fields(evolve(criterion, evidence=None) if criterion.evidence == rubric.evidence else criterion)
     if criterion.polarity not in ("satisfy", "guard"):
-        losses.add(here, f"the polarity {criterion.polarity}", "mcptest knows guards and no others")
+        losses.add(f"the polarity {criterion.polarity}", "mcptest knows guards and no others")
     if any(anchor.reason for anchor in criterion.anchors):
-        losses.add(here, "the reason of an example")
+        losses.add("the reason of an example", _PLACELESS[""])
 
 
-def _when(losses: Losses, here: str, when: When | None) -> Data | None:
+def _when(losses: Losses, when: When | None) -> Data | None:
     if when is None:
         return None
     found = {key: getattr(when, key) for key in ("contains", "regex") if getattr(when, key) is not None}
     if not found:
-        losses.add(here, "when", "mcptest's conditions are contains and regex")
+        losses.add("when", "mcptest's conditions are contains and regex")
     return found or None
 
 
@@ -152,18 +148,14 @@ def named(rubric: Rubric, first: Rubric) -> Data | None:
     return {"ref": rubric.name, **changed} if evolve(first, **changed) == rubric else None
 
 
-_SUITE = ("name", "cases", "judge", "format", "source", "warnings")
-_CASE = ("id", "rubric", "input", "output", "judge", "server", "cell", "place")
-
-
 def write(suite: Suite) -> tuple[Data, list[str]]:
     """
     Return *suite* as the plain data of an mcptest file, and what was dropped on the way.
 
-    A case whose rubric comes to nothing that mcptest could judge is dropped whole.
+    A case is dropped whole if mcptest could judge nothing of its rubric.
     """
-    writer = Writer(suite.judge)
-    writer.losses.fields("the suite", suite, _SUITE)
+    writer = Writer(suite.judge, Losses(_HOLDS, "{}: {} is left out{}", mark=";", whose="the suite"))
+    writer.losses.fields(suite)
     cases = suite.cases
     while cases:
         cases = cases[writer.add(cases) :]
@@ -174,96 +166,99 @@ def write(suite: Suite) -> tuple[Data, list[str]]:
 @define
 class Writer:
     """
-    What has been written of a suite.
+    The part of a suite that has been written.
 
     Args:
-        judge: Who judges cases that name nobody.
+        judge: The judge of cases that name none.
+        losses: The losses of the suite.
         evals: The evals so far.
         shared: The named rubrics, each with its data.
-        losses: What was left out.
     """
 
-    judge: AnyJudge | None = None
+    judge: AnyJudge | None
+    losses: Losses
     evals: list[Data] = field(factory=list)
     shared: dict[str, tuple[Rubric, Any]] = field(factory=dict)
-    losses: Losses = field(factory=Losses)
 
     def add(self, cases: Sequence[Case]) -> int:
         """Write the first of *cases*, with the rest of its matrix if it has one; return how many that were."""
         case, axes, taken = gathered(cases)
-        whose = f"case {case.id!r}"
+        losses = self.losses.of(f"case {case.id!r}")
         if case.rubric.negate:
-            self.losses.add(f"{whose}: rubric", "negate", "unturned it says the opposite, so the case is left out")
+            losses.within("rubric").add("negate", "it would say the opposite, so the case is left out")
             return taken
-        rubric = self._rubric(whose, plain_rubric(self.losses, whose, case.rubric))
+        rubric = self._rubric(losses, plain_rubric(losses, case.rubric))
         if not rubric:
-            self.losses.sentences.append(f"{whose}: it is left out; mcptest can judge nothing of its rubric")
+            losses.sentences.append(f"{losses.whose}: it is left out; mcptest can judge nothing of its rubric")
             return taken
-        self.losses.fields(whose, case, _CASE)
+        losses.fields(case)
         if case.cell:
-            self.losses.add(whose, "cell", "its matrix is not whole")
-        judge = self._judge(whose, case.judge or self.judge, varied=bool(axes.models))
+            losses.add("cell", "its matrix is not whole")
+        judge = _judge(losses, case.judge or self.judge, varied=bool(axes.models))
         self.evals.append({**_plain(case, axes), **rubric, **judge, **_matrix(axes)})
         return taken
 
-    def _rubric(self, whose: str, rubric: Rubric) -> Data | None:
+    def _rubric(self, losses: Losses, rubric: Rubric) -> Data | None:
         """Return the keys of an eval that say *rubric*; one with a name is written once, and referred to."""
         if not rubric.name:
-            return rubric_keys(self.losses, whose, rubric)
-        reference = self._reference(whose, rubric)
+            return rubric_keys(losses, rubric)
+        reference = self._reference(losses, rubric)
         if reference is None:
-            self.losses.add(whose, "the name of its rubric", "another one has it, or it cannot be named as it is")
-            return rubric_keys(self.losses, whose, rubric)
+            losses.add("the name of its rubric", "another one has it, or it cannot be named as it is")
+            return rubric_keys(losses, rubric)
         return reference and {"rubric": reference}
 
-    def _reference(self, whose: str, rubric: Rubric) -> Data | None:
+    def _reference(self, losses: Losses, rubric: Rubric) -> Data | None:
         """Return the reference to the shared rubric that says *rubric*: None if none can, empty if nothing is left."""
         if rubric.name in self.shared:
             return named(rubric, self.shared[rubric.name][0])
         start = Rubric(rubric.name, text=rubric.text) if rubric.text else rubric
         reference = named(rubric, start)
         if reference is not None:
-            keys = rubric_keys(self.losses, whose, start)
+            keys = rubric_keys(losses, start)
             if keys is None:
                 return {}
             self.shared[rubric.name] = (start, keys["rubric"])
         return reference
 
-    def _judge(self, whose: str, bench: AnyJudge | None, *, varied: bool) -> Data:
-        """Return who judges; *varied* says that a matrix names the models."""
-        data: Data = {}
-        match bench:
-            case Judge() if not varied:
-                data = self._model(whose, bench)
-            case Jury(judge=Judge() as member):
-                self.losses.fields(f"{whose}: jury", bench, ("judge", "size", "consensus"))
-                own = varied or isinstance(member.model, EnvironmentModel)
-                rule = {"size": bench.size, "consensus": bench.consensus}
-                data = {**({} if own else self._model(whose, member)), "jury": rule}
-            case Panel():
-                data = self._panel(whose, bench)
-            case Jury():
-                self.losses.add(whose, "judge", "mcptest has no juries of panels")
-            case Cascade():
-                self.losses.add(whose, "judge", "mcptest has no cascades")
-        return {"judge": data} if data else {}
 
-    def _panel(self, whose: str, panel: Panel) -> Data:
-        names = [self._model(whose, m).get("model") if isinstance(m, Judge) else None for m in panel.judges]
-        if None in names:
-            self.losses.add(whose, "judge", "a panel names its models, and one of its members is none that has a name")
-            return {}
-        self.losses.fields(f"{whose}: panel", panel, ("judges", "aggregate", "tie_break"))
-        rules = {"aggregate": panel.aggregate, "tie_break": panel.tie_break}
-        defaults = {"aggregate": "mean", "tie_break": "fail"}
-        return {"panel": names, **{key: rule for key, rule in rules.items() if rule != defaults[key]}}
+def _judge(losses: Losses, judge: AnyJudge | None, *, varied: bool) -> Data:
+    """Return the judge of an eval; *varied* says that a matrix names the models."""
+    data: Data = {}
+    match judge:
+        case Judge() if not varied:
+            data = _model(losses, judge)
+        case Jury(judge=Judge() as member):
+            losses.within("jury").fields(judge)
+            own = varied or isinstance(member.model, EnvironmentModel)
+            rule = {"size": judge.size, "consensus": judge.consensus}
+            data = {**({} if own else _model(losses, member)), "jury": rule}
+        case Panel():
+            data = _panel(losses, judge)
+        case Jury():
+            losses.add("judge", "mcptest has no juries of panels")
+        case Cascade():
+            losses.add("judge", "mcptest has no cascades")
+    return {"judge": data} if data else {}
 
-    def _model(self, whose: str, judge: Judge) -> Data:
-        if not isinstance(judge.model, str) or not _is_nameable(judge.model):
-            self.losses.add(whose, "judge", f"an mcptest file cannot name the model {judge.name!r}")
-            return {}
-        self.losses.fields(f"{whose}: judge", judge, ("model",))
-        return {"model": judge.model}
+
+def _panel(losses: Losses, panel: Panel) -> Data:
+    names = [_model(losses, m).get("model") if isinstance(m, Judge) else None for m in panel.judges]
+    if None in names:
+        losses.add("judge", "a panel names its models, and one of its members is none that has a name")
+        return {}
+    losses.within("panel").fields(panel)
+    rules = {"aggregate": panel.aggregate, "tie_break": panel.tie_break}
+    defaults = {"aggregate": "mean", "tie_break": "fail"}
+    return {"panel": names, **{key: rule for key, rule in rules.items() if rule != defaults[key]}}
+
+
+def _model(losses: Losses, judge: Judge) -> Data:
+    if not isinstance(judge.model, str) or not _is_nameable(judge.model):
+        losses.add("judge", f"an mcptest file cannot name the model {judge.name!r}")
+        return {}
+    losses.within("judge").fields(judge)
+    return {"model": judge.model}
 
 
 def _is_nameable(model: str) -> bool:

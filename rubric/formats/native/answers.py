@@ -1,91 +1,118 @@
-""""""
+"""
+What a judge may answer, in files: one table of the keys of a criterion, each with its reader, writer and JSON Schema.
+
+`native.rubric` adds the rows whose values hold rubrics and trees.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
+from attrs import frozen
+
 from rubric.errors import DefinitionError, DumpError
-from rubric.formats.cursor import Gathering, as_dict, as_list, wanted
-from rubric.formats.nouns import (
-    _PLAIN,
+from rubric.formats.cursor import as_dict, as_list, wanted
+from rubric.formats.fields import (
     WRITERS,
     Data,
-    _check_key,
-    _named,
-    _read_all,
-    _unnamed,
+    Gathering,
+    check_key,
     fields_of,
     free,
+    read_all,
+    read_bare,
+    read_inner,
+    read_named,
     read_text,
     reader_of,
     write,
 )
 from rubric.internals.fields import check_number
 from rubric.values.answers import Answer, Choice, Choices, Levels, ScoreRange, Unit, YesNo
-from rubric.values.checks import Check
-from rubric.values.rubrics import Rubric
-from rubric.values.trees import DecisionTree
 
-# -- answers --------------------------------------------------------------------------------------
+
+@frozen
+class AnswerKey:
+    """
+    A key of a criterion that says what may be answered.
+
+    Args:
+        kinds: The answers that it stands for.
+        read: Makes an answer of its value.
+        schema: The JSON Schema of its value.
+    """
+
+    kinds: tuple[type, ...]
+    read: Callable[[Any], Answer]
+    schema: Data
+
+
+ANSWERS: dict[Any, AnswerKey] = {}
+"""The keys of which a criterion has at most one, in the order in which messages name them."""
+
+
+# -- reading ------------------------------------------------------------------------------------------------
 
 
 def read_named_answer(data: Any) -> Answer:
     """Return what `answer:` says: `yes_no`, `unit` or `{unit: {flag: true}}`."""
     if isinstance(data, dict) and [*data] == ["unit"]:
-        gathering = Gathering(Unit)
-        unit = Unit()
-        with gathering.at("unit"):
-            unit = _read_unit(data["unit"])
-        gathering.finish()
-        return unit
-    return _named(data, _NAMED_ANSWERS, "{unit: {flag: true}}")
+        return read_inner(data, "unit", _read_unit)
+    return read_named(data, _NAMED, "{unit: {flag: true}}")
 
 
-_NAMED_ANSWERS: dict[str, Callable[[], Answer]] = {"yes_no": YesNo, "unit": Unit}
+_NAMED: dict[str, Callable[[], Answer]] = {"yes_no": YesNo, "unit": Unit}
+
+_PLAIN = re.compile(r"(-?\d{1,16})\.\.(-?\d{1,16})", re.ASCII)
+"""How levels without bands are written."""
 
 
 def read_levels(data: Any) -> Levels:
     """Return levels: a mapping from scores to texts, a list of `{score_range, text}`, or a plain scale, `0..10`."""
     if isinstance(data, str) and (plain := _PLAIN.fullmatch(data.strip())):
-        return _unnamed(lambda ends: Levels(ScoreRange(*ends)), map(int, plain.groups()))
+        return read_bare(lambda ends: Levels(ScoreRange(*ends)), map(int, plain.groups()))
     if isinstance(data, list):
-        return _unnamed(Levels, _read_all(data, ScoreRange, _read_range))
+        return read_bare(Levels, read_all(data, "scorerange", _read_range))
     bands = as_dict(data, "a mapping from scores to texts, a list of {score_range, text}, or 0..10")
-    gathering = Gathering(Levels)
+    gathering = Gathering()
     for score, text in bands.items():
         with gathering.at(score):
             read_text(text)
     gathering.finish()
     if not bands:
         raise DefinitionError("", "expected levels, got none; write 0..10 for a scale without texts")
-    return _unnamed(Levels, bands)
+    return read_bare(Levels, bands)
 
 
 def _read_range(data: Any) -> ScoreRange:
     band = dict(as_dict(data, "a mapping with score_range and text"))
-    gathering = Gathering(ScoreRange)
-    with gathering.at("score_range"):
-        ends = as_list(band.pop("score_range", None), "a list of the lowest and the highest score")
-        if len(ends) != 2:  # noqa: PLR2004
-            raise wanted("the lowest and the highest score", ends)
-        band = {"low": ends[0], "high": ends[1], **band}
-    gathering.finish()
-    return _read_band(band)
+    band.setdefault("score_range", None)
+    low, high = read_inner(band, "score_range", _read_ends)
+    del band["score_range"]
+    return _read_band({"low": low, "high": high, **band})
+
+
+def _read_ends(data: Any) -> list[Any]:
+    ends = as_list(data, "a list of the lowest and the highest score")
+    if len(ends) != 2:  # noqa: PLR2004
+        raise wanted("the lowest and the highest score", ends)
+    return ends
 
 
 def read_choices(data: Any) -> Choices:
     """Return choices: a mapping from labels to scores, or a list of `{label, score, text}`."""
     if isinstance(data, list):
-        return _unnamed(Choices, _read_all(data, Choice, _read_choice))
+        return read_bare(Choices, read_all(data, "choice", _read_choice))
     labels = as_dict(data, "a mapping from labels to scores, or a list of {label, score, text}")
-    gathering = Gathering(Choices)
+    gathering = Gathering()
     for label, score in labels.items():
         with gathering.at(label):
-            _check_key(label)
+            check_key(label)
             check_number("", score, 0, 1)
     gathering.finish()
-    return _unnamed(Choices, labels)
+    return read_bare(Choices, labels)
 
 
 _read_unit = reader_of(Unit)
@@ -93,14 +120,14 @@ _read_band = reader_of(ScoreRange)
 _read_choice = reader_of(Choice)
 
 
-# -- answers --------------------------------------------------------------------------------------
+# -- writing ------------------------------------------------------------------------------------------------
 
 
-def _answer(answer: Answer) -> Data:
-    """Return the key and the value that give *answer*."""
-    for kind, key in _ANSWER_KEYS.items():
-        if isinstance(answer, kind) and type(answer) in WRITERS:
-            return {key: write(answer)}
+def write_answer(answer: Answer) -> Data:
+    """Return the key and the value that give *answer*; nothing for yes or no."""
+    for key, row in ANSWERS.items():
+        if isinstance(answer, row.kinds) and type(answer) in WRITERS:
+            return {} if isinstance(answer, YesNo) else {key: write(answer)}
     msg = f"its answer is of a class of your own, {type(answer).__name__}; files know only those of the library"
     raise DumpError(msg)
 
@@ -119,13 +146,67 @@ def _choices(choices: Choices) -> Any:
     return {str(choice.label): free(choice.score) for choice in choices.choices}
 
 
-_ANSWER_KEYS: dict[type, str] = {
-    Unit: "answer",
-    Levels: "levels",
-    Choices: "choices",
-    DecisionTree: "tree",
-    Check: "check",
-    Rubric: "rubric",
-}
+WRITERS |= {YesNo: lambda _: "yes_no", Unit: _unit, Levels: _levels, Choices: _choices}
 
-WRITERS |= {Unit: _unit, Levels: _levels, Choices: _choices}
+
+# -- the table ----------------------------------------------------------------------------------------------
+
+
+def schema_of(what: str, *forms: Data) -> Data:
+    """Return a JSON Schema with the description *what*: one of *forms*."""
+    return {"description": what, **(forms[0] if len(forms) == 1 else {"anyOf": [*forms]})}
+
+
+def mapping_of(required: tuple[str, ...] = (), **properties: Data) -> Data:
+    """Return the JSON Schema of a mapping with these *properties* and no other."""
+    found: Data = {"type": "object", "properties": properties, "additionalProperties": False}
+    return {**found, "required": [*required]} if required else found
+
+
+TEXT, SCORE = {"$ref": "#/$defs/text"}, {"$ref": "#/$defs/score"}
+
+_ENDS = {"type": "array", "items": {"type": "integer"}, "minItems": 2, "maxItems": 2}
+_SCALE = r"^\s*-?[0-9]+\.\.-?[0-9]+\s*$"
+_BAND = {"pattern": r"^\s*-?[0-9]+(\s*(-|\.\.|–)\s*-?[0-9]+)?\s*$"}
+
+ANSWERS |= {
+    "answer": AnswerKey(
+        (YesNo, Unit),
+        read_named_answer,
+        schema_of(
+            "Yes or no, or a number in 0..1.",
+            {"enum": [*_NAMED]},
+            mapping_of(("unit",), unit=mapping_of(flag={"type": "boolean"})),
+        ),
+    ),
+    "levels": AnswerKey(
+        (Levels,),
+        read_levels,
+        schema_of(
+            "A whole number, with texts that say what the numbers mean.",
+            schema_of("A scale without texts, such as 1..5.", {"type": "string", "pattern": _SCALE}),
+            schema_of(
+                'From scores to texts: a number is an anchor on the scale, "0-3" a band.',
+                {"type": "object", "minProperties": 1, "propertyNames": _BAND, "additionalProperties": TEXT},
+            ),
+            {
+                "type": "array",
+                "minItems": 1,
+                "items": mapping_of(("score_range", "text"), score_range=_ENDS, text=TEXT),
+            },
+        ),
+    ),
+    "choices": AnswerKey(
+        (Choices,),
+        read_choices,
+        schema_of(
+            "One of several named options.",
+            {"type": "object", "minProperties": 2, "propertyNames": TEXT, "additionalProperties": SCORE},
+            {
+                "type": "array",
+                "minItems": 2,
+                "items": mapping_of(("label", "score"), label=TEXT, score=SCORE, text={"type": "string"}),
+            },
+        ),
+    ),
+}

@@ -1,13 +1,17 @@
-""""""
+"""Checks in files: one table of their names, from which their reader, writer and JSON Schema come."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
+
+import attrs
+from attrs import frozen
 
 from rubric.errors import DefinitionError
-from rubric.formats.cursor import Gathering, WrongKeyError, as_dict
-from rubric.formats.nouns import WRITERS, Data, fields_of, free, read_free, reader_of
+from rubric.formats.cursor import WrongKeyError, as_dict
+from rubric.formats.fields import WRITERS, Data, Gathering, fields_of, free, read_free, reader_of
+from rubric.formats.native.answers import TEXT, mapping_of, schema_of
 from rubric.internals.fields import suggest
 from rubric.values.checks import (
     Calls,
@@ -25,13 +29,87 @@ from rubric.values.checks import (
     Unsupported,
 )
 
+_FREE = {"type": "object"}
+_TEXTS = {"$ref": "#/$defs/texts"}
+
+_FIELDS: dict[str, Data] = {
+    "text": TEXT,
+    "texts": _TEXTS,
+    "pattern": {"$ref": "#/$defs/pattern"},
+    "ignore_case": {"type": "boolean"},
+    "name": TEXT,
+    "type": TEXT,
+    "arguments": _FREE,
+    "command": _TEXTS,
+    "folder": {"type": "string"},
+    "timeout": {"type": "number", "exclusiveMinimum": 0, "maximum": 86400},
+    "config": _FREE,
+}
+"""The JSON Schema of each field that a check has."""
+
+
+@frozen
+class CheckRow:
+    """
+    A check that has fields: its name in files is its key in `CHECKS`.
+
+    Args:
+        kind: Its class. The first field may stand for the whole check.
+        free: The fields that hold free data.
+        what: The description in the JSON Schema.
+    """
+
+    kind: type[Check]
+    free: tuple[str, ...] = ()
+    what: str = ""
+
+    @property
+    def fields(self) -> list[str]:
+        """The names of its fields."""
+        return [f.name for f in attrs.fields(cast("Any", self.kind))]
+
+    def reader(self) -> Callable[[Any], Check]:
+        """Return the function that reads the check: a mapping of its fields, or the value of the first."""
+        read = reader_of(self.kind, None, (), **dict.fromkeys(self.free, read_free))
+        return lambda data: read(data if isinstance(data, dict) else {self.fields[0]: data})
+
+    def schema(self) -> Data:
+        """Return its JSON Schema."""
+        first, forms = self.fields[0], {name: _FIELDS[name] for name in self.fields}
+        schema = schema_of(self.what, _FIELDS[first], mapping_of((first,), **forms))
+        return schema if self.what else {"anyOf": schema["anyOf"]}
+
+
+_ROWS: dict[str, CheckRow] = {
+    "contains": CheckRow(Contains),
+    "starts_with": CheckRow(StartsWith),
+    "ends_with": CheckRow(EndsWith),
+    "contains_any": CheckRow(ContainsAny),
+    "contains_all": CheckRow(ContainsAll),
+    "equals": CheckRow(Equals),
+    "matches": CheckRow(Matches),
+    "calls": CheckRow(Calls, ("arguments",)),
+    "script": CheckRow(Script, ("config",)),
+    "unsupported": CheckRow(Unsupported, what="A grader of another system that this library does not have."),
+}
+
+_BEFORE = ("contains", "starts_with", "ends_with", "contains_any", "contains_all", "equals", "matches", "fits_schema")
+"""The order in which messages name the checks; the rest follows."""
+
+_READERS: dict[Any, Callable[[Any], Check]] = {
+    **{name: row.reader() for name, row in _ROWS.items()},
+    "fits_schema": lambda data: FitsSchema(read_free(data)),
+}
+CHECKS: dict[Any, Callable[[Any], Check]] = {name: _READERS[name] for name in dict.fromkeys((*_BEFORE, *_READERS))}
+"""The reader of each check but `is_json`, which has no fields."""
+
 
 def read_check(data: Any) -> Check:
     """Return what code decides: `is_json`, or one check by its name, such as `{contains: ...}`."""
     if data == "is_json":
         return IsJSON()
     checks = as_dict(data, f"is_json, or a mapping with one of {', '.join(CHECKS)}")
-    gathering = Gathering(Check)
+    gathering = Gathering()
     found: list[Check] = []
     for position, (name, value) in enumerate(checks.items()):
         with gathering.at(name):
@@ -46,30 +124,7 @@ def read_check(data: Any) -> Check:
     return found[0]
 
 
-def _bare_or(read: Callable[[Any], Any], key: str) -> Callable[[Any], Any]:
-    return lambda data: read(data if isinstance(data, dict) else {key: data})
-
-
-def _read_schema(data: Any) -> FitsSchema:
-    return FitsSchema(read_free(data))
-
-
-CHECKS: dict[Any, Callable[[Any], Check]] = {
-    "contains": _bare_or(reader_of(Contains), "text"),
-    "starts_with": _bare_or(reader_of(StartsWith), "text"),
-    "ends_with": _bare_or(reader_of(EndsWith), "text"),
-    "contains_any": _bare_or(reader_of(ContainsAny), "texts"),
-    "contains_all": _bare_or(reader_of(ContainsAll), "texts"),
-    "equals": _bare_or(reader_of(Equals), "text"),
-    "matches": _bare_or(reader_of(Matches), "pattern"),
-    "fits_schema": _read_schema,
-    "calls": _bare_or(reader_of(Calls, arguments=read_free), "name"),
-    "script": _bare_or(reader_of(Script, config=read_free), "command"),
-    "unsupported": _bare_or(reader_of(Unsupported), "type"),
-}
-
-
-def _check(name: str) -> Callable[[Check], Data]:
+def _writer(name: str) -> Callable[[Check], Data]:
     def write(check: Check) -> Data:
         fields = fields_of(check)
         return {name: fields if len(fields) > 1 else next(iter(fields.values()))}
@@ -77,17 +132,12 @@ def _check(name: str) -> Callable[[Check], Data]:
     return write
 
 
-WRITERS |= {
-    Contains: _check("contains"),
-    StartsWith: _check("starts_with"),
-    EndsWith: _check("ends_with"),
-    ContainsAny: _check("contains_any"),
-    ContainsAll: _check("contains_all"),
-    Equals: _check("equals"),
-    Matches: _check("matches"),
-    FitsSchema: lambda check: {"fits_schema": free(check.schema)},
-    Calls: _check("calls"),
-    Script: _check("script"),
-    Unsupported: _check("unsupported"),
-    IsJSON: lambda _: "is_json",
-}
+WRITERS |= {row.kind: _writer(name) for name, row in _ROWS.items()}
+WRITERS |= {FitsSchema: lambda check: {"fits_schema": free(check.schema)}, IsJSON: lambda _: "is_json"}
+
+
+def check_schema() -> Data:
+    """Return the JSON Schema of a check."""
+    fits = schema_of("The output is JSON that fits this JSON Schema.", _FREE)
+    one = mapping_of((), **{name: row.schema() for name, row in _ROWS.items()}, fits_schema=fits)
+    return {"anyOf": [{"const": "is_json"}, {**one, "minProperties": 1, "maxProperties": 1}]}

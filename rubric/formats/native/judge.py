@@ -1,4 +1,4 @@
-"""Judges, juries and panels in files: who judges, and never an address, a key or a header."""
+"""Judges, juries, panels and cascades in files, which never hold an address, a key or a header."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 from rubric.errors import DefinitionError, DumpError
-from rubric.formats.cursor import Gathering, WrongKeyError, as_list, wanted
-from rubric.formats.nouns import WRITERS, fields_of, reader_of
+from rubric.formats.cursor import WrongKeyError, wanted
+from rubric.formats.fields import WRITERS, Gathering, fields_of, read_all, read_inner, reader_of
 from rubric.values.judges import AnyJudge, Cascade, Judge, Jury, Panel
 
 
-def read_bench(data: Any) -> AnyJudge | None:
-    """Return who judges: a name, or fields, `{jury: ...}`, `{panel: ...}`, `{cascade: ...}`, or a list (a panel)."""
+def read_any_judge(data: Any) -> AnyJudge | None:
+    """Return a judge: a name, or fields, `{jury: ...}`, `{panel: ...}`, `{cascade: ...}`, or a list (a panel)."""
     match data:
         case None:
             return None
@@ -21,13 +21,8 @@ def read_bench(data: Any) -> AnyJudge | None:
         case list():
             return Panel(_read_members(data))
         case {"jury": _} | {"panel": _} | {"cascade": _} if len(data) == 1:
-            ((kind, given),) = data.items()
-            gathering = Gathering(Judge)
-            found: list[AnyJudge] = []
-            with gathering.at(kind):
-                found.append(_KINDS[kind](given))
-            gathering.finish()
-            return found[0]
+            (kind,) = data
+            return read_inner(data, kind, _KINDS[kind])
         case dict() if data.keys() & _KINDS:
             kinds = " and ".join(str(key) for key in data)
             raise DefinitionError("", f"expected a judge, a jury, a panel or a cascade, got {kinds}; keep one of them")
@@ -40,39 +35,33 @@ def read_bench(data: Any) -> AnyJudge | None:
 
 def _refuse_params(data: dict[Any, Any]) -> None:
     if "params" in data:
-        gathering = Gathering(Judge)
+        gathering = Gathering()
         with gathering.at("params"):
             raise WrongKeyError("", "a file sets no parameters of the vendor's; give them in code: Judge(params=...)")
         gathering.finish()
 
 
 def _read_members(data: Any) -> list[AnyJudge]:
-    gathering = Gathering(Panel)
-    members: list[AnyJudge] = []
-    for index, item in enumerate(as_list(data, "a list of judges")):
-        with gathering.at(index):
-            members.append(read_member(item))
-    gathering.finish()
-    return members
+    return read_all(data, "judge", read_member)
 
 
 def read_member(data: Any) -> AnyJudge:
-    """Return who judges like `read_bench`, where somebody must be named."""
-    member = read_bench(data)
+    """Return a judge like `read_any_judge`, where one must be named."""
+    member = read_any_judge(data)
     if member is None:
         raise wanted("a model's name", None)
     return member
 
 
 def read_judges(data: Any) -> dict[str, AnyJudge | None]:
-    """Return who judges single criteria, by their ids."""
+    """Return the judges of single criteria, by their ids."""
     if not isinstance(data, dict):
         raise wanted("a mapping from the ids of criteria to judges", data)
-    gathering = Gathering(Judge)
+    gathering = Gathering()
     found: dict[str, AnyJudge | None] = {}
     for key, value in data.items():
         with gathering.at(key):
-            found[key] = read_bench(value)
+            found[key] = read_any_judge(value)
     gathering.finish()
     return found
 
@@ -86,7 +75,7 @@ def _read_occasion(data: Any) -> Any:
 _read_judge = reader_of(Judge, params=None, threads=None, via=None)
 
 _KINDS: dict[Any, Callable[[Any], AnyJudge]] = {
-    "jury": reader_of(Jury, judge=read_bench),
+    "jury": reader_of(Jury, judge=read_any_judge),
     "panel": reader_of(Panel, judges=_read_members, weights=lambda data: data),
     "cascade": reader_of(Cascade, first=read_member, then=read_member, when=_read_occasion),
 }

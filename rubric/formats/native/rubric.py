@@ -1,8 +1,4 @@
-"""
-From plain data to nouns: what a rubric file may say, noun by noun.
-
-From nouns to plain data, as one would write it by hand: what is as by default is left out.
-"""
+"""Rubrics in files: criteria, trees, conditions, scales. What has its default is not written."""
 
 from __future__ import annotations
 
@@ -10,25 +6,24 @@ from collections.abc import Callable
 from typing import Any
 
 from rubric.errors import DefinitionError, DumpError
-from rubric.formats.cursor import Gathering, WrongKeyError, as_dict, as_list, wanted
-from rubric.formats.native.answers import _answer, read_choices, read_levels, read_named_answer
-from rubric.formats.native.checks import read_check
-from rubric.formats.nouns import (
-    _LAST,
-    ANSWERS,
+from rubric.formats.cursor import WrongKeyError, as_dict, as_list, wanted
+from rubric.formats.fields import (
     KEYS,
     WRITERS,
     Data,
-    _named,
-    _read_all,
-    _with_criterion,
-    converter,
+    Gathering,
     fields_of,
     free,
+    read_all,
     read_free,
+    read_inner,
+    read_named,
     read_text,
     reader_of,
+    write,
 )
+from rubric.formats.native.answers import ANSWERS, AnswerKey, write_answer
+from rubric.formats.native.checks import read_check
 from rubric.internals.fields import check_number
 from rubric.internals.text import shorten
 from rubric.values.answers import Answer, Boolean, Letter, Likert, Scale, UnitScale, YesNo
@@ -92,14 +87,14 @@ def read_criterion(data: Any) -> Criterion:
     if isinstance(data, str):
         data = {"text": data}
     given = as_dict(data, "a criterion (its text, or a mapping)")
-    gathering = Gathering(Criterion)
+    gathering = Gathering()
     answer: Answer = YesNo()
     answers = [key for key in given if key in ANSWERS]
     for key in answers:
         with gathering.at(key):
             if key != answers[0]:
                 raise WrongKeyError("", f"a criterion has one answer, and here is {answers[0]} too; keep one of them")
-            answer = ANSWERS[key](given[key])
+            answer = ANSWERS[key].read(given[key])
     rest = {key: value for key, value in given.items() if key not in ANSWERS}
     if {"check", "rubric"} & {*answers}:
         rest.setdefault("text", words_of(answer) or "unknown")
@@ -112,7 +107,7 @@ def read_criterion(data: Any) -> Criterion:
 
 def read_criteria(data: Any) -> list[Criterion]:
     """Return a list of criteria, no two of which share an id."""
-    gathering = Gathering(Criterion)
+    gathering = Gathering()
     seen: dict[str, int] = {}
     criteria = []
     for index, item in enumerate(as_list(data, "a list of criteria")):
@@ -130,22 +125,18 @@ def read_criteria(data: Any) -> list[Criterion]:
 def read_scale(data: Any) -> Scale:
     """Return how scores are shown: `unit`, `boolean`, `letter` or `{likert: {min: 1, max: 5}}`."""
     if isinstance(data, dict) and [*data] == ["likert"]:
-        gathering = Gathering(Likert)
-        scale = Likert()
-        with gathering.at("likert"):
-            scale = _read_likert(data["likert"])
-        gathering.finish()
-        return scale
-    return _named(data, _NAMED_SCALES, "{likert: {min: 1, max: 5}}")
+        return read_inner(data, "likert", _read_likert)
+    return read_named(data, _NAMED_SCALES, "{likert: {min: 1, max: 5}}")
 
 
 def read_rubric(data: Any) -> Rubric:
     """Return a rubric: a mapping with one of `criteria`, `text` and `tree`; something in it counts."""
     given = as_dict(data, "a rubric (a mapping with criteria, text or tree)")
-    gathering = Gathering(Rubric)
+    gathering = Gathering()
     kinds = [key for key in given if key in KINDS]
     if not kinds:
-        gathering.wrong.append(DefinitionError("", "a rubric has criteria, text or tree, and here is none; write one"))
+        message = "a rubric has criteria, text or tree, and here is none; write one"
+        gathering.problems.append(((), DefinitionError("", message)))
     for key in kinds[1:]:
         with gathering.at(key):
             raise WrongKeyError("", f"a rubric has {kinds[0]} or {key}, not both; nest one in the other")
@@ -166,7 +157,11 @@ _read_anchor = reader_of(Anchor)
 _read_question = reader_of(DecisionTree, {"question": "ask"}, yes=read_branch, no=read_branch)
 _read_when = reader_of(When, holds=None)
 _read_criterion = reader_of(
-    Criterion, when=read_when, anchors=lambda data: _read_all(data, Anchor, _read_anchor), metadata=read_free
+    Criterion,
+    beside=ANSWERS,
+    when=read_when,
+    anchors=lambda data: read_all(data, "anchor", _read_anchor),
+    metadata=read_free,
 )
 
 _read_rubric = reader_of(
@@ -179,18 +174,28 @@ _read_rubric = reader_of(
     scale=read_scale,
 )
 
-converter.register_structure_hook(Criterion, lambda data, _: read_criterion(data))
 
-converter.register_structure_hook(Rubric, lambda data, _: read_rubric(data))
+# -- writing ------------------------------------------------------------------------------------------------
+
+
+def as_data(rubric: Rubric) -> Data:
+    """
+    Return *rubric* as plain data in the spelling of files.
+
+    Raises:
+        DumpError: It holds what no file can say; the message names the criterion.
+    """
+    data: Data = write(rubric)
+    return data
+
+
 _CRITERION = ("id", "text", "weight", "required", "polarity", "min_score", "evidence", "abstain", "when", "answer")
 _RUBRIC = ("name", "threshold", "borderline", "strict", "aggregation", "evidence", "abstain", "scale", "negate")
+_LAST = ("criteria", "text", "tree")
 
 
 def _leaf(leaf: Leaf) -> Any:
     return fields_of(leaf) if leaf.reason else free(leaf.score)
-
-
-# -- criteria and rubrics -------------------------------------------------------------------------
 
 
 def _when(when: When) -> Data:
@@ -200,12 +205,19 @@ def _when(when: When) -> Data:
     raise DumpError(msg)
 
 
+class _NamedError(DumpError):
+    """A `DumpError` that names the innermost criterion already."""
+
+
 def _criterion(criterion: Criterion) -> Data | str:
     try:
         data = fields_of(criterion, first=_CRITERION, without="answer")
-        answer = {} if criterion.answer == YesNo() else _answer(criterion.answer)
+        answer = write_answer(criterion.answer)
+    except _NamedError:
+        raise
     except DumpError as problem:
-        raise _with_criterion(criterion, problem) from None
+        msg = f"criterion {criterion.id!r}: {problem}"
+        raise _NamedError(msg) from None
     first: tuple[str, ...] = _CRITERION
     if criterion.text == words_of(criterion.answer):
         del data["text"]
@@ -225,14 +237,16 @@ def _likert(likert: Likert) -> Data:
 
 
 ANSWERS |= {
-    "answer": read_named_answer,
-    "levels": read_levels,
-    "choices": read_choices,
-    "tree": read_tree,
-    "check": read_check,
-    "rubric": read_rubric,
+    "tree": AnswerKey(
+        (DecisionTree,), read_tree, {"description": "A walk down a decision tree.", "$ref": "#/$defs/tree"}
+    ),
+    "check": AnswerKey(
+        (Check,), read_check, {"description": "What code decides, without a call.", "$ref": "#/$defs/check"}
+    ),
+    "rubric": AnswerKey(
+        (Rubric,), read_rubric, {"description": "Another rubric as one criterion.", "$ref": "#/$defs/rubric"}
+    ),
 }
-
 
 WRITERS |= {
     DecisionTree: fields_of,

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from attrs import evolve
 
 from rubric.errors import DefinitionError
-from rubric.formats.cursor import Gathering, as_dict, as_list
-from rubric.formats.document import Document, find
-from rubric.formats.native.judge import read_bench, read_judges
+from rubric.formats.cursor import Loading, Notes, as_dict
+from rubric.formats.document import Document, Mapping, find
+from rubric.formats.fields import WRITERS, Gathering, fields_of, read_all, read_free, reader_of, write
+from rubric.formats.native.judge import read_any_judge, read_judges
 from rubric.formats.native.rubric import read_rubric
-from rubric.formats.nouns import WRITERS, converter, fields_of, read_free, reader_of, write
 from rubric.formats.problems import read_as
 from rubric.internals.fields import suggest
 from rubric.suites.cases import Case, Place
@@ -33,9 +34,25 @@ def read_suite(document: Document) -> Suite:
     Raises:
         LoadError: All that is wrong with it.
     """
-    suite = read_as(Suite, document)
+    suite = read_as(_read_suite, document)
     cases = [evolve(case, place=_place(document, index)) for index, case in enumerate(suite.cases)]
     return evolve(suite, cases=cases, source=document.source)
+
+
+def read(notes: Notes, loading: Loading) -> Suite:
+    """Return a native suite; a rubric by itself is a suite of one case, whose candidate a target produces."""
+    document = notes.document
+    if is_suite(document):
+        return read_suite(document)
+    rubric = read_as(read_rubric, document)
+    name = "suite" if loading.folder is None else Path(document.source).stem
+    return Suite(rubric.name or name, [Case(name, rubric, place=Place(document.source))], source=document.source)
+
+
+def is_suite(document: Document) -> bool:
+    """True if a native *document* is a suite, not a rubric."""
+    keys = document.root.named if isinstance(document.root, Mapping) else {}
+    return bool({"suite", "cases"} & {*keys})
 
 
 def _place(document: Document, index: int) -> Place:
@@ -57,7 +74,7 @@ def as_suite_data(suite: Suite) -> dict[str, Any]:
 def _read_suite(data: Any) -> Suite:
     given = dict(as_dict(data, "a suite (a mapping with cases)"))
     named, default = given.pop(NAMED, {}), given.pop(DEFAULT, None)
-    gathering = Gathering(Suite)
+    gathering = Gathering()
     with gathering.at(NAMED):
         _read_named(named)
     if isinstance(given.get("cases"), list) and isinstance(named, dict):
@@ -71,7 +88,7 @@ def _read_suite(data: Any) -> Suite:
 
 
 def _read_named(named: Any) -> None:
-    gathering = Gathering(Rubric)
+    gathering = Gathering()
     for name, rubric in as_dict(named, "a mapping from names to rubrics").items():
         with gathering.at(name):
             _read_any_rubric(rubric)
@@ -80,7 +97,7 @@ def _read_named(named: Any) -> None:
 
 def _check_references(cases: list[Any], named: dict[Any, Any]) -> None:
     """Refuse each `{ref: name}` of *cases* that names no rubric."""
-    gathering = Gathering(Case)
+    gathering = Gathering()
     for index, case in enumerate(cases):
         with gathering.at(index):
             if _refers(case) and _named(case, named) is None:
@@ -119,38 +136,16 @@ def _read_any_rubric(data: Any) -> Rubric:
     return read_rubric(as_dict(data, "a rubric: a text, a list of criteria, or a mapping"))
 
 
-def _read_messages(data: Any) -> list[Message]:
-    return _read_list(data, Message, _read_message)
-
-
-def _read_calls(data: Any) -> list[ToolCall]:
-    return _read_list(data, ToolCall, _read_call)
-
-
-def _read_list(data: Any, what: type, read: Any) -> list[Any]:
-    gathering = Gathering(what)
-    found = []
-    for index, item in enumerate(as_list(data, f"a list of {what.__name__.lower()}s")):
-        with gathering.at(index):
-            found.append(read(item))
-    gathering.finish()
-    return found
-
-
-def _read_cases(data: Any) -> list[Case]:
-    return _read_list(data, Case, _read_case)
-
-
 _read_message = reader_of(Message)
 _read_call = reader_of(ToolCall, arguments=read_free)
 
 _read_case = reader_of(
     Case,
     rubric=_read_any_rubric,
-    messages=_read_messages,
-    tool_calls=_read_calls,
+    messages=lambda data: read_all(data, "message", _read_message),
+    tool_calls=lambda data: read_all(data, "toolcall", _read_call),
     variables=read_free,
-    judge=read_bench,
+    judge=read_any_judge,
     judges=read_judges,
     cell=read_free,
     metadata=read_free,
@@ -160,15 +155,13 @@ _read_case = reader_of(
 _read_fields = reader_of(
     Suite,
     {"name": "suite"},
-    cases=_read_cases,
-    judge=read_bench,
+    cases=lambda data: read_all(data, "case", _read_case),
+    judge=read_any_judge,
     metadata=read_free,
     format=None,
     source=None,
     warnings=None,
 )
-
-converter.register_structure_hook(Suite, lambda data, _: _read_suite(data))
 
 
 def _write_case(case: Case) -> Any:
@@ -176,6 +169,11 @@ def _write_case(case: Case) -> Any:
     if case.rubric == Rubric.of(case.rubric.text or "x"):
         data["rubric"] = case.rubric.text
     return data
+
+
+def write_suite(suite: Suite) -> tuple[dict[str, Any], list[str]]:
+    """Return *suite* as plain data, and what its first format said that the library does not do."""
+    return as_suite_data(suite), [f"{problem}" for problem in suite.warnings]
 
 
 def _write_suite(suite: Suite) -> Any:

@@ -4,13 +4,8 @@ The assertions of one test, as a rubric.
 One assertion is the rubric itself. Several are its criteria: without a threshold of the test all must pass; with one
 the weighted mean decides alone, so each judged one is a rubric of its own, whose failing flag fails that one only.
 
-Assertions that code decides.
-
-What assertions come to, and the criteria that several of them are.
-
-Who grades: a provider of promptfoo's as a `Judge`. A file never says where a judge is, nor how to log in there.
-
-Assertions that a judge decides: `llm-rubric`.
+Code decides most assertions (`checked`), a judge decides `llm-rubric` (`judged`). The provider of a grader becomes a
+`Judge`; a file never says where a judge is, nor how to log in there.
 """
 
 from __future__ import annotations
@@ -23,13 +18,13 @@ from typing import Any
 from attrs import evolve, field, frozen
 
 from rubric.errors import DefinitionError
-from rubric.formats.agentv.items import read_items
-from rubric.formats.agentv.scope import Scope
 from rubric.formats.assertion_types import KNOWN, check_of, is_known
-from rubric.formats.model_names import litellm_name
-from rubric.formats.promptfoo.parts import Part, as_text, compact
+from rubric.formats.cursor import Cursor
+from rubric.formats.model_names import SETTINGS, litellm_name
 from rubric.formats.promptfoo.rubric_prompts import Context, UnsupportedPromptError, content_of, rendered, template_of
 from rubric.formats.promptfoo.tests import OPTIONS
+from rubric.formats.promptfoo.texts import as_text, check_keys, compact, listed, named
+from rubric.formats.rubric_items import ItemScope, read_items
 from rubric.internals.fields import misspelt
 from rubric.internals.secrets import is_secret
 from rubric.internals.text import shorten
@@ -37,12 +32,12 @@ from rubric.values.answers import Unit
 from rubric.values.checks import NOTHING, Check, Holds, Unsupported
 from rubric.values.criteria import Criterion, slug
 from rubric.values.judges import Judge
-from rubric.values.rubrics import Degenerate, Rubric
+from rubric.values.rubrics import Rubric
 
 
 @frozen
-class Made:
-    """What one assertion came to: a check or a rubric, in its own words."""
+class Assertion:
+    """One assertion as it was read: a check or a rubric, and its *text*."""
 
     text: str
     answer: Check | Rubric
@@ -50,29 +45,19 @@ class Made:
     tags: tuple[str, ...] = ()
     kind: str = ""
     judges: frozenset[Judge | None] = frozenset()
-    place: Part | None = None
+    place: Cursor | None = None
+    plain: bool = False
 
 
-def unsupported(kind: str, detail: str, place: Part) -> Made:
-    """Return what stands for a *kind* of thing that this library does not have: whatever it belongs to is ungraded."""
+def unsupported(kind: str, detail: str, place: Cursor) -> Assertion:
+    """Return an assertion that this library does not have, of a *kind*; its test stays ungraded."""
     words = f"{kind}: {shorten(detail, 80)}" if detail.strip() else kind
     place.warn(f"{kind}: there is no such grader here, so whatever it belongs to is ungraded")
-    return Made(words, Unsupported(kind), kind=kind, place=place)
+    return Assertion(words, Unsupported(kind), kind=kind, place=place)
 
 
-def degenerate_of(made: Sequence[Made]) -> Degenerate:
-    """Leave an empty output to the checks where no judge is asked: only a judge can be talked round by nothing."""
-    return "fail" if any(one.judges for one in made) else "judge"
-
-
-def criteria_of(made: Sequence[Made], *, flat: bool) -> list[Criterion]:
-    """Return a criterion for each; *flat*: there is no threshold, so that a flag that fails may fail the whole."""
-    taken: set[str] = set()
-    return [_criterion(one, _unused(one, taken), flat=flat) for one in made]
-
-
-def _unused(made: Made, taken: set[str]) -> str:
-    """Return an id of the metric or the type that nothing else has yet."""
+def _unused(made: Assertion, taken: set[str]) -> str:
+    """Return an unused id, made of the metric or the type."""
     stem = slug(made.tags[0] if made.tags else made.kind)
     number, id_ = 1, stem
     while id_ in taken:
@@ -82,15 +67,15 @@ def _unused(made: Made, taken: set[str]) -> str:
     return id_
 
 
-def _criterion(made: Made, id_: str, *, flat: bool) -> Criterion:
+def _criterion(made: Assertion, id_: str, *, flat: bool) -> Criterion:
     options: dict[str, Any] = {"id": id_, "weight": made.weight, "tags": made.tags}
-    if flat and made.weight and made.answer == Rubric(text=made.text, threshold=None):
+    if flat and made.weight and made.plain:
         return Criterion(made.text, answer=Unit(flag=True), **options)
     return Criterion(made.text, answer=made.answer, **options)
 
 
-def checked(part: Part, context: Context, kind: str) -> Made | None:
-    """Return what the assertion *part* of type *kind*, ours or foreign, comes to; None where an error was noted."""
+def checked(part: Cursor, context: Context, kind: str) -> Assertion | None:
+    """Return the assertion *part* of a type that code decides, or none; None where an error was noted."""
     bare = kind.removeprefix("not-")
     check = _function(part, bare)
     if check is not None:
@@ -98,7 +83,7 @@ def checked(part: Part, context: Context, kind: str) -> Made | None:
     detail = as_text(part.value.get("value"))
     if not is_known(bare):
         return unsupported(kind, detail, part)
-    value = part.at("value")
+    value = part["value"]
     try:
         content = value if value.value is None else content_of(value, context)
         check = None if content is None else check_of(bare, content.value)
@@ -110,29 +95,21 @@ def checked(part: Part, context: Context, kind: str) -> Made | None:
     return None if check is None else _thresholded(part, check, kind)
 
 
-def _thresholded(part: Part, check: Check, kind: str) -> Made | None:
+def _thresholded(part: Cursor, check: Check, kind: str) -> Assertion | None:
     """Return *check* under the assertion's own threshold and turned over, where it says so."""
     negate = kind.startswith("not-")
     words = f"not {check}" if negate else str(check)
-    bar = part.at("threshold").number() if part.has("threshold") else None
+    bar = part["threshold"].number(written=True) if part.has("threshold") else None
     if part.has("threshold") and bar is None:
         return None
     if not negate and bar is None:
-        return Made(words, check, kind=kind)
-    try:
-        rubric = Rubric(
-            criteria=[Criterion(str(check), id="overall", answer=check)],
-            threshold=bar,
-            negate=negate,
-            degenerate="judge",
-        )
-    except DefinitionError as problem:
-        part.error(problem)
-        return None
-    return Made(words, rubric, kind=kind)
+        return Assertion(words, check, kind=kind)
+    criteria = [Criterion(str(check), id="overall", answer=check)]
+    rubric = part.built(Rubric, criteria=criteria, threshold=bar, negate=negate, degenerate="judge")
+    return None if rubric is None else Assertion(words, rubric, kind=kind)
 
 
-def _function(part: Part, kind: str) -> Check | None:
+def _function(part: Cursor, kind: str) -> Check | None:
     """Return the check by the function that a `python` assertion names, if the caller gave one of that name."""
     value = part.value.get("value")
     if kind != "python" or not isinstance(value, str):
@@ -145,12 +122,7 @@ def _function(part: Part, kind: str) -> Check | None:
     return None
 
 
-_TAKEN = {
-    "temperature": "temperature",
-    "max_tokens": "max_tokens",
-    "max_completion_tokens": "max_tokens",
-    "seed": "seed",
-}
+_TAKEN = {**{name: name for name in SETTINGS}, "max_completion_tokens": "max_tokens"}
 
 _OTHER_KINDS = frozenset({"text", "embedding", "classification", "moderation"})
 """Kinds of providers beside each other; those that give no text grade nothing here."""
@@ -158,8 +130,8 @@ _OTHER_KINDS = frozenset({"text", "embedding", "classification", "moderation"})
 _PLACE = re.compile(r"header|url|host|endpoint|auth|base", re.IGNORECASE)
 
 
-def judge_of(part: Part | None) -> Judge | None:
-    """Return the judge that *part* names, or None; what no judge can be is noted."""
+def judge_of(part: Cursor | None) -> Judge | None:
+    """Return the judge that *part* names, or None; a provider that cannot judge is noted."""
     if part is None or part.value is None:
         return None
     if isinstance(part.value, str):
@@ -170,7 +142,7 @@ def judge_of(part: Part | None) -> Judge | None:
     if part.has("id"):
         return _with_config(part)
     if part.has("text"):
-        return judge_of(part.at("text"))
+        return judge_of(part["text"])
     if part.value.keys() <= {"config", "label"} | _OTHER_KINDS:
         part.warn("this provider has no id, so it is not used; write `id: openai:gpt-5`")
         return None
@@ -180,25 +152,25 @@ def judge_of(part: Part | None) -> Judge | None:
     return None
 
 
-def _keyed(part: Part) -> Judge | None:
+def _keyed(part: Cursor) -> Judge | None:
     """Read `openai:gpt-5: {config: ...}`."""
-    ((id_, inner),) = part.items()
+    ((id_, inner),) = named(part)
     whole = inner.value if isinstance(inner.value, dict) else {}
     return judge_of(part.holding({**whole, "id": id_}))
 
 
-def _with_config(part: Part) -> Judge | None:
-    id_ = part.at("id").text("the id of a provider")
+def _with_config(part: Cursor) -> Judge | None:
+    id_ = part["id"].text("the id of a provider")
     settings: dict[str, Any] = {}
     config = part.find("config")
-    if config is not None and config.mapping("the configuration of a provider"):
-        for name, setting in config.items():
+    if config is not None and config.mapping("the configuration of a provider (a mapping)"):
+        for name, setting in named(config):
             _take(name, setting, settings)
-    part.unknown_keys(frozenset({"id", "config", "label"}), _OTHER_KINDS, {})
+    check_keys(part, frozenset({"id", "config", "label"}), quiet=_OTHER_KINDS)
     return None if id_ is None else _judge(part, id_, settings)
 
 
-def _take(name: str, setting: Part, settings: dict[str, Any]) -> None:
+def _take(name: str, setting: Cursor, settings: dict[str, Any]) -> None:
     if name in _TAKEN:
         settings[_TAKEN[name]] = setting.value
     elif is_secret(name) or _PLACE.search(name):
@@ -206,10 +178,10 @@ def _take(name: str, setting: Part, settings: dict[str, Any]) -> None:
     else:
         known = _TAKEN if name.islower() else ()  # maxTokens is another vendor's own word
         what = f"{name} is not used; of a grader's configuration, temperature, max_tokens and seed are"
-        setting.notes.unknown(setting.path, what, known)
+        setting.unknown(what, known)
 
 
-def _judge(part: Part, id_: str, settings: dict[str, Any]) -> Judge | None:
+def _judge(part: Cursor, id_: str, settings: dict[str, Any]) -> Judge | None:
     try:
         return Judge(litellm_name(id_), **settings)
     except DefinitionError as problem:
@@ -218,11 +190,11 @@ def _judge(part: Part, id_: str, settings: dict[str, Any]) -> Judge | None:
 
 
 _WITHOUT_VALUE = "as the rubric prompt says"
-"""What stands for the text of a rubric that has none beside a prompt of its own."""
+"""The text of a rubric that has a prompt of its own, and no other text."""
 
 
-def judged(part: Part, context: Context, kind: str) -> Made | None:
-    """Return what the `llm-rubric` (or `not-llm-rubric`: *kind*) *part* comes to; None where an error was noted."""
+def judged(part: Cursor, context: Context, kind: str) -> Assertion | None:
+    """Return the `llm-rubric` (or `not-llm-rubric`: *kind*) *part*; None where an error was noted."""
     provider, prompt = part.find("provider") or context.provider, part.find("rubricPrompt") or context.prompt
     judge = judge_of(provider)
     try:
@@ -230,48 +202,32 @@ def judged(part: Part, context: Context, kind: str) -> Made | None:
         content = _rubric_text(part, context, has_prompt=prompt is not None)
     except UnsupportedPromptError as why:
         return unsupported(f"{kind} with {why}", "", part)
-    bar = part.at("threshold").number() if part.has("threshold") else None
+    bar = part["threshold"].number(written=True) if part.has("threshold") else None
     if content is None or (prompt is not None and template is None) or (part.has("threshold") and bar is None):
         return None
-    try:
-        rubric = _rubric(content, bar)
-        rubric = evolve(rubric, prompt=template)
-        if kind.startswith("not-"):
-            rubric = evolve(rubric, negate=True, degenerate="judge")
-    except DefinitionError as problem:
-        (part.find("threshold") or part).error(problem)
-        return None
-    if not rubric.judged:
-        return None  # why its items are none has been noted
+    rubric = (part.find("threshold") or part).built(_rubric, content, bar, template, negate=kind.startswith("not-"))
+    if rubric is None or not rubric.judged:
+        return None  # why it has no items has been noted
     words = content.value if isinstance(content.value, str) else ", ".join(c.text for c in rubric.criteria)
-    return Made(f"not: {words}" if rubric.negate else words, rubric, kind=kind, judges=frozenset({judge}))
+    text, judges = f"not: {words}" if rubric.negate else words, frozenset({judge})
+    plain = bar is None and template is None and isinstance(content.value, str) and not rubric.negate
+    return Assertion(text, rubric, kind=kind, judges=judges, plain=plain)
 
 
-def _rubric(content: Part, bar: float | None) -> Rubric:
-    if isinstance(content.value, list):
-        return Rubric(criteria=_items(content), threshold=bar)
+def _rubric(content: Cursor, bar: float | None, template: str | None, *, negate: bool) -> Rubric:
+    options: dict[str, Any] = {"threshold": bar, "prompt": template}
+    if negate:
+        options |= {"negate": True, "degenerate": "judge"}
+    if isinstance(content.value, list):  # as in AgentV, each text or mapping has a verdict of its own
+        return Rubric(criteria=read_items([*content], ItemScope(required=content.loading.required)), **options)
     if bar is None:
-        return Rubric.of(content.value, threshold=None)
-    return Rubric(criteria=[Criterion(content.value, id="overall", answer=Unit(flag=True))], threshold=bar)
+        return Rubric(text=content.value, **options)
+    return Rubric(criteria=[Criterion(content.value, id="overall", answer=Unit(flag=True))], **options)
 
 
-def _items(content: Part) -> list[Criterion]:
-    """Return the criteria that a list of texts or mappings is: as in AgentV, each has a verdict of its own."""
-    scope = Scope(content.notes, content.loading, "agentv-2")
-    paths = [(*content.path, index) for index in range(len(content.value))]
-    return read_items([_verbatim(item) for item in content.value], scope, paths)
-
-
-def _verbatim(item: Any) -> Any:
-    """Keep what was rendered already from being read as a template again."""
-    if isinstance(item, dict):
-        return {key: _verbatim(inner) if key in ("outcome", "criteria") else inner for key, inner in item.items()}
-    return f"{{% raw %}}{item}{{% endraw %}}" if isinstance(item, str) else item
-
-
-def _rubric_text(part: Part, context: Context, *, has_prompt: bool) -> Part | None:
+def _rubric_text(part: Cursor, context: Context, *, has_prompt: bool) -> Cursor | None:
     """Return the rendered text of a rubric, or the list of its criteria; None if it was noted that there is none."""
-    value = part.at("value")
+    value = part["value"]
     if value.value is None and has_prompt:
         return value.holding(_WITHOUT_VALUE)
     content = None if value.value is None else content_of(value, context)
@@ -288,7 +244,9 @@ def _rubric_text(part: Part, context: Context, *, has_prompt: bool) -> Part | No
 
 
 _DEEPEST = 10
-_KNOWN_KEYS = frozenset({"type", "value", "threshold", "weight", "metric", "provider", "rubricPrompt", "transform"})
+_KNOWN_KEYS = frozenset({
+    "type", "value", "threshold", "weight", "metric", "provider", "rubricPrompt", "transform",
+})  # fmt: skip
 _QUIET_KEYS = frozenset({"description", "reason"})
 _FATES = {
     "config": "the configuration of an assertion is not used",
@@ -302,7 +260,7 @@ _OF_SETS = {"assert": "only a set has assertions of its own: `type: assert-set`"
 
 @frozen
 class Graded:
-    """A *rubric*, and who judges it: *judge* all of it, *judges* the single criteria with those ids."""
+    """A *rubric*, its *judge*, and the *judges* of single criteria by id."""
 
     rubric: Rubric
     judge: Judge | None = None
@@ -310,44 +268,45 @@ class Graded:
 
 
 def graded(
-    asserts: Sequence[Part], context: Context, threshold: Part | None, place: Part, more: Sequence[Made] = ()
+    asserts: Sequence[Cursor], context: Context, threshold: Cursor | None, place: Cursor, more: Sequence[Assertion] = ()
 ) -> Graded | None:
     """
-    Return the rubric that *asserts*, of the test at *place*, come down to; None if it was noted why they do not.
+    Return the rubric of *asserts*, of the test at *place*; None, with an error noted, if there is none.
 
     Args:
         asserts: In the order of the file.
         threshold: Of the test.
-        more: What else the test asks for and this library does not have.
+        more: Features of the test that this library does not have.
     """
     made = [made for part in asserts if (made := _made(part, context)) is not None]
-    bar = None if threshold is None else threshold.number()
+    bar = None if threshold is None else threshold.number(written=True)
     if len(made) < len(asserts) or (threshold is not None and bar is None):
         return None
     made += more
     if not made:
         place.warn("this test asserts nothing, so it stays ungraded; give it an `assert`")
-        made = [Made("nothing is asserted", NOTHING, kind="no assertions")]
+        made = [Assertion("nothing is asserted", NOTHING, kind="no assertions")]
     single = made[0]
     if len(made) == 1 and single.weight == 1 and bar is None and not single.tags and isinstance(single.answer, Rubric):
         return Graded(single.answer, judge=next(iter(single.judges), None))
-    return _several(made, bar, threshold or place)
-
-
-def _several(made: Sequence[Made], bar: float | None, place: Part) -> Graded | None:
-    try:
-        criteria = criteria_of(made, flat=bar is None)
-        rubric = Rubric(criteria=criteria, threshold=bar, degenerate=degenerate_of(made))
-    except DefinitionError as problem:
-        place.error(problem)
+    rubric = (threshold or place).built(_together, made, bar)
+    if rubric is None:
         return None
     everyone = frozenset(judge for one in made for judge in one.judges)
     if len(everyone) == 1:
         return Graded(rubric, judge=next(iter(everyone)))
-    return Graded(rubric, judges=_by_id(criteria, made))
+    return Graded(rubric, judges=_by_id(rubric.criteria, made))
 
 
-def _by_id(criteria: Sequence[Criterion], made: Sequence[Made]) -> dict[str, Judge]:
+def _together(made: Sequence[Assertion], bar: float | None) -> Rubric:
+    """Return the rubric of several assertions; without a threshold a flag that fails may fail the whole."""
+    taken: set[str] = set()
+    criteria = [_criterion(one, _unused(one, taken), flat=bar is None) for one in made]
+    # An empty output is left to the checks where no judge is asked: only a judge can be talked round by nothing.
+    return Rubric(criteria=criteria, threshold=bar, degenerate="fail" if any(one.judges for one in made) else "judge")
+
+
+def _by_id(criteria: Sequence[Criterion], made: Sequence[Assertion]) -> dict[str, Judge]:
     found: dict[str, Judge] = {}
     for criterion, one in zip(criteria, made, strict=True):
         if len(one.judges) > 1 and one.place is not None:
@@ -361,9 +320,9 @@ def _by_id(criteria: Sequence[Criterion], made: Sequence[Made]) -> dict[str, Jud
 # -- one assertion ---------------------------------------------------------------------------------------
 
 
-def _made(part: Part, context: Context, depth: int = 0) -> Made | None:
+def _made(part: Cursor, context: Context, depth: int = 0) -> Assertion | None:
     resolved = _resolved(part)
-    if resolved is None or not resolved.mapping("an assertion"):
+    if resolved is None or not resolved.mapping("an assertion (a mapping)"):
         return None
     if depth > _DEEPEST:
         resolved.error(f"sets of assertions nest more than {_DEEPEST} deep; make them flatter")
@@ -371,13 +330,13 @@ def _made(part: Part, context: Context, depth: int = 0) -> Made | None:
     return _weighed(resolved, context, depth)
 
 
-def _resolved(part: Part) -> Part | None:
-    """Return what a `$ref` within the file stands for; keys beside it win over what it names."""
+def _resolved(part: Cursor) -> Cursor | None:
+    """Follow a `$ref` within the file; keys beside it win over those that it names."""
     for _ in range(_DEEPEST):
         if not isinstance(part.value, dict) or "$ref" not in part.value:
             return part
         target = _target(part)
-        if target is None or not target.mapping("an assertion"):
+        if target is None or not target.mapping("an assertion (a mapping)"):
             return None
         own = {key: value for key, value in part.value.items() if key != "$ref"}
         part = target.holding({**target.value, **own})
@@ -385,35 +344,35 @@ def _resolved(part: Part) -> Part | None:
     return None
 
 
-def _target(part: Part) -> Part | None:
+def _target(part: Cursor) -> Cursor | None:
     reference = part.value["$ref"]
     steps = reference.removeprefix("#/").split("/") if isinstance(reference, str) else []
     if not steps or not reference.startswith("#/"):
         part.error(f"expected a reference such as #/assertionTemplates/name, got {shorten(repr(reference), 60)}")
         return None
-    target = evolve(part, value=part.root, path=())
+    target = part.root
     for step in steps:
         if not target.has(step):
             part.error(f"there is no {step!r} at {shorten(reference, 80)} in this file")
             return None
-        target = target.at(step)
+        target = target[step]
     return target
 
 
-def _weighed(part: Part, context: Context, depth: int) -> Made | None:
+def _weighed(part: Cursor, context: Context, depth: int) -> Assertion | None:
     made = _of_type(part, context, depth)
-    weight = part.at("weight").number() if part.has("weight") else 1
+    weight = part["weight"].number(written=True) if part.has("weight") else 1
     if made is None or weight is None:
         return None
     if weight < 0:
-        part.at("weight").error(f"expected a weight of at least 0, got {weight:g}")
+        part["weight"].error(f"expected a weight of at least 0, got {weight:g}")
         return None
     metric = part.value.get("metric")
-    tags = (rendered(metric, part.at("metric"), context) or "",) if isinstance(metric, str) else ()
+    tags = (rendered(metric, part["metric"], context) or "",) if isinstance(metric, str) else ()
     return evolve(made, weight=weight, tags=tuple(filter(str.strip, tags)), place=part)
 
 
-def _of_type(part: Part, context: Context, depth: int) -> Made | None:
+def _of_type(part: Cursor, context: Context, depth: int) -> Assertion | None:
     kind = part.value.get("type")
     if kind == "assert-set" or (kind is None and part.has("assert")):
         return _set(part, context, depth)
@@ -422,9 +381,9 @@ def _of_type(part: Part, context: Context, depth: int) -> Made | None:
         return None
     bare = kind.removeprefix("not-")
     if near := _misspelt(kind):
-        part.at("type").error(f"unknown type {kind!r}; did you mean {near!r}?")
+        part["type"].error(f"unknown type {kind!r}; did you mean {near!r}?")
         return None
-    part.unknown_keys(_KNOWN_KEYS, _QUIET_KEYS, _FATES, _ELSEWHERE | _OF_SETS)
+    check_keys(part, _KNOWN_KEYS, _FATES, _ELSEWHERE | _OF_SETS, _QUIET_KEYS)
     if part.has("transform"):
         return unsupported(f"{kind} with a transform", as_text(part.value["transform"]), part)
     if bare == "llm-rubric":
@@ -443,23 +402,21 @@ def _misspelt(kind: str) -> str:
     return f"not-{near}" if near and _TURNED.match(kind) else near
 
 
-def _set(part: Part, context: Context, depth: int) -> Made | None:
-    part.unknown_keys(_KNOWN_KEYS | {"assert"}, _QUIET_KEYS, _FATES, _ELSEWHERE)
-    children = part.at("assert").listed("assertions")
+def _set(part: Cursor, context: Context, depth: int) -> Assertion | None:
+    check_keys(part, _KNOWN_KEYS | {"assert"}, _FATES, _ELSEWHERE, _QUIET_KEYS)
+    children = listed(part["assert"], "assertions")
     if not children:
         part.error("a set of assertions has at least one; give it an `assert`")
         return None
     made = [made for child in children if (made := _made(child, context, depth + 1)) is not None]
-    bar = part.at("threshold").number() if part.has("threshold") else None
+    bar = part["threshold"].number(written=True) if part.has("threshold") else None
     if len(made) < len(children) or (part.has("threshold") and bar is None):
         return None
     if len(made) == 1 and bar is None and made[0].weight and not made[0].tags:
         return evolve(made[0], weight=1)
-    try:
-        rubric = Rubric(criteria=criteria_of(made, flat=bar is None), threshold=bar, degenerate=degenerate_of(made))
-    except DefinitionError as problem:
-        part.error(problem)
+    rubric = part.built(_together, made, bar)
+    if rubric is None:
         return None
     words = part.value.get("description") or ", ".join(one.text for one in made)
     everyone = frozenset(judge for one in made for judge in one.judges)
-    return Made(shorten(str(words)), rubric, kind="assert-set", judges=everyone)
+    return Assertion(shorten(str(words)), rubric, kind="assert-set", judges=everyone)

@@ -1,7 +1,5 @@
 """
-The columns of promptfoo's table: prompts and providers, and which of them a test runs in.
-
-The prompts of a configuration, and what each asks with the variables of a test.
+The columns of promptfoo's table: prompts and providers, which of them a test runs in, and what it asks there.
 """
 
 from __future__ import annotations
@@ -16,12 +14,13 @@ from typing import Any
 from attrs import frozen
 
 from rubric.errors import DefinitionError, LoadError
+from rubric.formats.cursor import Cursor
 from rubric.formats.document import plain
 from rubric.formats.files import parse
 from rubric.formats.includes import expand_at, is_code, is_reference, read_document_at, read_text_at
-from rubric.formats.promptfoo.parts import Part, as_text, compact
 from rubric.formats.promptfoo.rubric_prompts import as_json_list
 from rubric.formats.promptfoo.tests import Test
+from rubric.formats.promptfoo.texts import as_text, check_keys, compact, filled, listed, named
 from rubric.internals.text import shorten
 from rubric.values.candidates import Message
 
@@ -41,38 +40,38 @@ class Prompt:
 
     template: str
     label: str
-    part: Part
+    part: Cursor
 
 
 @frozen
 class Asked:
-    """What a target is asked: a text, or the messages of a chat."""
+    """The input of a target: a text, or the messages of a chat."""
 
     input: str = ""
     messages: tuple[Message, ...] = ()
 
 
-def prompts_of(part: Part | None) -> list[Prompt]:
-    """Return the prompts that the configuration lists, in order; what cannot be read is noted."""
+def prompts_of(part: Cursor | None) -> list[Prompt]:
+    """Return the prompts of the configuration, in order; one that cannot be read is noted."""
     if part is None:
         return []
     if isinstance(part.value, str):
         found = _of_text(part, "")
     elif isinstance(part.value, dict):
-        found = [p for name, label in part.items() for p in _of_text(label.holding(name), as_text(label.value))]
+        found = [p for name, label in named(part) for p in _of_text(label.holding(name), as_text(label.value))]
     else:
-        found = [prompt for item in part.listed("prompts") for prompt in _of_item(item)]
+        found = [prompt for item in listed(part, "prompts") for prompt in _of_item(item)]
     return [Prompt(p.template, p.label or f"prompt-{n}", p.part) for n, p in enumerate(found, 1)]
 
 
-def _of_item(part: Part) -> list[Prompt]:
+def _of_item(part: Cursor) -> list[Prompt]:
     if isinstance(part.value, str):
         return _of_text(part, "")
     if not part.mapping("a prompt: a text, or a mapping with raw and label"):
         return []
-    part.unknown_keys(_KNOWN_KEYS, frozenset(), _FATES)
+    check_keys(part, _KNOWN_KEYS, _FATES)
     label = as_text(part.value.get("label") or part.value.get("display"))
-    raw = part.find("raw") or part.find("template")
+    raw = part.find("raw", "template")
     if raw is not None:
         text = raw.text("the text of a prompt")
         return [] if text is None else [Prompt(text, label or as_text(part.value.get("id")), raw)]
@@ -84,7 +83,7 @@ def _of_item(part: Part) -> list[Prompt]:
     return _of_text(source, label)
 
 
-def _of_text(part: Part, label: str) -> list[Prompt]:
+def _of_text(part: Cursor, label: str) -> list[Prompt]:
     """Return the prompts of a text: itself, or those in the files that it names."""
     text = part.value
     if not is_reference(text) and not _PROMPT_FILE.fullmatch(text):
@@ -93,16 +92,16 @@ def _of_text(part: Part, label: str) -> list[Prompt]:
     if is_code(name):
         part.warn(f"{shorten(name, 80)} is code, which is not run; the input of its cases is empty")
         return [Prompt("", label or name, part)]
-    references = expand_at(text, part.loading, part.notes, part.path)
+    references = expand_at(text, part)
     return [prompt for reference in references for prompt in _of_file(part.holding(reference), label)]
 
 
-def _of_file(part: Part, label: str) -> list[Prompt]:
+def _of_file(part: Cursor, label: str) -> list[Prompt]:
     name = PurePosixPath(part.value.removeprefix("file://"))
     label = label or name.name
     if name.suffix in (".yaml", ".yml", ".csv", ".jsonl"):
         return _of_document(part, name, label)
-    text = read_text_at(part.value, part.loading, part.notes, part.path)
+    text = read_text_at(part.value, part)
     if text is None:
         return []
     pieces = [piece.strip() for piece in _SEPARATOR.split(text)] if name.suffix == ".txt" else [text]
@@ -110,20 +109,19 @@ def _of_file(part: Part, label: str) -> list[Prompt]:
     return [Prompt(piece, _numbered(label, n, len(kept)), part) for n, piece in enumerate(kept, 1)]
 
 
-def _of_document(part: Part, name: PurePosixPath, label: str) -> list[Prompt]:
-    found = read_document_at(part.value, part.loading, part.notes, part.path)
-    if found is None:
+def _of_document(part: Cursor, name: PurePosixPath, label: str) -> list[Prompt]:
+    whole = read_document_at(part.value, part)
+    if whole is None:
         return []
-    whole = Part.of(*found)
     if name.suffix in (".yaml", ".yml"):
         return [Prompt(compact(whole.value) if isinstance(whole.value, list) else as_text(whole.value), label, whole)]
-    rows = whole.listed("prompts")
+    rows = listed(whole, "prompts")
     return [_of_row(row, _numbered(label, n, len(rows))) for n, row in enumerate(rows, 1)]
 
 
-def _of_row(row: Part, label: str) -> Prompt:
+def _of_row(row: Cursor, label: str) -> Prompt:
     if row.has("prompt"):
-        return Prompt(as_text(row.value["prompt"]), as_text(row.value.get("label")) or label, row.at("prompt"))
+        return Prompt(as_text(row.value["prompt"]), as_text(row.value.get("label")) or label, row["prompt"])
     return Prompt(as_text(row.value), label, row)
 
 
@@ -132,12 +130,12 @@ def _numbered(label: str, number: int, count: int) -> str:
 
 
 def ask(prompt: Prompt, variables: Mapping[str, Any], prefix: str = "", suffix: str = "") -> Asked:
-    """Return what *prompt* asks with *variables*; a template that is none is noted, and asks nothing."""
+    """Return the input that *prompt* makes of *variables*; a broken template is noted, and asks nothing."""
     try:
         messages = as_json_list(prompt.template) or _as_yaml_list(prompt.template)
         if messages is not None:
             return _asked(prompt, _each_text(prompt.part, messages, variables))
-        text = prompt.part.filled(f"{prefix}{prompt.template}{suffix}", variables)
+        text = filled(prompt.part, f"{prefix}{prompt.template}{suffix}", variables)
     except DefinitionError as problem:
         prompt.part.error(problem)
         return Asked()
@@ -156,24 +154,24 @@ def _as_yaml_list(text: str) -> list[Any] | None:
     return found if isinstance(found, list) and all(isinstance(message, dict) for message in found) else None
 
 
-def _each_text(part: Part, value: Any, variables: Mapping[str, Any]) -> Any:
-    """Fill each text by itself, so that no value can break the JSON that it stands in."""
+def _each_text(part: Cursor, value: Any, variables: Mapping[str, Any]) -> Any:
+    """Fill each text by itself, so that no value can break the JSON around it."""
     if isinstance(value, dict):
         return {key: _each_text(part, inner, variables) for key, inner in value.items()}
     if isinstance(value, list):
         return [_each_text(part, inner, variables) for inner in value]
-    return part.filled(value, variables) if isinstance(value, str) else value
+    return filled(part, value, variables) if isinstance(value, str) else value
 
 
 def _asked(prompt: Prompt, chat: list[Any], text: str = "") -> Asked:
-    """Return *chat* as messages; what is no chat is a text like any other."""
+    """Return *chat* as messages; a list that is no chat is a text like any other."""
     if not is_chat(chat):
         return Asked(text or json.dumps(chat, ensure_ascii=False))
     return Asked(messages=tuple(Message(m["role"], _content(prompt, m["content"])) for m in chat))
 
 
 def is_chat(found: list[Any]) -> bool:
-    """Say whether a JSON list is the messages of a chat."""
+    """True if a JSON list is the messages of a chat."""
     return all(isinstance(m, dict) and isinstance(m.get("role"), str) and "content" in m for m in found)
 
 
@@ -198,23 +196,23 @@ class Cell:
 _KEYS = frozenset({"id", "config", "label", "prompts", "transform", "delay", "env", "inputs"})
 
 
-def providers_of(whole: Part) -> list[Part]:
+def providers_of(whole: Cursor) -> list[Cursor]:
     """Return the providers (or targets) that a configuration lists."""
-    part = whole.find("providers") or whole.find("targets")
+    part = whole.find("providers", "targets")
     if part is None:
         return []
-    found = part.parts() if isinstance(part.value, list) else [part]
+    found = [*part] if isinstance(part.value, list) else [part]
     for provider in found:
         if isinstance(provider.value, dict) and "id" in provider.value:
-            provider.unknown_keys(_KEYS, frozenset(), {})
+            check_keys(provider, _KEYS)
     return found
 
 
-def cells_of(prompts: list[Prompt], providers: list[Part]) -> list[Cell]:
+def cells_of(prompts: list[Prompt], providers: list[Cursor]) -> list[Cell]:
     """Return a cell for each provider and each prompt that it takes; one cell where there are none."""
     found: list[Cell] = []
     rows: list[Prompt | None] = [*prompts] or [None]
-    columns: list[Part | None] = [*providers] or [None]
+    columns: list[Cursor | None] = [*providers] or [None]
     for provider in columns:
         name, wanted = _named(provider)
         for prompt in rows:
@@ -226,8 +224,8 @@ def cells_of(prompts: list[Prompt], providers: list[Part]) -> list[Cell]:
     return found
 
 
-def _named(provider: Part | None) -> tuple[str, list[str]]:
-    """Return what a provider is called, and the prompts that it is limited to."""
+def _named(provider: Cursor | None) -> tuple[str, list[str]]:
+    """Return the name of a provider, and the prompts that it is limited to."""
     value = None if provider is None else provider.value
     if not isinstance(value, dict):
         return as_text(value), []

@@ -1,8 +1,8 @@
 """
 A promptfoo configuration as a suite: a case for each test, prompt, provider and combination of variables.
 
-What is asked for and cannot be carried out is never dropped in silence: where the graded text would differ, the case
-gets a criterion that stays unjudged; where it would not, there is a warning.
+A feature that this library does not have is never dropped in silence: if the graded text would differ, the case gets a
+criterion that stays unjudged; if not, there is a warning.
 """
 
 from __future__ import annotations
@@ -13,10 +13,8 @@ from typing import Any
 
 from attrs import evolve
 
-from rubric.errors import DefinitionError
-from rubric.formats.cursor import Loading, Notes
+from rubric.formats.cursor import Cursor, Loading, Notes
 from rubric.formats.promptfoo.assertions import Graded, graded, unsupported
-from rubric.formats.promptfoo.parts import Part, as_text, compact
 from rubric.formats.promptfoo.prompts import Asked, Cell, Prompt, ask, cells_for, cells_of, prompts_of, providers_of
 from rubric.formats.promptfoo.rubric_prompts import Context, Slots
 from rubric.formats.promptfoo.tests import (
@@ -31,6 +29,7 @@ from rubric.formats.promptfoo.tests import (
     test_of,
     tests_of,
 )
+from rubric.formats.promptfoo.texts import as_text, check_keys, compact, listed, named
 from rubric.internals.text import shorten
 from rubric.suites.cases import Case
 from rubric.suites.suite import Suite
@@ -44,7 +43,6 @@ _QUIET_KEYS = frozenset({
     "$schema", "outputPath", "sharing", "writeLatestResults", "commandLineOptions", "evaluateOptions", "tags",
     "tracing", "version", "author", "id", "$id", "license",
 })  # fmt: skip
-
 _FATES = {
     "derivedMetrics": "derivedMetrics are not computed",
     "extensions": "extensions are code, which is not run; what they would change stays as it is",
@@ -60,25 +58,25 @@ _UNUSED_OPTIONS = frozenset({"storeOutputAs", "factuality"})
 _BESIDE_OPTIONS = dict.fromkeys(("assert", "threshold", "vars", "metadata"), "it belongs to the test, beside `options`")
 
 _CHANGING = ("transform", "postprocess", "transformVars")
-"""Options that change, by code, what is graded or what it is graded by."""
+"""Options that change the graded text, or its rubric, by code."""
 
 
 def read(notes: Notes, loading: Loading) -> Suite:
     """
     Return the suite that a promptfoo configuration describes.
 
-    What is wrong with it is noted in *notes*, to be raised by `notes.finish()`; the suite then lacks those cases.
+    Errors are noted in *notes*, and raised by `notes.finish()`; the suite then lacks the cases that have them.
     """
-    whole = Part.of(notes, loading)
-    if not isinstance(whole.value, list) and not whole.mapping("a configuration of promptfoo"):
-        return Suite(format="promptfoo")
-    if isinstance(whole.value, dict):
-        whole = _with_environment(whole)
-    if isinstance(whole.value, dict) and not is_test(whole):
-        whole.unknown_keys(_KNOWN_KEYS, _QUIET_KEYS, _FATES, _ELSEWHERE)
+    whole = Cursor.of(notes, loading)
+    if not isinstance(whole.value, list):
+        if not whole.mapping("a configuration of promptfoo (a mapping)"):
+            return Suite(format="promptfoo")
+        _declare_environment(whole)
+        if not is_test(whole):
+            check_keys(whole, _KNOWN_KEYS, _FATES, _ELSEWHERE, _QUIET_KEYS)
     cases = _unique(_cases(whole))
     if not cases and not notes.errors:
-        notes.error((), "there are no tests in it; a configuration of promptfoo has `tests`")
+        whole.error("there are no tests in it; a configuration of promptfoo has `tests`")
     description, metadata = whole.find("description"), whole.find("metadata")
     return Suite(
         as_text(description.value) if description is not None else "",
@@ -86,21 +84,21 @@ def read(notes: Notes, loading: Loading) -> Suite:
         format="promptfoo",
         source=notes.document.source,
         warnings=tuple(notes.warnings),
-        metadata=metadata.value if metadata is not None and metadata.mapping("metadata") else {},
+        metadata=metadata.value if metadata is not None and metadata.mapping("metadata (a mapping)") else {},
     )
 
 
-def _with_environment(whole: Part) -> Part:
+def _declare_environment(whole: Cursor) -> None:
     """Let templates show what the file itself declares; what the caller declares wins."""
     env = whole.find("env")
-    if env is None or not env.mapping("environment variables"):
-        return whole
+    if env is None or not env.mapping("environment variables (a mapping)"):
+        return
     env.warn("env is not set for anything that runs; only templates see it")
-    declared = {name: as_text(value.value) for name, value in env.items()}
-    return evolve(whole, loading=evolve(whole.loading, environ={**declared, **whole.loading.environ}))
+    declared = {name: as_text(value.value) for name, value in named(env)}
+    whole.notes.loading = evolve(whole.loading, environ={**declared, **whole.loading.environ})
 
 
-def _cases(whole: Part) -> Iterator[Case]:
+def _cases(whole: Cursor) -> Iterator[Case]:
     default = whole.find("defaultTest")
     defaults = ((None if default is None else test_of(default)) or Test(whole)).as_defaults()
     cells = cells_of(prompts_of(whole.find("prompts")), providers_of(whole))
@@ -108,19 +106,19 @@ def _cases(whole: Part) -> Iterator[Case]:
         yield from _of_test(test, number, cells)
 
 
-def _tests(whole: Part, defaults: Test) -> list[Test]:
+def _tests(whole: Cursor, defaults: Test) -> list[Test]:
     if isinstance(whole.value, list):  # a file of tests by themselves
         return tests_of(whole)
     if is_test(whole):  # an example of the documentation: one test by itself, or no more than assertions
         return [test] if (test := test_of(whole)) is not None else []
     tests = [test.on(defaults) for test in tests_of(whole.find("tests"))]
     tests += scenarios_of(whole.find("scenarios"), defaults)
-    fragment = whole.at("assert").listed("assertions")
+    fragment = listed(whole["assert"], "assertions")
     if fragment and "tests" not in whole.value and not tests:
         return [Test(whole, asserts=tuple(fragment)).on(defaults)]
     if whole.has("assert"):
         message = "assertions beside `tests` belong to no test, and nothing is asserted by them"
-        whole.notes.error(("assert",), f"{message}; write them under `defaultTest`, or in each test", key=True)
+        whole["assert"].error(f"{message}; write them under `defaultTest`, or in each test", key=True)
     if not tests and "tests" not in whole.value and defaults.asserts:
         return [Test(whole).on(defaults)]  # one test without variables, as promptfoo has it
     return tests
@@ -133,7 +131,7 @@ def _of_test(test: Test, number: int, cells: list[Cell]) -> Iterator[Case]:
     options = test.options
     for name, part in options.items():
         if name not in OPTIONS:
-            part.notes.unknown(part.path, f"the option {name} is not used", OPTIONS, _BESIDE_OPTIONS)
+            part.unknown(f"the option {name} is not used", OPTIONS, _BESIDE_OPTIONS)
         elif name in _UNUSED_OPTIONS:
             part.warn(f"the option {name} is not used")
     expand = "disableVarExpansion" not in options or options["disableVarExpansion"].value is not True
@@ -161,8 +159,8 @@ def _graded(test: Test, slots: Slots) -> Graded | None:
     return graded(test.asserts, context, test.threshold, test.part, more)
 
 
-def _changing(test: Test) -> list[tuple[str, Part]]:
-    """Return what would change the graded text, the rubric or the score by code."""
+def _changing(test: Test) -> list[tuple[str, Cursor]]:
+    """Return the options and fields that would change the graded text, the rubric or the score by code."""
     found = [(name, part) for name, part in test.options.items() if name in _CHANGING]
     found += [("vars", part) for part in scripted(test.variables)]
     scoring = test.fields.get("assertScoringFunction")
@@ -180,29 +178,28 @@ def _name(test: Test, number: int, variables: Mapping[str, Any], *, several: boo
 
 def clean(text: str) -> str:
     """Return *text* on one line, fit to be an id."""
+    if text.isascii() and text.isprintable():
+        return shorten(text, 160)
     plain = "".join(" " if c.isspace() else c for c in text if c.isspace() or unicodedata.category(c)[0] != "C")
     return shorten(plain, 160)
 
 
 def _case(test: Test, name: str, cell: Cell, rubric: Graded, slots: Slots) -> Case | None:
     asked = _asked(test, cell, slots)
-    try:
-        return Case(
-            " / ".join([name, *map(clean, cell.names.values())]),
-            rubric.rubric,
-            input=asked.input,
-            messages=asked.messages,
-            output=_output(test, cell, asked),
-            variables={**as_texts(slots.variables, own=_is_ours(cell.prompt)), **slots.extra},
-            judge=rubric.judge,
-            judges=rubric.judges,
-            cell=cell.names,
-            metadata=test.metadata,
-            place=test.part.place,
-        )
-    except DefinitionError as problem:
-        test.part.error(problem)
-        return None
+    return test.part.built(
+        Case,
+        " / ".join([name, *map(clean, cell.names.values())]),
+        rubric.rubric,
+        input=asked.input,
+        messages=asked.messages,
+        output=_output(test, cell, asked),
+        variables={**as_texts(slots.variables, own=_is_ours(cell.prompt)), **slots.extra},
+        judge=rubric.judge,
+        judges=rubric.judges,
+        cell=cell.names,
+        metadata=test.metadata,
+        place=test.part.place,
+    )
 
 
 def _is_ours(prompt: Prompt | None) -> bool:

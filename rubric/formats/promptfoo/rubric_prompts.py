@@ -1,10 +1,8 @@
 """
-A `rubricPrompt` as a template of ours.
+Templates of assertions: a `rubricPrompt` as a template of ours, and values with files read and variables put in.
 
-Plain slots such as `{{output}}`, `{{rubric}}` and `{{question}}` stay slots: values are put in once, when a candidate
-is graded, and none of them is ever read as a template. Whatever is more than a plain slot is rendered while loading.
-
-The values of assertions: files read, variables put in.
+Plain slots such as `{{output}}`, `{{rubric}}` and `{{question}}` of a prompt stay slots: values are put in once, when a
+candidate is graded, and none of them is ever read as a template. Anything else is rendered while loading.
 """
 
 from __future__ import annotations
@@ -17,8 +15,9 @@ from typing import Any, get_args
 from attrs import field, frozen
 
 from rubric.errors import DefinitionError
+from rubric.formats.cursor import Cursor
 from rubric.formats.includes import is_code, is_reference, read_text_at
-from rubric.formats.promptfoo.parts import Part, as_text
+from rubric.formats.promptfoo.texts import as_text, filled, followed
 from rubric.formats.templates.render import is_template, names_in, render
 from rubric.internals.text import shorten
 from rubric.values.requests import Role
@@ -31,7 +30,7 @@ _OURS = frozenset({
 })  # fmt: skip
 """Slots of ours that promptfoo does not have: a variable of that name gets another name."""
 
-_SLOT = re.compile(r"\{\{\s*([^\W\d]\w*(?:\.\w+)*)\s*\}\}")
+SLOT = re.compile(r"\{\{\s*([^\W\d]\w*(?:\.\w+)*)\s*\}\}")
 _RAW_OR_PLAIN = re.compile(r"\{%\s*raw\s*%\}(.*?)\{%\s*endraw\s*%\}|\{\{-?\s*([^\W\d]\w*)\s*-?\}\}", re.DOTALL)
 
 _BOUND = re.compile(r"\{%-?\s*(?:for\s+(.+?)\s+in|set\s+([^=%]+?)\s*=)\s")
@@ -52,15 +51,15 @@ class Slots:
     extra: dict[str, str] = field(factory=dict)
 
     def _named(self, name: str) -> str:
-        """Return the slot for the variable *name*, or for what promptfoo calls so."""
+        """Return the slot for the variable *name*, or for promptfoo's own of that name."""
         if name in _BUILT_IN or name not in _OURS:
             return name
         self.extra[f"vars.{name}"] = as_text(self.variables[name])
         return f"vars.{name}"
 
     def _verbatim(self, text: str) -> str:
-        """Return *text* with slots in the place of whatever looks like one."""
-        return _SLOT.sub(lambda match: f"{{{{ {self._holding(match[0])} }}}}", text)
+        """Return *text* with a slot in the place of each part that looks like one."""
+        return SLOT.sub(lambda match: f"{{{{ {self._holding(match[0])} }}}}", text)
 
     def _holding(self, text: str) -> str:
         """Return a slot whose value is *text*."""
@@ -76,7 +75,7 @@ class Slots:
         Return *template* with only plain slots left in it.
 
         Raises:
-            DefinitionError: It is no template, or computes with what is known only when something is graded.
+            DefinitionError: It is no template, or computes with values that are known only when a candidate is graded.
         """
         mark = _mark_for(template, self.variables)
         own = _bound(template)
@@ -117,34 +116,28 @@ def _mark_for(*texts: Any) -> str:
     return mark
 
 
-def template_of(part: Part, slots: Slots) -> str | None:
+def template_of(part: Cursor, slots: Slots) -> str | None:
     """
-    Return the template that the `rubricPrompt` *part* comes down to; what is wrong with it is noted, and None.
+    Return the `rubricPrompt` *part* as a template of ours; None, with an error noted, if it is none.
 
     Raises:
-        UnsupportedPromptError: It needs what this library does not have: code, pictures.
+        UnsupportedPromptError: It needs code or pictures, which this library does not have.
     """
     found = _read(part)
     if found is None:
         return None
-    try:
-        if isinstance(found.value, str):
-            return _of_text(found.value, slots)
-        return _of_messages(found.value, slots)
-    except DefinitionError as problem:
-        found.error(problem)
-        return None
+    return found.built(_of_text if isinstance(found.value, str) else _of_messages, found.value, slots)
 
 
-def _read(part: Part) -> Part | None:
+def _read(part: Cursor) -> Cursor | None:
     if not is_reference(part.value):
         return part
     name = PurePosixPath(part.value.removeprefix("file://"))
     if is_code(name.name):
         raise UnsupportedPromptError(f"code: {part.value}")
     if name.suffix in (".yaml", ".yml"):
-        return part.followed()
-    text = read_text_at(part.value, part.loading, part.notes, part.path)
+        return followed(part)
+    text = read_text_at(part.value, part)
     return None if text is None else part.holding(text.strip() if name.suffix == ".txt" else text)
 
 
@@ -201,49 +194,45 @@ def _joined(content: list[Any]) -> str:
 @frozen
 class Context:
     """
-    What the assertions of a test are read with.
+    The test around assertions, which they are read with.
 
     Args:
         slots: Its variables.
-        provider: Who grades, unless an assertion names another.
+        provider: The grader, unless an assertion names another.
         prompt: The `rubricPrompt`, unless an assertion has another.
     """
 
     slots: Slots
-    provider: Part | None = None
-    prompt: Part | None = None
+    provider: Cursor | None = None
+    prompt: Cursor | None = None
 
 
-def content_of(value: Part, context: Context) -> Part | None:
+def content_of(value: Cursor, context: Context) -> Cursor | None:
     """Return *value* with files read and templates rendered, all the way down; None if it was noted why not."""
     if is_reference(value.value):
         found = _file(value)
         return None if found is None else found.holding(_filled(found.value, found, context))
-    try:
-        return value.holding(_filled(value.value, value, context))
-    except DefinitionError as problem:
-        value.error(problem)
-        return None
+    return value.built(lambda: value.holding(_filled(value.value, value, context)))
 
 
-def _file(value: Part) -> Part | None:
+def _file(value: Cursor) -> Cursor | None:
     suffix = PurePosixPath(value.value).suffix
     if is_code(value.value):
         raise UnsupportedPromptError(f"code: {value.value}")
     if suffix in (".json", ".yaml", ".yml"):
-        return value.followed()
-    text = read_text_at(value.value, value.loading, value.notes, value.path)
+        return followed(value)
+    text = read_text_at(value.value, value)
     return None if text is None else value.holding(text.strip())
 
 
-def _filled(value: Any, place: Part, context: Context) -> Any:
+def _filled(value: Any, place: Cursor, context: Context) -> Any:
     if isinstance(value, dict):
         return {key: _filled(inner, place, context) for key, inner in value.items()}
     if isinstance(value, list):
         return [_filled(inner, place, context) for inner in value]
-    return place.filled(value, context.slots.variables) if isinstance(value, str) else value
+    return filled(place, value, context.slots.variables) if isinstance(value, str) else value
 
 
-def rendered(text: str, place: Part, context: Context) -> str | None:
+def rendered(text: str, place: Cursor, context: Context) -> str | None:
     content = content_of(place.holding(text), context)
     return None if content is None else str(content.value)

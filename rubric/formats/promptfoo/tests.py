@@ -1,9 +1,8 @@
 """
-A row of a CSV file as a test: columns are variables, and those that begin with `__` say how it is graded.
-
 The tests of a configuration: lists, files and scenarios of them, on top of what `defaultTest` gives to all.
 
-The variables of a test: read from files, put into one another, and multiplied where they are lists of texts.
+A row of a CSV file is a test too: columns are variables, and those that begin with `__` say how it is graded. Variables
+are read from files, put into one another, and multiplied where they are lists of texts.
 """
 
 from __future__ import annotations
@@ -17,8 +16,9 @@ from typing import Any
 from attrs import evolve, field, frozen
 
 from rubric.formats.assertion_types import assertion_of
+from rubric.formats.cursor import Cursor
 from rubric.formats.includes import expand_at, is_code, is_reference, read_document_at, read_text_at
-from rubric.formats.promptfoo.parts import Part, as_text
+from rubric.formats.promptfoo.texts import as_text, check_keys, followed, listed, named
 from rubric.internals.text import shorten
 
 _EXPECTED = re.compile(r"__expected\d*")
@@ -34,11 +34,11 @@ _PLAIN = {
 }
 
 
-def row_of(part: Part) -> Part:
+def row_of(part: Cursor) -> Cursor:
     """Return the row *part* as the mapping that a test is in YAML. A column that is not known is noted."""
     test: dict[str, Any] = {"vars": {}, "assert": []}
     numbered: dict[int, dict[str, Any]] = {}
-    for column, cell in part.items():
+    for column, cell in named(part):
         if not column.startswith("__"):
             test["vars"][column] = cell.value
         elif not cell.value.strip():
@@ -53,7 +53,7 @@ def row_of(part: Part) -> Part:
     return part.holding({key: value for key, value in test.items() if value})
 
 
-def _set(test: dict[str, Any], column: str, cell: Part) -> None:
+def _set(test: dict[str, Any], column: str, cell: Cursor) -> None:
     if column in _PLAIN:
         *outer, last = _PLAIN[column]
         inner = test.setdefault(outer[0], {}) if outer else test
@@ -62,16 +62,16 @@ def _set(test: dict[str, Any], column: str, cell: Part) -> None:
         value = [item.strip() for item in re.split(r"(?<!\\),", cell.value)] if match[2] else cell.value
         test.setdefault("metadata", {})[match[1]] = value
     elif column != "__metric" and not _SETTING.fullmatch(column):
-        cell.notes.unknown(cell.path, f"the column {column} is not read", ("__expected", "__metric", *_PLAIN))
+        cell.unknown(f"the column {column} is not read", ("__expected", "__metric", *_PLAIN))
 
 
-def _configure(part: Part, test: dict[str, Any], numbered: dict[int, dict[str, Any]]) -> None:
-    """Give the assertions of the row what other columns say of them."""
+def _configure(part: Cursor, test: dict[str, Any], numbered: dict[int, dict[str, Any]]) -> None:
+    """Apply the columns that configure the assertions of the row."""
     metric = part.value.get("__metric") or ""
     for assertion in test["assert"]:
         if metric.strip():
             assertion["metric"] = metric
-    for column, cell in part.items():
+    for column, cell in named(part):
         match = _SETTING.fullmatch(column)
         if match is None or not cell.value.strip():
             continue
@@ -111,26 +111,26 @@ _TABLES = (".csv", ".tsv")
 @frozen(eq=False)
 class Test:
     """
-    What a test says, with what it has of `defaultTest`.
+    A test, with the fields that it has of `defaultTest`.
 
     Args:
-        part: Where it stands.
-        description: In words; the id of its cases.
+        part: Its place in the file.
+        description: The id of its cases.
         variables: By name.
-        asserts: What is asserted, the defaults first.
-        options: By name; see `reading`.
-        threshold: What its weighted mean must meet.
+        asserts: The assertions, the defaults first.
+        options: By name.
+        threshold: The least weighted mean with which it passes.
         fields: `provider`, `providers`, `prompts`, `providerOutput` and `assertScoringFunction`, where it has them.
         metadata: Free data.
     """
 
-    part: Part
+    part: Cursor
     description: str = ""
-    variables: dict[str, Part] = field(factory=dict)
-    asserts: tuple[Part, ...] = ()
-    options: dict[str, Part] = field(factory=dict)
-    threshold: Part | None = None
-    fields: dict[str, Part] = field(factory=dict)
+    variables: dict[str, Cursor] = field(factory=dict)
+    asserts: tuple[Cursor, ...] = ()
+    options: dict[str, Cursor] = field(factory=dict)
+    threshold: Cursor | None = None
+    fields: dict[str, Cursor] = field(factory=dict)
     metadata: dict[str, Any] = field(factory=dict)
 
     def on(self, defaults: Test) -> Test:
@@ -148,7 +148,7 @@ class Test:
         )
 
     def as_defaults(self) -> Test:
-        """Return a `defaultTest` as what other tests stand on: its provider is the grader of them all."""
+        """Return a `defaultTest` as the base of other tests: its provider is the grader of them all."""
         fields = {name: part for name, part in self.fields.items() if name != "provider"}
         grader = {"provider": self.fields["provider"]} if "provider" in self.fields else {}
         return evolve(self, fields=fields, options=self.options | grader)
@@ -157,49 +157,49 @@ class Test:
 _FIELDS = ("provider", "providers", "prompts", "providerOutput", "assertScoringFunction")
 
 
-def test_of(part: Part) -> Test | None:
-    """Return the test that a mapping is, without any defaults; None if it was noted that it is none."""
-    found = part.followed()
-    if found is None or not found.mapping("a test"):
+def test_of(part: Cursor) -> Test | None:
+    """Return a mapping as a test, without any defaults; None, with an error noted, if it is none."""
+    found = followed(part)
+    if found is None or not found.mapping("a test (a mapping)"):
         return None
-    found.unknown_keys(_KNOWN_KEYS, _QUIET_KEYS, {}, _ELSEWHERE)
+    check_keys(found, _KNOWN_KEYS, None, _ELSEWHERE, _QUIET_KEYS)
     options = found.find("options")
     metadata = found.find("metadata")
-    asserts = found.at("assert").listed("assertions")
+    asserts = listed(found["assert"], "assertions")
     return Test(
         found,
         description=as_text(found.value.get("description")),
         variables=_variables(found.find("vars")),
         asserts=tuple(asserts),
-        options=dict(options.items()) if options is not None and options.mapping("options") else {},
+        options=dict(named(options)) if options is not None and options.mapping("options (a mapping)") else {},
         threshold=found.find("threshold"),
-        fields={name: found.at(name) for name in _FIELDS if found.has(name)},
-        metadata=dict(metadata.value) if metadata is not None and metadata.mapping("metadata") else {},
+        fields={name: found[name] for name in _FIELDS if found.has(name)},
+        metadata=dict(metadata.value) if metadata is not None and metadata.mapping("metadata (a mapping)") else {},
     )
 
 
-def _variables(part: Part | None) -> dict[str, Part]:
+def _variables(part: Cursor | None) -> dict[str, Cursor]:
     """Return the variables by name: of a mapping, of a file, or of several files one after the other."""
     if part is None:
         return {}
     if isinstance(part.value, list):
-        return {name: value for item in part.parts() for name, value in _variables(item).items()}
+        return {name: value for item in part for name, value in _variables(item).items()}
     if isinstance(part.value, str):
         return _of_files(part)
-    return dict(part.items()) if part.mapping("variables") else {}
+    return dict(named(part)) if part.mapping("variables (a mapping)") else {}
 
 
-def _of_files(part: Part) -> dict[str, Part]:
-    found: dict[str, Part] = {}
-    for reference in expand_at(part.value, part.loading, part.notes, part.path):
-        document = read_document_at(reference, part.loading, part.notes, part.path)
-        if document is not None and (whole := Part.of(*document)).mapping("variables"):
-            found |= dict(whole.items())
+def _of_files(part: Cursor) -> dict[str, Cursor]:
+    found: dict[str, Cursor] = {}
+    for reference in expand_at(part.value, part):
+        whole = read_document_at(reference, part)
+        if whole is not None and whole.mapping("variables (a mapping)"):
+            found |= dict(named(whole))
     return found
 
 
-def tests_of(part: Part | None) -> list[Test]:
-    """Return the tests of a list, or of the files that are named instead; what cannot be read is noted."""
+def tests_of(part: Cursor | None) -> list[Test]:
+    """Return the tests of a list, or of the files that are named instead; a file that cannot be read is noted."""
     if part is None:
         return []
     if isinstance(part.value, str):
@@ -207,16 +207,16 @@ def tests_of(part: Part | None) -> list[Test]:
     if isinstance(part.value, dict) and part.has("path"):
         part.error("tests that a program generates are not read; write them as YAML, JSON, JSONL or CSV")
         return []
-    found = part.listed("tests")
+    found = listed(part, "tests")
     return [test for item in found for test in (_named(item) if isinstance(item.value, str) else _one(item))]
 
 
-def _one(part: Part) -> list[Test]:
+def _one(part: Cursor) -> list[Test]:
     test = test_of(part)
     return [] if test is None else [test]
 
 
-def _named(part: Part) -> list[Test]:
+def _named(part: Cursor) -> list[Test]:
     """Return the tests of the files that a text names."""
     name = part.value.removeprefix("file://")
     if is_code(name):
@@ -225,51 +225,50 @@ def _named(part: Part) -> list[Test]:
     if "://" in name:
         part.error(f"{shorten(name, 80)}: tests are read from files only; download them, and name the file")
         return []
-    references = expand_at(part.value, part.loading, part.notes, part.path)
+    references = expand_at(part.value, part)
     return [test for reference in references for test in _of_file(part.holding(reference))]
 
 
-def _of_file(part: Part) -> list[Test]:
-    found = read_document_at(part.value, part.loading, part.notes, part.path)
-    if found is None:
+def _of_file(part: Cursor) -> list[Test]:
+    whole = read_document_at(part.value, part)
+    if whole is None:
         return []
-    whole = Part.of(*found)
     if part.value.lower().endswith(_TABLES):
-        return [test for row in whole.parts() for test in _one(row_of(row))]
+        return [test for row in whole for test in _one(row_of(row))]
     if isinstance(whole.value, dict):
-        return tests_of(whole.at("tests")) if "tests" in whole.value else _one(whole)
+        return tests_of(whole["tests"]) if "tests" in whole.value else _one(whole)
     return tests_of(whole)
 
 
-def is_test(part: Part) -> bool:
+def is_test(part: Cursor) -> bool:
     """True if a whole file is one test, or the assertions of one, as examples in documentation are."""
     return isinstance(part.value, dict) and bool(part.value) and part.value.keys() <= _KNOWN_KEYS | _QUIET_KEYS
 
 
-def scenarios_of(part: Part | None, defaults: Test) -> list[Test]:
+def scenarios_of(part: Cursor | None, defaults: Test) -> list[Test]:
     """Return each test of each scenario on top of each of its configurations."""
     found: list[Test] = []
     for scenario in [] if part is None else _scenarios(part):
-        if not scenario.mapping("a scenario with config and tests"):
+        if not scenario.mapping("a scenario with config and tests (a mapping)"):
             continue
-        scenario.unknown_keys(OF_A_SCENARIO, frozenset(), {}, _IN_TESTS)
-        configurations = tests_of(scenario.at("config"))
+        check_keys(scenario, OF_A_SCENARIO, None, _IN_TESTS)
+        configurations = tests_of(scenario["config"])
         tests = tests_of(scenario.find("tests")) or [Test(scenario)]
         found += [test.on(data) for data in configurations for test in tests]
     return [test.on(defaults) for test in found]
 
 
-def _scenarios(part: Part) -> list[Part]:
-    found: list[Part] = []
-    for item in part.listed("scenarios"):
-        opened = item.followed() if is_reference(item.value) else item
+def _scenarios(part: Cursor) -> list[Cursor]:
+    found: list[Cursor] = []
+    for item in listed(part, "scenarios"):
+        opened = followed(item)
         if opened is not None:
-            found += opened.parts() if isinstance(opened.value, list) else [opened]
+            found += [*opened] if isinstance(opened.value, list) else [opened]
     return found
 
 
 OWN = "case_input"
-"""The variable in which our own writer puts what a case asks. Read back, it is the input again and no variable."""
+"""The variable in which our own writer puts the input of a case. Read back, it is the input again and no variable."""
 
 MOST = 10_000
 """Combinations of the variables of one test."""
@@ -282,16 +281,16 @@ _MEDIA = frozenset({
 })  # fmt: skip
 
 
-def scripted(variables: Mapping[str, Part]) -> list[Part]:
+def scripted(variables: Mapping[str, Cursor]) -> list[Cursor]:
     """Return the variables whose values code would make."""
     return [part for part in variables.values() if is_reference(part.value) and is_code(part.value)]
 
 
-def combinations(variables: Mapping[str, Part], *, expand: bool) -> list[dict[str, Any]]:
+def combinations(variables: Mapping[str, Cursor], *, expand: bool) -> list[dict[str, Any]]:
     """
-    Return the variables of each case that a test stands for: one, or with *expand* one for each combination of lists.
+    Return the variables of each case of a test: one case, or with *expand* one for each combination of lists.
 
-    As in promptfoo, only lists whose first item is a text are expanded. What cannot be read is noted, and left out.
+    As in promptfoo, only lists whose first item is a text are expanded. A file that cannot be read is noted.
     """
     choices = [_choices(part, expand=expand) for part in variables.values()]
     found = [dict(zip(variables, picked, strict=True)) for picked in islice(product(*choices), MOST + 1)]
@@ -301,36 +300,36 @@ def combinations(variables: Mapping[str, Part], *, expand: bool) -> list[dict[st
     return [nested(values) for values in found]
 
 
-def _choices(part: Part, *, expand: bool) -> list[Any]:
+def _choices(part: Cursor, *, expand: bool) -> list[Any]:
     if is_reference(part.value):
         return _read_all(part)
     if expand and isinstance(part.value, list) and part.value and isinstance(part.value[0], str):
-        return [value for item in part.parts() for value in _choices(item, expand=False)]
+        return [value for item in part for value in _choices(item, expand=False)]
     return [part.value]
 
 
-def _read_all(part: Part) -> list[Any]:
+def _read_all(part: Cursor) -> list[Any]:
     if is_code(part.value):
         return [part.value]
-    references = expand_at(part.value, part.loading, part.notes, part.path)
+    references = expand_at(part.value, part)
     return [_read(part.holding(reference)) for reference in references] or [None]
 
 
-def _read(part: Part) -> Any:
+def _read(part: Cursor) -> Any:
     suffix = PurePosixPath(part.value).suffix.lower()
     if suffix in _MEDIA:
         part.warn(f"{suffix[1:]} files are not read; the variable stays the name of the file")
         return part.value
     if suffix in (".yaml", ".yml", ".json"):
-        found = part.followed()
+        found = followed(part)
         return None if found is None else found.value
-    text = read_text_at(part.value, part.loading, part.notes, part.path)
+    text = read_text_at(part.value, part)
     return None if text is None else text.strip()
 
 
 def nested(values: dict[str, Any]) -> dict[str, Any]:
     """Put variables into the texts of others; nothing more than a plain slot is read in them."""
-    for _ in range(_ROUNDS):
+    for _ in range(_ROUNDS):  # bounded, since two variables that show each other would grow for ever
         filled = {name: _filled(value, values) for name, value in values.items()}
         if filled == values:
             break

@@ -1,12 +1,9 @@
 """
-Environment variables that a file asks for: only those that the caller declares are ever shown.
+Render templates: `{{ name }}` and a little more of Jinja, as users of Nunjucks write it.
 
-`os.environ` is not read here.
-
-Rendering templates: `{{ name }}` and a little more of Jinja, as users of Nunjucks write it.
-
-Nothing is escaped, what is not there is empty, and lists and mappings show themselves as JSON (promptfoo shows
-`[object Object]`). `rubric.formats.templates.constructs` says what a template may hold.
+Nothing is escaped, a missing variable is empty, and lists and mappings are shown as JSON (promptfoo shows `[object
+Object]`). `sandbox` says what a template may hold. `show_environment` puts in the environment variables that a file
+asks for: only those that the caller declares; `os.environ` is never read.
 """
 
 from __future__ import annotations
@@ -36,7 +33,7 @@ MOST_DATA = 4_000_000
 
 
 def is_template(text: str) -> bool:
-    """Tell whether *text* holds anything that `render` would replace."""
+    """True if *text* holds anything that `render` would replace."""
     return any(mark in text for mark in ("{{", "{%", "{#"))
 
 

@@ -1,12 +1,9 @@
 """
-What a template may hold: a short list of Jinja's constructs, which every tree is held against before anything runs.
+A sandbox for untrusted templates: Jinja's own, with a short list of constructs, plain data and a budget of work.
 
-There are no calls, no other templates, and no lists of lists that could grow; what is refused is named with its line.
-
-A sandbox for templates that strangers wrote: Jinja's own, with plain data only, and with accounts.
-
-What runs is charged for: so much for each part of the template, more in loops and where texts are long, so that no
-template can take hold of the processor or of the memory.
+Every tree is checked against the list before anything runs: there are no calls, no other templates, and no lists of
+lists that could grow; an error names the line. Each part that runs is charged, more in loops and where texts are long,
+so that no template can exhaust the processor or the memory.
 """
 
 from __future__ import annotations

@@ -1,10 +1,8 @@
 """
-The candidate in pieces: which of them were quoted as evidence, and what a page leaves out of a long one.
+A report as one HTML page that holds all it needs: it loads nothing, runs nothing, and shows untrusted text as text.
 
-A report as one HTML page that holds all it needs: it loads nothing, runs nothing, and shows strangers' text as text.
-
-Whatever is put into the template is escaped by Jinja, and its invisible characters are shown as escapes before that.
-A Content-Security-Policy, in which no script has a place and one style sheet is known by its hash, stands behind it.
+Jinja escapes every text in the template, after its invisible characters have been turned into escapes. A
+Content-Security-Policy is the second line of defence: it allows no script, and one style sheet, by its hash.
 """
 
 from __future__ import annotations
@@ -21,7 +19,8 @@ from attrs import frozen
 from jinja2 import Environment, StrictUndefined, Template
 from markupsafe import Markup
 
-from rubric.suites.reporters.rendering import cut, figure, short, shown
+from rubric.scoring.outcomes import TOLERANCE
+from rubric.suites.reporters.rendering import cut, figure, headline, short, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -31,10 +30,10 @@ if TYPE_CHECKING:
 
 
 LONGEST_OUTPUT = 20_000
-"""Characters of a candidate from which on only its ends, and what was quoted, are shown."""
+"""Characters of a candidate; of a longer one, only its ends and the quotes are shown."""
 
 AROUND = 300
-"""Characters that are shown before and after a quote in what is left out otherwise."""
+"""Characters that are shown around a quote in the middle of a long candidate."""
 
 
 @frozen
@@ -43,10 +42,10 @@ class Piece:
     A stretch of the candidate.
 
     Args:
-        text: The candidate's own words.
-        quoted: Whether they were quoted.
+        text: Its text.
+        quoted: True if it was quoted.
         numbers: The quotes that begin here.
-        left_out: How many characters a page leaves out here, instead.
+        left_out: The number of characters that the page leaves out here, instead.
     """
 
     text: str = ""
@@ -64,13 +63,13 @@ def evidence_of(entries: Iterable[Entry]) -> Iterator[Evidence]:
 
 
 def numbered(output: str, entries: Iterable[Entry]) -> dict[Evidence, int]:
-    """Return a number from 1 for each quote that lies in *output*, in the order of the text."""
+    """Return a number from 1 for each quote in *output*, in the order of the text."""
     found = {e for e in evidence_of(entries) if _span(e, len(output)) is not None}
     return {e: n for n, e in enumerate(sorted(found, key=lambda e: (e.start, e.end, e.text)), 1)}
 
 
 def _span(evidence: Evidence, length: int) -> tuple[int, int] | None:
-    """Return where the quote lies, or None if it does not lie in a text of *length* characters."""
+    """Return the place of the quote in a text of *length* characters, or None if it has none."""
     start, end = evidence.start, evidence.end
     if evidence.where != "output" or start is None or end is None or not 0 <= start < end <= length:
         return None
@@ -78,7 +77,7 @@ def _span(evidence: Evidence, length: int) -> tuple[int, int] | None:
 
 
 def pieces(output: str, marks: Mapping[Evidence, int]) -> list[Piece]:
-    """Return *output* in pieces; a quote that others overlap is in more than one of them."""
+    """Return *output* in pieces; a quote that overlaps others is in several of them."""
     spans = {n: span for e, n in marks.items() if (span := _span(e, len(output)))}
     kept = _kept(len(output), spans.values())
     edges = {0, len(output)}.union(*spans.values(), *kept)
@@ -87,7 +86,7 @@ def pieces(output: str, marks: Mapping[Evidence, int]) -> list[Piece]:
 
 
 def _kept(length: int, spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return what is shown of a text: all of it, or its ends and the surroundings of the beginning of each quote."""
+    """Return the parts of a text that are shown: all of it, or its ends and the start of each quote."""
     if length <= LONGEST_OUTPUT:
         return [(0, length)]
     half = LONGEST_OUTPUT // 2
@@ -105,7 +104,7 @@ def _piece(
 
 
 def _joined(found: Iterable[Piece]) -> Iterator[Piece]:
-    """Yield the pieces with neighbours that are left out as one."""
+    """Yield the pieces, with adjacent ones that are left out as one."""
     left_out = 0
     for piece in found:
         if not piece.left_out and left_out:
@@ -118,7 +117,7 @@ def _joined(found: Iterable[Piece]) -> Iterator[Piece]:
 
 
 LONGEST = 2_000
-"""Characters of a reason or another text that are shown; of the candidate, see `highlights`."""
+"""Characters of a reason or another text that are shown."""
 
 NAME = 300
 """Characters of an id or another name."""
@@ -134,7 +133,7 @@ def render(report: Report) -> str:
     cases = list(_cases(report))
     return _template().render(
         report=report,
-        headline=_headline(report),
+        headline=headline(report),
         shares=_shares(report),
         cases=cases,
         grid=_grid(cases),
@@ -164,11 +163,11 @@ def _template() -> Template:
 
 
 def _visible(value: Any) -> Any:
-    """Return what the template puts out, with what is invisible in a text as escapes."""
+    """Return *value* with invisible characters as escapes."""
     return shown(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
-# -- what the template shows -----------------------------------------------------------------------------
+# -- the objects of the template -------------------------------------------------------------------------
 
 
 @frozen
@@ -196,11 +195,6 @@ def _score(row: Row) -> str:
     if row.score is None:
         return f"{row.bounds[0]:.2f}–{row.bounds[1]:.2f}" if row.status == "ungraded" else "–"
     return cut(row.shown, 40) or f"{row.score:.2f}"
-
-
-def _headline(report: Report) -> str:
-    counts = [f"{count} {status}" for status, count in report.counts.items() if count]
-    return ", ".join(counts) or "no cases"
 
 
 @frozen
@@ -238,7 +232,7 @@ def _look(entry: Entry, row: Row) -> Look:
         return kinds.get(entry.status, Look("none", "–", entry.status))
     if not entry.contribution or entry.gated:
         return Look("unmet", "✕", "not met", "failed")
-    if entry.contribution < 1 - 1e-9:
+    if entry.contribution < 1 - TOLERANCE:
         return Look("part", "~", "met in part", "ungraded" if short(row, entry) else "passed")
     return Look("met", "✓", "met")
 
@@ -248,7 +242,7 @@ def _look(entry: Entry, row: Row) -> Look:
 
 @frozen
 class Line:
-    """A line of the grid: what its cases have in common, and the cases of each column."""
+    """A line of the grid: the common part of its cases' names, and the cases of each column."""
 
     name: str
     spots: tuple[tuple[Shape, ...], ...]
@@ -256,7 +250,7 @@ class Line:
 
 @frozen
 class Grid:
-    """The cases of a matrix by the values of its last coordinate (the columns) and by all else (the lines)."""
+    """The cases of a matrix by its last coordinate (the columns) and by all others (the lines)."""
 
     corner: str
     columns: tuple[str, ...]
@@ -264,11 +258,11 @@ class Grid:
 
 
 _BRACKETS = re.compile(r"\s*[\[(][^\[\]()]*[\])]$")
-"""What a case's id has at its end for its place in a matrix."""
+"""The cell of a matrix at the end of a case's id."""
 
 
 def _grid(cases: list[Shape]) -> Grid | None:
-    """Return the grid of the cases that have a place in a matrix; None if there are none."""
+    """Return the grid of the cases that are cells of a matrix; None if there are none."""
     placed = [case for case in cases if case.row.cell]
     if not placed:
         return None
@@ -291,7 +285,7 @@ def _line(case: Shape) -> str:
 
 
 def _without_cell(row: Row) -> str:
-    """Return the id of *row* without its place in the matrix, be it in brackets at the end or in the values' words."""
+    """Return the id of *row* without its cell, which is in brackets at the end or named by its values."""
     name = _BRACKETS.sub("", row.id)
     for value in row.cell.values():
         name = re.sub(rf"(?<!\w){re.escape(str(value))}(?!\w)", " ", name)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rubric.suites.report import SCHEMA, Report, row_dict, summary, to_dict, written
+from rubric.suites.report import SCHEMA, Report, row_dict, summary, written
 
 
 def render_lines(report: Report) -> str:
@@ -23,4 +23,4 @@ def render_lines(report: Report) -> str:
 
 def render(report: Report) -> str:
     """Return the whole *report* as JSON; nothing in it is cut."""
-    return written(to_dict(report), indent=2) + "\n"
+    return written(report.to_dict(), indent=2) + "\n"

@@ -2,7 +2,7 @@
 A report in Markdown, for job summaries and for comments: a table of the cases, more on each that did not pass, and a
 table of the criteria of those that did.
 
-Strangers' text is escaped so that it stays text: no markup, no link, and nobody is called by an `@`.
+Untrusted text is escaped so that it stays text: no markup, no link, and no mention by an `@`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from rubric.internals.text import cell
 from rubric.suites.report import below
-from rubric.suites.reporters.rendering import VACUOUS, cut, figure, flat, line, proof, shown, walk
+from rubric.suites.reporters.rendering import VACUOUS, cut, figure, flat, headline, line, proof, shown, walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -31,7 +31,7 @@ _MARKS: dict[Status, str] = {"passed": "✅", "failed": "❌", "ungraded": "⚠�
 
 def render(report: Report) -> str:
     """Return *report* as Markdown."""
-    parts = [f"## {plain(report.suite) or 'rubric'}: {_outcome(report)}", _totals(report)]
+    parts = [f"## {plain(report.suite) or 'rubric'}: {headline(report)}", _totals(report)]
     if len(report):
         parts.append(_table(("case", "result", "score", "why"), [_cells(row) for row in report]))
     parts += [f"> **warning:** {plain(warning)}" for warning in report.warnings]
@@ -54,11 +54,6 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Return a table; its cells are Markdown already."""
     lines = [head, ["---"] * len(head), *rows]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
-
-
-def _outcome(report: Report) -> str:
-    counts = [f"{count} {status}" for status, count in report.counts.items() if count]
-    return ", ".join(counts) or "no cases"
 
 
 def _totals(report: Report) -> str:
@@ -100,7 +95,7 @@ def _section(row: Row) -> Iterator[str]:
 
 
 def _passes(rows: Sequence[Row]) -> Iterator[str]:
-    """Yield why those cases passed, in one table: criteria, reasons, quotes and walks."""
+    """Yield one table of why the cases passed: criteria, reasons, quotes and walks."""
     found = [(plain(r.id, 120), *_entry(r, name, entry)) for r in rows for name, entry in flat(r.entries)]
     if found:
         yield "**Passed, and why:**"
@@ -111,8 +106,8 @@ def _passes(rows: Sequence[Row]) -> Iterator[str]:
 
 def _entry(row: Row, name: str, entry: Entry) -> tuple[str, str, str, str]:
     result = f"{figure(entry)}{', gate failed' if entry.gated else ''}"
-    told = () if row.status == "passed" else row.path  # a section has a line of its own for it
-    return plain(name, 160), result, plain(entry.reason), plain(proof(entry, told), 600)
+    known = () if row.status == "passed" else row.path  # a section shows it on a line of its own
+    return plain(name, 160), result, plain(entry.reason), plain(proof(entry, known), 600)
 
 
 def _vote(judge: str, score: float | None, verdict: str) -> tuple[str, str, str]:

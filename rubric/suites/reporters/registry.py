@@ -1,25 +1,31 @@
 """
-Reporters: one report, in the form that its reader wants.
+Reporters: functions from a `Report` to text, each imported when it is first used.
 
-Each is a module with a function `render` from a `Report` to text, and is imported when it is first used.
+Other distributions register theirs as entry points in the group `rubric.reporters`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import PurePath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
 
 from rubric.errors import DefinitionError
 from rubric.internals.fields import suggest
 from rubric.internals.frozen_map import FrozenMap
+from rubric.internals.plugins import load_plugin, plugin_names
+from rubric.internals.secrets import describe
 
 if TYPE_CHECKING:
     from os import PathLike
 
     from rubric.suites.report import Report
+
+GROUP = "rubric.reporters"
+"""The group of entry points."""
 
 
 @frozen
@@ -28,66 +34,101 @@ class Reporter:
     One form of a report.
 
     Args:
-        name: What it is asked for by.
-        module: The module that renders it.
-        endings: The endings of file names that stand for it.
-        about: What it is for.
-        function: The function of the module that takes a report and returns text.
+        name: What users call it.
+        function: From a `Report` to text; ours are given as `module:function`, and imported when they are used.
+        endings: The file endings that select it.
+        source: The distribution of a plug-in; empty for a reporter of ours.
     """
 
     name: str
-    module: str
+    function: Callable[[Report], Any] | str
     endings: tuple[str, ...]
-    about: str
-    function: str = "render"
+    source: str = ""
 
     def render(self, report: Report) -> str:
-        """Return *report* in this form."""
-        text: str = getattr(import_module(f"rubric.suites.reporters.{self.module}"), self.function)(report)
+        """
+        Return *report* in this form.
+
+        Raises:
+            DefinitionError: A plug-in failed, or returned no text.
+        """
+        try:
+            text = self._loaded()(report)
+        except Exception as error:
+            if not self.source:
+                raise
+            message = f"{self.name!r} of {self.source} failed: {describe(error)}"
+            raise DefinitionError("reporter", message) from error
+        if not isinstance(text, str):
+            message = f"{self.name!r} of {self.source} returned {type(text).__name__}, expected text"
+            raise DefinitionError("reporter", message)
         return text
 
+    def _loaded(self) -> Callable[[Report], Any]:
+        if not isinstance(self.function, str):
+            return self.function
+        module, _, name = self.function.partition(":")
+        loaded: Callable[[Report], Any] = getattr(import_module(f"rubric.suites.reporters.{module}"), name)
+        return loaded
 
-_ALL = (
-    Reporter("pretty", "terminal", (".txt",), "for people at a terminal"),
-    Reporter("json", "json", (".json",), "everything, for programs and for baselines"),
-    Reporter("ndjson", "json", (".ndjson", ".jsonl"), "a line of JSON for each case, and a summary", "render_lines"),
-    Reporter("junit", "junit", (".xml",), "for CI systems that show tests"),
-    Reporter("tap", "tap", (".tap",), "the Test Anything Protocol, version 14"),
-    Reporter("md", "markdown", (".md", ".markdown"), "for job summaries and comments"),
-    Reporter("html", "html", (".html", ".htm"), "one page that holds all it needs, for people"),
-    Reporter("sarif", "sarif", (".sarif", ".sarif.json"), "SARIF 2.1.0, for code scanning"),
-    Reporter("gitlab", "gitlab", ("gl-code-quality-report.json", ".codequality.json"), "GitLab's code quality widget"),
+
+_OURS = (
+    Reporter("pretty", "terminal:render", (".txt",)),
+    Reporter("json", "json:render", (".json",)),
+    Reporter("ndjson", "json:render_lines", (".ndjson", ".jsonl")),
+    Reporter("junit", "junit:render", (".xml",)),
+    Reporter("tap", "tap:render", (".tap",)),
+    Reporter("md", "markdown:render", (".md", ".markdown")),
+    Reporter("html", "html:render", (".html", ".htm")),
+    Reporter("sarif", "issues:render_sarif", (".sarif", ".sarif.json")),
+    Reporter("gitlab", "issues:render_gitlab", ("gl-code-quality-report.json", ".codequality.json")),
 )
 
-REPORTERS = FrozenMap({each.name: each for each in _ALL})
-"""Every reporter by its name."""
+REPORTERS = FrozenMap({each.name: each for each in _OURS})
+"""The reporters of this library by name."""
+
+
+def reporter_names() -> tuple[str, ...]:
+    """Return the names of all reporters: ours, then those of other distributions."""
+    return (*REPORTERS, *(name for name in plugin_names(GROUP) if name not in REPORTERS))
 
 
 def reporter(name: str) -> Reporter:
     """
-    Return the reporter called *name*.
+    Return the reporter called *name*; no plug-in replaces one of ours.
 
     Raises:
-        DefinitionError: There is none of that name.
+        DefinitionError: There is none of that name, or a plug-in cannot be loaded.
     """
-    if name not in REPORTERS:
-        message = f"expected one of {', '.join(REPORTERS)}, got {name!r}{suggest(str(name), list(REPORTERS))}"
+    if name in REPORTERS:
+        found: Reporter = REPORTERS[name]
+        return found
+    plugin = load_plugin(GROUP, str(name), "reporter") if name else None
+    if plugin is None:
+        known = reporter_names()
+        message = f"expected one of {', '.join(known)}, got {name!r}{suggest(str(name), list(known))}"
         raise DefinitionError("reporter", message)
-    found: Reporter = REPORTERS[name]
-    return found
+    if not callable(plugin.value):
+        message = f"{name!r} of {plugin.source} is {type(plugin.value).__name__}, expected a function of a report"
+        raise DefinitionError("reporter", message)
+    return Reporter(name, plugin.value, (f".{name}",), plugin.source)
 
 
 def reporter_for(path: str | PathLike[str]) -> Reporter:
     """
-    Return the reporter that the ending of *path* stands for; the longest ending decides.
+    Return the reporter that the ending of *path* selects: the longest of ours, or the name of a plug-in.
 
     Raises:
-        DefinitionError: The ending stands for none.
+        DefinitionError: The ending selects none, or a plug-in cannot be loaded.
     """
     name = PurePath(path).name.lower()
-    fitting = [(len(ending), each) for each in _ALL for ending in each.endings if name.endswith(ending)]
-    if not fitting:
-        known = ", ".join(ending for each in _ALL for ending in each.endings)
-        message = f"the ending of {name!r} stands for none; end it in one of {known}, or name the reporter"
-        raise DefinitionError("reporter", message)
-    return max(fitting, key=lambda pair: pair[0])[1]
+    fitting = [(len(ending), each) for each in _OURS for ending in each.endings if name.endswith(ending)]
+    if fitting:
+        return max(fitting, key=lambda pair: pair[0])[1]
+    plugins = [each for each in plugin_names(GROUP) if each not in REPORTERS]
+    for each in plugins:
+        if name.endswith(f".{each.lower()}"):
+            return reporter(each)
+    known = ", ".join([*(ending for each in _OURS for ending in each.endings), *(f".{each}" for each in plugins)])
+    message = f"the ending of {name!r} names no reporter; end it in one of {known}, or name the reporter"
+    raise DefinitionError("reporter", message)

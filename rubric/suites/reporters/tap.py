@@ -1,8 +1,8 @@
 """
 TAP, the Test Anything Protocol: version 14, which readers of version 13 understand too.
 
-What may not stand in a description (a number sign starts a directive) is shown as a letter that looks like it; the
-diagnostics hold the id as it is.
+A character that a description cannot hold (a number sign starts a directive) is replaced by one that looks like it; the
+diagnostics hold the id unchanged.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ LONGEST = 2_000
 
 
 def render(report: Report) -> str:
-    """Return *report* as TAP: what failed, is ungraded or (unless it counts as a pass) deferred is `not ok`."""
+    """Return *report* as TAP: failed, ungraded and (unless they count as a pass) deferred cases are `not ok`."""
     plan = f"1..{len(report)}" if len(report) else "1..0 # SKIP no cases"
     lines = ["TAP version 14", plan]
     for number, row in enumerate(report, 1):
@@ -43,7 +43,7 @@ def _result(report: Report, number: int, row: Row) -> str:
 
 
 def _diagnostics(row: Row) -> dict[str, Any]:
-    """Return what a person or a program should know of a case."""
+    """Return the details of a case, without empty ones."""
     data: dict[str, Any] = {
         "id": cut(row.id, LONGEST),
         "status": row.status,
@@ -70,7 +70,7 @@ def _criterion(entry: Entry) -> dict[str, Any]:
 
 
 def _block(data: dict[str, Any]) -> Iterator[str]:
-    """Yield *data* as a YAML block: JSON values, which are YAML too."""
+    """Yield *data* as a YAML block of JSON values, which are YAML too."""
     yield "  ---"
     for key, value in data.items():
         if isinstance(value, list):
@@ -85,7 +85,7 @@ _ASTRAL = re.compile("[^\x20-\x7e]")
 
 
 def _ascii(json: str) -> str:
-    """Return *json* with escapes that YAML reads as one character each; JSON's own pairs would be two."""
+    """Return *json* with escapes that YAML reads as one character each; JSON's surrogate pairs would be two."""
     return _ASTRAL.sub(_escape, json)
 
 

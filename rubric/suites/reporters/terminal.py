@@ -1,4 +1,4 @@
-"""A report for people at a terminal: a line for each case, and beneath it why it passed, or what kept it from that."""
+"""A report for people at a terminal: a line for each case, and below it why it passed or did not."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def _head(row: Row) -> Text:
 
 
 def _score(row: Row) -> str:
-    """Return the score on its scale; for an ungraded case what it could have been."""
+    """Return the score on its scale; for an ungraded case, its bounds."""
     if row.status == "ungraded" and row.score is None:
         return f"{row.bounds[0]:.2f}..{row.bounds[1]:.2f}"
     words = [line(row.shown, 40) or ("" if row.score is None else f"{row.score:.2f}")]
@@ -86,7 +86,7 @@ def _score(row: Row) -> str:
 
 
 def _details(row: Row) -> Iterator[tuple[int, Text]]:
-    """Yield what else is to be said of *row*, each with its depth."""
+    """Yield the lines below the head of *row*, each with its depth."""
     yield from ((1, Text(text)) for text in _why(row))
     for entry in row.entries:
         yield from _entry(row, entry)
@@ -110,9 +110,9 @@ def _why(row: Row) -> Iterator[str]:
 
 def _entry(row: Row, entry: Entry, depth: int = 2) -> Iterator[tuple[int, Text]]:
     """
-    Yield a line for a criterion, and beneath it why: for a nested rubric, its criteria.
+    Yield a line for a criterion, and below it the reason; for a nested rubric, its criteria.
 
-    Of a case that did not pass, criteria that are met are left out.
+    In a case that did not pass, the criteria that are met are left out.
     """
     kept = row.status == "passed" or entry.status in ("abstained", "unjudged") or short(row, entry)
     if entry.status == "not applicable" or not kept:

@@ -1,22 +1,18 @@
 """
 An agent as the target of a suite: a model that works with the tools of MCP servers until it has a final reply.
 
-| what happens                                         | what comes of it                                          |
+| event                                                | result                                                    |
 |------------------------------------------------------|-----------------------------------------------------------|
-| no key; a server that is unknown, dead, unreachable  | `DeferError`: nobody has tried                            |
-| a tool fails                                         | its error is the result; the run goes on                  |
-| a tool hangs                                         | after `tool_timeout` an error is the result; it goes on   |
-| an unknown tool, arguments that are no JSON object   | the model is told so, as the result; it goes on           |
+| no key; a server that is unknown, dead, unreachable  | `DeferError`: there was no attempt                        |
+| a tool fails                                         | its error is the tool's result; the run goes on           |
+| a tool hangs                                         | after `tool_timeout` an error is its result; it goes on   |
+| an unknown tool, arguments that are no JSON object   | the model reads that as the result; it goes on            |
 | a server goes away in the middle                     | `ModelError`, transport: the answer would not be its own  |
 | the model wants tools for ever                       | `ModelError`, truncated, after `max_steps` turns          |
 | the run takes too long                               | `ModelError`, timeout, after `timeout` seconds            |
 
-A run that our own bounds ended is no candidate: graded, it would fail for what the rubric does not ask about. So it is
-a failure, and the case is ungraded. A run that ended by itself is graded, whatever its tools said.
-
-One run of an agent, step by step: a turn of the model, the calls that it wants, their results, until it has done.
-
-What a model is offered: the tools of one or several servers, as functions with names that it can tell apart.
+A run that our own bounds ended is no candidate: graded, it would fail for something that the rubric does not ask about.
+So it is a failure, and the case is ungraded. A run that ended by itself is graded, whatever its tools returned.
 """
 
 from __future__ import annotations
@@ -33,16 +29,15 @@ from attrs import define, evolve, field, frozen
 
 from rubric.errors import ModelError
 from rubric.internals import background_loop
-from rubric.internals.fields import Shown, count, number, string, suggest
+from rubric.internals.fields import count, number, suggest
 from rubric.internals.frozen_map import FrozenMap
-from rubric.internals.secrets import describe, masked
+from rubric.internals.secrets import describe
 from rubric.models.chat_completions import clean
 from rubric.suites.cases import Case
 from rubric.suites.targets.base import DeferError, Response
 from rubric.suites.targets.mcp_servers import Server, as_servers
-from rubric.suites.targets.models import as_params, asked_of, left_out, opening, ready_to_ask, say
+from rubric.suites.targets.models import AskedModel, left_out, opening, ready_to_ask, say
 from rubric.values.candidates import Message, ToolCall
-from rubric.values.judges import Judge
 from rubric.values.requests import Failure, FailureKind, Usage
 
 if TYPE_CHECKING:
@@ -59,47 +54,38 @@ _LONGEST_NAME = 64
 
 
 @frozen
-class Held:
+class ServerTool:
     """One tool, and the connection to its server."""
 
     connection: Connection
     tool: Tool
 
 
-@frozen
-class Toolbox:
+Tools = dict[str, ServerTool]
+"""Tools by the names of the functions that a model is offered."""
+
+
+def tools_of(connections: Iterable[Connection]) -> Tools:
     """
-    Tools by the names of their functions.
+    Return the tools of several servers by names that a model can tell apart.
 
-    A function is called like its tool. Where two servers have a tool of one name, the server's name goes before it.
-    What vendors do not take in a name (they take letters, digits, `_` and `-`, 64 in all) becomes `_`.
+    A function has the name of its tool; if two servers have a tool of one name, the server's name goes before it. Any
+    character that vendors do not take in a name (they take letters, digits, `_` and `-`, 64 in all) becomes `_`.
     """
-
-    tools: Mapping[str, Held]
-
-    @classmethod
-    def of(cls, connections: Iterable[Connection]) -> Toolbox:
-        """Return the box with all tools of *connections*."""
-        held = [Held(connection, tool) for connection in connections for tool in connection.tools]
-        often = Counter(_valid(one.tool.name) for one in held)
-        box: dict[str, Held] = {}
-        for one in held:
-            name = _valid(one.tool.name)
-            box[_free(name if often[name] == 1 else _valid(f"{one.connection.name}__{name}"), box)] = one
-        return cls(box)
-
-    def offered(self) -> list[dict[str, Any]]:
-        """Return the functions in the form of OpenAI's chat API."""
-        return [{"type": "function", "function": _function(name, held.tool)} for name, held in self.tools.items()]
-
-    def unknown(self, name: str) -> str:
-        """Return what a model is told that wants a function called *name*, which there is none of."""
-        return f"there is no tool {name!r}{suggest(name, self.tools)}"
+    found = [ServerTool(connection, tool) for connection in connections for tool in connection.tools]
+    often = Counter(_valid(one.tool.name) for one in found)
+    tools: Tools = {}
+    for one in found:
+        name = _valid(one.tool.name)
+        tools[_free(name if often[name] == 1 else _valid(f"{one.connection.name}__{name}"), tools)] = one
+    return tools
 
 
-def _function(name: str, tool: Tool) -> dict[str, Any]:
+def _offered(name: str, tool: Tool) -> dict[str, Any]:
+    """Return *tool* as a function in the form of OpenAI's chat API."""
     parameters = {"type": "object", "properties": {}, **tool.input_schema}
-    return {"name": name, "description": tool.description or tool.title or "", "parameters": parameters}
+    function = {"name": name, "description": tool.description or tool.title or "", "parameters": parameters}
+    return {"type": "function", "function": function}
 
 
 def _valid(name: str) -> str:
@@ -116,12 +102,12 @@ def _free(name: str, taken: Mapping[str, object]) -> str:
 
 
 async def whole(coroutine: Coroutine[Any, Any, str | Failure]) -> str | Failure:
-    """Await *coroutine* in a task of its own, cancelled once at most: a second time would cut its cleaning up."""
+    """Await *coroutine* in a task that is cancelled at most once: a second time would interrupt its clean-up."""
     task = asyncio.create_task(coroutine)
     try:
         return await asyncio.shield(task)
     except asyncio.CancelledError:
-        if task.cancelled():  # and not by us: a session does that to its task when its transport breaks down
+        if task.cancelled():  # by the SDK, not by us: a session cancels its own task when its transport breaks down
             return Failure("transport", "the session with an MCP server broke down")
         task.cancel()
         await asyncio.wait([task])
@@ -130,7 +116,7 @@ async def whole(coroutine: Coroutine[Any, Any, str | Failure]) -> str | Failure:
 
 @define
 class Run:
-    """One run of an agent: what was said and called so far, and what that used."""
+    """One run of an agent, turn by turn: the messages and the calls so far, and their usage."""
 
     target: AgentTarget
     messages: list[dict[str, Any]]
@@ -142,12 +128,12 @@ class Run:
     _is_asking: bool = False
 
     async def through(self, servers: dict[str, Server]) -> str | Failure:
-        """Connect to *servers*, run, and leave them; return the final reply, or why there is none."""
+        """Connect to *servers*, run, and disconnect; return the final reply, or the failure."""
         self._deadline = asyncio.get_running_loop().time() + self.target.timeout
         try:
             async with AsyncExitStack() as stack:
                 connections = [await stack.enter_async_context(self._connect(*item)) for item in servers.items()]
-                return await self._outcome(Toolbox.of(connections))
+                return await self._outcome(tools_of(connections))
         except ConnectionError as error:
             return self._ended("transport", str(error))
 
@@ -157,11 +143,11 @@ class Run:
         left = max(0.0, self._deadline - asyncio.get_running_loop().time())
         return connect(name, server, start=min(self.target.start_timeout, left), tool=self.target.tool_timeout)
 
-    async def _outcome(self, box: Toolbox) -> str | Failure:
-        """Return the final reply or the failure: raised, it would come out of the sessions in a group."""
+    async def _outcome(self, tools: Tools) -> str | Failure:
+        """Return the final reply or the failure, which the sessions' task groups would wrap if it were raised."""
         try:
             async with asyncio.timeout_at(self._deadline):
-                return await self._steps(box)
+                return await self._steps(tools)
         except ModelError as error:
             self.usage += error.failure.usage
             return error.failure
@@ -169,61 +155,61 @@ class Run:
             return self._ended("timeout", f"the run did not end within {self.target.timeout:g} seconds")
         except ConnectionError as error:
             return self._ended("transport", str(error))
-        except Exception as error:  # noqa: BLE001 - whatever it was, it is a typed failure
+        except Exception as error:  # noqa: BLE001 - any error becomes a typed failure
             return self._ended("exception", describe(error))
 
     def _ended(self, kind: FailureKind, message: str) -> Failure:
-        """Return the failure of a run that was ended from outside, where a request may have been under way."""
+        """Return the failure of a run that was ended from outside; a request may have been in flight."""
         if self._is_asking:
             self.usage += Usage(calls=1, cost=None, unmetered=1)
         return Failure(kind, message, in_doubt=self._is_asking)
 
-    async def _steps(self, box: Toolbox) -> str | Failure:
-        turn = await self._turn(box)
+    async def _steps(self, tools: Tools) -> str | Failure:
+        turn = await self._turn(tools)
         for _ in range(self.target.max_steps - 1):
             if not turn.tool_calls:
                 break
-            await self._follow(turn, box)
-            turn = await self._turn(box)
+            await self._follow(turn, tools)
+            turn = await self._turn(tools)
         if not turn.tool_calls:
             return turn.text
         names = ", ".join(dict.fromkeys(request.name for request in turn.tool_calls))
         message = f"the run did not end within {self.target.max_steps} turns; the model still wanted: {names}"
         return Failure("truncated", message)
 
-    async def _turn(self, box: Toolbox) -> Turn:
+    async def _turn(self, tools: Tools) -> Turn:
         self._is_asking = True
-        turn = await say(self.target.asked, self.messages, box.offered())
+        turn = await say(self.target.asked, self.messages, [_offered(name, each.tool) for name, each in tools.items()])
         self._is_asking = False
         self.usage += turn.usage
         self.warnings |= dict.fromkeys(left_out(turn))
         return turn
 
-    async def _follow(self, turn: Turn, box: Toolbox) -> None:
+    async def _follow(self, turn: Turn, tools: Tools) -> None:
         self.messages.append(turn.message)
         if turn.text.strip():
             self.said.append(Message("assistant", turn.text))
         for request in turn.tool_calls:
-            result = await self._call(request, box)
+            result = await self._call(request, tools)
             self.messages.append({"role": "tool", "tool_call_id": request.id, "content": result})
 
-    async def _call(self, request: ToolRequest, box: Toolbox) -> str:
-        """Transport out *request*, keep it with its result, and return that as the model is told it."""
-        held = box.tools.get(request.name)
-        name = held.tool.name if held else request.name.strip() or "(no name)"
+    async def _call(self, request: ToolRequest, tools: Tools) -> str:
+        """Call the tool of *request*, keep the call, and return its result as the model reads it."""
+        known = tools.get(request.name)
+        name = known.tool.name if known else request.name.strip() or "(no name)"
         arguments: dict[str, Any] = {}
         try:
             arguments = request.parsed()
         except ValueError as problem:
             result = _error(f"the arguments are no JSON object ({problem}): {request.arguments}")
         else:
-            result = await self._result(held, arguments) if held else _error(box.unknown(request.name))
+            result = await self._result(known, arguments) if known else _error(_unknown(request.name, tools))
         result = self._cut(clean(result) or "", name)
         self.calls.append(ToolCall(name, arguments=arguments, result=result))
         return result
 
-    async def _result(self, held: Held, arguments: dict[str, Any]) -> str:
-        result = await held.connection.call(held.tool.name, arguments)
+    async def _result(self, known: ServerTool, arguments: dict[str, Any]) -> str:
+        result = await known.connection.call(known.tool.name, arguments)
         return _error(result.text) if result.failed else result.text
 
     def _cut(self, result: str, name: str) -> str:
@@ -237,7 +223,7 @@ class Run:
         """
         Return *output* as the response to *case*.
 
-        The conversation is the case's, and what the agent said between its calls; the results stand with the calls.
+        The conversation is the case's, then the agent's words between its calls; the results are with the calls.
         """
         messages = [*case.messages]
         if self.said:
@@ -245,6 +231,10 @@ class Run:
             messages += [*([asked] if case.input and messages[-1:] != [asked] else []), *self.said]
         candidate = case.responding(output, tool_calls=self.calls, messages=messages)
         return Response(candidate, self.usage, tuple(self.warnings))
+
+
+def _unknown(name: str, tools: Tools) -> str:
+    return f"there is no tool {name!r}{suggest(name, tools)}"
 
 
 def _error(text: str) -> str:
@@ -255,27 +245,27 @@ _CURE = "an agent with MCP servers needs the MCP SDK, 2.2 or later: pip install 
 
 
 @frozen(repr=False)
-class AgentTarget(Shown):
+class AgentTarget(AskedModel):
     """
     A model that answers the cases of a suite with the help of MCP servers.
 
-    For each case it connects to the server that the case names, or to all where it names none, and offers the model
-    their tools. The candidate holds the final reply, and the calls with their results; a tool is called there as its
-    server calls it. The servers' processes and connections have ended when the candidate is there.
+    For each case it connects to the server that the case names, or to all if it names none, and offers the model their
+    tools. The candidate holds the final reply, and the calls with their results, under the names that the servers give
+    their tools. The servers' processes and connections have ended before the candidate is returned.
 
     Args:
         model: A LiteLLM name, such as `"openai/gpt-5.6"`.
         servers: By name. Only code gives them: a file names a server, and never says how to start or reach one.
         system: A system prompt that goes first.
-        max_steps: How many turns the model has at most, the final reply included.
+        max_steps: The most turns of the model, the final reply included.
         timeout: Seconds for the whole run, from the first connection to the final reply.
         start_timeout: Seconds for a server until it has listed its tools.
         tool_timeout: Seconds for one call of a tool.
         turn_timeout: Seconds for one attempt at one turn of the model.
-        longest_result: Characters of a tool's result; what is longer is cut, with a mark.
+        longest_result: Characters of a tool's result; a longer one is cut, with a mark.
         temperature: As the vendor reads it; None sends none.
         max_tokens: The longest turn.
-        retries: How many further attempts a turn gets that failed in passing.
+        retries: How often a turn that failed in passing is sent again.
         params: Further parameters for the vendor, as LiteLLM names them.
 
     Raises:
@@ -284,43 +274,26 @@ class AgentTarget(Shown):
 
     _positional = ("model", "servers")
 
-    model: str = field()
     servers: FrozenMap = field(factory=FrozenMap, converter=as_servers)
-    system: str = field(default="", kw_only=True, validator=string)
     max_steps: int = field(default=10, kw_only=True, validator=count(1))
     timeout: float = field(default=120.0, kw_only=True, validator=number(0, 86_400, above=True))
     start_timeout: float = field(default=60.0, kw_only=True, validator=number(0, 86_400, above=True))
     tool_timeout: float = field(default=30.0, kw_only=True, validator=number(0, 86_400, above=True))
     turn_timeout: float = field(default=60.0, kw_only=True)
     longest_result: int = field(default=20_000, kw_only=True, validator=count(1))
-    temperature: float | None = field(default=None, kw_only=True)
-    max_tokens: int = field(default=4096, kw_only=True)
-    retries: int = field(default=2, kw_only=True)
-    params: FrozenMap = field(factory=FrozenMap, kw_only=True, converter=as_params)
 
     def __attrs_post_init__(self) -> None:
-        _ = self.asked  # refuses what cannot be asked
+        AskedModel.__attrs_post_init__(self)
         if self.servers and not (find_spec("mcp") and find_spec("mcp_types")):
             raise ImportError(_CURE, name="mcp")
 
-    def __repr__(self) -> str:
-        return Shown.__repr__(evolve(self, params=masked(self.params)))
-
     @property
-    def asked(self) -> Judge:
-        """The model and its settings, in the form that models are asked in; it judges nothing here."""
-        return asked_of(
-            self.model,
-            temperature=self.temperature,
-            max_tokens=self.max_tokens,
-            timeout=self.turn_timeout,
-            retries=self.retries,
-            params=self.params,
-        )
+    def _attempt(self) -> float:
+        return self.turn_timeout
 
     async def respond(self, case: Case, /) -> Response:
         """
-        Return what the agent makes of *case*; cancelled, it ends what it started and waits for that.
+        Return the agent's response to *case*; cancelled, it ends what it started and waits for that.
 
         Raises:
             DeferError: The environment has no key for the model, a server is not there, or the case asks nothing.

@@ -1,7 +1,7 @@
 """
-Targets of one's own: a Python function, sync or async, from a case to its candidate.
+Targets: where the candidate of a case comes from if it has no fixed response.
 
-Where the candidate of a case comes from when there is no fixed response.
+A target is a Python function of your own, sync or async, or any object with a method `respond`.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from rubric.values.requests import Usage
 
 
 class DeferError(RubricError):
-    """There is no candidate to judge, for a reason that is not the candidate's: no key, no server."""
+    """There is no candidate to judge, for a reason outside of the candidate: no key, no server."""
 
 
 @frozen
 class Response:
     """
-    A candidate that a target made, and what making it used.
+    A candidate that a target made, and its usage.
 
     Args:
-        candidate: What is to be graded.
-        usage: Of all requests that the target sent for it; it is part of what the case costs.
-        warnings: What a person should know of how it was made; they belong into the row of the case.
+        candidate: It is graded.
+        usage: Of all requests that the target sent for it; part of what the case costs.
+        warnings: For the row of the case, about how the candidate was made.
     """
 
     candidate: Candidate
@@ -42,17 +42,17 @@ class Response:
 
     @classmethod
     def of(cls, made: Candidate | Response, /) -> Response:
-        """Return *made* as a response; a bare candidate used nothing that is known of."""
+        """Return *made* as a response; a bare candidate has no known usage."""
         return made if isinstance(made, Response) else cls(made)
 
 
 @runtime_checkable
 class Target(Protocol):
     """
-    What makes candidates.
+    Makes candidates.
 
-    It raises `DeferError` where it cannot try, and `ModelError` where it tried and failed; the failure's usage is what
-    that used. Whoever runs a suite takes either form of what it returns through `Response.of`.
+    It raises `DeferError` where it cannot try, and `ModelError`, with the usage, where it tried and failed. A runner
+    passes its result through `Response.of`, which takes both forms.
     """
 
     async def respond(self, case: Case, /) -> Candidate | Response:
@@ -63,10 +63,10 @@ class Target(Protocol):
 Answer = str | Candidate | Response
 
 Answering = Callable[[Case], Answer | Awaitable[Answer]]
-"""A target of one's own: from a `Case` to the text of the response, a whole `Candidate`, or a `Response`."""
+"""A function as a target: from a `Case` to the text of the response, a whole `Candidate`, or a `Response`."""
 
 TargetLike = Target | Answering | str
-"""Whatever can stand for a target: a `Target`, a function, or the name of a model."""
+"""Anything that `as_target` takes: a `Target`, a function, or the name of a model."""
 
 _MOST_THREADS = 64
 
@@ -75,9 +75,9 @@ class FunctionTarget:
     """
     Makes candidates with *function*, which is called with the `Case`.
 
-    A text that it returns is the response, and the rest of the candidate is as the case has it. A sync function runs
-    in worker threads, for several cases at once, so it must be thread-safe; one that has begun cannot be interrupted.
-    An async one is awaited on the loop of the run.
+    A text that it returns is the response; the rest of the candidate is the case's. A sync function runs in worker
+    threads, for several cases at once, so it must be thread-safe; it cannot be interrupted. An async one is awaited on
+    the loop of the run.
     """
 
     def __init__(self, function: Answering, /) -> None:
@@ -94,7 +94,7 @@ class FunctionTarget:
 
         Raises:
             TypeError: The function returned neither a text nor a `Candidate` nor a `Response`.
-            Exception: Whatever the function raised.
+            Exception: Any that the function raised.
         """
         said = self._function(case) if self._is_async else await self._in_a_thread(case)
         if isinstance(said, Awaitable):
@@ -116,9 +116,8 @@ class FunctionTarget:
             raise error
         return said
 
-    # What it raises is carried as a value: a StopIteration can go through no future.
-
     def _outcome(self, case: Case) -> tuple[Any, BaseException | None]:
+        # An exception is handed over as a value: a future refuses a StopIteration, and the run would hang.
         try:
             return self._function(case), None
         except BaseException as error:  # noqa: BLE001

@@ -1,4 +1,4 @@
-"""MCP servers that an agent may work with: how they are started or reached. Only code names them, never a file."""
+"""MCP servers for an agent: how to start or reach them. Only code gives them, never a file."""
 
 from __future__ import annotations
 
@@ -60,11 +60,11 @@ class StdioServer(Shown):
     """
     An MCP server that is started for each case, spoken to over its standard streams, and stopped after it.
 
-    It runs in a process group of its own, all of which ends with the case, however that ends: what the server has
-    started is gone too, unless it has left the group.
+    It runs in a process group of its own, all of which ends with the case, however that ends: the processes that it has
+    started end too, unless they have left the group.
 
-    What it writes to its standard error stays away from ours. Of our environment it sees only what a program needs to
-    start (`PATH`, `HOME` and their like), so no API key, unless *env* gives it one.
+    Its standard error does not reach ours. Of our environment it sees only what a program needs to start (`PATH`,
+    `HOME` and their like), so no API key, unless *env* gives it one.
 
     Args:
         command: The program.
@@ -82,7 +82,7 @@ class StdioServer(Shown):
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """What must not turn up in a message."""
+        """The texts that must not appear in a message."""
         return tuple(self.env.values())
 
     def __repr__(self) -> str:
@@ -112,7 +112,7 @@ class HTTPServer(Shown):
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """What must not turn up in a message."""
+        """The texts that must not appear in a message."""
         address = urlsplit(self.url)
         return (*self.headers.values(), *filter(None, (address.password, address.query)))
 

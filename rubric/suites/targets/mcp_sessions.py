@@ -1,8 +1,8 @@
 """
 Sessions with MCP servers, through the official SDK.
 
-The SDK's sessions hold task groups: a session is left by the task that entered it, and an error that is raised inside
-comes out in a group. So what happens inside is handed out as a value, and nothing is raised through a session.
+The SDK's sessions hold task groups: the task that entered a session must leave it, and an error raised inside comes out
+wrapped in a group. So results and failures leave a session as values, and no error is raised through it.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ _SECONDS_TO_LEAVE = 10.0
 _SECONDS_MORE = 5.0
 _PAGES = 100
 _TAIL = 4096
-_GONE = frozenset({CONNECTION_CLOSED, INVALID_REQUEST})  # the latter is how a lost HTTP session is told
+_GONE = frozenset({CONNECTION_CLOSED, INVALID_REQUEST})  # the latter reports a lost HTTP session
 
-logging.getLogger("mcp").addHandler(logging.NullHandler())  # else what a server says wrongly goes to our stderr
+logging.getLogger("mcp").addHandler(logging.NullHandler())  # else a server's protocol errors go to our stderr
 
 
 class GoneError(ConnectionError):
@@ -50,7 +50,7 @@ class GoneError(ConnectionError):
 
 @frozen
 class Result:
-    """What a tool came back with: its *text*, and whether that is an error."""
+    """The result of a tool: its *text*, and whether that is an error."""
 
     text: str
     failed: bool = False
@@ -67,7 +67,7 @@ class Connection:
 
     async def call(self, tool: str, arguments: Mapping[str, Any]) -> Result:
         """
-        Return what *tool* says to *arguments*; all that goes wrong inside the server is a result too.
+        Call *tool* with *arguments* and return its result; an error inside the server is a result too.
 
         Raises:
             GoneError: The server went away.
@@ -91,11 +91,11 @@ class Connection:
 @asynccontextmanager
 async def connect(name: str, server: Server, *, start: float, tool: float) -> AsyncIterator[Connection]:
     """
-    Enter a session with *server*, called *name*, and leave it: its processes or its connections end with it.
+    Enter a session with *server*, called *name*; its processes or connections end with the session.
 
     Args:
-        start: Seconds that it may take until it has listed its tools.
-        tool: Seconds that a tool may take.
+        start: Seconds until it must have listed its tools.
+        tool: Seconds for one call of a tool.
 
     Raises:
         DeferError: It could not be started or reached, or is no MCP server.
@@ -110,7 +110,7 @@ async def connect(name: str, server: Server, *, start: float, tool: float) -> As
         except Exception as error:  # noqa: BLE001 - a server may fail in any way
             await _leave(leaving)
             said = f"no answer within {start:g} seconds" if isinstance(error, TimeoutError) else _first(error)
-            raise DeferError(_told(name, server, said, stderr)) from None
+            raise DeferError(_why_not_there(name, server, said, stderr)) from None
         except BaseException:
             await _leave(leaving)
             raise
@@ -120,7 +120,7 @@ async def connect(name: str, server: Server, *, start: float, tool: float) -> As
             broken = await _leave(leaving)
             if broken is None or _is_cancelled():
                 raise
-            # It was the session that cancelled its task, since its transport broke down.
+            # The session cancelled its own task, because its transport broke down.
             raise GoneError(f"the MCP server {name!r} went away: {_safe(_first(broken), server)}") from None
         finally:
             await _leave(leaving)
@@ -132,7 +132,7 @@ def _is_cancelled() -> bool:
 
 
 async def _enter(leaving: AsyncExitStack, server: Server, stderr: IO[bytes], start: float, tool: float) -> Client:
-    # A third each for the two ways of greeting and for the list: a server that ignores the first gets the second.
+    # A third each for the two handshakes and for the list of tools: a server that ignores the first gets the second.
     if isinstance(server, StdioServer):
         transport = _stdio(server, stderr, leaving.enter_context(_group()))
     else:
@@ -144,7 +144,7 @@ _LAUNCHER = """\
 import os, signal, sys
 with open(sys.argv[1], "w") as file:
     file.write(str(os.getpid()))
-for name in ("SIGPIPE", "SIGXFSZ"):  # Python ignores them, and what is ignored stays so in the next program
+for name in ("SIGPIPE", "SIGXFSZ"):  # Python ignores them, and the next program would inherit that
     signal.signal(getattr(signal, name), signal.SIG_DFL)
 os.execvp(sys.argv[2], sys.argv[2:])
 """
@@ -155,9 +155,9 @@ def _group() -> Iterator[tuple[str, ...]]:
     """
     Yield the start of a command whose process group ends with this block; empty on Windows.
 
-    The SDK starts a server in a group of its own, and ends the group only where the server does not end by itself. What
-    a server has started and left behind would stay. The SDK tells nobody the number of the group, so the program
-    writes it down before it becomes the server. On Windows the SDK has a job object, which ends with the server.
+    The SDK starts a server in a group of its own, and ends the group only if the server does not end by itself: a
+    grandchild that the server left behind would stay. The SDK does not show the number of the group, so a launcher
+    writes it to a file before it becomes the server. On Windows the SDK has a job object, which ends with the server.
     """
     if not hasattr(os, "killpg"):
         yield ()
@@ -192,9 +192,9 @@ async def _http(leaving: AsyncExitStack, server: HTTPServer, tool: float) -> Any
 
 async def _leave(leaving: AsyncExitStack) -> Exception | None:
     """
-    Leave a session, and return what went wrong with it, if anything did.
+    Leave a session and return the error that it ended with, or None.
 
-    Whatever has become of the server, the SDK ends its process, with force if need be.
+    The SDK ends the server's process in any case, by force if need be.
     """
     try:
         async with asyncio.timeout(_SECONDS_TO_LEAVE):
@@ -223,7 +223,7 @@ def _first(error: BaseException) -> str:
     return f"{error}" if isinstance(error, MCPError) else f"{type(error).__name__}: {error}"
 
 
-def _told(name: str, server: Server, said: str, stderr: IO[bytes]) -> str:
+def _why_not_there(name: str, server: Server, said: str, stderr: IO[bytes]) -> str:
     last = _last_line(stderr)
     tail = f"; its last words on stderr: {last}" if last else ""
     return f"the MCP server {name!r} is not there: {_safe(said + tail, server)}"

@@ -1,4 +1,4 @@
-"""A model as the target of a suite: it is asked what the case asks, and its answer is the candidate."""
+"""A model as the target of a suite: its answer to the case is the candidate."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from rubric.errors import DefinitionError, ModelError
 from rubric.internals.fields import Shown, as_map, refuse, string
 from rubric.internals.frozen_map import FrozenMap
 from rubric.internals.secrets import Settings, describe, masked
-from rubric.models.chat_turns import Turn, missing_key, take_turn
+from rubric.models.api_keys import missing_key
+from rubric.models.chat_turns import Turn, take_turn
 from rubric.models.litellm import LiteLLMModel
 from rubric.models.retry import persist
 from rubric.suites.cases import Case
@@ -40,39 +41,20 @@ def as_target(value: TargetLike, /) -> Target:
 _SENT = frozenset({"system", "developer", "user", "assistant"})
 
 
-def as_params(value: Mapping[str, Any]) -> Settings:
+def _as_params(value: Mapping[str, Any]) -> Settings:
     return Settings(as_map("params", value))
 
 
 @frozen(repr=False)
-class ModelTarget(Shown):
-    """
-    A model that answers the cases of a suite.
-
-    It is sent the messages of the case, then its input. What it says is the output of the candidate, also where that is
-    a refusal. A reply that is empty, that was cut at *max_tokens* or that a filter stopped is no candidate: the setup
-    ended it, so it is a failure and the case is ungraded.
-
-    Args:
-        model: A LiteLLM name, such as `"openai/gpt-5.6"`.
-        system: A system prompt that goes first.
-        temperature: As the vendor reads it; None sends none.
-        max_tokens: The longest answer.
-        timeout: Seconds for one attempt.
-        retries: How many further attempts a request gets that failed in passing.
-        params: Further parameters for the vendor, as LiteLLM names them; an endpoint or a key can be given here, and
-            nowhere else: no file sets them.
-    """
-
-    _positional = ("model",)
+class AskedModel(Shown):
+    """A model with the settings that it is asked with; the common part of `ModelTarget` and `AgentTarget`."""
 
     model: str = field()
     system: str = field(default="", kw_only=True, validator=string)
     temperature: float | None = field(default=None, kw_only=True)
     max_tokens: int = field(default=4096, kw_only=True)
-    timeout: float = field(default=60.0, kw_only=True)
     retries: int = field(default=2, kw_only=True)
-    params: FrozenMap = field(factory=FrozenMap, kw_only=True, converter=as_params)
+    params: FrozenMap = field(factory=FrozenMap, kw_only=True, converter=_as_params)
 
     def __attrs_post_init__(self) -> None:
         _ = self.asked  # refuses what cannot be asked
@@ -81,16 +63,53 @@ class ModelTarget(Shown):
         return Shown.__repr__(evolve(self, params=masked(self.params)))
 
     @property
+    def _attempt(self) -> float:
+        """Seconds for one attempt."""
+        raise NotImplementedError
+
+    @property
     def asked(self) -> Judge:
         """The model and its settings, in the form that models are asked in; it judges nothing here."""
-        return asked_of(
+        if not isinstance(self.model, str) or self.model == "offline":
+            message = f"expected a LiteLLM model name, such as 'openai/gpt-5.6', got {self.model!r}"
+            raise DefinitionError("model", message)
+        return Judge(
             self.model,
             temperature=self.temperature,
             max_tokens=self.max_tokens,
-            timeout=self.timeout,
+            timeout=self._attempt,
             retries=self.retries,
             params=self.params,
         )
+
+
+@frozen(repr=False)
+class ModelTarget(AskedModel):
+    """
+    A model that answers the cases of a suite.
+
+    It gets the messages of the case, then its input. Its answer is the output of the candidate, also if that is a
+    refusal. A reply that is empty, that was cut at *max_tokens* or that a filter stopped is no candidate: the setup
+    ended it, so it is a failure and the case is ungraded.
+
+    Args:
+        model: A LiteLLM name, such as `"openai/gpt-5.6"`.
+        system: A system prompt that goes first.
+        temperature: As the vendor reads it; None sends none.
+        max_tokens: The longest answer.
+        timeout: Seconds for one attempt.
+        retries: How often a request that failed in passing is sent again.
+        params: Further parameters for the vendor, as LiteLLM names them, such as an endpoint or a key; only code sets
+            them, never a file.
+    """
+
+    _positional = ("model",)
+
+    timeout: float = field(default=60.0, kw_only=True)
+
+    @property
+    def _attempt(self) -> float:
+        return self.timeout
 
     async def respond(self, case: Case, /) -> Response:
         """
@@ -106,19 +125,12 @@ class ModelTarget(Shown):
         return Response(case.responding(turn.text), turn.usage, left_out(turn))
 
 
-def asked_of(model: str, **settings: Any) -> Judge:
-    """Return *model* with *settings*; refuse what is no name of a vendor's model."""
-    if not isinstance(model, str) or model == "offline":
-        raise DefinitionError("model", f"expected a LiteLLM model name, such as 'openai/gpt-5.6', got {model!r}")
-    return Judge(model, **settings)
-
-
 def opening(case: Case, system: str = "") -> list[dict[str, Any]]:
     """
-    Return what a model is asked for *case*: *system*, the messages of the case, and its input.
+    Return the messages that a model gets for *case*: *system*, the messages of the case, and its input.
 
-    An input that is already the last message is not sent twice. What others than the system, the user and the assistant
-    said goes as a user message that names them, since vendors refuse it in any other form.
+    An input that is already the last message is not sent twice. A message of any other role goes as a user message that
+    names the role, since vendors refuse other roles.
 
     Raises:
         DeferError: The case has neither an input nor messages.
@@ -156,7 +168,7 @@ async def say(asked: Judge, messages: Sequence[Mapping[str, Any]], tools: Sequen
             return await take_turn(asked, messages, tools)
         except ModelError as error:
             return error.failure
-        except Exception as error:  # noqa: BLE001 - such as a reply in a shape that nobody has seen
+        except Exception as error:  # noqa: BLE001 - such as a reply in a new shape
             return Failure("exception", describe(error))
 
     outcome, spent = await persist(once, asked.retries)
@@ -173,6 +185,6 @@ def _whole(turn: Turn, asked: Judge) -> Turn:
 
 
 def left_out(turn: Turn) -> tuple[str, ...]:
-    """Return the warning for parameters of *turn* that the model does not take."""
+    """Return the warning about parameters that the model of *turn* does not take."""
     names = ", ".join(turn.unsent)
     return (f"the model takes no {names}: left out",) if names else ()

@@ -1,10 +1,9 @@
 """
-What is to be known of a report, one issue a criterion: what SARIF and GitLab's code quality are made of.
+Reports for tools that list issues: SARIF 2.1.0 for code scanning, and GitLab's code quality.
 
-SARIF 2.1.0, the OASIS standard for results of static analysis, as code scanning reads it.
-
-The rules are criteria. A result is a criterion that kept a case from passing, at the place where the case was written;
-a note tells of a pass that is vacuous.
+An issue is a criterion that kept a case from passing, at the place where the case was written; a note marks a vacuous
+pass. SARIF, the OASIS standard for results of static analysis, calls the criteria rules. GitLab shows issues in merge
+requests, and recognises an issue by its fingerprint.
 """
 
 from __future__ import annotations
@@ -34,15 +33,15 @@ _DEFERRED: dict[Deferred, Level] = {"pass": "note", "fail": "error", "error": "w
 @frozen
 class Issue:
     """
-    One thing that kept a case from passing; or that nothing applied to it, so that its pass was judged by nobody.
+    A criterion that kept a case from passing, or a pass without any criterion that applied.
 
     Args:
         row: The case.
-        entry: The criterion; None where the case as a whole is the matter.
-        rule: What it is called, the same in every run: the rubric's name and the criterion's id.
-        level: `error` for what failed, `warning` for what could not be judged, `note` for what is only to be known.
+        entry: The criterion; None for the case as a whole.
+        rule: The rubric's name and the criterion's id, the same in every run.
+        level: `error` if it failed, `warning` if it could not be judged, else `note`.
         message: What happened, in a sentence or two.
-        fingerprint: The same for the same case and criterion in every run, and of no other issue of the report.
+        fingerprint: The same for the same case and criterion in every run, and unique in the report.
     """
 
     row: Row
@@ -54,7 +53,7 @@ class Issue:
 
 
 def issues(report: Report) -> list[Issue]:
-    """Return what is to be known, in the order of the rows."""
+    """Return the issues of *report*, in the order of its rows."""
     seen: Counter[str] = Counter()
     return [_issue(report, row, entry, seen) for row in report for entry in _causes(row)]
 
@@ -92,23 +91,23 @@ def _level(report: Report, row: Row) -> Level:
 
 
 def message_of(row: Row, entry: Entry | None) -> str:
-    """Return what happened: the case, the criterion, what it came to and why."""
+    """Return what happened: the case, the criterion, its result and the reason."""
     if entry is None:
         why = line(row.reason) or ("" if row.vacuous else "No reason was given.")
         status = f"{row.status}, {VACUOUS}" if row.vacuous else row.status
         return f"{line(row.id, 200)}: {status}. {why}".rstrip()
-    came_to = entry.status if entry.contribution is None else f"{entry.contribution:.2f}"
+    result = entry.status if entry.contribution is None else f"{entry.contribution:.2f}"
     gate = ", and fails the grade" if entry.gated else ""
     reason = line(entry.reason) or "No reason was given."
-    return f"{line(row.id, 200)}: {line(entry.text, 200) or line(entry.id)}: {came_to}{gate}. {reason}"
+    return f"{line(row.id, 200)}: {line(entry.text, 200) or line(entry.id)}: {result}{gate}. {reason}"
 
 
 def near(source: str) -> str:
-    """Return the file name *source* as it is from the working folder, if it lies in that; readers know no other."""
+    """Return the file name *source* relative to the working folder, if it is inside: readers know no other folder."""
     path = Path(source)
     try:
         return str(path.relative_to(Path.cwd())) if path.is_absolute() else source
-    except (OSError, ValueError):  # it lies elsewhere, or there is no working folder any more
+    except (OSError, ValueError):  # it is elsewhere, or the working folder has been deleted
         return source
 
 
@@ -123,12 +122,14 @@ def address(source: str) -> str:
     return f"file://{path}" if path.startswith("/") else path
 
 
+# -- SARIF -----------------------------------------------------------------------------------------------
+
 VERSION = "2.1.0"
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 TOOL = "rubric"
 
 
-def render(report: Report) -> str:
+def render_sarif(report: Report) -> str:
     """Return *report* as a SARIF log of one run."""
     found = issues(report)
     names = _named(found)
@@ -152,20 +153,20 @@ def _run(report: Report, found: list[Issue], names: dict[tuple[str, str], str]) 
 
 
 def _invocation(report: Report) -> dict[str, Any]:
-    """Return how the run went: `executionSuccessful` says that every case was graded, not that it passed."""
+    """Describe the run: `executionSuccessful` says that every case was graded, not that it passed."""
     data: dict[str, Any] = {"executionSuccessful": not report.counts["ungraded"], "exitCode": report.exit_code}
     notes = [{"level": "warning", "message": {"text": line(warning)}} for warning in report.warnings]
     return {**data, "toolConfigurationNotifications": notes} if notes else data
 
 
 def _key(issue: Issue) -> tuple[str, str]:
-    """Return what makes a rule: its name, and the text that is judged."""
+    """Return the identity of a rule: its name, and the text of the criterion."""
     text = issue.entry.text if issue.entry is not None else "The case as a whole."
     return issue.rule, text
 
 
 def _named(found: list[Issue]) -> dict[tuple[str, str], str]:
-    """Return the rules' names: two of the same name get the beginning of a hash of their text."""
+    """Return the names of the rules: rules of one name get the start of a hash of their text."""
     keys = list(dict.fromkeys(_key(issue) for issue in found))
     times = Counter(name for name, _ in keys)
     return {key: key[0] if times[key[0]] == 1 else f"{key[0]}/{_digest(key[1])}" for key in keys}
@@ -207,3 +208,40 @@ def _properties(issue: Issue) -> dict[str, Any]:
     if entry is not None:
         data |= {"criterion": entry.status, "contribution": entry.contribution, "gated": entry.gated}
     return data
+
+
+# -- GitLab ----------------------------------------------------------------------------------------------
+
+NOWHERE = "rubric"
+"""The path of a case that was written in no file; the format requires one."""
+
+
+def render_gitlab(report: Report) -> str:
+    """Return *report* as a code quality report."""
+    return written([_gitlab_issue(issue) for issue in issues(report)], indent=2) + "\n"
+
+
+def _gitlab_issue(issue: Issue) -> dict[str, Any]:
+    place = issue.row.place
+    return {
+        "description": issue.message,
+        "check_name": issue.rule,
+        "fingerprint": issue.fingerprint,
+        "severity": _severity(issue),
+        "location": {
+            "path": shown(_relative(place.source)) if place else NOWHERE,
+            "lines": {"begin": max(place.line, 1) if place else 1},
+        },
+    }
+
+
+def _severity(issue: Issue) -> str:
+    """Return the severity: a failed gate is above a low score, and both are above a criterion without a verdict."""
+    if issue.level == "error":
+        return "critical" if issue.entry is not None and issue.entry.gated else "major"
+    return "minor" if issue.level == "warning" else "info"
+
+
+def _relative(source: str) -> str:
+    """Return *source* without a leading `./`, which GitLab does not take."""
+    return near(source).replace("\\", "/").removeprefix("./") or NOWHERE

@@ -1,0 +1,166 @@
+"""
+Changing a YAML file in place: comments, order and quotes stay wherever nothing changes.
+
+ruamel's round-trip mode keeps them. The changed values are written in the style in which a new file would have them.
+"""
+
+from __future__ import annotations
+
+import sys
+from io import StringIO
+from typing import Any
+
+from ruamel.yaml import YAML
+from ruamel.yaml.comments import CommentedMap, CommentedSeq
+from ruamel.yaml.emitter import Emitter
+from ruamel.yaml.events import MappingEndEvent, SequenceEndEvent
+from ruamel.yaml.representer import RoundTripRepresenter
+from ruamel.yaml.scalarstring import DoubleQuotedScalarString, LiteralScalarString, SingleQuotedScalarString
+
+from rubric.formats.native.answers import ANSWERS
+from rubric.formats.native.rubric import KINDS
+from rubric.formats.yaml import fits_a_line, style_of
+
+ONE_OF = (tuple(ANSWERS), KINDS)
+"""Keys of which one excludes the others: to set one is to take the others out."""
+
+
+def edited(text: str, old: dict[str, Any], new: dict[str, Any]) -> str:
+    """Return the YAML *text*, which says *old*, so changed that it says *new*."""
+    yaml = _editor()
+    root = yaml.load(text)
+    _indent(yaml, root)
+    return _print(yaml, _merged(root, old, new, ()))
+
+
+def _indent(yaml: YAML, root: Any) -> None:
+    """Take over how far the file indents its criteria."""
+    criteria = root.get("criteria") if isinstance(root, CommentedMap) else None
+    if isinstance(criteria, CommentedSeq) and criteria and not criteria.fa.flow_style():
+        dash = criteria.lc.col
+        yaml.indent(mapping=2, sequence=dash + 2, offset=dash)
+
+
+def _merged(node: Any, old: Any, new: Any, path: tuple[Any, ...]) -> Any:
+    """Return *node*, which says *old*, changed where it must be to say *new*."""
+    if old == new and type(old) is type(new):
+        return node
+    if isinstance(node, CommentedMap) and isinstance(new, dict):
+        return _merged_map(node, old if isinstance(old, dict) else {"text": old}, new, path)
+    if isinstance(node, CommentedSeq) and isinstance(old, list) and isinstance(new, list) and new:
+        return _merged_list(node, old, new, path)
+    return _styled(new, path)
+
+
+def _merged_map(node: CommentedMap, old: dict[str, Any], new: dict[str, Any], path: tuple[Any, ...]) -> CommentedMap:
+    for key in [key for key in old if key not in new and key in node]:
+        del node[key]
+    for key, value in new.items():
+        if key not in old or old[key] != value:
+            _take_out_rivals(node, key)
+            node[key] = _merged(node.get(key), old.get(key), value, (*path, key))
+    return node
+
+
+def _take_out_rivals(node: CommentedMap, key: str) -> None:
+    for keys in ONE_OF:
+        for rival in keys if key in keys else ():
+            if rival != key and rival in node and isinstance(rival, str):
+                del node[rival]
+
+
+def _merged_list(node: CommentedSeq, old: list[Any], new: list[Any], path: tuple[Any, ...]) -> CommentedSeq:
+    """Match the items by what they are called, and take each along with its comments."""
+    was = {_called(item): index for index, item in enumerate(old)}
+    items, comments = [], {}
+    for index, item in enumerate(new):
+        before = was.pop(_called(item), None)
+        if before is None:
+            items.append(_styled(item, (*path, index)))
+            continue
+        items.append(_merged(node[before], old[before], item, (*path, index)))
+        if before in node.ca.items:
+            comments[index] = node.ca.items[before]
+    node.ca.items.clear()
+    del node[:]
+    node.extend(items)
+    node.ca.items.update(comments)
+    return node
+
+
+def _called(item: Any) -> str:
+    """Return what tells *item* from its neighbours: the id or the text of a criterion, or all of it."""
+    if isinstance(item, dict):
+        return str(item.get("id") or item.get("text") or item)
+    return str(item)
+
+
+# -- ruamel's round-trip mode -------------------------------------------------------------------------------
+
+
+def _editor() -> YAML:
+    """Return ruamel's round-trip mode, which keeps comments, order and quotes."""
+    yaml = YAML(typ="rt", pure=True)
+    yaml.Emitter = _Emitter
+    yaml.Representer = _Representer
+    yaml.preserve_quotes = True
+    yaml.width = sys.maxsize
+    yaml.indent(mapping=2, sequence=4, offset=2)
+    return yaml
+
+
+class _Emitter(Emitter):
+    """Starts a new line after a flow mapping or list with a comment, where ruamel may run on into the next item."""
+
+    def expect_flow_mapping_key(self) -> None:
+        ends = isinstance(self.event, MappingEndEvent)
+        super().expect_flow_mapping_key()
+        self.no_newline = False if ends else self.no_newline
+
+    def expect_flow_sequence_item(self) -> None:
+        ends = isinstance(self.event, SequenceEndEvent)
+        super().expect_flow_sequence_item()
+        self.no_newline = False if ends else self.no_newline
+
+
+class _Representer(RoundTripRepresenter):
+    """Writes nothing as `null`, since a key without a value looks like a slip."""
+
+    def represent_nothing(self, _: None) -> Any:
+        return self.represent_scalar("tag:yaml.org,2002:null", "null")
+
+
+_Representer.add_representer(type(None), _Representer.represent_nothing)
+
+
+def _print(yaml: YAML, data: Any) -> str:
+    """Return *data* as *yaml* prints it."""
+    stream = StringIO()
+    yaml.dump(data, stream)
+    return stream.getvalue()
+
+
+def _styled(data: Any, path: tuple[Any, ...], *, inline: bool = False) -> Any:
+    """Return *data*, which is at *path*, as what ruamel writes like `rubric.formats.yaml`; *inline* within one line."""
+    if isinstance(data, str):
+        style = style_of(data, inline=inline)
+        return _STYLES[style](data) if style else data
+    if not isinstance(data, dict | list):
+        return data
+    inline = inline or (bool(path) and fits_a_line(data, path))
+    block: CommentedMap | CommentedSeq
+    if isinstance(data, dict):
+        pairs = ((_styled_key(key), _styled(value, (*path, key), inline=inline)) for key, value in data.items())
+        block = CommentedMap(pairs)
+    else:
+        block = CommentedSeq(_styled(value, (*path, index), inline=inline) for index, value in enumerate(data))
+    if inline:
+        block.fa.set_flow_style()
+    return block
+
+
+_STYLES = {"|": LiteralScalarString, "'": SingleQuotedScalarString, '"': DoubleQuotedScalarString}
+
+
+def _styled_key(key: Any) -> Any:
+    return key if key in ("yes", "no") else _styled(key, (), inline=True)

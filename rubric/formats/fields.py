@@ -1,0 +1,323 @@
+"""
+Readers and writers of values, field by field: between plain data and attrs classes.
+
+The fields of a class are the one table: `reader_of` makes a reader of them, which checks each by its own converter and
+validator, and `fields_of` writes those that differ from their defaults. `KEYS` has the key in files of each field.
+A reader raises all that is wrong with a value at once, each problem with its path.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import cache
+from typing import Any, TypeVar, cast
+
+import attrs
+from attrs import Attribute, define, field
+
+from rubric.errors import DefinitionError, DumpError
+from rubric.formats.cursor import WrongKeyError, as_dict, as_list, cure, wanted
+from rubric.formats.document import KeyPath, steps_of
+from rubric.internals.fields import check_text, default_of
+from rubric.internals.frozen_map import FrozenMap
+from rubric.internals.text import shorten
+
+T = TypeVar("T")
+Read = Callable[[Any], Any]
+Data = dict[str, Any]
+
+KEYS: dict[type, dict[str, str]] = {}
+"""For each class, the key in files of each field that a file may give."""
+
+WRITERS: dict[type, Callable[[Any], Any]] = {}
+"""For each class that is not written field by field, its writer; the modules of `native` register theirs."""
+
+
+# -- problems -----------------------------------------------------------------------------------------------
+
+
+class UnknownKeyError(WrongKeyError):
+    """A *key* that is none of those *allowed*. Near names are looked for only when it is shown."""
+
+    def __init__(self, key: Any, allowed: Iterable[str]) -> None:
+        super().__init__("", f"unknown key {key!r}")
+        self.key, self.allowed = key, allowed
+
+
+class SeveralError(Exception):
+    """What is wrong with one value: problems, each with its path."""
+
+    def __init__(self, problems: list[tuple[KeyPath, DefinitionError]]) -> None:
+        super().__init__(problems)
+        self.problems = problems
+
+
+TOO_DEEP = "this nests too deep to be read from so deep a stack; make it flatter"
+
+
+def problems_of(problem: Exception) -> list[tuple[KeyPath, DefinitionError]]:
+    """Return all that *problem* is about, each with its path."""
+    match problem:
+        case SeveralError():
+            return problem.problems
+        case DefinitionError():
+            return [(steps_of(problem.field), problem)]
+        case _:
+            return [((), DefinitionError("", TOO_DEEP))]
+
+
+@define
+class Gathering:
+    """What is wrong with one value: do each step `with gathering.at(key)`, then `finish`."""
+
+    problems: list[tuple[KeyPath, DefinitionError]] = field(factory=list)
+
+    @contextmanager
+    def at(self, *step: Any) -> Iterator[None]:
+        """Keep an error of the block, with the *step* (a key or an index) at which it came up."""
+        try:
+            yield
+        except (DefinitionError, SeveralError, RecursionError) as problem:
+            self.problems += [((*step, *path), error) for path, error in problems_of(problem)]
+
+    def finish(self) -> None:
+        """Raise what was gathered, if anything was."""
+        if self.problems:
+            raise SeveralError(self.problems)
+
+
+# -- reading ------------------------------------------------------------------------------------------------
+
+
+def reader_of(
+    cls: type[T], renamed: Mapping[str, str] | None = None, beside: Iterable[str] = (), **reads: Read | None
+) -> Callable[[Any], T]:
+    """
+    Return the function that reads a mapping as *cls*.
+
+    Args:
+        cls: An attrs class whose fields have converters and validators.
+        renamed: The keys in files of the fields whose names in code are others.
+        beside: Keys of the mapping that the caller has read.
+        reads: For each field that is not plain data, its reader; None for a field that no file gives.
+    """
+    fields = [f for f in attrs.fields(cast("Any", cls)) if reads.get(f.name, _same)]
+    keys = KEYS[cls] = {f.name: str((renamed or {}).get(f.name, f.name)) for f in fields}
+    rows = {keys[f.name]: (f.name, reads.get(f.name)) for f in fields}
+    needed = [keys[f.name] for f in fields if f.default is attrs.NOTHING]
+    what = f"a mapping with {', '.join(needed)}" if needed else "a mapping"
+
+    def read(data: Any) -> T:
+        given = as_dict(data, what)
+        gathering = Gathering()
+        values: dict[str, Any] = {}
+        for key, value in given.items():
+            if key in rows:
+                name, read_value = rows[key]
+                values[name] = value
+                if read_value is not None:
+                    with gathering.at(key):
+                        values[name] = _cured(read_value, value)
+        if not gathering.problems and len(values) == len(given) and all(key in given for key in needed):
+            try:
+                return cls(**values)
+            except DefinitionError as problem:
+                _check_each(given, values, gathering, fields, keys)
+                if not gathering.problems:
+                    raise _renamed(problem, keys) from None
+        else:
+            _check_each(given, values, gathering, fields, keys)
+        for key in given:
+            if key not in rows:
+                gathering.problems.append(
+                    ((key,), UnknownKeyError(key, [*rows, *(name for name in beside if name not in rows)]))
+                )
+        gathering.finish()
+        return cls(**values)
+
+    return read
+
+
+def _same(data: Any) -> Any:
+    return data
+
+
+def _cured(read: Read, data: Any) -> Any:
+    try:
+        return read(data)
+    except DefinitionError as problem:
+        raise DefinitionError(problem.field, problem.message + cure(data, problem.message)) from None
+
+
+def _check_each(
+    given: Data, values: Data, gathering: Gathering, fields: list[Attribute[Any]], keys: Mapping[str, str]
+) -> None:
+    """Add the problems of each field by itself to those *gathering* has of reading, in the order of the fields."""
+    read_wrong = gathering.problems
+    gathering.problems = []
+    for attribute in fields:
+        key = keys[attribute.name]
+        wrong = [problem for problem in read_wrong if problem[0][0] == key]
+        gathering.problems += wrong
+        if wrong:
+            continue
+        if key in given:
+            with gathering.at(key):
+                _check(attribute, values[attribute.name])
+        elif attribute.default is attrs.NOTHING:
+            gathering.problems.append(((), DefinitionError("", f"the key {key!r} is missing; add it")))
+
+
+def _check(attribute: Attribute[Any], data: Any) -> None:
+    try:
+        convert: Any = attribute.converter
+        value = convert(data) if convert else data
+        if attribute.validator:
+            attribute.validator(None, attribute, value)
+    except DefinitionError as problem:
+        first, *rest = steps_of(problem.field) or ("",)
+        path = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in rest)
+        if first != attribute.name:
+            path = f"{first}{path}"
+        raise DefinitionError(path.removeprefix("."), problem.message + cure(data, problem.message)) from None
+
+
+def _renamed(problem: DefinitionError, keys: Mapping[str, str]) -> SeveralError:
+    path = tuple(keys.get(step, step) if isinstance(step, str) else step for step in steps_of(problem.field))
+    return SeveralError([(path, problem)])
+
+
+def read_all(data: Any, name: str, read: Callable[[Any], T]) -> list[T]:
+    """Return the items of the list *data*, each as *read* reads it; *name* says what they are."""
+    gathering = Gathering()
+    items = []
+    for index, item in enumerate(as_list(data, f"a list of {name}s")):
+        with gathering.at(index):
+            items.append(read(item))
+    gathering.finish()
+    return items
+
+
+def read_inner(data: Data, key: str, read: Callable[[Any], T]) -> T:
+    """Return the value under *key* in *data*, as *read* reads it."""
+    gathering = Gathering()
+    found = []
+    with gathering.at(key):
+        found.append(read(data[key]))
+    gathering.finish()
+    return found[0]
+
+
+def read_named(data: Any, names: Mapping[str, Callable[[], T]], other: str) -> T:
+    """Return what the name *data* says; *other* is what may stand there beside *names*."""
+    if isinstance(data, str) and data in names:
+        return names[data]()
+    raise wanted(f"{', '.join(names)} or {other}", data)
+
+
+def read_bare(build: Callable[[Any], T], data: Any) -> T:
+    """Build a value of one field that has no key of its own in files."""
+    try:
+        return build(data)
+    except DefinitionError as problem:
+        raise DefinitionError("", problem.message) from None
+
+
+def read_text(data: Any) -> Any:
+    """Return *data*, a text with something in it."""
+    try:
+        check_text("", data)
+    except DefinitionError as problem:
+        raise DefinitionError("", problem.message + cure(data, problem.message)) from None
+    return data
+
+
+def read_free(data: Any) -> FrozenMap:
+    """Return a mapping of the author's own; all its keys are texts."""
+    _check_keys(as_dict(data, "a mapping"))
+    return FrozenMap(data)
+
+
+def _check_keys(data: Any) -> None:
+    gathering = Gathering()
+    items = data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ()
+    for key, value in items:
+        with gathering.at(key):
+            if isinstance(data, dict):
+                check_key(key)
+            _check_keys(value)
+    gathering.finish()
+
+
+def check_key(key: object) -> None:
+    """Refuse a key that is not text."""
+    if not isinstance(key, str):
+        raise WrongKeyError("", f'expected text as a key, got {key!r}; quote it: "{str(key).lower()}"')
+
+
+# -- writing ------------------------------------------------------------------------------------------------
+
+
+def write(value: Any) -> Any:
+    """Return *value* as plain data, without the fields that have their defaults."""
+    if type(value) in WRITERS:
+        return WRITERS[type(value)](value)
+    if isinstance(value, tuple):
+        return [write(item) for item in value]
+    if isinstance(value, Mapping):
+        return {_free_key(key): write(item) for key, item in value.items()}
+    return free(value)
+
+
+def fields_of(value: Any, first: tuple[str, ...] = (), last: tuple[str, ...] = (), without: str = "") -> Data:
+    """Return the fields of *value* that differ from their defaults, but for *without*, under their keys in files."""
+    kind: Any = type(value)
+    found = {}
+    for f, default in _order(kind, first, last):
+        given = getattr(value, f.name)
+        if f.name != without and given != (default_of(f, value) if default is _COMPUTED else default):
+            found[KEYS[kind][f.name]] = write(given)
+    return found
+
+
+_COMPUTED = object()
+
+
+@cache
+def _order(cls: type, first: tuple[str, ...], last: tuple[str, ...]) -> list[tuple[Attribute[Any], Any]]:
+    """Return the fields of *cls* in the order in which they are written, each with its default where that is fixed."""
+    given = {f.name: f for f in attrs.fields(cast("Any", cls)) if f.init}
+    names = [*first, *(name for name in given if name not in (*first, *last)), *last]
+    return [(given[name], _fixed(given[name])) for name in names if name in given]
+
+
+def _fixed(f: Attribute[Any]) -> Any:
+    return _COMPUTED if getattr(f.default, "takes_self", False) else default_of(f, None)
+
+
+def free(value: object) -> Any:
+    """Return *value* as plain data of the exact types that files know."""
+    match value:
+        case None | bool():
+            return value
+        case str():
+            return str(value)
+        case int():
+            return int(value)
+        case float() if math.isfinite(value):
+            return float(value)
+        case list() | tuple():
+            return [free(item) for item in value]
+        case Mapping():
+            return {_free_key(key): free(item) for key, item in value.items()}
+    msg = f"{shorten(repr(value), 80)} cannot be written; use texts, finite numbers, booleans, lists and mappings"
+    raise DumpError(msg)
+
+
+def _free_key(key: object) -> str:
+    if isinstance(key, str):
+        return str(key)
+    msg = f"the key {shorten(repr(key), 80)} cannot be written; keys are texts"
+    raise DumpError(msg)

@@ -1,0 +1,90 @@
+"""What a format cannot hold: a sentence for each thing, from a table of the fields that it can."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from attrs import evolve, field, frozen
+
+from rubric.errors import DefinitionError
+from rubric.formats.model_names import SETTINGS, provider_id
+from rubric.internals.fields import shown_fields
+from rubric.values.judges import AnyJudge, Judge
+
+
+@frozen
+class Held:
+    """
+    What a format holds of one class of ours.
+
+    Args:
+        fields: The fields that it has a place for. All others are lost, those of later releases too.
+        why: Why another field is lost, by its name; under "" for the rest.
+    """
+
+    fields: Collection[str]
+    why: Mapping[str, str] = field(factory=dict)
+
+
+@frozen
+class Losses:
+    """
+    Collects a sentence for each thing that is lost.
+
+    Args:
+        held: What the format holds, by class.
+        form: The sentence, of whose the thing is, the thing, and why it is lost.
+        mark: The sign before the reason.
+        whose: The case, the criterion or the judge that loses it.
+        sentences: All that is lost of a suite.
+    """
+
+    held: Mapping[type, Held]
+    form: str
+    mark: str = ":"
+    whose: str = ""
+    sentences: list[str] = field(factory=list)
+
+    def of(self, whose: str) -> Losses:
+        """Return losses of *whose*, collected with these."""
+        return evolve(self, whose=whose)
+
+    def within(self, part: str) -> Losses:
+        """Return losses of a *part* of what these are of."""
+        return self.of(f"{self.whose}: {part}")
+
+    def add(self, what: str, why: str = "") -> None:
+        """Add that *what* is lost, and *why*."""
+        self.sentences.append(self.form.format(self.whose, what, f"{self.mark} {why}" if why else ""))
+
+    def fields(self, value: object, before: str = "", after: str = "") -> None:
+        """Add the fields of *value*, named between two texts, that are not as by default and have no place."""
+        held = self.held[type(value)]
+        for found in shown_fields(value):
+            if found.name not in held.fields:
+                self.add(f"{before}{found.name}{after}", held.why.get(found.name, held.why.get("", "")))
+
+
+def provider_of(judge: AnyJudge | None, losses: Losses, name: str = "judge") -> str | dict[str, Any] | None:
+    """
+    Return *judge* as promptfoo's and AgentV's files name one: an id, or `{id, config}`; None where they cannot.
+
+    Args:
+        judge: A model; juries, panels and functions are lost.
+        losses: Where to tell so.
+        name: What holds the judge.
+    """
+    if judge is None:
+        return None
+    if not isinstance(judge, Judge) or not isinstance(judge.model, str):
+        losses.add(f"{name} {judge!r}", "a file names one model")
+        return None
+    try:
+        id_ = provider_id(judge.model)
+    except DefinitionError as problem:
+        losses.add(f"{name} {judge.model!r}", str(problem))
+        return None
+    losses.fields(judge, f"{name} {judge.model!r}: ")
+    config = {found.name: getattr(judge, found.name) for found in shown_fields(judge) if found.name in SETTINGS}
+    return {"id": id_, "config": config} if config else id_

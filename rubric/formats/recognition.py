@@ -1,0 +1,410 @@
+"""
+Evidence of the system that a file belongs to.
+
+promptfoo and AgentV 2 share most of their words (`prompts`, `tests`, `vars`, `assert`, `llm-rubric`), and mean other
+things by them: what passes, what a list of variables is. So no single key decides. Each rule that holds adds its weight
+to its format; `registry.recognise` compares the sums.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from fnmatch import fnmatchcase
+from functools import cached_property
+from typing import Any
+
+from attrs import frozen
+
+from rubric.formats.agentv.scope import CASES, GRADERS
+from rubric.formats.assertion_types import KNOWN
+from rubric.internals.text import shorten
+
+SURE, STRONG, LIKELY, HINT = 8, 4, 2, 1
+"""What a rule counts: only this system has it; others hardly do; it is this one's habit; all of them have it."""
+
+
+@frozen
+class Seen:
+    """What is looked at: the *data* of a file, its *name*, and the *schema* that its head names."""
+
+    data: Any
+    name: str = ""
+    schema: str = ""
+
+    @property
+    def keys(self) -> Mapping[Any, Any]:
+        """The keys of the file; none where it is a list."""
+        return self.data if isinstance(self.data, Mapping) else {}
+
+    @cached_property
+    def tests(self) -> list[Mapping[Any, Any]]:
+        """The tests of the file, or the things that it lists; a file without any may be one itself."""
+        lists = [self.data] if isinstance(self.data, list) else [self.keys.get(key) for key in CASES]
+        found = [test for tests in lists if isinstance(tests, list) for test in tests if isinstance(test, Mapping)]
+        return found if found or not isinstance(self.data, Mapping) else [self.data]
+
+    @cached_property
+    def graders(self) -> list[Any]:
+        """All that is asserted anywhere in the file: texts and mappings."""
+        return [*_graders(self.data)]
+
+    def under(self, *keys: str) -> list[Any]:
+        """Return the value of the first of *keys* that is given, as a list."""
+        value: Any = next((self.keys[key] for key in keys if self.keys.get(key) is not None), [])
+        return value if isinstance(value, list) else [value]
+
+
+_DATA = frozenset({"vars", "metadata", "input", "output", "expected_output", "config"})
+"""Where authors keep texts and data of their own, whose keys say nothing."""
+
+
+def _graders(data: Any) -> Iterator[Any]:
+    stack = [data]
+    if isinstance(data, list):
+        yield from (item for item in data if isinstance(item, Mapping) and "type" in item)
+    while stack:
+        node = stack.pop()
+        if isinstance(node, list):
+            stack += reversed(node)
+        elif isinstance(node, Mapping):
+            for key in GRADERS:
+                yield from node[key] if isinstance(node.get(key), list) else ()
+            stack += [inner for key, inner in node.items() if key not in _DATA]
+
+
+# -- rules ---------------------------------------------------------------------------------------------------
+
+Rule = Callable[[Seen], str]
+"""Looks at a file, and returns why it speaks for a format; '' where it does not."""
+
+Evidence = tuple[tuple[int, Rule], ...]
+"""The rules of a format, each with its weight."""
+
+
+def has(*keys: str, kind: type | tuple[type, ...] = object) -> Rule:
+    """Look for a key of the file, whose value is of a *kind*."""
+
+    def rule(seen: Seen) -> str:
+        found = [key for key in keys if isinstance(seen.keys.get(key), kind) and key in seen.keys]
+        return f"it has the key {found[0]!r}" if found else ""
+
+    return rule
+
+
+def holds(outer: str, inner: str) -> Rule:
+    """Look for the key *inner* in the mapping under the key *outer*."""
+
+    def rule(seen: Seen) -> str:
+        held = seen.keys.get(outer)
+        return f"its {outer} has the key {inner!r}" if isinstance(held, Mapping) and inner in held else ""
+
+    return rule
+
+
+def case_has(*keys: str, kind: type = object) -> Rule:
+    """Look for a key of a test."""
+
+    def rule(seen: Seen) -> str:
+        found = [key for test in seen.tests for key in keys if key in test and isinstance(test[key], kind)]
+        return f"a test has the key {found[0]!r}" if found else ""
+
+    return rule
+
+
+def option(*keys: str) -> Rule:
+    """Look for an option of a test, or of the defaults of tests."""
+
+    def rule(seen: Seen) -> str:
+        holders = [*seen.tests, seen.keys.get("defaultTest"), seen.keys.get("default_test")]
+        options = [holder.get("options") for holder in holders if isinstance(holder, Mapping)]
+        found = [key for given in options if isinstance(given, Mapping) for key in keys if key in given]
+        return f"it has the option {found[0]!r}" if found else ""
+
+    return rule
+
+
+def asserts(*keys: str) -> Rule:
+    """Look for a key of an assertion."""
+
+    def rule(seen: Seen) -> str:
+        found = [key for grader in seen.graders if isinstance(grader, Mapping) for key in keys if key in grader]
+        return f"an assertion has the key {found[0]!r}" if found else ""
+
+    return rule
+
+
+def uses(fits: Callable[[str], bool]) -> Rule:
+    """Look for an assertion of a type that *fits*."""
+
+    def rule(seen: Seen) -> str:
+        types = [str(grader.get("type")).removeprefix("not-") for grader in seen.graders if isinstance(grader, Mapping)]
+        found = [kind for kind in types if fits(kind)]
+        return f"it has an assertion of the type {shorten(found[0], 40)!r}" if found else ""
+
+    return rule
+
+
+def named(*patterns: str) -> Rule:
+    """Look for a name of the file that fits one of *patterns*."""
+
+    def rule(seen: Seen) -> str:
+        fits = any(fnmatchcase(seen.name.lower(), pattern) for pattern in patterns)
+        return f"it is called {shorten(seen.name, 60)}" if fits else ""
+
+    return rule
+
+
+def schema_has(word: str) -> Rule:
+    """Look for a *word* in the address of the schema that the file names."""
+
+    def rule(seen: Seen) -> str:
+        own = seen.keys.get("$schema")
+        for said in (seen.schema, own if isinstance(own, str) else ""):
+            if word in said.lower():
+                return f"its schema is {shorten(said, 80)}"
+        return ""
+
+    return rule
+
+
+def lists(key: str, *wanted: str) -> Rule:
+    """Look for one of the keys *wanted* in what the file lists under *key*."""
+
+    def rule(seen: Seen) -> str:
+        found = [name for item in seen.under(key) if isinstance(item, Mapping) for name in wanted if name in item]
+        return f"what it lists under {key!r} has the key {found[0]!r}" if found else ""
+
+    return rule
+
+
+# -- promptfoo and AgentV ------------------------------------------------------------------------------------
+
+_BOTH_HAVE = frozenset({
+    "agent-rubric", "assert-set", "contains", "contains-all", "contains-any", "cost", "ends-with", "equals",
+    "icontains", "icontains-all", "icontains-any", "is-json", "latency", "llm-rubric", "python", "regex",
+    "starts-with",
+})  # fmt: skip
+"""Types of assertions that AgentV has of promptfoo."""
+
+_AGENTV_TYPES = frozenset({
+    "rubric", "rubrics", "llm_judge", "llm-judge", "llm_grader", "llm-grader", "code", "code_judge", "code-judge",
+    "code_grader", "code-grader", "composite", "script", "skill-used", "skill-trigger", "tool-trajectory",
+    "tool_trajectory", "execution-metrics", "execution_metrics", "field-accuracy", "field_accuracy", "min-words",
+    "token-usage", "token_usage",
+})  # fmt: skip
+
+_VENDOR = re.compile(r"echo|https?|browser|websocket|mcp|manual-input|(?!file:)[\w.-]+:.+", re.DOTALL)
+"""How promptfoo names a provider: `openai:gpt-5`, `exec:...`, `https://...`, and a few without a colon."""
+
+_NAME = re.compile(r"[A-Za-z][\w.-]*")
+_LONE_SLOT = re.compile(r"\{\{\s*input\s*\}\}")
+
+
+def _ids(seen: Seen) -> Iterator[Any]:
+    """Yield the ids of the providers that a file lists."""
+    for provider in seen.under("providers", "targets"):
+        if isinstance(provider, Mapping) and "id" not in provider and len(provider) == 1:
+            yield next(iter(provider))
+        else:
+            yield provider.get("id") if isinstance(provider, Mapping) else provider
+
+
+def _vendors(seen: Seen) -> str:
+    found = [id_ for id_ in _ids(seen) if isinstance(id_, str) and _VENDOR.fullmatch(id_)]
+    return f"it asks the provider {shorten(found[0], 60)!r}" if found else ""
+
+
+def _programs(seen: Seen) -> str:
+    found = [id_ for id_ in _ids(seen) if isinstance(id_, str) and id_.startswith("file://")]
+    return f"it asks the provider {shorten(found[0], 60)!r}" if found else ""
+
+
+def _bare_names(seen: Seen) -> str:
+    ids = [*_ids(seen), *(grader.get("provider") for grader in seen.graders if isinstance(grader, Mapping))]
+    found = [id_ for id_ in ids if isinstance(id_, str) and _NAME.fullmatch(id_) and not _VENDOR.fullmatch(id_)]
+    return f"the provider {shorten(found[0], 60)!r} is a name of the project's" if found else ""
+
+
+def _grader_vendors(seen: Seen) -> str:
+    ids = [grader.get("provider") for grader in seen.graders if isinstance(grader, Mapping)]
+    found = [id_ for id_ in ids if isinstance(id_, str) and _VENDOR.fullmatch(id_)]
+    return f"an assertion has the provider {shorten(found[0], 60)!r}" if found else ""
+
+
+def _asserts_texts(seen: Seen) -> str:
+    found = [grader for grader in seen.graders if isinstance(grader, str)]
+    return f"it asserts the plain text {shorten(found[0], 40)!r}" if found else ""
+
+
+_ITEM = ("outcome", "score_ranges", "operator", "min_score", "expected_outcome")
+
+
+def _asserts_items(seen: Seen) -> str:
+    values = [grader.get("value") for grader in seen.graders if isinstance(grader, Mapping)]
+    items = [item for value in values for item in (value if isinstance(value, list) else [value])]
+    found = [key for item in items if isinstance(item, Mapping) for key in _ITEM if key in item]
+    return f"an assertion lists items with the key {found[0]!r}" if found else ""
+
+
+def _variable(name: str, *, with_id: bool) -> Rule:
+    def rule(seen: Seen) -> str:
+        for test in seen.tests:
+            variables = test.get("vars")
+            if isinstance(variables, Mapping) and name in variables and ("id" in test or not with_id):
+                return f"a test has the variable {name!r}" + (" and an id" if with_id else "")
+        return ""
+
+    return rule
+
+
+def _has_id(seen: Seen) -> str:
+    alone = seen.tests == [seen.data] or any(isinstance(test.get("vars"), Mapping) for test in seen.tests)
+    return "" if alone else case_has("id")(seen)
+
+
+def _asks_input(seen: Seen) -> str:
+    lone = [prompt for prompt in seen.under("prompts") if isinstance(prompt, str) and _LONE_SLOT.fullmatch(prompt)]
+    return "it asks `{{ input }}` and nothing more" if lone else ""
+
+
+def _name_first(seen: Seen) -> str:
+    firsts = [next(iter(grader)) for grader in seen.graders if isinstance(grader, Mapping) and len(grader) > 1]
+    return "its assertions begin with their names" if firsts and set(firsts) <= {"metric", "name"} else ""
+
+
+def _lists_runs(seen: Seen) -> str:
+    runs = [test for test in seen.tests if {"score", "scores", "timestamp"} <= test.keys()]
+    return "it lists the results of a run" if runs else ""
+
+
+# -- the other systems ------------------------------------------------------------------------------------------
+
+
+def _matcher(seen: Seen) -> str:
+    stack: list[Any] = [seen.data] if isinstance(seen.data, Mapping) else []
+    while stack:
+        node = stack.pop()
+        if isinstance(node, Mapping):
+            found = [key for key in ("llm-judge", "llm-jury", "eval.rubric") if key in node]
+            if found:
+                return f"it has the matcher {found[0]!r}"
+            stack += node.values()
+        elif isinstance(node, list):
+            stack += node
+    return ""
+
+
+def _servers(seen: Seen) -> str:
+    """MCP servers have names; the `servers` of an OpenAPI description are a list."""
+    servers = seen.keys.get("servers")
+    inner = [*servers.values()] if isinstance(servers, Mapping) else []
+    fits = inner and all(isinstance(server, Mapping) and server.keys() & {"command", "url"} for server in inner)
+    return "it names MCP servers" if fits else ""
+
+
+def _evals(seen: Seen) -> str:
+    evals = "evals" in seen.keys and "skill_name" not in seen.keys  # the evals.json of an agent skill
+    return "it has the key 'evals'" if evals else ""
+
+
+def _has_points(seen: Seen) -> str:
+    holders = [holder for holder in (*seen.tests, *seen.under("examples")) if isinstance(holder, Mapping)]
+    rubrics = [item for holder in holders if isinstance(holder.get("rubrics"), list) for item in holder["rubrics"]]
+    return "its rubrics have points" if any(isinstance(item, Mapping) and "points" in item for item in rubrics) else ""
+
+
+def _lists_requirements(seen: Seen) -> str:
+    listed = lists("rubric", "requirement")(seen) or lists("rubrics", "requirement")(seen)
+    if listed or (listed := lists("criteria", "requirement")(seen)):
+        return listed
+    return case_has("requirement")(seen) if isinstance(seen.data, list) else ""
+
+
+def shared_words(seen: Seen) -> str:
+    """Look for words of the vocabulary that is promptfoo's; AgentV took it over."""
+    words = has("prompts", "providers", "tests", "assert", "vars")(seen)
+    return words or (case_has("vars", "assert")(seen) if isinstance(seen.data, list) else "")
+
+
+# -- formats -------------------------------------------------------------------------------------------------
+
+NATIVE: Evidence = (
+    (STRONG, has("cases")),
+    (LIKELY, has("suite")),
+    (LIKELY, has("criteria", kind=list)),
+    (LIKELY, has("text", kind=str)),
+    (LIKELY, has("tree", kind=Mapping)),
+)
+
+MCPTEST: Evidence = (
+    (SURE, schema_has("mcptest")),
+    (STRONG, lists("evals", "rubric")),
+    (STRONG, _matcher),
+    (LIKELY, _evals),
+    (LIKELY, has("rubrics", kind=Mapping)),
+    (LIKELY, named("*mcptest*.y*ml")),
+    (HINT, _servers),
+)
+
+PAPERBENCH: Evidence = (
+    (SURE, has("sub_tasks")),
+    (SURE, holds("tree", "sub_tasks")),
+)
+
+AUTORUBRIC: Evidence = (
+    (SURE, holds("rubric", "sections")),
+    (STRONG, _lists_requirements),
+    (LIKELY, has("sections")),
+)
+
+HEALTHBENCH: Evidence = ((SURE, _has_points),)
+
+PROMPTFOO: Evidence = (
+    (SURE, schema_has("promptfoo")),
+    (SURE, uses(lambda kind: kind.startswith("promptfoo:"))),
+    (STRONG, has("defaultTest", "scenarios", "assertionTemplates", "derivedMetrics", "evaluateOptions")),
+    (STRONG, has("redteam", "nunjucksFilters", "commandLineOptions", "writeLatestResults")),
+    (STRONG + LIKELY, _vendors),
+    (STRONG, _grader_vendors),
+    (STRONG, uses(lambda kind: kind in KNOWN - _BOTH_HAVE)),
+    (STRONG, asserts("rubricPrompt", "contextTransform", "$ref")),
+    (STRONG, option("rubricPrompt", "transformVars", "storeOutputAs", "disableVarExpansion")),
+    (STRONG, case_has("providerOutput", "assertScoringFunction")),
+    (STRONG, named("promptfooconfig*")),
+    (LIKELY, _programs),
+    (LIKELY, has("targets", kind=list)),
+    (LIKELY, lambda seen: case_has("description")(seen) if seen.tests != [seen.data] else ""),
+    (HINT, shared_words),
+)
+
+AGENTV: Evidence = (
+    (SURE, has("evalcases", "eval_cases")),
+    (SURE, schema_has("agentv")),
+    (STRONG, has("default_test", "evaluate_options", "refs")),
+    (STRONG, has("governance", "environment", "workspace", "experiment", "execution")),
+    (STRONG, has("assertions", "evaluators")),
+    (STRONG, has("target", kind=str)),
+    (STRONG, _asserts_texts),
+    (STRONG, _asserts_items),
+    (STRONG, asserts("required", "min_score", "negate", "prompt", "command")),
+    (STRONG, asserts("criteria", "rubrics", "target")),
+    (STRONG, uses(lambda kind: kind in _AGENTV_TYPES or kind.startswith("trajectory:"))),
+    (STRONG, option("rubric_prompt")),
+    (STRONG, case_has("expected_output", "expected_outcome", "assertions", "evaluators")),
+    (STRONG, case_has("criteria", kind=str)),
+    (STRONG, case_has("conversation_id", "turns", "execution", "input_messages", "expected_messages")),
+    (STRONG, _bare_names),
+    (STRONG, _lists_runs),
+    (STRONG, named("*.eval.y*ml", "eval.y*ml", "*.eval.json*")),
+    (LIKELY, has("rubrics", kind=list)),
+    (LIKELY, lambda seen: case_has("rubrics")(seen) if isinstance(seen.data, list) else ""),
+    (LIKELY, case_has("input")),
+    (LIKELY, _variable("input", with_id=True)),
+    (LIKELY, _variable("expected_output", with_id=False)),
+    (LIKELY, _name_first),
+    (HINT, _asks_input),
+    (HINT, _has_id),
+    (HINT, has("tags", kind=list)),
+    (HINT, has("name", kind=str)),
+)

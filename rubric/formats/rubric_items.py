@@ -1,0 +1,314 @@
+"""
+Items of a checklist and of an analytic rubric, as AgentV has them and promptfoo takes them: texts or mappings.
+
+| item | criterion |
+|---|---|
+| a text | yes/no, required |
+| `outcome` (generation 1: `expected_outcome`, `description`; 2 also: `criteria`) | the text |
+| `id` | the id, `rubric-N` if left out, where N is its position from 1; unique |
+| `weight` | the weight, at least 0 |
+| `required` | a gate; left out: in generation 2 yes, before that no, with bands no |
+| `min_score` in (0, 1], `required_min_score` in 0..10 | the gate's value |
+| `operator` | the polarity: `correctness` or `contradiction` |
+| `score_ranges` | a whole number from 0 to 10 |
+
+`score_ranges` are bands on the scale from 0 to 10, in the three spellings that AgentV documents: a map of lower bounds
+to texts, a list of `{score_range: [low, high], outcome: text}`, and either of them beside a `value` that is a text.
+The bands cover 0 to 10 without gap or overlap; they guide the judge and do not quantise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from itertools import pairwise
+from typing import Any, Literal, cast
+
+from attrs import frozen
+
+from rubric.formats.cursor import Cursor
+from rubric.internals.fields import misspelt, suggest
+from rubric.internals.text import shorten
+from rubric.values.answers import Levels, ScoreRange, YesNo
+from rubric.values.criteria import Criterion, Polarity
+
+Generation = Literal["agentv-1", "agentv-1.5", "agentv-2"]
+
+HIGHEST = 10
+_RANGE_TEXTS = ("outcome", "expected_outcome", "description", "criteria")
+_SHAPE = (
+    "expected a map from the first score of each band to its text, such as {0: wrong, 5: half right, 10: right}, "
+    "or a list of {score_range: [low, high], outcome: text}"
+)
+
+
+@frozen
+class ItemScope:
+    """
+    The dialect that items are read in.
+
+    Args:
+        generation: The spelling of AgentV's that they are in.
+        required: Whether a criterion that does not say so is a gate; None: as the generation documents it.
+    """
+
+    generation: Generation = "agentv-2"
+    required: bool | None = None
+
+    @property
+    def is_current(self) -> bool:
+        """True for generation 2, in which older names are errors."""
+        return self.generation == "agentv-2"
+
+    @property
+    def gates(self) -> bool:
+        """True if a criterion that does not say so is a gate."""
+        return self.is_current if self.required is None else self.required
+
+    @property
+    def is_strict(self) -> bool:
+        """True if a required item with bands needs 10 of 10: as the code before generation 2 has it, not its pages."""
+        return self.required is True and not self.is_current
+
+    def fill(self, text: str, at: Cursor) -> str:  # noqa: ARG002 - a dialect with variables has a use for it
+        """Return *text*, found at the cursor, with variables in their places; here there are none."""
+        return text
+
+    def text(self, at: Cursor) -> str:
+        """Return the text at the cursor, filled; empty, with an error noted, if it is something else."""
+        found = at.text()
+        return "" if found is None else self.fill(found, at)
+
+
+def unknown_field(at: Cursor, message: str, known: Collection[str], elsewhere: Mapping[Any, str] | None = None) -> None:
+    """Note a key that is not *known*, which *message* says; see `Cursor.unknown`."""
+    at.unknown(f"{message}; it is not used{suggest(str(at.step), sorted(known))}", known, elsewhere)
+
+
+# -- bands ----------------------------------------------------------------------------------------------------
+
+
+def read_ranges(at: Cursor, scope: ItemScope) -> Levels | None:
+    """Return the levels from 0 to 10 at the cursor; None, with errors noted, where it has none."""
+    if isinstance(at.value, Mapping):
+        return _from_map(at, scope)
+    if isinstance(at.value, list):
+        return _from_list(at, scope)
+    at.error(f"{_SHAPE}; got {shorten(repr(at.value))}")
+    return None
+
+
+def _from_map(at: Cursor, scope: ItemScope) -> Levels | None:
+    bounds: dict[int, str] = {}
+    for key, words in at.items():
+        low = _bound(key)
+        if low is None:
+            words.error(f"{_SHAPE}; {shorten(repr(key))} is no whole number from 0 to 10", key=True)
+            return None
+        if not isinstance(words.value, str) or not words.value.strip():
+            words.error(f"{_SHAPE}; the band from {low} has no text, got {shorten(repr(words.value))}")
+            return None
+        if low in bounds:
+            words.error(f"two bands start at {low}; each score belongs to one", key=True)
+            return None
+        bounds[low] = scope.fill(words.value, words)
+    if not bounds:
+        at.error(f"{_SHAPE}; got an empty map")
+        return None
+    starts = sorted(bounds)
+    if starts[0] != 0:
+        at.error(f"the bands must start at 0 (got {starts[0]}); say what the scores below it mean")
+        return None
+    ends = [*(start - 1 for start in starts[1:]), HIGHEST]
+    return Levels([ScoreRange(low, high, bounds[low]) for low, high in zip(starts, ends, strict=True)])
+
+
+def _bound(key: object) -> int | None:
+    if isinstance(key, str) and key.strip().isascii() and key.strip().isdigit():
+        key = int(key) if len(key.strip()) <= len(str(HIGHEST)) else None
+    if isinstance(key, bool) or not isinstance(key, int) or not 0 <= key <= HIGHEST:
+        return None
+    return key
+
+
+def _from_list(at: Cursor, scope: ItemScope) -> Levels | None:
+    read = [_band(item, scope) for item in at]
+    bands = sorted((band for band in read if band is not None), key=lambda band: (band.low, band.high))
+    return Levels(bands) if len(bands) == len(read) and _is_whole(at, bands) else None
+
+
+def _band(item: Cursor, scope: ItemScope) -> ScoreRange | None:
+    if not isinstance(item.value, Mapping):
+        item.error(f"expected {{score_range: [low, high], outcome: text}}, got {shorten(repr(item.value))}")
+        return None
+    span = _span(item["score_range"])
+    words = next((item.value[key] for key in _RANGE_TEXTS if key in item), None)
+    if not isinstance(words, str) or not words.strip():
+        item.error("a band needs an `outcome`: the text that says what its scores mean")
+        return None
+    return None if span is None else ScoreRange(*span, scope.fill(words, item))
+
+
+def _span(at: Cursor) -> tuple[int, int] | None:
+    value = at.value
+    if not isinstance(value, list) or len(value) != 2 or not all(_is_number(part) for part in value):  # noqa: PLR2004
+        at.error(f"a score_range is a list of two numbers, [low, high]; got {shorten(repr(value))}")
+    elif not all(float(part).is_integer() for part in value):
+        at.error(f"the ends of a score_range are whole numbers (integers), got {value}")
+    elif not all(0 <= part <= HIGHEST for part in value):
+        at.error(f"the ends of a score_range lie from 0 to 10 (bounds included), got {value}")
+    elif value[0] > value[1]:
+        at.error(f"a score_range starts at its lower end, got {value}; swap them")
+    else:
+        return int(value[0]), int(value[1])
+    return None
+
+
+def _is_number(part: object) -> bool:
+    return isinstance(part, int | float) and not isinstance(part, bool) and abs(part) < 1e300  # noqa: PLR2004 - float() takes it
+
+
+def _is_whole(at: Cursor, bands: list[ScoreRange]) -> bool:
+    for before, after in pairwise(bands):
+        if after.low <= before.high:
+            at.error(f"the score_ranges {before} and {after} overlap; each score belongs to one band")
+            return False
+    covered = {score for band in bands for score in range(band.low, band.high + 1)}
+    missing = [str(score) for score in range(HIGHEST + 1) if score not in covered]
+    if missing:
+        at.error(f"the score_ranges leave out the scores {', '.join(missing)}; cover 0 to 10 without a gap")
+    return not missing
+
+
+# -- items ----------------------------------------------------------------------------------------------------
+
+_TEXTS: dict[str, tuple[str, ...]] = {
+    "agentv-1": ("expected_outcome", "description", "outcome"),
+    "agentv-1.5": ("outcome", "criteria", "expected_outcome", "description"),
+    "agentv-2": ("outcome", "criteria"),
+}
+
+_FIELDS = ("id", "weight", "required", "min_score", "required_min_score", "operator", "score_ranges")
+_HINTS = frozenset({"id", "weight", "required", "min_score", "operator"})
+_OPERATORS = ("correctness", "contradiction")
+
+
+def is_item(value: object) -> bool:
+    """True if *value* is an item that is scored, or a misspelt one, and not free data for the judge."""
+    if not isinstance(value, Mapping):
+        return False
+    if isinstance(value.get("outcome"), str | bool | int | float) or "score_ranges" in value:
+        return True
+    if value.keys().isdisjoint(_HINTS):
+        return False
+    return isinstance(value.get("criteria"), str) or any(misspelt(key, ("outcome", "score_ranges")) for key in value)
+
+
+def are_items(value: object) -> bool:
+    """True if a list holds items: at least one text, or mapping that is scored."""
+    return isinstance(value, list) and any(isinstance(part, str) or is_item(part) for part in value)
+
+
+def read_items(items: Sequence[Cursor], scope: ItemScope) -> list[Criterion]:
+    """Return *items* as criteria; errors are noted."""
+    criteria: dict[str, Criterion] = {}
+    for number, item in enumerate(items, 1):
+        criterion = _read(item, f"rubric-{number}", scope)
+        if criterion is None:
+            continue
+        if criteria.setdefault(criterion.id, criterion) is not criterion:
+            item.error(f"the id {criterion.id!r} belongs to another item already; give one of them another")
+    return [*criteria.values()]
+
+
+def _read(item: Cursor, own_id: str, scope: ItemScope) -> Criterion | None:
+    match item.value:
+        case str() as text:
+            return item.built(Criterion, scope.fill(text.strip(), item), id=own_id, required=True)
+        case Mapping():
+            return _structured(item, own_id, scope)
+        case bool() | int() | float():
+            item.text()
+        case _:
+            item.refuse("the text of a criterion, or a mapping with `outcome`")
+    return None
+
+
+def _structured(item: Cursor, own_id: str, scope: ItemScope) -> Criterion | None:
+    before = item.notes.failures
+    allowed = [*_TEXTS[scope.generation], *_FIELDS]
+    for key in (key for key in item.value if key not in allowed):
+        unknown_field(item[key], "an item has no such field", allowed)
+    id_ = _id(item["id"], own_id, scope)
+    ranges = read_ranges(item["score_ranges"], scope) if "score_ranges" in item else None
+    words = _words(item, scope) or (id_ if "score_ranges" in item else "")
+    gate, required = _gate(item, scope)
+    weight = item["weight"].number(0) if "weight" in item else 1
+    if item.notes.failures > before:
+        return None
+    if not words:
+        needed = _TEXTS[scope.generation][0]
+        item.warn(f"an item needs `{needed}`: the text of what is checked; it is left out, as AgentV does")
+        return None
+    return item.built(
+        Criterion,
+        words,
+        id=id_,
+        weight=weight,
+        required=required,
+        min_score=gate,
+        polarity=_polarity(item["operator"]),
+        answer=ranges or YesNo(),
+    )
+
+
+def _id(at: Cursor, own_id: str, scope: ItemScope) -> str:
+    if at.value is None:
+        return own_id
+    if isinstance(at.value, int) and not isinstance(at.value, bool):
+        return str(at.value)
+    return scope.text(at).strip() or own_id
+
+
+def _words(item: Cursor, scope: ItemScope) -> str:
+    given = [item[key] for key in _TEXTS[scope.generation] if item.has(key)]
+    if len({str(said.value) for said in given}) > 1:
+        given[1].error(f"`{given[0].step}` says something else; keep one of them", key=True)
+    if not given:
+        return ""
+    said = given[0]
+    return scope.text(said.holding(said.value.strip()) if isinstance(said.value, str) else said)
+
+
+def _polarity(at: Cursor) -> Polarity:
+    if at.value is not None and at.value not in _OPERATORS:
+        hint = suggest(str(at.value), _OPERATORS)
+        at.warn(f"unknown operator {shorten(repr(at.value))}; it is not used{hint}")
+    return cast("Polarity", at.value) if at.value in _OPERATORS else "satisfy"
+
+
+def _gate(item: Cursor, scope: ItemScope) -> tuple[float | None, bool]:
+    """Return the value that the item's score must meet, None for the rubric's threshold; and whether it must."""
+    ranged = "score_ranges" in item
+    required: bool | None = item["required"].flag() if item.has("required") else not ranged and scope.gates
+    gate = item["min_score"].number(0, 1, above=True) if item.has("min_score") else None
+    if item.has("required_min_score"):
+        old = _old_gate(item["required_min_score"], scope)
+        if gate is not None and old is not None and gate != old:
+            item["required_min_score"].error(f"`min_score` says {gate:g}, this says {old:g}; keep one of them")
+        gate = old if gate is None else gate
+    if gate is None and required and ranged and scope.is_strict:
+        gate = 1.0
+    return gate, bool(required)
+
+
+def _old_gate(at: Cursor, scope: ItemScope) -> float | None:
+    """Return `required_min_score`, a whole number from 0 to 10, as a score in 0..1; None for 0, which gates nothing."""
+    if scope.is_current:
+        at.error("`required_min_score` was removed; write `min_score`, from 0 to 1: a tenth of it", key=True)
+        return None
+    if isinstance(at.value, bool) or not isinstance(at.value, int) or not 0 <= at.value <= HIGHEST:
+        at.error(f"expected a whole number (an integer) from 0 to 10, got {shorten(repr(at.value))}")
+        return None
+    if scope.generation == "agentv-1.5":
+        at.warn(f"`required_min_score` is deprecated; write `min_score: {at.value / HIGHEST:g}`", key=True)
+    return at.value / HIGHEST or None

@@ -1,0 +1,58 @@
+"""
+Plug-ins: what installed distributions register by entry point.
+
+Entry points are looked up for a name that is not ours, or to list all names, and not before: a look-up reads the
+metadata of every installed distribution. A plug-in is imported when it is used.
+"""
+
+from __future__ import annotations
+
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any
+
+from attrs import frozen
+
+from rubric.errors import DefinitionError
+from rubric.internals.secrets import describe
+
+
+@frozen
+class Plugin:
+    """What a distribution registers: the loaded object, and its *source*, the distribution with its version."""
+
+    value: Any
+    source: str
+
+
+def plugin_names(group: str) -> tuple[str, ...]:
+    """Return the names that distributions register in *group*, sorted."""
+    return tuple(sorted(entry_points(group=group).names))
+
+
+def load_plugin(group: str, name: str, kind: str) -> Plugin | None:
+    """
+    Return the plug-in called *name*; None if there is none.
+
+    Args:
+        group: Of entry points, such as `rubric.reporters`.
+        kind: What it is, for errors: `reporter`.
+
+    Raises:
+        DefinitionError: It cannot be loaded, or several distributions register the name.
+    """
+    found = [*entry_points(group=group, name=name)]
+    if not found:
+        return None
+    if len(found) > 1:
+        sources = " and ".join(sorted(_source(each) for each in found))
+        raise DefinitionError(kind, f"{name!r} is registered by {sources}; uninstall all but one of them")
+    source = _source(found[0])
+    try:
+        return Plugin(found[0].load(), source)
+    except Exception as error:
+        message = f"{name!r} of {source} cannot be loaded: {describe(error)}; upgrade that distribution or uninstall it"
+        raise DefinitionError(kind, message) from error
+
+
+def _source(entry: EntryPoint) -> str:
+    return "an unknown distribution" if entry.dist is None else f"{entry.dist.name} {entry.dist.version}"
