@@ -123,6 +123,33 @@ def properties(session: nox.Session) -> None:
     session.run("pytest", "-n", "2", "--hypothesis-profile=long", *session.posargs)
 
 
+HARNESSES = {
+    "inspect_ai": ["inspect-ai>=0.3.285", "openai>=3.4", "trio"],
+    "deepeval": ["deepeval>=4.3.1"],
+    "pydantic_evals": ["pydantic-evals>=2.62"],
+    "langsmith": ["langsmith>=0.15"],
+    "mlflow": ["mlflow>=3.17"],
+    "clients": ["anthropic>=2.12", "langchain-openai", "langchain-anthropic", "dspy>=3.4"],
+}
+"""What the adapters are run with: each in an environment of its own, since they exclude one another's libraries."""
+
+
+@nox.session(default=False)
+@nox.parametrize("versions", ["newest", "floor"])
+@nox.parametrize("harness", [*HARNESSES])
+def integrations(session: nox.Session, harness: str, versions: str) -> None:
+    """Run the adapters with the real harnesses, at their newest versions and at the oldest that are supported."""
+    wanted = HARNESSES[harness]
+    session.install("--quiet", "-e", ".", "pytest>=9", "pytest-xdist", "hypothesis", "sybil", "opentelemetry-sdk")
+    # In a second step: Inspect's OpenAI provider and LiteLLM ask for different versions of `openai`.
+    session.install("--quiet", *[each.replace(">=", "==") if versions == "floor" else each for each in wanted])
+    modules = ["tests/test_client_models.py"]
+    if harness != "clients":
+        session.run("pytest", "-q", "tests/test_docs.py", "-k", f"docs/integrations/{harness}.md")
+        modules = [f"tests/test_integrations_{harness}.py"]
+    session.run("pytest", "-q", *modules, *session.posargs)
+
+
 PEERS = {
     "autorubric": ["autorubric==1.6.1", "litellm==1.106.2"],
     "deepeval": ["deepeval==4.3.1", "openai==3.52.0"],
