@@ -176,7 +176,7 @@ def test_calls_in_doubt_are_held_or_sent_again(folder: Path) -> None:
     store = folder / "replies.db"
     assert graded(folder, "--store", store).exit_code == 0
     with closing(sqlite3.connect(store)) as connection:
-        connection.execute("UPDATE calls SET state = 'in_doubt', outcome = NULL WHERE id = 1")
+        connection.execute("UPDATE calls SET state = 'in_doubt', result = NULL WHERE id = 1")
         connection.commit()
     held = graded(folder, "--store", store, "--in-doubt", "hold", "--format", "json")
     assert (held.exit_code, json.loads(held.stdout)["failures"]) == (2, {"in_doubt": 1})

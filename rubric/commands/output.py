@@ -99,32 +99,22 @@ class Commands(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command."""
         try:
-            result = super().invoke(ctx)
+            try:
+                result = super().invoke(ctx)
+            except SystemExit:
+                sys.stdout.flush()
+                raise
             sys.stdout.flush()
         except RubricError as problem:
             raise Refusal(as_options(str(problem))) from problem
         except OSError as problem:
-            raise _unwritten(problem) from problem
-        except SystemExit:
-            _flush()
-            raise
+            # The rest of the output is discarded: the interpreter's last flush would fail again.
+            if sys.__stdout__ is not None and sys.stdout is sys.__stdout__:
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.__stdout__.fileno())
+            raise Refusal(f"the output cannot be written: {problem.strerror or problem}") from problem
         except KeyboardInterrupt:
             ctx.exit(INTERRUPTED)
         return result
-
-
-def _flush() -> None:
-    try:
-        sys.stdout.flush()
-    except OSError as problem:
-        raise _unwritten(problem) from problem
-
-
-def _unwritten(problem: OSError) -> Refusal:
-    """Return the refusal, and discard the rest of the output: the interpreter's last flush would fail again."""
-    if sys.__stdout__ is not None and sys.stdout is sys.__stdout__:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.__stdout__.fileno())
-    return Refusal(f"the output cannot be written: {problem.strerror or problem}")
 
 
 def _as_columns(said: re.Match[str]) -> str:
