@@ -26,7 +26,6 @@ from rubric.commands.options import (
     TEXT,
     Name,
     declared,
-    judge_of,
     options,
     refuse_folder,
     refuse_given,
@@ -225,7 +224,7 @@ STAND_IN = "(the candidate)"
 class Inputs:
     """The options of both commands: what is graded, and by which judge."""
 
-    judges: Sequence[str]
+    judge: str | list[str] | None
     threshold: float | None
     question: IO[str] | None
     reference: IO[str] | None
@@ -250,12 +249,10 @@ class Inputs:
         return True
 
     def rubric(self, file: str) -> Rubric:
-        """Return the rubric in *file*."""
         rubric = load(file, base=self.base)
         return rubric if self.threshold is None else rubric.passing_at(self.threshold)
 
     def suite(self, file: str) -> Suite:
-        """Return the suite in *file*."""
         suite = load_suite(file, self.source, base=self.base, environ=declared(self.names))
         if suite.format != "native":
             print_line(f"{file}: read as {suite.format}", problem=True)
@@ -324,12 +321,11 @@ def plan(files: Sequence[str], form: str, **given: Any) -> None:
     or FILE... are suites.
     """
     inputs = Inputs(**given)
-    judge = judge_of(inputs.judges)
     if inputs.is_for_candidate(files):
         candidate = inputs.candidate(_open(files[1]) if files[1:] else None)
-        print_result(plan_calls(candidate, inputs.rubric(files[0]), judge), form)
+        print_result(plan_calls(candidate, inputs.rubric(files[0]), inputs.judge), form)
         return
-    plans = [suite.plan(judge, target=inputs.target_of_cases()) for suite in inputs.suites(files)]
+    plans = [suite.plan(inputs.judge, target=inputs.target_of_cases()) for suite in inputs.suites(files)]
     if form == "json":
         print_json(plans[0].to_dict() if len(plans) == 1 else [one.to_dict() for one in plans])
     else:
@@ -350,21 +346,20 @@ def grade(files: Sequence[str], form: str, store: Path | None, **given: Any) -> 
     """
     running = RunOptions(form=form, store=store, **{name: given.pop(name) for name in SUITES_ONLY})
     inputs = Inputs(**given)
-    judge = judge_of(inputs.judges)
     if inputs.is_for_candidate(files):
         rubric = inputs.rubric(files[0])
         if len(files) == 1:
             message = f"{files[0]} is a rubric; name the file of the candidate too, or a --target that answers"
             raise click.UsageError(message)
         try:
-            result = grade_candidate(inputs.candidate(_open(files[1])), rubric, judge, store=store)
+            result = grade_candidate(inputs.candidate(_open(files[1])), rubric, inputs.judge, store=store)
         except UngradedError as problem:
             print_result(problem.result, form)
             raise
         print_result(result, form)
         sys.exit(PASSED if result.passed else FAILED)
     earlier = running.earlier()
-    report = running.run(inputs.suites(files), files, judge, inputs.target_of_cases())
+    report = running.run(inputs.suites(files), files, inputs.judge, inputs.target_of_cases())
     running.write(report)
     code = report.exit_code
     sys.exit(code if earlier is None else max(code, running.compare(report, earlier)))

@@ -20,7 +20,6 @@ from rubric.commands.options import (
     STORE,
     THRESHOLD,
     columns_of,
-    judge_of,
     refuse_folder,
     refuse_given,
 )
@@ -63,7 +62,6 @@ class Counts:
         return len(self._results)
 
     def add(self, result: Grade | Ungraded) -> None:
-        """Count *result*."""
         findings = tuple(map(_short, result.findings))
         failures = tuple(Failure(failure.kind, "") for failure in result.failures)
         key = (type(result), result.outcome, findings, failures)
@@ -76,7 +74,6 @@ class Counts:
         self._warnings.add(result.warnings)
 
     def summary(self) -> Summary:
-        """Return the summary of all results."""
         summary = Grades(self._results).summary()
         reasons, warnings = self._reasons.most_common(), self._warnings.most_common()
         return evolve(summary, usage=self._usage, reasons=reasons, warnings=warnings)
@@ -133,7 +130,7 @@ class Inputs:
             message = f"--out {self.out} exists, and without --store its grades would be paid for again"
             raise click.UsageError(f"{message}; name another file, or delete it")
 
-    def run(self, rubric: Rubric, judges: Sequence[str]) -> Summary:
+    def run(self, rubric: Rubric, judge: str | list[str] | None) -> Summary:
         """Grade all candidates, write the results, and return their summary."""
         path, columns = str(self.candidates), columns_of(self.columns)
         is_capped = self.max_cost is not None or self.max_calls is not None
@@ -145,7 +142,7 @@ class Inputs:
                 grade_candidates(
                     path if self.shard is None else self.shard.of(path, columns=columns),
                     rubric,
-                    judge_of(judges),
+                    judge,
                     columns=columns if self.shard is None else None,
                     concurrency=self.concurrency,
                     store=store,
@@ -201,7 +198,12 @@ class Inputs:
 )
 @FORMAT
 def grade_many(
-    rubric: Path, judges: Sequence[str], threshold: float | None, min_pass_rate: float | None, form: str, **given: Any
+    rubric: Path,
+    judge: str | list[str] | None,
+    threshold: float | None,
+    min_pass_rate: float | None,
+    form: str,
+    **given: Any,
 ) -> None:
     """
     Grade every candidate of a file against a rubric.
@@ -214,7 +216,7 @@ def grade_many(
     inputs = Inputs(**given)
     inputs.check(rubric)
     loaded = load(rubric)
-    summary = inputs.run(loaded if threshold is None else loaded.passing_at(threshold), judges)
+    summary = inputs.run(loaded if threshold is None else loaded.passing_at(threshold), judge)
     print_result(summary, form)
     if not summary.results and inputs.shard is None:
         raise Refusal(f"{inputs.candidates}: there is no candidate in it")

@@ -28,7 +28,6 @@ WIDTH = 100
 
 
 def print_json(data: Any) -> None:
-    """Print *data* as JSON."""
     click.echo(json.dumps(data, indent=2, allow_nan=False))
 
 
@@ -82,7 +81,6 @@ class Command(click.Command):
     """A command that refuses an option of one value that is given twice; click would take the last."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse *args*."""
         _, _, given = self.make_parser(ctx).parse_args(args=[*args])
         for option, times in Counter(given).items():
             if times > 1 and isinstance(option, click.Option) and not (option.multiple or option.is_flag):
@@ -97,7 +95,6 @@ class Commands(click.Group):
     command_class = Command
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command."""
         try:
             try:
                 result = super().invoke(ctx)

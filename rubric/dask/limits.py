@@ -34,7 +34,6 @@ from rubric.errors import ModelError
 from rubric.internals.secrets import describe
 from rubric.models.pricing import dearest, most_tokens
 from rubric.store.cache_key import digest
-from rubric.values.judges import Judge
 from rubric.values.requests import Ask, Commit, Failure, Reply
 
 Wanted = tuple[str, str, str, int, float]
@@ -124,7 +123,8 @@ class PermitLimiter:
     async def __call__(self, ask: Ask) -> AsyncIterator[Commit]:
         """Return the context in which the request *ask* is sent."""
         tokens, cost, rates = await self._most(ask)
-        number, key = uuid4().hex, _key(ask.judge)
+        address = [str(ask.judge.params.get(name)) for name in ADDRESS]
+        number, key = uuid4().hex, digest("\n".join([ask.judge.name, str(ask.judge.via), *address]))
         granted = asyncio.get_running_loop().create_future()
         queue = self._queues.setdefault(key, deque())
         queue.append(((number, ask.judge.name, key, tokens, cost), granted))
@@ -211,19 +211,14 @@ class PermitLimiter:
             await asyncio.sleep(0)
 
 
-def _key(judge: Judge) -> str:
-    address = [str(judge.params.get(name)) for name in ADDRESS]
-    return digest("\n".join([judge.name, str(judge.via), *address]))
-
-
 def _for_scheduler(
     outcome: Reply | Failure | None, rates: tuple[float, float] | None, *, agreed: bool
 ) -> Reply | Failure | None:
     """Return the part of *outcome* that the scheduler counts, with the cost that follows from the tokens."""
     if outcome is None:  # it was not sent after all
         return None
-    bill = Reservation(Sum(), rates, agreed, outcome)
-    usage = evolve(outcome.usage, cost=bill.cost) if bill.is_metered else outcome.usage
+    charged = Reservation(Sum(), rates, agreed, outcome)
+    usage = evolve(outcome.usage, cost=charged.cost) if charged.is_metered else outcome.usage
     if isinstance(outcome, Reply):
         return Reply(None, usage=usage)
     return Failure(outcome.kind, "", in_doubt=outcome.in_doubt, retry_after=outcome.retry_after, usage=usage)
@@ -296,9 +291,11 @@ class PermitPlugin(SchedulerPlugin):
         number, name, key, tokens, cost = wanted
         permit = _Permit(worker)
         try:
-            bill = await permit.stack.enter_async_context(self._budget.reserve(Sum(pico(cost), 1, tokens)))
-            permit.settles.append(bill.commit)
-            permit.settles.append(await permit.stack.enter_async_context(self._limiter(name, key).place(tokens)))
+            reservation = await permit.stack.enter_async_context(self._budget.reserve(Sum(pico(cost), 1, tokens)))
+            permit.settles.append(reservation.commit)
+            if key not in self._limiters:
+                self._limiters[key] = Limits(**self._settings.limits.get(name, self._settings.limits[""])).limiter(name)
+            permit.settles.append(await permit.stack.enter_async_context(self._limiters[key].place(tokens)))
             if self._is_over or worker not in self._scheduler.workers:
                 message = "not sent: the run is over, or this worker is cut off from it"
                 raise ModelError(Failure("exception", message))  # noqa: TRY301
@@ -332,12 +329,6 @@ class PermitPlugin(SchedulerPlugin):
         held = [(number, None) for number, permit in self._permits.items() if permit.worker == worker]
         loop = asyncio.get_running_loop()
         loop.call_later(_GRACE, lambda: loop.create_task(self.settle([*held])))
-
-    def _limiter(self, name: str, key: str) -> ModelLimiter:
-        if key not in self._limiters:
-            given = self._settings.limits.get(name, self._settings.limits[""])
-            self._limiters[key] = Limits(**given).limiter(name)
-        return self._limiters[key]
 
     def _withdraw(self) -> None:
         for service in self._services:

@@ -253,7 +253,7 @@ def verify(path: str | Path) -> list[Problem]:
 
 
 def _damage(row: tuple[Any, ...]) -> str:
-    """Return what is wrong with *row* of `_ROWS`, or ''."""
+    """Return the damage to *row* of `_ROWS`, or ''."""
     _, key, *_, state, _, _, _, result = row
     try:
         if digest(_text(row)) != key.hex():

@@ -306,8 +306,7 @@ class Database:
         self.mode = mode
         self.in_doubt = in_doubt
         self.session = 0
-        self._hits = self._sent = self._resent = self._held = 0
-        self._saved = Usage()
+        self.tally = Tally()
         self._reader = reader
         self._writer = writer
         self._liveness = Liveness(0)
@@ -317,24 +316,17 @@ class Database:
 
     @property
     def connection(self) -> sqlite3.Connection:
-        """The writer's connection."""
         assert self._writer is not None  # noqa: S101 - a session that only reads has no writer thread
         return self._writer
-
-    @property
-    def tally(self) -> Tally:
-        """What this session has done so far."""
-        return Tally(self._hits, self._sent, self._resent, self._held, self._saved)
 
     def count(self, *, sent: int = 0, resent: int = 0, held: int = 0, hit: Usage | None = None) -> None:
         """Add to the tally: requests, or a hit that once cost so much."""
         with self._lock:
-            self._sent += sent
-            self._resent += resent
-            self._held += held
+            now, saved = self.tally, self.tally.saved
             if hit is not None:
-                self._hits += 1
-                self._saved += hit if hit.cost is not None else evolve(hit, cost=0.0)
+                saved += hit if hit.cost is not None else evolve(hit, cost=0.0)
+            hits = now.hits + (hit is not None)
+            self.tally = Tally(hits, now.sent + sent, now.resent + resent, now.held + held, saved)
 
     def close(self) -> None:
         """Close the file; the writer last, since the last connection moves the log into the file."""
@@ -409,7 +401,7 @@ class Database:
         Claim *request* for this session, unless it is answered or another session has it.
 
         Args:
-            goes_on: Whether grading asks again, as another ask, if the reply says nothing.
+            goes_on: As for `look`.
             leaves: Whether it is recorded as sent at once.
             is_new: Whether nobody had it a moment ago, so that most likely nobody has it now.
         """

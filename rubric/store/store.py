@@ -69,7 +69,7 @@ class InFlight:
     One call, from its claim to its end, as the database records it.
 
     Args:
-        goes_on: Whether grading asks again, as another ask, if the reply says nothing.
+        goes_on: As for `Database.look`.
         is_new: Whether nobody had the request when it was looked up.
         is_limited: Whether it passes limits, after which `leave` records that it is sent.
         leaves: Whether it may leave: a claim that is not made yet is then recorded as sent at once.
@@ -289,11 +289,8 @@ class OpenFile:
         return cls(path, database, WriterThread(path, database, lambda: bool(shared)), shared)
 
     def close(self) -> None:
-        """Write what is left, and close the file."""
-        if self.writer is None:
-            self.database.close()
-        else:
-            self.writer.close()
+        """Write pending changes, and close the file."""
+        (self.writer or self.database).close()
 
     async def answer(self, ask: Ask, inner: Transport, *, is_limited: bool) -> Result:
         """Return the stored reply to *ask*, or else that of *inner*."""
@@ -420,7 +417,7 @@ _orphans: list[OpenFile] = []
 
 class Store:
     """
-    A file of replies: what is stored is served from it, free of charge; what is not is sent, and its reply stored.
+    A file of replies: it serves stored replies free of charge, sends all other requests, and stores their replies.
 
     The file is the cache, the resume after a crash, the recording for CI and the audit trail. Several processes of one
     machine may share it. A pickled store opens the file again in the process that gets it.
@@ -487,7 +484,7 @@ class Store:
         self.close()
 
     def close(self) -> None:
-        """Write what is left, and close the file; requests still in flight are in doubt."""
+        """Write pending changes, and close the file; requests still in flight are in doubt."""
         if self._process == os.getpid():
             self._finalizer()
 
@@ -498,7 +495,7 @@ class Store:
 
     def transport(self, inner: Transport, *, limited: bool = False) -> Transport:
         """
-        Return a `Transport` that serves what is stored, and sends everything else through *inner*.
+        Return a `Transport` that serves stored replies, and sends everything else through *inner*.
 
         It raises a `StoreError` where the file cannot be written to: a request that cannot be recorded is not sent.
 

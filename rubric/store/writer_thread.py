@@ -100,7 +100,7 @@ class WriterThread:
         self._wake(None)  # at once: no loop may be running any more
 
     def close(self) -> None:
-        """Run what is left, and end; in a forked child there is no thread to end."""
+        """Run pending tasks, and end; in a forked child there is no thread to end."""
         if not self._thread.is_alive():
             return
         with self._changed:
