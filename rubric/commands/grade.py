@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, cast, get_args
+from typing import IO, TYPE_CHECKING, Any, get_args
 
 import click
 from attrs import evolve, fields, frozen
@@ -216,9 +216,6 @@ def joined(reports: Sequence[Report], files: Sequence[str]) -> Report:
 
 PASSED, FAILED = 0, 1
 
-STAND_IN = "(the candidate)"
-"""The candidate of a plan if none is given."""
-
 
 @frozen
 class Inputs:
@@ -279,12 +276,14 @@ class Inputs:
             raise LoadError(problems, remark="\n".join(error.remark for error in errors if error.remark))
         return found
 
-    def candidate(self, output: IO[str] | None) -> Candidate:
-        """Return the candidate whose text is *output*."""
+    def candidate(self, file: str | None) -> Candidate:
+        """Return the candidate whose text is in *file*; without one, a stand-in."""
+        context = click.get_current_context()
+        output: IO[str] | None = None if file is None else TEXT.convert(file, None, context)
         piped = [stream for stream in (output, self.question, self.reference) if stream is sys.stdin]
         if len(piped) > 1:
             raise click.UsageError("standard input (-) is given for two things, and can be read once; name a file")
-        text = STAND_IN if output is None else _read(output)
+        text = "(the candidate)" if output is None else _read(output)
         return Candidate(text, input=_read(self.question), reference=_read(self.reference))
 
     def target_of_cases(self) -> str | Target | None:
@@ -294,20 +293,19 @@ class Inputs:
         if self.target is None:
             raise click.UsageError("--server needs a target that works with it; name one with --target MODEL")
         from rubric.suites.targets.agents import AgentTarget  # noqa: PLC0415 - needs an extra
+        from rubric.suites.targets.mcp_servers import HTTPServer, StdioServer  # noqa: PLC0415 - as above
 
-        return AgentTarget(self.target, dict(_server(server) for server in self.servers))
-
-
-def _server(text: str) -> tuple[str, Any]:
-    from rubric.suites.targets.mcp_servers import HTTPServer, StdioServer  # noqa: PLC0415 - as above
-
-    name, _, address = text.partition("=")
-    if not name or not address.strip():
-        raise click.UsageError(f"--server {text}: expected NAME=COMMAND or NAME=https://...")
-    if address.startswith(("http://", "https://")):
-        return name, HTTPServer(address)
-    command, *arguments = shlex.split(address)
-    return name, StdioServer(command, arguments)
+        servers: dict[str, Any] = {}
+        for text in self.servers:
+            name, _, address = text.partition("=")
+            if not name or not address.strip():
+                raise click.UsageError(f"--server {text}: expected NAME=COMMAND or NAME=https://...")
+            if address.startswith(("http://", "https://")):
+                servers[name] = HTTPServer(address)
+            else:
+                command, *arguments = shlex.split(address)
+                servers[name] = StdioServer(command, arguments)
+        return AgentTarget(self.target, servers)
 
 
 @click.command(cls=Command)
@@ -322,7 +320,7 @@ def plan(files: Sequence[str], form: str, **given: Any) -> None:
     """
     inputs = Inputs(**given)
     if inputs.is_for_candidate(files):
-        candidate = inputs.candidate(_open(files[1]) if files[1:] else None)
+        candidate = inputs.candidate(files[1] if files[1:] else None)
         print_result(plan_calls(candidate, inputs.rubric(files[0]), inputs.judge), form)
         return
     plans = [suite.plan(inputs.judge, target=inputs.target_of_cases()) for suite in inputs.suites(files)]
@@ -352,7 +350,7 @@ def grade(files: Sequence[str], form: str, store: Path | None, **given: Any) -> 
             message = f"{files[0]} is a rubric; name the file of the candidate too, or a --target that answers"
             raise click.UsageError(message)
         try:
-            result = grade_candidate(inputs.candidate(_open(files[1])), rubric, inputs.judge, store=store)
+            result = grade_candidate(inputs.candidate(files[1]), rubric, inputs.judge, store=store)
         except UngradedError as problem:
             print_result(problem.result, form)
             raise
@@ -363,10 +361,6 @@ def grade(files: Sequence[str], form: str, store: Path | None, **given: Any) -> 
     running.write(report)
     code = report.exit_code
     sys.exit(code if earlier is None else max(code, running.compare(report, earlier)))
-
-
-def _open(file: str) -> IO[str]:
-    return cast("IO[str]", TEXT.convert(file, None, click.get_current_context()))
 
 
 def _read(stream: IO[str] | None) -> str:

@@ -241,11 +241,6 @@ class SharedRequest:
     is_paid: bool = False
     is_given_up: bool = False
 
-    @property
-    def is_open(self) -> bool:
-        """True if its reply can still be waited for."""
-        return not (self.is_given_up or self.task.done())
-
     async def join(self) -> Result:
         """Return the reply or failure; cancel the request if this task was the last to wait."""
         self.waiting += 1
@@ -307,7 +302,7 @@ class OpenFile:
         loop = asyncio.get_running_loop()
         place = (id(loop), request.key)
         shared = self.shared.get(place)
-        if shared is None or not shared.is_open or shared.task.get_loop() is not loop:
+        if shared is None or shared.is_given_up or shared.task.done() or shared.task.get_loop() is not loop:
             try:
                 found = self.database.look(request, goes_on=_goes_on(ask))
             except Exception as error:  # damage to the file can raise anything
