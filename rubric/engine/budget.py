@@ -206,6 +206,17 @@ class Budget:
         """Return the same for a request that cannot wait for those in flight: it is refused if it does not fit now."""
         return self._passing(ask, waits=False)
 
+    @asynccontextmanager
+    async def _passing(self, ask: Ask, *, waits: bool = True) -> AsyncIterator[Commit]:
+        most = await self._most(ask)
+        async with self._setting_aside(most, "this request", waits=waits) as reservation:
+            reservation.rates, reservation.is_agreed = self._terms(ask, most)
+            try:
+                yield reservation.commit
+            except ModelError:  # from a limiter behind this one: it was not sent
+                reservation.is_sent = False
+                raise
+
     @property
     def spent(self) -> Amount:
         """The amount charged; its cost is None if some of it is unknown, which takes a budget without a cap."""
@@ -324,22 +335,14 @@ class Budget:
             yield lambda usage: reservation.commit(Reply(None, usage=evolve(usage, calls=max(1, usage.calls))))
 
     @asynccontextmanager
-    async def _passing(self, ask: Ask, *, waits: bool = True) -> AsyncIterator[Commit]:
-        most = await self._most(ask)
-        async with self._setting_aside(most, "this request", waits=waits) as reservation:
-            reservation.rates, reservation.is_agreed = self._terms(ask, most)
-            try:
-                yield reservation.commit
-            except ModelError:  # from a limiter behind this one: it was not sent
-                reservation.is_sent = False
-                raise
-
-    @asynccontextmanager
     async def _setting_aside(self, most: Sum, what: str, *, waits: bool = True) -> AsyncIterator[Reservation]:
         if waits:
             await self._queue.pass_through(partial(self._admit, most, what))
         else:
-            self._admit_now(most, what)
+            with self._queue.lock:
+                if self._admit(most, what) > 0:
+                    why = self._why_not(self._held + most, "what is in flight, and this,")
+                    raise ModelError(Failure("budget", f"not sent: {why}"))
         reservation = Reservation(most)
         try:
             yield reservation
@@ -374,12 +377,6 @@ class Budget:
             there, back = self.prices[judge.name]
             return there / _MILLION, back / _MILLION
         return None if self.cost is None else dearest(judge, sent)
-
-    def _admit_now(self, most: Sum, what: str) -> None:
-        with self._queue.lock:
-            if self._admit(most, what) > 0:
-                message = f"not sent: {self._why_not(self._held + most, 'what is in flight, and this,')}"
-                raise ModelError(Failure("budget", message))
 
     def _admit(self, most: Sum, what: str) -> float:
         if not self._why_not(self._held + most, what):

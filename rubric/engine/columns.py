@@ -99,11 +99,6 @@ class Columns:
 
     named: FrozenMap = field(factory=FrozenMap, converter=_as_named)
 
-    @classmethod
-    def of(cls, value: Mapping[str, str | None] | None) -> Columns:
-        """Return *value* as columns; None names none."""
-        return cls({} if value is None else value)
-
     def row(self, row: Mapping[Any, Any]) -> dict[str, Any]:
         """
         Return the fields of a candidate that *row* has.

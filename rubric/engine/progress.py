@@ -10,17 +10,13 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import TYPE_CHECKING, TextIO
+from typing import TextIO
 
 from attrs import define, field, frozen
 
 from rubric.internals.fields import refuse
 from rubric.results.result import Grade, Ungraded
 from rubric.values.requests import Usage
-
-if TYPE_CHECKING:
-    from rich.progress import Progress as Bar
-
 
 _SECONDS_A_LINE = 10.0
 _SECONDS_A_BAR = 0.1
@@ -111,7 +107,7 @@ def reporting(
         return nullcontext(lambda _: None)
     if callable(wanted):
         return _told(_Tally(total, clock), wanted, 0.0)
-    if stream is not None and is_terminal:
+    if is_terminal:
         return _on_bar(_Tally(total, clock), stream)
     return _told(_Tally(total, clock), lambda state: print(state, file=stream, flush=True), _SECONDS_A_LINE)
 
@@ -169,34 +165,16 @@ def _told(tally: _Tally, show: OnProgress, every: float) -> Iterator[Tell]:
 
 @contextmanager
 def _on_bar(tally: _Tally, stream: TextIO) -> Iterator[Tell]:
-    bar = _bar(stream)
-    with bar:
+    from rich import progress  # noqa: PLC0415 - only a bar needs it
+    from rich.console import Console  # noqa: PLC0415
+
+    details = progress.TextColumn("{task.fields[details]}")
+    columns = (progress.BarColumn(), progress.MofNCompleteColumn(), details, progress.TimeRemainingColumn())
+    with progress.Progress("{task.description}", *columns, console=Console(file=stream)) as bar:
         task = bar.add_task("grading", total=tally.state().total, details="")
 
-        def show() -> None:
-            state = tally.state()
+        def show(state: Progress) -> None:
             bar.update(task, completed=state.done, details=" · ".join(state.details()))
 
-        def tell(result: Grade | Ungraded) -> None:
-            tally.add(result)
-            if tally.is_due(_SECONDS_A_BAR):
-                show()
-
-        try:
+        with _told(tally, show, _SECONDS_A_BAR) as tell:
             yield tell
-        finally:
-            show()
-
-
-def _bar(stream: TextIO) -> Bar:
-    from rich.console import Console  # noqa: PLC0415 - only a bar needs it
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn  # noqa: PLC0415
-    from rich.progress import Progress as Bar  # noqa: PLC0415
-
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[details]}"),
-    )
-    return Bar(*columns, TimeRemainingColumn(), console=Console(file=stream))

@@ -17,7 +17,7 @@ import os
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from contextlib import asynccontextmanager, suppress
 from functools import partial
 from heapq import heappop, heappush
 from threading import Lock
@@ -89,15 +89,12 @@ class Limits:
     _lock: Lock = field(factory=Lock, init=False, repr=False, eq=False)
     _limiters: dict[tuple[object, ...], ModelLimiter] = field(factory=dict, init=False, repr=False, eq=False)
 
-    def __call__(self, ask: Ask) -> AbstractAsyncContextManager[Commit]:
-        """Return what the request *ask* passes: entered when it may be sent, left when it is through."""
-        return self._passing(ask)
-
     def __reduce__(self) -> NoReturn:
         raise of_one_process("limits", "Limits(rpm=100)")
 
     @asynccontextmanager
-    async def _passing(self, ask: Ask) -> AsyncIterator[Commit]:
+    async def __call__(self, ask: Ask) -> AsyncIterator[Commit]:
+        """Return what the request *ask* passes: entered when it may be sent, left when it is through."""
         limiter = self._limiter(ask.judge)
         # Counting tokens is slow, so it comes first: a place in a window is for a request that is sent at once.
         tokens = sum(await most_tokens(ask)) if limiter.tokens is not None else 0
@@ -230,38 +227,25 @@ class _Waiter:
     """One task in a queue. Its event belongs to its own loop, so other threads set it through that loop."""
 
     loop: asyncio.AbstractEventLoop = field(factory=asyncio.get_running_loop)
-    _event: asyncio.Event = field(factory=asyncio.Event)
+    woken: asyncio.Event = field(factory=asyncio.Event)
 
     def wake(self) -> bool:
         """Have the task look again; False if its loop is closed, and the task gone."""
-        if _is_running(self.loop):
-            self._event.set()
-            return True
+        with suppress(RuntimeError):  # no loop runs in this thread
+            if asyncio.get_running_loop() is self.loop:
+                self.woken.set()
+                return True
         try:
-            self.loop.call_soon_threadsafe(self._event.set)
+            self.loop.call_soon_threadsafe(self.woken.set)
         except RuntimeError:
             return False
         return True
 
-    def clear(self) -> None:
-        self._event.clear()
-
     async def wait(self, seconds: float) -> None:
         """Return when it is woken, after *seconds* at the latest."""
-        if math.isinf(seconds):
-            await self._event.wait()
-            return
         with suppress(TimeoutError):
-            async with asyncio.timeout(seconds + _TICK):
-                await self._event.wait()
-
-
-def _is_running(loop: asyncio.AbstractEventLoop) -> bool:
-    """True if this is called from *loop*."""
-    try:
-        return asyncio.get_running_loop() is loop
-    except RuntimeError:
-        return False
+            async with asyncio.timeout(None if math.isinf(seconds) else seconds + _TICK):
+                await self.woken.wait()
 
 
 @define(eq=False)
@@ -300,12 +284,18 @@ class FairQueue:
                 return
             waiter = _Waiter()
             self._waiting.append(waiter)
-            self._forget_the_dead()
+            # The tasks of a loop that was closed never leave by themselves, and would hold up all behind them.
+            while self._waiting[0].loop.is_closed():
+                self._waiting.popleft()
+                self.wake_first()
         try:
             while (seconds := self._look(waiter, admit)) > 0:
                 await waiter.wait(seconds)
         finally:
-            self._leave(waiter)
+            with self.lock:
+                with suppress(ValueError):
+                    self._waiting.remove(waiter)
+                self.wake_first()
 
     def wake_first(self) -> None:
         """Have the first in the queue look again; called with the lock held."""
@@ -314,20 +304,8 @@ class FairQueue:
 
     def _look(self, waiter: _Waiter, admit: Callable[[], float]) -> float:
         with self.lock:
-            waiter.clear()  # before the look: a change after it wakes the waiter again
+            waiter.woken.clear()  # before the look: a change after it wakes the waiter again
             return admit() if self._waiting[0] is waiter else math.inf
-
-    def _leave(self, waiter: _Waiter) -> None:
-        with self.lock:
-            with suppress(ValueError):
-                self._waiting.remove(waiter)
-            self.wake_first()
-
-    def _forget_the_dead(self) -> None:
-        # The tasks of a loop that was closed never leave by themselves, and would hold up all behind them.
-        while self._waiting[0].loop.is_closed():
-            self._waiting.popleft()
-            self.wake_first()
 
     def begin_anew(self) -> None:
         """Begin anew in a forked child: a thread that is not there may have held the lock, and no task waits here."""

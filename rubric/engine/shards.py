@@ -20,7 +20,7 @@ from typing import Any, Self
 from attrs import asdict, define, field, fields, frozen, has
 
 from rubric.engine.columns import Columns
-from rubric.engine.sources import Candidates, Placed, source_of
+from rubric.engine.sources import Candidates, Placed, candidate_at, source_of
 from rubric.errors import DefinitionError, LoadError, Problem
 from rubric.internals.atomic_write import replacing
 from rubric.internals.fields import as_path, refuse
@@ -91,10 +91,9 @@ class Shard:
             DefinitionError: They cannot be read; see `rubric.engine.sources`.
         """
         source = source_of(candidates, columns)
-        items = source.items
-        if isinstance(items, AsyncIterable):
-            return _AsyncPart(self, items, source.columns)
-        return _Part(self, items, source.columns)
+        if isinstance(source.items, AsyncIterable):
+            return _AsyncPart(self, source.items, source.columns)
+        return _SyncPart(self, source.items, source.columns)
 
     def has(self, index: int, item: object, /) -> bool:
         """True if *item*, which is at *index* of the whole data set, is in this shard."""
@@ -107,65 +106,49 @@ class _Count:
 
     whole: int = 0
     own: int = 0
-    _digest: Any = field(factory=lambda: hashlib.blake2b(digest_size=8))
+    digest: Any = field(factory=lambda: hashlib.blake2b(digest_size=8))
 
-    def has(self, item: object, shard: Shard) -> bool:
-        """Count *item*; True if it is in *shard*."""
-        content = _content_of(item)
-        number = _number_of(self.whole, content, shard.count)
-        self._digest.update(hashlib.blake2b(content or b"", digest_size=16).digest())
-        self.whole, self.own = self.whole + 1, self.own + (number == shard.number)
-        return number == shard.number
-
-    @property
-    def digest(self) -> str:
-        return str(self._digest.hexdigest())
+    def take(self, item: object, part: _Part) -> tuple[Placed, ...]:
+        """Count *item*, and return it with its place if it is in *part*."""
+        placed = Placed(self.whole, item, part.columns)
+        content = _content(placed)
+        number = _number_of(self.whole, content, part.shard.count)
+        self.digest.update(hashlib.blake2b(content or b"", digest_size=16).digest())
+        self.whole += 1
+        if number != part.shard.number:
+            return ()
+        self.own += 1
+        return (placed,)
 
 
 @define(eq=False)
 class _Part:
-    _shard: Shard
-    _items: Iterable[Any]
-    _columns: Columns
-    _read: _Count | None = field(default=None, init=False)  # once it has been read to its end
+    shard: Shard
+    items: Any
+    columns: Columns
+    read: _Count | None = None  # once it has been read to its end
 
+
+class _SyncPart(_Part):
     def __iter__(self) -> Iterator[Placed]:
         read = _Count()
-        for index, item in enumerate(self._items):
-            placed = Placed(index, item, self._columns)
-            if read.has(placed, self._shard):
-                yield placed
-        self._read = read
+        for item in self.items:
+            yield from read.take(item, self)
+        self.read = read
 
 
-@define(eq=False)
-class _AsyncPart:
-    _shard: Shard
-    _items: AsyncIterable[Any]
-    _columns: Columns
-    _read: _Count | None = field(default=None, init=False)
-
+class _AsyncPart(_Part):
     async def __aiter__(self) -> AsyncIterator[Placed]:
         read = _Count()
-        index = 0
-        async for item in self._items:
-            placed = Placed(index, item, self._columns)
-            if read.has(placed, self._shard):
+        async for item in self.items:
+            for placed in read.take(item, self):
                 yield placed
-            index += 1
-        self._read = read
+        self.read = read
 
 
 def number_of(index: int, item: object, count: int) -> int:
     """Return the number of the shard, of *count*, that has *item*, which is at *index* of the whole data set."""
-    return _number_of(index, _content_of(item), count)
-
-
-def _content_of(item: object) -> bytes | None:
-    try:
-        return _content(Placed.at(0, item).candidate)
-    except Exception:  # noqa: BLE001 - grading it will say what is wrong
-        return None
+    return _number_of(index, _content(item), count)
 
 
 def _number_of(index: int, content: bytes | None, count: int) -> int:
@@ -174,10 +157,14 @@ def _number_of(index: int, content: bytes | None, count: int) -> int:
     return int.from_bytes(hashlib.blake2b(content, digest_size=8).digest(), "big") % count + 1
 
 
-def _content(candidate: Candidate) -> bytes:
-    """Return the content of *candidate*, the same in every process; empty fields do not count."""
-    given = {f.name: value for f in fields(Candidate) if (value := getattr(candidate, f.name)) or f.name == "output"}
-    return json.dumps(_plain(given), sort_keys=True).encode()
+def _content(item: object) -> bytes | None:
+    """Return the content of a candidate, the same in every process; empty fields do not count. None if it is none."""
+    try:
+        one = candidate_at(0, item)
+        given = {f.name: value for f in fields(Candidate) if (value := getattr(one, f.name)) or f.name == "output"}
+        return json.dumps(_plain(given), sort_keys=True).encode()
+    except Exception:  # noqa: BLE001 - grading it will say what is wrong
+        return None
 
 
 def _plain(value: Any) -> Any:
@@ -226,11 +213,9 @@ def end_mark(items: object, results: int, digests: Callable[[], tuple[str, str]]
     Args:
         digests: Returns those of the rubric and of the judges.
     """
-    read = items._read if isinstance(items, _Part | _AsyncPart) else None  # noqa: SLF001 - of this module
-    if read is None or read.own != results:
+    if not isinstance(items, _Part) or (read := items.read) is None or read.own != results:
         return ""
-    shard = str(items._shard)  # type: ignore[attr-defined]  # noqa: SLF001 - as above
-    return str(EndMark(shard, results, read.whole, read.digest, *digests()))
+    return str(EndMark(str(items.shard), results, read.whole, read.digest.hexdigest(), *digests()))
 
 
 def merge_results(parts: Sequence[str | Path], out: str | Path, *, unmarked: bool = False) -> int:
