@@ -12,9 +12,9 @@ import math
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from functools import partial
-from typing import Any, NoReturn
+from typing import NoReturn
 
-from attrs import Attribute, define, evolve, field, frozen
+from attrs import define, evolve, field, frozen
 from attrs.setters import frozen as fixed
 
 from rubric.engine.rate_limits import FairQueue, of_one_process
@@ -136,15 +136,13 @@ _MILLION = 10**6
 
 
 def _as_prices(value: Mapping[str, tuple[float, float]]) -> FrozenMap:
-    return as_map("prices", value)
-
-
-def _prices(_: Any, attribute: Attribute[Any], value: Mapping[str, object]) -> None:
-    for name, pair in value.items():
+    found = as_map("prices", value)
+    for name, pair in found.items():
         if not isinstance(pair, tuple | list) or len(pair) != 2:  # noqa: PLR2004 - there and back
-            raise refuse(f"{attribute.name}.{name}", pair, "two prices: of a million tokens sent, and that come back")
+            raise refuse(f"prices.{name}", pair, "two prices: of a million tokens sent, and that come back")
         for each in pair:
-            check_number(f"{attribute.name}.{name}", each, 0, math.inf)
+            check_number(f"prices.{name}", each, 0, math.inf)
+    return found
 
 
 @define(eq=False, repr=False)
@@ -182,9 +180,7 @@ class Budget:
     cost: float | None = field(default=None, kw_only=True, validator=optional(number(0)), on_setattr=fixed)
     calls: int | None = field(default=None, kw_only=True, validator=optional(count(0)), on_setattr=fixed)
     tokens: int | None = field(default=None, kw_only=True, validator=optional(count(0)), on_setattr=fixed)
-    prices: FrozenMap = field(
-        factory=FrozenMap, kw_only=True, converter=_as_prices, validator=_prices, on_setattr=fixed
-    )
+    prices: FrozenMap = field(factory=FrozenMap, kw_only=True, converter=_as_prices, on_setattr=fixed)
     _spent: Sum = field(factory=Sum, init=False)
     _held: Sum = field(factory=Sum, init=False)
     _is_known: bool = field(default=True, init=False)
@@ -305,8 +301,7 @@ class Budget:
     async def charge_for(self, ask: Ask, outcome: Reply | Failure) -> None:
         """Charge *ask*, which an earlier process sent."""
         most = await self._most(ask)
-        reservation = Reservation(most, *self._terms(ask, most))
-        reservation.commit(outcome)
+        reservation = Reservation(most, *self._terms(ask, most), outcome)
         with self._queue.lock:
             self._count(reservation)
 

@@ -377,21 +377,18 @@ class _Rounds:
         found: dict[str, Outcome] = {}
         for one in [*self.known.sent]:
             mine = {key: wanted[key] for key in one.keys if key in wanted and key not in self.answers}
-            if mine and one.id:
-                found |= await self._receive(one, mine)
+            if not (mine and one.id):
+                continue
+            judge = next(iter(mine.values()))[1].judge
+            outcomes = await _outcomes(judge, one.id, {key: line for key, (line, _) in mine.items()}, self.poll)
+            if isinstance(outcomes, Failure):  # the vendor gives no answer: another run will ask
+                self.answers |= dict.fromkeys(mine, outcomes)
+                continue
+            await self._pass_store(mine, outcomes)  # first: the store keeps them before anything is made of them
+            self.answers |= outcomes
+            self.known.forget(key for key, outcome in outcomes.items() if isinstance(outcome, Failure))
+            found |= outcomes
         return found
-
-    async def _receive(self, one: Sent, mine: Wanted) -> dict[str, Outcome]:
-        """Wait until *one* is over; the store keeps its outcomes before anything is made of them."""
-        judge = next(iter(mine.values()))[1].judge
-        outcomes = await _outcomes(judge, one.id, {key: line for key, (line, _) in mine.items()}, self.poll)
-        if isinstance(outcomes, Failure):  # the vendor gives no answer: another run will ask
-            self.answers |= dict.fromkeys(mine, outcomes)
-            return {}
-        await self._pass_store(mine, outcomes)
-        self.answers |= outcomes
-        self.known.forget(key for key, outcome in outcomes.items() if isinstance(outcome, Failure))
-        return outcomes
 
 
 async def _each(several: Iterable[Awaitable[None]]) -> None:

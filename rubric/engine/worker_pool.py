@@ -93,7 +93,7 @@ class _ThreadReader:
     _changed: Condition = field(factory=Condition)
     _allowed: int = 0  # how many items may have been taken, and not been handed over
     _waiter: Future[None] | None = None
-    _ended: Future[None] | None = None
+    _ended: Future[None] = field(factory=Future)
     _thread: Thread | None = None
     _error: BaseException | None = None
     _is_through: bool = False
@@ -114,18 +114,16 @@ class _ThreadReader:
         with self._changed:
             self._is_closed = True
             self._changed.notify()
-        if self._ended is not None:
+        if self._thread is not None:
             await asyncio.wait([asyncio.wrap_future(self._ended)], timeout=_GRACE)
-            if self._thread is not None and self._ended.done():
+            if self._ended.done():
                 self._thread.join()  # setting `_ended` was the last thing it had to do
 
     def _hand_over(self, most: int) -> list[Any]:
         """Return the items that are there, at most *most*, and let the thread go on; without any, leave a waiter."""
-        if self._ended is None:
-            self._ended = Future()
-            serve = (self._serve, self._ended)
+        if self._thread is None:
             # A daemon, since a source that hangs must not hold up the exit; in the context of the caller.
-            self._thread = Thread(target=copy_context().run, args=serve, name="rubric-source", daemon=True)
+            self._thread = Thread(target=copy_context().run, args=(self._serve,), name="rubric-source", daemon=True)
             self._thread.start()
         with self._changed:
             items = [self._taken.popleft() for _ in range(min(most, len(self._taken)))]
@@ -134,7 +132,7 @@ class _ThreadReader:
             self._changed.notify()
         return items
 
-    def _serve(self, ended: Future[None]) -> None:
+    def _serve(self) -> None:
         iterator: Iterator[Any] | None = None
         try:
             iterator = iter(self._items)
@@ -149,7 +147,7 @@ class _ThreadReader:
             getattr(iterator, "close", bool)()
         self._is_through = True
         self._wake()
-        ended.set_result(None)
+        self._ended.set_result(None)
 
     def _may_go_on(self) -> bool:
         with self._changed:
@@ -307,24 +305,22 @@ class WorkerPool(Generic[R]):
     async def _read(self) -> bool:
         """Wait for something to do; False if nothing will come."""
         async with self._reading:
-            while not self._pending and not self._ended:
-                await self._read_more()
+            if self._pending or self._ended:
+                return bool(self._pending)
+            while self._held >= self._concurrency + self._ahead and not self._ended:
+                self._has_space.clear()
+                await self._has_space.wait()
+            try:
+                items = await self._reader.read(self._concurrency + self._ahead - self._held)
+            except (asyncio.CancelledError, GeneratorExit):
+                raise
+            except BaseException as error:  # noqa: BLE001 - it is raised once the results before it are handed out
+                self._error = self._error or error
+                items = []
+            self._ended = self._ended or not items
+            self._held += len(items)
+            self._pending.extend(items)
         return bool(self._pending)
-
-    async def _read_more(self) -> None:
-        while self._held >= self._concurrency + self._ahead and not self._ended:
-            self._has_space.clear()
-            await self._has_space.wait()
-        try:
-            items = await self._reader.read(self._concurrency + self._ahead - self._held)
-        except (asyncio.CancelledError, GeneratorExit):
-            raise
-        except BaseException as error:  # noqa: BLE001 - it is raised once the results before it are handed out
-            self._error = self._error or error
-            items = []
-        self._ended = self._ended or not items
-        self._held += len(items)
-        self._pending.extend(items)
 
 
 _MOST_SECONDS = 0.001

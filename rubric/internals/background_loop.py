@@ -67,8 +67,6 @@ class _Job(Generic[T]):
 
 @define(eq=False)
 class _Background:
-    """The loop and its thread."""
-
     loop: asyncio.AbstractEventLoop = field(factory=asyncio.new_event_loop)
     _thread: threading.Thread = field(init=False)
 
@@ -127,18 +125,15 @@ _orphans: list[_Background] = []  # parents' loops, kept: collecting one would c
 _closers: list[Callable[[], Awaitable[object]]] = []
 
 
-def _current() -> _Background:
-    global _background  # noqa: PLW0603 - one loop a process is what this module is for
-    with _lock:
-        if _background is None:
-            _background = _Background()
-            _close_first_at_exit()
-        return _background
-
-
 def _for(coroutine: Coroutine[Any, Any, Any]) -> _Background:
+    """Return the background loop, started if need be, to run *coroutine* on."""
+    global _background  # noqa: PLW0603 - one loop a process is what this module is for
     try:
-        return _current()
+        with _lock:
+            if _background is None:
+                _background = _Background()
+                _close_first_at_exit()
+            return _background
     except RuntimeError:
         coroutine.close()  # or Python warns that it was never awaited
         raise
