@@ -191,8 +191,7 @@ def plan(
     if isinstance(items, AsyncIterable):
         raise refuse("candidates", candidates, "one candidate, an iterable that is not async, or the path of a file")
 
-    def planned(index: int, item: object) -> Plan:
-        candidate = candidate_at(index, item, source.columns)
-        return plan_one(candidate, checked, judges, count=count_tokens, price=price, worst=worst_cost)
-
-    return Plan.total(planned(index, item) for index, item in enumerate(items))
+    several = (candidate_at(index, item, source.columns) for index, item in enumerate(items))
+    return Plan.total(
+        plan_one(candidate, checked, judges, count=count_tokens, price=price, worst=worst_cost) for candidate in several
+    )

@@ -239,7 +239,7 @@ def merge_results(parts: Sequence[str | Path], out: str | Path, *, unmarked: boo
     paths = [as_path(f"parts[{number}]", part) for number, part in enumerate(parts)]
     out = as_path("out", out)
     marks = [found for path in paths if (found := _mark_at_the_end(path)) is not None]
-    _refuse_strangers(marks, all_marked=len(marks) == len(paths))
+    _check_one_run(marks, all_marked=len(marks) == len(paths))
     files = [_File(path) for path in paths]
     written = 0
     with replacing(out, errors="surrogateescape") as file:
@@ -314,7 +314,7 @@ def _mark_of(line: str) -> EndMark | None:
     return mark if isinstance(mark.results, int) else None
 
 
-def _refuse_strangers(marks: Sequence[tuple[Path, EndMark]], *, all_marked: bool) -> None:
+def _check_one_run(marks: Sequence[tuple[Path, EndMark]], *, all_marked: bool) -> None:
     """Raise `LoadError` if *marks* are not of one run: each shard once, of the same data, rubric and judge."""
     if not marks:
         return

@@ -190,9 +190,9 @@ class WorkerPool(Generic[R]):
     _ordered: bool = True
     _workers: set[asyncio.Task[None]] = field(factory=set)
     _pending: deque[Any] = field(factory=deque)  # read, and not begun
-    _results: dict[int, R] = field(factory=dict)  # by place, in the order of their completion
-    _completed: deque[int] = field(factory=deque)  # their places, where that order counts
+    _results: dict[int, R] = field(factory=dict)  # by the number in which they are handed out
     _begun: int = 0
+    _completed: int = 0
     _handed: int = 0
     _held: int = 0  # items that were read from the source, and whose results have not been read
     _lent: int = 0  # results that `take` returned last
@@ -243,20 +243,12 @@ class WorkerPool(Generic[R]):
     def _due(self) -> list[R]:
         most = max(1, (self._concurrency + self._ahead) // _SHARES)
         due: list[R] = []
-        while len(due) < most and (place := self._next()) in self._results:
-            due.append(self._results.pop(place))
-            self._handed += 1
-            if not self._ordered:
-                self._completed.popleft()
-        return due
-
-    def _next(self) -> int:
-        """Return the place of the result that is to be handed out next."""
-        if not self._ordered:
-            return self._completed[0] if self._completed else -1
         if self._results and self._handed not in self._results and self._ended and not self._workers:
             self._handed = min(self._results)  # work that raised has left a gap; the results after it are not lost
-        return self._handed
+        while len(due) < most and self._handed in self._results:
+            due.append(self._results.pop(self._handed))
+            self._handed += 1
+        return due
 
     # -- workers -----------------------------------------------------------------------------------------
 
@@ -292,9 +284,9 @@ class WorkerPool(Generic[R]):
             self._begun += 1
             self._add_worker()
             parking.set(_Parking(self, loop).tell)
-            self._results[place] = await self._work(place, item)
-            if not self._ordered:
-                self._completed.append(place)
+            result = await self._work(place, item)
+            self._results[place if self._ordered else self._completed] = result
+            self._completed += 1
             self._has_news.set()
             # Work that never waits (a judge that answers at once) would keep the loop from all others; to yield after
             # each item costs as much as a small part of the work, so it is done by the clock.
