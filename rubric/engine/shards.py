@@ -247,7 +247,11 @@ def merge_results(parts: Sequence[str | Path], out: str | Path, *, unmarked: boo
             file.write(line)
             written += 1
         for each in files:
-            each.check(unmarked=unmarked)
+            if each.mark is None and not unmarked:
+                raise _wrong(each.path, each.lines + 1, _NO_MARK)
+            if each.mark is not None and each.mark.results != each.lines:
+                why = f"the end mark counts {each.mark.results} results, and {each.lines} are before it"
+                raise _wrong(each.path, each.lines + 1, f"{why}; let the run that writes it come to its end")
         for path, mark in marks:
             if mark.candidates != written:  # files without a mark may lack their last lines
                 why = f"the data set has {mark.candidates} candidates, and the files have {written} results"
@@ -277,14 +281,6 @@ class _File:
                         raise _wrong(self.path, number, why)
                     last, self.lines = index, number
                     yield index, str(self.path), number, line
-
-    def check(self, *, unmarked: bool) -> None:
-        """Raise `LoadError` if the file is cut off, as far as that can be seen."""
-        if self.mark is None and not unmarked:
-            raise _wrong(self.path, self.lines + 1, _NO_MARK)
-        if self.mark is not None and self.mark.results != self.lines:
-            why = f"the end mark counts {self.mark.results} results, and {self.lines} are before it"
-            raise _wrong(self.path, self.lines + 1, f"{why}; let the run that writes it come to its end")
 
 
 _NO_MARK = (

@@ -19,7 +19,7 @@ from contextlib import suppress
 from contextvars import copy_context
 from itertools import islice
 from threading import Condition, Thread
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
 from attrs import define, field
 
@@ -29,20 +29,16 @@ _GRACE = 2.0
 """Seconds that a source may take to let go of its current item when it is closed."""
 
 
-class ItemReader(Protocol):
-    """Reads items from a source, one call after another."""
-
-    async def read(self, most: int) -> list[Any]:
-        """Return the next items, at most *most*; none only at the end. It raises what the source raises."""
-        ...
-
-    async def aclose(self) -> None:
-        """Let go of the source: a generator is closed."""
-        ...
-
-
 def reader_of(items: Iterable[Any] | AsyncIterable[Any], *, is_held: bool = False) -> ItemReader:
-    """Return a reader of *items*; *is_held*: they are in memory already, and need no thread."""
+    """
+    Return a reader of *items*.
+
+    Its `read` returns the next items, at most so many, none only at the end, and raises what the source raises. Its
+    `aclose` lets go of the source: a generator is closed.
+
+    Args:
+        is_held: Whether they are in memory already, and need no thread.
+    """
     if isinstance(items, AsyncIterable):
         return _AsyncReader(items)
     return _MemoryReader(iter(items)) if is_held else _ThreadReader(items)
@@ -162,6 +158,7 @@ class _ThreadReader:
                 waiter.set_result(None)
 
 
+ItemReader = _MemoryReader | _AsyncReader | _ThreadReader
 R = TypeVar("R")
 
 _SHARES = 8

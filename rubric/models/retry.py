@@ -333,7 +333,8 @@ async def attempt(
 
 async def _send(model: Model, ask: Ask, limiter: Limiter | None) -> Reply | _Unsent | Failure:
     ready = getattr(model, "ready", None)
-    if ready is not None:  # before the limiter, and outside of any deadline: what is through the limiter leaves at once
+    if ready is not None:
+        # Before the limiter, since a request that is through it is sent at once; and outside of any deadline.
         try:
             await ready()
         except ModelError as error:
