@@ -78,9 +78,8 @@ def _as_named(value: object) -> FrozenMap:
             raise refuse(f"columns.{name}", column, "the name of a column, or None to pass over a column of this name")
         if name not in _FIELDS:
             swapped = f"; it is the other way round: {{{column!r}: {name!r}}}" if column in _FIELDS else ""
-            raise DefinitionError(
-                f"columns.{name}", f"is no field of a candidate{swapped or suggest(str(name), _FIELDS)}"
-            )
+            why = f"is no field of a candidate{swapped or suggest(str(name), _FIELDS)}"
+            raise DefinitionError(f"columns.{name}", why)
     return FrozenMap(value)
 
 
