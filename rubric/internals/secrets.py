@@ -148,7 +148,6 @@ def _longest_first(forms: Iterable[str]) -> tuple[str, ...]:
 
 
 def _forms_in(environ: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the forms of the secrets in *environ*."""
     values = (value for name, value in environ.items() if name not in _NO_SECRETS and is_secret(name))
     return _longest_first(_forms(values))
 
@@ -268,7 +267,17 @@ def moved(before: str, after: str) -> Callable[[int], tuple[int, int]]:
     """
     if before == after:
         return lambda at: (at, at)
-    stretches = _stretches(before, after)
+    # Where the stretches between the masks start and end in *before*, and how far they are shifted in *after*. The
+    # first one starts both texts, the last one ends both, and the others follow in order.
+    stretches = []
+    pieces = after.split(MASK)
+    end = place = 0
+    for index, piece in enumerate(pieces):
+        is_last = 0 < index == len(pieces) - 1
+        start = len(before) - len(piece) if is_last else max(end, before.find(piece, end))
+        end = start + len(piece)
+        stretches.append((start, end, place - start))
+        place += len(piece) + len(MASK)
 
     def move(at: int) -> tuple[int, int]:
         last = 0
@@ -281,21 +290,3 @@ def moved(before: str, after: str) -> Callable[[int], tuple[int, int]]:
         return len(after), len(after)
 
     return move
-
-
-def _stretches(before: str, after: str) -> list[tuple[int, int, int]]:
-    """
-    Return where the stretches between the masks start and end in *before*, and how far they are shifted in *after*.
-
-    The first one starts both texts, the last one ends both, and the others follow in order.
-    """
-    pieces = after.split(MASK)
-    found = []
-    at = place = 0
-    for index, piece in enumerate(pieces):
-        last = index == len(pieces) - 1
-        start = len(before) - len(piece) if last and index else max(at, before.find(piece, at))
-        at = start + len(piece)
-        found.append((start, at, place - start))
-        place += len(piece) + len(MASK)
-    return found

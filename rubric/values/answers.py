@@ -88,8 +88,6 @@ class ScoreRange(Shown):
     a plain scale.
     """
 
-    _positional = ("low", "high", "text")
-
     low: int
     high: int
     text: str = field(default="", validator=string)
@@ -185,8 +183,6 @@ class Levels(Answer, Shown):
     first key is the lowest score and the last the highest; behind a band there is no gap.
     """
 
-    _positional = ("ranges",)
-
     ranges: tuple[ScoreRange, ...] = field(default=(), converter=_as_ranges)
 
     def __init__(self, *ranges: ScoreRange | Bands) -> None:
@@ -239,8 +235,6 @@ class Levels(Answer, Shown):
 class Choice(Shown):
     """One option: the *label* that the judge gives back, its *score* in 0..1, and its meaning."""
 
-    _positional = ("label", "score")
-
     label: str = field(validator=text)
     score: float = field(validator=number(0, 1))
     text: str = field(default="", kw_only=True, validator=string)
@@ -273,8 +267,6 @@ def _as_choices(value: Menu) -> tuple[Choice, ...]:
 @frozen(repr=False, init=False)
 class Choices(Answer, Shown):
     """One of several named options, each with its own score: `Choices({"hostile": 0, "neutral": 0.6, "warm": 1})`."""
-
-    _positional = ("choices",)
 
     choices: tuple[Choice, ...] = field(converter=_as_choices)
 
@@ -339,8 +331,6 @@ class UnitScale(Scale, Shown):
 @frozen(repr=False)
 class Likert(Scale, Shown):
     """A band of numbers: 0..1 becomes *low*..*high*, with one decimal: `4.0/5`."""
-
-    _positional = ("low", "high")
 
     low: float = field(default=1, validator=number(-1e9, 1e9))
     high: float = field(default=5, validator=number(-1e9, 1e9))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 from attrs import Factory, field, frozen
 
@@ -39,8 +39,7 @@ else:  # cattrs resolves the name; the union is complete only after this module,
 
 Polarity = Literal["satisfy", "guard", "contradiction", "correctness", "penalty"]
 Abstention = Literal["forbid", "exclude", "zero", "fail"]
-POLARITIES = ("satisfy", "guard", "contradiction", "correctness", "penalty")
-ABSTENTIONS = ("forbid", "exclude", "zero", "fail")
+POLARITIES, ABSTENTIONS = get_args(Polarity), get_args(Abstention)
 
 
 @frozen(repr=False)
@@ -50,8 +49,6 @@ class Anchor(Shown):
 
     Anchors calibrate the judge; one whose response is the graded text itself is left out of the prompt.
     """
-
-    _positional = ("response", "score")
 
     response: str = field(validator=text)
     score: float = field(validator=number(0, 1))
@@ -177,8 +174,6 @@ class Criterion(Shown):
         DefinitionError: A value that no criterion can have; the message names the field and the cure.
     """
 
-    _positional = ("text",)
-
     text: str = field(validator=text)
     id: str = field(default=Factory(_own_slug, takes_self=True), kw_only=True, converter=_as_id, validator=identifier)
     answer: AnyAnswer = field(default=YesNo(), kw_only=True, converter=_as_answer)
@@ -198,12 +193,20 @@ class Criterion(Shown):
             self._check_penalty()
         if not isinstance(self.answer, JudgeAnswer):
             self._refuse_for_judges()
-        if self.polarity == "guard" and self.min_score is not None and _is_yes_or_no(self.answer):
-            raise DefinitionError(
-                "min_score",
-                "a yes/no guard is found or it is not, and found it fails the grade; take the min_score out, or have "
-                'it scored: Criterion(text, answer=Unit(), polarity="guard", min_score=...)',
-            )
+        if self.polarity == "guard" and self.min_score is not None:
+            # The function or program of a scored check may give a score; any other check says yes or no.
+            scored = isinstance(self.answer, Holds | Script | Unsupported | Decided)
+            if isinstance(self.answer, YesNo | Check) and not scored:
+                message = (
+                    "a yes/no guard is found or it is not, and found it fails the grade; take the min_score out, or "
+                    'have it scored: Criterion(text, answer=Unit(), polarity="guard", min_score=...)'
+                )
+                raise DefinitionError("min_score", message)
+
+    @property
+    def is_unwanted(self) -> bool:
+        """True if the text counts against the candidate: of a guard and a penalty."""
+        return self.polarity in ("guard", "penalty")
 
     def _check_penalty(self) -> None:
         """Refuse fields that would make a penalty a gate: they could only be ignored."""
@@ -217,11 +220,6 @@ class Criterion(Shown):
                 message = f"a penalty subtracts and fails nothing, so {name}={getattr(self, name)!r} has no effect"
                 raise DefinitionError(name, f"{message}; to forbid it use forbids(text)")
 
-    @property
-    def is_unwanted(self) -> bool:
-        """True if the text counts against the candidate: of a guard and a penalty."""
-        return self.polarity in ("guard", "penalty")
-
     def _refuse_for_judges(self) -> None:
         """Refuse fields for the judge of this text, where none is asked: a check, a tree or a rubric decides."""
         kind = type(self.answer).__name__
@@ -230,12 +228,5 @@ class Criterion(Shown):
                 message = f"it would do nothing here: no judge is asked this text, {kind} decides; take it out"
                 raise DefinitionError(name, message)
         if self.polarity in ("contradiction", "correctness"):
-            allowed = "'satisfy' or 'guard'"
-            raise DefinitionError(
-                "polarity", f"{self.polarity!r} tells a judge how to read the text, and here {kind} decides; {allowed}"
-            )
-
-
-def _is_yes_or_no(answer: Answer) -> bool:
-    scored = (Holds, Script, Unsupported, Decided)  # whose function or program may give a score
-    return isinstance(answer, YesNo) or (isinstance(answer, Check) and not isinstance(answer, scored))
+            message = f"{self.polarity!r} tells a judge how to read the text, and here {kind} decides"
+            raise DefinitionError("polarity", f"{message}; 'satisfy' or 'guard'")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, Protocol, assert_never, cast, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, assert_never, cast, get_args, runtime_checkable
 
 from attrs import evolve, field, frozen
 
@@ -176,8 +176,6 @@ class Judge(Shown):
         DefinitionError: A value that no judge can have.
     """
 
-    _positional = ("model",)
-
     model: str | Function | Model = field(validator=_model)
     temperature: float | None = field(default=None, kw_only=True, validator=optional(number(0, 2)))
     max_tokens: int = field(default=4096, kw_only=True, validator=count(1))
@@ -235,8 +233,15 @@ class Judge(Shown):
         return table(("judge", "settings"), [(self.name, repr(self))])
 
 
-def _as_judge(value: AnyJudge | str | Function | Model) -> Judge | Jury | Panel | Cascade:
-    return as_judge(value)
+def as_judge(value: AnyJudge | str | Function | Model | Iterable[Any], /) -> AnyJudge:
+    """Return *value* as a judge: a model name or a function is one, a list is a panel."""
+    if isinstance(value, Judge | Jury | Panel | Cascade):
+        return value
+    if isinstance(value, list | tuple):
+        return Panel(value)
+    if isinstance(value, Rubric):
+        raise DefinitionError("judge", "got a Rubric; the candidate comes first, then the rubric, then the judge")
+    return Judge(cast("str | Function | Model", value))
 
 
 @frozen(repr=False)
@@ -258,7 +263,7 @@ class Jury(Shown):
 
     _positional = ("judge", "size")
 
-    judge: Judge | Panel | Jury | Cascade = field(converter=_as_judge)
+    judge: Judge | Panel | Jury | Cascade = field(converter=as_judge)
     size: int = field(default=3, validator=count(1))
     consensus: float = field(default=0.5, validator=number(0, 1, above=True))
     early_stop: bool = field(default=False, kw_only=True, validator=flag)
@@ -329,8 +334,6 @@ class Panel(Shown):
         early_stop: Stop when the members that are left cannot change the verdict; with the level `rubric` alone.
     """
 
-    _positional = ("judges",)
-
     judges: tuple[Judge | Jury | Panel | Cascade, ...] = field(converter=_as_judges)
     aggregate: Literal["mean", "median", "majority"] = field(
         default="mean", kw_only=True, validator=one_of("mean", "median", "majority")
@@ -363,11 +366,10 @@ class Panel(Shown):
         return f"panel, {self.aggregate}\n\n{table(('judge', 'weight'), rows)}"
 
 
-_OCCASIONS = ("fails", "borderline", "ungraded", "disagrees")
+_Named = Literal["fails", "borderline", "ungraded", "disagrees"]
+_OCCASIONS = get_args(_Named)
 
-Occasion = (
-    Literal["fails", "borderline", "ungraded", "disagrees"] | tuple[float, float] | Callable[["Grade | Ungraded"], bool]
-)
+Occasion = _Named | tuple[float, float] | Callable[["Grade | Ungraded"], bool]
 """When a cascade goes on: a name, the lowest and the highest doubtful score, or a function of your own."""
 
 
@@ -379,18 +381,14 @@ def _occasion(_: Any, attribute: Attribute[Any], value: object) -> None:
     if isinstance(value, str):
         one_of(*_OCCASIONS)(_, attribute, value)
     elif isinstance(value, tuple):
-        _check_pair(attribute.name, value)
+        if len(value) != 2:  # noqa: PLR2004 - a pair
+            raise refuse(attribute.name, value, "the lowest and the highest score that are in doubt")
+        for score in value:
+            check_number(attribute.name, score, 0, 1)
+        if value[0] > value[1]:
+            raise refuse(attribute.name, value, "the lower score first")
     elif not callable(value) or isinstance(value, type):
         raise refuse(attribute.name, value, f"one of {', '.join(_OCCASIONS)}, a pair of scores, or a function")
-
-
-def _check_pair(name: str, value: tuple[Any, ...]) -> None:
-    if len(value) != 2:  # noqa: PLR2004 - a pair
-        raise refuse(name, value, "the lowest and the highest score that are in doubt")
-    for score in value:
-        check_number(name, score, 0, 1)
-    if value[0] > value[1]:
-        raise refuse(name, value, "the lower score first")
 
 
 @frozen(repr=False)
@@ -414,8 +412,8 @@ class Cascade(Shown):
 
     _positional = ("first", "then")
 
-    first: Judge | Jury | Panel | Cascade = field(converter=_as_judge)
-    then: Judge | Jury | Panel | Cascade = field(converter=_as_judge)
+    first: Judge | Jury | Panel | Cascade = field(converter=as_judge)
+    then: Judge | Jury | Panel | Cascade = field(converter=as_judge)
     when: Occasion = field(converter=_as_occasion, validator=_occasion)
 
     def __attrs_post_init__(self) -> None:
@@ -429,17 +427,6 @@ class Cascade(Shown):
 
 AnyJudge = Judge | Jury | Panel | Cascade
 """Anything that can grade a rubric: one judge, a jury, a panel or a cascade."""
-
-
-def as_judge(value: AnyJudge | str | Function | Model | Iterable[Any], /) -> Judge | Jury | Panel | Cascade:
-    """Return *value* as a judge: a model name or a function is one, a list is a panel."""
-    if isinstance(value, Judge | Jury | Panel | Cascade):
-        return value
-    if isinstance(value, list | tuple):
-        return Panel(value)
-    if isinstance(value, Rubric):
-        raise DefinitionError("judge", "got a Rubric; the candidate comes first, then the rubric, then the judge")
-    return Judge(cast("str | Function | Model", value))
 
 
 def size_of(rule: Jury | Panel | Cascade) -> int:

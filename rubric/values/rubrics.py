@@ -82,18 +82,14 @@ def _as_criteria(value: Iterable[Criterion | str], start: int = 0) -> tuple[Crit
     criteria = []
     for index, item in enumerate(value, start):
         if isinstance(item, str):
-            item = _criterion_at(index, item)  # noqa: PLW2901
+            try:
+                item = Criterion(item)  # noqa: PLW2901
+            except DefinitionError as problem:
+                raise DefinitionError(f"criteria[{index}].{problem.field}", problem.message) from None
         if not isinstance(item, Criterion):
             raise refuse(f"criteria[{index}]", item, "a Criterion, or its text")
         criteria.append(item)
     return tuple(criteria)
-
-
-def _criterion_at(index: int, text: str) -> Criterion:
-    try:
-        return Criterion(text)
-    except DefinitionError as problem:
-        raise DefinitionError(f"criteria[{index}].{problem.field}", problem.message) from None
 
 
 def _unique(_: Any, __: Attribute[Any], value: tuple[Criterion, ...]) -> None:
@@ -153,7 +149,6 @@ class Rubric(Answer, Shown, Listed[Criterion]):
         DefinitionError: A value that no rubric can have; the message names the field and the cure.
     """
 
-    _positional = ("name",)
     _kind = "criterion"
 
     name: str = field(default="", validator=string)
@@ -429,7 +424,10 @@ class Rubric(Answer, Shown, Listed[Criterion]):
     def _repr_markdown_(self) -> str:
         head = f"**{cell(self.name) or 'rubric'}** ({self._summary()})"
         counts = "points" if self.aggregation == "points" else "weight"
-        rows = [(c.id, shorten(c.text, 300), describe(c), _counts(c)) for c in self.judged]
+        rows = [
+            (c.id, shorten(c.text, 300), describe(c), f"{'-' if c.polarity == 'penalty' else ''}{c.weight:g}")
+            for c in self.judged
+        ]
         return f"{head}\n\n{table(('id', 'criterion', 'answer', counts), rows)}"
 
 
@@ -437,10 +435,6 @@ AnyAnswer = JudgeAnswer | DecisionTree | Rubric | AnyCheck
 """Every answer there is: a `match` over it ends with `assert_never`, so that type checkers name each one forgotten."""
 
 _FIELDS = tuple(one.name for one in fields(Rubric))
-
-
-def _counts(criterion: Criterion) -> str:
-    return f"{'-' if criterion.polarity == 'penalty' else ''}{criterion.weight:g}"
 
 
 def _meaning(options: CriterionOptions, **meant: Any) -> CriterionOptions:
@@ -472,21 +466,17 @@ def rubric_of(value: object) -> Rubric:
         return Rubric.of(value)
     if isinstance(value, Rubric):
         return value
-    allowed = "a Rubric, the text of a free-form one, or the Path of its file"
-    raise DefinitionError("rubric", f"expected {allowed}, got {shorten(repr(value))}{_instead(value)}")
-
-
-def _instead(value: object) -> str:
-    """Return the cure for *value*, which is no rubric; empty if none is known."""
     match value:
         case list() | tuple():
-            return "; give Rubric(criteria=[...])"
+            cure = "; give Rubric(criteria=[...])"
         case Mapping():
-            return "; what a file would hold is read by loads(json.dumps(data))"
+            cure = "; what a file would hold is read by loads(json.dumps(data))"
         case PathLike():
-            return f"; give load({fspath(value)!r})"
+            cure = f"; give load({fspath(value)!r})"
         case _:
-            return ""
+            cure = ""
+    allowed = "a Rubric, the text of a free-form one, or the Path of its file"
+    raise DefinitionError("rubric", f"expected {allowed}, got {shorten(repr(value))}{cure}")
 
 
 def check_weights(rubric: Rubric) -> None:
@@ -531,19 +521,16 @@ def _check_fields(given: Mapping[str, Any]) -> None:
 
 def describe(criterion: Criterion) -> str:
     """Describe in a few words how *criterion* is answered and what it gates."""
-    gates: list[str] = [criterion.polarity] if criterion.polarity != "satisfy" else []
-    gates += ["required"] if criterion.required else []
-    gates += [f"at least {criterion.min_score:g}"] if criterion.min_score is not None else []
-    return ", ".join([_answer_words(criterion.answer), *gates])
-
-
-def _answer_words(answer: AnyAnswer) -> str:
-    match answer:
+    match criterion.answer:
         case DecisionTree():
-            return "tree"
-        case Rubric():
-            return f"rubric {answer.name!r}" if answer.name else "rubric"
-        case Check():
-            return f"check: {answer}"
-        case _:  # of a `JudgeAnswer`, whose members all have words
-            return answer.words
+            words = ["tree"]
+        case Rubric(name=name):
+            words = [f"rubric {name!r}" if name else "rubric"]
+        case Check() as check:
+            words = [f"check: {check}"]
+        case answer:  # of a `JudgeAnswer`, whose members all have words
+            words = [answer.words]
+    words += [criterion.polarity] if criterion.polarity != "satisfy" else []
+    words += ["required"] if criterion.required else []
+    words += [f"at least {criterion.min_score:g}"] if criterion.min_score is not None else []
+    return ", ".join(words)
