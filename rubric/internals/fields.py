@@ -213,6 +213,14 @@ def check_name(field: str, value: object, names: Collection[str]) -> None:
         raise DefinitionError(field, f"unknown value {shorten(repr(value))}{hint}")
 
 
+def check_fields(kind: type, called: str, given: Iterable[str]) -> None:
+    """Refuse a name in *given* that no field of *kind*, which is *called* so, has."""
+    known = [f.name for f in attrs.fields(kind)]
+    for name in given:
+        if name not in known:
+            raise DefinitionError(name, f"{called} has no such field{suggest(name, known)}")
+
+
 optional: Callable[[Validator], Validator] = attrs.validators.optional
 
 

@@ -18,8 +18,7 @@ from rubric.internals.fields import refuse
 from rubric.internals.text import shorten, table
 from rubric.results.rendering import headline, verdict
 from rubric.results.result import Grade, Ungraded
-from rubric.results.summary import Summary, kinds_of, summarise
-from rubric.values.findings import Unjudged
+from rubric.results.summary import Summary, failures_of, kinds_of, summarise
 from rubric.values.judges import Cascade, Judge, Jury, Panel
 from rubric.values.requests import Usage
 from rubric.values.rubrics import Rubric
@@ -45,9 +44,6 @@ class Grades(Sequence[Grade | Ungraded]):
 
     Slices and `filter` give `Grades` again, and several become one by `Grades([*some, *others])`. Printed, or on a
     line of its own in a notebook, it shows its summary.
-
-    Args:
-        results: The results.
     """
 
     results: tuple[Grade | Ungraded, ...] = field(default=(), converter=_as_results)
@@ -91,7 +87,7 @@ class Grades(Sequence[Grade | Ungraded]):
     @property
     def passed(self) -> Grades:
         """The grades that pass."""
-        return self.filter(_passes)
+        return self.filter(lambda result: isinstance(result, Grade) and result.passed)
 
     @property
     def failed(self) -> Grades:
@@ -204,10 +200,6 @@ def _without(library: str) -> ImportError:
     return ImportError(f"to_{library} takes {library}: pip install rubric-grade[{library}]", name=library)
 
 
-def _passes(result: Grade | Ungraded) -> bool:
-    return isinstance(result, Grade) and result.passed
-
-
 def _place(result: Grade | Ungraded, otherwise: int) -> int:
     return otherwise if result.index is None else result.index
 
@@ -217,10 +209,8 @@ def _line(result: Grade | Ungraded) -> str:
 
 
 def _why(result: Ungraded) -> str:
-    """Describe the failure that left *result* ungraded."""
-    missing = [finding.failure for finding in result.findings if isinstance(finding, Unjudged)]
-    first = next(iter([*missing, *result.failures]), None)
-    return "the judge could tell nothing" if first is None else f"{first.kind}: {first.message}"
+    failures = failures_of(result)
+    return f"{failures[0].kind}: {failures[0].message}" if failures else "the judge could tell nothing"
 
 
 def _types(ids: Iterable[str]) -> dict[str, type]:

@@ -13,6 +13,7 @@ from rubric.errors import DefinitionError
 from rubric.internals.containers import Listed
 from rubric.internals.fields import (
     Shown,
+    check_fields,
     check_number,
     flag,
     number,
@@ -511,12 +512,9 @@ def averaged(rubric: Rubric) -> Rubric:
 
 
 def _check_fields(given: Mapping[str, Any]) -> None:
-    known = [f.name for f in fields(Criterion)]
-    for name in given:
-        if name == "points":
-            raise DefinitionError(name, "the points of a criterion are its weight; give weight=...")
-        if name not in known:
-            raise DefinitionError(name, f"a criterion has no such field{suggest(name, known)}")
+    if "points" in given:
+        raise DefinitionError("points", "the points of a criterion are its weight; give weight=...")
+    check_fields(Criterion, "a criterion", given)
 
 
 def describe(criterion: Criterion) -> str:
