@@ -112,30 +112,7 @@ def misspelt(found: object, allowed: Iterable[str]) -> str:
     return names[near[0]] if near else ""
 
 
-def text(_: Any, attribute: Attribute[Any], value: object) -> None:
-    """Refuse all but text with something in it."""
-    check_text(attribute.name, value)
-
-
-def check_text(field: str, value: object) -> str:
-    """Return *value*; refuse all but text with something in it, for *field*."""
-    if isinstance(value, bool):
-        said = "yes" if value else "no"
-        raise DefinitionError(field, f'expected text, got the boolean {value}; quote it: "{said}"')
-    if not isinstance(value, str):
-        raise refuse(field, value, "text")
-    if not value.strip():
-        raise DefinitionError(field, "expected text, got an empty one; write what is to be judged")
-    return value
-
-
-def string(_: Any, attribute: Attribute[Any], value: object) -> None:
-    """Refuse all but text; it may be empty."""
-    if not isinstance(value, str):
-        raise refuse(attribute.name, value, "text")
-
-
-def _keeping(check: Callable[[str, object], object]) -> Validator:
+def keeping(check: Callable[[str, object], object]) -> Validator:
     """
     Return a validator by *check*, which returns the value to keep.
 
@@ -150,7 +127,28 @@ def _keeping(check: Callable[[str, object], object]) -> Validator:
     return validate
 
 
-@_keeping
+def check_text(field: str, value: object) -> str:
+    """Return *value*; refuse all but text with something in it, for *field*."""
+    if isinstance(value, bool):
+        said = "yes" if value else "no"
+        raise DefinitionError(field, f'expected text, got the boolean {value}; quote it: "{said}"')
+    if not isinstance(value, str):
+        raise refuse(field, value, "text")
+    if not value.strip():
+        raise DefinitionError(field, "expected text, got an empty one; write what is to be judged")
+    return value
+
+
+text = keeping(check_text)
+
+
+def string(_: Any, attribute: Attribute[Any], value: object) -> None:
+    """Refuse all but text; it may be empty."""
+    if not isinstance(value, str):
+        raise refuse(attribute.name, value, "text")
+
+
+@keeping
 def flag(field: str, value: object) -> bool:
     """Refuse all but True and False."""
     if not isinstance(found := scalar(value), bool):
@@ -173,7 +171,7 @@ def plain_number(value: object) -> object:
 
 def number(low: float = 0.0, high: float = math.inf, *, above: bool = False) -> Validator:
     """Return a validator for finite numbers from *low* (or just *above* it) to *high*."""
-    return _keeping(lambda name, value: check_number(name, value, low, high, above=above))
+    return keeping(lambda name, value: check_number(name, value, low, high, above=above))
 
 
 def check_number(field: str, value: object, low: float, high: float = math.inf, *, above: bool = False) -> float:
@@ -190,7 +188,7 @@ def check_number(field: str, value: object, low: float, high: float = math.inf, 
 
 def count(low: int = 1) -> Validator:
     """Return a validator for whole numbers of at least *low*."""
-    return _keeping(lambda name, value: check_count(name, value, low))
+    return keeping(lambda name, value: check_count(name, value, low))
 
 
 def check_count(field: str, value: object, low: int = 1) -> int:

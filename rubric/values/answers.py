@@ -122,7 +122,10 @@ _PLAIN = (0, 10)
 
 def _as_ranges(value: Bands) -> tuple[ScoreRange, ...]:
     if isinstance(value, Mapping):
-        ranges = _from_mapping(value)
+        ranges = []
+        for low, high, words in sorted(((*_read_key(k), words) for k, words in value.items()), key=itemgetter(0)):
+            check_text(f"ranges[{low}]", words)
+            ranges.append(ScoreRange(low, high, words))
     else:
         ranges = sorted(as_tuple("ranges", value, ScoreRange, "ScoreRange"), key=attrgetter("low"))
     for before, after in pairwise(ranges):
@@ -136,14 +139,6 @@ def _as_ranges(value: Bands) -> tuple[ScoreRange, ...]:
         low = ranges[0].low
         raise DefinitionError("ranges", f"a range from {low} to itself tells nothing; give at least two scores")
     return tuple(ranges)
-
-
-def _from_mapping(levels: Mapping[Any, str]) -> list[ScoreRange]:
-    ranges = []
-    for low, high, words in sorted(((*_read_key(k), words) for k, words in levels.items()), key=itemgetter(0)):
-        check_text(f"ranges[{low}]", words)
-        ranges.append(ScoreRange(low, high, words))
-    return ranges
 
 
 _KEY = re.compile(r"(-?\d{1,16})(?:\s*(?:-|\.\.|–)\s*(-?\d{1,16}))?", re.ASCII)
@@ -324,7 +319,7 @@ class UnitScale(Scale, Shown):
     """The score with two decimals: `0.80`."""
 
     def show(self, score: float, *, passed: bool) -> str:  # noqa: ARG002
-        """Return *score* with two decimals."""
+
         return f"{score:.2f}"
 
 
@@ -340,7 +335,7 @@ class Likert(Scale, Shown):
             raise DefinitionError("high", f"a Likert scale runs upwards, not from {self.low:g} to {self.high:g}")
 
     def show(self, score: float, *, passed: bool) -> str:  # noqa: ARG002
-        """Return *score* on the band, with its end: `4.0/5`."""
+
         return f"{self.low + score * (self.high - self.low):.1f}/{self.high:g}"
 
 
@@ -349,7 +344,7 @@ class Boolean(Scale, Shown):
     """`pass` or `fail`."""
 
     def show(self, score: float, *, passed: bool) -> str:  # noqa: ARG002
-        """Return `pass` or `fail`."""
+
         return "pass" if passed else "fail"
 
 
@@ -358,5 +353,5 @@ class Letter(Scale, Shown):
     """A letter: A from 0.9, B from 0.8, C from 0.7, D from 0.6, else F."""
 
     def show(self, score: float, *, passed: bool) -> str:  # noqa: ARG002
-        """Return the letter of *score*."""
+
         return "FDCBA"[bisect_right((0.6, 0.7, 0.8, 0.9), score + 1e-9)]  # 0.7999999999999999 is a B, as it meets 0.8

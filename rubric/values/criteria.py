@@ -189,8 +189,15 @@ class Criterion(Shown):
     metadata: FrozenMap = field(default=FrozenMap(), kw_only=True, converter=_as_metadata)
 
     def __attrs_post_init__(self) -> None:
-        if self.polarity == "penalty":
-            self._check_penalty()
+        if self.polarity == "penalty":  # fields that would make it a gate could only be ignored
+            gates = {
+                "required": self.required,
+                "min_score": self.min_score is not None,
+                "answer": getattr(self.answer, "flag", False) or getattr(self.answer, "binding", False),
+            }
+            for name in filter(gates.get, gates):
+                message = f"a penalty subtracts and fails nothing, so {name}={getattr(self, name)!r} has no effect"
+                raise DefinitionError(name, f"{message}; to forbid it use forbids(text)")
         if not isinstance(self.answer, JudgeAnswer):
             self._refuse_for_judges()
         if self.polarity == "guard" and self.min_score is not None:
@@ -207,18 +214,6 @@ class Criterion(Shown):
     def is_unwanted(self) -> bool:
         """True if the text counts against the candidate: of a guard and a penalty."""
         return self.polarity in ("guard", "penalty")
-
-    def _check_penalty(self) -> None:
-        """Refuse fields that would make a penalty a gate: they could only be ignored."""
-        gates = {
-            "required": self.required,
-            "min_score": self.min_score is not None,
-            "answer": getattr(self.answer, "flag", False) or getattr(self.answer, "binding", False),
-        }
-        for name, given in gates.items():
-            if given:
-                message = f"a penalty subtracts and fails nothing, so {name}={getattr(self, name)!r} has no effect"
-                raise DefinitionError(name, f"{message}; to forbid it use forbids(text)")
 
     def _refuse_for_judges(self) -> None:
         """Refuse fields for the judge of this text, where none is asked: a check, a tree or a rubric decides."""

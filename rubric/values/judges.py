@@ -52,32 +52,26 @@ A judge of your own: from chat messages (`{"role": ..., "content": ...}`) to the
 A content is a text; with images, that of the last message is a list of OpenAI's blocks: `image_url` for each, and text.
 """
 
-_OWNED = {
-    "model": "the judge's model",
-    "messages": "the prompt",
-    "temperature": "Judge(temperature=...)",
-    "max_tokens": "Judge(max_tokens=...)",
-    "max_completion_tokens": "Judge(max_tokens=...)",
-    "seed": "Judge(seed=...)",
-    "timeout": "Judge(timeout=...)",
-    "max_retries": "Judge(retries=...)",
-    "num_retries": "Judge(retries=...)",
-    "retry_policy": "Judge(retries=...)",
-    "retry_strategy": "Judge(retries=...)",
-    "request_timeout": "Judge(timeout=...)",
-    "force_timeout": "Judge(timeout=...)",
-    "stream_timeout": "Judge(timeout=...)",
-    "fallbacks": "a Cascade, or a Panel with a quorum",
-    "context_window_fallback_dict": "a Cascade, or a Panel with a quorum",
-    "model_list": "a Cascade, or a Panel with a quorum",
-    "caching": "grade(..., store=Store(...))",
-    "cache": "grade(..., store=Store(...))",
-    "response_format": "the criterion's answer type",
-    "stream": "nothing: replies are read whole",
-    "stream_options": "nothing: replies are read whole",
-    "n": "Jury(judge, size)",
-    "logprobs": "Judge(logprobs=...)",
+Reasoning = Literal["before", "after", "none"]
+Aggregate = Literal["mean", "median", "majority"]
+Pooled = Literal["rubric", "criterion"]
+
+_OWNERS = {
+    "the judge's model": "model",
+    "the prompt": "messages",
+    "Judge(temperature=...)": "temperature",
+    "Judge(max_tokens=...)": "max_tokens max_completion_tokens",
+    "Judge(seed=...)": "seed",
+    "Judge(timeout=...)": "timeout request_timeout force_timeout stream_timeout",
+    "Judge(retries=...)": "max_retries num_retries retry_policy retry_strategy",
+    "a Cascade, or a Panel with a quorum": "fallbacks context_window_fallback_dict model_list",
+    "grade(..., store=Store(...))": "caching cache",
+    "the criterion's answer type": "response_format",
+    "nothing: replies are read whole": "stream stream_options",
+    "Jury(judge, size)": "n",
+    "Judge(logprobs=...)": "logprobs",
 }
+"""The parameters that a judge does not take as `params`, by what sets them."""
 
 
 def is_async(function: object) -> bool:
@@ -119,8 +113,9 @@ def _as_params(value: Mapping[str, Any]) -> Settings:
 
 def _params(_: Any, attribute: Attribute[Any], value: Mapping[str, Any]) -> None:
     for name in value:
-        if name in _OWNED:
-            raise DefinitionError(f"{attribute.name}.{name}", f"this is set by {_OWNED[name]}")
+        for owner, owned in _OWNERS.items():
+            if name in owned.split():
+                raise DefinitionError(f"{attribute.name}.{name}", f"this is set by {owner}")
 
 
 def _via(judge: Judge, attribute: Attribute[Any], value: str) -> None:
@@ -186,9 +181,7 @@ class Judge(Shown):
     prompt: str | None = field(default=None, kw_only=True, validator=optional(wording))
     repairs: int = field(default=1, kw_only=True, validator=count(0))
     sealed: bool | None = field(default=None, kw_only=True, validator=optional(flag))
-    reasoning: Literal["before", "after", "none"] = field(
-        default="before", kw_only=True, validator=one_of("before", "after", "none")
-    )
+    reasoning: Reasoning = field(default="before", kw_only=True, validator=one_of(*get_args(Reasoning)))
     logprobs: bool = field(default=False, kw_only=True, validator=flag)
     speculate: bool = field(default=False, kw_only=True, validator=flag)
     prime: bool = field(default=True, kw_only=True, validator=flag)
@@ -335,15 +328,11 @@ class Panel(Shown):
     """
 
     judges: tuple[Judge | Jury | Panel | Cascade, ...] = field(converter=_as_judges)
-    aggregate: Literal["mean", "median", "majority"] = field(
-        default="mean", kw_only=True, validator=one_of("mean", "median", "majority")
-    )
+    aggregate: Aggregate = field(default="mean", kw_only=True, validator=one_of(*get_args(Aggregate)))
     tie_break: Literal["fail", "pass"] = field(default="fail", kw_only=True, validator=one_of("fail", "pass"))
     quorum: int | None = field(default=None, kw_only=True, validator=optional(count(1)))
     weights: tuple[float, ...] | None = field(default=None, kw_only=True, converter=_as_weights)
-    level: Literal["rubric", "criterion"] = field(
-        default="rubric", kw_only=True, validator=one_of("rubric", "criterion")
-    )
+    level: Pooled = field(default="rubric", kw_only=True, validator=one_of(*get_args(Pooled)))
     early_stop: bool = field(default=False, kw_only=True, validator=flag)
 
     def __attrs_post_init__(self) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from os import PathLike, fspath
-from typing import TYPE_CHECKING, Any, Literal, Self, TypedDict, TypeVar, Unpack, cast
+from typing import TYPE_CHECKING, Any, Literal, Self, TypedDict, TypeVar, Unpack, cast, get_args
 
 from attrs import evolve, field, fields, frozen
 
@@ -159,9 +159,7 @@ class Rubric(Answer, Shown, Listed[Criterion]):
     threshold: float | None = field(default=0.7, kw_only=True, validator=optional(number(0, 1)))
     borderline: float | None = field(default=None, kw_only=True, validator=optional(number(0, 1)))
     strict: bool = field(default=False, kw_only=True, validator=flag)
-    aggregation: Aggregation = field(
-        default="weighted_average", kw_only=True, validator=one_of("weighted_average", "min", "points")
-    )
+    aggregation: Aggregation = field(default="weighted_average", kw_only=True, validator=one_of(*get_args(Aggregation)))
     evidence: bool = field(default=False, kw_only=True, validator=flag)
     abstain: Abstention | float = field(default="forbid", kw_only=True, validator=abstention)
     guidelines: str = field(default="", kw_only=True, validator=wording)
@@ -172,7 +170,7 @@ class Rubric(Answer, Shown, Listed[Criterion]):
     )
     prompt: str | None = field(default=None, kw_only=True, validator=optional(wording))
     negate: bool = field(default=False, kw_only=True, validator=flag)
-    degenerate: Degenerate = field(default="fail", kw_only=True, validator=one_of("fail", "judge", "error"))
+    degenerate: Degenerate = field(default="fail", kw_only=True, validator=one_of(*get_args(Degenerate)))
     binding: bool = field(default=False, kw_only=True, validator=flag)
 
     def __attrs_post_init__(self) -> None:
@@ -186,19 +184,15 @@ class Rubric(Answer, Shown, Listed[Criterion]):
             raise DefinitionError("borderline", message)
         if self.text and self.aggregation == "points":
             raise DefinitionError("aggregation", "a free-form text earns no points: its one judgement is the score")
-        self._check_effects()
-        if self.threshold is None:
-            self._check_flags()
-
-    def _check_effects(self) -> None:
-        """Refuse fields that would do nothing in a rubric that is one tree or one text."""
+        if self.text and self.aggregation != "weighted_average":
+            raise DefinitionError("aggregation", "a free-form text takes none: it has one score; take it out")
         if self.tree is not None:
             # Not evidence: mcptest's files require it of trees too, whose leaves have nothing to quote.
             for name, default in (("aggregation", "weighted_average"), ("abstain", "forbid")):
                 if getattr(self, name) != default:
                     raise DefinitionError(name, "a tree takes none: the leaf that is reached is the score")
-        if self.text and self.aggregation != "weighted_average":
-            raise DefinitionError("aggregation", "a free-form text takes none: it has one score; take it out")
+        if self.threshold is None:
+            self._check_flags()
 
     def _check_flags(self) -> None:
         if self.tree is not None:
