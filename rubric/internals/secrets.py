@@ -20,17 +20,13 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
 from rubric.internals.frozen_map import FrozenMap, thaw
 from rubric.internals.text import shorten
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
 
 MASK = "[secret]"
 """Replaces a secret within a text."""
@@ -216,18 +212,13 @@ def _values(value: Any, *, secret: bool) -> Iterator[str]:
     elif secret and value is not None and not isinstance(value, bool):
         yield str(value)
         yield from str(value).split()[1:] if _LOGS_IN.fullmatch(str(value)) else ()
-    elif isinstance(value, str) and "://" in value:
-        yield from _in_address(value)
-
-
-def _in_address(address: str) -> Iterator[str]:
-    """Yield the password in *address*, and the values of secret names in its query."""
-    try:
-        parts = urlsplit(address)
-    except ValueError:
-        return
-    yield from (part for part in (parts.password, unquote(parts.password or "")) if part)
-    yield from (value for name, value in parse_qsl(parts.query) if is_secret(name))
+    elif isinstance(value, str) and "://" in value:  # the password in an address, and secrets in its query
+        try:
+            parts = urlsplit(value)
+        except ValueError:
+            return
+        yield from (part for part in (parts.password, unquote(parts.password or "")) if part)
+        yield from (given for name, given in parse_qsl(parts.query) if is_secret(name))
 
 
 class Settings(FrozenMap):

@@ -13,12 +13,9 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
+from collections.abc import Iterable, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
+from typing import Any
 
 _FLAGS = "|".join(
     "🏴" + name.translate({ord(c): 0xE0000 + ord(c) for c in name}) for name in ("gbeng", "gbsct", "gbwls")

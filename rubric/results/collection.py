@@ -176,8 +176,8 @@ class Grades(Sequence[Grade | Ungraded]):
         Return each result with all of its findings as a line of JSON: its `index`, and what its `to_dict` returns.
 
         A line names the rubric and does not hold it, so no result comes back from it. To have the results again, grade
-        again with the same store: that is free. After the results of a whole `Shard`, as they come from grading it,
-        stands an end mark, for `merge_results`.
+        again with the same store: that is free. The results of a whole `Shard`, as they come from grading it, end with
+        a mark for `merge_results`.
 
         Args:
             path: A file to write the lines to, instead of returning them; an old one is replaced.

@@ -156,10 +156,14 @@ class Result(NoTruth, Listed[Finding]):
         pairs = zip(self.votes, rules, strict=False)  # an early stop leaves out the last votes
         votes = [vote.rescore(rubric, judge=each, **rule) for vote, each in pairs]
         again = conclude_votes(changed, by, votes)
+        usage, warnings = self.usage, self.warnings
         if isinstance(by, Cascade) and isinstance(self.judge, Cascade) and len(votes) == 1:
             was_enough = not goes_on(self.judge, self.votes[0])
-            again = _lacking(again) if was_enough and goes_on(by, votes[0]) else again
-        return evolve(again, usage=self.usage, warnings=self.warnings)
+            if was_enough and goes_on(by, votes[0]):
+                why = Failure("not_cast", "the second judge of the cascade was not asked, and this rule needs it")
+                findings, failures = _uncast(again.findings, why), (*again.failures, why)
+                return Ungraded(changed, by, findings, unknown(changed), usage, again.votes, failures, warnings)
+        return evolve(again, usage=usage, warnings=warnings)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain JSON-able data."""
@@ -280,14 +284,6 @@ def conclude_votes(rubric: Rubric, rule: Jury | Panel | Cascade, votes: Sequence
     return made(rubric, rule, findings, combined, usage, tuple(votes), tuple(failures), tuple(warnings), degenerate)
 
 
-def _lacking(result: Grade | Ungraded) -> Ungraded:
-    """Return the *result* of a cascade whose second judge would have to be asked, and was not."""
-    why = Failure("not_cast", "the second judge of the cascade was not asked, and this rule needs it")
-    findings, nothing = _uncast(result.findings, why), unknown(result.rubric)
-    votes, failures = result.votes, (*result.failures, why)
-    return Ungraded(result.rubric, result.judge, findings, nothing, result.usage, votes, failures, result.warnings)
-
-
 def _uncast(findings: Sequence[Finding], why: Failure) -> tuple[Finding, ...]:
     """Return the findings of a vote that was not cast: unjudged, but for what applies to no vote, as in *findings*."""
     return tuple(f if isinstance(f, NotApplicable) else Unjudged(f.id, why) for f in findings)
@@ -308,8 +304,7 @@ def degenerate(rubric: Rubric, judge: AnyJudge, why: str) -> Grade | Ungraded:
 
 def _asks_the_same(old: Rubric, new: Rubric) -> bool:
     """True if findings under *old* answer the questions of *new*; weights and rules may differ."""
-    pairs = zip(old.judged, new.judged, strict=False)
-    return len(old.judged) == len(new.judged) and all(_is_same_question(a, b) for a, b in pairs)
+    return len(old.judged) == len(new.judged) and all(map(_is_same_question, old.judged, new.judged))
 
 
 def _is_same_question(old: Criterion, new: Criterion) -> bool:

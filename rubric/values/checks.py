@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
-from attrs import field, frozen
+from attrs import Attribute, field, frozen
 
 from rubric.internals.fields import Shown, as_map, as_tuple, flag, number, refuse, string, text
 from rubric.internals.frozen_map import FrozenMap, thaw
@@ -14,9 +14,6 @@ from rubric.internals.text import shorten
 from rubric.values.answers import Answer
 from rubric.values.candidates import Candidate, as_arguments
 from rubric.values.matching import check_schema, pattern
-
-if TYPE_CHECKING:
-    from attrs import Attribute
 
 
 class Check(Answer):

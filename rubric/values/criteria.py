@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
-from attrs import Factory, field, frozen
+from attrs import Attribute, Factory, field, frozen
 
 from rubric.errors import DefinitionError
 from rubric.internals.fields import (
@@ -25,13 +25,11 @@ from rubric.internals.fields import (
 )
 from rubric.internals.frozen_map import FrozenMap
 from rubric.values.answers import Answer, JudgeAnswer, YesNo
+from rubric.values.candidates import Candidate
 from rubric.values.checks import Check, Decided, Holds, Script, Unsupported
 from rubric.values.matching import pattern
 
 if TYPE_CHECKING:
-    from attrs import Attribute
-
-    from rubric.values.candidates import Candidate
     from rubric.values.rubrics import AnyAnswer
 else:  # cattrs resolves the name; the union is complete only after this module, since a rubric is an answer too
     AnyAnswer = Answer

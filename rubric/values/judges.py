@@ -7,7 +7,7 @@ import math
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Protocol, assert_never, cast, get_args, runtime_checkable
 
-from attrs import evolve, field, frozen
+from attrs import Attribute, evolve, field, frozen
 
 from rubric.errors import DefinitionError
 from rubric.internals.fields import (
@@ -30,8 +30,6 @@ from rubric.internals.text import cell, table
 from rubric.values.rubrics import Rubric
 
 if TYPE_CHECKING:
-    from attrs import Attribute
-
     from rubric.results.result import Grade, Ungraded
     from rubric.values.requests import Ask, Reply
 

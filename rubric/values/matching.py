@@ -111,13 +111,6 @@ class _Work:
     steps: int = 0
     depth: int = 0
 
-    def add(self, steps: int) -> None:
-        """Count *steps*, one level down."""
-        self.steps += steps
-        self.depth += 1
-        if self.steps > _MOST_STEPS or self.depth > _DEEPEST_CHECK:
-            raise _TooMuchError
-
 
 def check_schema(field: str, schema: Mapping[str, Any]) -> None:
     """Refuse a faulty JSON Schema, patterns that RE2 does not take, and references that lead outside or nowhere."""
@@ -138,11 +131,7 @@ def check_schema(field: str, schema: Mapping[str, Any]) -> None:
             check_pattern(field, pattern)
     if any("unevaluatedProperties" in part for part in parts) and any("patternProperties" in part for part in parts):
         raise DefinitionError(field, "unevaluatedProperties and patternProperties are not taken together")
-    _check_references(field, schema, parts)
-
-
-def _check_references(field: str, schema: Mapping[str, Any], parts: list[Mapping[str, Any]]) -> None:
-    """Refuse references that lead outside, nowhere, in a circle or to thousands of others, by following each."""
+    # References may lead outside, nowhere, in a circle or to thousands of others: each is followed.
     starts = [schema]
     if sum("$id" in part for part in parts) < 2:  # noqa: PLR2004 - further ones change what references are relative to
         references = dict.fromkeys(part["$ref"] for part in parts if isinstance(part.get("$ref"), str))
@@ -225,8 +214,11 @@ def _counted(name: str, keyword: Any) -> Callable[..., Iterator[Any]]:
 
     def counted(validator: Any, value: Any, instance: Any, schema: Mapping[str, Any]) -> Iterator[Any]:
         work = _WORK.get()
+        work.steps += steps
+        work.depth += 1
         try:
-            work.add(steps)
+            if work.steps > _MOST_STEPS or work.depth > _DEEPEST_CHECK:
+                raise _TooMuchError
             yield from keyword(validator, value, instance, schema) or ()
         finally:
             work.depth -= 1

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from os import PathLike, fspath
-from typing import TYPE_CHECKING, Any, Literal, Self, TypedDict, TypeVar, Unpack, cast, get_args
+from typing import Any, Literal, Self, TypedDict, TypeVar, Unpack, cast, get_args
 
-from attrs import evolve, field, fields, frozen
+from attrs import Attribute, evolve, field, fields, frozen
 
 from rubric.errors import DefinitionError
 from rubric.internals.containers import Listed
@@ -40,17 +40,10 @@ from rubric.values.answers import (
     UnitScale,
     YesNo,
 )
+from rubric.values.candidates import Candidate
 from rubric.values.checks import AnyCheck, Check
 from rubric.values.criteria import Abstention, Anchor, Criterion, Polarity, When, abstention
 from rubric.values.trees import DecisionTree
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from attrs import Attribute
-
-    from rubric.values.candidates import Candidate
-
 
 Aggregation = Literal["weighted_average", "min", "points"]
 Degenerate = Literal["fail", "judge", "error"]
