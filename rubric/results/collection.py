@@ -54,7 +54,7 @@ class Grades(Sequence[Grade | Ungraded]):
     @overload
     def __getitem__(self, at: slice) -> Grades: ...
     def __getitem__(self, at: int | slice) -> Grade | Ungraded | Grades:
-        """Return the result at a place; for a slice, the results there as `Grades`."""
+
         return Grades(self.results[at]) if isinstance(at, slice) else self.results[at]
 
     def __len__(self) -> int:
@@ -70,7 +70,10 @@ class Grades(Sequence[Grade | Ungraded]):
         return str(self.summary())
 
     def _repr_markdown_(self) -> str:
-        rows = [(_place(result, n), verdict(result), _line(result)) for n, result in enumerate(self[:_MOST_ROWS])]
+        rows = []
+        for n, result in enumerate(self[:_MOST_ROWS]):
+            why = f" · {shorten(_why(result), 120)}" if isinstance(result, Ungraded) else ""
+            rows.append((_place(result, n), verdict(result), headline(result) + why))
         more = f"\n\nand {len(self) - _MOST_ROWS:,} more" if len(self) > _MOST_ROWS else ""
         return f"{self.summary()._repr_markdown_()}\n\n{table(('index', 'verdict', 'result'), rows)}{more}"
 
@@ -202,10 +205,6 @@ def _without(library: str) -> ImportError:
 
 def _place(result: Grade | Ungraded, otherwise: int) -> int:
     return otherwise if result.index is None else result.index
-
-
-def _line(result: Grade | Ungraded) -> str:
-    return f"{headline(result)} · {shorten(_why(result), 120)}" if isinstance(result, Ungraded) else headline(result)
 
 
 def _why(result: Ungraded) -> str:

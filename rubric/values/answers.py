@@ -14,7 +14,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Mapping
 from itertools import pairwise
 from operator import attrgetter, itemgetter
-from typing import Any, assert_never, cast
+from typing import Any, ClassVar, assert_never, cast
 
 from attrs import field, frozen
 
@@ -47,10 +47,8 @@ class Answer:
 class YesNo(Answer, Shown):
     """Yes (1) or no (0): the criterion holds or it does not."""
 
-    @property
-    def words(self) -> str:
-        """The answers there are, in a few words."""
-        return "yes or no"
+    words: ClassVar[str] = "yes or no"
+    """The answers there are, in a few words."""
 
     def place(self, value: Said) -> float:
         """Return the place in 0..1 of *value*."""
@@ -67,12 +65,10 @@ class Unit(Answer, Shown):
             threshold (promptfoo's `llm-rubric`).
     """
 
-    flag: bool = field(default=False, kw_only=True, validator=flag)
+    words: ClassVar[str] = "0..1"
+    """The answers there are, in a few words."""
 
-    @property
-    def words(self) -> str:
-        """The answers there are, in a few words."""
-        return "0..1"
+    flag: bool = field(default=False, kw_only=True, validator=flag)
 
     def place(self, value: Said) -> float:
         """Return the place in 0..1 of *value*, which is *value*."""

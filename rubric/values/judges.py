@@ -106,14 +106,12 @@ def _threads(judge: Judge, attribute: Attribute[Any], value: object) -> None:
 
 
 def _as_params(value: Mapping[str, Any]) -> Settings:
-    return Settings(as_map("params", value))
-
-
-def _params(_: Any, attribute: Attribute[Any], value: Mapping[str, Any]) -> None:
-    for name in value:
+    params = as_map("params", value)
+    for name in params:
         for owner, owned in _OWNERS.items():
             if name in owned.split():
-                raise DefinitionError(f"{attribute.name}.{name}", f"this is set by {owner}")
+                raise DefinitionError(f"params.{name}", f"this is set by {owner}")
+    return Settings(params)
 
 
 def _via(judge: Judge, attribute: Attribute[Any], value: str) -> None:
@@ -184,7 +182,7 @@ class Judge(Shown):
     speculate: bool = field(default=False, kw_only=True, validator=flag)
     prime: bool = field(default=True, kw_only=True, validator=flag)
     threads: int = field(default=1, kw_only=True, validator=_threads)
-    params: FrozenMap = field(default=FrozenMap(), kw_only=True, converter=_as_params, validator=_params)
+    params: FrozenMap = field(default=FrozenMap(), kw_only=True, converter=_as_params)
     via: str = field(default="litellm", kw_only=True, validator=_via)
 
     def __attrs_post_init__(self) -> None:
