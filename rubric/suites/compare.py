@@ -99,7 +99,7 @@ class Comparison(NoTruth, Listed[Change]):
         deferred: What deferred cases count as, as in the report.
     """
 
-    _noun = "case"
+    _kind = "case"
 
     suite: str
     changes: tuple[Change, ...]

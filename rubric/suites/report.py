@@ -177,7 +177,7 @@ class Report(NoTruth, Listed[Row]):
         duration: Seconds that the run took.
     """
 
-    _noun = "case"
+    _kind = "case"
 
     suite: str
     rows: tuple[Row, ...] = ()

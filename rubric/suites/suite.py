@@ -88,7 +88,7 @@ class Suite(Listed[Case]):
         metadata: Free data.
     """
 
-    _noun = "case"
+    _kind = "case"
 
     name: str = field(default="", validator=string)
     cases: tuple[Case, ...] = field(default=(), converter=_as_cases, validator=_unique)

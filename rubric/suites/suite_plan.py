@@ -82,7 +82,7 @@ def _figures(plan: Plan) -> dict[str, Any]:
 class SuitePlan(Listed[CasePlan]):
     """The plan of a suite's run, case by case; nothing has been sent or run."""
 
-    _noun = "case"
+    _kind = "case"
 
     suite: str
     cases: tuple[CasePlan, ...] = ()
