@@ -151,6 +151,11 @@ class Row(NoTruth):
     result: Grade | Ungraded | None = field(default=None, eq=False, repr=False)
 
 
+def tally(counts: Mapping[Any, int]) -> str:
+    """Return *counts* without zeros, such as `3 passed, 1 failed`."""
+    return ", ".join(f"{count} {name}" for name, count in counts.items() if count) or "no cases"
+
+
 def below(score: float, mark: float, digits: int = 2) -> str:
     """Format a *score* below *mark* with as many decimals as show that it is below, at least *digits*."""
     texts = (f"{score:.{more}f}" for more in range(digits, 17))
@@ -220,8 +225,7 @@ class Report(NoTruth, Listed[Row]):
         return self.rows
 
     def __repr__(self) -> str:
-        counts = ", ".join(f"{count} {status}" for status, count in self.counts.items() if count)
-        return f"<Report {self.suite!r}: {counts or 'no cases'}, {self.usage}>"
+        return f"<Report {self.suite!r}: {tally(self.counts)}, {self.usage}>"
 
     def _repr_markdown_(self) -> str:
         return self.render("md")
