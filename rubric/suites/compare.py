@@ -16,7 +16,6 @@ from rubric.internals.containers import Listed, NoTruth
 from rubric.internals.fields import check_name, number, optional
 from rubric.internals.text import shorten, table
 from rubric.scoring.outcomes import TOLERANCE, mean
-from rubric.suites.report import tally
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -187,7 +186,8 @@ class Comparison(NoTruth, Listed[Change]):
         return f"<Comparison {self.suite!r}: {self._summary()}>"
 
     def _summary(self) -> str:
-        return f"{tally(self.counts)}, mean {_signed(self.mean_delta)}"
+        counts = ", ".join(f"{count} {kind}" for kind, count in self.counts.items() if count)
+        return f"{counts or 'no cases'}, mean {_signed(self.mean_delta)}"
 
     def _repr_markdown_(self) -> str:
         head = f"**{'no worse' if self.passed else 'worse'} than the baseline** · {self._summary()}"

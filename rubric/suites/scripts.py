@@ -90,20 +90,14 @@ async def run_script(script: Script, case: Case, candidate: Candidate, criteria:
     Raises:
         ScriptError: It did not start, ran too long, failed, or wrote no verdict.
     """
+    beside = Path(case.place.source).parent if case.place is not None else Path()
+    folder = str(beside / script.folder) if script.folder else str(beside) if beside.is_dir() else None
     given = json.dumps(payload(script, case, candidate, criteria), default=str).encode()
-    stdout, stderr, code = await _run(script, _folder(script, case), given)
+    stdout, stderr, code = await _run(script, folder, given)
     if code:
         ended = f"ended by signal {-code}" if code < 0 else f"ended with exit code {code}"
         raise _error(f"{ended}{': ' if stderr.strip() else ''}{stderr}")
     return _read(stdout)
-
-
-def _folder(script: Script, case: Case) -> str | None:
-    """Return the working folder of *script*, relative to the suite's file; None is that of this process."""
-    beside = Path(case.place.source).parent if case.place is not None else Path()
-    if script.folder:
-        return str(beside / script.folder)
-    return str(beside) if beside.is_dir() else None
 
 
 def _error(message: str) -> ScriptError:
@@ -242,19 +236,20 @@ async def _briefly(event: asyncio.Event) -> None:
 
 
 def _read(written: bytes) -> ScriptResult:
+    def refuse(constant: str) -> Any:
+        raise ValueError(f"{constant} is not JSON")
+
     try:
-        data = json.loads(written.decode(), parse_constant=_refuse_constant)
+        data = json.loads(written.decode(), parse_constant=refuse)
     except (ValueError, RecursionError) as error:
         shown = shorten(redact(written.decode(errors="replace")), 120)
         raise _error(f"expected one JSON object on standard output, got {shown!r} ({error})") from None
     if not isinstance(data, dict):
         raise _error(f"expected a JSON object on standard output, got {type(data).__name__}")
-    return ScriptResult(Decided(_score(data), reason=_reason(data)), _usage(data))
-
-
-def _refuse_constant(name: str) -> Any:
-    message = f"{name} is not JSON"
-    raise ValueError(message)
+    cost = data.get("cost_usd")
+    if isinstance(cost, bool) or not isinstance(cost, int | float) or not 0 <= cost < math.inf:
+        cost = 0.0
+    return ScriptResult(Decided(_score(data), reason=_reason(data)), Usage(cost=float(cost)))
 
 
 def _score(data: Mapping[str, Any]) -> float:
@@ -283,31 +278,16 @@ def _own_verdict(data: Mapping[str, Any]) -> bool | None:
 
 def _reason(data: Mapping[str, Any]) -> str:
     given = [data[key] for key in ("reason", "reasoning", "explanation") if isinstance(data.get(key), str)]
-    parts = [*given[:1], *_failed_checks(data)]
+    lists = {key: data[key] for key in ("checks", "assertions", "misses") if isinstance(data.get(key), list)}
+    misses = [str(miss) for miss in lists.get("misses", ())]
+    checks = [each for each in (*lists.get("checks", ()), *lists.get("assertions", ())) if isinstance(each, Mapping)]
+    failed = [check for check in checks if _own_verdict(check) is False]
+    misses += [": ".join(str(check[key]) for key in ("text", "reason") if check.get(key)) for check in failed]
+    parts = [*given[:1], *(f"failed: {miss}" for miss in misses if miss.strip())]
     passed = _own_verdict(data)
     if passed is not None and "score" in data and data["score"] == float(not passed):
         parts.append(f"contradictory: the script itself says {'pass' if passed else 'fail'}")
     return shorten("; ".join(part for part in parts if part.strip()), _LONGEST_REASON)
-
-
-def _failed_checks(data: Mapping[str, Any]) -> list[str]:
-    checks = [check for check in [*_listed(data, "checks"), *_listed(data, "assertions")] if isinstance(check, Mapping)]
-    failed = [check for check in checks if _own_verdict(check) is False]
-    misses = [str(miss) for miss in _listed(data, "misses")]
-    misses += [": ".join(str(check[key]) for key in ("text", "reason") if check.get(key)) for check in failed]
-    return [f"failed: {miss}" for miss in misses if miss.strip()]
-
-
-def _listed(data: Mapping[str, Any], key: str) -> list[Any]:
-    value = data.get(key)
-    return value if isinstance(value, list) else []
-
-
-def _usage(data: Mapping[str, Any]) -> Usage:
-    cost = data.get("cost_usd")
-    if isinstance(cost, bool) or not isinstance(cost, int | float) or not 0 <= cost < math.inf:
-        return Usage()
-    return Usage(cost=float(cost))
 
 
 # -- the scripts of a rubric -----------------------------------------------------------------------------
@@ -368,6 +348,9 @@ async def run_scripts(case: Case, candidate: Candidate) -> Decisions:
     scripts = [*scripts_of(case.rubric)]
     if not scripts or (case.rubric.degenerate != "judge" and why_degenerate(candidate)):
         return Decisions(case.rubric)
+    # A script judges by a text of the case (for AgentV, its criteria or its context), or by that of the criterion.
+    criteria = case.metadata.get("criteria")
+    stated = criteria if isinstance(criteria, str) and criteria else case.context
     made: dict[CriterionPath, Decided | Holds] = {}
     usage = Usage()
     for path, criterion in scripts:
@@ -375,19 +358,13 @@ async def run_scripts(case: Case, candidate: Candidate) -> Decisions:
             continue
         assert isinstance(criterion.answer, Script)  # noqa: S101 - as scripts_of says
         try:
-            result = await run_script(criterion.answer, case, candidate, _criteria(case, criterion))
+            result = await run_script(criterion.answer, case, candidate, stated or criterion.text)
         except ScriptError as error:
             made[path] = _failing(criterion.answer, error)
         else:
             made[path] = result.verdict
             usage += result.usage
     return Decisions(_replaced(case.rubric, made) if made else case.rubric, usage)
-
-
-def _criteria(case: Case, criterion: Criterion) -> str:
-    """Return the text that a script judges by: of the case (for AgentV, its context), or of the criterion."""
-    given = case.metadata.get("criteria")
-    return given if isinstance(given, str) and given else case.context or criterion.text
 
 
 def _applies(rubric: Rubric, path: CriterionPath, candidate: Candidate) -> bool:

@@ -135,17 +135,16 @@ def opening(case: Case, system: str = "") -> list[dict[str, Any]]:
     Raises:
         DeferError: The case has neither an input nor messages.
     """
-    messages = [_message(message.role, message.content) for message in case.messages]
+    messages = [
+        {"role": role, "content": content} if role in _SENT else {"role": "user", "content": f"{role}: {content}"}
+        for role, content in ((message.role, message.content) for message in case.messages)
+    ]
     asked = {"role": "user", "content": case.input}
     if case.input.strip() and messages[-1:] != [asked]:
         messages.append(asked)
     if not messages:
         raise DeferError(f"the case {case.id!r} asks nothing: it has neither an input nor messages")
     return [{"role": "system", "content": system}, *messages] if system else messages
-
-
-def _message(role: str, content: str) -> dict[str, Any]:
-    return {"role": role, "content": content} if role in _SENT else {"role": "user", "content": f"{role}: {content}"}
 
 
 async def ready_to_ask(asked: Judge) -> None:
@@ -172,16 +171,13 @@ async def say(asked: Judge, messages: Sequence[Mapping[str, Any]], tools: Sequen
             return Failure("exception", describe(error))
 
     outcome, spent = await persist(once, asked.retries)
-    if isinstance(outcome, Turn):
-        return _whole(evolve(outcome, usage=spent + outcome.usage), asked)
-    raise ModelError(evolve(outcome, message=f"the target {asked.name!r}: {outcome.message}", usage=spent))
-
-
-def _whole(turn: Turn, asked: Judge) -> Turn:
-    if turn.finish != "length":
-        return turn
-    message = f"the target {asked.name!r}: cut at max_tokens={asked.max_tokens}; give more"
-    raise ModelError(Failure("truncated", message, usage=turn.usage))
+    if isinstance(outcome, Failure):
+        raise ModelError(evolve(outcome, message=f"the target {asked.name!r}: {outcome.message}", usage=spent))
+    turn = evolve(outcome, usage=spent + outcome.usage)
+    if turn.finish == "length":
+        message = f"the target {asked.name!r}: cut at max_tokens={asked.max_tokens}; give more"
+        raise ModelError(Failure("truncated", message, usage=turn.usage))
+    return turn
 
 
 def left_out(turn: Turn) -> tuple[str, ...]:
