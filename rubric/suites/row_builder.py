@@ -77,14 +77,9 @@ class RowBuilder:
         warnings: Iterable[str] = (),
     ) -> Row:
         """
-        Return the row of *case*.
+        Return the row of *case*; without a *candidate*, its own was graded, and without a *judge*, that of *result*.
 
-        Args:
-            result: Its result.
-            candidate: The graded candidate, if it is not the case's own.
-            judge: The name of the judge; None takes it from the result.
-            spent: The usage of the target and of scripts, added to that of the judges.
-            warnings: The target's, before those of the result.
+        The usage of the target and of scripts (*spent*) is added to that of the judges; *warnings* are the target's.
         """
         candidate = candidate or case.candidate or case.responding("")
         output = _Output(candidate.output)

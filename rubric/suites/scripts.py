@@ -292,9 +292,6 @@ def _reason(data: Mapping[str, Any]) -> str:
 
 # -- the scripts of a rubric -----------------------------------------------------------------------------
 
-CriterionPath = tuple[str, ...]
-"""The ids from the rubric down to one of its criteria."""
-
 
 @frozen
 class Decisions:
@@ -304,24 +301,23 @@ class Decisions:
     usage: Usage = Usage()
 
 
-def _criteria_of(rubric: Rubric, path: CriterionPath = ()) -> Iterator[tuple[CriterionPath, Criterion]]:
-    """Yield every criterion that is answered by no rubric, with its path; those of nested rubrics too."""
+def _criteria_of(rubric: Rubric) -> Iterator[Criterion]:
+    """Yield every criterion that is answered by no rubric; those of nested rubrics too."""
     for criterion in rubric.criteria:
-        here = (*path, criterion.id)
         if isinstance(criterion.answer, Rubric):
-            yield from _criteria_of(criterion.answer, here)
+            yield from _criteria_of(criterion.answer)
         else:
-            yield here, criterion
+            yield criterion
 
 
-def scripts_of(rubric: Rubric) -> Iterator[tuple[CriterionPath, Criterion]]:
-    """Yield every criterion of *rubric* that a script decides, with its path; those of nested rubrics too."""
-    return ((path, each) for path, each in _criteria_of(rubric) if isinstance(each.answer, Script))
+def scripts_of(rubric: Rubric) -> list[Script]:
+    """Return the scripts that decide criteria of *rubric*; those of nested rubrics too."""
+    return [each.answer for each in _criteria_of(rubric) if isinstance(each.answer, Script)]
 
 
 def unsupported_of(rubric: Rubric) -> Iterator[Unsupported]:
     """Yield the graders in *rubric* that this library does not have; those of nested rubrics too."""
-    return (each.answer for _, each in _criteria_of(rubric) if isinstance(each.answer, Unsupported))
+    return (each.answer for each in _criteria_of(rubric) if isinstance(each.answer, Unsupported))
 
 
 def can_be_judged(rubric: Rubric, *, allow_scripts: bool) -> bool:
@@ -345,33 +341,30 @@ async def run_scripts(case: Case, candidate: Candidate) -> Decisions:
 
     A script that failed leaves its criterion unjudged, with the failure.
     """
-    scripts = [*scripts_of(case.rubric)]
-    if not scripts or (case.rubric.degenerate != "judge" and why_degenerate(candidate)):
+    if not scripts_of(case.rubric) or (case.rubric.degenerate != "judge" and why_degenerate(candidate)):
         return Decisions(case.rubric)
     # A script judges by a text of the case (for AgentV, its criteria or its context), or by that of the criterion.
     criteria = case.metadata.get("criteria")
     stated = criteria if isinstance(criteria, str) and criteria else case.context
-    made: dict[CriterionPath, Decided | Holds] = {}
     usage = Usage()
-    for path, criterion in scripts:
-        if not _applies(case.rubric, path, candidate):
-            continue
-        assert isinstance(criterion.answer, Script)  # noqa: S101 - as scripts_of says
+
+    async def decided(criterion: Criterion) -> Criterion:
+        nonlocal usage
+        answer = criterion.answer
+        if isinstance(answer, Rubric) and scripts_of(answer) and applies(criterion.when, candidate):
+            inner = [await decided(each) for each in answer.criteria]
+            return evolve(criterion, answer=evolve(answer, criteria=inner))
+        if not isinstance(answer, Script) or not applies(criterion.when, candidate):
+            return criterion
         try:
-            result = await run_script(criterion.answer, case, candidate, stated or criterion.text)
+            result = await run_script(answer, case, candidate, stated or criterion.text)
         except ScriptError as error:
-            made[path] = _failing(criterion.answer, error)
-        else:
-            made[path] = result.verdict
-            usage += result.usage
-    return Decisions(_replaced(case.rubric, made) if made else case.rubric, usage)
+            return evolve(criterion, answer=_failing(answer, error))
+        usage += result.usage
+        return evolve(criterion, answer=result.verdict)
 
-
-def _applies(rubric: Rubric, path: CriterionPath, candidate: Candidate) -> bool:
-    criterion = rubric[path[0]]
-    if not applies(criterion.when, candidate):
-        return False
-    return len(path) == 1 or not isinstance(criterion.answer, Rubric) or _applies(criterion.answer, path[1:], candidate)
+    rubric = evolve(case.rubric, criteria=[await decided(each) for each in case.rubric.criteria])
+    return Decisions(rubric, usage)
 
 
 def _failing(script: Script, error: ScriptError) -> Holds:
@@ -382,18 +375,6 @@ def _failing(script: Script, error: ScriptError) -> Holds:
 
     fail.__name__ = str(script)
     return Holds(fail)
-
-
-def _replaced(rubric: Rubric, made: Mapping[CriterionPath, Decided | Holds], path: CriterionPath = ()) -> Rubric:
-    def replace(criterion: Criterion) -> Criterion:
-        here = (*path, criterion.id)
-        if here in made:
-            return evolve(criterion, answer=made[here])
-        if isinstance(criterion.answer, Rubric):
-            return evolve(criterion, answer=_replaced(criterion.answer, made, here))
-        return criterion
-
-    return evolve(rubric, criteria=[replace(criterion) for criterion in rubric.criteria])
 
 
 def restored(result: Grade | Ungraded, rubric: Rubric) -> Grade | Ungraded:

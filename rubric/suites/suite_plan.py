@@ -152,7 +152,7 @@ def _planned(case: Case, assigned: Assigned, target: object) -> CasePlan:
         clean(assigned.name(case.rubric)) if plan.asks and not assigned.missing else "",
         plan,
         clean(why_deferred(case, assigned, case.candidate, has_target=target is not None)),
-        tuple(clean(str(criterion.answer)) for _, criterion in scripts_of(case.rubric)),
+        tuple(clean(str(script)) for script in scripts_of(case.rubric)),
         tuple(dict.fromkeys(clean(shorten(check.type, 60)) for check in unsupported_of(case.rubric))),
     )
 

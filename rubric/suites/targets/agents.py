@@ -262,6 +262,7 @@ class AgentTarget(AskedModel):
     """
 
     _positional = ("model", "servers")
+    _attempt = "turn_timeout"
 
     servers: FrozenMap = field(factory=FrozenMap, converter=as_servers)
     max_steps: int = field(default=10, kw_only=True, validator=count(1))
@@ -275,10 +276,6 @@ class AgentTarget(AskedModel):
         AskedModel.__attrs_post_init__(self)
         if self.servers and not (find_spec("mcp") and find_spec("mcp_types")):
             raise ImportError(_CURE, name="mcp")
-
-    @property
-    def _attempt(self) -> float:
-        return self.turn_timeout
 
     async def respond(self, case: Case, /) -> Response:
         """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from attrs import evolve, field, frozen
 
@@ -49,6 +49,9 @@ def _as_params(value: Mapping[str, Any]) -> Settings:
 class AskedModel(Shown):
     """A model with the settings that it is asked with; the common part of `ModelTarget` and `AgentTarget`."""
 
+    _attempt: ClassVar[str] = "timeout"
+    """The field that holds the seconds for one attempt."""
+
     model: str = field()
     system: str = field(default="", kw_only=True, validator=string)
     temperature: float | None = field(default=None, kw_only=True)
@@ -63,11 +66,6 @@ class AskedModel(Shown):
         return Shown.__repr__(evolve(self, params=masked(self.params)))
 
     @property
-    def _attempt(self) -> float:
-        """Seconds for one attempt."""
-        raise NotImplementedError
-
-    @property
     def asked(self) -> Judge:
         """The model and its settings, in the form that models are asked in; it judges nothing here."""
         if not isinstance(self.model, str) or self.model == "offline":
@@ -77,7 +75,7 @@ class AskedModel(Shown):
             self.model,
             temperature=self.temperature,
             max_tokens=self.max_tokens,
-            timeout=self._attempt,
+            timeout=getattr(self, self._attempt),
             retries=self.retries,
             params=self.params,
         )
@@ -106,10 +104,6 @@ class ModelTarget(AskedModel):
     _positional = ("model",)
 
     timeout: float = field(default=60.0, kw_only=True)
-
-    @property
-    def _attempt(self) -> float:
-        return self.timeout
 
     async def respond(self, case: Case, /) -> Response:
         """
