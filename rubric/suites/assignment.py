@@ -47,7 +47,7 @@ def _never_asked(_: Any) -> str:
 
 
 NO_JUDGE = Judge(_never_asked)
-"""Stands in for a judge where code decides everything, or where there is no judge."""
+"""The judge where code decides everything, or where there is no judge."""
 
 
 @frozen

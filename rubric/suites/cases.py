@@ -48,7 +48,7 @@ def _as_cell(value: Mapping[str, Any]) -> FrozenMap:
     return as_map("cell", value)
 
 
-def _as_metadata(value: Mapping[str, Any]) -> FrozenMap:
+def as_metadata(value: Mapping[str, Any]) -> FrozenMap:
     return as_map("metadata", value)
 
 
@@ -98,7 +98,7 @@ class Case(Shown):
     server: str = field(default="", kw_only=True, validator=string)
     cell: FrozenMap = field(factory=FrozenMap, kw_only=True, converter=_as_cell)
     tags: tuple[str, ...] = field(default=(), kw_only=True, converter=_as_tags)
-    metadata: FrozenMap = field(factory=FrozenMap, kw_only=True, converter=_as_metadata)
+    metadata: FrozenMap = field(factory=FrozenMap, kw_only=True, converter=as_metadata)
     place: Place | None = field(default=None, kw_only=True, eq=False, repr=False)
 
     def __attrs_post_init__(self) -> None:

@@ -287,9 +287,6 @@ def _result(entry: Entry | None) -> float | str | None:
     return entry.status if entry.contribution is None else entry.contribution
 
 
-# -- the table -------------------------------------------------------------------------------------------
-
-
 def _signed(delta: float | None) -> str:
     return "unknown" if delta is None else f"{delta:+.3f}"
 
@@ -297,12 +294,11 @@ def _signed(delta: float | None) -> str:
 def _cells(change: Change) -> tuple[str, ...]:
     score = _signed(change.delta) if change.delta is not None else "–"
     criteria = ", ".join(f"{shorten(c.id, 40)}: {_word(c.before)} → {_word(c.after)}" for c in change.criteria)
-    states = (_state(change.before, change.score_before), _state(change.after, change.score_after))
-    return shorten(change.id, 120), change.kind, *states, score, shorten(criteria, 300)
-
-
-def _state(status: Status | None, score: float | None) -> str:
-    return (status or "") if score is None else f"{status} {score:.3f}"
+    before, after = (
+        (status or "") if score is None else f"{status} {score:.3f}"
+        for status, score in ((change.before, change.score_before), (change.after, change.score_after))
+    )
+    return shorten(change.id, 120), change.kind, before, after, score, shorten(criteria, 300)
 
 
 def _word(value: float | str | None) -> str:

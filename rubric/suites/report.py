@@ -231,8 +231,6 @@ class Report(NoTruth, Listed[Row]):
     def _repr_markdown_(self) -> str:
         return self.render("md")
 
-    # -- forms: a reporter is imported when it is first used -----------------------------------------------
-
     def render(self, reporter: str = "pretty") -> str:
         """
         Return the report as text.
@@ -244,7 +242,7 @@ class Report(NoTruth, Listed[Row]):
         Raises:
             DefinitionError: There is no such reporter, or one of another distribution is broken.
         """
-        from rubric.suites.reporters import registry  # noqa: PLC0415 - reporters import reports
+        from rubric.suites.reporters import registry  # noqa: PLC0415 - each reporter is imported on first use
 
         return registry.reporter(reporter).render(self)
 

@@ -20,7 +20,7 @@ from rubric.results.result import Grade, Ungraded
 from rubric.scoring.outcomes import Outcome, outcome, unknown
 from rubric.suites.assignment import NO_JUDGE, name_of
 from rubric.suites.cases import Case
-from rubric.suites.report import Entry, Row, Status, Vote, below
+from rubric.suites.report import Entry, Row, Vote, below
 from rubric.values.candidates import Candidate
 from rubric.values.criteria import Criterion
 from rubric.values.findings import Abstained, Evidence, Finding, NotApplicable, Scored, Step, Unjudged
@@ -96,7 +96,10 @@ class RowBuilder:
             reason="" if grade is not None and grade.passed else clean(_why(evolve(result, findings=findings))),
             judge=self._label(name_of(result.judge) if judge is None else judge) if was_judged else "",
             entries=self._entries(case.rubric, result, findings, output),
-            votes=self._votes(result),
+            votes=tuple(
+                Vote(self._label(name), vote.outcome.score, vote.passed, vote.outcome.verdict or "ungraded")
+                for name, vote in zip(_names(result.votes), result.votes, strict=True)
+            ),
             gates=tuple(map(self._label, result.outcome.gates)),
             path=self._steps(result.path),
             warnings=tuple(map(clean, (*warnings, *result.warnings))),
@@ -108,8 +111,7 @@ class RowBuilder:
     def deferred(self, case: Case, reason: str) -> Row:
         """Return the row of a *case* without a candidate or without a judge, for this *reason*."""
         candidate = case.candidate or case.responding("")
-        status: Status = "deferred"
-        return Row(**self._of_case(case, candidate, _Output(candidate.output)), status=status, reason=clean(reason))
+        return Row(**self._of_case(case, candidate, _Output(candidate.output)), status="deferred", reason=clean(reason))
 
     def _of_case(self, case: Case, candidate: Candidate, output: _Output) -> dict[str, Any]:
         """Return the fields of a row that do not depend on the result."""
@@ -137,8 +139,6 @@ class RowBuilder:
         if text not in self._labels:
             self._labels[text] = clean(text)
         return self._labels[text]
-
-    # -- criteria and votes --------------------------------------------------------------------------------
 
     def _entries(
         self, rubric: Rubric, result: Grade | Ungraded, findings: Sequence[Finding], output: _Output
@@ -207,12 +207,6 @@ class RowBuilder:
             known = self._criteria[id(criterion)] = (criterion, id_, text, answer)
         return known[1:]
 
-    def _votes(self, result: Grade | Ungraded) -> tuple[Vote, ...]:
-        return tuple(
-            Vote(self._label(name), vote.outcome.score, vote.passed, vote.outcome.verdict or "ungraded")
-            for name, vote in zip(_names(result.votes), result.votes, strict=True)
-        )
-
     def _steps(self, path: Iterable[Step]) -> tuple[Step, ...]:
         return tuple(evolve(step, question=self._label(step.question), reason=clean(step.reason)) for step in path)
 
@@ -253,9 +247,6 @@ def _names(votes: Sequence[Grade | Ungraded]) -> list[str]:
     """Return the name of the judge of each vote; equal names are numbered."""
     names = [name_of(vote.judge) for vote in votes]
     return [f"{name} #{names[: i + 1].count(name)}" if names.count(name) > 1 else name for i, name in enumerate(names)]
-
-
-# -- why a case did not pass -----------------------------------------------------------------------------
 
 
 def _why(result: Grade | Ungraded) -> str:

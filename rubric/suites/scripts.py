@@ -104,9 +104,6 @@ def _error(message: str) -> ScriptError:
     return ScriptError(shorten(redact(message), 400))
 
 
-# -- its input -------------------------------------------------------------------------------------------
-
-
 def payload(script: Script, case: Case, candidate: Candidate, criteria: str) -> dict[str, Any]:
     """Return the object that *script* reads on standard input."""
     counts = Counter(call.name for call in candidate.tool_calls)

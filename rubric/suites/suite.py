@@ -11,14 +11,12 @@ from attrs.converters import optional
 
 from rubric.errors import DefinitionError, Problem
 from rubric.internals.containers import Listed
-from rubric.internals.fields import as_map, as_tuple, string
+from rubric.internals.fields import as_tuple, string
 from rubric.internals.frozen_map import FrozenMap
-from rubric.suites.cases import Case, cells
+from rubric.suites.cases import Case, as_metadata, cells
 from rubric.values.judges import AnyJudge, Judge, as_judge
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from attrs import Attribute
 
     from rubric.engine.grade import JudgeLike
@@ -40,10 +38,6 @@ def _unique(_: Any, __: Attribute[Any], cases: tuple[Case, ...]) -> None:
         if case.id in seen:
             raise DefinitionError(f"cases[{index}].id", f"the id {case.id!r} is used twice; rename one of them")
         seen.add(case.id)
-
-
-def _as_metadata(value: Mapping[str, Any]) -> FrozenMap:
-    return as_map("metadata", value)
 
 
 P = ParamSpec("P")
@@ -89,7 +83,7 @@ class Suite(Listed[Case]):
     format: str = field(default="native", kw_only=True)
     source: str = field(default="", kw_only=True, eq=False)
     warnings: tuple[Problem, ...] = field(default=(), kw_only=True, eq=False)
-    metadata: FrozenMap = field(factory=FrozenMap, kw_only=True, converter=_as_metadata)
+    metadata: FrozenMap = field(factory=FrozenMap, kw_only=True, converter=as_metadata)
 
     @property
     def _listed(self) -> Sequence[Case]:

@@ -139,9 +139,6 @@ def _visible(value: Any) -> Any:
     return shown(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
-# -- the objects of the template -------------------------------------------------------------------------
-
-
 @frozen
 class Shape:
     """A case as the page shows it."""

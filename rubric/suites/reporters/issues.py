@@ -35,11 +35,9 @@ class Issue:
     A criterion that kept a case from passing, or a pass without any criterion that applied.
 
     Args:
-        row: The case.
         entry: The criterion; None for the case as a whole.
         rule: The rubric's name and the criterion's id, the same in every run.
         level: `error` if it failed, `warning` if it could not be judged, else `note`.
-        message: What happened, in a sentence or two.
         fingerprint: The same for the same case and criterion in every run, and unique in the report.
     """
 
@@ -69,7 +67,7 @@ def issues(report: Report) -> list[Issue]:
 
 
 def _causes(row: Row) -> Iterator[Entry | None]:
-    """Yield the criteria that kept *row* from passing; None if no single one did, or if nobody judged the pass."""
+    """Yield the criteria that kept *row* from passing; None if no single one did, or for a vacuous pass."""
     if row.status == "passed":
         yield from [None] if row.vacuous else []
         return

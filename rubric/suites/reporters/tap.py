@@ -14,8 +14,6 @@ from rubric.suites.report import written
 from rubric.suites.reporters.rendering import VACUOUS, cut, line, quotes, walk
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from rubric.suites.report import Entry, Report, Row
 
 
@@ -33,7 +31,13 @@ def render(report: Report) -> str:
         is_skipped = row.status == "deferred" and report.deferred == "pass"
         result = "ok" if row.status == "passed" or is_skipped else "not ok"
         lines.append(f"{result} {number} - {description}{' # SKIP deferred' if is_skipped else ''}")
-        lines += _block(_diagnostics(row))
+        lines.append("  ---")  # a YAML block of JSON values, which are YAML too
+        for key, value in _diagnostics(row).items():
+            if isinstance(value, list):
+                lines += [f"  {key}:", *(f"    - {_ascii(written(item))}" for item in value)]
+            else:
+                lines.append(f"  {key}: {_ascii(written(value))}")
+        lines.append("  ...")
     lines += [f"# {line(warning)}" for warning in report.warnings]
     counts = ", ".join(f"{count} {status}" for status, count in report.counts.items())
     return "\n".join([*lines, f"# {counts}; {report.usage}"]) + "\n"
@@ -69,18 +73,6 @@ def _criterion(entry: Entry) -> dict[str, Any]:
         "parts": [_criterion(part) for part in entry.parts],
     }
     return {**data, **{key: value for key, value in more.items() if value}}
-
-
-def _block(data: dict[str, Any]) -> Iterator[str]:
-    """Yield *data* as a YAML block of JSON values, which are YAML too."""
-    yield "  ---"
-    for key, value in data.items():
-        if isinstance(value, list):
-            yield f"  {key}:"
-            yield from (f"    - {_ascii(written(item))}" for item in value)
-        else:
-            yield f"  {key}: {_ascii(written(value))}"
-    yield "  ..."
 
 
 def _ascii(json: str) -> str:

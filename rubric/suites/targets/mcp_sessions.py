@@ -110,7 +110,11 @@ async def connect(name: str, server: Server, *, start: float, tool: float) -> As
         except Exception as error:  # noqa: BLE001 - a server may fail in any way
             await _leave(leaving)
             said = f"no answer within {start:g} seconds" if isinstance(error, TimeoutError) else _first(error)
-            raise DeferError(_why_not_there(name, server, said, stderr)) from None
+            stderr.seek(max(0, stderr.seek(0, 2) - _TAIL))
+            lines = stderr.read().decode(errors="replace").split("\n")
+            if last := next((line.strip() for line in reversed(lines) if line.strip()), ""):
+                said += f"; its last words on stderr: {last}"
+            raise DeferError(f"the MCP server {name!r} is not there: {_safe(said, server)}") from None
         except BaseException:
             await _leave(leaving)
             raise
@@ -211,14 +215,6 @@ def _first(error: BaseException) -> str:
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return f"{error}" if isinstance(error, MCPError) else f"{type(error).__name__}: {error}"
-
-
-def _why_not_there(name: str, server: Server, said: str, stderr: IO[bytes]) -> str:
-    stderr.seek(max(0, stderr.seek(0, 2) - _TAIL))
-    lines = stderr.read().decode(errors="replace").split("\n")
-    last = next((line.strip() for line in reversed(lines) if line.strip()), "")
-    tail = f"; its last words on stderr: {last}" if last else ""
-    return f"the MCP server {name!r} is not there: {_safe(said + tail, server)}"
 
 
 def _safe(said: str, server: Server) -> str:
