@@ -6,7 +6,7 @@ import sys
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import click
 from attrs import asdict, define, field
@@ -21,7 +21,6 @@ from rubric.formats.suites import convert as convert_suite
 from rubric.formats.suites import is_rubric, load_suite, suite_schema
 from rubric.internals.text import shorten, table
 from rubric.suites.scripts import unsupported_of
-from rubric.suites.suite import Suite
 from rubric.values.checks import NOTHING
 from rubric.values.rubrics import Rubric
 
@@ -68,13 +67,13 @@ class Checked:
     @property
     def verdict(self) -> str:
         """The line on the file: that it is valid, which part cannot be graded, and the format that it was read in."""
-        total = self.cases or 1
+        total = _counted(self.cases or 1)
         parts = ["valid"]
         if held := self.ungradable - self.empty:
-            names = shorten(", ".join(self.lacking), 200)
-            parts.append(f"{held} of {_counted(total)} {_s(held, 'hold')} graders that this library lacks ({names})")
+            verb, names = "holds" if held == 1 else "hold", shorten(", ".join(self.lacking), 200)
+            parts.append(f"{held} of {total} {verb} graders that this library lacks ({names})")
         if self.empty:
-            parts.append(f"{self.empty} of {_counted(total)} {_s(self.empty, 'assert')} nothing")
+            parts.append(f"{self.empty} of {total} {'asserts' if self.empty == 1 else 'assert'} nothing")
         read = "a rubric" if self.format == "rubric" else f"{self.format}, {_counted(self.cases)}"
         return "; ".join([*parts, f"read as {read}"])
 
@@ -97,12 +96,17 @@ def validate(
         refuse_given({"summary"}, "is a table for people; with --format json, count the entries")
     found = [_check(file, source, names, base) for file in _all_files(files)]
     if form == "json":
-        print_json([_as_data(checked) for checked in found])
+        print_json([{"file": one.file, "valid": not one.problems, **asdict(one)} for one in found])
     elif summary:
         print_markdown(_summary(found))
     else:
         for checked in found:
-            _tell(checked)
+            remarks = [checked.remark] if checked.remark else []
+            problems = [as_options(str(problem)) for problem in (*checked.problems, *remarks)]
+            for line in (*(f"warning: {warning}" for warning in checked.warnings), *problems):
+                print_line(line, problem=True)
+            if not checked.problems:
+                print_line(f"{checked.file}: {checked.verdict}")
     if not all(checked.sound for checked in found):
         sys.exit(REFUSED)
 
@@ -143,19 +147,14 @@ def schema(what: Literal["rubric", "suite"]) -> None:
 
 def _all_files(given: Sequence[str]) -> Iterator[str]:
     for name in given:
-        path = Path(name)
-        if path.is_dir():
-            yield from (str(file) for file in sorted(path.rglob("*")) if _may_be_a_suite(file))
+        if Path(name).is_dir():
+            yield from (str(file) for file in sorted(Path(name).rglob("*")) if _may_be_a_suite(file))
         else:
             yield name
 
 
 def _counted(cases: int) -> str:
     return "1 case" if cases == 1 else f"{cases} cases"
-
-
-def _s(count: int, verb: str) -> str:
-    return f"{verb}s" if count == 1 else verb
 
 
 def _may_be_a_suite(file: Path) -> bool:
@@ -170,27 +169,21 @@ def _may_be_a_suite(file: Path) -> bool:
 def _check(file: str, source: str | None, names: Sequence[str], base: str | None) -> Checked:
     try:
         if source is None and is_rubric(file):
-            return _of_rubric(file, load(file, base=base))
-        return _of_suite(file, load_suite(file, source, base=base, environ=declared(names)))
+            rubric = load(file, base=base)
+            checked = Checked(file, "rubric", 0, 1 + len(_nested(rubric)), len(rubric.judged))
+            checked.count([rubric])
+            nothing = () if rubric.judged else ("criteria", "there is nothing to grade by; write one")
+        else:
+            suite = load_suite(file, source, base=base, environ=declared(names))
+            rubrics = [inner for case in suite for inner in (case.rubric, *_nested(case.rubric))]
+            criteria = sum(len(rubric.judged) for rubric in rubrics)
+            checked = Checked(file, suite.format, len(suite), len(rubrics), criteria, warnings=list(suite.warnings))
+            checked.count(case.rubric for case in suite)
+            nothing = () if suite.cases else ("cases", "there are no cases in it; write one")
     except LoadError as error:
         return Checked(file, source or error.format, problems=list(error.problems), remark=error.remark)
-
-
-def _of_rubric(file: str, rubric: Rubric) -> Checked:
-    checked = Checked(file, "rubric", 0, 1 + len(_nested(rubric)), len(rubric.judged))
-    checked.count([rubric])
-    if not rubric.judged:
-        checked.problems.append(Problem(file, 1, 1, "criteria", "there is nothing to grade by; write one"))
-    return checked
-
-
-def _of_suite(file: str, suite: Suite) -> Checked:
-    rubrics = [inner for case in suite for inner in (case.rubric, *_nested(case.rubric))]
-    criteria = sum(len(rubric.judged) for rubric in rubrics)
-    checked = Checked(file, suite.format, len(suite), len(rubrics), criteria, warnings=list(suite.warnings))
-    checked.count(case.rubric for case in suite)
-    if not suite.cases:
-        checked.problems.append(Problem(file, 1, 1, "cases", "there are no cases in it; write one"))
+    if nothing:
+        checked.problems.append(Problem(file, 1, 1, *nothing))
     return checked
 
 
@@ -199,42 +192,18 @@ def _nested(rubric: Rubric) -> list[Rubric]:
     return [*inner, *(deeper for one in inner for deeper in _nested(one))]
 
 
-def _as_data(checked: Checked) -> dict[str, Any]:
-    data = asdict(checked)
-    return {"file": data.pop("file"), "valid": not checked.problems, **data}
-
-
-def _tell(checked: Checked) -> None:
-    for warning in checked.warnings:
-        print_line(f"warning: {warning}", problem=True)
-    for problem in checked.problems:
-        print_line(as_options(str(problem)), problem=True)
-    if checked.remark:
-        print_line(as_options(checked.remark), problem=True)
-    if not checked.problems:
-        print_line(f"{checked.file}: {checked.verdict}")
-
-
-_COLUMNS = ("format", "files", "valid", "cases", "rubrics", "criteria", "warnings", "problems")
-
-
 def _summary(found: Sequence[Checked]) -> str:
-    by_format: dict[str, list[Checked]] = defaultdict(list)
-    for checked in found:
-        by_format[checked.format or "unknown"].append(checked)
-    rows = [_row(name, by_format[name]) for name in sorted(by_format)]
-    every = [*rows, _row("all", found)]
-    if not any(checked.ungradable for checked in found):
-        return table(_COLUMNS, [row[: len(_COLUMNS)] for row in every])
-    return table((*_COLUMNS, "ungradable"), every)
-
-
-def _row(name: str, group: Sequence[Checked]) -> tuple[str, ...]:
-    counts = (
-        len(group),
-        sum(not checked.problems for checked in group),
-        *(sum(getattr(checked, column) for checked in group) for column in ("cases", "rubrics", "criteria")),
-        *(sum(len(getattr(checked, column)) for checked in group) for column in ("warnings", "problems")),
-        sum(checked.ungradable for checked in group),
-    )
-    return (name, *(str(count) for count in counts))
+    """Return a row of counts for each format, and one for all."""
+    groups: dict[str, list[Checked]] = defaultdict(list)
+    for checked in sorted(found, key=lambda checked: checked.format or "unknown"):
+        groups[checked.format or "unknown"].append(checked)
+    columns = ["cases", "rubrics", "criteria", "warnings", "problems"]
+    if any(checked.ungradable for checked in found):
+        columns.append("ungradable")
+    rows = []
+    for name, group in (*groups.items(), ("all", found)):
+        valid = sum(not checked.problems for checked in group)
+        counted = [[getattr(checked, column) for checked in group] for column in columns]
+        counts = [sum(one if isinstance(one, int) else len(one) for one in column) for column in counted]
+        rows.append((name, *map(str, (len(group), valid, *counts))))
+    return table(("format", "files", "valid", *columns), rows)

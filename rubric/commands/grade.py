@@ -26,7 +26,6 @@ from rubric.commands.options import (
     TEXT,
     Name,
     declared,
-    judge_of,
     options,
     refuse_folder,
     refuse_given,
@@ -43,7 +42,7 @@ from rubric.commands.output import (
 )
 from rubric.engine.grade import grade as grade_candidate
 from rubric.engine.grade import plan as plan_calls
-from rubric.errors import DefinitionError, LoadError, Problem, UngradedError
+from rubric.errors import DefinitionError, LoadError, UngradedError
 from rubric.formats.rubrics import load
 from rubric.formats.suites import is_rubric, load_suite
 from rubric.internals.fields import check_number
@@ -102,9 +101,8 @@ class RunOptions:
             raise click.UsageError(f"--format json and --reporter {self.reporter} cannot both be printed; give one")
         if self.baseline is None:
             if self.largest_drop is not None:
-                raise click.UsageError(
-                    "--largest-drop is for a comparison; name the earlier report with --baseline FILE"
-                )
+                message = "--largest-drop is for a comparison; name the earlier report with --baseline FILE"
+                raise click.UsageError(message)
             return None
         if self.largest_drop is not None:
             check_number("largest_drop", self.largest_drop, 0, 1)
@@ -188,7 +186,6 @@ def _progress(suite: Suite, done: list[Row]) -> Iterator[Any]:
 
 
 def _interrupted(suite: Suite, done: Sequence[Row], deferred: Deferred) -> Report:
-    """Return the report of a run that was interrupted."""
     finished = {row.id: row for row in done}
     stopped = Failure("exception", "the run was interrupted before this case was finished")
     builder = RowBuilder()
@@ -197,43 +194,34 @@ def _interrupted(suite: Suite, done: Sequence[Row], deferred: Deferred) -> Repor
 
 
 def joined(reports: Sequence[Report], files: Sequence[str]) -> Report:
-    """Return *reports* as one; if there are several, each id starts with the file of its case."""
+    """
+    Return *reports* as one; if there are several, each id starts with the file of its case.
+
+    That is its name without folder and ending, if these names differ.
+    """
     if len(reports) == 1:
         return reports[0]
-    names = _names(files)
-    pairs = zip(reports, names, strict=True)
-    rows = [evolve(row, id=f"{name}: {row.id}") for report, name in pairs for row in report]
+    if len(set(map(str, map(Path, files)))) < len(files):
+        raise DefinitionError("FILE", "one file is given twice; its cases would have the same ids")
+    stems = [Path(file).stem for file in files]
+    pairs = zip(reports, stems if len(set(stems)) == len(stems) else files, strict=True)
     return evolve(
         reports[0],
         suite=", ".join(report.suite for report in reports),
-        rows=tuple(rows),
+        rows=tuple(evolve(row, id=f"{name}: {row.id}") for report, name in pairs for row in report),
         warnings=tuple(warning for report in reports for warning in report.warnings),
         duration=sum(report.duration for report in reports),
     )
 
 
-def _names(files: Sequence[str]) -> list[str]:
-    """Return a name for each of *files*: without folder and ending, if these names differ."""
-    if len(set(map(str, map(Path, files)))) < len(files):
-        raise DefinitionError("FILE", "one file is given twice; its cases would have the same ids")
-    stems = [Path(file).stem for file in files]
-    return stems if len(set(stems)) == len(stems) else [*files]
-
-
 PASSED, FAILED = 0, 1
-TARGET_OPTIONS = frozenset({"target", "servers", "names"})
-CANDIDATE_OPTIONS = frozenset({"question", "reference"})
-OF_CASES = "is for one candidate; the cases of a suite have their own"
-
-STAND_IN = "(the candidate)"
-"""The candidate of a plan if none is given."""
 
 
 @frozen
 class Inputs:
     """The options of both commands: what is graded, and by which judge."""
 
-    judges: Sequence[str]
+    judge: str | list[str] | None
     threshold: float | None
     question: IO[str] | None
     reference: IO[str] | None
@@ -243,13 +231,25 @@ class Inputs:
     names: Sequence[str]
     base: str | None
 
+    def is_for_candidate(self, files: Sequence[str]) -> bool:
+        """
+        Return whether *files* are a rubric and a candidate; if so, refuse the options of suites, else those of it.
+
+        With a target, a rubric alone is a suite of one case.
+        """
+        is_suite = self.source is not None or len(files) > 2 or not is_rubric(files[0])  # noqa: PLR2004
+        if is_suite or (len(files) == 1 and self.target is not None):
+            refuse_given({"question", "reference"}, "is for one candidate; the cases of a suite have their own")
+            return False
+        of_suites = SUITES_ONLY | {"target", "servers", "names"}
+        refuse_given(of_suites, "is for suites; here is one rubric and one candidate")
+        return True
+
     def rubric(self, file: str) -> Rubric:
-        """Return the rubric in *file*."""
         rubric = load(file, base=self.base)
         return rubric if self.threshold is None else rubric.passing_at(self.threshold)
 
     def suite(self, file: str) -> Suite:
-        """Return the suite in *file*."""
         suite = load_suite(file, self.source, base=self.base, environ=declared(self.names))
         if suite.format != "native":
             print_line(f"{file}: read as {suite.format}", problem=True)
@@ -265,24 +265,25 @@ class Inputs:
             LoadError: With the problems of all files.
         """
         found: list[Suite] = []
-        problems: list[Problem] = []
-        remarks: list[str] = []
+        errors: list[LoadError] = []
         for file in files:
             try:
                 found.append(self.suite(file))
             except LoadError as error:
-                problems += error.problems
-                remarks += [error.remark] if error.remark else []
-        if problems:
-            raise LoadError(problems, remark="\n".join(remarks))
+                errors.append(error)
+        if errors:
+            problems = [problem for error in errors for problem in error.problems]
+            raise LoadError(problems, remark="\n".join(error.remark for error in errors if error.remark))
         return found
 
-    def candidate(self, output: IO[str] | None) -> Candidate:
-        """Return the candidate whose text is *output*."""
+    def candidate(self, file: str | None) -> Candidate:
+        """Return the candidate whose text is in *file*; without one, a stand-in."""
+        context = click.get_current_context()
+        output: IO[str] | None = None if file is None else TEXT.convert(file, None, context)
         piped = [stream for stream in (output, self.question, self.reference) if stream is sys.stdin]
         if len(piped) > 1:
             raise click.UsageError("standard input (-) is given for two things, and can be read once; name a file")
-        text = STAND_IN if output is None else _read(output)
+        text = "(the candidate)" if output is None else _read(output)
         return Candidate(text, input=_read(self.question), reference=_read(self.reference))
 
     def target_of_cases(self) -> str | Target | None:
@@ -292,20 +293,19 @@ class Inputs:
         if self.target is None:
             raise click.UsageError("--server needs a target that works with it; name one with --target MODEL")
         from rubric.suites.targets.agents import AgentTarget  # noqa: PLC0415 - needs an extra
+        from rubric.suites.targets.mcp_servers import HTTPServer, StdioServer  # noqa: PLC0415 - as above
 
-        return AgentTarget(self.target, dict(_server(server) for server in self.servers))
-
-
-def _server(text: str) -> tuple[str, Any]:
-    from rubric.suites.targets.mcp_servers import HTTPServer, StdioServer  # noqa: PLC0415 - as above
-
-    name, _, address = text.partition("=")
-    if not name or not address.strip():
-        raise click.UsageError(f"--server {text}: expected NAME=COMMAND or NAME=https://...")
-    if address.startswith(("http://", "https://")):
-        return name, HTTPServer(address)
-    command, *arguments = shlex.split(address)
-    return name, StdioServer(command, arguments)
+        servers: dict[str, Any] = {}
+        for text in self.servers:
+            name, _, address = text.partition("=")
+            if not name or not address.strip():
+                raise click.UsageError(f"--server {text}: expected NAME=COMMAND or NAME=https://...")
+            if address.startswith(("http://", "https://")):
+                servers[name] = HTTPServer(address)
+            else:
+                command, *arguments = shlex.split(address)
+                servers[name] = StdioServer(command, arguments)
+        return AgentTarget(self.target, servers)
 
 
 @click.command(cls=Command)
@@ -319,14 +319,11 @@ def plan(files: Sequence[str], form: str, **given: Any) -> None:
     or FILE... are suites.
     """
     inputs = Inputs(**given)
-    if _is_candidate(files, inputs):
-        refuse_given(TARGET_OPTIONS, "is for suites; here is one rubric and one candidate")
-        candidate = inputs.candidate(_open(files[1]) if files[1:] else None)
-        planned = plan_calls(candidate, inputs.rubric(files[0]), judge_of(inputs.judges))
-        print_result(planned, form)
+    if inputs.is_for_candidate(files):
+        candidate = inputs.candidate(files[1] if files[1:] else None)
+        print_result(plan_calls(candidate, inputs.rubric(files[0]), inputs.judge), form)
         return
-    refuse_given(CANDIDATE_OPTIONS, OF_CASES)
-    plans = [suite.plan(judge_of(inputs.judges), target=inputs.target_of_cases()) for suite in inputs.suites(files)]
+    plans = [suite.plan(inputs.judge, target=inputs.target_of_cases()) for suite in inputs.suites(files)]
     if form == "json":
         print_json(plans[0].to_dict() if len(plans) == 1 else [one.to_dict() for one in plans])
     else:
@@ -347,42 +344,23 @@ def grade(files: Sequence[str], form: str, store: Path | None, **given: Any) -> 
     """
     running = RunOptions(form=form, store=store, **{name: given.pop(name) for name in SUITES_ONLY})
     inputs = Inputs(**given)
-    if _is_candidate(files, inputs):
-        refuse_given(SUITES_ONLY | TARGET_OPTIONS, "is for suites; here is one rubric and one candidate")
-        sys.exit(_grade_candidate(files, inputs, form, store))
-    refuse_given(CANDIDATE_OPTIONS, OF_CASES)
+    if inputs.is_for_candidate(files):
+        rubric = inputs.rubric(files[0])
+        if len(files) == 1:
+            message = f"{files[0]} is a rubric; name the file of the candidate too, or a --target that answers"
+            raise click.UsageError(message)
+        try:
+            result = grade_candidate(inputs.candidate(files[1]), rubric, inputs.judge, store=store)
+        except UngradedError as problem:
+            print_result(problem.result, form)
+            raise
+        print_result(result, form)
+        sys.exit(PASSED if result.passed else FAILED)
     earlier = running.earlier()
-    report = running.run(inputs.suites(files), files, judge_of(inputs.judges), inputs.target_of_cases())
+    report = running.run(inputs.suites(files), files, inputs.judge, inputs.target_of_cases())
     running.write(report)
     code = report.exit_code
     sys.exit(code if earlier is None else max(code, running.compare(report, earlier)))
-
-
-def _is_candidate(files: Sequence[str], inputs: Inputs) -> bool:
-    """True if *files* are a rubric and a candidate; with a target, a rubric alone is a suite of one case."""
-    if inputs.source is not None or len(files) > 2 or not is_rubric(files[0]):  # noqa: PLR2004
-        return False
-    return len(files) > 1 or inputs.target is None
-
-
-def _grade_candidate(files: Sequence[str], inputs: Inputs, form: str, store: Path | None) -> int:
-    rubric = inputs.rubric(files[0])
-    if len(files) == 1:
-        message = f"{files[0]} is a rubric; name the file of the candidate too, or a --target that answers"
-        raise click.UsageError(message)
-    output = _open(files[1])
-    try:
-        result = grade_candidate(inputs.candidate(output), rubric, judge_of(inputs.judges), store=store)
-    except UngradedError as problem:
-        print_result(problem.result, form)
-        raise
-    print_result(result, form)
-    return PASSED if result.passed else FAILED
-
-
-def _open(file: str) -> IO[str]:
-    opened: IO[str] = TEXT.convert(file, None, click.get_current_context())
-    return opened
 
 
 def _read(stream: IO[str] | None) -> str:
@@ -391,5 +369,4 @@ def _read(stream: IO[str] | None) -> str:
     try:
         return stream.read()
     except UnicodeDecodeError as problem:
-        message = f"{stream.name}: not UTF-8 text ({problem.reason} at byte {problem.start})"
-        raise Refusal(message) from problem
+        raise Refusal(f"{stream.name}: not UTF-8 text ({problem.reason} at byte {problem.start})") from problem

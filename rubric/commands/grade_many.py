@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import IO, Any, get_args
@@ -20,13 +20,12 @@ from rubric.commands.options import (
     STORE,
     THRESHOLD,
     columns_of,
-    judge_of,
     refuse_folder,
     refuse_given,
 )
 from rubric.commands.output import INTERRUPTED, REFUSED, Command, Refusal, print_line, print_result
 from rubric.engine.budget import Budget
-from rubric.engine.bulk import CONCURRENCY, Grading
+from rubric.engine.bulk import CONCURRENCY
 from rubric.engine.bulk import grade_many as grade_candidates
 from rubric.engine.rate_limits import Limits
 from rubric.engine.shards import Shard, merge_results
@@ -63,21 +62,18 @@ class Counts:
         return len(self._results)
 
     def add(self, result: Grade | Ungraded) -> None:
-        """Count *result*."""
         findings = tuple(map(_short, result.findings))
         failures = tuple(Failure(failure.kind, "") for failure in result.failures)
         key = (type(result), result.outcome, findings, failures)
         if key not in self._known:
-            self._known[key] = evolve(
-                result, findings=findings, failures=failures, usage=Usage(), votes=(), warnings=(), index=None
-            )
+            bare: dict[str, Any] = {"usage": Usage(), "votes": (), "warnings": (), "index": None}
+            self._known[key] = evolve(result, findings=findings, failures=failures, **bare)
         self._results.append(self._known[key])
         self._usage += result.usage
         self._reasons.add(reasons_of(result))
         self._warnings.add(result.warnings)
 
     def summary(self) -> Summary:
-        """Return the summary of all results."""
         summary = Grades(self._results).summary()
         reasons, warnings = self._reasons.most_common(), self._warnings.most_common()
         return evolve(summary, usage=self._usage, reasons=reasons, warnings=warnings)
@@ -86,7 +82,7 @@ class Counts:
 def _short(finding: Finding) -> Finding:
     changes: dict[str, Any] = {f.name: _LONG[f.name] for f in fields(type(finding)) if f.name in _LONG}
     if isinstance(finding, Unjudged):
-        return evolve(finding, failure=Failure(finding.failure.kind, ""), **changes)
+        changes["failure"] = Failure(finding.failure.kind, "")
     return evolve(finding, **changes)
 
 
@@ -134,29 +130,41 @@ class Inputs:
             message = f"--out {self.out} exists, and without --store its grades would be paid for again"
             raise click.UsageError(f"{message}; name another file, or delete it")
 
-    def stream(self, rubric: Rubric, judges: Sequence[str], store: Store | None) -> Grading:
-        """Return the stream of results; it has sent nothing yet."""
+    def run(self, rubric: Rubric, judge: str | list[str] | None) -> Summary:
+        """Grade all candidates, write the results, and return their summary."""
         path, columns = str(self.candidates), columns_of(self.columns)
         is_capped = self.max_cost is not None or self.max_calls is not None
         is_limited = self.rpm is not None or self.tpm is not None
-        return grade_candidates(
-            path if self.shard is None else self.shard.of(path, columns=columns),
-            rubric,
-            judge_of(judges),
-            columns=columns if self.shard is None else None,
-            concurrency=self.concurrency,
-            store=store,
-            budget=Budget(cost=self.max_cost, calls=self.max_calls) if is_capped else None,
-            limits=Limits(rpm=self.rpm, tpm=self.tpm) if is_limited else None,
-            progress=True,
-        )
-
-    def interrupted(self, done: int) -> str:
-        """Say how far an interrupted run came, and how to go on."""
-        text = f"interrupted: {done:,} candidates were finished"
-        if self.store is None:
-            return f"{text}; the next run begins anew: only --store FILE keeps what has been paid for"
-        return f"{text}; run the same command again to go on: what {self.store} has is not paid for again"
+        counts = Counts()
+        try:
+            with (
+                nullcontext() if self.store is None else Store(self.store, in_doubt=self.in_doubt) as store,
+                grade_candidates(
+                    path if self.shard is None else self.shard.of(path, columns=columns),
+                    rubric,
+                    judge,
+                    columns=columns if self.shard is None else None,
+                    concurrency=self.concurrency,
+                    store=store,
+                    budget=Budget(cost=self.max_cost, calls=self.max_calls) if is_capped else None,
+                    limits=Limits(rpm=self.rpm, tpm=self.tpm) if is_limited else None,
+                    progress=True,
+                ) as stream,
+                _written(self.out) as file,
+            ):
+                for result in stream:
+                    if file is not None:
+                        file.write(line_of(result))
+                    counts.add(result)
+                if file is not None:  # only a run that comes here has written all results
+                    file.write(stream.end_mark.encode())
+        except KeyboardInterrupt:
+            cure = "the next run begins anew: only --store FILE keeps what has been paid for"
+            if self.store is not None:
+                cure = f"run the same command again to go on: what {self.store} has is not paid for again"
+            print_line(f"interrupted: {len(counts):,} candidates were finished; {cure}", problem=True)
+            raise SystemExit(INTERRUPTED) from None
+        return counts.summary()
 
 
 @click.command("grade-many", cls=Command)
@@ -190,7 +198,12 @@ class Inputs:
 )
 @FORMAT
 def grade_many(
-    rubric: Path, judges: Sequence[str], threshold: float | None, min_pass_rate: float | None, form: str, **given: Any
+    rubric: Path,
+    judge: str | list[str] | None,
+    threshold: float | None,
+    min_pass_rate: float | None,
+    form: str,
+    **given: Any,
 ) -> None:
     """
     Grade every candidate of a file against a rubric.
@@ -203,7 +216,7 @@ def grade_many(
     inputs = Inputs(**given)
     inputs.check(rubric)
     loaded = load(rubric)
-    summary = _graded(inputs, loaded if threshold is None else loaded.passing_at(threshold), judges)
+    summary = inputs.run(loaded if threshold is None else loaded.passing_at(threshold), judge)
     print_result(summary, form)
     if not summary.results and inputs.shard is None:
         raise Refusal(f"{inputs.candidates}: there is no candidate in it")
@@ -211,26 +224,6 @@ def grade_many(
         sys.exit(REFUSED)
     is_below = min_pass_rate is not None and summary.results and (summary.pass_rate or 0.0) < min_pass_rate
     sys.exit(BELOW if is_below else GRADED)
-
-
-def _graded(inputs: Inputs, rubric: Rubric, judges: Sequence[str]) -> Summary:
-    counts = Counts()
-    try:
-        with (
-            nullcontext() if inputs.store is None else Store(inputs.store, in_doubt=inputs.in_doubt) as store,
-            inputs.stream(rubric, judges, store) as stream,
-            _written(inputs.out) as file,
-        ):
-            for result in stream:
-                if file is not None:
-                    file.write(line_of(result))
-                counts.add(result)
-            if file is not None:  # only a run that comes here has written all results
-                file.write(stream.end_mark.encode())
-    except KeyboardInterrupt:
-        print_line(inputs.interrupted(len(counts)), problem=True)
-        raise SystemExit(INTERRUPTED) from None
-    return counts.summary()
 
 
 @contextmanager
@@ -244,20 +237,20 @@ def _written(out: Path | None) -> Iterator[IO[bytes] | None]:
         yield None
         return
     stop = threading.Event()
+
+    def flush_often() -> None:
+        while not stop.wait(_FLUSH_SECONDS):
+            with suppress(OSError):  # it is raised again when the file is closed, and reported there
+                file.flush()
+
     with out.open("wb") as file:
-        flushing = threading.Thread(target=_flush_often, args=(file, stop), daemon=True)
+        flushing = threading.Thread(target=flush_often, daemon=True)
         flushing.start()
         try:
             yield file
         finally:
             stop.set()
             flushing.join()
-
-
-def _flush_often(file: IO[bytes], stop: threading.Event) -> None:
-    while not stop.wait(_FLUSH_SECONDS):
-        with suppress(OSError):  # it is raised again when the file is closed, and reported there
-            file.flush()
 
 
 def line_of(result: Grade | Ungraded) -> bytes:
@@ -279,17 +272,16 @@ def _without_usage(data: Any) -> Any:
 @click.option(
     "--unmarked", is_flag=True, help="Take files without an end mark, such as those of earlier versions, as whole."
 )
-def merge(parts: Iterable[Path], out: Path, *, unmarked: bool) -> None:
+def merge(parts: Sequence[Path], out: Path, *, unmarked: bool) -> None:
     """
     Put the results of all shards into one file.
 
     They are in the order of the candidates. No file is written if a result is missing or doubled, or if a shard is of
     another data set, rubric, judge or number of shards.
     """
-    files = [*parts]
-    for part in files:
+    for part in parts:
         if not part.is_file():
             raise Refusal(f"{part}: there is no such file")
         if out.exists() and out.samefile(part):
             raise click.UsageError(f"--out {out}: this is one of the parts; name another file")
-    print_line(f"{out}: {merge_results(files, out, unmarked=unmarked):,} results")
+    print_line(f"{out}: {merge_results(parts, out, unmarked=unmarked):,} results")

@@ -40,11 +40,9 @@ class Name(click.ParamType):  # type: ignore[type-arg]  # generic from click 8.4
         self._known, self._find = known, find
 
     def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:  # noqa: ARG002 - as click calls it
-        """Return what help shows for the value."""
         return f"[{'|'.join(self._known())}]"
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Return *value* if it is found."""
         try:
             self._find(value)
         except DefinitionError as problem:
@@ -71,8 +69,14 @@ FROM = options(
 PATH = click.Path(path_type=Path)
 STORE = click.option("--store", type=PATH, metavar="FILE", help="Keep every reply in FILE, and answer from it.")
 
+
+def _as_judge(_: click.Context, __: click.Parameter, models: Sequence[str]) -> str | list[str] | None:
+    """Return several models as a panel; None is the environment's judge."""
+    return [*models] if len(models) > 1 else next(iter(models), None)
+
+
 JUDGE = click.option(
-    "--judge", "-j", "judges", multiple=True, metavar="MODEL", help="Judge by this model; several: a panel."
+    "--judge", "-j", multiple=True, callback=_as_judge, metavar="MODEL", help="Judge by this model; several: a panel."
 )
 THRESHOLD = click.option("--threshold", "-t", type=float, help="Pass from this score in 0..1, not the rubric's.")
 
@@ -129,10 +133,3 @@ def columns_of(given: Sequence[str]) -> dict[str, str | None]:
             raise click.UsageError(f"--column {text}: {name} is given twice; give it once")
         named[name] = column or None
     return named
-
-
-def judge_of(models: Sequence[str]) -> str | list[str] | None:
-    """Return the judge for *models*: several are a panel; None is the environment's."""
-    if len(models) > 1:
-        return [*models]
-    return models[0] if models else None

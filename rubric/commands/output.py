@@ -28,7 +28,6 @@ WIDTH = 100
 
 
 def print_json(data: Any) -> None:
-    """Print *data* as JSON."""
     click.echo(json.dumps(data, indent=2, allow_nan=False))
 
 
@@ -82,7 +81,6 @@ class Command(click.Command):
     """A command that refuses an option of one value that is given twice; click would take the last."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse *args*."""
         _, _, given = self.make_parser(ctx).parse_args(args=[*args])
         for option, times in Counter(given).items():
             if times > 1 and isinstance(option, click.Option) and not (option.multiple or option.is_flag):
@@ -97,34 +95,23 @@ class Commands(click.Group):
     command_class = Command
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command."""
         try:
-            result = super().invoke(ctx)
+            try:
+                result = super().invoke(ctx)
+            except SystemExit:
+                sys.stdout.flush()
+                raise
             sys.stdout.flush()
         except RubricError as problem:
             raise Refusal(as_options(str(problem))) from problem
         except OSError as problem:
-            raise _unwritten(problem) from problem
-        except SystemExit:
-            _flush()
-            raise
+            # The rest of the output is discarded: the interpreter's last flush would fail again.
+            if sys.__stdout__ is not None and sys.stdout is sys.__stdout__:
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.__stdout__.fileno())
+            raise Refusal(f"the output cannot be written: {problem.strerror or problem}") from problem
         except KeyboardInterrupt:
             ctx.exit(INTERRUPTED)
         return result
-
-
-def _flush() -> None:
-    try:
-        sys.stdout.flush()
-    except OSError as problem:
-        raise _unwritten(problem) from problem
-
-
-def _unwritten(problem: OSError) -> Refusal:
-    """Return the refusal, and discard the rest of the output: the interpreter's last flush would fail again."""
-    if sys.__stdout__ is not None and sys.stdout is sys.__stdout__:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.__stdout__.fileno())
-    return Refusal(f"the output cannot be written: {problem.strerror or problem}")
 
 
 def _as_columns(said: re.Match[str]) -> str:

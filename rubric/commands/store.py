@@ -8,12 +8,12 @@ from pathlib import Path
 
 import click
 
-from rubric.commands.options import FORMAT
+from rubric.commands.options import FORMAT, PATH
 from rubric.commands.output import REFUSED, Commands, Refusal, print_line, print_result
 from rubric.internals.atomic_write import replacing
 from rubric.store import audit
 
-FILE = click.argument("file", type=click.Path(path_type=Path))
+FILE = click.argument("file", type=PATH)
 
 
 @click.group(cls=Commands)
@@ -31,7 +31,7 @@ def stats(file: Path, form: str) -> None:
 
 @store.command()
 @FILE
-@click.option("--out", type=click.Path(path_type=Path), metavar="FILE", help="Write here, not to standard output.")
+@click.option("--out", type=PATH, metavar="FILE", help="Write here, not to standard output.")
 def export(file: Path, out: Path | None) -> None:
     """Write every call as a line of JSON, with keys and passwords masked."""
     rows = audit.export(file)

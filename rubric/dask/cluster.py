@@ -1,23 +1,19 @@
-"""
-Grading on a Dask cluster: the client splits the candidates into shards, and each shard is one task of a worker.
-
-A shard keeps its replies in a store of its own, in a folder that outlives the worker.
-"""
+"""The client, which splits the candidates into shards, and the task of a worker, which grades one."""
 
 from __future__ import annotations
 
 import json
 import os
 import re
-from collections.abc import AsyncIterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, get_args
 from uuid import uuid4
 
-from attrs import field, frozen
-from distributed import Client, Future, KilledWorker, as_completed, get_worker
+from distributed import Client, KilledWorker, as_completed, get_worker
 from distributed.protocol import pickle
 
 from rubric.dask.limits import PermitLimiter, PermitPlugin, RunSettings
@@ -52,8 +48,6 @@ _CANDIDATES = 256
 
 _AHEAD = 2
 """Shards that are submitted for each thread of the cluster: the others wait here, not in the scheduler's memory."""
-
-_COUNT_FILE = "shards.json"
 
 
 def grade_on_cluster(
@@ -123,9 +117,11 @@ def grade_on_cluster(
     folder = as_path("store_folder", store_folder).absolute()
     parts = _split(items, _count_of(folder, shards, len(items)))
     with _limited(client, limits, budget) as settings, reporting(progress, len(items)) as tell:
-        task = Task(settings, graded, by, concurrency, in_doubt)
+        task = partial(
+            grade_shard, settings=settings, rubric=graded, judge=by, concurrency=concurrency, in_doubt=in_doubt
+        )
         results: list[Result] = []
-        for some in _gathered(client, task, folder, parts):
+        for some in _gathered(client, settings, task, folder, parts):
             for result in some:
                 tell(result)
             results += some
@@ -179,10 +175,8 @@ def _count_of(folder: Path, wanted: int | None, candidates: int) -> int:
         check_count("shards", wanted)
     if not folder.is_dir():
         raise DefinitionError("store_folder", f"there is no folder {str(folder)!r}; make it, where all workers see it")
-    file = folder / _COUNT_FILE
-    known = _known_count(file)
-    if known is None:
-        known = wanted or max(1, -(-candidates // _CANDIDATES))
+    file = folder / "shards.json"
+    known = _known_count(file) or wanted or max(1, -(-candidates // _CANDIDATES))
     if not file.exists():
         with replacing(file) as written:  # a torn file would lose the number, and another number pays for all again
             json.dump({"shards": known}, written)
@@ -263,7 +257,9 @@ def _spent(client: Client, settings: RunSettings, plugin: PermitPlugin) -> Usage
 _AGAIN = "run it again to go on: what was paid for is in the store folder, and the budget has been charged"
 
 
-def _gathered(client: Client, task: Task, folder: Path, parts: dict[str, list[Placed]]) -> Iterator[list[Result]]:
+def _gathered(
+    client: Client, settings: RunSettings, task: ShardTask, folder: Path, parts: dict[str, list[Placed]]
+) -> Iterator[list[Result]]:
     """
     Yield the results of each shard when it is finished; a few are submitted at a time.
 
@@ -272,15 +268,21 @@ def _gathered(client: Client, task: Task, folder: Path, parts: dict[str, list[Pl
     """
     waiting = iter(parts.items())
     through: Any = as_completed((), with_results=True)
+
+    def submit(count: int) -> None:
+        for name, part in islice(waiting, count):
+            key = settings.name(name.removesuffix(".db"))
+            through.add(client.submit(task, folder / name, part, key=key, pure=False))
+
     try:
         of_worker: Any = client.nthreads()
-        for name, part in islice(waiting, _AHEAD * (sum(of_worker.values()) or 1)):
-            through.add(_submit(client, task, folder / name, part))
+        submit(_AHEAD * (sum(of_worker.values()) or 1))
         for future, results in through:
-            yield _checked(future, results)
+            if future.status == "cancelled":  # then the results hold an error, which Dask does not raise
+                raise ClusterError(f"the cluster was restarted or lost; {_AGAIN}")  # noqa: TRY301
+            yield results
             future.release()
-            for name, part in islice(waiting, 1):
-                through.add(_submit(client, task, folder / name, part))
+            submit(1)
     except (RubricError, KilledWorker):
         raise
     except Exception as error:
@@ -290,43 +292,25 @@ def _gathered(client: Client, task: Task, folder: Path, parts: dict[str, list[Pl
             client.cancel(through.futures)
 
 
-def _checked(future: Future[list[Result]], results: list[Result]) -> list[Result]:
-    if future.status == "cancelled":  # then the results hold an error, which Dask does not raise
-        raise ClusterError(f"the cluster was restarted or lost; {_AGAIN}")
-    return results
-
-
-def _submit(client: Client, task: Task, store: Path, part: list[Placed]) -> Future[list[Result]]:
-    return client.submit(task, store, part, key=task.settings.name(store.stem), pure=False)
-
-
 # -- a worker --------------------------------------------------------------------------------------------
 
+ShardTask = Callable[[Path, list[Placed]], list[Result]]
 
-@frozen
-class Task:
-    """The task of a worker: to grade a shard."""
 
-    settings: RunSettings
-    rubric: Rubric
-    judge: AnyJudge
-    concurrency: int
-    in_doubt: InDoubt
-    __name__: str = field(default="grade", init=False)
-
-    def __call__(self, path: Path, part: list[Placed]) -> list[Result]:
-        """Grade *part*, with its replies in the store at *path*."""
-        limiter = PermitLimiter(self.settings, get_worker())
-        with Store(path, in_doubt=self.in_doubt) as store:
-            stream = grade_many(
-                part,
-                self.rubric,
-                self.judge,
-                concurrency=self.concurrency,
-                store=store,
-                limits=limiter,
-                progress=False,
-            )
-            results = [*stream]
-        background_loop.run(limiter.aclose())
-        return results
+def grade_shard(
+    path: Path,
+    part: list[Placed],
+    *,
+    settings: RunSettings,
+    rubric: Rubric,
+    judge: AnyJudge,
+    concurrency: int,
+    in_doubt: InDoubt,
+) -> list[Result]:
+    """Grade *part* in a worker, with its replies in the store at *path*."""
+    limiter = PermitLimiter(settings, get_worker())
+    with Store(path, in_doubt=in_doubt) as store:
+        stream = grade_many(part, rubric, judge, concurrency=concurrency, store=store, limits=limiter, progress=False)
+        results = [*stream]
+    background_loop.run(limiter.aclose())
+    return results

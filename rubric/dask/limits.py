@@ -34,7 +34,6 @@ from rubric.errors import ModelError
 from rubric.internals.secrets import describe
 from rubric.models.pricing import dearest, most_tokens
 from rubric.store.cache_key import digest
-from rubric.values.judges import Judge
 from rubric.values.requests import Ask, Commit, Failure, Reply
 
 Wanted = tuple[str, str, str, int, float]
@@ -67,7 +66,13 @@ class RunSettings:
         cls, run: str, limits: Limits | None, left: Amount, prices: Mapping[str, tuple[float, float]]
     ) -> RunSettings:
         """Return the settings of *run*; *left* is the rest of a budget with these *prices*."""
-        return cls(run, _by_model(limits or Limits()), left.cost, left.calls, left.tokens, dict(prices))
+        limits = limits or Limits()
+        every = _given(limits)
+        by_model = {"": every}
+        for name, each in limits.by_model.items():
+            own = {key: value for key, value in _given(each).items() if value is not None and key != "window"}
+            by_model[name] = every | own
+        return cls(run, by_model, left.cost, left.calls, left.tokens, dict(prices))
 
     @property
     def counts_tokens(self) -> bool:
@@ -78,12 +83,6 @@ class RunSettings:
     def name(self, service: str) -> str:
         """Return the name of a *service* of the scheduler for this run."""
         return f"rubric-{self.run}-{service}"
-
-
-def _by_model(limits: Limits) -> dict[str, dict[str, Any]]:
-    every = _given(limits)
-    own = {name: {k: v for k, v in _given(each).items() if v is not None} for name, each in limits.by_model.items()}
-    return {"": every} | {name: every | {k: v for k, v in each.items() if k != "window"} for name, each in own.items()}
 
 
 def _given(limits: Limits) -> dict[str, Any]:
@@ -120,15 +119,17 @@ class PermitLimiter:
     _returns: list[tuple[str, bytes | None]] = field(factory=list)
     _tasks: dict[str, asyncio.Task[None]] = field(factory=dict)
 
-    def __call__(self, ask: Ask) -> AbstractAsyncContextManager[Commit]:
-        """Return the context in which the request *ask* is sent."""
-        return self._passing(ask)
-
     @asynccontextmanager
-    async def _passing(self, ask: Ask) -> AsyncIterator[Commit]:
+    async def __call__(self, ask: Ask) -> AsyncIterator[Commit]:
+        """Return the context in which the request *ask* is sent."""
         tokens, cost, rates = await self._most(ask)
-        number = uuid4().hex
-        await self._wait_for_permit((number, ask.judge.name, _key(ask.judge), tokens, cost))
+        address = [str(ask.judge.params.get(name)) for name in ADDRESS]
+        number, key = uuid4().hex, digest("\n".join([ask.judge.name, str(ask.judge.via), *address]))
+        granted = asyncio.get_running_loop().create_future()
+        queue = self._queues.setdefault(key, deque())
+        queue.append(((number, ask.judge.name, key, tokens, cost), granted))
+        self._start(key, partial(self._ask_for, queue))
+        await granted
         outcomes: list[Reply | Failure | None] = []
         try:
             yield outcomes.append
@@ -146,36 +147,25 @@ class PermitLimiter:
         given = self.settings.prices.get(ask.judge.name)
         rates = dearest(ask.judge, sent) if given is None else (given[0] / _MILLION, given[1] / _MILLION)
         if rates is None:
-            raise ModelError(
-                Failure("budget", f"not sent: the price of {ask.judge.name!r} is not known to this worker")
-            )
+            message = f"not sent: the price of {ask.judge.name!r} is not known to this worker"
+            raise ModelError(Failure("budget", message))
         return sent + back, sent * rates[0] + back * rates[1], rates
-
-    async def _wait_for_permit(self, wanted: Wanted) -> None:
-        key = wanted[2]
-        granted = asyncio.get_running_loop().create_future()
-        self._queues.setdefault(key, deque()).append((wanted, granted))
-        self._start(key, partial(self._ask_for, self._queues[key]))
-        await granted
 
     async def _ask_for(self, queue: deque[tuple[Wanted, asyncio.Future[None]]]) -> None:
         while queue:
             some = dict(islice(((wanted[0], (wanted, granted)) for wanted, granted in queue), _AT_ONCE))
-            answers = await self._call(
-                "take", worker=self.worker.address, wanted=[wanted for wanted, _ in some.values()]
-            )
+            wanted = [wanted for wanted, _ in some.values()]
+            answers = await self._call("take", worker=self.worker.address, wanted=wanted)
             for number, refused in answers:
-                one = some[number]
-                queue.remove(one)
-                self._resolve(number, one[1], refused)
-
-    def _resolve(self, number: str, granted: asyncio.Future[None], refused: bytes | None) -> None:
-        if refused is not None and not granted.done():
-            granted.set_exception(ModelError(pickle.loads(refused)))  # noqa: S301 - as Dask does
-        elif not granted.done():
-            granted.set_result(None)
-        elif refused is None:  # its request has been cancelled: nobody else would return the permit
-            self._return(number, pickle.dumps(None))
+                queue.remove(some[number])
+                _, granted = some[number]
+                if granted.done():
+                    if refused is None:  # its request has been cancelled: nobody else would return the permit
+                        self._return(number, pickle.dumps(None))
+                elif refused is None:
+                    granted.set_result(None)
+                else:
+                    granted.set_exception(ModelError(pickle.loads(refused)))  # noqa: S301 - as Dask does
 
     def _return(self, number: str, outcome: bytes | None) -> None:
         """Return a permit in the background; a finished request does not wait for that."""
@@ -199,14 +189,10 @@ class PermitLimiter:
         waiting = self._queues.get(name, self._returns)
         if waiting and error is None:  # it arrived between the task's last look and its end, and would wait for ever
             self._start(name, work)
-        elif error is not None:
-            self._fail(name, error)
-
-    def _fail(self, name: str, error: BaseException) -> None:
-        """Fail all requests of a queue: the scheduler is gone, or has ended the run."""
-        for _, granted in self._queues.pop(name, ()):
-            if not granted.done():
-                granted.set_exception(ModelError(Failure("exception", f"not sent: {describe(error)}")))
+        elif error is not None:  # the scheduler is gone, or has ended the run
+            for _, granted in self._queues.pop(name, ()):
+                if not granted.done():
+                    granted.set_exception(ModelError(Failure("exception", f"not sent: {describe(error)}")))
 
     async def _call(self, service: str, **given: Any) -> Any:
         """Call a *service* of the scheduler on the worker's event loop, which owns the connection."""
@@ -225,19 +211,14 @@ class PermitLimiter:
             await asyncio.sleep(0)
 
 
-def _key(judge: Judge) -> str:
-    address = [str(judge.params.get(name)) for name in ADDRESS]
-    return digest("\n".join([judge.name, str(judge.via), *address]))
-
-
 def _for_scheduler(
     outcome: Reply | Failure | None, rates: tuple[float, float] | None, *, agreed: bool
 ) -> Reply | Failure | None:
     """Return the part of *outcome* that the scheduler counts, with the cost that follows from the tokens."""
     if outcome is None:  # it was not sent after all
         return None
-    bill = Reservation(Sum(), rates, agreed, outcome)
-    usage = evolve(outcome.usage, cost=bill.cost) if bill.is_metered else outcome.usage
+    charged = Reservation(Sum(), rates, agreed, outcome)
+    usage = evolve(outcome.usage, cost=charged.cost) if charged.is_metered else outcome.usage
     if isinstance(outcome, Reply):
         return Reply(None, usage=usage)
     return Failure(outcome.kind, "", in_doubt=outcome.in_doubt, retry_after=outcome.retry_after, usage=usage)
@@ -310,10 +291,14 @@ class PermitPlugin(SchedulerPlugin):
         number, name, key, tokens, cost = wanted
         permit = _Permit(worker)
         try:
-            bill = await permit.stack.enter_async_context(self._budget.reserve(Sum(pico(cost), 1, tokens)))
-            permit.settles.append(bill.commit)
-            permit.settles.append(await permit.stack.enter_async_context(self._limiter(name, key).place(tokens)))
-            self._refuse(worker)
+            reservation = await permit.stack.enter_async_context(self._budget.reserve(Sum(pico(cost), 1, tokens)))
+            permit.settles.append(reservation.commit)
+            if key not in self._limiters:
+                self._limiters[key] = Limits(**self._settings.limits.get(name, self._settings.limits[""])).limiter(name)
+            permit.settles.append(await permit.stack.enter_async_context(self._limiters[key].place(tokens)))
+            if self._is_over or worker not in self._scheduler.workers:
+                message = "not sent: the run is over, or this worker is cut off from it"
+                raise ModelError(Failure("exception", message))  # noqa: TRY301
         except (ModelError, asyncio.CancelledError) as error:
             await permit.close(None)
             if isinstance(error, ModelError):
@@ -321,10 +306,6 @@ class PermitPlugin(SchedulerPlugin):
             raise
         self._permits[number] = permit
         return None
-
-    def _refuse(self, worker: str) -> None:
-        if self._is_over or worker not in self._scheduler.workers:
-            raise ModelError(Failure("exception", "not sent: the run is over, or this worker is cut off from it"))
 
     async def settle(self, outcomes: list[tuple[str, bytes | None]]) -> None:
         """Take permits back, each with the pickled result of its request; None if the result is unknown."""
@@ -348,12 +329,6 @@ class PermitPlugin(SchedulerPlugin):
         held = [(number, None) for number, permit in self._permits.items() if permit.worker == worker]
         loop = asyncio.get_running_loop()
         loop.call_later(_GRACE, lambda: loop.create_task(self.settle([*held])))
-
-    def _limiter(self, name: str, key: str) -> ModelLimiter:
-        if key not in self._limiters:
-            given = self._settings.limits.get(name, self._settings.limits[""])
-            self._limiters[key] = Limits(**given).limiter(name)
-        return self._limiters[key]
 
     def _withdraw(self) -> None:
         for service in self._services:

@@ -12,9 +12,9 @@ import math
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from functools import partial
-from typing import Any, NoReturn
+from typing import NoReturn
 
-from attrs import Attribute, define, evolve, field, frozen
+from attrs import define, evolve, field, frozen
 from attrs.setters import frozen as fixed
 
 from rubric.engine.rate_limits import FairQueue, of_one_process
@@ -136,15 +136,13 @@ _MILLION = 10**6
 
 
 def _as_prices(value: Mapping[str, tuple[float, float]]) -> FrozenMap:
-    return as_map("prices", value)
-
-
-def _prices(_: Any, attribute: Attribute[Any], value: Mapping[str, object]) -> None:
-    for name, pair in value.items():
+    found = as_map("prices", value)
+    for name, pair in found.items():
         if not isinstance(pair, tuple | list) or len(pair) != 2:  # noqa: PLR2004 - there and back
-            raise refuse(f"{attribute.name}.{name}", pair, "two prices: of a million tokens sent, and that come back")
+            raise refuse(f"prices.{name}", pair, "two prices: of a million tokens sent, and that come back")
         for each in pair:
-            check_number(f"{attribute.name}.{name}", each, 0, math.inf)
+            check_number(f"prices.{name}", each, 0, math.inf)
+    return found
 
 
 @define(eq=False, repr=False)
@@ -182,9 +180,7 @@ class Budget:
     cost: float | None = field(default=None, kw_only=True, validator=optional(number(0)), on_setattr=fixed)
     calls: int | None = field(default=None, kw_only=True, validator=optional(count(0)), on_setattr=fixed)
     tokens: int | None = field(default=None, kw_only=True, validator=optional(count(0)), on_setattr=fixed)
-    prices: FrozenMap = field(
-        factory=FrozenMap, kw_only=True, converter=_as_prices, validator=_prices, on_setattr=fixed
-    )
+    prices: FrozenMap = field(factory=FrozenMap, kw_only=True, converter=_as_prices, on_setattr=fixed)
     _spent: Sum = field(factory=Sum, init=False)
     _held: Sum = field(factory=Sum, init=False)
     _is_known: bool = field(default=True, init=False)
@@ -205,6 +201,17 @@ class Budget:
     def at_once(self, ask: Ask) -> AbstractAsyncContextManager[Commit]:
         """Return the same for a request that cannot wait for those in flight: it is refused if it does not fit now."""
         return self._passing(ask, waits=False)
+
+    @asynccontextmanager
+    async def _passing(self, ask: Ask, *, waits: bool = True) -> AsyncIterator[Commit]:
+        most = await self._most(ask)
+        async with self._setting_aside(most, "this request", waits=waits) as reservation:
+            reservation.rates, reservation.is_agreed = self._terms(ask, most)
+            try:
+                yield reservation.commit
+            except ModelError:  # from a limiter behind this one: it was not sent
+                reservation.is_sent = False
+                raise
 
     @property
     def spent(self) -> Amount:
@@ -294,8 +301,7 @@ class Budget:
     async def charge_for(self, ask: Ask, outcome: Reply | Failure) -> None:
         """Charge *ask*, which an earlier process sent."""
         most = await self._most(ask)
-        reservation = Reservation(most, *self._terms(ask, most))
-        reservation.commit(outcome)
+        reservation = Reservation(most, *self._terms(ask, most), outcome)
         with self._queue.lock:
             self._count(reservation)
 
@@ -324,22 +330,14 @@ class Budget:
             yield lambda usage: reservation.commit(Reply(None, usage=evolve(usage, calls=max(1, usage.calls))))
 
     @asynccontextmanager
-    async def _passing(self, ask: Ask, *, waits: bool = True) -> AsyncIterator[Commit]:
-        most = await self._most(ask)
-        async with self._setting_aside(most, "this request", waits=waits) as reservation:
-            reservation.rates, reservation.is_agreed = self._terms(ask, most)
-            try:
-                yield reservation.commit
-            except ModelError:  # from a limiter behind this one: it was not sent
-                reservation.is_sent = False
-                raise
-
-    @asynccontextmanager
     async def _setting_aside(self, most: Sum, what: str, *, waits: bool = True) -> AsyncIterator[Reservation]:
         if waits:
             await self._queue.pass_through(partial(self._admit, most, what))
         else:
-            self._admit_now(most, what)
+            with self._queue.lock:
+                if self._admit(most, what) > 0:
+                    why = self._why_not(self._held + most, "what is in flight, and this,")
+                    raise ModelError(Failure("budget", f"not sent: {why}"))
         reservation = Reservation(most)
         try:
             yield reservation
@@ -374,12 +372,6 @@ class Budget:
             there, back = self.prices[judge.name]
             return there / _MILLION, back / _MILLION
         return None if self.cost is None else dearest(judge, sent)
-
-    def _admit_now(self, most: Sum, what: str) -> None:
-        with self._queue.lock:
-            if self._admit(most, what) > 0:
-                message = f"not sent: {self._why_not(self._held + most, 'what is in flight, and this,')}"
-                raise ModelError(Failure("budget", message))
 
     def _admit(self, most: Sum, what: str) -> float:
         if not self._why_not(self._held + most, what):

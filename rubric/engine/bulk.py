@@ -5,16 +5,15 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Self
 
-from attrs import define, evolve, field, frozen
+from attrs import define, field, frozen
 
 from rubric.engine.budget import Budget
 from rubric.engine.grade import JudgeLike, as_rubric, judge_or_default, remarked, traced
 from rubric.engine.pipeline import Options, Pipeline, StoreLike
-from rubric.engine.progress import OnProgress, Tell, reporting
+from rubric.engine.progress import OnProgress, reporting
 from rubric.engine.shards import end_mark
 from rubric.engine.sources import Candidates, Placed, Source, as_candidate, located, source_of
 from rubric.engine.worker_pool import WorkerPool, reader_of
@@ -89,8 +88,7 @@ def grade_many(
         1 0.0
     """
     options = Options(concurrency, store, budget, limits)
-    job = _job(candidates, rubric, judge, options, columns, is_async=False)
-    return Grading(evolve(job, ordered=ordered, progress=progress))
+    return Grading(_job(candidates, rubric, judge, columns, options, is_async=False), ordered, progress)
 
 
 def agrade_many(
@@ -113,16 +111,15 @@ def agrade_many(
     next line, use `async with agrade_many(...) as stream:` around the loop.
     """
     options = Options(concurrency, store, budget, limits)
-    job = _job(candidates, rubric, judge, options, columns, is_async=True)
-    return AsyncGrading(evolve(job, ordered=ordered, progress=progress))
+    return AsyncGrading(_job(candidates, rubric, judge, columns, options, is_async=True), ordered, progress)
 
 
 def _job(
     candidates: Candidates,
     rubric: Rubric | str | Path,
     judge: JudgeLike | None,
-    options: Options,
     columns: Mapping[str, str | None] | None,
+    options: Options,
     *,
     is_async: bool,
 ) -> _Job:
@@ -136,20 +133,13 @@ def _job(
 
 @frozen
 class _Job:
-    """A data set to grade, with all that was said about how."""
+    """A data set to grade, and how each item of it is graded."""
 
     source: Source
     rubric: Rubric
     judge: AnyJudge
     pipeline: Pipeline
     options: Options
-    ordered: bool = True
-    progress: bool | OnProgress | None = None
-
-    def pool(self) -> WorkerPool[Result]:
-        reader = reader_of(self.source.items, is_held=self.source.is_held)
-        concurrency = self.options.concurrency
-        return WorkerPool(reader, self.grade, concurrency, concurrency, self.ordered)
 
     async def grade(self, index: int, item: object) -> Result:
         """Grade *item*; nothing is raised but errors that end the stream."""
@@ -195,6 +185,8 @@ class _Stream(NoTruth):
     _truth = "its results: read it, or call .collect()"
 
     _job: _Job
+    _ordered: bool
+    _progress: bool | OnProgress | None
     _pool: WorkerPool[Result] | None = None
     _collected: list[Result] = field(factory=list)
     _read: int = 0
@@ -207,11 +199,10 @@ class _Stream(NoTruth):
         if self._pool is not None:
             message = "a stream of results can be read once; call grade_many again, or keep what collect() returns"
             raise RuntimeError(message)
-        self._pool = self._job.pool()
+        source, concurrency = self._job.source, self._job.options.concurrency
+        reader = reader_of(source.items, is_held=source.is_held)
+        self._pool = WorkerPool(reader, self._job.grade, concurrency, concurrency, self._ordered)
         return self._pool
-
-    def _reporting(self) -> AbstractContextManager[Tell]:
-        return reporting(self._job.progress, self._job.source.total)
 
     @property
     def collected(self) -> Grades:
@@ -245,7 +236,7 @@ class Grading(_Stream):
 
     def _results(self, pool: WorkerPool[Result]) -> Iterator[Result]:
         try:
-            with self._reporting() as tell:
+            with reporting(self._progress, self._job.source.total) as tell:
                 while due := background_loop.run(pool.take()):
                     for result in due:
                         tell(result)
@@ -294,7 +285,7 @@ class AsyncGrading(_Stream):
         try:
             if (budget := self._job.options.budget) is not None:
                 await asyncio.to_thread(budget.check, self._job.judge)
-            with self._reporting() as tell:
+            with reporting(self._progress, self._job.source.total) as tell:
                 while due := await pool.take():
                     for result in due:
                         tell(result)

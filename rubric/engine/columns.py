@@ -9,14 +9,13 @@ that a field has in other systems is refused until it is named, or ignored by `c
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from difflib import get_close_matches
 from functools import lru_cache
 from typing import Any
 
 from attrs import field, fields, frozen
 
 from rubric.errors import DefinitionError
-from rubric.internals.fields import refuse, suggest
+from rubric.internals.fields import nearest, refuse, suggest
 from rubric.internals.frozen_map import FrozenMap
 from rubric.values.candidates import Candidate
 
@@ -62,7 +61,7 @@ _OWN = {_plain(name): name for name in _FIELDS}
 def _meant(name: str) -> tuple[str, ...]:
     """Return the fields that a column called *name* may be meant for, the likeliest first."""
     plain = _plain(name)
-    near = get_close_matches(plain, _OWN, 1, _NEAR) or [own for own in _OWN if sorted(own) == sorted(plain)]
+    near = nearest(plain, _OWN, _NEAR) or [own for own in _OWN if sorted(own) == sorted(plain)]
     return _MEANS.get(plain) or tuple(_OWN[own] for own in near)
 
 
@@ -79,9 +78,8 @@ def _as_named(value: object) -> FrozenMap:
             raise refuse(f"columns.{name}", column, "the name of a column, or None to pass over a column of this name")
         if name not in _FIELDS:
             swapped = f"; it is the other way round: {{{column!r}: {name!r}}}" if column in _FIELDS else ""
-            raise DefinitionError(
-                f"columns.{name}", f"is no field of a candidate{swapped or suggest(str(name), _FIELDS)}"
-            )
+            why = f"is no field of a candidate{swapped or suggest(str(name), _FIELDS)}"
+            raise DefinitionError(f"columns.{name}", why)
     return FrozenMap(value)
 
 
@@ -98,11 +96,6 @@ class Columns:
     """
 
     named: FrozenMap = field(factory=FrozenMap, converter=_as_named)
-
-    @classmethod
-    def of(cls, value: Mapping[str, str | None] | None) -> Columns:
-        """Return *value* as columns; None names none."""
-        return cls({} if value is None else value)
 
     def row(self, row: Mapping[Any, Any]) -> dict[str, Any]:
         """

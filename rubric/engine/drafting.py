@@ -8,7 +8,7 @@ from typing import Any
 
 from attrs import evolve
 
-from rubric.engine.grade import JudgeLike
+from rubric.engine.grade import JudgeLike, judge_or_default
 from rubric.engine.pipeline import adrive
 from rubric.errors import DefinitionError, ModelError
 from rubric.grading.json_extraction import Ambiguous, find_objects
@@ -16,10 +16,9 @@ from rubric.grading.steps import Steps
 from rubric.internals import background_loop
 from rubric.internals.fields import check_text, refuse_path, suggest
 from rubric.internals.frozen_map import FrozenMap
-from rubric.models.api_keys import default_judge
 from rubric.prompts import render
 from rubric.values.criteria import Criterion
-from rubric.values.judges import Judge, as_judge
+from rubric.values.judges import Judge
 from rubric.values.requests import Ask, Failure, Outgoing, Reply
 from rubric.values.rubrics import Rubric, check_weights
 
@@ -33,21 +32,12 @@ _ITEM: dict[str, Any] = {
     "required": {"type": "boolean"},
 }
 
-_STRICT = {"additionalProperties": False}
 
-_SCHEMA = FrozenMap(
-    {
-        "type": "object",
-        "properties": {
-            "criteria": {
-                "type": "array",
-                "items": {"type": "object", "properties": _ITEM, "required": [*_ITEM], **_STRICT},
-            }
-        },
-        "required": ["criteria"],
-        **_STRICT,
-    }
-)
+def _object(properties: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "object", "properties": properties, "required": [*properties], "additionalProperties": False}
+
+
+_SCHEMA = FrozenMap(_object({"criteria": {"type": "array", "items": _object(_ITEM)}}))
 
 
 def generate(expected_outcome: str, judge: JudgeLike | None = None, *, input: str = "", name: str = "") -> Rubric:
@@ -64,27 +54,23 @@ def generate(expected_outcome: str, judge: JudgeLike | None = None, *, input: st
         DefinitionError: There is no outcome, or *judge* cannot write.
         ModelError: The model failed, or wrote no rubric within its repairs.
     """
-    return background_loop.run(_drafted(expected_outcome, judge, input, name))
+    return background_loop.run(agenerate(expected_outcome, judge, input=input, name=name))
 
 
 async def agenerate(
     expected_outcome: str, judge: JudgeLike | None = None, *, input: str = "", name: str = ""
 ) -> Rubric:
     """Return a draft like `generate`, without holding up the event loop."""
-    return await _drafted(expected_outcome, judge, input, name)
-
-
-async def _drafted(outcome: str, judge: JudgeLike | None, task: str, name: str) -> Rubric:
-    check_text("expected_outcome", outcome)
-    refuse_path("expected_outcome", outcome, f"give Path({outcome!r}).read_text()")
-    writer = default_judge() if judge is None else as_judge(judge)
+    check_text("expected_outcome", expected_outcome)
+    refuse_path("expected_outcome", expected_outcome, f"give Path({expected_outcome!r}).read_text()")
+    writer = judge_or_default(judge)
     if not isinstance(writer, Judge) or writer.model == "offline":
         shown = type(writer).__name__ if not isinstance(writer, Judge) else "'offline', which only counts words"
         raise DefinitionError("judge", f"expected one judge that can write, got {shown}; name a model")
-    return await adrive(drafting(outcome, writer, task=task, name=name))
+    return await adrive(_drafting(expected_outcome, writer, input, name))
 
 
-def drafting(outcome: str, judge: Judge, *, task: str = "", name: str = "") -> Steps[Rubric]:
+def _drafting(outcome: str, judge: Judge, task: str, name: str) -> Steps[Rubric]:
     """Ask *judge* for a draft, and again with the complaint if it cannot be used; yields asks, like `flow`."""
     complaint, retries = "", judge.retries
     for repair in range(judge.repairs + 1):
@@ -93,7 +79,7 @@ def drafting(outcome: str, judge: Judge, *, task: str = "", name: str = "") -> S
         if isinstance(got, Failure):
             raise ModelError(got)
         try:
-            return read_draft(got, name)
+            return _read_draft(got, name)
         except DefinitionError as problem:
             complaint = str(problem)
     raise ModelError(Failure("unreadable", complaint, judge=judge.name))
@@ -111,13 +97,8 @@ def _ask(outcome: str, task: str, judge: Judge, complaint: str, repair: int) -> 
     return Ask(judge, messages, _SCHEMA, (), max_tokens=judge.max_tokens, repair=repair)
 
 
-def read_draft(reply: Reply, name: str = "") -> Rubric:
-    """
-    Return the rubric that *reply* holds.
-
-    Raises:
-        DefinitionError: It holds none, or a wrong one; the message says what is wrong with it.
-    """
+def _read_draft(reply: Reply, name: str) -> Rubric:
+    """Return the rubric that *reply* holds; raise `DefinitionError`, which says what is wrong, if it cannot be used."""
     try:
         found = find_objects(reply.text or "", lambda value, _: "criteria" in value)
     except Ambiguous as why:

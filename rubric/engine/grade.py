@@ -16,7 +16,7 @@ from rubric.errors import DefinitionError, RubricError, UngradedError
 from rubric.grading.flow import check, flow
 from rubric.grading.planning import Plan, plan_one
 from rubric.internals import background_loop
-from rubric.internals.fields import names_a_file, refuse
+from rubric.internals.fields import refuse
 from rubric.internals.telemetry import grade_span
 from rubric.models.api_keys import default_judge
 from rubric.models.pricing import count_tokens, price, worst_cost
@@ -125,9 +125,9 @@ async def _run(
 ) -> Grade | Ungraded:
     check_loop()
     if isinstance(candidate, Path) or isinstance(rubric, Path):  # a file may be on a slow disk
-        candidate, rubric = await asyncio.to_thread(lambda: (_one_candidate(candidate), as_rubric(rubric)))
+        candidate, rubric = await asyncio.to_thread(lambda: (one_candidate(candidate), as_rubric(rubric)))
     judges = judge_or_default(judge)
-    one, by = _one_candidate(candidate), as_rubric(rubric)
+    one, by = one_candidate(candidate), as_rubric(rubric)
     if not options.is_slow_to_open:
         opened = options.pipeline()
         return remarked(await traced(one, by, judges, opened.send), opened.dispatcher)
@@ -189,14 +189,6 @@ def as_rubric(rubric: Rubric | str | Path) -> Rubric:
     return rubric_of(rubric)
 
 
-def _one_candidate(candidate: Candidate | str | Path) -> Candidate:
-    if isinstance(candidate, Candidate):
-        return candidate
-    if isinstance(candidate, str) and not names_a_file(candidate):
-        return Candidate(candidate)
-    return one_candidate(candidate)
-
-
 def plan(
     candidates: Candidate | str | Candidates,
     rubric: Rubric | str | Path,
@@ -226,8 +218,7 @@ def plan(
     if isinstance(items, AsyncIterable):
         raise refuse("candidates", candidates, "one candidate, an iterable that is not async, or the path of a file")
 
-    def planned(index: int, item: object) -> Plan:
-        candidate = candidate_at(index, item, source.columns)
-        return plan_one(candidate, checked, judges, count=count_tokens, price=price, worst=worst_cost)
-
-    return Plan.total(planned(index, item) for index, item in enumerate(items))
+    several = (candidate_at(index, item, source.columns) for index, item in enumerate(items))
+    return Plan.total(
+        plan_one(candidate, checked, judges, count=count_tokens, price=price, worst=worst_cost) for candidate in several
+    )

@@ -180,7 +180,6 @@ class _ModelQueue:
     backoffs: Backoffs = field(factory=Backoffs)
 
     def place(self, ask: Ask) -> AbstractAsyncContextManager[Commit]:
-        """Return what each request passes."""
         return _Place(self, None if self.limiter is None else self.limiter(ask))
 
 
@@ -423,7 +422,7 @@ class Options:
         """
         if self.budget is not None and judge is not None:
             self.budget.check(judge)
-        models = model_of if transport is None else _models_of(_ForeignModel(transport, self.concurrency))
+        models = model_of if transport is None else _ForeignModel(transport, self.concurrency).of
         places, limiter = asyncio.Semaphore(self.concurrency), chained(self.budget, self.limits)
         if self.store is None:
             dispatcher = Dispatcher(places, limiter, models)
@@ -434,16 +433,15 @@ class Options:
         return Pipeline(kept.transport(dispatcher.send, limited=True), dispatcher, own)
 
 
-def _models_of(model: Model) -> Callable[[Judge], Model]:
-    return lambda _: model
-
-
 @frozen
 class _ForeignModel:
-    """Answers with a transport of the user's; a blocking one in threads, which nobody waits for at exit."""
+    """Answers for all judges with a transport of the user's; a blocking one in threads, which no exit waits for."""
 
     transport: Callable[[Ask], Any]
     threads: int
+
+    def of(self, _: Judge) -> Model:
+        return self
 
     async def answer(self, ask: Ask, /) -> Reply:
         said, error = (await self.transport(ask), None) if is_async(self.transport) else await self._in_a_thread(ask)
@@ -455,18 +453,17 @@ class _ForeignModel:
         return outcome  # type: ignore[no-any-return]  # `attempt` refuses all but replies
 
     async def _in_a_thread(self, ask: Ask) -> tuple[Any, BaseException | None]:
+        def called() -> tuple[Any, BaseException | None]:
+            try:
+                return self.transport(ask), None
+            except BaseException as error:  # noqa: BLE001 - a StopIteration, for one, cannot go through a future
+                return None, error
+
         owner = (*identity(self.transport), "transport")
-        context = copy_context()
-        future = submit(owner, lambda: context.run(self._called, ask), self.threads)
+        future = submit(owner, partial(copy_context().run, called), self.threads)
         try:
             outcome: tuple[Any, BaseException | None] = await asyncio.wrap_future(future)
         except asyncio.CancelledError:
             abandon(owner, future)
             raise
         return outcome
-
-    def _called(self, ask: Ask) -> tuple[Any, BaseException | None]:
-        try:
-            return self.transport(ask), None
-        except BaseException as error:  # noqa: BLE001 - a StopIteration, for one, cannot go through a future
-            return None, error

@@ -10,17 +10,13 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import TYPE_CHECKING, TextIO
+from typing import TextIO
 
 from attrs import define, field, frozen
 
 from rubric.internals.fields import refuse
 from rubric.results.result import Grade, Ungraded
 from rubric.values.requests import Usage
-
-if TYPE_CHECKING:
-    from rich.progress import Progress as Bar
-
 
 _SECONDS_A_LINE = 10.0
 _SECONDS_A_BAR = 0.1
@@ -110,18 +106,20 @@ def reporting(
     if wanted is False or (wanted is None and not is_terminal) or (stream is None and wanted is True):
         return nullcontext(lambda _: None)
     if callable(wanted):
-        return _told(_Tally(total, clock), wanted, 0.0)
-    if stream is not None and is_terminal:
-        return _on_bar(_Tally(total, clock), stream)
-    return _told(_Tally(total, clock), lambda state: print(state, file=stream, flush=True), _SECONDS_A_LINE)
+        return _told(total, clock, wanted, 0.0)
+    if is_terminal:
+        return _on_bar(total, clock, stream)
+    return _told(total, clock, lambda state: print(state, file=stream, flush=True), _SECONDS_A_LINE)
 
 
 @define(eq=False)
 class _Tally:
-    """Counts results."""
+    """Counts results, and shows the state: after each if *every* is 0, else every so many seconds."""
 
     _total: int | None
     _clock: Callable[[], float]
+    _show: OnProgress
+    _every: float
     _began: float = field(init=False)
     _shown: float = field(init=False)
     _done: int = 0
@@ -132,71 +130,43 @@ class _Tally:
     def __attrs_post_init__(self) -> None:
         self._began = self._shown = self._clock()
 
-    def add(self, result: Grade | Ungraded) -> None:
+    def tell(self, result: Grade | Ungraded) -> None:
         self._done += 1
         self._passed += isinstance(result, Grade) and result.passed
         self._ungraded += isinstance(result, Ungraded)
         self._usage += result.usage
-
-    def is_due(self, seconds: float) -> bool:
-        """True if *seconds* have passed since this was last true."""
         now = self._clock()
-        if now - self._shown < seconds:
-            return False
-        self._shown = now
-        return True
+        if now - self._shown >= self._every:
+            self._shown = now
+            self.show()
 
-    def state(self) -> Progress:
+    def show(self) -> None:
         seconds = self._clock() - self._began
-        return Progress(self._done, self._total, self._passed, self._ungraded, self._usage, seconds)
+        self._show(Progress(self._done, self._total, self._passed, self._ungraded, self._usage, seconds))
 
 
 @contextmanager
-def _told(tally: _Tally, show: OnProgress, every: float) -> Iterator[Tell]:
-    """Show the state after each result if *every* is 0, else each so many seconds, and at the end."""
-
-    def tell(result: Grade | Ungraded) -> None:
-        tally.add(result)
-        if tally.is_due(every):
-            show(tally.state())
-
+def _told(total: int | None, clock: Callable[[], float], show: OnProgress, every: float) -> Iterator[Tell]:
+    tally = _Tally(total, clock, show, every)
     try:
-        yield tell
+        yield tally.tell
     finally:
         if every:
-            show(tally.state())
+            tally.show()
 
 
 @contextmanager
-def _on_bar(tally: _Tally, stream: TextIO) -> Iterator[Tell]:
-    bar = _bar(stream)
-    with bar:
-        task = bar.add_task("grading", total=tally.state().total, details="")
+def _on_bar(total: int | None, clock: Callable[[], float], stream: TextIO) -> Iterator[Tell]:
+    from rich import progress  # noqa: PLC0415 - only a bar needs it
+    from rich.console import Console  # noqa: PLC0415
 
-        def show() -> None:
-            state = tally.state()
+    details = progress.TextColumn("{task.fields[details]}")
+    columns = (progress.BarColumn(), progress.MofNCompleteColumn(), details, progress.TimeRemainingColumn())
+    with progress.Progress("{task.description}", *columns, console=Console(file=stream)) as bar:
+        task = bar.add_task("grading", total=total, details="")
+
+        def show(state: Progress) -> None:
             bar.update(task, completed=state.done, details=" · ".join(state.details()))
 
-        def tell(result: Grade | Ungraded) -> None:
-            tally.add(result)
-            if tally.is_due(_SECONDS_A_BAR):
-                show()
-
-        try:
+        with _told(total, clock, show, _SECONDS_A_BAR) as tell:
             yield tell
-        finally:
-            show()
-
-
-def _bar(stream: TextIO) -> Bar:
-    from rich.console import Console  # noqa: PLC0415 - only a bar needs it
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn  # noqa: PLC0415
-    from rich.progress import Progress as Bar  # noqa: PLC0415
-
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[details]}"),
-    )
-    return Bar(*columns, TimeRemainingColumn(), console=Console(file=stream))

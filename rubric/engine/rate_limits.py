@@ -17,14 +17,14 @@ import os
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from contextlib import asynccontextmanager, suppress
 from functools import partial
 from heapq import heappop, heappush
 from threading import Lock
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 from weakref import WeakSet, ref
 
-from attrs import Attribute, define, evolve, field, frozen
+from attrs import define, evolve, field, frozen
 
 from rubric.errors import DefinitionError, ModelError
 from rubric.internals.fields import as_map, count, number, optional
@@ -45,13 +45,11 @@ ADDRESS = ("api_key", "api_base", "base_url")
 
 
 def _as_models(value: Mapping[str, Limits]) -> FrozenMap:
-    return as_map("by_model", value)
-
-
-def _models(_: Any, attribute: Attribute[Any], value: Mapping[str, object]) -> None:
-    for name, limits in value.items():
+    found = as_map("by_model", value)
+    for name, limits in found.items():
         if not isinstance(limits, Limits) or limits.by_model:
-            raise DefinitionError(f"{attribute.name}.{name}", "expected Limits without limits by model of their own")
+            raise DefinitionError(f"by_model.{name}", "expected Limits without limits by model of their own")
+    return found
 
 
 @frozen
@@ -83,21 +81,18 @@ class Limits:
     concurrency: int | None = field(default=None, kw_only=True, validator=optional(count(1)))
     rpm: int | None = field(default=None, kw_only=True, validator=optional(count(1)))
     tpm: int | None = field(default=None, kw_only=True, validator=optional(count(1)))
-    by_model: FrozenMap = field(factory=FrozenMap, kw_only=True, converter=_as_models, validator=_models)
+    by_model: FrozenMap = field(factory=FrozenMap, kw_only=True, converter=_as_models)
     _window: float = field(default=60.0, kw_only=True, repr=False, validator=number(0, above=True))
     _clock: Clock = field(default=time.monotonic, kw_only=True, repr=False, eq=False)
     _lock: Lock = field(factory=Lock, init=False, repr=False, eq=False)
     _limiters: dict[tuple[object, ...], ModelLimiter] = field(factory=dict, init=False, repr=False, eq=False)
 
-    def __call__(self, ask: Ask) -> AbstractAsyncContextManager[Commit]:
-        """Return what the request *ask* passes: entered when it may be sent, left when it is through."""
-        return self._passing(ask)
-
     def __reduce__(self) -> NoReturn:
         raise of_one_process("limits", "Limits(rpm=100)")
 
     @asynccontextmanager
-    async def _passing(self, ask: Ask) -> AsyncIterator[Commit]:
+    async def __call__(self, ask: Ask) -> AsyncIterator[Commit]:
+        """Return what the request *ask* passes: entered when it may be sent, left when it is through."""
         limiter = self._limiter(ask.judge)
         # Counting tokens is slow, so it comes first: a place in a window is for a request that is sent at once.
         tokens = sum(await most_tokens(ask)) if limiter.tokens is not None else 0
@@ -230,38 +225,25 @@ class _Waiter:
     """One task in a queue. Its event belongs to its own loop, so other threads set it through that loop."""
 
     loop: asyncio.AbstractEventLoop = field(factory=asyncio.get_running_loop)
-    _event: asyncio.Event = field(factory=asyncio.Event)
+    woken: asyncio.Event = field(factory=asyncio.Event)
 
     def wake(self) -> bool:
         """Have the task look again; False if its loop is closed, and the task gone."""
-        if _is_running(self.loop):
-            self._event.set()
-            return True
+        with suppress(RuntimeError):  # no loop runs in this thread
+            if asyncio.get_running_loop() is self.loop:
+                self.woken.set()
+                return True
         try:
-            self.loop.call_soon_threadsafe(self._event.set)
+            self.loop.call_soon_threadsafe(self.woken.set)
         except RuntimeError:
             return False
         return True
 
-    def clear(self) -> None:
-        self._event.clear()
-
     async def wait(self, seconds: float) -> None:
         """Return when it is woken, after *seconds* at the latest."""
-        if math.isinf(seconds):
-            await self._event.wait()
-            return
         with suppress(TimeoutError):
-            async with asyncio.timeout(seconds + _TICK):
-                await self._event.wait()
-
-
-def _is_running(loop: asyncio.AbstractEventLoop) -> bool:
-    """True if this is called from *loop*."""
-    try:
-        return asyncio.get_running_loop() is loop
-    except RuntimeError:
-        return False
+            async with asyncio.timeout(None if math.isinf(seconds) else seconds + _TICK):
+                await self.woken.wait()
 
 
 @define(eq=False)
@@ -300,12 +282,18 @@ class FairQueue:
                 return
             waiter = _Waiter()
             self._waiting.append(waiter)
-            self._forget_the_dead()
+            # The tasks of a loop that was closed never leave by themselves, and would hold up all behind them.
+            while self._waiting[0].loop.is_closed():
+                self._waiting.popleft()
+                self.wake_first()
         try:
             while (seconds := self._look(waiter, admit)) > 0:
                 await waiter.wait(seconds)
         finally:
-            self._leave(waiter)
+            with self.lock:
+                with suppress(ValueError):
+                    self._waiting.remove(waiter)
+                self.wake_first()
 
     def wake_first(self) -> None:
         """Have the first in the queue look again; called with the lock held."""
@@ -314,20 +302,8 @@ class FairQueue:
 
     def _look(self, waiter: _Waiter, admit: Callable[[], float]) -> float:
         with self.lock:
-            waiter.clear()  # before the look: a change after it wakes the waiter again
+            waiter.woken.clear()  # before the look: a change after it wakes the waiter again
             return admit() if self._waiting[0] is waiter else math.inf
-
-    def _leave(self, waiter: _Waiter) -> None:
-        with self.lock:
-            with suppress(ValueError):
-                self._waiting.remove(waiter)
-            self.wake_first()
-
-    def _forget_the_dead(self) -> None:
-        # The tasks of a loop that was closed never leave by themselves, and would hold up all behind them.
-        while self._waiting[0].loop.is_closed():
-            self._waiting.popleft()
-            self.wake_first()
 
     def begin_anew(self) -> None:
         """Begin anew in a forked child: a thread that is not there may have held the lock, and no task waits here."""
@@ -360,19 +336,8 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 0.03, 0.25
 """Seconds between two tries of a server that turns away everything: an outage must not use up the retries of all."""
 
 
-@define
-class _Reservation:
-    """One request in flight: since when, what it counts for in the windows, and its outcome."""
-
-    since: float
-    request: Entry | None
-    tokens: Entry | None
-    outcome: Reply | Failure | None = None
-    is_sent: bool = True
-
-    def commit(self, outcome: Reply | Failure | None) -> None:
-        """Note the outcome; None: the request was not sent."""
-        self.outcome, self.is_sent = outcome, outcome is not None
+_Held = tuple[float, "Entry | None", "Entry | None"]
+"""One request in flight: since when, and what it counts for in the windows of requests and of tokens."""
 
 
 @define(eq=False)
@@ -423,16 +388,17 @@ class ModelLimiter:
         """
         if self.tokens is not None and tokens > self.tokens.limit:
             raise ModelError(Failure("bad_request", _TOO_LARGE.format(tokens, self.tokens.limit)))
-        reserved: list[_Reservation] = []
-        await self._queue.pass_through(partial(self._admit, tokens, reserved))
+        admitted: list[_Held] = []
+        await self._queue.pass_through(partial(self._admit, tokens, admitted))
+        outcomes: list[Reply | Failure | None] = []
         try:
-            yield reserved[0].commit
+            yield outcomes.append
         finally:
             with self._queue.lock:
-                self._take_back(reserved[0])
+                self._take_back(*admitted[0], outcomes)
                 self._queue.wake_first()
 
-    def _admit(self, tokens: int, reserved: list[_Reservation]) -> float:
+    def _admit(self, tokens: int, admitted: list[_Held]) -> float:
         now = self.clock()
         if self.closed_until - now > LONGEST_WAIT:
             seconds = self.closed_until - now
@@ -447,36 +413,38 @@ class ModelLimiter:
             self.in_flight += 1
             request = None if self.requests is None else self.requests.take(1, now)
             entry = None if self.tokens is None else self.tokens.take(tokens, now)
-            reserved.append(_Reservation(now, request, entry))
+            admitted.append((now, request, entry))
         return wait
 
-    def _take_back(self, reservation: _Reservation) -> None:
-        now, outcome = self.clock(), reservation.outcome
-        if self.requests is not None and reservation.request is not None:
-            self.requests.commit(reservation.request, int(reservation.is_sent), now)
-        if self.tokens is not None and reservation.tokens is not None:
-            took = _tokens_of(outcome, reservation.tokens.amount) if reservation.is_sent else 0
-            self.tokens.commit(reservation.tokens, took, now)
+    def _take_back(
+        self, since: float, request: Entry | None, tokens: Entry | None, outcomes: list[Reply | Failure | None]
+    ) -> None:
+        now, outcome = self.clock(), outcomes[-1] if outcomes else None
+        is_sent = outcome is not None or not outcomes  # a request without a commit is in doubt, and so counts
+        if self.requests is not None and request is not None:
+            self.requests.commit(request, int(is_sent), now)
+        if self.tokens is not None and tokens is not None:
+            self.tokens.commit(tokens, _tokens_of(outcome, tokens.amount) if is_sent else 0, now)
         if isinstance(outcome, Reply):
-            self._speed_up(reservation)
+            self._speed_up(since)
         elif outcome is not None:
-            self._slow_down(outcome, reservation, now)
+            self._slow_down(outcome, since, now)
         self.in_flight -= 1
 
-    def _speed_up(self, reservation: _Reservation) -> None:
-        if reservation.since > self._cut:
+    def _speed_up(self, since: float) -> None:
+        if since > self._cut:
             self._pause = 0.0
-        elif reservation.since >= self._trouble:  # some are taken, others turned away: its capacity, not an outage
+        elif since >= self._trouble:  # some are taken, others turned away: its capacity, not an outage
             self.goal = min(self.goal, self.allowed)
         more = 1.0 if self.allowed < self.goal else max(1 / self.allowed, _GROWTH)
         self.allowed = min(self.most, self.allowed + more)
 
-    def _slow_down(self, failure: Failure, reservation: _Reservation, now: float) -> None:
+    def _slow_down(self, failure: Failure, since: float, now: float) -> None:
         # Only requests that were sent after the last cut count: a whole round that was turned away is one trouble.
-        if failure.kind in _BUSY and reservation.since > self._cut:
+        if failure.kind in _BUSY and since > self._cut:
             half = min(self.allowed, self.in_flight) / 2
             if not self._pause:
-                self.goal, self._trouble = half, reservation.since
+                self.goal, self._trouble = half, since
             elif half < 1:  # the only one in flight was turned away, and nothing has gone well for a while
                 self.closed_until = max(self.closed_until, now + self._pause)
             self.allowed, self._cut = max(1.0, half), now

@@ -20,7 +20,7 @@ from typing import Any, Self
 from attrs import asdict, define, field, fields, frozen, has
 
 from rubric.engine.columns import Columns
-from rubric.engine.sources import Candidates, Placed, source_of
+from rubric.engine.sources import Candidates, Placed, candidate_at, source_of
 from rubric.errors import DefinitionError, LoadError, Problem
 from rubric.internals.atomic_write import replacing
 from rubric.internals.fields import as_path, refuse
@@ -91,10 +91,9 @@ class Shard:
             DefinitionError: They cannot be read; see `rubric.engine.sources`.
         """
         source = source_of(candidates, columns)
-        items = source.items
-        if isinstance(items, AsyncIterable):
-            return _AsyncPart(self, items, source.columns)
-        return _Part(self, items, source.columns)
+        if isinstance(source.items, AsyncIterable):
+            return _AsyncPart(self, source.items, source.columns)
+        return _SyncPart(self, source.items, source.columns)
 
     def has(self, index: int, item: object, /) -> bool:
         """True if *item*, which is at *index* of the whole data set, is in this shard."""
@@ -107,65 +106,49 @@ class _Count:
 
     whole: int = 0
     own: int = 0
-    _digest: Any = field(factory=lambda: hashlib.blake2b(digest_size=8))
+    digest: Any = field(factory=lambda: hashlib.blake2b(digest_size=8))
 
-    def has(self, item: object, shard: Shard) -> bool:
-        """Count *item*; True if it is in *shard*."""
-        content = _content_of(item)
-        number = _number_of(self.whole, content, shard.count)
-        self._digest.update(hashlib.blake2b(content or b"", digest_size=16).digest())
-        self.whole, self.own = self.whole + 1, self.own + (number == shard.number)
-        return number == shard.number
-
-    @property
-    def digest(self) -> str:
-        return str(self._digest.hexdigest())
+    def take(self, item: object, part: _Part) -> tuple[Placed, ...]:
+        """Count *item*, and return it with its place if it is in *part*."""
+        placed = Placed(self.whole, item, part.columns)
+        content = _content(placed)
+        number = _number_of(self.whole, content, part.shard.count)
+        self.digest.update(hashlib.blake2b(content or b"", digest_size=16).digest())
+        self.whole += 1
+        if number != part.shard.number:
+            return ()
+        self.own += 1
+        return (placed,)
 
 
 @define(eq=False)
 class _Part:
-    _shard: Shard
-    _items: Iterable[Any]
-    _columns: Columns
-    _read: _Count | None = field(default=None, init=False)  # once it has been read to its end
+    shard: Shard
+    items: Any
+    columns: Columns
+    read: _Count | None = None  # once it has been read to its end
 
+
+class _SyncPart(_Part):
     def __iter__(self) -> Iterator[Placed]:
         read = _Count()
-        for index, item in enumerate(self._items):
-            placed = Placed(index, item, self._columns)
-            if read.has(placed, self._shard):
-                yield placed
-        self._read = read
+        for item in self.items:
+            yield from read.take(item, self)
+        self.read = read
 
 
-@define(eq=False)
-class _AsyncPart:
-    _shard: Shard
-    _items: AsyncIterable[Any]
-    _columns: Columns
-    _read: _Count | None = field(default=None, init=False)
-
+class _AsyncPart(_Part):
     async def __aiter__(self) -> AsyncIterator[Placed]:
         read = _Count()
-        index = 0
-        async for item in self._items:
-            placed = Placed(index, item, self._columns)
-            if read.has(placed, self._shard):
+        async for item in self.items:
+            for placed in read.take(item, self):
                 yield placed
-            index += 1
-        self._read = read
+        self.read = read
 
 
 def number_of(index: int, item: object, count: int) -> int:
     """Return the number of the shard, of *count*, that has *item*, which is at *index* of the whole data set."""
-    return _number_of(index, _content_of(item), count)
-
-
-def _content_of(item: object) -> bytes | None:
-    try:
-        return _content(Placed.at(0, item).candidate)
-    except Exception:  # noqa: BLE001 - grading it will say what is wrong
-        return None
+    return _number_of(index, _content(item), count)
 
 
 def _number_of(index: int, content: bytes | None, count: int) -> int:
@@ -174,10 +157,14 @@ def _number_of(index: int, content: bytes | None, count: int) -> int:
     return int.from_bytes(hashlib.blake2b(content, digest_size=8).digest(), "big") % count + 1
 
 
-def _content(candidate: Candidate) -> bytes:
-    """Return the content of *candidate*, the same in every process; empty fields do not count."""
-    given = {f.name: value for f in fields(Candidate) if (value := getattr(candidate, f.name)) or f.name == "output"}
-    return json.dumps(_plain(given), sort_keys=True).encode()
+def _content(item: object) -> bytes | None:
+    """Return the content of a candidate, the same in every process; empty fields do not count. None if it is none."""
+    try:
+        one = candidate_at(0, item)
+        given = {f.name: value for f in fields(Candidate) if (value := getattr(one, f.name)) or f.name == "output"}
+        return json.dumps(_plain(given), sort_keys=True).encode()
+    except Exception:  # noqa: BLE001 - grading it will say what is wrong
+        return None
 
 
 def _plain(value: Any) -> Any:
@@ -226,11 +213,9 @@ def end_mark(items: object, results: int, digests: Callable[[], tuple[str, str]]
     Args:
         digests: Returns those of the rubric and of the judges.
     """
-    read = items._read if isinstance(items, _Part | _AsyncPart) else None  # noqa: SLF001 - of this module
-    if read is None or read.own != results:
+    if not isinstance(items, _Part) or (read := items.read) is None or read.own != results:
         return ""
-    shard = str(items._shard)  # type: ignore[attr-defined]  # noqa: SLF001 - as above
-    return str(EndMark(shard, results, read.whole, read.digest, *digests()))
+    return str(EndMark(str(items.shard), results, read.whole, read.digest.hexdigest(), *digests()))
 
 
 def merge_results(parts: Sequence[str | Path], out: str | Path, *, unmarked: bool = False) -> int:
@@ -254,7 +239,7 @@ def merge_results(parts: Sequence[str | Path], out: str | Path, *, unmarked: boo
     paths = [as_path(f"parts[{number}]", part) for number, part in enumerate(parts)]
     out = as_path("out", out)
     marks = [found for path in paths if (found := _mark_at_the_end(path)) is not None]
-    _refuse_strangers(marks, all_marked=len(marks) == len(paths))
+    _check_one_run(marks, all_marked=len(marks) == len(paths))
     files = [_File(path) for path in paths]
     written = 0
     with replacing(out, errors="surrogateescape") as file:
@@ -262,7 +247,11 @@ def merge_results(parts: Sequence[str | Path], out: str | Path, *, unmarked: boo
             file.write(line)
             written += 1
         for each in files:
-            each.check(unmarked=unmarked)
+            if each.mark is None and not unmarked:
+                raise _wrong(each.path, each.lines + 1, _NO_MARK)
+            if each.mark is not None and each.mark.results != each.lines:
+                why = f"the end mark counts {each.mark.results} results, and {each.lines} are before it"
+                raise _wrong(each.path, each.lines + 1, f"{why}; let the run that writes it come to its end")
         for path, mark in marks:
             if mark.candidates != written:  # files without a mark may lack their last lines
                 why = f"the data set has {mark.candidates} candidates, and the files have {written} results"
@@ -293,14 +282,6 @@ class _File:
                     last, self.lines = index, number
                     yield index, str(self.path), number, line
 
-    def check(self, *, unmarked: bool) -> None:
-        """Raise `LoadError` if the file is cut off, as far as that can be seen."""
-        if self.mark is None and not unmarked:
-            raise _wrong(self.path, self.lines + 1, _NO_MARK)
-        if self.mark is not None and self.mark.results != self.lines:
-            why = f"the end mark counts {self.mark.results} results, and {self.lines} are before it"
-            raise _wrong(self.path, self.lines + 1, f"{why}; let the run that writes it come to its end")
-
 
 _NO_MARK = (
     "the file ends without an end mark, so its last lines may be missing; let the run that writes it come to its end "
@@ -329,7 +310,7 @@ def _mark_of(line: str) -> EndMark | None:
     return mark if isinstance(mark.results, int) else None
 
 
-def _refuse_strangers(marks: Sequence[tuple[Path, EndMark]], *, all_marked: bool) -> None:
+def _check_one_run(marks: Sequence[tuple[Path, EndMark]], *, all_marked: bool) -> None:
     """Raise `LoadError` if *marks* are not of one run: each shard once, of the same data, rubric and judge."""
     if not marks:
         return

@@ -21,7 +21,7 @@ from __future__ import annotations
 import csv
 import json
 import re
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence, Sized
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator, Mapping, Sized
 from contextlib import suppress
 from functools import partial
 from itertools import islice
@@ -58,16 +58,6 @@ class Placed:
         """Return *item* with the place and the columns that it has already, or with *index* and *columns*."""
         return item if isinstance(item, Placed) else cls(index, item, columns)
 
-    @property
-    def candidate(self) -> Candidate:
-        """
-        The candidate.
-
-        Raises:
-            DefinitionError: It is none; the field is within the item, such as `output`.
-        """
-        return as_candidate(self.item, self.columns)
-
 
 @frozen
 class Source:
@@ -76,14 +66,14 @@ class Source:
 
     Args:
         items: The items; one that is no candidate is found when its turn comes.
-        count: Returns how many there are, where that is known without taking them; else None.
+        count: Returns how many there are, if it can; it is None where that is not known without taking them.
         is_held: Whether they are in memory already, so that taking the next one never has to wait.
         columns: Which columns hold which fields, where they are rows.
         given: The argument that the items come from; a shard knows more than its items: its part, its end.
     """
 
     items: Iterable[Any] | AsyncIterable[Any] = field(repr=False)
-    count: Callable[[], int | None] = field(default=lambda: None, repr=False)
+    count: Callable[[], int | None] | None = field(default=None, repr=False)
     is_held: bool = False
     columns: Columns = OWN_NAMES
     given: object = field(default=None, repr=False)
@@ -91,7 +81,7 @@ class Source:
     @property
     def total(self) -> int | None:
         """How many there are; None where that is not known beforehand. It may have to look into a file."""
-        return self.count()
+        return None if self.count is None else self.count()
 
 
 def source_of(candidates: Candidates, columns: Mapping[str, str | None] | None = None, /) -> Source:
@@ -106,16 +96,18 @@ def source_of(candidates: Candidates, columns: Mapping[str, str | None] | None =
             like a field and is not used. Where that is not seen before the first row is taken, it is raised then.
         ImportError: The library that reads files of this kind is not installed.
     """
-    named = Columns.of(columns)
+    named = Columns({} if columns is None else columns)
     if isinstance(candidates, str | Path):
         return _file(candidates, named)
     if isinstance(candidates, Candidate | Mapping | bytes):
         message = f"expected many candidates, got one {type(candidates).__name__}; put it into a list, or use grade()"
         raise DefinitionError("candidates", message)
     _refuse_swapped("candidates", candidates)
-    count = partial(_size, candidates)
-    if (rows := _frame(candidates)) is not None:
-        _check_names(_names(candidates), named)
+    count = partial(len, candidates) if isinstance(candidates, Sized) else None
+    if (frame := _frame(candidates)) is not None:
+        rows, names = frame
+        if names:
+            named.check(names)
         return Source(rows, count, columns=named)
     if isinstance(candidates, AsyncIterable):
         return Source(_AsyncChecked(candidates, named), count, columns=named, given=candidates)
@@ -157,7 +149,9 @@ def one_candidate(value: object, /) -> Candidate:
     Raises:
         DefinitionError: It can be none: it is several, or a rubric, or the path of a file as a text.
     """
-    if isinstance(value, str | Candidate) or (isinstance(value, Path) and not holds_many(value)):
+    if isinstance(value, Candidate):
+        return value
+    if isinstance(value, str) or (isinstance(value, Path) and not holds_many(value)):
         try:
             return as_candidate(value)
         except DefinitionError as error:
@@ -181,7 +175,7 @@ def candidate_at(index: int, item: object, columns: Columns = OWN_NAMES, /) -> C
     """
     placed = Placed.at(index, item, columns)
     try:
-        return placed.candidate
+        return as_candidate(placed.item, placed.columns)
     except DefinitionError as error:
         raise located(placed.index, error) from None
 
@@ -261,11 +255,6 @@ def _check_held(items: list[Any] | tuple[Any, ...], columns: Columns) -> None:
         _check_first(items[0], columns)
 
 
-def _check_names(names: Sequence[Any], columns: Columns) -> None:
-    if names:  # there are none in an empty file, or in one of texts
-        columns.check(names)
-
-
 def _checked(items: Iterable[Any], columns: Columns) -> Iterator[Any]:
     iterator = iter(items)
     try:
@@ -302,34 +291,29 @@ class _AsyncChecked:
 # that are no texts. The code around it would be as long as the code without it.
 
 
-def _frame(candidates: Any) -> Iterable[Any] | None:
-    """Return the rows of a frame; None if *candidates* are no frame. No library is loaded to find out."""
+def _frame(candidates: Any) -> tuple[_Rows, list[str]] | None:
+    """
+    Return the rows of a frame and the names of its columns; None if *candidates* are no frame.
+
+    No library is loaded to find out. There are no names where only reading it can tell what is wrong with it.
+    """
     match type(candidates).__module__.partition(".")[0], type(candidates).__name__:
         case "pandas", "DataFrame":
             names = [str(name) for name in candidates.columns]
             tuples = partial(candidates.itertuples, index=False, name=None)
-            return _Rows(lambda: (dict(zip(names, row, strict=True)) for row in tuples()))
+            return _Rows(lambda: (dict(zip(names, row, strict=True)) for row in tuples())), names
         case "polars", "DataFrame":
-            return _Rows(lambda: candidates.iter_rows(named=True))
+            return _Rows(lambda: candidates.iter_rows(named=True)), [*candidates.columns]
         case "polars", "LazyFrame":
-            return _Rows(lambda: slices(candidates))
+            names = []
+            with suppress(Exception):
+                names = candidates.collect_schema().names()
+            return _Rows(lambda: slices(candidates)), names
         case "pyarrow", "Table" | "RecordBatch":
-            return _Rows(lambda: (row for batch in candidates.to_batches() for row in batch.to_pylist()))
+            rows = _Rows(lambda: (row for batch in candidates.to_batches() for row in batch.to_pylist()))
+            return rows, [*candidates.schema.names]
         case _:
             return None
-
-
-def _names(frame: Any) -> list[str]:
-    """Return the names of the columns of *frame*; none where only reading it can tell what is wrong with it."""
-    with suppress(Exception):
-        match type(frame).__name__:
-            case "LazyFrame":
-                return [*frame.collect_schema().names()]
-            case "DataFrame":
-                return [str(name) for name in frame.columns]
-            case _:
-                return [*frame.schema.names]
-    return []
 
 
 _ROWS = 2_048
@@ -352,10 +336,6 @@ class _Rows:
 
     def __iter__(self) -> Iterator[Any]:
         return self._make()
-
-
-def _size(candidates: object) -> int | None:
-    return len(candidates) if isinstance(candidates, Sized) else None
 
 
 # -- files -----------------------------------------------------------------------------------------------
@@ -408,19 +388,15 @@ def _file(given: str | Path, columns: Columns) -> Source:
         raise DefinitionError("candidates", f"{message} for grade()")
     if not path.is_file():
         raise DefinitionError("candidates", f"there is no file {str(given)!r}")
-    if path.suffix.lower() == ".parquet":
+    if read is _parquet:
         polars()
-    _check_names(_first_names(read(path)), columns)
-    return Source(_Rows(lambda: read(path)), partial(_count, path), columns=columns)
-
-
-def _first_names(rows: Iterator[Any]) -> list[Any]:
-    """Return the names in the first rows; a row of JSON need not have all of them."""
     names: dict[Any, None] = {}
     with suppress(Exception):  # reading it again will tell what is wrong
-        for row in islice(rows, _LOOKED_AT):
+        for row in islice(read(path), _LOOKED_AT):  # a row of JSON need not have all of them
             names |= dict.fromkeys(row if isinstance(row, Mapping) else ())
-    return [*names]
+    if names:  # there are none in an empty file, or in one of texts
+        columns.check(names)
+    return Source(_Rows(lambda: read(path)), partial(_count, path), columns=columns)
 
 
 def _count(path: Path) -> int | None:
@@ -442,7 +418,6 @@ def _opened(path: Path, newline: str | None = None) -> TextIO:
 
 
 def _is_text(given: str) -> bool:
-    """True if *given* was UTF-8."""
     return given.isascii() or not _MARKED.search(given)
 
 

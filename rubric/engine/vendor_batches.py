@@ -24,12 +24,12 @@ from attrs import define, evolve, field
 
 from rubric.engine.budget import Budget
 from rubric.engine.grade import JudgeLike, as_rubric, judge_or_default
-from rubric.engine.pipeline import StoreLike
+from rubric.engine.pipeline import StoreLike, adrive
 from rubric.engine.shards import end_mark
-from rubric.engine.sources import Candidates, Placed, Source, candidate_at, source_of
+from rubric.engine.sources import Candidates, Placed, candidate_at, source_of
 from rubric.errors import DefinitionError, ModelError
 from rubric.grading.flow import flow
-from rubric.grading.steps import Batch, Got, Steps, T, together
+from rubric.grading.steps import Batch, Got, together
 from rubric.internals import background_loop
 from rubric.internals.atomic_write import replacing
 from rubric.internals.fields import as_path, check_count, check_number
@@ -123,7 +123,8 @@ async def agrade_in_batches(
     file = as_path("path", path)
     checked, judges = as_rubric(rubric), _in_batches(judge_or_default(judge))
     source = source_of(candidates, columns)
-    placed = await _read(source)
+    every = [item async for item in source.items] if isinstance(source.items, AsyncIterable) else source.items
+    placed = [Placed.at(index, item, source.columns) for index, item in enumerate(every)]
     flows = [flow(candidate_at(one.index, one), checked, judges, ahead=False) for one in placed]
     if budget is not None:
         await asyncio.to_thread(budget.check, judges)
@@ -132,7 +133,7 @@ async def agrade_in_batches(
         # Gated, though nothing is sent that way: a process that dies during a look-up leaves nothing in doubt.
         past = None if kept is None else partial(kept.transport, limited=True)
         rounds = _Rounds(BatchList.read(file), past, budget, size, poll)
-        results = await rounds.drive(together(flows))
+        results = await adrive(together(flows), together=rounds.answered)
     grades = [evolve(result, index=one.index) for one, result in zip(placed, results, strict=True)]
     return Grades(grades, end=end_mark(source.given, len(grades), lambda: (fingerprint(checked), fingerprint(judges))))
 
@@ -155,10 +156,10 @@ def cancel_batches(path: str | os.PathLike[str], judge: JudgeLike | None = None)
 
 async def acancel_batches(path: str | os.PathLike[str], judge: JudgeLike | None = None) -> int:
     """Cancel batches like `cancel_batches`, on the running event loop."""
-    file = as_path("path", path)
+    known = BatchList.read(as_path("path", path))
     places = {openai_batches.place_of(one): one for one in judges_of(_in_batches(judge_or_default(judge)))}
     cancelled = 0
-    for sent in BatchList.read(Path(file)).sent:
+    for sent in known.sent:
         for one in places.values():
             batch = sent.id or await openai_batches.find(one, sent.mark)
             cancelled += bool(batch) and await openai_batches.cancel(one, batch)
@@ -175,12 +176,6 @@ def _in_batches(judge: AnyJudge) -> AnyJudge:
 def _check_has_batches(judge: Judge) -> None:
     if not has_batches(judge):
         raise DefinitionError("judge", f"{judge.name!r} has no batches here; name a model of OpenAI's")
-
-
-async def _read(source: Source) -> list[Placed]:
-    items = source.items
-    every = [item async for item in items] if isinstance(items, AsyncIterable) else [*items]
-    return [Placed.at(index, item, source.columns) for index, item in enumerate(every)]
 
 
 # -- the list of batches ---------------------------------------------------------------------------------
@@ -230,10 +225,6 @@ class BatchList:
         with replacing(self.path) as file:
             json.dump({"format": _FORMAT, "batches": batches}, file)
 
-    def keys(self) -> set[str]:
-        """Return the keys of all requests that were sent."""
-        return {key for one in self.sent for key in one.keys}
-
     def forget(self, keys: Iterable[str]) -> None:
         """Strike out *keys*, which got no reply, so that they are sent again."""
         gone = {*keys}
@@ -247,7 +238,8 @@ class BatchList:
 
 # -- rounds ----------------------------------------------------------------------------------------------
 
-_MISSED = "it is not in the store, and goes into a batch"
+# Of a kind that was not sent, so the store drops its claim.
+_MISS = Failure("replay", "it is not in the store, and goes into a batch")
 
 
 @define
@@ -257,7 +249,7 @@ class _Rounds:
 
     Args:
         known: The batches that were sent; one run at a time may use the file.
-        past: Puts a store in front of a transport, as `Store.carry` does; None for no store.
+        past: Puts a store in front of a transport, as `Store.transport` does; None for no store.
         budget: A request that does not fit beside the others waits until they are through, and is then refused if it
             still does not. A request that an earlier run has sent is charged like the rest, and never refused.
         answers: The outcomes of this run, by key.
@@ -270,26 +262,16 @@ class _Rounds:
     poll: float
     answers: dict[str, Outcome] = field(factory=dict)
 
-    async def drive(self, steps: Steps[T]) -> T:
-        """Run *steps* to their result, a round for each batch of asks."""
-        got: Got | None = None
-        try:
-            while True:
-                got = await self._answered(next(steps) if got is None else steps.send(got))
-        except StopIteration as end:
-            result: T = end.value
-            return result
-        finally:
-            steps.close()
-
-    async def _answered(self, batch: Batch) -> Got:
-        """Return the outcomes of the asks of *batch*."""
+    async def answered(self, _: Transport, batch: Batch) -> Got:
+        """Return the outcomes of the asks of *batch*, one round; to be the `together` of `adrive`."""
         lines = [_line(ask) for ask in batch]
         wanted = {line.key: (line, ask) for line, ask in zip(lines, batch, strict=True) if isinstance(line, Line)}
-        if self.past is not None:
-            await self._recall(self.past, wanted)
+        await self._pass_store(wanted, {})
         await self._adopt(self._open(wanted))
-        await self._resume(self._open(wanted))
+        earlier = await self._received(self._open(wanted))
+        if self.budget is not None:  # the process that had reserved the money for these is gone
+            for key, outcome in earlier.items():
+                await self.budget.charge_for(wanted[key][1], outcome)
         while fresh := self._open(wanted):
             await self._wave(fresh)
         return self._got(batch, lines)
@@ -309,35 +291,20 @@ class _Rounds:
             got.append(evolve(answer, judge=ask.judge.name) if isinstance(answer, Failure) else answer)
         return tuple(got)
 
-    # -- the store -----------------------------------------------------------------------------------------
-
-    async def _recall(self, past: Callable[[Transport], Transport], wanted: Wanted) -> None:
-        """Take from the store the replies that it has."""
-
-        async def miss(_: Ask) -> Outcome:
-            return Failure("replay", _MISSED)  # of a kind that was not sent, so the store drops its claim
+    async def _pass_store(self, wanted: Wanted, found: Mapping[str, Outcome]) -> None:
+        """Have the store keep the outcomes *found*, and take the replies to others of *wanted* that it has."""
+        if (past := self.past) is None:
+            return
 
         async def look(key: str, ask: Ask) -> None:
-            outcome = await past(miss)(ask)
-            if not (isinstance(outcome, Failure) and outcome.message == _MISSED):
+            async def send(_: Ask) -> Outcome:
+                return found.get(key, _MISS)
+
+            outcome = await past(send)(ask)
+            if not (isinstance(outcome, Failure) and outcome.message == _MISS.message):
                 self.answers[key] = outcome
 
         await _each(look(key, ask) for key, (_, ask) in self._open(wanted).items())
-
-    async def _keep(self, wanted: Wanted, found: Mapping[str, Outcome]) -> None:
-        """Have the store keep the outcomes *found*, before anything is made of them."""
-        if self.past is None:
-            return
-
-        async def keep(past: Callable[[Transport], Transport], ask: Ask, outcome: Outcome) -> None:
-            async def found(_: Ask) -> Outcome:
-                return outcome
-
-            await past(found)(ask)
-
-        await _each(keep(self.past, wanted[key][1], outcome) for key, outcome in found.items())
-
-    # -- batches that an earlier run has sent --------------------------------------------------------------
 
     async def _adopt(self, wanted: Wanted) -> None:
         """Recover batches created just before a crash; forget those that never existed, so they are sent again."""
@@ -354,15 +321,6 @@ class _Rounds:
             else:
                 self.known.forget(one.keys)
 
-    async def _resume(self, wanted: Wanted) -> None:
-        """Wait for earlier batches, and charge them: the process that had reserved the money is gone."""
-        found = await self._received(wanted)
-        if self.budget is not None:
-            for key, outcome in found.items():
-                await self.budget.charge_for(wanted[key][1], outcome)
-
-    # -- batches that are sent now -------------------------------------------------------------------------
-
     async def _wave(self, fresh: Wanted) -> None:
         """Send as much of *fresh* as the budget allows at once, and wait for it; refuse the rest if nothing fits."""
         async with AsyncExitStack() as held:
@@ -375,11 +333,15 @@ class _Rounds:
                 found = await self._received(wave)
             finally:
                 # Requests that were sent and have no answer yet are not committed, so they are charged in full.
-                sent = self.known.keys()
+                sent = {key for one in self.known.sent for key in one.keys}
                 for key, commit in commits.items():
                     if key in found or key not in sent:
                         commit(found.get(key))
-        self._queue_again(found)
+        if any(isinstance(outcome, Reply) for outcome in found.values()):
+            for key, outcome in found.items():
+                # The vendor's queue had no room for these; the replies may have made some, so they are sent again.
+                if isinstance(outcome, Failure) and openai_batches.is_queue_full(outcome):
+                    del self.answers[key]
 
     async def _admitted(self, held: AsyncExitStack, fresh: Wanted) -> dict[str, Commit]:
         """Return the requests that fit, each with its commit; if none does, the refusals are the answers."""
@@ -400,7 +362,8 @@ class _Rounds:
         one = Sent(uuid4().hex, "", [line.key for line in lines])
         self.known.sent.append(one)
         self.known.write()  # first: a batch whose creation nobody lived to see is found by its mark
-        made = await _created(judge, lines, one.mark)
+        # Sent again only while there can be no batch yet: a second one would be paid for as well.
+        made = await _tried(judge, partial(openai_batches.create, judge, lines, one.mark), resends=False)
         if isinstance(made, Failure):
             self.answers |= dict.fromkeys(one.keys, made)
             if not made.in_doubt:
@@ -414,28 +377,18 @@ class _Rounds:
         found: dict[str, Outcome] = {}
         for one in [*self.known.sent]:
             mine = {key: wanted[key] for key in one.keys if key in wanted and key not in self.answers}
-            if mine and one.id:
-                found |= await self._receive(one, mine)
+            if not (mine and one.id):
+                continue
+            judge = next(iter(mine.values()))[1].judge
+            outcomes = await _outcomes(judge, one.id, {key: line for key, (line, _) in mine.items()}, self.poll)
+            if isinstance(outcomes, Failure):  # the vendor gives no answer: another run will ask
+                self.answers |= dict.fromkeys(mine, outcomes)
+                continue
+            await self._pass_store(mine, outcomes)  # first: the store keeps them before anything is made of them
+            self.answers |= outcomes
+            self.known.forget(key for key, outcome in outcomes.items() if isinstance(outcome, Failure))
+            found |= outcomes
         return found
-
-    async def _receive(self, one: Sent, mine: Wanted) -> dict[str, Outcome]:
-        """Wait until *one* is over, and keep its outcomes."""
-        judge = next(iter(mine.values()))[1].judge
-        outcomes = await _outcomes(judge, one.id, {key: line for key, (line, _) in mine.items()}, self.poll)
-        if isinstance(outcomes, Failure):  # the vendor gives no answer: another run will ask
-            self.answers |= dict.fromkeys(mine, outcomes)
-            return {}
-        await self._keep(mine, outcomes)
-        self.answers |= outcomes
-        self.known.forget(key for key, outcome in outcomes.items() if isinstance(outcome, Failure))
-        return outcomes
-
-    def _queue_again(self, found: Mapping[str, Outcome]) -> None:
-        """Send again the requests for which the vendor's queue had no room, if replies have made some meanwhile."""
-        if any(isinstance(outcome, Reply) for outcome in found.values()):
-            for key, outcome in found.items():
-                if isinstance(outcome, Failure) and openai_batches.is_queue_full(outcome):
-                    del self.answers[key]
 
 
 async def _each(several: Iterable[Awaitable[None]]) -> None:
@@ -475,32 +428,12 @@ def _in_files(wanted: Iterable[tuple[Line, Ask]], size: int) -> Iterator[tuple[J
         yield judge, part
 
 
-async def _created(judge: Judge, lines: Sequence[Line], mark: str) -> str | Failure:
-    """Create a batch of *lines* and return its id; retried only while there can be none yet."""
-
-    async def once() -> str | Failure:
-        try:
-            return await openai_batches.create(judge, lines, mark)
-        except ModelError as error:
-            if error.failure.in_doubt:  # it may exist: a second one would be paid for as well
-                raise
-            return error.failure
-
-    try:
-        made, _ = await persist(once, judge.retries)
-    except ModelError as error:
-        return error.failure
-    return made
-
-
 async def _outcomes(judge: Judge, batch: str, lines: Mapping[str, Line], poll: float) -> dict[str, Outcome] | Failure:
     """Wait until *batch* is over, and return the outcome of each of its *lines*; a failure if the vendor is silent."""
-    state: BatchState | Failure
-    while not isinstance(state := await _tried(judge, partial(openai_batches.state, judge, batch)), Failure):
-        if state.is_over:
-            break
+    look = partial(openai_batches.state, judge, batch)
+    while isinstance(state := await _tried(judge, look), BatchState) and not state.is_over:  # noqa: ASYNC110 - remote
         await asyncio.sleep(poll)
-    else:
+    if isinstance(state, Failure):
         return state
     answered: dict[str, Outcome] = {}
     for name in state.files:
@@ -512,12 +445,12 @@ async def _outcomes(judge: Judge, batch: str, lines: Mapping[str, Line], poll: f
     return {key: answered.get(key, lost) for key in lines}
 
 
-async def _tried(judge: Judge, once: Callable[[], Awaitable[V]]) -> V | Failure:
+async def _tried(judge: Judge, once: Callable[[], Awaitable[V]], *, resends: bool = True) -> V | Failure:
     async def caught() -> V | Failure:
         try:
             return await once()
         except ModelError as error:
             return error.failure
 
-    outcome, _ = await persist(caught, judge.retries)
+    outcome, _ = await persist(caught, judge.retries, resends=resends)
     return outcome

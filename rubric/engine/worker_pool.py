@@ -19,7 +19,7 @@ from contextlib import suppress
 from contextvars import copy_context
 from itertools import islice
 from threading import Condition, Thread
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
 from attrs import define, field
 
@@ -29,20 +29,16 @@ _GRACE = 2.0
 """Seconds that a source may take to let go of its current item when it is closed."""
 
 
-class ItemReader(Protocol):
-    """Reads items from a source, one call after another."""
-
-    async def read(self, most: int) -> list[Any]:
-        """Return the next items, at most *most*; none only at the end. It raises what the source raises."""
-        ...
-
-    async def aclose(self) -> None:
-        """Let go of the source: a generator is closed."""
-        ...
-
-
 def reader_of(items: Iterable[Any] | AsyncIterable[Any], *, is_held: bool = False) -> ItemReader:
-    """Return a reader of *items*; *is_held*: they are in memory already, and need no thread."""
+    """
+    Return a reader of *items*.
+
+    Its `read` returns the next items, at most so many, none only at the end, and raises what the source raises. Its
+    `aclose` lets go of the source: a generator is closed.
+
+    Args:
+        is_held: Whether they are in memory already, and need no thread.
+    """
     if isinstance(items, AsyncIterable):
         return _AsyncReader(items)
     return _MemoryReader(iter(items)) if is_held else _ThreadReader(items)
@@ -93,7 +89,7 @@ class _ThreadReader:
     _changed: Condition = field(factory=Condition)
     _allowed: int = 0  # how many items may have been taken, and not been handed over
     _waiter: Future[None] | None = None
-    _ended: Future[None] | None = None
+    _ended: Future[None] = field(factory=Future)
     _thread: Thread | None = None
     _error: BaseException | None = None
     _is_through: bool = False
@@ -114,18 +110,16 @@ class _ThreadReader:
         with self._changed:
             self._is_closed = True
             self._changed.notify()
-        if self._ended is not None:
+        if self._thread is not None:
             await asyncio.wait([asyncio.wrap_future(self._ended)], timeout=_GRACE)
-            if self._thread is not None and self._ended.done():
+            if self._ended.done():
                 self._thread.join()  # setting `_ended` was the last thing it had to do
 
     def _hand_over(self, most: int) -> list[Any]:
         """Return the items that are there, at most *most*, and let the thread go on; without any, leave a waiter."""
-        if self._ended is None:
-            self._ended = Future()
-            serve = (self._serve, self._ended)
+        if self._thread is None:
             # A daemon, since a source that hangs must not hold up the exit; in the context of the caller.
-            self._thread = Thread(target=copy_context().run, args=serve, name="rubric-source", daemon=True)
+            self._thread = Thread(target=copy_context().run, args=(self._serve,), name="rubric-source", daemon=True)
             self._thread.start()
         with self._changed:
             items = [self._taken.popleft() for _ in range(min(most, len(self._taken)))]
@@ -134,7 +128,7 @@ class _ThreadReader:
             self._changed.notify()
         return items
 
-    def _serve(self, ended: Future[None]) -> None:
+    def _serve(self) -> None:
         iterator: Iterator[Any] | None = None
         try:
             iterator = iter(self._items)
@@ -149,7 +143,7 @@ class _ThreadReader:
             getattr(iterator, "close", bool)()
         self._is_through = True
         self._wake()
-        ended.set_result(None)
+        self._ended.set_result(None)
 
     def _may_go_on(self) -> bool:
         with self._changed:
@@ -164,6 +158,7 @@ class _ThreadReader:
                 waiter.set_result(None)
 
 
+ItemReader = _MemoryReader | _AsyncReader | _ThreadReader
 R = TypeVar("R")
 
 _SHARES = 8
@@ -192,9 +187,9 @@ class WorkerPool(Generic[R]):
     _ordered: bool = True
     _workers: set[asyncio.Task[None]] = field(factory=set)
     _pending: deque[Any] = field(factory=deque)  # read, and not begun
-    _results: dict[int, R] = field(factory=dict)  # by place, in the order of their completion
-    _completed: deque[int] = field(factory=deque)  # their places, where that order counts
+    _results: dict[int, R] = field(factory=dict)  # by the number in which they are handed out
     _begun: int = 0
+    _completed: int = 0
     _handed: int = 0
     _held: int = 0  # items that were read from the source, and whose results have not been read
     _lent: int = 0  # results that `take` returned last
@@ -245,20 +240,12 @@ class WorkerPool(Generic[R]):
     def _due(self) -> list[R]:
         most = max(1, (self._concurrency + self._ahead) // _SHARES)
         due: list[R] = []
-        while len(due) < most and (place := self._next()) in self._results:
-            due.append(self._results.pop(place))
-            self._handed += 1
-            if not self._ordered:
-                self._completed.popleft()
-        return due
-
-    def _next(self) -> int:
-        """Return the place of the result that is to be handed out next."""
-        if not self._ordered:
-            return self._completed[0] if self._completed else -1
         if self._results and self._handed not in self._results and self._ended and not self._workers:
             self._handed = min(self._results)  # work that raised has left a gap; the results after it are not lost
-        return self._handed
+        while len(due) < most and self._handed in self._results:
+            due.append(self._results.pop(self._handed))
+            self._handed += 1
+        return due
 
     # -- workers -----------------------------------------------------------------------------------------
 
@@ -294,9 +281,9 @@ class WorkerPool(Generic[R]):
             self._begun += 1
             self._add_worker()
             parking.set(_Parking(self, loop).tell)
-            self._results[place] = await self._work(place, item)
-            if not self._ordered:
-                self._completed.append(place)
+            result = await self._work(place, item)
+            self._results[place if self._ordered else self._completed] = result
+            self._completed += 1
             self._has_news.set()
             # Work that never waits (a judge that answers at once) would keep the loop from all others; to yield after
             # each item costs as much as a small part of the work, so it is done by the clock.
@@ -307,24 +294,22 @@ class WorkerPool(Generic[R]):
     async def _read(self) -> bool:
         """Wait for something to do; False if nothing will come."""
         async with self._reading:
-            while not self._pending and not self._ended:
-                await self._read_more()
+            if self._pending or self._ended:
+                return bool(self._pending)
+            while self._held >= self._concurrency + self._ahead and not self._ended:
+                self._has_space.clear()
+                await self._has_space.wait()
+            try:
+                items = await self._reader.read(self._concurrency + self._ahead - self._held)
+            except (asyncio.CancelledError, GeneratorExit):
+                raise
+            except BaseException as error:  # noqa: BLE001 - it is raised once the results before it are handed out
+                self._error = self._error or error
+                items = []
+            self._ended = self._ended or not items
+            self._held += len(items)
+            self._pending.extend(items)
         return bool(self._pending)
-
-    async def _read_more(self) -> None:
-        while self._held >= self._concurrency + self._ahead and not self._ended:
-            self._has_space.clear()
-            await self._has_space.wait()
-        try:
-            items = await self._reader.read(self._concurrency + self._ahead - self._held)
-        except (asyncio.CancelledError, GeneratorExit):
-            raise
-        except BaseException as error:  # noqa: BLE001 - it is raised once the results before it are handed out
-            self._error = self._error or error
-            items = []
-        self._ended = self._ended or not items
-        self._held += len(items)
-        self._pending.extend(items)
 
 
 _MOST_SECONDS = 0.001

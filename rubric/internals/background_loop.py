@@ -67,22 +67,16 @@ class _Job(Generic[T]):
 
 @define(eq=False)
 class _Background:
-    """The loop and its thread."""
-
     loop: asyncio.AbstractEventLoop = field(factory=asyncio.new_event_loop)
-    _thread: threading.Thread = field(init=False)
+    thread: threading.Thread = field(init=False)
 
     def __attrs_post_init__(self) -> None:
-        self._thread = threading.Thread(target=self._serve, name="rubric", daemon=True)
+        self.thread = threading.Thread(target=self._serve, name="rubric", daemon=True)
         try:
-            self._thread.start()
+            self.thread.start()
         except RuntimeError:  # the process ends, and from Python 3.12 on it starts no more threads
             self.loop.close()
             raise
-
-    @property
-    def is_here(self) -> bool:
-        return threading.current_thread() is self._thread
 
     def submit(self, coroutine: Coroutine[Any, Any, T]) -> _Job[T]:
         job = _Job(self.loop, coroutine)
@@ -93,7 +87,7 @@ class _Background:
         with suppress(TimeoutError):
             self.submit(self._wind_up()).finished.result(2 * _SECONDS_TO_CLOSE)
         self.loop.call_soon_threadsafe(self.loop.stop)
-        self._thread.join(_SECONDS_TO_CLOSE)
+        self.thread.join(_SECONDS_TO_CLOSE)
 
     def _serve(self) -> None:
         asyncio.set_event_loop(self.loop)
@@ -127,18 +121,15 @@ _orphans: list[_Background] = []  # parents' loops, kept: collecting one would c
 _closers: list[Callable[[], Awaitable[object]]] = []
 
 
-def _current() -> _Background:
-    global _background  # noqa: PLW0603 - one loop a process is what this module is for
-    with _lock:
-        if _background is None:
-            _background = _Background()
-            _close_first_at_exit()
-        return _background
-
-
 def _for(coroutine: Coroutine[Any, Any, Any]) -> _Background:
+    """Return the background loop, started if need be, to run *coroutine* on."""
+    global _background  # noqa: PLW0603 - one loop a process is what this module is for
     try:
-        return _current()
+        with _lock:
+            if _background is None:
+                _background = _Background()
+                _close_first_at_exit()
+            return _background
     except RuntimeError:
         coroutine.close()  # or Python warns that it was never awaited
         raise
@@ -155,7 +146,7 @@ def run(coroutine: Coroutine[Any, Any, T]) -> T:
             very end of the process, when no thread can be started.
     """
     background = _for(coroutine)
-    if background.is_here:
+    if threading.current_thread() is background.thread:
         coroutine.close()
         message = "a synchronous call from inside the background loop would never return; await the async form instead"
         raise RuntimeError(message)
@@ -173,7 +164,7 @@ def run(coroutine: Coroutine[Any, Any, T]) -> T:
 async def on_background(coroutine: Coroutine[Any, Any, T]) -> T:
     """Await *coroutine* on the background loop, from any loop; a cancellation is passed on, and waits for its end."""
     background = _for(coroutine)
-    if background.is_here:
+    if threading.current_thread() is background.thread:
         return await coroutine
     job = background.submit(coroutine)
     waiting = asyncio.wrap_future(job.finished)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from operator import index
-from typing import Any, ClassVar, Generic, NoReturn, SupportsIndex, TypeVar, overload
+from collections.abc import Iterator, Sequence
+from operator import attrgetter, index
+from typing import ClassVar, Generic, NoReturn, SupportsIndex, TypeVar, overload
 
 from rubric.internals.fields import nearest, suggest
 
 T = TypeVar("T")
 _MOST_NAMED = 10
+_id = attrgetter("id")
 
 
 class NoTruth:
@@ -65,7 +66,10 @@ class Listed(Generic[T]):
             for one in items:
                 if _id(one) == at:
                     return one
-            _missing(self._kind, at, items)
+            names = [_id(one) for one in items]
+            near = suggest(at, names) if len(names) <= _MOST_NAMED or nearest(at, names) else ""
+            msg = f"no {self._kind} {at!r} among {len(names)}{near}"
+            raise KeyError(msg)
         if isinstance(at, slice):
             return tuple(items[at])
         if isinstance(at, bool) or not hasattr(at, "__index__"):
@@ -75,16 +79,3 @@ class Listed(Generic[T]):
             msg = f"there is no {self._kind} at place {index(at)} among {len(items)}"
             raise IndexError(msg)
         return items[index(at)]
-
-
-def _missing(kind: str, id: str, items: Iterable[object]) -> NoReturn:
-    """Raise the error for an *id* that no item has: with the nearest one, or all of them if they are few."""
-    names = [_id(item) for item in items]
-    near = suggest(id, names) if len(names) <= _MOST_NAMED or nearest(id, names) else ""
-    msg = f"no {kind} {id!r} among {len(names)}{near}"
-    raise KeyError(msg)
-
-
-def _id(item: Any) -> str:
-    found: str = item.id
-    return found

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import re
+import sys
 import unicodedata
 from collections.abc import Callable, Collection, Iterable, Mapping
 from collections.abc import Set as AbstractSet
@@ -26,21 +27,24 @@ class Shown:
     """
     Gives a frozen attrs class the `repr` that one would type.
 
-    The fields named in `_positional` come first and bare; a field that has its default value is left out.
+    The fields named in `_positional`, without it those that are not keyword-only, come first and bare. A field that has
+    its default value is left out.
     """
 
     __slots__ = ()
     _positional: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
+        kind: Any = type(self)
+        order = self._positional or [f.name for f in attrs.fields(kind) if f.init and not f.kw_only]
         fields = {f.alias or f.name: getattr(self, f.name) for f in shown_fields(self)}
-        last = max((n for n, name in enumerate(self._positional, 1) if name in fields), default=0)
-        bare = [repr(thaw_shown(getattr(self, name))) for name in self._positional[:last]]
-        named = [f"{k}={thaw_shown(v)!r}" for k, v in fields.items() if k not in self._positional]
-        return f"{type(self).__name__}({', '.join(bare + named)})"
+        last = max((n for n, name in enumerate(order, 1) if name in fields), default=0)
+        bare = [repr(_thawed(getattr(self, name))) for name in order[:last]]
+        named = [f"{name}={_thawed(value)!r}" for name, value in fields.items() if name not in order]
+        return f"{kind.__name__}({', '.join(bare + named)})"
 
 
-def thaw_shown(value: Any) -> Any:
+def _thawed(value: Any) -> Any:
     """Return a `FrozenMap` as a dict, so that a repr can be typed back."""
     return thaw(value) if isinstance(value, FrozenMap) else value
 
@@ -91,10 +95,6 @@ def _letters(name: str) -> str:
     return "".join(letter for letter in name.lower() if letter.isalnum())
 
 
-def _stem(letters: str) -> str:
-    return _INFLECTED.sub("", letters)
-
-
 def misspelt(found: object, allowed: Iterable[str]) -> str:
     """
     Return the name in *allowed* that *found* misspells; empty if it is just another name.
@@ -106,19 +106,29 @@ def misspelt(found: object, allowed: Iterable[str]) -> str:
         return ""
     letters = _letters(found)
     names = {_letters(name): name for name in allowed}
-    same = [name for name in names if _stem(name) == _stem(letters)]
+    same = [name for name in names if _INFLECTED.sub("", name) == _INFLECTED.sub("", letters)]
     shuffled = [name for name in names if sorted(name) == sorted(letters) and len(name) > 3]  # noqa: PLR2004 - not id, di
     near = same or shuffled or nearest(letters, names, cutoff=0.8)
     return names[near[0]] if near else ""
 
 
-def text(_: Any, attribute: Attribute[Any], value: object) -> None:
-    """Refuse all but text with something in it."""
-    check_text(attribute.name, value)
+def keeping(check: Callable[[str, object], object]) -> Validator:
+    """
+    Return a validator by *check*, which returns the value to keep.
+
+    NumPy's scalars are allowed as the numbers that they are. Kept as they are, they would show in every repr, and JSON
+    and YAML would refuse some. attrs runs validators last, on the finished object, so the field is set anew.
+    """
+
+    def validate(instance: Any, attribute: Attribute[Any], given: object) -> None:
+        if (plain := check(attribute.name, given)) is not given:
+            object.__setattr__(instance, attribute.name, plain)
+
+    return validate
 
 
-def check_text(field: str, value: object) -> None:
-    """Refuse all but text with something in it, for *field*."""
+def check_text(field: str, value: object) -> str:
+    """Return *value*; refuse all but text with something in it, for *field*."""
     if isinstance(value, bool):
         said = "yes" if value else "no"
         raise DefinitionError(field, f'expected text, got the boolean {value}; quote it: "{said}"')
@@ -126,6 +136,10 @@ def check_text(field: str, value: object) -> None:
         raise refuse(field, value, "text")
     if not value.strip():
         raise DefinitionError(field, "expected text, got an empty one; write what is to be judged")
+    return value
+
+
+text = keeping(check_text)
 
 
 def string(_: Any, attribute: Attribute[Any], value: object) -> None:
@@ -134,22 +148,12 @@ def string(_: Any, attribute: Attribute[Any], value: object) -> None:
         raise refuse(attribute.name, value, "text")
 
 
-def flag(instance: Any, attribute: Attribute[Any], value: object) -> None:
+@keeping
+def flag(field: str, value: object) -> bool:
     """Refuse all but True and False."""
     if not isinstance(found := scalar(value), bool):
-        raise refuse(attribute.name, value, "True or False")
-    _keep(instance, attribute, value, found)
-
-
-def _keep(instance: Any, attribute: Attribute[Any], given: object, plain: object) -> None:
-    """
-    Replace *given* by *plain* in the field.
-
-    NumPy's scalars are allowed as the numbers that they are. Kept as they are, they would show in every repr, and JSON
-    and YAML would refuse some. attrs runs validators last, on the finished object, so the field is set anew.
-    """
-    if plain is not given:
-        object.__setattr__(instance, attribute.name, plain)
+        raise refuse(field, value, "True or False")
+    return found
 
 
 def plain_number(value: object) -> object:
@@ -167,12 +171,7 @@ def plain_number(value: object) -> object:
 
 def number(low: float = 0.0, high: float = math.inf, *, above: bool = False) -> Validator:
     """Return a validator for finite numbers from *low* (or just *above* it) to *high*."""
-    return _keeping(lambda name, value: check_number(name, value, low, high, above=above))
-
-
-def _keeping(check: Callable[[str, object], object]) -> Validator:
-    """Return a validator by *check*, which returns the value to keep."""
-    return lambda made, attribute, value: _keep(made, attribute, value, check(attribute.name, value))
+    return keeping(lambda name, value: check_number(name, value, low, high, above=above))
 
 
 def check_number(field: str, value: object, low: float, high: float = math.inf, *, above: bool = False) -> float:
@@ -180,23 +179,16 @@ def check_number(field: str, value: object, low: float, high: float = math.inf, 
     start = f"above {low:g}" if above else f"from {low:g}"
     allowed = f"a finite number {start}" + ("" if math.isinf(high) else f" to {high:g}")
     found = plain_number(value)
-    if isinstance(found, bool) or not isinstance(found, int | float) or not _is_finite(found):
+    if isinstance(found, bool) or not isinstance(found, int | float) or not low <= found <= high:
         raise refuse(field, value, allowed)
-    if not low <= found <= high or (above and found == low):
+    if abs(found) > sys.float_info.max or (above and found == low):  # `math.isfinite` raises for huge whole numbers
         raise refuse(field, value, allowed)
     return found
 
 
-def _is_finite(value: float) -> bool:
-    try:
-        return math.isfinite(value)
-    except OverflowError:  # a whole number beyond all floats
-        return False
-
-
 def count(low: int = 1) -> Validator:
     """Return a validator for whole numbers of at least *low*."""
-    return _keeping(lambda name, value: check_count(name, value, low))
+    return keeping(lambda name, value: check_count(name, value, low))
 
 
 def check_count(field: str, value: object, low: int = 1) -> int:
@@ -219,24 +211,23 @@ def check_name(field: str, value: object, names: Collection[str]) -> None:
         raise DefinitionError(field, f"unknown value {shorten(repr(value))}{hint}")
 
 
-def optional(validator: Validator) -> Validator:
-    """Return *validator*, for fields that may also be None."""
+def check_fields(kind: type, called: str, given: Iterable[str]) -> None:
+    """Refuse a name in *given* that no field of *kind*, which is *called* so, has."""
+    known = [f.name for f in attrs.fields(kind)]
+    for name in given:
+        if name not in known:
+            raise DefinitionError(name, f"{called} has no such field{suggest(name, known)}")
 
-    def validate(instance: Any, attribute: Attribute[Any], value: object) -> None:
-        if value is not None:
-            validator(instance, attribute, value)
 
-    return validate
+optional: Callable[[Validator], Validator] = attrs.validators.optional
 
 
 def identifier(_: Any, attribute: Attribute[Any], value: object) -> None:
     """Refuse text that looks like another: with invisible characters, or white space at its ends."""
-    check_text(attribute.name, value)
-    assert isinstance(value, str)  # noqa: S101 - check_text has seen to it
-    if value != value.strip() or any(unicodedata.category(c)[0] == "C" for c in value):
-        raise DefinitionError(
-            attribute.name, f"{value!r} has white space at its ends or invisible characters; take them out"
-        )
+    said = check_text(attribute.name, value)
+    if said != said.strip() or any(unicodedata.category(c)[0] == "C" for c in said):
+        message = f"{said!r} has white space at its ends or invisible characters; take them out"
+        raise DefinitionError(attribute.name, message)
 
 
 def as_map(field: str, value: object) -> FrozenMap:
@@ -264,7 +255,6 @@ def as_tuple(field: str, value: object, kind: type[T], what: str) -> tuple[T, ..
 
 
 # -- paths -----------------------------------------------------------------------------------------------
-
 
 _FILES = frozenset(
     """

@@ -6,12 +6,9 @@ Immutable mappings, so that values that hold one can be hashed; and a cache by i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 from weakref import ref
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 K = TypeVar("K")
 P = ParamSpec("P")

@@ -20,17 +20,13 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
 from rubric.internals.frozen_map import FrozenMap, thaw
 from rubric.internals.text import shorten
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
 
 MASK = "[secret]"
 """Replaces a secret within a text."""
@@ -148,7 +144,6 @@ def _longest_first(forms: Iterable[str]) -> tuple[str, ...]:
 
 
 def _forms_in(environ: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the forms of the secrets in *environ*."""
     values = (value for name, value in environ.items() if name not in _NO_SECRETS and is_secret(name))
     return _longest_first(_forms(values))
 
@@ -217,18 +212,13 @@ def _values(value: Any, *, secret: bool) -> Iterator[str]:
     elif secret and value is not None and not isinstance(value, bool):
         yield str(value)
         yield from str(value).split()[1:] if _LOGS_IN.fullmatch(str(value)) else ()
-    elif isinstance(value, str) and "://" in value:
-        yield from _in_address(value)
-
-
-def _in_address(address: str) -> Iterator[str]:
-    """Yield the password in *address*, and the values of secret names in its query."""
-    try:
-        parts = urlsplit(address)
-    except ValueError:
-        return
-    yield from (part for part in (parts.password, unquote(parts.password or "")) if part)
-    yield from (value for name, value in parse_qsl(parts.query) if is_secret(name))
+    elif isinstance(value, str) and "://" in value:  # the password in an address, and secrets in its query
+        try:
+            parts = urlsplit(value)
+        except ValueError:
+            return
+        yield from (part for part in (parts.password, unquote(parts.password or "")) if part)
+        yield from (given for name, given in parse_qsl(parts.query) if is_secret(name))
 
 
 class Settings(FrozenMap):
@@ -268,7 +258,17 @@ def moved(before: str, after: str) -> Callable[[int], tuple[int, int]]:
     """
     if before == after:
         return lambda at: (at, at)
-    stretches = _stretches(before, after)
+    # Where the stretches between the masks start and end in *before*, and how far they are shifted in *after*. The
+    # first one starts both texts, the last one ends both, and the others follow in order.
+    stretches = []
+    pieces = after.split(MASK)
+    end = place = 0
+    for index, piece in enumerate(pieces):
+        is_last = 0 < index == len(pieces) - 1
+        start = len(before) - len(piece) if is_last else max(end, before.find(piece, end))
+        end = start + len(piece)
+        stretches.append((start, end, place - start))
+        place += len(piece) + len(MASK)
 
     def move(at: int) -> tuple[int, int]:
         last = 0
@@ -281,21 +281,3 @@ def moved(before: str, after: str) -> Callable[[int], tuple[int, int]]:
         return len(after), len(after)
 
     return move
-
-
-def _stretches(before: str, after: str) -> list[tuple[int, int, int]]:
-    """
-    Return where the stretches between the masks start and end in *before*, and how far they are shifted in *after*.
-
-    The first one starts both texts, the last one ends both, and the others follow in order.
-    """
-    pieces = after.split(MASK)
-    found = []
-    at = place = 0
-    for index, piece in enumerate(pieces):
-        last = index == len(pieces) - 1
-        start = len(before) - len(piece) if last and index else max(at, before.find(piece, at))
-        at = start + len(piece)
-        found.append((start, at, place - start))
-        place += len(piece) + len(MASK)
-    return found

@@ -13,12 +13,9 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
+from collections.abc import Iterable, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
+from typing import Any
 
 _FLAGS = "|".join(
     "🏴" + name.translate({ord(c): 0xE0000 + ord(c) for c in name}) for name in ("gbeng", "gbsct", "gbwls")
@@ -43,7 +40,7 @@ _NEVER = re.compile("[\ufdd0-\ufdef\ufff0-\uffff\U000e0000-\U0010ffff]")
 """Points that never get a character. Other unassigned ones may be this year's emoji, in a newer Unicode."""
 
 _ZWSP, _ZWNJ, _ZWJ = "\u200b", "\u200c", "\u200d"
-_TEXT_STYLE, _EMOJI_STYLE = "\ufe0e", "\ufe0f"
+_TEXT_STYLE, _EMOJI_STYLE, _KEYCAP = "\ufe0e", "\ufe0f", "\u20e3"
 
 _VIRAMA = 9
 """The combining class of the signs that silence a vowel; a joiner after one says how to draw it."""
@@ -85,7 +82,9 @@ def _is_hidden(char: str, text: str, at: int) -> bool:
         case "Cf":
             return char not in _DRAWN and not _belongs(char, text, at)
         case "Mn" if "\ufe00" <= char <= _EMOJI_STYLE or "\U000e0100" <= char <= "\U000e01ef":
-            return not (char in (_TEXT_STYLE, _EMOJI_STYLE) and _takes_style(before, after))
+            is_key = bool(before) and before in "0123456789#*"
+            takes_style = after == _KEYCAP if is_key else _is_pictorial(before)
+            return not takes_style or char not in (_TEXT_STYLE, _EMOJI_STYLE)
         case _:
             return char in _BLANKS
 
@@ -97,17 +96,12 @@ def _belongs(char: str, text: str, at: int) -> bool:
         return _is_unspaced(before) and _is_unspaced(after)
     if char not in (_ZWNJ, _ZWJ) or not before:
         return False
-    if unicodedata.combining(before) == _VIRAMA or (char == _ZWJ and _is_arabic(before)):
+    is_arabic = "\u0600" <= before <= "\u08ff" and _is_letter(before)
+    if unicodedata.combining(before) == _VIRAMA or (char == _ZWJ and is_arabic):
         return True
     if char == _ZWJ and _is_pictorial(after):
         return _is_pictorial(text[at - 2 : at - 1] if before == _EMOJI_STYLE else before)
     return _is_letter(before) and _is_letter(after) and (_is_joined(before) or _is_joined(after))
-
-
-def _takes_style(before: str, after: str) -> bool:
-    if before and before in "0123456789#*":
-        return after == "\u20e3"  # a keycap
-    return _is_pictorial(before)
 
 
 def _is_pictorial(char: str) -> bool:
@@ -127,10 +121,6 @@ def _is_letter(char: str) -> bool:
 def _is_joined(char: str) -> bool:
     """Arabic, Syriac, Indic and their neighbours are written with joiners; Latin, Greek, Cyrillic and Han are not."""
     return "\u0600" <= char <= "\u1aff" or "\ua800" <= char <= "\uabff" or "\ufb50" <= char <= "\ufefc"
-
-
-def _is_arabic(char: str) -> bool:
-    return "\u0600" <= char <= "\u08ff" and _is_letter(char)
 
 
 def _is_unspaced(char: str) -> bool:

@@ -26,6 +26,8 @@ import random as randomness
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -175,13 +177,10 @@ class Backoffs:
             # away, a server that takes some and turns away others would see all their retries within milliseconds.
             self._dawn = now
         self._replied = now
-        if self._asleep and now >= self._not_before:  # one of them may have been told to wait until then
-            self._wake()
-
-    def _wake(self) -> None:
-        for _ in range(_WOKEN):
-            waiter = next(iter(self._asleep), None)
-            if waiter is None or self._asleep[waiter] > self._dawn:
+        if not self._asleep or now < self._not_before:  # one of them may have been told to wait until then
+            return
+        for waiter in [*islice(self._asleep, _WOKEN)]:
+            if self._asleep[waiter] > self._dawn:
                 return
             del self._asleep[waiter]
             waiter.set_result(None)
@@ -322,24 +321,28 @@ async def attempt(
     first = await _send(model, ask, limiter)
     if isinstance(first, Reply):  # the usual ask is through: the loop is for requests that failed
         return first
-
-    async def once() -> Reply | _Unsent | Failure:
-        return await _send(model, ask, limiter)
-
+    once = partial(_send, model, ask, limiter)
     last: tuple[Reply | _Unsent | Failure, Usage] = await persist(
         once, ask.retries_left, first=first, resends=ask.resends, sleep=sleep, random=random
     )
     outcome, spent = last
     if isinstance(outcome, Reply):
         return evolve(outcome, usage=spent + outcome.usage) if spent.calls else outcome
-    return _located(outcome.failure if isinstance(outcome, _Unsent) else outcome, ask, spent)
+    failure = outcome.failure if isinstance(outcome, _Unsent) else outcome
+    criterion = failure.criterion or (ask.criteria[0].id if len(ask.criteria) == 1 else "")
+    return evolve(failure, judge=failure.judge or ask.judge.name, criterion=criterion, usage=spent)
 
 
 async def _send(model: Model, ask: Ask, limiter: Limiter | None) -> Reply | _Unsent | Failure:
     ready = getattr(model, "ready", None)
-    # Before the limiter: a request that is through the limiter is sent at once.
-    if ready is not None and (unready := await _unready(ready)) is not None:
-        return unready
+    if ready is not None:
+        # Before the limiter, since a request that is through it is sent at once; and outside of any deadline.
+        try:
+            await ready()
+        except ModelError as error:
+            return error.failure
+        except Exception as error:  # noqa: BLE001 - a model of the user's own may raise anything
+            return Failure("exception", describe(error))
     if limiter is None:
         return await _answer(model, ask)
     try:
@@ -351,17 +354,6 @@ async def _send(model: Model, ask: Ask, limiter: Limiter | None) -> Reply | _Uns
             return outcome
     except ModelError as error:
         return _Unsent(error.failure)
-
-
-async def _unready(ready: Callable[[], Awaitable[object]]) -> Failure | None:
-    """Let a model get ready, outside of any deadline; return why it cannot."""
-    try:
-        await ready()
-    except ModelError as error:
-        return error.failure
-    except Exception as error:  # noqa: BLE001 - a model of the user's own may raise anything
-        return Failure("exception", describe(error))
-    return None
 
 
 async def _answer(model: Model, ask: Ask) -> Reply | Failure:
@@ -406,9 +398,3 @@ def _explained(failure: Failure) -> Failure:
         return failure
     wait = f"the server asks to wait {failure.retry_after:g} seconds, {LONGEST_WAIT:g} are the most"
     return evolve(failure, message=f"{failure.message}; {wait}")
-
-
-def _located(failure: Failure, ask: Ask, spent: Usage) -> Failure:
-    criterion = failure.criterion or (ask.criteria[0].id if len(ask.criteria) == 1 else "")
-    judge = failure.judge or ask.judge.name
-    return evolve(failure, judge=judge, criterion=criterion, usage=spent)

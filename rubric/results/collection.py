@@ -18,8 +18,7 @@ from rubric.internals.fields import refuse
 from rubric.internals.text import shorten, table
 from rubric.results.rendering import headline, verdict
 from rubric.results.result import Grade, Ungraded
-from rubric.results.summary import Summary, kinds_of, summarise
-from rubric.values.findings import Unjudged
+from rubric.results.summary import Summary, failures_of, kinds_of, summarise
 from rubric.values.judges import Cascade, Judge, Jury, Panel
 from rubric.values.requests import Usage
 from rubric.values.rubrics import Rubric
@@ -45,9 +44,6 @@ class Grades(Sequence[Grade | Ungraded]):
 
     Slices and `filter` give `Grades` again, and several become one by `Grades([*some, *others])`. Printed, or on a
     line of its own in a notebook, it shows its summary.
-
-    Args:
-        results: The results.
     """
 
     results: tuple[Grade | Ungraded, ...] = field(default=(), converter=_as_results)
@@ -58,7 +54,7 @@ class Grades(Sequence[Grade | Ungraded]):
     @overload
     def __getitem__(self, at: slice) -> Grades: ...
     def __getitem__(self, at: int | slice) -> Grade | Ungraded | Grades:
-        """Return the result at a place; for a slice, the results there as `Grades`."""
+
         return Grades(self.results[at]) if isinstance(at, slice) else self.results[at]
 
     def __len__(self) -> int:
@@ -74,7 +70,10 @@ class Grades(Sequence[Grade | Ungraded]):
         return str(self.summary())
 
     def _repr_markdown_(self) -> str:
-        rows = [(_place(result, n), verdict(result), _line(result)) for n, result in enumerate(self[:_MOST_ROWS])]
+        rows = []
+        for n, result in enumerate(self[:_MOST_ROWS]):
+            why = f" · {shorten(_why(result), 120)}" if isinstance(result, Ungraded) else ""
+            rows.append((_place(result, n), verdict(result), headline(result) + why))
         more = f"\n\nand {len(self) - _MOST_ROWS:,} more" if len(self) > _MOST_ROWS else ""
         return f"{self.summary()._repr_markdown_()}\n\n{table(('index', 'verdict', 'result'), rows)}{more}"
 
@@ -91,7 +90,7 @@ class Grades(Sequence[Grade | Ungraded]):
     @property
     def passed(self) -> Grades:
         """The grades that pass."""
-        return self.filter(_passes)
+        return self.filter(lambda result: isinstance(result, Grade) and result.passed)
 
     @property
     def failed(self) -> Grades:
@@ -180,8 +179,8 @@ class Grades(Sequence[Grade | Ungraded]):
         Return each result with all of its findings as a line of JSON: its `index`, and what its `to_dict` returns.
 
         A line names the rubric and does not hold it, so no result comes back from it. To have the results again, grade
-        again with the same store: that is free. After the results of a whole `Shard`, as they come from grading it,
-        stands an end mark, for `merge_results`.
+        again with the same store: that is free. The results of a whole `Shard`, as they come from grading it, end with
+        a mark for `merge_results`.
 
         Args:
             path: A file to write the lines to, instead of returning them; an old one is replaced.
@@ -204,23 +203,13 @@ def _without(library: str) -> ImportError:
     return ImportError(f"to_{library} takes {library}: pip install rubric-grade[{library}]", name=library)
 
 
-def _passes(result: Grade | Ungraded) -> bool:
-    return isinstance(result, Grade) and result.passed
-
-
 def _place(result: Grade | Ungraded, otherwise: int) -> int:
     return otherwise if result.index is None else result.index
 
 
-def _line(result: Grade | Ungraded) -> str:
-    return f"{headline(result)} · {shorten(_why(result), 120)}" if isinstance(result, Ungraded) else headline(result)
-
-
 def _why(result: Ungraded) -> str:
-    """Describe the failure that left *result* ungraded."""
-    missing = [finding.failure for finding in result.findings if isinstance(finding, Unjudged)]
-    first = next(iter([*missing, *result.failures]), None)
-    return "the judge could tell nothing" if first is None else f"{first.kind}: {first.message}"
+    failures = failures_of(result)
+    return f"{failures[0].kind}: {failures[0].message}" if failures else "the judge could tell nothing"
 
 
 def _types(ids: Iterable[str]) -> dict[str, type]:

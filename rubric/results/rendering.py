@@ -10,7 +10,7 @@ from rubric.internals.frozen_map import thaw
 from rubric.internals.text import cell, shorten, table
 from rubric.values.criteria import Criterion
 from rubric.values.findings import Abstained, Finding, NotApplicable, Scored, Unjudged
-from rubric.values.judges import AnyJudge, Judge
+from rubric.values.judges import Judge
 
 if TYPE_CHECKING:
     from rubric.results.result import Grade, Result, Ungraded
@@ -23,7 +23,8 @@ def as_table(result: Result) -> str:
     """Return *result* as Markdown: the verdict, a row a criterion, the votes, the walk down a tree, the warnings."""
     parts = [f"**{verdict(result)}** · {cell(headline(result))}", table(_HEAD, rows(result))]
     if result.votes:
-        members = [(_name(v.judge), verdict(v), headline(v)) for v in result.votes]
+        names = [vote.judge.name if isinstance(vote.judge, Judge) else repr(vote.judge) for vote in result.votes]
+        members = [(name, verdict(vote), headline(vote)) for name, vote in zip(names, result.votes, strict=True)]
         parts.append(table(("vote", "verdict", "result"), members))
     if result.path:
         parts.append(" → ".join(f"{cell(s.question)} **{'yes' if s.yes else 'no'}**" for s in result.path))
@@ -62,8 +63,12 @@ def headline(result: Result) -> str:
 
 def advice(result: Grade) -> str:
     """Return a line for each criterion that is not fully met, for the candidate's author."""
-    pairs = zip(result.rubric.judged, result.findings, strict=True)
-    return "\n".join(line for c, f in pairs if (line := _advice(c, f, result.contributions.get(f.id))))
+    lines = []
+    for criterion, finding in zip(result.rubric.judged, result.findings, strict=True):
+        if result.contributions.get(finding.id) not in (None, 1):
+            what = _ADVICE.get(criterion.polarity, "Not fully met").format(criterion.weight)
+            lines.append(f"- {what}: {criterion.text} ({_reason(finding) or 'no reason given'})")
+    return "\n".join(lines)
 
 
 _MARKS = {True: "✓", False: "✗"}
@@ -99,7 +104,6 @@ def explanation(result: Ungraded) -> str:
 
 
 def _what_failed(finding: Unjudged) -> str:
-    """Describe the failure, with the start of the reply."""
     failure = evolve(finding.failure, criterion=finding.failure.criterion or finding.id)
     return f"{failure}; it said: {shorten(finding.text, 120)!r}" if finding.text else str(failure)
 
@@ -109,7 +113,7 @@ def as_dict(result: Result) -> dict[str, Any]:
     return {
         "rubric": result.rubric.name,
         "digest": result.rubric.digest,
-        "judge": _name(result.judge),
+        "judge": result.judge.name if isinstance(result.judge, Judge) else repr(result.judge),
         "score": result.outcome.score,
         "verdict": result.outcome.verdict,
         "passed": result.outcome.passed,
@@ -148,24 +152,11 @@ def _reason(finding: Finding) -> str:
 
 
 def _quotes(finding: Finding) -> str:
-    if not isinstance(finding, Scored):
-        return ""
-    quoted = [f"“{shorten(e.text, 120)}”{'' if e.verified else ' (not found)'}" for e in finding.evidence]
-    return " ".join(quoted)
-
-
-def _advice(criterion: Criterion, finding: Finding, contribution: float | None) -> str:
-    if contribution is None or contribution == 1:
-        return ""
-    what = _ADVICE.get(criterion.polarity, "Not fully met").format(criterion.weight)
-    return f"- {what}: {criterion.text} ({_reason(finding) or 'no reason given'})"
+    evidence = finding.evidence if isinstance(finding, Scored) else ()
+    return " ".join(f"“{shorten(e.text, 120)}”{'' if e.verified else ' (not found)'}" for e in evidence)
 
 
 _ADVICE = {"guard": "Must not hold", "penalty": "Should not hold, takes off up to {:g}"}
-
-
-def _name(judge: AnyJudge) -> str:
-    return judge.name if isinstance(judge, Judge) else repr(judge)
 
 
 _KINDS = {Scored: "scored", NotApplicable: "not_applicable", Abstained: "abstained", Unjudged: "unjudged"}

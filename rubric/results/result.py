@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, assert_never
 
-from attrs import evolve, field, fields, frozen
+from attrs import evolve, field, frozen
 
 from rubric.errors import DefinitionError
 from rubric.internals.containers import Listed, NoTruth
-from rubric.internals.fields import suggest
+from rubric.internals.fields import check_fields
 from rubric.internals.frozen_map import FrozenMap
 from rubric.results import rendering
 from rubric.scoring.outcomes import TOLERANCE, Extreme, Outcome, Verdict, outcome, unknown
@@ -135,7 +135,9 @@ class Result(NoTruth, Listed[Finding]):
     def _rescored(
         self, rubric: Rubric | None, judge: Jury | Panel | Cascade | None, rule: Mapping[str, Any]
     ) -> Grade | Ungraded:
-        changed = _changed(rubric or self.rubric, rule)
+        check_fields(Rubric, "a rubric", rule)
+        changed = evolve(rubric or self.rubric, **rule)
+        check_weights(changed)
         if not _asks_the_same(self.rubric, changed):
             raise DefinitionError("rubric", "other criteria than those that were judged; grade the candidate again")
         if isinstance(self.judge, Judge) and judge is not None:
@@ -143,20 +145,25 @@ class Result(NoTruth, Listed[Finding]):
         if self.degenerate:
             return degenerate(changed, judge or self.judge, self.degenerate)
         if isinstance(self.judge, Judge):
-            told: dict[str, Any] = {"usage": self.usage, "failures": self.failures, "warnings": self.warnings}
-            return conclude(changed, self.judge, self.findings, **told)
+            usage, failures, warnings = self.usage, self.failures, self.warnings
+            return conclude(changed, self.judge, self.findings, usage=usage, failures=failures, warnings=warnings)
         by = self.judge if judge is None else judge
         if isinstance(by, Cascade) != isinstance(self.judge, Cascade):
             raise DefinitionError("judge", "the results of a cascade are not the votes of a jury or a panel")
         if size_of(by) != size_of(self.judge):
             raise DefinitionError("judge", f"expected {size_of(self.judge)} votes, got a rule for {size_of(by)}")
-        pairs = zip(self.votes, members_of(by), strict=False)  # an early stop leaves out the last votes
-        votes = [vote.rescore(rubric, judge=_rule_of(member, judge), **rule) for vote, member in pairs]
+        rules: list[Any] = [None if judge is None or isinstance(each, Judge) else each for each in members_of(by)]
+        pairs = zip(self.votes, rules, strict=False)  # an early stop leaves out the last votes
+        votes = [vote.rescore(rubric, judge=each, **rule) for vote, each in pairs]
         again = conclude_votes(changed, by, votes)
+        usage, warnings = self.usage, self.warnings
         if isinstance(by, Cascade) and isinstance(self.judge, Cascade) and len(votes) == 1:
             was_enough = not goes_on(self.judge, self.votes[0])
-            again = _lacking(again) if was_enough and goes_on(by, votes[0]) else again
-        return evolve(again, usage=self.usage, warnings=self.warnings)
+            if was_enough and goes_on(by, votes[0]):
+                why = Failure("not_cast", "the second judge of the cascade was not asked, and this rule needs it")
+                findings, failures = _uncast(again.findings, why), (*again.failures, why)
+                return Ungraded(changed, by, findings, unknown(changed), usage, again.votes, failures, warnings)
+        return evolve(again, usage=usage, warnings=warnings)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain JSON-able data."""
@@ -281,14 +288,6 @@ def conclude_votes(rubric: Rubric, rule: Jury | Panel | Cascade, votes: Sequence
     return made(rubric, rule, findings, combined, usage, tuple(votes), tuple(failures), tuple(warnings), degenerate)
 
 
-def _lacking(result: Grade | Ungraded) -> Ungraded:
-    """Return the *result* of a cascade whose second judge would have to be asked, and was not."""
-    why = Failure("not_cast", "the second judge of the cascade was not asked, and this rule needs it")
-    findings, nothing = _uncast(result.findings, why), unknown(result.rubric)
-    votes, failures = result.votes, (*result.failures, why)
-    return Ungraded(result.rubric, result.judge, findings, nothing, result.usage, votes, failures, result.warnings)
-
-
 def _uncast(findings: Sequence[Finding], why: Failure) -> tuple[Finding, ...]:
     """Return the findings of a vote that was not cast: unjudged, but for what applies to no vote, as in *findings*."""
     return tuple(f if isinstance(f, NotApplicable) else Unjudged(f.id, why) for f in findings)
@@ -307,15 +306,9 @@ def degenerate(rubric: Rubric, judge: AnyJudge, why: str) -> Grade | Ungraded:
     return Grade(rubric, judge, findings, failed, degenerate=why)
 
 
-def _rule_of(member: AnyJudge, given: Jury | Panel | Cascade | None) -> Jury | Panel | Cascade | None:
-    """Return how the votes of *member* are to be combined, where another rule is *given*."""
-    return None if given is None or isinstance(member, Judge) else member
-
-
 def _asks_the_same(old: Rubric, new: Rubric) -> bool:
     """True if findings under *old* answer the questions of *new*; weights and rules may differ."""
-    pairs = zip(old.judged, new.judged, strict=False)
-    return len(old.judged) == len(new.judged) and all(_is_same_question(a, b) for a, b in pairs)
+    return len(old.judged) == len(new.judged) and all(map(_is_same_question, old.judged, new.judged))
 
 
 def _is_same_question(old: Criterion, new: Criterion) -> bool:
@@ -325,13 +318,3 @@ def _is_same_question(old: Criterion, new: Criterion) -> bool:
     if isinstance(old.answer, Rubric) and isinstance(new.answer, Rubric):
         return _asks_the_same(old.answer, new.answer)
     return new.answer == old.answer or (old.answer == Unit(flag=True) and new.answer == Unit())
-
-
-def _changed(rubric: Rubric, rule: Mapping[str, Any]) -> Rubric:
-    known = [f.name for f in fields(Rubric)]
-    for name in rule:
-        if name not in known:
-            raise DefinitionError(name, f"a rubric has no such field{suggest(name, known)}")
-    changed = evolve(rubric, **rule)
-    check_weights(changed)
-    return changed

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from statistics import fmean
 from typing import Any
 
@@ -14,8 +14,8 @@ from rubric.internals.containers import NoTruth
 from rubric.internals.text import cell, shorten, table
 from rubric.results.result import Grade, Ungraded
 from rubric.scoring.intervals import Interval, mean_interval, share_interval
-from rubric.values.findings import Abstained, Finding, NotApplicable, Scored, Unjudged
-from rubric.values.requests import Usage
+from rubric.values.findings import Abstained, NotApplicable, Scored, Unjudged
+from rubric.values.requests import Failure, Usage
 
 _MOST_SHOWN, _LONGEST_SHOWN = 3, 240
 
@@ -128,28 +128,19 @@ class Summary(NoTruth):
 
     def _remarks(self) -> list[str]:
         """Return the reasons of ungraded results and the warnings, a line each, the commonest first."""
-        told = ((f"{self.ungraded:,} ungraded", self.reasons), ("warnings", self.warnings))
-        return [f"{name}: {_commonest(counts)}" for name, counts in told if counts]
+        remarks = []
+        for name, counts in ((f"{self.ungraded:,} ungraded", self.reasons), ("warnings", self.warnings)):
+            said = [f"{count:,} × {shorten(text, _LONGEST_SHOWN)}" for text, count in counts.items()][:_MOST_SHOWN]
+            said += [f"and {len(counts) - _MOST_SHOWN} others"] if len(counts) > _MOST_SHOWN else []
+            remarks += [f"{name}: {'; '.join(said)}"] if said else []
+        return remarks
 
     def _rows(self) -> list[tuple[object, ...]]:
+        means = (_with_interval(c.mean, c.interval, "{:.3f}") for c in self.criteria)
         return [
-            (
-                criterion.id,
-                criterion.scored,
-                _with_interval(criterion.mean, criterion.interval, "{:.3f}"),
-                criterion.not_applicable,
-                criterion.abstained,
-                criterion.unjudged,
-                criterion.gated,
-            )
-            for criterion in self.criteria
+            (c.id, c.scored, mean, c.not_applicable, c.abstained, c.unjudged, c.gated)
+            for c, mean in zip(self.criteria, means, strict=True)
         ]
-
-
-def _commonest(counts: dict[str, int]) -> str:
-    shown = [f"{count:,} × {shorten(said, _LONGEST_SHOWN)}" for said, count in [*counts.items()][:_MOST_SHOWN]]
-    more = [f"and {len(counts) - _MOST_SHOWN} others"] if len(counts) > _MOST_SHOWN else []
-    return "; ".join([*shown, *more])
 
 
 _HEAD = ("criterion", "scored", "mean", "not applicable", "abstained", "unjudged", "gate failed")
@@ -171,12 +162,11 @@ def _columns(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     """Return a table of plain text: the first column to the left, the others to the right."""
     cells = [list(head), *([str(value) for value in row] for row in rows)]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    lines = [
-        [first.ljust(width) for first, width in zip(line[:1], widths, strict=False)]
-        + [each.rjust(width) for each, width in zip(line[1:], widths[1:], strict=True)]
-        for line in cells
-    ]
-    return "\n".join(f"  {'  '.join(line)}".rstrip() for line in lines)
+    lines = []
+    for first, *others in cells:
+        aligned = [first.ljust(widths[0]), *map(str.rjust, others, widths[1:])]
+        lines.append(f"  {'  '.join(aligned)}".rstrip())
+    return "\n".join(lines)
 
 
 @frozen
@@ -204,8 +194,7 @@ def reasons_of(result: Grade | Ungraded) -> list[str]:
     """Describe the failures that left a criterion of *result* without a verdict; nothing for a grade."""
     if isinstance(result, Grade):
         return []
-    missing = [finding.failure for finding in result.findings if isinstance(finding, Unjudged)]
-    said = [f"{failure.kind}: {failure.message}" for failure in missing or result.failures]
+    said = [f"{failure.kind}: {failure.message}" for failure in failures_of(result)]
     return said or ["abstained: of every criterion that applies, the judge said that it cannot tell"]
 
 
@@ -217,6 +206,8 @@ def summarise(results: Sequence[Grade | Ungraded]) -> Summary:
         warnings.add(result.warnings)
     scores = [result.score for result in results if isinstance(result, Grade)]
     passed = sum(isinstance(result, Grade) and result.passed for result in results)
+    surely = sum(result.passed is True for result in results)
+    perhaps = sum(result.passed is not False for result in results)
     kinds = Counter(kind for result in results if isinstance(result, Ungraded) for kind in kinds_of(result))
     return Summary(
         len(results),
@@ -225,10 +216,10 @@ def summarise(results: Sequence[Grade | Ungraded]) -> Summary:
         len(results) - len(scores),
         passed / len(scores) if scores else None,
         share_interval(passed, len(scores)),
-        _pass_bounds(results),
+        (surely / len(results), perhaps / len(results)) if results else None,
         fmean(scores) if scores else None,
         mean_interval(scores),
-        _criteria(results),
+        tuple(_criteria(results)),
         dict(kinds.most_common()),
         Usage.total(result.usage for result in results),
         reasons.most_common(),
@@ -236,48 +227,32 @@ def summarise(results: Sequence[Grade | Ungraded]) -> Summary:
     )
 
 
-def _pass_bounds(results: Sequence[Grade | Ungraded]) -> Interval | None:
-    surely = sum(result.passed is True for result in results)
-    perhaps = sum(result.passed is not False for result in results)
-    return (surely / len(results), perhaps / len(results)) if results else None
-
-
 def kinds_of(result: Ungraded) -> list[str]:
-    """Return the kinds of failure that left a criterion without a verdict; without one, what went wrong at all."""
-    missing: list[str] = [finding.failure.kind for finding in result.findings if isinstance(finding, Unjudged)]
-    return list(dict.fromkeys(missing or [failure.kind for failure in result.failures] or ["abstained"]))
+    """Return the kinds of the failures that left *result* ungraded, each once."""
+    return list(dict.fromkeys(failure.kind for failure in failures_of(result))) or ["abstained"]
 
 
-def _criteria(results: Iterable[Grade | Ungraded]) -> tuple[CriterionSummary, ...]:
-    tallies: dict[str, _Tally] = {}
+def failures_of(result: Ungraded) -> Sequence[Failure]:
+    """Return the failures that left a criterion without a verdict; without one, all that went wrong."""
+    missing = [finding.failure for finding in result.findings if isinstance(finding, Unjudged)]
+    return missing or result.failures
+
+
+def _criteria(results: Iterable[Grade | Ungraded]) -> Iterator[CriterionSummary]:
+    """Yield the summary of each criterion."""
+    kinds: defaultdict[str, Counter[type]] = defaultdict(Counter)
+    contributions: defaultdict[str, list[float]] = defaultdict(list)
+    gated: Counter[str] = Counter()
     for result in results:
-        gates = result.outcome.gates
+        gated.update(result.outcome.gates)
         for finding in result.findings:
-            tally = tallies.setdefault(finding.id, _Tally())
-            tally.add(finding, result.contributions.get(finding.id), gated=finding.id in gates)
-    return tuple(tally.summary(id_) for id_, tally in tallies.items())
-
-
-@frozen
-class _Tally:
-    """The counts of one criterion so far."""
-
-    kinds: Counter[type] = field(factory=Counter)
-    contributions: list[float] = field(factory=list)
-    gates: list[bool] = field(factory=list)
-
-    def add(self, finding: Finding, contribution: float | None, *, gated: bool) -> None:
-        self.kinds[type(finding)] += 1
-        self.gates.append(gated)
-        if contribution is not None and isinstance(finding, Scored):
-            self.contributions.append(contribution)
-
-    def summary(self, id: str) -> CriterionSummary:
-        counts = (self.kinds[NotApplicable], self.kinds[Abstained], self.kinds[Unjudged], sum(self.gates))
-        mean = fmean(self.contributions) if self.contributions else None
-        return CriterionSummary(id, self.kinds[Scored], mean, self._interval(), *counts)
-
-    def _interval(self) -> Interval | None:
-        if all(value in (0, 1) for value in self.contributions):
-            return share_interval(round(sum(self.contributions)), len(self.contributions))
-        return mean_interval(self.contributions)
+            kinds[finding.id][type(finding)] += 1
+            contribution = result.contributions.get(finding.id)
+            if contribution is not None and isinstance(finding, Scored):
+                contributions[finding.id].append(contribution)
+    for id_, count in kinds.items():
+        values = contributions[id_]
+        is_share = all(value in (0, 1) for value in values)
+        interval = share_interval(round(sum(values)), len(values)) if is_share else mean_interval(values)
+        others = (count[NotApplicable], count[Abstained], count[Unjudged], gated[id_])
+        yield CriterionSummary(id_, count[Scored], fmean(values) if values else None, interval, *others)

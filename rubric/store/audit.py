@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import math
+import sqlite3
 import zlib
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +18,7 @@ from rubric.internals.secrets import masked, redact
 from rubric.internals.text import cell, table
 from rubric.store.cache_key import Request, digest
 from rubric.store.database import load, unpacked
-from rubric.store.schema import connect_to_read, explained
-
-_PATIENCE = 30.0
+from rubric.store.schema import PATIENCE, connect_to_read, explained
 
 
 @frozen
@@ -158,7 +157,7 @@ def stats(path: str | Path) -> Stats:
     Raises:
         StoreError: There is none.
     """
-    with explained(Path(path)), closing(connect_to_read(Path(path), _PATIENCE)) as connection:
+    with _read(path) as connection:
         states = connection.execute("SELECT state, count(*) FROM calls GROUP BY state ORDER BY state").fetchall()
         (requests,) = connection.execute("SELECT count(DISTINCT key) FROM calls").fetchone()
         models = tuple(ModelStats(*row) for row in connection.execute(_SUMS))
@@ -195,9 +194,12 @@ def export(path: str | Path) -> Iterator[dict[str, Any]]:
     Raises:
         StoreError: There is none, or it is damaged.
     """
-    with explained(Path(path)), closing(connect_to_read(Path(path), _PATIENCE)) as connection:
+    with _read(path) as connection:
         for row in connection.execute(_ROWS):
             id_, key, model, *_, state, kind, sent_at, ended_at, result = row
+            request = _masked(json.loads(_text(row)))
+            if isinstance(request.get("params"), dict):  # an early version may have stored secret parameters
+                request["params"] = masked(request["params"])
             yield {
                 "call": id_,
                 "key": key.hex(),
@@ -206,25 +208,22 @@ def export(path: str | Path) -> Iterator[dict[str, Any]]:
                 "kind": kind,
                 "sent_at": sent_at,
                 "ended_at": ended_at,
-                "request": _request(json.loads(_text(row))),
+                "request": request,
                 **_masked(unpacked(result, key.hex()) if result else {}),
             }
+
+
+@contextmanager
+def _read(path: str | Path) -> Iterator[sqlite3.Connection]:
+    with explained(Path(path)), closing(connect_to_read(Path(path), PATIENCE)) as connection:
+        yield connection
 
 
 def _text(row: tuple[Any, ...]) -> str:
     """Return the text of the request in *row* of `_ROWS`."""
     _, key, model, *bodies, nonce = row[:6]
-    skeleton, shared = (zlib.decompress(body or _NOTHING).decode("utf-8", "surrogatepass") for body in bodies)
+    skeleton, shared = (zlib.decompress(body).decode("utf-8", "surrogatepass") if body else "" for body in bodies)
     return Request(key.hex(), model, skeleton, shared, nonce).text
-
-
-_NOTHING = zlib.compress(b"")
-
-
-def _request(data: dict[str, Any]) -> dict[str, Any]:
-    """Mask a stored request; an early version of the library may have stored secret parameters."""
-    safe: dict[str, Any] = _masked(data)
-    return safe | ({"params": masked(safe["params"])} if isinstance(safe.get("params"), dict) else {})
 
 
 def _masked(value: Any) -> Any:
@@ -244,25 +243,26 @@ def verify(path: str | Path) -> list[Problem]:
     Raises:
         StoreError: There is none.
     """
-    with explained(Path(path)), closing(connect_to_read(Path(path), _PATIENCE)) as connection:
+    with _read(path) as connection:
         try:
             found = [Problem(0, line) for (line,) in connection.execute("PRAGMA integrity_check") if line != "ok"]
-            found += [p for row in connection.execute(_ROWS) if (p := _problem(row)) is not None]
+            found += [Problem(row[0], message) for row in connection.execute(_ROWS) if (message := _damage(row))]
         except Exception as error:  # noqa: BLE001 - the bytes of a damaged file can be anything
             found = [Problem(0, f"the file is damaged: {error}")]
     return found
 
 
-def _problem(row: tuple[Any, ...]) -> Problem | None:
-    id_, key, *_, state, _, _, _, result = row
+def _damage(row: tuple[Any, ...]) -> str:
+    """Return the damage to *row* of `_ROWS`, or ''."""
+    _, key, *_, state, _, _, _, result = row
     try:
         if digest(_text(row)) != key.hex():
-            return Problem(id_, "the request is not the one of its key")
+            return "the request is not the one of its key"
     except (zlib.error, ValueError, TypeError, AttributeError) as error:
-        return Problem(id_, f"the request cannot be read: {error}")
-    if state in ("done", "unreadable", "failed", "replaced"):
-        try:
+        return f"the request cannot be read: {error}"
+    try:
+        if state in ("done", "unreadable", "failed", "replaced"):
             load(result or "", key.hex())
-        except ValueError as error:
-            return Problem(id_, f"its reply cannot be read: {error}")
-    return None
+    except ValueError as error:
+        return f"its reply cannot be read: {error}"
+    return ""

@@ -18,7 +18,8 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from contextlib import suppress
 from json.encoder import encode_basestring_ascii
 from threading import RLock
 from types import CodeType, FunctionType
@@ -66,24 +67,19 @@ def endpoint_of(judge: Judge, environ: Mapping[str, str] = os.environ) -> str:
     user and password.
     """
     address = next((str(judge.params[name]) for name in ADDRESSES if judge.params.get(name)), "")
-    address = address or _ambient(judge, environ)
-    return digest(_bare(address))[:16] if address else ""
-
-
-def _ambient(judge: Judge, environ: Mapping[str, str]) -> str:
-    vendor, _, model = judge.name.partition("/")
-    provider = vendor if model and judge.via == "litellm" else "openai"
-    names = [f"{provider.upper()}_{last}" for last in ("BASE_URL", "API_BASE")]
-    found = next((environ[name] for name in names if environ.get(name)), "")
-    return found or borrowed(provider, judge.params, environ).get("api_base", "")
-
-
-def _bare(address: str) -> str:
-    try:
+    if not address:
+        vendor, _, model = judge.name.partition("/")
+        provider = vendor if model and judge.via == "litellm" else "openai"
+        names = [f"{provider.upper()}_{last}" for last in ("BASE_URL", "API_BASE")]
+        address = next((environ[name] for name in names if environ.get(name)), "")
+        address = address or borrowed(provider, judge.params, environ).get("api_base", "")
+    if not address:
+        return ""
+    with suppress(ValueError):  # it is no address, and counts as it is
         parts = urlsplit(address)
-    except ValueError:
-        return address
-    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path.rstrip("/"), parts.query, ""))
+        host = parts.netloc.rpartition("@")[2]
+        address = urlunsplit((parts.scheme, host, parts.path.rstrip("/"), parts.query, ""))
+    return digest(address)[:16]
 
 
 def identity_of(model: Any) -> str:
@@ -111,17 +107,16 @@ def fingerprint(value: object) -> str:
 
 def _parts(value: Any) -> object:
     if isinstance(value, Mapping):
-        return {str(name): _parts(item) for name, item in value.items() if not _is_local(str(name))}
+        named = {str(name): item for name, item in value.items()}
+        local = {*ADDRESSES, "timeout", "retries", "threads"}
+        shared = named.keys() - local - {name for name in named if "headers" in name or is_secret(name)}
+        return {name: _parts(named[name]) for name in shared}
     if attrs.has(type(value)):
         given = {field.name: getattr(value, field.name) for field in attrs.fields(type(value)) if field.eq}
         return [type(value).__qualname__, _parts(given)]
     if isinstance(value, list | tuple):
         return [_parts(item) for item in value]
     return _plain_identity(value) if isinstance(value, str | int | float | None) else str(_plain_identity(value))
-
-
-def _is_local(name: str) -> bool:
-    return name in ADDRESSES or name in ("timeout", "retries", "threads") or "headers" in name or is_secret(name)
 
 
 def _place(model: Any) -> str:
@@ -132,33 +127,39 @@ def _place(model: Any) -> str:
 def _inside(model: Any) -> object:
     """Return the parts of *model* as plain values, so that no address in memory gets into its digest."""
     if isinstance(model, functools.partial):
-        return (identity_of(model.func), _at_first(model, _arguments))
+        return (identity_of(model.func), _at_first(model))
     if hasattr(model, "__func__"):
         return (_inside(model.__func__), _texts(model.__self__))
     if hasattr(model, "__code__"):
-        return (_at_first(model, _closed_over), _from_module(model))
+        return (_at_first(model), _from_module(model))
     return _texts(model)
 
 
-def _at_first(function: Any, look: Callable[[Any], object]) -> object:
-    """Return the result of the first *look* at *function*."""
+def _at_first(function: Any) -> object:
+    """Return what *function* was made with, as it was at the first look."""
     # Two threads that ask at once would else see the None of the first look. It is reentrant, since a look meets the
     # functions that this one closes over; one that closes over itself finds the None.
     with _looking:
         if function not in _first:
             _first[function] = None
-            _first[function] = look(function)
+            if isinstance(function, functools.partial):
+                made = (function.args, function.keywords)
+                _first[function] = tuple(map(_plain_identity, made))
+            else:
+                code, made = function.__code__, (function.__defaults__, function.__kwdefaults__)
+                _first[function] = (_code(code), *map(_plain_identity, made), _closed_over(function))
         return _first[function]
 
 
-def _arguments(partial: functools.partial[Any]) -> object:
-    return (_plain_identity(partial.args), _plain_identity(partial.keywords))
-
-
-def _closed_over(function: Any) -> object:
-    code, closure = function.__code__, function.__closure__ or ()
-    cells = [_content(cell) for name, cell in zip(code.co_freevars, closure, strict=True) if not names_a_login(name)]
-    return (_code(code), _plain_identity(function.__defaults__), _plain_identity(function.__kwdefaults__), cells)
+def _closed_over(function: Any) -> list[object]:
+    found: list[object] = []
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+        if not names_a_login(name):
+            try:
+                found.append(_plain_identity(cell.cell_contents))
+            except ValueError:  # the cell is still empty
+                found.append(None)
+    return found
 
 
 def _from_module(function: Any) -> list[tuple[str, str]]:
@@ -173,13 +174,6 @@ def _names(code: CodeType) -> list[str]:
     inner = (_names(constant) for constant in code.co_consts if isinstance(constant, CodeType))
     names = set(code.co_names).union(*inner)
     return sorted(n for n in names if not (names_a_login(n) or (n.startswith("__") and n.endswith("__"))))
-
-
-def _content(cell: Any) -> object:
-    try:
-        return _plain_identity(cell.cell_contents)
-    except ValueError:  # the cell is still empty
-        return None
 
 
 def _code(code: CodeType) -> object:
@@ -217,26 +211,14 @@ _READING = frozenset({"criteria", "nonce", "abstainable", "quoted", "candidate",
 """Fields of an ask that are in its messages already, or that only reading the reply depends on."""
 
 _HANDLING = frozenset(
-    {
-        "model",
-        "params",
-        "max_tokens",  # the ask's own counts
-        "timeout",
-        "retries",
-        "per_call",  # these are in the messages
-        "prompt",
-        "repairs",
-        "sealed",
-        "reasoning",
-        "speculate",
-        "prime",
-        "threads",
-    }
+    {"model", "params", "timeout", "retries", "repairs", "speculate", "prime", "threads"}
+) | frozenset(
+    {"max_tokens", "per_call", "prompt", "sealed", "reasoning"}  # in the ask or its messages
 )
-"""Fields of a judge that are in the messages of its asks, or that do not reach the vendor."""
+"""Fields of a judge that are in its asks already, or that do not reach the vendor."""
 
 _HIDDEN = frozenset({"headers", "extra_headers", "default_headers", *ADDRESSES})
-"""Parameters that may hold a key or a password. The first address is in the key as the endpoint."""
+"""Parameters that may hold a key or a password: only their digests are kept."""
 
 SHARED, NONCE = "\x01", "\x02"
 """Mark the gaps of a skeleton. JSON escapes control characters, so no text of a request can hold these two."""
@@ -358,24 +340,17 @@ def _settings(judge: Judge) -> dict[str, Any]:
     given = {
         name: digest(str(it))[:16] if name in ADDRESSES else _plain(it) for name, it in _given(judge, _SET).items()
     }
-    params = _params(judge.params)
+    address = next((name for name in ADDRESSES if judge.params.get(name)), "")  # in the key as the endpoint
+    shown = _without_secrets({name: value for name, value in judge.params.items() if name != address})
+    params = {name: _plain(value) for name, value in shown.items()}
+    for name in _HIDDEN & params.keys():
+        params[name] = digest(json.dumps(params[name], sort_keys=True))[:16]
     return given | ({"params": params} if params else {})
 
 
 def _written(value: Any) -> Any:
     """Convert *value*, which JSON has no form for."""
     return dict(value) if isinstance(value, Mapping) else _plain(value)
-
-
-def _params(params: Mapping[str, Any]) -> dict[str, Any]:
-    """Return *params* without secrets and the address, and with headers as digests."""
-    address = next((name for name in ADDRESSES if params.get(name)), "")
-    shown = _without_secrets({name: value for name, value in params.items() if name != address})
-    return {name: _digested(value) if name in _HIDDEN else _plain(value) for name, value in shown.items()}
-
-
-def _digested(value: Any) -> str:
-    return digest(json.dumps(_plain(value), sort_keys=True))[:16]
 
 
 _SAME_REPLY = re.compile(r"(?:cache|public)_keys?$|cost_per_\w*token$")

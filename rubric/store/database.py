@@ -15,6 +15,7 @@ import threading
 import time
 import zlib
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
 
@@ -117,14 +118,12 @@ def kind_of(ask: Ask, result: Reply | Failure) -> FailureKind | None:
     if isinstance(result, Failure):
         return result.kind
     choices = [result, *(evolve(result, text=text, finish="stop") for text in result.choices[1:])]
-    findings = [finding for choice in choices for finding in read(ask, choice)]
-    kinds: list[FailureKind | None] = [
-        finding.failure.kind if isinstance(finding, Unjudged) else None for finding in findings
-    ]
-    if None in kinds:
-        return None
-    again: list[FailureKind | None] = [kind for kind in kinds if kind in REASKED]
-    return (again or kinds)[0]
+    kinds: list[FailureKind] = []
+    for finding in chain.from_iterable(read(ask, choice) for choice in choices):
+        if not isinstance(finding, Unjudged):
+            return None
+        kinds.append(finding.failure.kind)
+    return next((kind for kind in kinds if kind in REASKED), kinds[0])
 
 
 # -- sessions ----------------------------------------------------------------------------------------------
@@ -307,8 +306,7 @@ class Database:
         self.mode = mode
         self.in_doubt = in_doubt
         self.session = 0
-        self._hits = self._sent = self._resent = self._held = 0
-        self._saved = Usage()
+        self.tally = Tally()
         self._reader = reader
         self._writer = writer
         self._liveness = Liveness(0)
@@ -318,24 +316,17 @@ class Database:
 
     @property
     def connection(self) -> sqlite3.Connection:
-        """The writer's connection."""
         assert self._writer is not None  # noqa: S101 - a session that only reads has no writer thread
         return self._writer
-
-    @property
-    def tally(self) -> Tally:
-        """What this session has done so far."""
-        return Tally(self._hits, self._sent, self._resent, self._held, self._saved)
 
     def count(self, *, sent: int = 0, resent: int = 0, held: int = 0, hit: Usage | None = None) -> None:
         """Add to the tally: requests, or a hit that once cost so much."""
         with self._lock:
-            self._sent += sent
-            self._resent += resent
-            self._held += held
+            now, saved = self.tally, self.tally.saved
             if hit is not None:
-                self._hits += 1
-                self._saved += hit if hit.cost is not None else evolve(hit, cost=0.0)
+                saved += hit if hit.cost is not None else evolve(hit, cost=0.0)
+            hits = now.hits + (hit is not None)
+            self.tally = Tally(hits, now.sent + sent, now.resent + resent, now.held + held, saved)
 
     def close(self) -> None:
         """Close the file; the writer last, since the last connection moves the log into the file."""
@@ -364,7 +355,7 @@ class Database:
         """Return the recorded answer to *request*, or else its last failure; None if there is neither."""
         with self._lock:
             row = self._reader.execute(_RECORDED, (bytes.fromhex(request.key),)).fetchone()
-        return None if row is None else self._served(_Call(*row), request)
+        return None if row is None else Served(load(_Call(*row).result or "", request.key))
 
     def _find(self, connection: sqlite3.Connection, request: Request, *, goes_on: bool) -> Served | _Call | None:
         """Return the stored answer, or else the call that is in flight."""
@@ -375,12 +366,8 @@ class Database:
             # A refreshing session serves only what it has asked for itself.
             counts = self.mode != "refresh" or call.session == self.session
             if counts and (call.state == "done" or (goes_on and call.kind in REASKED)):
-                return self._served(call, request)
+                return Served(load(call.result or "", request.key))
         return None
-
-    @staticmethod
-    def _served(call: _Call, request: Request) -> Served:
-        return Served(load(call.result or "", request.key))
 
     # -- the session, in the writer thread --
 
@@ -414,7 +401,7 @@ class Database:
         Claim *request* for this session, unless it is answered or another session has it.
 
         Args:
-            goes_on: Whether grading asks again, as another ask, if the reply says nothing.
+            goes_on: As for `look`.
             leaves: Whether it is recorded as sent at once.
             is_new: Whether nobody had it a moment ago, so that most likely nobody has it now.
         """
@@ -423,9 +410,20 @@ class Database:
         found = self._find(self.connection, request, goes_on=goes_on)
         if isinstance(found, Served):
             return found
-        if found is not None and found.state != "in_doubt" and self._liveness.is_alive(self._session(found.session)):
-            return Busy()
-        return self._take_over(found, request, leaves=leaves)
+        if found is not None and found.state != "in_doubt":
+            query = "SELECT id, host, pid, heartbeat, is_open FROM sessions WHERE id = ?"
+            if self._liveness.is_alive(Session(*self.connection.execute(query, (found.session,)).fetchone())):
+                return Busy()
+        # Nobody has it, or a dead session, or it is in doubt.
+        is_resent = found is not None and found.state != "claimed"
+        if found is not None and is_resent and self.in_doubt == "hold":
+            return Doubtful(found.sent_at or 0.0)
+        if found is not None:
+            change = "UPDATE calls SET state = 'resent' WHERE id = ?" if is_resent else "DELETE FROM calls WHERE id = ?"
+            self.connection.execute(change, (found.id,))
+        claim = self._enter(request, leaves=leaves)
+        assert claim is not None  # noqa: S101 - nothing is in its way any more
+        return evolve(claim, is_resent=is_resent)
 
     def leave(self, call: int) -> bool:
         """
@@ -471,22 +469,6 @@ class Database:
             "UPDATE calls SET state = 'in_doubt', ended_at = ? WHERE id = ? AND state IN ('claimed', 'sent')",
             (time.time(), call),
         )
-
-    def _session(self, number: int) -> Session:
-        asked = "SELECT id, host, pid, heartbeat, is_open FROM sessions WHERE id = ?"
-        return Session(*self.connection.execute(asked, (number,)).fetchone())
-
-    def _take_over(self, call: _Call | None, request: Request, *, leaves: bool) -> Claim:
-        """Claim *request*: nobody has it, or *call* of a dead session, or one in doubt."""
-        is_resent = call is not None and call.state != "claimed"
-        if call is not None and is_resent and self.in_doubt == "hold":
-            return Doubtful(call.sent_at or 0.0)
-        if call is not None:
-            change = "UPDATE calls SET state = 'resent' WHERE id = ?" if is_resent else "DELETE FROM calls WHERE id = ?"
-            self.connection.execute(change, (call.id,))
-        claim = self._enter(request, leaves=leaves)
-        assert claim is not None  # noqa: S101 - nothing is in its way any more
-        return evolve(claim, is_resent=True) if is_resent else claim
 
     def _enter(self, request: Request, *, leaves: bool) -> Yours | None:
         """Insert a call; None if the request is answered or in flight."""

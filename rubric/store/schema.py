@@ -42,6 +42,9 @@ transaction; keys and checksums stay, so its replies are still served. A newer f
 rows that the newer one takes for something else.
 """
 
+PATIENCE = 30.0
+"""Seconds to wait for another process that keeps the file locked."""
+
 _MOMENT = 0.02
 
 _TABLES = """
@@ -95,9 +98,14 @@ def connect(path: Path, patience: float) -> sqlite3.Connection:
     Raises:
         StoreError: It cannot be opened, or is something else.
     """
-    _refuse_place(path)
+    if path.is_dir():
+        raise StoreError(f"{path}: this is a folder; name a file in it")
+    if not path.parent.is_dir():
+        raise StoreError(f"{path}: the folder {path.parent} does not exist")
+    if not os.access(path if path.exists() else path.parent, os.W_OK) or not os.access(path.parent, os.W_OK):
+        raise StoreError(f"{path}: it cannot be written to; mode='replay' needs no more than reading")
     with explained(path):
-        connection = _opened(f"{path.absolute().as_uri()}?mode=rwc", patience)
+        connection = _opened(path, "mode=rwc", patience)
         try:
             _prepare(connection, path, patience)
         except BaseException:
@@ -109,7 +117,7 @@ def connect(path: Path, patience: float) -> sqlite3.Connection:
 def connect_beside(path: Path) -> sqlite3.Connection:
     """Return another connection, to a store that is open for writing; it waits for nobody, and changes nothing."""
     with explained(path):
-        return _opened(f"{path.absolute().as_uri()}?mode=ro", 0.0)
+        return _opened(path, "mode=ro", 0.0)
 
 
 def connect_to_read(path: Path, patience: float) -> sqlite3.Connection:
@@ -123,48 +131,31 @@ def connect_to_read(path: Path, patience: float) -> sqlite3.Connection:
         raise StoreError(f"{path}: there is no such file")
     with explained(path):
         for options in ("mode=ro", "mode=ro&immutable=1"):
-            connection = _opened(f"{path.absolute().as_uri()}?{options}", patience)
+            connection = _opened(path, options, patience)
             try:
-                _refuse_unprepared(connection, path)
-            except sqlite3.OperationalError:
+                version = _version(connection, path)
+            except BaseException as error:
                 connection.close()
                 # A read-only folder has no room for the shared memory of a write-ahead log. `immutable` does without,
                 # but it ignores the log: where there is one, it would serve an old state of the file.
-                if "immutable" in options or _has_log(path):
+                log = path.with_name(f"{path.name}-wal")
+                has_log = log.exists() and log.stat().st_size > 0
+                if not isinstance(error, sqlite3.OperationalError) or "immutable" in options or has_log:
                     raise
-            except BaseException:
-                connection.close()
-                raise
-            else:
+                continue
+            if version == VERSION:
                 return connection
+            connection.close()
+            if not version:
+                raise StoreError(f"{path}: this is not a reply store: it is empty")
+            cure = "open it once for writing, with Store(path), to bring it to this version"
+            raise StoreError(f"{path}: its tables are of version {version}, of an older rubric; {cure}")
     raise AssertionError(path)
 
 
-def _refuse_unprepared(connection: sqlite3.Connection, path: Path) -> None:
-    version = _version(connection, path)
-    if not version:
-        raise StoreError(f"{path}: this is not a reply store: it is empty")
-    if version != VERSION:
-        cure = "open it once for writing, with Store(path), to bring it to this version"
-        raise StoreError(f"{path}: its tables are of version {version}, of an older rubric; {cure}")
-
-
-def _has_log(path: Path) -> bool:
-    log = path.with_name(f"{path.name}-wal")
-    return log.exists() and log.stat().st_size > 0
-
-
-def _opened(uri: str, patience: float) -> sqlite3.Connection:
+def _opened(path: Path, options: str, patience: float) -> sqlite3.Connection:
+    uri = f"{path.absolute().as_uri()}?{options}"
     return sqlite3.connect(uri, uri=True, timeout=patience, isolation_level=None, check_same_thread=False)
-
-
-def _refuse_place(path: Path) -> None:
-    if path.is_dir():
-        raise StoreError(f"{path}: this is a folder; name a file in it")
-    if not path.parent.is_dir():
-        raise StoreError(f"{path}: the folder {path.parent} does not exist")
-    if not os.access(path if path.exists() else path.parent, os.W_OK) or not os.access(path.parent, os.W_OK):
-        raise StoreError(f"{path}: it cannot be written to; mode='replay' needs no more than reading")
 
 
 def _prepare(connection: sqlite3.Connection, path: Path, patience: float) -> None:
@@ -177,26 +168,30 @@ def _prepare(connection: sqlite3.Connection, path: Path, patience: float) -> Non
                     connection.execute(statement)
                 connection.execute(f"PRAGMA application_id = {APPLICATION}")
                 connection.execute(f"PRAGMA user_version = {VERSION}")
-    _log_ahead(connection, time.monotonic() + patience)
-    connection.execute("PRAGMA synchronous = NORMAL")
-
-
-def _log_ahead(connection: sqlite3.Connection, deadline: float) -> None:
-    """Switch to the write-ahead log. SQLite does not wait for others that do the same, so this does."""
+    deadline = time.monotonic() + patience
     while True:
         try:
             connection.execute("PRAGMA journal_mode = WAL")
+            break
         except sqlite3.OperationalError as error:
+            # SQLite does not wait for others that switch to the write-ahead log too, so this does.
             if "locked" not in str(error) or time.monotonic() > deadline:
                 raise
             time.sleep(_MOMENT)
-        else:
-            return
+    connection.execute("PRAGMA synchronous = NORMAL")
 
 
 def _version(connection: sqlite3.Connection, path: Path) -> int:
     """Return the version of the tables; 0 for an empty file, which may become a store. Refuse anything else."""
-    application, version, tables = _identified(connection)
+    marks = ("PRAGMA application_id", "PRAGMA user_version", "SELECT count(*) FROM sqlite_master")
+    begins = not connection.in_transaction
+    if begins:  # read in one transaction: another process may be making the file
+        connection.execute("BEGIN")
+    try:
+        application, version, tables = map(int, (connection.execute(each).fetchone()[0] for each in marks))
+    finally:
+        if begins:
+            connection.execute("ROLLBACK")
     if not tables and not application:
         return 0
     if application != APPLICATION:
@@ -204,19 +199,6 @@ def _version(connection: sqlite3.Connection, path: Path) -> int:
     if not 1 <= version <= VERSION:
         raise StoreError(f"{path}: its tables are of version {version}, of a newer rubric; this one knows {VERSION}")
     return version
-
-
-def _identified(connection: sqlite3.Connection) -> list[int]:
-    """Return the marks of the file and its number of tables, in one transaction: another process may be making it."""
-    marks = ("PRAGMA application_id", "PRAGMA user_version", "SELECT count(*) FROM sqlite_master")
-    begins = not connection.in_transaction
-    if begins:
-        connection.execute("BEGIN")
-    try:
-        return [connection.execute(each).fetchone()[0] for each in marks]
-    finally:
-        if begins:
-            connection.execute("ROLLBACK")
 
 
 @contextmanager
@@ -234,19 +216,17 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
         raise
 
 
+_VERIFY = "`python -m rubric store verify` tells more"
 _CURES = (
     ("not a database", "this is not a reply store: it is no SQLite file"),
     ("locked", "another process keeps it locked; wait for it to end, or give more patience"),
     ("full", "the disk is full; make room and start again: what is kept is whole"),
-    (
-        "disk i/o",
-        "the disk does not accept writes (full, over a quota, or gone); what is kept is whole",
-    ),
+    ("disk i/o", "the disk does not accept writes (full, over a quota, or gone); what is kept is whole"),
     ("readonly", "it cannot be written to; mode='replay' needs no more than reading"),
     ("unable to open", "it cannot be opened"),
     ("closed database", "the store is closed"),
-    ("malformed", "the file is damaged; `python -m rubric store verify` tells more"),
-    ("could not decode", "the file is damaged; `python -m rubric store verify` tells more"),
+    ("malformed", f"the file is damaged; {_VERIFY}"),
+    ("could not decode", f"the file is damaged; {_VERIFY}"),
 )
 
 
@@ -266,8 +246,8 @@ def as_store_error(path: Path, error: Exception) -> StoreError:
     if isinstance(error, StoreError):
         return error
     if not isinstance(error, sqlite3.Error):
-        cure = "`python -m rubric store verify` tells more"
-        return StoreError(f"{path}: what is kept cannot be used: {shorten(str(error)) or type(error).__name__}; {cure}")
+        what = shorten(str(error)) or type(error).__name__
+        return StoreError(f"{path}: what is kept cannot be used: {what}; {_VERIFY}")
     message = str(error)
     cure = next((cure for sign, cure in _CURES if sign in message.lower()), "SQLite cannot go on")
     return StoreError(f"{path}: {cure} ({message})")

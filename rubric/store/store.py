@@ -22,6 +22,7 @@ from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from contextvars import ContextVar
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Self, get_args
@@ -45,7 +46,15 @@ from rubric.store.database import (
     kind_of,
     never_left,
 )
-from rubric.store.schema import as_store_error, connect, connect_beside, connect_to_read, explained, transaction
+from rubric.store.schema import (
+    PATIENCE,
+    as_store_error,
+    connect,
+    connect_beside,
+    connect_to_read,
+    explained,
+    transaction,
+)
 from rubric.store.writer_thread import Task, WriterThread
 from rubric.values.requests import UNSENT, Ask, Commit, Failure, Limiter, Reply, Transport, commit_nothing
 
@@ -60,7 +69,7 @@ class InFlight:
     One call, from its claim to its end, as the database records it.
 
     Args:
-        goes_on: Whether grading asks again, as another ask, if the reply says nothing.
+        goes_on: As for `Database.look`.
         is_new: Whether nobody had the request when it was looked up.
         is_limited: Whether it passes limits, after which `leave` records that it is sent.
         leaves: Whether it may leave: a claim that is not made yet is then recorded as sent at once.
@@ -113,20 +122,19 @@ class InFlight:
 
     async def leave(self) -> None:
         """Record that the request leaves; it may, once this has returned."""
-        if not self.has_left:
-            # Committed before the request leaves. A crash in between leaves a call in doubt that was never sent; the
-            # other way round, it would leave one that was paid for and that nobody knows of.
-            self.leaves = True
-            claim = await self.claim()
-            if not isinstance(claim, Yours) or not await self._may_leave(claim):
-                self.is_lost = True
-                raise ModelError(Failure("in_doubt", _TAKEN_OVER))
-            self.note_sent(claim)
-
-    async def _may_leave(self, claim: Yours) -> bool:
-        if claim.is_sent and not self.was_sent:
-            return True
-        return await self.writer.write(lambda database: database.leave(claim.id))
+        if self.has_left:
+            return
+        # Committed before the request leaves. A crash in between leaves a call in doubt that was never sent; the other
+        # way round, it would leave one that was paid for and that nobody knows of.
+        self.leaves = True
+        claim = await self.claim()
+        if isinstance(claim, Yours):
+            is_recorded = claim.is_sent and not self.was_sent
+            if is_recorded or await self.writer.write(lambda database: database.leave(claim.id)):
+                self.note_sent(claim)
+                return
+        self.is_lost = True
+        raise ModelError(Failure("in_doubt", _TAKEN_OVER))
 
     def note_sent(self, claim: Yours) -> None:
         """Count the request as sent, the first time."""
@@ -209,15 +217,6 @@ class _Passage(AbstractAsyncContextManager[Commit]):
         self.inner_commit(result)
 
 
-def recording(limiter: Limiter | None) -> Limiter:
-    """Return a limiter that records each request that leaves, once *limiter* has let it through."""
-
-    def passing(ask: Ask) -> AbstractAsyncContextManager[Commit]:
-        return _Passage(nullcontext(commit_nothing) if limiter is None else limiter(ask))
-
-    return passing
-
-
 # -- one open file -----------------------------------------------------------------------------------------
 
 _FIRST_LOOK, _SLOWEST_LOOK = 0.02, 0.5
@@ -241,11 +240,6 @@ class SharedRequest:
     waiting: int = 0
     is_paid: bool = False
     is_given_up: bool = False
-
-    @property
-    def is_open(self) -> bool:
-        """True if its reply can still be waited for."""
-        return not (self.is_given_up or self.task.done())
 
     async def join(self) -> Result:
         """Return the reply or failure; cancel the request if this task was the last to wait."""
@@ -280,33 +274,35 @@ class OpenFile:
     @classmethod
     def open(cls, path: Path, mode: Mode, in_doubt: InDoubt, patience: float) -> Self:
         """Open *path*, and make it if there is none, unless it is to be replayed."""
+        shared: dict[tuple[int, str], SharedRequest] = {}
         if mode == "replay":
-            return cls(path, Database(connect_to_read(path, patience), None, mode, in_doubt), None, {})
+            return cls(path, Database(connect_to_read(path, patience), None, mode, in_doubt), None, shared)
         connection = connect(path, patience)
         database = Database(connect_beside(path), connection, mode, in_doubt)
         with explained(path), transaction(connection):
             database.begin()
-        shared: dict[tuple[int, str], SharedRequest] = {}
         return cls(path, database, WriterThread(path, database, lambda: bool(shared)), shared)
 
     def close(self) -> None:
-        """Write what is left, and close the file."""
-        if self.writer is None:
-            self.database.close()
-        else:
-            self.writer.close()
+        """Write pending changes, and close the file."""
+        (self.writer or self.database).close()
 
     async def answer(self, ask: Ask, inner: Transport, *, is_limited: bool) -> Result:
         """Return the stored reply to *ask*, or else that of *inner*."""
         request = request_of(ask)
         if self.writer is None:
-            return self._replay(ask, request)
+            with explained(self.path):
+                recorded = self.database.recall(request)
+            if recorded is not None:
+                return self._serve(recorded)
+            message = f"{self.path} has no reply to this ask; record it with mode='read-write'"
+            return _located(Failure("replay", message), ask)
         # By the loop too, since a task can be awaited in its own loop alone. An id is no proof: that of a loop that is
         # gone may be given to another one.
         loop = asyncio.get_running_loop()
         place = (id(loop), request.key)
         shared = self.shared.get(place)
-        if shared is None or not shared.is_open or shared.task.get_loop() is not loop:
+        if shared is None or shared.is_given_up or shared.task.done() or shared.task.get_loop() is not loop:
             try:
                 found = self.database.look(request, goes_on=_goes_on(ask))
             except Exception as error:  # damage to the file can raise anything
@@ -318,14 +314,6 @@ class OpenFile:
             shared = self.shared[place] = SharedRequest(loop.create_task(fetched), calls)
             shared.task.add_done_callback(lambda task: self._land(place, task))
         return await shared.join()
-
-    def _replay(self, ask: Ask, request: Request) -> Result:
-        with explained(self.path):
-            recorded = self.database.recall(request)
-        if recorded is not None:
-            return self._serve(recorded)
-        message = f"{self.path} has no reply to this ask; record it with mode='read-write'"
-        return _located(Failure("replay", message), ask)
 
     def _serve(self, served: Served) -> Result:
         self.database.count(hit=served.result.usage)
@@ -357,7 +345,9 @@ class OpenFile:
                     return self._serve(served)
                 case Doubtful(sent_at):
                     self.database.count(held=1)
-                    return _located(_held(sent_at), ask)
+                    when = datetime.fromtimestamp(sent_at, UTC).isoformat(sep=" ", timespec="seconds")
+                    message = f"it was sent at {when}, and may have been paid for; its reply is lost"
+                    return _located(Failure("in_doubt", message, in_doubt=True), ask)
                 case Busy():
                     self._clear_wrecks()
                     await asyncio.sleep(pause)
@@ -410,19 +400,11 @@ def _goes_on(ask: Ask) -> bool:
     return ask.repair < ask.judge.repairs
 
 
-def _held(sent_at: float) -> Failure:
-    when = datetime.fromtimestamp(sent_at, UTC).isoformat(sep=" ", timespec="seconds")
-    message = f"it was sent at {when}, and may have been paid for; its reply is lost"
-    return Failure("in_doubt", message, in_doubt=True)
-
-
 def _located(failure: Failure, ask: Ask) -> Failure:
     return evolve(failure, judge=ask.judge.name, criterion=ask.criteria[0].id if len(ask.criteria) == 1 else "")
 
 
 # -- the store ---------------------------------------------------------------------------------------------
-
-_PATIENCE = 30.0
 
 _orphans: list[OpenFile] = []
 """What forked children have inherited. Closed there, or collected, SQLite would write to the file of the parent."""
@@ -430,7 +412,7 @@ _orphans: list[OpenFile] = []
 
 class Store:
     """
-    A file of replies: what is stored is served from it, free of charge; what is not is sent, and its reply stored.
+    A file of replies: it serves stored replies free of charge, sends all other requests, and stores their replies.
 
     The file is the cache, the resume after a crash, the recording for CI and the audit trail. Several processes of one
     machine may share it. A pickled store opens the file again in the process that gets it.
@@ -468,7 +450,7 @@ class Store:
         *,
         mode: Mode = "read-write",
         in_doubt: InDoubt = "retry",
-        patience: float = _PATIENCE,
+        patience: float = PATIENCE,
     ) -> None:
         self.path = as_path("path", path)
         if str(self.path) == ":memory:":
@@ -488,18 +470,16 @@ class Store:
         return f"Store({str(self.path)!r}, mode={self.mode!r}, in_doubt={self.in_doubt!r})"
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _reopened, (str(self.path), self.mode, self.in_doubt, self.patience)
+        return partial(Store, str(self.path), mode=self.mode, in_doubt=self.in_doubt, patience=self.patience), ()
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
-        """Write what is left, and close the file; requests still in flight are in doubt."""
+        """Write pending changes, and close the file; requests still in flight are in doubt."""
         if self._process == os.getpid():
             self._finalizer()
 
@@ -510,7 +490,7 @@ class Store:
 
     def transport(self, inner: Transport, *, limited: bool = False) -> Transport:
         """
-        Return a `Transport` that serves what is stored, and sends everything else through *inner*.
+        Return a `Transport` that serves stored replies, and sends everything else through *inner*.
 
         It raises a `StoreError` where the file cannot be written to: a request that cannot be recorded is not sent.
 
@@ -528,7 +508,11 @@ class Store:
 
     def limiter(self, inner: Limiter | None = None) -> Limiter:
         """Return a limiter for `transport(..., limited=True)` that records each request that *inner* lets through."""
-        return recording(inner)
+
+        def passing(ask: Ask) -> AbstractAsyncContextManager[Commit]:
+            return _Passage(nullcontext(commit_nothing) if inner is None else inner(ask))
+
+        return passing
 
     def _open(self) -> None:
         self._process = os.getpid()
@@ -542,7 +526,3 @@ class Store:
             self._finalizer.detach()
             _orphans.append(self._file)
             self._open()
-
-
-def _reopened(path: str, mode: Mode, in_doubt: InDoubt, patience: float) -> Store:
-    return Store(path, mode=mode, in_doubt=in_doubt, patience=patience)

@@ -77,8 +77,7 @@ class WriterThread:
         self._waiting: list[Task[Any]] = []
         self._pending: list[Task[Any]] = []
         # Guards `_waiting` and `_closed`: without it, a task could be added after the thread has looked for the last.
-        self._lock = threading.Lock()
-        self._changed = threading.Condition(self._lock)
+        self._changed = threading.Condition(threading.Lock())
         self._waking: set[asyncio.AbstractEventLoop | None] = set()
         self._closed = False
         self._thread = threading.Thread(target=self._serve, name="rubric-store", daemon=True)
@@ -101,7 +100,7 @@ class WriterThread:
         self._wake(None)  # at once: no loop may be running any more
 
     def close(self) -> None:
-        """Run what is left, and end; in a forked child there is no thread to end."""
+        """Run pending tasks, and end; in a forked child there is no thread to end."""
         if not self._thread.is_alive():
             return
         with self._changed:
@@ -110,14 +109,14 @@ class WriterThread:
         self._thread.join()
 
     def _put(self, task: Task[T]) -> Task[T]:
-        with self._lock:
+        with self._changed:
             if self._closed:
                 raise StoreError(f"{self._path}: the store is closed")
             self._waiting.append(task)
         return task
 
     def _wake(self, loop: asyncio.AbstractEventLoop | None) -> None:
-        with self._lock:
+        with self._changed:
             self._waking.discard(loop)
             if self._waiting:
                 self._changed.notify()
@@ -132,7 +131,11 @@ class WriterThread:
             if is_over:
                 break
             self._do(tasks)
-            self._beat()
+            now = time.monotonic()
+            if self._is_busy() and now - self._last_beat >= HEARTBEAT:
+                self._last_beat = now
+                with suppress(sqlite3.Error):
+                    self._database.beat()
         self._do([Task(Database.end)])
         self._database.close()
 
@@ -140,11 +143,18 @@ class WriterThread:
         """Run *tasks* in one transaction, or else one by one; deliver their results."""
         if not tasks:
             return
+        pending, self._pending = self._pending, []
         try:
-            self._commit([*self._pending, *tasks])
-            self._pending.clear()
+            self._commit([*pending, *tasks])
         except Exception:  # noqa: BLE001 - any error is that of one task
-            self._one_by_one(tasks)
+            for task in [*pending, *tasks]:
+                try:
+                    self._commit([task])
+                except Exception as error:  # noqa: BLE001 - the task's future raises it
+                    task.error = as_store_error(self._path, error)
+                    # Operational errors pass: locked, full, gone for now. Any other would come again for ever.
+                    if task.is_kept and isinstance(error, sqlite3.OperationalError):
+                        self._pending.append(task)
         delivered: dict[asyncio.AbstractEventLoop, list[Task[Any]]] = {}
         for task in tasks:
             if task.future is not None:
@@ -164,25 +174,6 @@ class WriterThread:
                 task.result = None
             self._database.forget()
             raise
-
-    def _one_by_one(self, tasks: list[Task[Any]]) -> None:
-        """Run each task by itself, the pending ones first; keep those that wait for the file."""
-        pending, self._pending = self._pending, []
-        for task in [*pending, *tasks]:
-            try:
-                self._commit([task])
-            except Exception as error:  # noqa: BLE001 - the task's future raises it
-                task.error = as_store_error(self._path, error)
-                # Operational errors pass: locked, full, gone for now. Any other would come again for ever.
-                if task.is_kept and isinstance(error, sqlite3.OperationalError):
-                    self._pending.append(task)
-
-    def _beat(self) -> None:
-        now = time.monotonic()
-        if self._is_busy() and now - self._last_beat >= HEARTBEAT:
-            self._last_beat = now
-            with suppress(sqlite3.Error):
-                self._database.beat()
 
 
 def _deliver(tasks: list[Task[Any]]) -> None:

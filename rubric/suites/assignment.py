@@ -47,7 +47,7 @@ def _never_asked(_: Any) -> str:
 
 
 NO_JUDGE = Judge(_never_asked)
-"""Stands in for a judge where code decides everything, or where there is no judge."""
+"""The judge where code decides everything, or where there is no judge."""
 
 
 @frozen
@@ -69,15 +69,11 @@ class Assigned:
         """Return each judge with the ids of its criteria, in the rubric's order; `judge` first."""
         if not self.others:
             return [(self.judge, [criterion.id for criterion in rubric.judged])] if rubric.judged else []
-        found: list[tuple[AnyJudge, list[str]]] = [(self.judge, [])]
+        found: dict[int, tuple[AnyJudge, list[str]]] = {id(self.judge): (self.judge, [])}
         for criterion in rubric.judged:
             judge = self.others.get(criterion.id, self.judge)
-            mine = next((ids for known, ids in found if known is judge), None)
-            if mine is None:
-                found.append((judge, [criterion.id]))
-            else:
-                mine.append(criterion.id)
-        return [(judge, ids) for judge, ids in found if ids]
+            found.setdefault(id(judge), (judge, []))[1].append(criterion.id)
+        return [pair for pair in found.values() if pair[1]]
 
     def name(self, rubric: Rubric) -> str:
         """Return the names of the judges; if there are several, with the criteria of each."""
@@ -102,27 +98,18 @@ class Assigned:
 
 def assign(case: Case, given: AnyJudge | None, of_suite: AnyJudge | None) -> Assigned:
     """Return the judges of *case*; *given* is the caller's."""
+    judge, missing, jury = case.judge, "", None
+    if isinstance(judge, Jury) and isinstance(judge.judge, Judge) and isinstance(judge.judge.model, EnvironmentModel):
+        jury = judge  # it names no model: any other judge becomes its member
     if given is not None and not _is_cell_of_judges(case):
-        return Assigned(_filled(case.judge, given))
-    judge, missing = case.judge, ""
-    if judge is None or _is_open(judge):
+        return Assigned(given if jury is None else evolve(jury, judge=given))
+    if judge is None or jury is not None:
         try:
-            judge = _filled(judge, of_suite or default_judge())
+            member = of_suite or default_judge()
+            judge = member if jury is None else evolve(jury, judge=member)
         except NoJudgeError as error:
             judge, missing = NO_JUDGE, str(error)
     return Assigned(judge, dict(case.judges), missing)
-
-
-def _is_open(judge: AnyJudge | None) -> bool:
-    """True if *judge* is a jury that names no model."""
-    return (
-        isinstance(judge, Jury) and isinstance(judge.judge, Judge) and isinstance(judge.judge.model, EnvironmentModel)
-    )
-
-
-def _filled(judge: AnyJudge | None, member: AnyJudge) -> AnyJudge:
-    """Return the jury *judge* with *member* in it if it names no model; else *member*."""
-    return evolve(judge, judge=member) if isinstance(judge, Jury) and _is_open(judge) else member
 
 
 def _is_cell_of_judges(case: Case) -> bool:
@@ -153,16 +140,10 @@ def name_of(judge: AnyJudge) -> str:
 
 
 def asked(rubric: Rubric, candidate: Candidate | None) -> Iterator[Criterion]:
-    """
-    Yield the criteria of *rubric* that need a judge for *candidate*.
-
-    Without a candidate, every condition is taken to hold.
-    """
+    """Yield the criteria of *rubric* that need a judge for *candidate*; without one, every condition holds."""
     if candidate is not None and rubric.degenerate != "judge" and why_degenerate(candidate):
         return
-    for criterion in rubric.judged:
-        if _needs_a_judge(criterion, candidate):
-            yield criterion
+    yield from (criterion for criterion in rubric.judged if _needs_a_judge(criterion, candidate))
 
 
 def _needs_a_judge(criterion: Criterion, candidate: Candidate | None) -> bool:
@@ -181,7 +162,11 @@ def without_key(judge: AnyJudge, environ: Mapping[str, str] = os.environ) -> str
     """
     match judge:
         case Judge():
-            return _keyless(judge, environ)
+            model = judge.model
+            if not isinstance(model, str) or model == OFFLINE or _set_in_code(model):
+                return ""
+            variables = missing_key(judge, environ)
+            return f"no key for the judge {model!r}: set {variables}" if variables else ""
         case Jury():
             return without_key(judge.judge, environ)
         case Panel():
@@ -197,13 +182,6 @@ def without_key(judge: AnyJudge, environ: Mapping[str, str] = os.environ) -> str
 def _may_lack_a_key(judge: AnyJudge) -> bool:
     """True if a model of *judge* is a vendor's: functions and the offline model need no key."""
     return any(isinstance(each.model, str) and each.model != OFFLINE for each in judges_of(judge))
-
-
-def _keyless(judge: Judge, environ: Mapping[str, str]) -> str:
-    if not isinstance(judge.model, str) or judge.model == OFFLINE or _set_in_code(judge.model):
-        return ""
-    variables = missing_key(judge, environ)
-    return f"no key for the judge {judge.model!r}: set {variables}" if variables else ""
 
 
 def _set_in_code(model: str) -> bool:

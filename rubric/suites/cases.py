@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import product
 from typing import Any
 
-from attrs import evolve, field, frozen
+from attrs import converters, evolve, field, frozen
 
 from rubric.errors import DefinitionError
 from rubric.internals.fields import Shown, as_map, as_tuple, identifier, optional, string
@@ -36,10 +36,6 @@ def _as_rubric(value: Rubric | str) -> Rubric:
     return rubric_of(value)
 
 
-def _as_judge_of_case(value: Any) -> AnyJudge | None:
-    return None if value is None else as_judge(value)
-
-
 def _as_judges(value: Mapping[str, Any]) -> FrozenMap:
     return FrozenMap({name: as_judge(judge) for name, judge in as_map("judges", value).items()})
 
@@ -52,7 +48,7 @@ def _as_cell(value: Mapping[str, Any]) -> FrozenMap:
     return as_map("cell", value)
 
 
-def _as_metadata(value: Mapping[str, Any]) -> FrozenMap:
+def as_metadata(value: Mapping[str, Any]) -> FrozenMap:
     return as_map("metadata", value)
 
 
@@ -97,12 +93,12 @@ class Case(Shown):
     file_changes: str = field(default="", kw_only=True, validator=string)
     context: str = field(default="", kw_only=True, validator=string)
     variables: FrozenMap = field(factory=FrozenMap, kw_only=True, converter=_as_variables)
-    judge: AnyJudge | None = field(default=None, kw_only=True, converter=_as_judge_of_case)
+    judge: AnyJudge | None = field(default=None, kw_only=True, converter=converters.optional(as_judge))
     judges: FrozenMap = field(factory=FrozenMap, kw_only=True, converter=_as_judges)
     server: str = field(default="", kw_only=True, validator=string)
     cell: FrozenMap = field(factory=FrozenMap, kw_only=True, converter=_as_cell)
     tags: tuple[str, ...] = field(default=(), kw_only=True, converter=_as_tags)
-    metadata: FrozenMap = field(factory=FrozenMap, kw_only=True, converter=_as_metadata)
+    metadata: FrozenMap = field(factory=FrozenMap, kw_only=True, converter=as_metadata)
     place: Place | None = field(default=None, kw_only=True, eq=False, repr=False)
 
     def __attrs_post_init__(self) -> None:
@@ -149,14 +145,12 @@ def cells(case: Case, judges: Sequence[tuple[str, AnyJudge]] = (), prompts: Sequ
     judge_axis: list[tuple[str, AnyJudge] | None] = [*judges] or [None]
     prompt_axis = [*enumerate(prompts, 1)] or [(0, "")]
     for judge, (number, prompt) in product(judge_axis, prompt_axis):
-        made = evolve(case, id=f"{case.id} [{_label(judge[0] if judge else '', number)}]")
+        label: list[str] = []
+        changes: dict[str, Any] = {"cell": case.cell}
         if judge:
-            made = evolve(made, judge=judge[1], cell={"model": judge[0]})
-        if number:
-            made = evolve(made, input=prompt, cell={**made.cell, "prompt": prompt})
-        yield made
-
-
-def _label(judge: str, number: int) -> str:
-    """Return the label of a cell: the judge, and the *number* of the prompt from 1 (0: there is no such axis)."""
-    return ", ".join([judge] * bool(judge) + [f"prompt {number}"] * bool(number))
+            label.append(judge[0])
+            changes |= {"judge": judge[1], "cell": {"model": judge[0]}}
+        if number:  # 0: there is no such axis
+            label.append(f"prompt {number}")
+            changes |= {"input": prompt, "cell": {**changes["cell"], "prompt": prompt}}
+        yield evolve(case, id=f"{case.id} [{', '.join(label)}]", **changes)

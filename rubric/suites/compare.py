@@ -198,6 +198,12 @@ class Comparison(NoTruth, Listed[Change]):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the comparison as plain JSON-able data."""
+        changes = []
+        for change in self.changes:
+            data = asdict(change)
+            criteria = list(data.pop("criteria"))
+            data |= {"delta": change.delta, "changed_status": change.changed_status, "criteria": criteria}
+            changes.append(data)
         return {
             "suite": self.suite,
             "passed": self.passed,
@@ -207,14 +213,8 @@ class Comparison(NoTruth, Listed[Change]):
             "mean_before": self.mean_before,
             "mean_after": self.mean_after,
             "mean_delta": self.mean_delta,
-            "changes": [_change_dict(change) for change in self.changes],
+            "changes": changes,
         }
-
-
-def _change_dict(change: Change) -> dict[str, Any]:
-    data = asdict(change, recurse=True)
-    criteria = [dict(criterion) for criterion in data.pop("criteria")]
-    return {**data, "delta": change.delta, "changed_status": change.changed_status, "criteria": criteria}
 
 
 def compare(report: Report, baseline: Report, *, largest_drop: float | None = None) -> Comparison:
@@ -268,7 +268,10 @@ def _criteria(before: Iterable[Entry], after: Iterable[Entry]) -> Iterator[Crite
     for id_ in dict.fromkeys([*new, *old]):
         a, b = _result(old.get(id_)), _result(new.get(id_))
         gated = id_ in new and new[id_].gated
-        if not _is_same(a, b) or gated != (id_ in old and old[id_].gated):
+        is_same = a == b
+        if isinstance(a, int | float) and isinstance(b, int | float):
+            is_same = abs(a - b) <= TOLERANCE  # the same votes in another order may differ in the last digit
+        if not is_same or gated != (id_ in old and old[id_].gated):
             yield CriterionChange(id_, a, b, gated)
 
 
@@ -284,15 +287,6 @@ def _result(entry: Entry | None) -> float | str | None:
     return entry.status if entry.contribution is None else entry.contribution
 
 
-def _is_same(a: float | str | None, b: float | str | None) -> bool:
-    if isinstance(a, int | float) and isinstance(b, int | float):
-        return abs(a - b) <= TOLERANCE  # the same votes in another order may differ in the last digit
-    return a == b
-
-
-# -- the table -------------------------------------------------------------------------------------------
-
-
 def _signed(delta: float | None) -> str:
     return "unknown" if delta is None else f"{delta:+.3f}"
 
@@ -300,12 +294,11 @@ def _signed(delta: float | None) -> str:
 def _cells(change: Change) -> tuple[str, ...]:
     score = _signed(change.delta) if change.delta is not None else "–"
     criteria = ", ".join(f"{shorten(c.id, 40)}: {_word(c.before)} → {_word(c.after)}" for c in change.criteria)
-    states = (_state(change.before, change.score_before), _state(change.after, change.score_after))
-    return shorten(change.id, 120), change.kind, *states, score, shorten(criteria, 300)
-
-
-def _state(status: Status | None, score: float | None) -> str:
-    return (status or "") if score is None else f"{status} {score:.3f}"
+    before, after = (
+        (status or "") if score is None else f"{status} {score:.3f}"
+        for status, score in ((change.before, change.score_before), (change.after, change.score_after))
+    )
+    return shorten(change.id, 120), change.kind, before, after, score, shorten(criteria, 300)
 
 
 def _word(value: float | str | None) -> str:

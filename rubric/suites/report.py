@@ -21,6 +21,7 @@ from rubric.errors import DefinitionError
 from rubric.internals.containers import Listed, NoTruth
 from rubric.internals.fields import as_path, one_of
 from rubric.internals.frozen_map import FrozenMap, thaw
+from rubric.internals.text import shorten
 from rubric.results.result import Grade, Ungraded
 from rubric.suites.cases import Place
 from rubric.values.findings import Evidence, Step
@@ -151,6 +152,11 @@ class Row(NoTruth):
     result: Grade | Ungraded | None = field(default=None, eq=False, repr=False)
 
 
+def tally(counts: Mapping[Any, int]) -> str:
+    """Return *counts* without zeros, such as `3 passed, 1 failed`."""
+    return ", ".join(f"{count} {name}" for name, count in counts.items() if count) or "no cases"
+
+
 def below(score: float, mark: float, digits: int = 2) -> str:
     """Format a *score* below *mark* with as many decimals as show that it is below, at least *digits*."""
     texts = (f"{score:.{more}f}" for more in range(digits, 17))
@@ -220,13 +226,10 @@ class Report(NoTruth, Listed[Row]):
         return self.rows
 
     def __repr__(self) -> str:
-        counts = ", ".join(f"{count} {status}" for status, count in self.counts.items() if count)
-        return f"<Report {self.suite!r}: {counts or 'no cases'}, {self.usage}>"
+        return f"<Report {self.suite!r}: {tally(self.counts)}, {self.usage}>"
 
     def _repr_markdown_(self) -> str:
         return self.render("md")
-
-    # -- forms: a reporter is imported when it is first used -----------------------------------------------
 
     def render(self, reporter: str = "pretty") -> str:
         """
@@ -239,7 +242,7 @@ class Report(NoTruth, Listed[Row]):
         Raises:
             DefinitionError: There is no such reporter, or one of another distribution is broken.
         """
-        from rubric.suites.reporters import registry  # noqa: PLC0415 - reporters import reports
+        from rubric.suites.reporters import registry  # noqa: PLC0415 - each reporter is imported on first use
 
         return registry.reporter(reporter).render(self)
 
@@ -339,8 +342,8 @@ def row_dict(row: Row) -> dict[str, Any]:
 def _structured(data: Mapping[str, Any], source: str) -> Report:
     found = data.get("schema") if isinstance(data, dict) else data
     if found != SCHEMA:
-        message = f"expected data with the schema {SCHEMA!r}, got {_shortly(found)}; write it with the reporter 'json'"
-        raise DefinitionError(source, message)
+        message = f"expected data with the schema {SCHEMA!r}, got {shorten(repr(found), 80)}"
+        raise DefinitionError(source, f"{message}; write it with the reporter 'json'")
     body = {key: value for key, value in data.items() if key not in ("schema", "summary")}
     try:
         return _converter.structure(body, Report)
@@ -348,11 +351,6 @@ def _structured(data: Mapping[str, Any], source: str) -> Report:
         wrong = transform_error(problem, "report")
         rest = [f"and {len(wrong) - _MOST_PROBLEMS} more"] if len(wrong) > _MOST_PROBLEMS else []
         raise DefinitionError(source, "; ".join([*wrong[:_MOST_PROBLEMS], *rest])) from None
-
-
-def _shortly(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 80 else f"{text[:79]}…"  # noqa: PLR2004 - a line's worth
 
 
 _UNSAFE = re.compile("[\x7f-\x9f\u2028\u2029\ud800-\udfff\ufffe\uffff]")
@@ -370,7 +368,7 @@ def _exactly(*kinds: type) -> Any:
 
     def hook(value: Any, _: Any) -> Any:
         if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
-            msg = f"expected {names}, got {_shortly(value)}"
+            msg = f"expected {names}, got {shorten(repr(value), 80)}"
             raise TypeError(msg)
         return value
 

@@ -7,7 +7,7 @@ text around them, so that `row.output[start:end]` is the quote.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import Any, Literal
 
@@ -20,7 +20,7 @@ from rubric.results.result import Grade, Ungraded
 from rubric.scoring.outcomes import Outcome, outcome, unknown
 from rubric.suites.assignment import NO_JUDGE, name_of
 from rubric.suites.cases import Case
-from rubric.suites.report import Entry, Row, Status, Vote, below
+from rubric.suites.report import Entry, Row, Vote, below
 from rubric.values.candidates import Candidate
 from rubric.values.criteria import Criterion
 from rubric.values.findings import Abstained, Evidence, Finding, NotApplicable, Scored, Step, Unjudged
@@ -77,14 +77,9 @@ class RowBuilder:
         warnings: Iterable[str] = (),
     ) -> Row:
         """
-        Return the row of *case*.
+        Return the row of *case*; without a *candidate*, its own was graded, and without a *judge*, that of *result*.
 
-        Args:
-            result: Its result.
-            candidate: The graded candidate, if it is not the case's own.
-            judge: The name of the judge; None takes it from the result.
-            spent: The usage of the target and of scripts, added to that of the judges.
-            warnings: The target's, before those of the result.
+        The usage of the target and of scripts (*spent*) is added to that of the judges; *warnings* are the target's.
         """
         candidate = candidate or case.candidate or case.responding("")
         output = _Output(candidate.output)
@@ -101,7 +96,10 @@ class RowBuilder:
             reason="" if grade is not None and grade.passed else clean(_why(evolve(result, findings=findings))),
             judge=self._label(name_of(result.judge) if judge is None else judge) if was_judged else "",
             entries=self._entries(case.rubric, result, findings, output),
-            votes=self._votes(result),
+            votes=tuple(
+                Vote(self._label(name), vote.outcome.score, vote.passed, vote.outcome.verdict or "ungraded")
+                for name, vote in zip(_names(result.votes), result.votes, strict=True)
+            ),
             gates=tuple(map(self._label, result.outcome.gates)),
             path=self._steps(result.path),
             warnings=tuple(map(clean, (*warnings, *result.warnings))),
@@ -113,21 +111,25 @@ class RowBuilder:
     def deferred(self, case: Case, reason: str) -> Row:
         """Return the row of a *case* without a candidate or without a judge, for this *reason*."""
         candidate = case.candidate or case.responding("")
-        status: Status = "deferred"
-        return Row(**self._of_case(case, candidate, _Output(candidate.output)), status=status, reason=clean(reason))
+        return Row(**self._of_case(case, candidate, _Output(candidate.output)), status="deferred", reason=clean(reason))
 
     def _of_case(self, case: Case, candidate: Candidate, output: _Output) -> dict[str, Any]:
         """Return the fields of a row that do not depend on the result."""
         asked = candidate.input or "\n".join(f"{m.role}: {m.content}" for m in candidate.messages)
-        calls = candidate.tool_calls
+        calls = []
+        for call in candidate.tool_calls:
+            result = call.result if isinstance(call.result, str) else as_json(thaw(call.result))
+            returned = "" if call.result is None else f" → {result}"
+            calls.append(clean(f"{call.name}({as_json(thaw(call.arguments))}){returned}"))
+        cell = {clean(name): clean(v) if isinstance(v, str) else v for name, v in case.cell.items()}
         return {
             "id": clean(row_id(case)),
             "threshold": case.rubric.threshold,
             "rubric": self._label(case.rubric.name),
             "input": clean(asked) if asked else "",
             "output": output.text,
-            "run": tuple(clean(f"{c.name}({as_json(thaw(c.arguments))}){_returned(c.result)}") for c in calls),
-            "cell": _masked_map(case.cell) if case.cell else FrozenMap(),
+            "run": tuple(calls),
+            "cell": FrozenMap(cell),
             "tags": tuple(map(self._label, case.tags)),
             "place": case.place,
         }
@@ -137,8 +139,6 @@ class RowBuilder:
         if text not in self._labels:
             self._labels[text] = clean(text)
         return self._labels[text]
-
-    # -- criteria and votes --------------------------------------------------------------------------------
 
     def _entries(
         self, rubric: Rubric, result: Grade | Ungraded, findings: Sequence[Finding], output: _Output
@@ -166,14 +166,27 @@ class RowBuilder:
         id_, text, answer = self._criterion(criterion)
         more: dict[str, Any] = {}
         if isinstance(finding, Scored):
+            value = finding.value
+            if isinstance(value, bool):
+                value = "yes" if value else "no"
+            elif isinstance(value, int | float):
+                value = f"{value:g}"
             more |= {
                 "score": finding.score,
-                "value": self._value(finding.value),
+                "value": self._label(value or ""),
                 "level": self._label(finding.level),
                 "evidence": tuple(map(output.quoted, finding.evidence)),
             }
         if isinstance(finding, Scored | Unjudged):
-            more |= {"path": self._steps(finding.path), "parts": self._parts(criterion, finding, output)}
+            more["path"] = self._steps(finding.path)
+            inner = criterion.answer
+            if isinstance(inner, Rubric) and finding.parts:
+                more["parts"] = self._of_rubric(inner, finding.parts, outcome(inner, finding.parts), output)
+        if isinstance(finding, Unjudged):  # the failure, without the name of its own criterion
+            own = finding.failure.criterion == finding.id
+            reason = clean(str(evolve(finding.failure, criterion="") if own else finding.failure))
+        else:
+            reason = finding.reason
         return Entry(
             id_,
             text,
@@ -182,7 +195,7 @@ class RowBuilder:
             weight=criterion.weight,
             answer=answer,
             gated=criterion.id in result.gates,
-            reason=clean(_why_unjudged(finding)) if isinstance(finding, Unjudged) else finding.reason,
+            reason=reason,
             **more,
         )
 
@@ -193,23 +206,6 @@ class RowBuilder:
             id_, text, answer = map(self._label, (criterion.id, criterion.text, describe(criterion)))
             known = self._criteria[id(criterion)] = (criterion, id_, text, answer)
         return known[1:]
-
-    def _parts(self, criterion: Criterion, finding: Scored | Unjudged, output: _Output) -> tuple[Entry, ...]:
-        inner = criterion.answer
-        if not isinstance(inner, Rubric) or not finding.parts:
-            return ()
-        return self._of_rubric(inner, finding.parts, outcome(inner, finding.parts), output)
-
-    def _value(self, value: bool | float | str | None) -> str:  # noqa: FBT001
-        if isinstance(value, bool):
-            return "yes" if value else "no"
-        return "" if value is None else self._label(value) if isinstance(value, str) else f"{value:g}"
-
-    def _votes(self, result: Grade | Ungraded) -> tuple[Vote, ...]:
-        return tuple(
-            Vote(self._label(name), vote.outcome.score, vote.passed, vote.outcome.verdict or "ungraded")
-            for name, vote in zip(_names(result.votes), result.votes, strict=True)
-        )
 
     def _steps(self, path: Iterable[Step]) -> tuple[Step, ...]:
         return tuple(evolve(step, question=self._label(step.question), reason=clean(step.reason)) for step in path)
@@ -234,14 +230,6 @@ class _Output:
         return evolve(evidence, text=self.text[start:end], start=start, end=end)
 
 
-def _returned(value: Any) -> str:
-    return "" if value is None else f" → {value if isinstance(value, str) else as_json(thaw(value))}"
-
-
-def _masked_map(values: Mapping[str, Any]) -> FrozenMap:
-    return FrozenMap({clean(name): clean(v) if isinstance(v, str) else v for name, v in values.items()})
-
-
 def _masked(finding: Finding) -> Finding:
     """Return *finding* with its texts masked, before any of them is cut: half a key does not look like one."""
     changes: dict[str, Any] = {}
@@ -261,9 +249,6 @@ def _names(votes: Sequence[Grade | Ungraded]) -> list[str]:
     return [f"{name} #{names[: i + 1].count(name)}" if names.count(name) > 1 else name for i, name in enumerate(names)]
 
 
-# -- why a case did not pass -----------------------------------------------------------------------------
-
-
 def _why(result: Grade | Ungraded) -> str:
     """Return why *result*, which is no pass, is none."""
     if isinstance(result, Ungraded):
@@ -273,30 +258,18 @@ def _why(result: Grade | Ungraded) -> str:
         return shorten(f"{head}: {'; '.join(line.strip() for line in lines)}", 1_000)
     if result.degenerate:
         return f"the candidate {result.degenerate}"
-    if result.rubric.negate:
-        return f"it meets {result.rubric.name or 'the rubric'!r}, which it must not"
-    reasons = [f"{id_!r} failed it{_because(result[id_])}" for id_ in result.gates]
+    rubric, score = result.rubric, result.score
+    if rubric.negate:
+        return f"it meets {rubric.name or 'the rubric'!r}, which it must not"
+    reasons = []
+    for id_ in result.gates:
+        finding = result[id_]
+        said = shorten(finding.reason, 300) if isinstance(finding, Scored) else ""
+        reasons.append(f"{id_!r} failed it ({said})" if said else f"{id_!r} failed it")
     if result.votes:
         reasons.append(f"{sum(vote.passed is True for vote in result.votes)} of {len(result.votes)} votes passed")
-    reasons += _below(result)
+    if rubric.strict and score < 1:
+        reasons.append(f"the score {below(score, 1, 3)} is not perfect, and the rubric is strict")
+    elif rubric.threshold is not None and score < rubric.threshold:
+        reasons.append(f"the score {below(score, rubric.threshold, 3)} is below the threshold {rubric.threshold:g}")
     return "; ".join(reasons) or shorten(result.feedback() or "the judge did not pass it", 600)
-
-
-def _because(finding: Finding) -> str:
-    said = shorten(finding.reason, 300) if isinstance(finding, Scored) else ""
-    return f" ({said})" if said else ""
-
-
-def _below(result: Grade) -> list[str]:
-    rubric = result.rubric
-    if rubric.strict and result.score < 1:
-        return [f"the score {below(result.score, 1, 3)} is not perfect, and the rubric is strict"]
-    if rubric.threshold is not None and result.score < rubric.threshold:
-        return [f"the score {below(result.score, rubric.threshold, 3)} is below the threshold {rubric.threshold:g}"]
-    return []
-
-
-def _why_unjudged(finding: Unjudged) -> str:
-    """Return the failure in words, without the name of its own criterion."""
-    own = finding.failure.criterion == finding.id
-    return str(evolve(finding.failure, criterion="") if own else finding.failure)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Sequence
+from contextlib import AsyncExitStack
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,6 @@ from rubric.engine.pipeline import CONCURRENCY, Pipeline, StoreLike, pipeline
 from rubric.errors import DefinitionError, ModelError, StoreError
 from rubric.internals.fields import check_count, check_number
 from rubric.internals.secrets import clean, describe
-from rubric.results.result import Grade, Ungraded
 from rubric.suites.assignment import Assigned, assign, graded, side_by_side
 from rubric.suites.cases import Case
 from rubric.suites.report import Deferred, Report, Row
@@ -206,30 +206,26 @@ class Run:
 
     async def _judged(self, prepared: Prepared, response: Response) -> Row:
         case, assigned, candidate = prepared.case, prepared.assigned, response.candidate
-        if self.cases is None:
-            result, spent = await self._result(case, assigned, candidate)
-        else:
-            worst = prepared.worst
-            if prepared.candidate is None:  # only now is the candidate known, and so the cost
-                worst = await asyncio.to_thread(self._worst, case, assigned, candidate)
-            async with self.cases.holding(worst or 0.0) as commit:
-                result, spent = await self._result(case, assigned, candidate)
-                commit(result.usage + spent)
+        async with AsyncExitStack() as stack:
+            commit = None
+            if self.cases is not None:
+                worst = prepared.worst
+                if prepared.candidate is None:  # only now is the candidate known, and so the cost
+                    worst = await asyncio.to_thread(self._worst, case, assigned, candidate)
+                commit = await stack.enter_async_context(self.cases.holding(worst or 0.0))
+            decided = await run_scripts(case, candidate) if self.allow_scripts else Decisions(case.rubric)
+            self._charge(decided.usage, self.requests)
+            result = await graded(candidate, decided.rubric, assigned, self.pipeline.send)
+            if commit is not None:
+                commit(result.usage + decided.usage)
         return self.builder.row(
             case,
-            result,
+            restored(result, case.rubric),
             candidate,
             judge=assigned.name(case.rubric),
-            spent=response.usage + spent,
+            spent=response.usage + decided.usage,
             warnings=response.warnings,
         )
-
-    async def _result(self, case: Case, assigned: Assigned, candidate: Candidate) -> tuple[Grade | Ungraded, Usage]:
-        """Return the result of *case*, and the usage of its scripts."""
-        decided = await run_scripts(case, candidate) if self.allow_scripts else Decisions(case.rubric)
-        self._charge(decided.usage, self.requests)
-        result = await graded(candidate, decided.rubric, assigned, self.pipeline.send)
-        return restored(result, case.rubric), decided.usage
 
 
 _HOPELESS = (

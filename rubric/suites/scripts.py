@@ -90,27 +90,18 @@ async def run_script(script: Script, case: Case, candidate: Candidate, criteria:
     Raises:
         ScriptError: It did not start, ran too long, failed, or wrote no verdict.
     """
+    beside = Path(case.place.source).parent if case.place is not None else Path()
+    folder = str(beside / script.folder) if script.folder else str(beside) if beside.is_dir() else None
     given = json.dumps(payload(script, case, candidate, criteria), default=str).encode()
-    stdout, stderr, code = await _run(script, _folder(script, case), given)
+    stdout, stderr, code = await _run(script, folder, given)
     if code:
         ended = f"ended by signal {-code}" if code < 0 else f"ended with exit code {code}"
         raise _error(f"{ended}{': ' if stderr.strip() else ''}{stderr}")
     return _read(stdout)
 
 
-def _folder(script: Script, case: Case) -> str | None:
-    """Return the working folder of *script*, relative to the suite's file; None is that of this process."""
-    beside = Path(case.place.source).parent if case.place is not None else Path()
-    if script.folder:
-        return str(beside / script.folder)
-    return str(beside) if beside.is_dir() else None
-
-
 def _error(message: str) -> ScriptError:
     return ScriptError(shorten(redact(message), 400))
-
-
-# -- its input -------------------------------------------------------------------------------------------
 
 
 def payload(script: Script, case: Case, candidate: Candidate, criteria: str) -> dict[str, Any]:
@@ -242,19 +233,20 @@ async def _briefly(event: asyncio.Event) -> None:
 
 
 def _read(written: bytes) -> ScriptResult:
+    def refuse(constant: str) -> Any:
+        raise ValueError(f"{constant} is not JSON")
+
     try:
-        data = json.loads(written.decode(), parse_constant=_refuse_constant)
+        data = json.loads(written.decode(), parse_constant=refuse)
     except (ValueError, RecursionError) as error:
         shown = shorten(redact(written.decode(errors="replace")), 120)
         raise _error(f"expected one JSON object on standard output, got {shown!r} ({error})") from None
     if not isinstance(data, dict):
         raise _error(f"expected a JSON object on standard output, got {type(data).__name__}")
-    return ScriptResult(Decided(_score(data), reason=_reason(data)), _usage(data))
-
-
-def _refuse_constant(name: str) -> Any:
-    message = f"{name} is not JSON"
-    raise ValueError(message)
+    cost = data.get("cost_usd")
+    if isinstance(cost, bool) or not isinstance(cost, int | float) or not 0 <= cost < math.inf:
+        cost = 0.0
+    return ScriptResult(Decided(_score(data), reason=_reason(data)), Usage(cost=float(cost)))
 
 
 def _score(data: Mapping[str, Any]) -> float:
@@ -283,37 +275,19 @@ def _own_verdict(data: Mapping[str, Any]) -> bool | None:
 
 def _reason(data: Mapping[str, Any]) -> str:
     given = [data[key] for key in ("reason", "reasoning", "explanation") if isinstance(data.get(key), str)]
-    parts = [*given[:1], *_failed_checks(data)]
+    lists = {key: data[key] for key in ("checks", "assertions", "misses") if isinstance(data.get(key), list)}
+    misses = [str(miss) for miss in lists.get("misses", ())]
+    checks = [each for each in (*lists.get("checks", ()), *lists.get("assertions", ())) if isinstance(each, Mapping)]
+    failed = [check for check in checks if _own_verdict(check) is False]
+    misses += [": ".join(str(check[key]) for key in ("text", "reason") if check.get(key)) for check in failed]
+    parts = [*given[:1], *(f"failed: {miss}" for miss in misses if miss.strip())]
     passed = _own_verdict(data)
     if passed is not None and "score" in data and data["score"] == float(not passed):
         parts.append(f"contradictory: the script itself says {'pass' if passed else 'fail'}")
     return shorten("; ".join(part for part in parts if part.strip()), _LONGEST_REASON)
 
 
-def _failed_checks(data: Mapping[str, Any]) -> list[str]:
-    checks = [check for check in [*_listed(data, "checks"), *_listed(data, "assertions")] if isinstance(check, Mapping)]
-    failed = [check for check in checks if _own_verdict(check) is False]
-    misses = [str(miss) for miss in _listed(data, "misses")]
-    misses += [": ".join(str(check[key]) for key in ("text", "reason") if check.get(key)) for check in failed]
-    return [f"failed: {miss}" for miss in misses if miss.strip()]
-
-
-def _listed(data: Mapping[str, Any], key: str) -> list[Any]:
-    value = data.get(key)
-    return value if isinstance(value, list) else []
-
-
-def _usage(data: Mapping[str, Any]) -> Usage:
-    cost = data.get("cost_usd")
-    if isinstance(cost, bool) or not isinstance(cost, int | float) or not 0 <= cost < math.inf:
-        return Usage()
-    return Usage(cost=float(cost))
-
-
 # -- the scripts of a rubric -----------------------------------------------------------------------------
-
-CriterionPath = tuple[str, ...]
-"""The ids from the rubric down to one of its criteria."""
 
 
 @frozen
@@ -324,24 +298,23 @@ class Decisions:
     usage: Usage = Usage()
 
 
-def _criteria_of(rubric: Rubric, path: CriterionPath = ()) -> Iterator[tuple[CriterionPath, Criterion]]:
-    """Yield every criterion that is answered by no rubric, with its path; those of nested rubrics too."""
+def _criteria_of(rubric: Rubric) -> Iterator[Criterion]:
+    """Yield every criterion that is answered by no rubric; those of nested rubrics too."""
     for criterion in rubric.criteria:
-        here = (*path, criterion.id)
         if isinstance(criterion.answer, Rubric):
-            yield from _criteria_of(criterion.answer, here)
+            yield from _criteria_of(criterion.answer)
         else:
-            yield here, criterion
+            yield criterion
 
 
-def scripts_of(rubric: Rubric) -> Iterator[tuple[CriterionPath, Criterion]]:
-    """Yield every criterion of *rubric* that a script decides, with its path; those of nested rubrics too."""
-    return ((path, each) for path, each in _criteria_of(rubric) if isinstance(each.answer, Script))
+def scripts_of(rubric: Rubric) -> list[Script]:
+    """Return the scripts that decide criteria of *rubric*; those of nested rubrics too."""
+    return [each.answer for each in _criteria_of(rubric) if isinstance(each.answer, Script)]
 
 
 def unsupported_of(rubric: Rubric) -> Iterator[Unsupported]:
     """Yield the graders in *rubric* that this library does not have; those of nested rubrics too."""
-    return (each.answer for _, each in _criteria_of(rubric) if isinstance(each.answer, Unsupported))
+    return (each.answer for each in _criteria_of(rubric) if isinstance(each.answer, Unsupported))
 
 
 def can_be_judged(rubric: Rubric, *, allow_scripts: bool) -> bool:
@@ -365,36 +338,30 @@ async def run_scripts(case: Case, candidate: Candidate) -> Decisions:
 
     A script that failed leaves its criterion unjudged, with the failure.
     """
-    scripts = [*scripts_of(case.rubric)]
-    if not scripts or (case.rubric.degenerate != "judge" and why_degenerate(candidate)):
+    if not scripts_of(case.rubric) or (case.rubric.degenerate != "judge" and why_degenerate(candidate)):
         return Decisions(case.rubric)
-    made: dict[CriterionPath, Decided | Holds] = {}
+    # A script judges by a text of the case (for AgentV, its criteria or its context), or by that of the criterion.
+    criteria = case.metadata.get("criteria")
+    stated = criteria if isinstance(criteria, str) and criteria else case.context
     usage = Usage()
-    for path, criterion in scripts:
-        if not _applies(case.rubric, path, candidate):
-            continue
-        assert isinstance(criterion.answer, Script)  # noqa: S101 - as scripts_of says
+
+    async def decided(criterion: Criterion) -> Criterion:
+        nonlocal usage
+        answer = criterion.answer
+        if isinstance(answer, Rubric) and scripts_of(answer) and applies(criterion.when, candidate):
+            inner = [await decided(each) for each in answer.criteria]
+            return evolve(criterion, answer=evolve(answer, criteria=inner))
+        if not isinstance(answer, Script) or not applies(criterion.when, candidate):
+            return criterion
         try:
-            result = await run_script(criterion.answer, case, candidate, _criteria(case, criterion))
+            result = await run_script(answer, case, candidate, stated or criterion.text)
         except ScriptError as error:
-            made[path] = _failing(criterion.answer, error)
-        else:
-            made[path] = result.verdict
-            usage += result.usage
-    return Decisions(_replaced(case.rubric, made) if made else case.rubric, usage)
+            return evolve(criterion, answer=_failing(answer, error))
+        usage += result.usage
+        return evolve(criterion, answer=result.verdict)
 
-
-def _criteria(case: Case, criterion: Criterion) -> str:
-    """Return the text that a script judges by: of the case (for AgentV, its context), or of the criterion."""
-    given = case.metadata.get("criteria")
-    return given if isinstance(given, str) and given else case.context or criterion.text
-
-
-def _applies(rubric: Rubric, path: CriterionPath, candidate: Candidate) -> bool:
-    criterion = rubric[path[0]]
-    if not applies(criterion.when, candidate):
-        return False
-    return len(path) == 1 or not isinstance(criterion.answer, Rubric) or _applies(criterion.answer, path[1:], candidate)
+    rubric = evolve(case.rubric, criteria=[await decided(each) for each in case.rubric.criteria])
+    return Decisions(rubric, usage)
 
 
 def _failing(script: Script, error: ScriptError) -> Holds:
@@ -405,18 +372,6 @@ def _failing(script: Script, error: ScriptError) -> Holds:
 
     fail.__name__ = str(script)
     return Holds(fail)
-
-
-def _replaced(rubric: Rubric, made: Mapping[CriterionPath, Decided | Holds], path: CriterionPath = ()) -> Rubric:
-    def replace(criterion: Criterion) -> Criterion:
-        here = (*path, criterion.id)
-        if here in made:
-            return evolve(criterion, answer=made[here])
-        if isinstance(criterion.answer, Rubric):
-            return evolve(criterion, answer=_replaced(criterion.answer, made, here))
-        return criterion
-
-    return evolve(rubric, criteria=[replace(criterion) for criterion in rubric.criteria])
 
 
 def restored(result: Grade | Ungraded, rubric: Rubric) -> Grade | Ungraded:

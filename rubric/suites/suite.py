@@ -7,17 +7,16 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from attrs import evolve, field, frozen
+from attrs.converters import optional
 
 from rubric.errors import DefinitionError, Problem
 from rubric.internals.containers import Listed
-from rubric.internals.fields import as_map, as_tuple, string
+from rubric.internals.fields import as_tuple, string
 from rubric.internals.frozen_map import FrozenMap
-from rubric.suites.cases import Case, cells
+from rubric.suites.cases import Case, as_metadata, cells
 from rubric.values.judges import AnyJudge, Judge, as_judge
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from attrs import Attribute
 
     from rubric.engine.grade import JudgeLike
@@ -39,18 +38,6 @@ def _unique(_: Any, __: Attribute[Any], cases: tuple[Case, ...]) -> None:
         if case.id in seen:
             raise DefinitionError(f"cases[{index}].id", f"the id {case.id!r} is used twice; rename one of them")
         seen.add(case.id)
-
-
-def _as_judge(value: Any) -> AnyJudge | None:
-    return None if value is None else as_judge(value)
-
-
-def _as_metadata(value: Mapping[str, Any]) -> FrozenMap:
-    return as_map("metadata", value)
-
-
-def _name_of(judge: AnyJudge) -> str:
-    return judge.name if isinstance(judge, Judge) else repr(judge)
 
 
 P = ParamSpec("P")
@@ -92,11 +79,11 @@ class Suite(Listed[Case]):
 
     name: str = field(default="", validator=string)
     cases: tuple[Case, ...] = field(default=(), converter=_as_cases, validator=_unique)
-    judge: AnyJudge | None = field(default=None, kw_only=True, converter=_as_judge)
+    judge: AnyJudge | None = field(default=None, kw_only=True, converter=optional(as_judge))
     format: str = field(default="native", kw_only=True)
     source: str = field(default="", kw_only=True, eq=False)
     warnings: tuple[Problem, ...] = field(default=(), kw_only=True, eq=False)
-    metadata: FrozenMap = field(factory=FrozenMap, kw_only=True, converter=_as_metadata)
+    metadata: FrozenMap = field(factory=FrozenMap, kw_only=True, converter=as_metadata)
 
     @property
     def _listed(self) -> Sequence[Case]:
@@ -120,7 +107,7 @@ class Suite(Listed[Case]):
         Raises:
             DefinitionError: Two judges share a name, and so would the ids of their cells.
         """
-        named = [(_name_of(judge), judge) for judge in map(as_judge, judges)]
+        named = [(judge.name if isinstance(judge, Judge) else repr(judge), judge) for judge in map(as_judge, judges)]
         texts = as_tuple("prompts", prompts, str, "texts")
         if not named and not texts:
             raise DefinitionError("matrix", "expected judges, prompts or both, got neither")

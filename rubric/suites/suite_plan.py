@@ -120,17 +120,14 @@ class SuitePlan(Listed[CasePlan]):
         return {"suite": self.suite, **_figures(self.total), "cases": [case.to_dict() for case in self.cases]}
 
     def _repr_markdown_(self) -> str:
-        rows = [(c.id, c.source, c.judge, _most(c.plan), _cost(c.plan), _remark(c)) for c in self.cases]
+        rows = []
+        for case in self.cases:
+            plan = case.plan
+            calls = f"{plan.most}" if plan.least == plan.most else f"{plan.least} to {plan.most}"
+            cost = "unknown" if plan.cost is None else f"${plan.cost[1]:.4f}"
+            rows.append((case.id, case.source, case.judge, calls, cost, _remark(case)))
         head = ("case", "candidate", "judge", "calls", "cost at most", "remark")
         return f"{cell(repr(self)[1:-1])}\n\n{table(head, rows)}"
-
-
-def _most(plan: Plan) -> str:
-    return f"{plan.most}" if plan.least == plan.most else f"{plan.least} to {plan.most}"
-
-
-def _cost(plan: Plan) -> str:
-    return "unknown" if plan.cost is None else f"${plan.cost[1]:.4f}"
 
 
 def _remark(case: CasePlan) -> str:
@@ -155,7 +152,7 @@ def _planned(case: Case, assigned: Assigned, target: object) -> CasePlan:
         clean(assigned.name(case.rubric)) if plan.asks and not assigned.missing else "",
         plan,
         clean(why_deferred(case, assigned, case.candidate, has_target=target is not None)),
-        tuple(clean(str(criterion.answer)) for _, criterion in scripts_of(case.rubric)),
+        tuple(clean(str(script)) for script in scripts_of(case.rubric)),
         tuple(dict.fromkeys(clean(shorten(check.type, 60)) for check in unsupported_of(case.rubric))),
     )
 
@@ -183,8 +180,9 @@ def plan_case(case: Case, assigned: Assigned, candidate: Candidate | None) -> Pl
 
 def _unconditional(rubric: Rubric) -> Rubric:
     """Return *rubric* without conditions."""
-
-    def freed(answer: Any) -> Any:
-        return _unconditional(answer) if isinstance(answer, Rubric) else answer
-
-    return evolve(rubric, criteria=[evolve(c, when=None, answer=freed(c.answer)) for c in rubric.criteria])
+    criteria = []
+    for criterion in rubric.criteria:
+        answer = criterion.answer
+        inner = _unconditional(answer) if isinstance(answer, Rubric) else answer
+        criteria.append(evolve(criterion, when=None, answer=inner))
+    return evolve(rubric, criteria=criteria)

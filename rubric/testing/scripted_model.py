@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, cast
+from typing import Any
 
 from attrs import field, frozen
 
@@ -58,45 +58,38 @@ class ScriptedModel:
 
     def __init__(self, script: Iterable[Line] | Mapping[str, Line] | Callable[[Ask], Line]) -> None:
         self.asks: list[Ask] = []
-        self._say = _sayer(script)
+        self._script: Any = script
+        if not callable(script):
+            self._script = dict(script) if isinstance(script, Mapping) else deque(script)
 
     async def answer(self, ask: Ask, /) -> Reply:
         """Return the next line as a reply; raise `ModelError` for a failure."""
         self.asks.append(ask)
-        line = self._say(ask)
-        if isinstance(line, Failure):
-            raise ModelError(line)
-        if isinstance(line, Reply):
-            return line
-        return Reply(_text(ask, line), usage=Usage(calls=1, cost=0.0))
+        match self._line(ask):
+            case Failure() as failure:
+                raise ModelError(failure)
+            case Reply() as reply:
+                return reply
+            case str() as text:
+                pass
+            case Mapping() as data:
+                text = json.dumps(_sealed(ask, data))
+            case line:
+                text = reply_to(ask, line)
+        return Reply(text, usage=Usage(calls=1, cost=0.0))
 
-
-def _sayer(script: Iterable[Line] | Mapping[str, Line] | Callable[[Ask], Line]) -> Callable[[Ask], Line]:
-    if callable(script):
-        return script
-    if isinstance(script, Mapping):
-        by_id = dict(cast("Mapping[str, Line]", script))
-        return lambda ask: _lines(ask, by_id)
-    lines = deque(script)
-    return lambda _: lines.popleft() if lines else Failure("exception", "the script has run out")
-
-
-def _lines(ask: Ask, by_id: Mapping[str, Line]) -> Line:
-    ids = [c.id for c in ask.criteria]
-    missing = [id_ for id_ in ids if id_ not in by_id]
-    if missing:
-        return Failure("exception", f"the script has no line for {missing[0]!r}")
-    if not ask.many:
-        return by_id[ids[0]]
-    return reply_to(ask, *[by_id[id_] for id_ in ids])
-
-
-def _text(ask: Ask, line: Line) -> str:
-    if isinstance(line, str):
+    def _line(self, ask: Ask) -> Line:
+        line: Line
+        if callable(self._script):
+            line = self._script(ask)
+        elif isinstance(self._script, deque):
+            line = self._script.popleft() if self._script else Failure("exception", "the script has run out")
+        elif missing := [c.id for c in ask.criteria if c.id not in self._script]:
+            line = Failure("exception", f"the script has no line for {missing[0]!r}")
+        else:
+            lines = [self._script[c.id] for c in ask.criteria]
+            line = reply_to(ask, *lines) if ask.many else lines[0]
         return line
-    if isinstance(line, Mapping):
-        return json.dumps(_sealed(ask, line))
-    return reply_to(ask, line)
 
 
 def reply_to(ask: Ask, *lines: Line) -> str:

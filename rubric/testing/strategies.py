@@ -140,18 +140,15 @@ schemas = st.fixed_dictionaries(
     },
 )
 
+some_texts = st.lists(texts(), min_size=1, max_size=3)
 checks = st.one_of(
-    st.builds(Contains, texts(), ignore_case=st.booleans()),
-    st.builds(StartsWith, texts(), ignore_case=st.booleans()),
-    st.builds(EndsWith, texts(), ignore_case=st.booleans()),
-    st.builds(ContainsAny, st.lists(texts(), min_size=1, max_size=3), ignore_case=st.booleans()),
-    st.builds(ContainsAll, st.lists(texts(), min_size=1, max_size=3), ignore_case=st.booleans()),
-    st.builds(Equals, texts(), ignore_case=st.booleans()),
+    *(st.builds(kind, texts(), ignore_case=st.booleans()) for kind in (Contains, StartsWith, EndsWith, Equals)),
+    *(st.builds(kind, some_texts, ignore_case=st.booleans()) for kind in (ContainsAny, ContainsAll)),
     st.builds(Matches, patterns),
     st.just(IsJSON()),
     st.builds(FitsSchema, schemas),
     st.builds(Calls, texts(), arguments=free_maps),
-    st.builds(Script, st.lists(texts(), min_size=1, max_size=3), config=free_maps),
+    st.builds(Script, some_texts, config=free_maps),
     st.builds(Unsupported, texts()),
 )
 
@@ -169,26 +166,29 @@ flat_answers: st.SearchStrategy[Answer] = st.one_of(
 def criteria(draw: st.DrawFn, answers: st.SearchStrategy[Answer] = flat_answers) -> Criterion:
     """Return a criterion; most of its fields are as by default, as people leave them."""
     answer = draw(answers)
-    text = draw(st.one_of(texts(), st.just(_own_words(answer))))
-    options: dict[str, Any] = draw(
-        st.fixed_dictionaries(
-            {},
-            optional={
-                "id": ids,
-                "polarity": st.sampled_from(POLARITIES),
-                "weight": st.one_of(numbers, st.just(0)),
-                "required": st.booleans(),
-                "min_score": st.one_of(st.none(), st.floats(0, 1, exclude_min=True)),
-                "when": whens,
-                "anchors": st.lists(anchors, max_size=2),
-                "evidence": st.sampled_from([None, True, False]),
-                "abstain": st.one_of(st.none(), abstentions),
-                "tags": st.lists(any_texts(), max_size=2),
-                "metadata": free_maps,
-            },
+    own = "Is it so?" if isinstance(answer, YesNo | Rubric) else str(answer)
+    text = draw(st.one_of(texts(), st.just(own)))
+    options = draw(
+        _some(
+            id=ids,
+            polarity=st.sampled_from(POLARITIES),
+            weight=st.one_of(numbers, st.just(0)),
+            required=st.booleans(),
+            min_score=st.one_of(st.none(), st.floats(0, 1, exclude_min=True)),
+            when=whens,
+            anchors=st.lists(anchors, max_size=2),
+            evidence=st.sampled_from([None, True, False]),
+            abstain=st.one_of(st.none(), abstentions),
+            tags=st.lists(any_texts(), max_size=2),
+            metadata=free_maps,
         )
     )
     return built(Criterion, text, answer=answer, **options)
+
+
+def _some(**options: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]:
+    """Return arguments, any of which may be left out."""
+    return st.fixed_dictionaries({}, optional=options)
 
 
 def built(kind: Callable[..., T], *given: Any, **options: Any) -> T:
@@ -198,10 +198,6 @@ def built(kind: Callable[..., T], *given: Any, **options: Any) -> T:
             return kind(*given, **options)
         except DefinitionError as problem:
             options.pop(problem.field)
-
-
-def _own_words(answer: Answer) -> str:
-    return str(answer) if not isinstance(answer, YesNo | Rubric) else "Is it so?"
 
 
 scales: st.SearchStrategy[Scale] = st.one_of(
@@ -215,29 +211,25 @@ def _words(max_size: int = 30) -> st.SearchStrategy[str]:
     return any_texts(max_size).filter(lambda text: not names_a_file(text))
 
 
-def _options(threshold: st.SearchStrategy[float | None]) -> st.SearchStrategy[dict[str, Any]]:
-    return st.fixed_dictionaries(
-        {},
-        optional={
-            "threshold": threshold,
-            "strict": st.booleans(),
-            "evidence": st.booleans(),
-            "abstain": abstentions,
-            "guidelines": _words(100),
-            "scale": scales,
-            "prompt": st.one_of(st.none(), _words()),
-            "negate": st.booleans(),
-            "degenerate": st.sampled_from(["fail", "judge", "error"]),
-            "binding": st.booleans(),
-        },
-    )
+_rubric_options = _some(
+    threshold=scores,
+    strict=st.booleans(),
+    evidence=st.booleans(),
+    abstain=abstentions,
+    guidelines=_words(100),
+    scale=scales,
+    prompt=st.one_of(st.none(), _words()),
+    negate=st.booleans(),
+    degenerate=st.sampled_from(["fail", "judge", "error"]),
+    binding=st.booleans(),
+)
 
 
 @st.composite
 def rubrics(draw: st.DrawFn, *, depth: int = 1) -> Rubric:
     """Return any rubric: criteria of every answer type, rubrics *depth* deep, one text, one tree, or nothing yet."""
     kind = draw(st.sampled_from(["criteria", "criteria", "criteria", "text", "tree"]))
-    options = draw(_options(scores))
+    options = draw(_rubric_options)
     borderline = draw(st.one_of(st.none(), st.just(options.get("threshold", 0.7))))
     name = draw(any_texts())
     if kind == "text":
@@ -286,23 +278,20 @@ calls = st.builds(ToolCall, texts(), arguments=free_maps, result=plain_values)
 @st.composite
 def cases(draw: st.DrawFn, graded: st.SearchStrategy[Rubric]) -> Case:
     """Return a case that is graded against one of *graded*; most of its fields are as by default."""
-    options: dict[str, Any] = draw(
-        st.fixed_dictionaries(
-            {},
-            optional={
-                "input": any_texts(),
-                "output": any_texts(),
-                "reference": any_texts(),
-                "messages": st.lists(st.builds(Message, texts(), any_texts()), max_size=2),
-                "tool_calls": st.lists(calls, max_size=2),
-                "context": any_texts(),
-                "variables": free_maps,
-                "judge": any_judges,
-                "server": any_texts(),
-                "cell": free_maps,
-                "tags": st.lists(any_texts(), max_size=2),
-                "metadata": free_maps,
-            },
+    options = draw(
+        _some(
+            input=any_texts(),
+            output=any_texts(),
+            reference=any_texts(),
+            messages=st.lists(st.builds(Message, texts(), any_texts()), max_size=2),
+            tool_calls=st.lists(calls, max_size=2),
+            context=any_texts(),
+            variables=free_maps,
+            judge=any_judges,
+            server=any_texts(),
+            cell=free_maps,
+            tags=st.lists(any_texts(), max_size=2),
+            metadata=free_maps,
         )
     )
     rubric = draw(graded)

@@ -14,7 +14,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Mapping
 from itertools import pairwise
 from operator import attrgetter, itemgetter
-from typing import Any, assert_never, cast
+from typing import Any, ClassVar, assert_never, cast
 
 from attrs import field, frozen
 
@@ -47,10 +47,8 @@ class Answer:
 class YesNo(Answer, Shown):
     """Yes (1) or no (0): the criterion holds or it does not."""
 
-    @property
-    def words(self) -> str:
-        """The answers there are, in a few words."""
-        return "yes or no"
+    words: ClassVar[str] = "yes or no"
+    """The answers there are, in a few words."""
 
     def place(self, value: Said) -> float:
         """Return the place in 0..1 of *value*."""
@@ -67,12 +65,10 @@ class Unit(Answer, Shown):
             threshold (promptfoo's `llm-rubric`).
     """
 
-    flag: bool = field(default=False, kw_only=True, validator=flag)
+    words: ClassVar[str] = "0..1"
+    """The answers there are, in a few words."""
 
-    @property
-    def words(self) -> str:
-        """The answers there are, in a few words."""
-        return "0..1"
+    flag: bool = field(default=False, kw_only=True, validator=flag)
 
     def place(self, value: Said) -> float:
         """Return the place in 0..1 of *value*, which is *value*."""
@@ -87,8 +83,6 @@ class ScoreRange(Shown):
     A range of several scores is a band, of a single score an anchor. A lone range needs no text: `ScoreRange(1, 5)` is
     a plain scale.
     """
-
-    _positional = ("low", "high", "text")
 
     low: int
     high: int
@@ -124,7 +118,10 @@ _PLAIN = (0, 10)
 
 def _as_ranges(value: Bands) -> tuple[ScoreRange, ...]:
     if isinstance(value, Mapping):
-        ranges = _from_mapping(value)
+        ranges = []
+        for low, high, words in sorted(((*_read_key(k), words) for k, words in value.items()), key=itemgetter(0)):
+            check_text(f"ranges[{low}]", words)
+            ranges.append(ScoreRange(low, high, words))
     else:
         ranges = sorted(as_tuple("ranges", value, ScoreRange, "ScoreRange"), key=attrgetter("low"))
     for before, after in pairwise(ranges):
@@ -138,14 +135,6 @@ def _as_ranges(value: Bands) -> tuple[ScoreRange, ...]:
         low = ranges[0].low
         raise DefinitionError("ranges", f"a range from {low} to itself tells nothing; give at least two scores")
     return tuple(ranges)
-
-
-def _from_mapping(levels: Mapping[Any, str]) -> list[ScoreRange]:
-    ranges = []
-    for low, high, words in sorted(((*_read_key(k), words) for k, words in levels.items()), key=itemgetter(0)):
-        check_text(f"ranges[{low}]", words)
-        ranges.append(ScoreRange(low, high, words))
-    return ranges
 
 
 _KEY = re.compile(r"(-?\d{1,16})(?:\s*(?:-|\.\.|–)\s*(-?\d{1,16}))?", re.ASCII)
@@ -184,8 +173,6 @@ class Levels(Answer, Shown):
     answer a number between two of them. A key such as `"0-3"` is a band, whose text holds for all of its scores. The
     first key is the lowest score and the last the highest; behind a band there is no gap.
     """
-
-    _positional = ("ranges",)
 
     ranges: tuple[ScoreRange, ...] = field(default=(), converter=_as_ranges)
 
@@ -239,8 +226,6 @@ class Levels(Answer, Shown):
 class Choice(Shown):
     """One option: the *label* that the judge gives back, its *score* in 0..1, and its meaning."""
 
-    _positional = ("label", "score")
-
     label: str = field(validator=text)
     score: float = field(validator=number(0, 1))
     text: str = field(default="", kw_only=True, validator=string)
@@ -273,8 +258,6 @@ def _as_choices(value: Menu) -> tuple[Choice, ...]:
 @frozen(repr=False, init=False)
 class Choices(Answer, Shown):
     """One of several named options, each with its own score: `Choices({"hostile": 0, "neutral": 0.6, "warm": 1})`."""
-
-    _positional = ("choices",)
 
     choices: tuple[Choice, ...] = field(converter=_as_choices)
 
@@ -332,15 +315,13 @@ class UnitScale(Scale, Shown):
     """The score with two decimals: `0.80`."""
 
     def show(self, score: float, *, passed: bool) -> str:  # noqa: ARG002
-        """Return *score* with two decimals."""
+
         return f"{score:.2f}"
 
 
 @frozen(repr=False)
 class Likert(Scale, Shown):
     """A band of numbers: 0..1 becomes *low*..*high*, with one decimal: `4.0/5`."""
-
-    _positional = ("low", "high")
 
     low: float = field(default=1, validator=number(-1e9, 1e9))
     high: float = field(default=5, validator=number(-1e9, 1e9))
@@ -350,7 +331,7 @@ class Likert(Scale, Shown):
             raise DefinitionError("high", f"a Likert scale runs upwards, not from {self.low:g} to {self.high:g}")
 
     def show(self, score: float, *, passed: bool) -> str:  # noqa: ARG002
-        """Return *score* on the band, with its end: `4.0/5`."""
+
         return f"{self.low + score * (self.high - self.low):.1f}/{self.high:g}"
 
 
@@ -359,7 +340,7 @@ class Boolean(Scale, Shown):
     """`pass` or `fail`."""
 
     def show(self, score: float, *, passed: bool) -> str:  # noqa: ARG002
-        """Return `pass` or `fail`."""
+
         return "pass" if passed else "fail"
 
 
@@ -368,5 +349,5 @@ class Letter(Scale, Shown):
     """A letter: A from 0.9, B from 0.8, C from 0.7, D from 0.6, else F."""
 
     def show(self, score: float, *, passed: bool) -> str:  # noqa: ARG002
-        """Return the letter of *score*."""
+
         return "FDCBA"[bisect_right((0.6, 0.7, 0.8, 0.9), score + 1e-9)]  # 0.7999999999999999 is a B, as it meets 0.8

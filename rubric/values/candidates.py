@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 from attrs import field, frozen
 
 from rubric.errors import DefinitionError
 from rubric.internals.fields import Shown, as_map, as_tuple, string, text
-from rubric.internals.frozen_map import FrozenMap
+from rubric.internals.frozen_map import FrozenMap, freeze
+
+T = TypeVar("T")
 
 
-def _as_value(value: Any) -> Any:
-    return FrozenMap({"value": value})["value"]
-
-
-def _as_arguments(value: Mapping[str, Any]) -> FrozenMap:
+def as_arguments(value: Mapping[str, Any]) -> FrozenMap:
     return as_map("arguments", value)
 
 
@@ -24,45 +22,39 @@ def _as_arguments(value: Mapping[str, Any]) -> FrozenMap:
 class ToolCall(Shown):
     """One call of a tool in the candidate's run: its *name*, *arguments* and *result*."""
 
-    _positional = ("name",)
-
     name: str = field(validator=text)
-    arguments: FrozenMap = field(default=FrozenMap(), kw_only=True, converter=_as_arguments)
-    result: Any = field(default=None, kw_only=True, converter=_as_value)
+    arguments: FrozenMap = field(default=FrozenMap(), kw_only=True, converter=as_arguments)
+    result: Any = field(default=None, kw_only=True, converter=freeze)
 
 
 @frozen(repr=False)
 class Message(Shown):
     """One message of a chat that belongs to the candidate."""
 
-    _positional = ("role", "content")
-
     role: str = field(validator=text)
     content: str = field(validator=string)
 
 
-def _made(kind: type, field: str, values: Any) -> Any:
-    """Return *values* with each mapping in it made into a *kind*."""
+def _all_of(kind: type[T], field: str, values: Any) -> tuple[T, ...]:
+    """Return *values* as a tuple of *kind*, with each mapping in it made into one."""
     if type(values) is tuple and not values:
         return values
-    if isinstance(values, str | Mapping) or not isinstance(values, Iterable):
-        return values
-    return [_built(kind, f"{field}[{index}]", value) for index, value in enumerate(values)]
-
-
-def _built(kind: type, where: str, value: Any) -> Any:
-    try:
-        return kind(**value) if isinstance(value, Mapping) else value
-    except TypeError as problem:
-        raise DefinitionError(where, f"{kind.__name__}: {problem}") from None
+    if not isinstance(values, str | Mapping) and isinstance(values, Iterable):
+        values = [*values]
+        for index, value in enumerate(values):
+            try:
+                values[index] = kind(**value) if isinstance(value, Mapping) else value
+            except TypeError as problem:
+                raise DefinitionError(f"{field}[{index}]", f"{kind.__name__}: {problem}") from None
+    return as_tuple(field, values, kind, kind.__name__)
 
 
 def as_calls(value: Iterable[ToolCall | Mapping[str, Any]]) -> tuple[ToolCall, ...]:
-    return as_tuple("tool_calls", _made(ToolCall, "tool_calls", value), ToolCall, "ToolCall")
+    return _all_of(ToolCall, "tool_calls", value)
 
 
 def as_messages(value: Iterable[Message | Mapping[str, Any]]) -> tuple[Message, ...]:
-    return as_tuple("messages", _made(Message, "messages", value), Message, "Message")
+    return _all_of(Message, "messages", value)
 
 
 def _as_images(value: Iterable[str]) -> tuple[str, ...]:
@@ -93,8 +85,6 @@ class Candidate(Shown):
         variables: Named texts for custom prompts.
         images: `data:image/...` or `https://...` addresses, attached for judges that see.
     """
-
-    _positional = ("output",)
 
     output: str = field(validator=string)
     input: str = field(default="", kw_only=True, validator=string)

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from functools import partial
+from typing import Any, ClassVar
 
-from attrs import field, frozen
+from attrs import Attribute, field, frozen
 
 from rubric.internals.fields import Shown, as_map, as_tuple, flag, number, refuse, string, text
 from rubric.internals.frozen_map import FrozenMap, thaw
 from rubric.internals.text import shorten
 from rubric.values.answers import Answer
+from rubric.values.candidates import Candidate, as_arguments
 from rubric.values.matching import check_schema, pattern
-
-if TYPE_CHECKING:
-    from attrs import Attribute
-
-    from rubric.values.candidates import Candidate
 
 
 class Check(Answer):
@@ -28,15 +25,13 @@ class Check(Answer):
         raise NotImplementedError
 
 
-def _described(text: str) -> str:
-    return shorten(text, 60)
+_described = partial(shorten, limit=60)
 
 
 @frozen(repr=False, eq=False, init=False)  # its subclasses have these; making each takes half a millisecond at import
 class _OfText(Check, Shown):
     """The common fields of checks for one text."""
 
-    _positional = ("text",)
     _verb: ClassVar[str]
 
     text: str = field(validator=text)
@@ -85,7 +80,6 @@ def _as_texts(value: Iterable[str]) -> tuple[str, ...]:
 class _OfTexts(Check, Shown):
     """The common fields of checks for several texts."""
 
-    _positional = ("texts",)
     _verb: ClassVar[str]
 
     texts: tuple[str, ...] = field(converter=_as_texts)
@@ -113,8 +107,6 @@ class ContainsAll(_OfTexts):
 class Matches(Check, Shown):
     """The regular expression *pattern* (RE2 syntax) is found in the output."""
 
-    _positional = ("pattern",)
-
     pattern: str = field(validator=pattern)
 
     def __str__(self) -> str:
@@ -141,26 +133,18 @@ def _as_schema(value: Mapping[str, Any]) -> FrozenMap:
 class FitsSchema(Check, Shown):
     """The output is JSON that fits *schema* (JSON Schema; draft 2020-12 unless it names another)."""
 
-    _positional = ("schema",)
-
     schema: FrozenMap = field(converter=_as_schema)
 
     def __str__(self) -> str:
         return f"fits the schema {_described(str(self.schema.get('title') or self.schema))}"
 
 
-def _as_arguments(value: Mapping[str, Any]) -> FrozenMap:
-    return as_map("arguments", value)
-
-
 @frozen(repr=False)
 class Calls(Check, Shown):
     """The candidate's run called the tool *name*, with at least the given *arguments*."""
 
-    _positional = ("name",)
-
     name: str = field(validator=text)
-    arguments: FrozenMap = field(default=FrozenMap(), kw_only=True, converter=_as_arguments)
+    arguments: FrozenMap = field(default=FrozenMap(), kw_only=True, converter=as_arguments)
 
     def __str__(self) -> str:
         import json  # noqa: PLC0415 - building a rubric needs none
@@ -185,8 +169,6 @@ class Holds(Check, Shown):
 
     It cannot be written to a file. A function that raises, or returns anything else, leaves the criterion unjudged.
     """
-
-    _positional = ("function",)
 
     function: Callable[[Candidate], Opinion] = field(validator=_callable)
 
@@ -219,8 +201,6 @@ class Script(Check, Shown):
         config: Free data for the program.
     """
 
-    _positional = ("command",)
-
     command: tuple[str, ...] = field(converter=_as_command)
     folder: str = field(default="", kw_only=True, validator=string)
     timeout: float = field(default=60.0, kw_only=True, validator=number(0, 86_400, above=True))
@@ -233,8 +213,6 @@ class Script(Check, Shown):
 @frozen(repr=False)
 class Unsupported(Check, Shown):
     """A grader of another system, *type*, that this library lacks: its criterion stays unjudged."""
-
-    _positional = ("type",)
 
     type: str = field(validator=text)
 
@@ -249,8 +227,6 @@ NOTHING = Unsupported("no grader")
 @frozen(repr=False)
 class Decided(Check, Shown):
     """A decision made elsewhere, such as by a script: a *score* in 0..1, and its *reason*."""
-
-    _positional = ("score",)
 
     score: float = field(validator=number(0, 1))
     reason: str = field(default="", kw_only=True, validator=string)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
-from attrs import Factory, field, frozen
+from attrs import Attribute, Factory, field, frozen
 
 from rubric.errors import DefinitionError
 from rubric.internals.fields import (
@@ -25,13 +25,11 @@ from rubric.internals.fields import (
 )
 from rubric.internals.frozen_map import FrozenMap
 from rubric.values.answers import Answer, JudgeAnswer, YesNo
+from rubric.values.candidates import Candidate
 from rubric.values.checks import Check, Decided, Holds, Script, Unsupported
 from rubric.values.matching import pattern
 
 if TYPE_CHECKING:
-    from attrs import Attribute
-
-    from rubric.values.candidates import Candidate
     from rubric.values.rubrics import AnyAnswer
 else:  # cattrs resolves the name; the union is complete only after this module, since a rubric is an answer too
     AnyAnswer = Answer
@@ -39,8 +37,7 @@ else:  # cattrs resolves the name; the union is complete only after this module,
 
 Polarity = Literal["satisfy", "guard", "contradiction", "correctness", "penalty"]
 Abstention = Literal["forbid", "exclude", "zero", "fail"]
-POLARITIES = ("satisfy", "guard", "contradiction", "correctness", "penalty")
-ABSTENTIONS = ("forbid", "exclude", "zero", "fail")
+POLARITIES, ABSTENTIONS = get_args(Polarity), get_args(Abstention)
 
 
 @frozen(repr=False)
@@ -50,8 +47,6 @@ class Anchor(Shown):
 
     Anchors calibrate the judge; one whose response is the graded text itself is left out of the prompt.
     """
-
-    _positional = ("response", "score")
 
     response: str = field(validator=text)
     score: float = field(validator=number(0, 1))
@@ -177,8 +172,6 @@ class Criterion(Shown):
         DefinitionError: A value that no criterion can have; the message names the field and the cure.
     """
 
-    _positional = ("text",)
-
     text: str = field(validator=text)
     id: str = field(default=Factory(_own_slug, takes_self=True), kw_only=True, converter=_as_id, validator=identifier)
     answer: AnyAnswer = field(default=YesNo(), kw_only=True, converter=_as_answer)
@@ -194,28 +187,26 @@ class Criterion(Shown):
     metadata: FrozenMap = field(default=FrozenMap(), kw_only=True, converter=_as_metadata)
 
     def __attrs_post_init__(self) -> None:
-        if self.polarity == "penalty":
-            self._check_penalty()
-        if not isinstance(self.answer, JudgeAnswer):
-            self._refuse_for_judges()
-        if self.polarity == "guard" and self.min_score is not None and _is_yes_or_no(self.answer):
-            raise DefinitionError(
-                "min_score",
-                "a yes/no guard is found or it is not, and found it fails the grade; take the min_score out, or have "
-                'it scored: Criterion(text, answer=Unit(), polarity="guard", min_score=...)',
-            )
-
-    def _check_penalty(self) -> None:
-        """Refuse fields that would make a penalty a gate: they could only be ignored."""
-        gates = {
-            "required": self.required,
-            "min_score": self.min_score is not None,
-            "answer": getattr(self.answer, "flag", False) or getattr(self.answer, "binding", False),
-        }
-        for name, given in gates.items():
-            if given:
+        if self.polarity == "penalty":  # fields that would make it a gate could only be ignored
+            gates = {
+                "required": self.required,
+                "min_score": self.min_score is not None,
+                "answer": getattr(self.answer, "flag", False) or getattr(self.answer, "binding", False),
+            }
+            for name in filter(gates.get, gates):
                 message = f"a penalty subtracts and fails nothing, so {name}={getattr(self, name)!r} has no effect"
                 raise DefinitionError(name, f"{message}; to forbid it use forbids(text)")
+        if not isinstance(self.answer, JudgeAnswer):
+            self._refuse_for_judges()
+        if self.polarity == "guard" and self.min_score is not None:
+            # The function or program of a scored check may give a score; any other check says yes or no.
+            scored = isinstance(self.answer, Holds | Script | Unsupported | Decided)
+            if isinstance(self.answer, YesNo | Check) and not scored:
+                message = (
+                    "a yes/no guard is found or it is not, and found it fails the grade; take the min_score out, or "
+                    'have it scored: Criterion(text, answer=Unit(), polarity="guard", min_score=...)'
+                )
+                raise DefinitionError("min_score", message)
 
     @property
     def is_unwanted(self) -> bool:
@@ -230,12 +221,5 @@ class Criterion(Shown):
                 message = f"it would do nothing here: no judge is asked this text, {kind} decides; take it out"
                 raise DefinitionError(name, message)
         if self.polarity in ("contradiction", "correctness"):
-            allowed = "'satisfy' or 'guard'"
-            raise DefinitionError(
-                "polarity", f"{self.polarity!r} tells a judge how to read the text, and here {kind} decides; {allowed}"
-            )
-
-
-def _is_yes_or_no(answer: Answer) -> bool:
-    scored = (Holds, Script, Unsupported, Decided)  # whose function or program may give a score
-    return isinstance(answer, YesNo) or (isinstance(answer, Check) and not isinstance(answer, scored))
+            message = f"{self.polarity!r} tells a judge how to read the text, and here {kind} decides"
+            raise DefinitionError("polarity", f"{message}; 'satisfy' or 'guard'")

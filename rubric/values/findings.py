@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from attrs import field, frozen
 
 from rubric.internals.containers import NoTruth
-
-if TYPE_CHECKING:
-    from rubric.values.requests import Failure
+from rubric.values.requests import Failure
 
 
 @frozen

@@ -5,9 +5,9 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, Protocol, assert_never, cast, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, assert_never, cast, get_args, runtime_checkable
 
-from attrs import evolve, field, frozen
+from attrs import Attribute, evolve, field, frozen
 
 from rubric.errors import DefinitionError
 from rubric.internals.fields import (
@@ -31,8 +31,6 @@ from rubric.values.clients import CLIENTS, client_kind, client_model_name
 from rubric.values.rubrics import Rubric
 
 if TYPE_CHECKING:
-    from attrs import Attribute
-
     from rubric.results.result import Grade, Ungraded
     from rubric.values.requests import Ask, Reply
 
@@ -53,32 +51,26 @@ A judge of your own: from chat messages (`{"role": ..., "content": ...}`) to the
 A content is a text; with images, that of the last message is a list of OpenAI's blocks: `image_url` for each, and text.
 """
 
-_OWNED = {
-    "model": "the judge's model",
-    "messages": "the prompt",
-    "temperature": "Judge(temperature=...)",
-    "max_tokens": "Judge(max_tokens=...)",
-    "max_completion_tokens": "Judge(max_tokens=...)",
-    "seed": "Judge(seed=...)",
-    "timeout": "Judge(timeout=...)",
-    "max_retries": "Judge(retries=...)",
-    "num_retries": "Judge(retries=...)",
-    "retry_policy": "Judge(retries=...)",
-    "retry_strategy": "Judge(retries=...)",
-    "request_timeout": "Judge(timeout=...)",
-    "force_timeout": "Judge(timeout=...)",
-    "stream_timeout": "Judge(timeout=...)",
-    "fallbacks": "a Cascade, or a Panel with a quorum",
-    "context_window_fallback_dict": "a Cascade, or a Panel with a quorum",
-    "model_list": "a Cascade, or a Panel with a quorum",
-    "caching": "grade(..., store=Store(...))",
-    "cache": "grade(..., store=Store(...))",
-    "response_format": "the criterion's answer type",
-    "stream": "nothing: replies are read whole",
-    "stream_options": "nothing: replies are read whole",
-    "n": "Jury(judge, size)",
-    "logprobs": "Judge(logprobs=...)",
+Reasoning = Literal["before", "after", "none"]
+Aggregate = Literal["mean", "median", "majority"]
+Pooled = Literal["rubric", "criterion"]
+
+_OWNERS = {
+    "the judge's model": "model",
+    "the prompt": "messages",
+    "Judge(temperature=...)": "temperature",
+    "Judge(max_tokens=...)": "max_tokens max_completion_tokens",
+    "Judge(seed=...)": "seed",
+    "Judge(timeout=...)": "timeout request_timeout force_timeout stream_timeout",
+    "Judge(retries=...)": "max_retries num_retries retry_policy retry_strategy",
+    "a Cascade, or a Panel with a quorum": "fallbacks context_window_fallback_dict model_list",
+    "grade(..., store=Store(...))": "caching cache",
+    "the criterion's answer type": "response_format",
+    "nothing: replies are read whole": "stream stream_options",
+    "Jury(judge, size)": "n",
+    "Judge(logprobs=...)": "logprobs",
 }
+"""The parameters that a judge does not take as `params`, by what sets them."""
 
 
 def is_async(function: object) -> bool:
@@ -120,13 +112,12 @@ def _threads(judge: Judge, attribute: Attribute[Any], value: object) -> None:
 
 
 def _as_params(value: Mapping[str, Any]) -> Settings:
-    return Settings(as_map("params", value))
-
-
-def _params(_: Any, attribute: Attribute[Any], value: Mapping[str, Any]) -> None:
-    for name in value:
-        if name in _OWNED:
-            raise DefinitionError(f"{attribute.name}.{name}", f"this is set by {_OWNED[name]}")
+    params = as_map("params", value)
+    for name in params:
+        for owner, owned in _OWNERS.items():
+            if name in owned.split():
+                raise DefinitionError(f"params.{name}", f"this is set by {owner}")
+    return Settings(params)
 
 
 def _via(judge: Judge, attribute: Attribute[Any], value: str) -> None:
@@ -182,8 +173,6 @@ class Judge(Shown):
         DefinitionError: A value that no judge can have.
     """
 
-    _positional = ("model",)
-
     model: str | Function | Model = field(validator=_model)
     temperature: float | None = field(default=None, kw_only=True, validator=optional(number(0, 2)))
     max_tokens: int = field(default=4096, kw_only=True, validator=count(1))
@@ -194,14 +183,12 @@ class Judge(Shown):
     prompt: str | None = field(default=None, kw_only=True, validator=optional(wording))
     repairs: int = field(default=1, kw_only=True, validator=count(0))
     sealed: bool | None = field(default=None, kw_only=True, validator=optional(flag))
-    reasoning: Literal["before", "after", "none"] = field(
-        default="before", kw_only=True, validator=one_of("before", "after", "none")
-    )
+    reasoning: Reasoning = field(default="before", kw_only=True, validator=one_of(*get_args(Reasoning)))
     logprobs: bool = field(default=False, kw_only=True, validator=flag)
     speculate: bool = field(default=False, kw_only=True, validator=flag)
     prime: bool = field(default=True, kw_only=True, validator=flag)
     threads: int = field(default=1, kw_only=True, validator=_threads)
-    params: FrozenMap = field(default=FrozenMap(), kw_only=True, converter=_as_params, validator=_params)
+    params: FrozenMap = field(default=FrozenMap(), kw_only=True, converter=_as_params)
     via: str = field(default="litellm", kw_only=True, validator=_via)
 
     def __attrs_post_init__(self) -> None:
@@ -243,8 +230,15 @@ class Judge(Shown):
         return table(("judge", "settings"), [(self.name, repr(self))])
 
 
-def _as_judge(value: AnyJudge | str | Function | Model) -> Judge | Jury | Panel | Cascade:
-    return as_judge(value)
+def as_judge(value: AnyJudge | str | Function | Model | Iterable[Any], /) -> AnyJudge:
+    """Return *value* as a judge: a model name or a function is one, a list is a panel."""
+    if isinstance(value, Judge | Jury | Panel | Cascade):
+        return value
+    if isinstance(value, list | tuple):
+        return Panel(value)
+    if isinstance(value, Rubric):
+        raise DefinitionError("judge", "got a Rubric; the candidate comes first, then the rubric, then the judge")
+    return Judge(cast("str | Function | Model", value))
 
 
 @frozen(repr=False)
@@ -266,7 +260,7 @@ class Jury(Shown):
 
     _positional = ("judge", "size")
 
-    judge: Judge | Panel | Jury | Cascade = field(converter=_as_judge)
+    judge: Judge | Panel | Jury | Cascade = field(converter=as_judge)
     size: int = field(default=3, validator=count(1))
     consensus: float = field(default=0.5, validator=number(0, 1, above=True))
     early_stop: bool = field(default=False, kw_only=True, validator=flag)
@@ -337,18 +331,12 @@ class Panel(Shown):
         early_stop: Stop when the members that are left cannot change the verdict; with the level `rubric` alone.
     """
 
-    _positional = ("judges",)
-
     judges: tuple[Judge | Jury | Panel | Cascade, ...] = field(converter=_as_judges)
-    aggregate: Literal["mean", "median", "majority"] = field(
-        default="mean", kw_only=True, validator=one_of("mean", "median", "majority")
-    )
+    aggregate: Aggregate = field(default="mean", kw_only=True, validator=one_of(*get_args(Aggregate)))
     tie_break: Literal["fail", "pass"] = field(default="fail", kw_only=True, validator=one_of("fail", "pass"))
     quorum: int | None = field(default=None, kw_only=True, validator=optional(count(1)))
     weights: tuple[float, ...] | None = field(default=None, kw_only=True, converter=_as_weights)
-    level: Literal["rubric", "criterion"] = field(
-        default="rubric", kw_only=True, validator=one_of("rubric", "criterion")
-    )
+    level: Pooled = field(default="rubric", kw_only=True, validator=one_of(*get_args(Pooled)))
     early_stop: bool = field(default=False, kw_only=True, validator=flag)
 
     def __attrs_post_init__(self) -> None:
@@ -371,11 +359,10 @@ class Panel(Shown):
         return f"panel, {self.aggregate}\n\n{table(('judge', 'weight'), rows)}"
 
 
-_OCCASIONS = ("fails", "borderline", "ungraded", "disagrees")
+_Named = Literal["fails", "borderline", "ungraded", "disagrees"]
+_OCCASIONS = get_args(_Named)
 
-Occasion = (
-    Literal["fails", "borderline", "ungraded", "disagrees"] | tuple[float, float] | Callable[["Grade | Ungraded"], bool]
-)
+Occasion = _Named | tuple[float, float] | Callable[["Grade | Ungraded"], bool]
 """When a cascade goes on: a name, the lowest and the highest doubtful score, or a function of your own."""
 
 
@@ -387,18 +374,14 @@ def _occasion(_: Any, attribute: Attribute[Any], value: object) -> None:
     if isinstance(value, str):
         one_of(*_OCCASIONS)(_, attribute, value)
     elif isinstance(value, tuple):
-        _check_pair(attribute.name, value)
+        if len(value) != 2:  # noqa: PLR2004 - a pair
+            raise refuse(attribute.name, value, "the lowest and the highest score that are in doubt")
+        for score in value:
+            check_number(attribute.name, score, 0, 1)
+        if value[0] > value[1]:
+            raise refuse(attribute.name, value, "the lower score first")
     elif not callable(value) or isinstance(value, type):
         raise refuse(attribute.name, value, f"one of {', '.join(_OCCASIONS)}, a pair of scores, or a function")
-
-
-def _check_pair(name: str, value: tuple[Any, ...]) -> None:
-    if len(value) != 2:  # noqa: PLR2004 - a pair
-        raise refuse(name, value, "the lowest and the highest score that are in doubt")
-    for score in value:
-        check_number(name, score, 0, 1)
-    if value[0] > value[1]:
-        raise refuse(name, value, "the lower score first")
 
 
 @frozen(repr=False)
@@ -422,8 +405,8 @@ class Cascade(Shown):
 
     _positional = ("first", "then")
 
-    first: Judge | Jury | Panel | Cascade = field(converter=_as_judge)
-    then: Judge | Jury | Panel | Cascade = field(converter=_as_judge)
+    first: Judge | Jury | Panel | Cascade = field(converter=as_judge)
+    then: Judge | Jury | Panel | Cascade = field(converter=as_judge)
     when: Occasion = field(converter=_as_occasion, validator=_occasion)
 
     def __attrs_post_init__(self) -> None:
@@ -437,17 +420,6 @@ class Cascade(Shown):
 
 AnyJudge = Judge | Jury | Panel | Cascade
 """Anything that can grade a rubric: one judge, a jury, a panel or a cascade."""
-
-
-def as_judge(value: AnyJudge | str | Function | Model | Iterable[Any], /) -> Judge | Jury | Panel | Cascade:
-    """Return *value* as a judge: a model name or a function is one, a list is a panel."""
-    if isinstance(value, Judge | Jury | Panel | Cascade):
-        return value
-    if isinstance(value, list | tuple):
-        return Panel(value)
-    if isinstance(value, Rubric):
-        raise DefinitionError("judge", "got a Rubric; the candidate comes first, then the rubric, then the judge")
-    return Judge(cast("str | Function | Model", value))
 
 
 def size_of(rule: Jury | Panel | Cascade) -> int:

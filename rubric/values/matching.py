@@ -15,16 +15,13 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from contextvars import ContextVar
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from attrs import define
 
 from rubric.errors import DefinitionError
+from rubric.internals.fields import keeping
 from rubric.internals.text import shorten
-
-if TYPE_CHECKING:
-    from attrs import Attribute
-
 
 LONGEST_PATTERN = 1_000
 LONGEST_TEXT = 1_000_000
@@ -35,13 +32,12 @@ _MOST_REPEATED = 500
 _COUNT = re.compile(r"(?<!\\)\{\d+(?:,\d*)?\}")
 
 
-def pattern(_: Any, attribute: Attribute[Any], value: object) -> None:
-    """Refuse all but regular expressions in RE2 syntax: no look-around, no back-references, no far counts."""
-    check_pattern(attribute.name, value)
+def check_pattern(field: str, pattern: object) -> str:
+    """
+    Return *pattern*, given as *field*; refuse all but regular expressions in RE2 syntax.
 
-
-def check_pattern(field: str, pattern: object) -> None:
-    """Refuse all but regular expressions in RE2 syntax, for *field*."""
+    That has no look-around, no back-references, no far counts.
+    """
     if not isinstance(pattern, str) or not pattern:
         raise DefinitionError(field, f"expected a regular expression, got {pattern!r}")
     if len(pattern) > LONGEST_PATTERN:
@@ -56,6 +52,10 @@ def check_pattern(field: str, pattern: object) -> None:
         raise DefinitionError(field, message) from None
     if _size(pattern) - _size(_COUNT.sub("", pattern)) > _MOST_REPEATED:
         raise DefinitionError(field, f"{pattern!r} repeats too much; count to 100 or so, or use * and +")
+    return pattern
+
+
+pattern = keeping(check_pattern)
 
 
 def _size(pattern: str) -> int:
@@ -99,9 +99,6 @@ _DEEPEST_CHECK = 100
 
 _DEEPEST_SCHEMA = 40
 
-Keyword = Callable[[Any, Any, Any, Mapping[str, Any]], Iterator[Any]]
-"""From a validator, the keyword's value, what is checked and the schema, to the errors: as jsonschema has it."""
-
 
 class _TooMuchError(Exception):
     """A check took too many steps, or went too deep."""
@@ -113,13 +110,6 @@ class _Work:
 
     steps: int = 0
     depth: int = 0
-
-    def add(self, steps: int) -> None:
-        """Count *steps*, one level down."""
-        self.steps += steps
-        self.depth += 1
-        if self.steps > _MOST_STEPS or self.depth > _DEEPEST_CHECK:
-            raise _TooMuchError
 
 
 def check_schema(field: str, schema: Mapping[str, Any]) -> None:
@@ -135,14 +125,13 @@ def check_schema(field: str, schema: Mapping[str, Any]) -> None:
     except (AttributeError, ArithmeticError, RecursionError, TypeError, ValueError) as problem:  # beyond jsonschema
         raise DefinitionError(field, f"not a JSON Schema: {shorten(str(problem))}") from None
     for part in parts:
-        _check_patterns(field, part)
+        patterns = [part["pattern"]] if isinstance(part.get("pattern"), str) else []
+        named = part.get("patternProperties")
+        for pattern in [*patterns, *(named if isinstance(named, Mapping) else ())]:
+            check_pattern(field, pattern)
     if any("unevaluatedProperties" in part for part in parts) and any("patternProperties" in part for part in parts):
         raise DefinitionError(field, "unevaluatedProperties and patternProperties are not taken together")
-    _check_references(field, schema, parts)
-
-
-def _check_references(field: str, schema: Mapping[str, Any], parts: list[Mapping[str, Any]]) -> None:
-    """Refuse references that lead outside, nowhere, in a circle or to thousands of others, by following each."""
+    # References may lead outside, nowhere, in a circle or to thousands of others: each is followed.
     starts = [schema]
     if sum("$id" in part for part in parts) < 2:  # noqa: PLR2004 - further ones change what references are relative to
         references = dict.fromkeys(part["$ref"] for part in parts if isinstance(part.get("$ref"), str))
@@ -159,13 +148,6 @@ def _parts(field: str, schema: Any, levels: int = _DEEPEST_SCHEMA) -> Iterator[M
         yield schema
     for inner in schema.values() if isinstance(schema, Mapping) else schema if isinstance(schema, list | tuple) else ():
         yield from _parts(field, inner, levels - 1)
-
-
-def _check_patterns(field: str, part: Mapping[str, Any]) -> None:
-    patterns = [part["pattern"]] if isinstance(part.get("pattern"), str) else []
-    named = part.get("patternProperties")
-    for pattern in [*patterns, *(named if isinstance(named, Mapping) else ())]:
-        check_pattern(field, pattern)
 
 
 def misfit(schema: Mapping[str, Any], value: Any) -> str:
@@ -207,7 +189,7 @@ def _without_dialects(schema: Any) -> Any:
     return [_without_dialects(inner) for inner in schema] if isinstance(schema, list | tuple) else schema
 
 
-# -- keywords of our own -------------------------------------------------------------------------------
+# -- keywords of our own: from a validator, the keyword's value, what is checked and the schema, to the errors ---------
 
 _WORK: ContextVar[_Work] = ContextVar("the work of the check in progress")  # keywords are given no place for it
 
@@ -223,18 +205,20 @@ def _bounded(kind: Any) -> Any:
         "additionalProperties": _additional_properties,
         "uniqueItems": _unique_items,
     }
-    keywords = {name: own.get(name, keyword) for name, keyword in kind.VALIDATORS.items()}
-    counted = {name: _counted(name, keyword) for name, keyword in keywords.items()}
+    counted = {name: _counted(name, own.get(name, keyword)) for name, keyword in kind.VALIDATORS.items()}
     return extend(kind, counted)  # type: ignore[no-untyped-call]  # its types are not said
 
 
-def _counted(name: str, keyword: Any) -> Keyword:
+def _counted(name: str, keyword: Any) -> Callable[..., Iterator[Any]]:
     steps = _STEPS_OF_A_REFERENCE if "Ref" in name or name in ("$ref", "extends") else 1
 
     def counted(validator: Any, value: Any, instance: Any, schema: Mapping[str, Any]) -> Iterator[Any]:
         work = _WORK.get()
+        work.steps += steps
+        work.depth += 1
         try:
-            work.add(steps)
+            if work.steps > _MOST_STEPS or work.depth > _DEEPEST_CHECK:
+                raise _TooMuchError
             yield from keyword(validator, value, instance, schema) or ()
         finally:
             work.depth -= 1

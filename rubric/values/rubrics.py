@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from os import PathLike, fspath
-from typing import TYPE_CHECKING, Any, Literal, Self, TypedDict, TypeVar, Unpack, cast
+from typing import Any, Literal, Self, TypedDict, TypeVar, Unpack, cast, get_args
 
-from attrs import evolve, field, fields, frozen
+from attrs import Attribute, evolve, field, fields, frozen
 
 from rubric.errors import DefinitionError
 from rubric.internals.containers import Listed
 from rubric.internals.fields import (
     Shown,
+    check_fields,
     check_number,
     flag,
     number,
@@ -39,18 +40,11 @@ from rubric.values.answers import (
     UnitScale,
     YesNo,
 )
+from rubric.values.candidates import Candidate
 from rubric.values.checks import AnyCheck, Check
 from rubric.values.criteria import Abstention, Anchor, Criterion, Polarity, When, abstention
 from rubric.values.digest import digest_of
 from rubric.values.trees import DecisionTree
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from attrs import Attribute
-
-    from rubric.values.candidates import Candidate
-
 
 Aggregation = Literal["weighted_average", "min", "points"]
 Degenerate = Literal["fail", "judge", "error"]
@@ -83,18 +77,14 @@ def _as_criteria(value: Iterable[Criterion | str], start: int = 0) -> tuple[Crit
     criteria = []
     for index, item in enumerate(value, start):
         if isinstance(item, str):
-            item = _criterion_at(index, item)  # noqa: PLW2901
+            try:
+                item = Criterion(item)  # noqa: PLW2901
+            except DefinitionError as problem:
+                raise DefinitionError(f"criteria[{index}].{problem.field}", problem.message) from None
         if not isinstance(item, Criterion):
             raise refuse(f"criteria[{index}]", item, "a Criterion, or its text")
         criteria.append(item)
     return tuple(criteria)
-
-
-def _criterion_at(index: int, text: str) -> Criterion:
-    try:
-        return Criterion(text)
-    except DefinitionError as problem:
-        raise DefinitionError(f"criteria[{index}].{problem.field}", problem.message) from None
 
 
 def _unique(_: Any, __: Attribute[Any], value: tuple[Criterion, ...]) -> None:
@@ -154,7 +144,6 @@ class Rubric(Answer, Shown, Listed[Criterion]):
         DefinitionError: A value that no rubric can have; the message names the field and the cure.
     """
 
-    _positional = ("name",)
     _kind = "criterion"
 
     name: str = field(default="", validator=string)
@@ -164,9 +153,7 @@ class Rubric(Answer, Shown, Listed[Criterion]):
     threshold: float | None = field(default=0.7, kw_only=True, validator=optional(number(0, 1)))
     borderline: float | None = field(default=None, kw_only=True, validator=optional(number(0, 1)))
     strict: bool = field(default=False, kw_only=True, validator=flag)
-    aggregation: Aggregation = field(
-        default="weighted_average", kw_only=True, validator=one_of("weighted_average", "min", "points")
-    )
+    aggregation: Aggregation = field(default="weighted_average", kw_only=True, validator=one_of(*get_args(Aggregation)))
     evidence: bool = field(default=False, kw_only=True, validator=flag)
     abstain: Abstention | float = field(default="forbid", kw_only=True, validator=abstention)
     guidelines: str = field(default="", kw_only=True, validator=wording)
@@ -177,7 +164,7 @@ class Rubric(Answer, Shown, Listed[Criterion]):
     )
     prompt: str | None = field(default=None, kw_only=True, validator=optional(wording))
     negate: bool = field(default=False, kw_only=True, validator=flag)
-    degenerate: Degenerate = field(default="fail", kw_only=True, validator=one_of("fail", "judge", "error"))
+    degenerate: Degenerate = field(default="fail", kw_only=True, validator=one_of(*get_args(Degenerate)))
     binding: bool = field(default=False, kw_only=True, validator=flag)
 
     def __attrs_post_init__(self) -> None:
@@ -191,19 +178,15 @@ class Rubric(Answer, Shown, Listed[Criterion]):
             raise DefinitionError("borderline", message)
         if self.text and self.aggregation == "points":
             raise DefinitionError("aggregation", "a free-form text earns no points: its one judgement is the score")
-        self._check_effects()
-        if self.threshold is None:
-            self._check_flags()
-
-    def _check_effects(self) -> None:
-        """Refuse fields that would do nothing in a rubric that is one tree or one text."""
+        if self.text and self.aggregation != "weighted_average":
+            raise DefinitionError("aggregation", "a free-form text takes none: it has one score; take it out")
         if self.tree is not None:
             # Not evidence: mcptest's files require it of trees too, whose leaves have nothing to quote.
             for name, default in (("aggregation", "weighted_average"), ("abstain", "forbid")):
                 if getattr(self, name) != default:
                     raise DefinitionError(name, "a tree takes none: the leaf that is reached is the score")
-        if self.text and self.aggregation != "weighted_average":
-            raise DefinitionError("aggregation", "a free-form text takes none: it has one score; take it out")
+        if self.threshold is None:
+            self._check_flags()
 
     def _check_flags(self) -> None:
         if self.tree is not None:
@@ -435,7 +418,10 @@ class Rubric(Answer, Shown, Listed[Criterion]):
     def _repr_markdown_(self) -> str:
         head = f"**{cell(self.name) or 'rubric'}** ({self._summary()})"
         counts = "points" if self.aggregation == "points" else "weight"
-        rows = [(c.id, shorten(c.text, 300), describe(c), _counts(c)) for c in self.judged]
+        rows = [
+            (c.id, shorten(c.text, 300), describe(c), f"{'-' if c.polarity == 'penalty' else ''}{c.weight:g}")
+            for c in self.judged
+        ]
         return f"{head}\n\n{table(('id', 'criterion', 'answer', counts), rows)}"
 
 
@@ -443,10 +429,6 @@ AnyAnswer = JudgeAnswer | DecisionTree | Rubric | AnyCheck
 """Every answer there is: a `match` over it ends with `assert_never`, so that type checkers name each one forgotten."""
 
 _FIELDS = tuple(one.name for one in fields(Rubric))
-
-
-def _counts(criterion: Criterion) -> str:
-    return f"{'-' if criterion.polarity == 'penalty' else ''}{criterion.weight:g}"
 
 
 def _meaning(options: CriterionOptions, **meant: Any) -> CriterionOptions:
@@ -478,21 +460,17 @@ def rubric_of(value: object) -> Rubric:
         return Rubric.of(value)
     if isinstance(value, Rubric):
         return value
-    allowed = "a Rubric, the text of a free-form one, or the Path of its file"
-    raise DefinitionError("rubric", f"expected {allowed}, got {shorten(repr(value))}{_instead(value)}")
-
-
-def _instead(value: object) -> str:
-    """Return the cure for *value*, which is no rubric; empty if none is known."""
     match value:
         case list() | tuple():
-            return "; give Rubric(criteria=[...])"
+            cure = "; give Rubric(criteria=[...])"
         case Mapping():
-            return "; what a file would hold is read by loads(json.dumps(data))"
+            cure = "; what a file would hold is read by loads(json.dumps(data))"
         case PathLike():
-            return f"; give load({fspath(value)!r})"
+            cure = f"; give load({fspath(value)!r})"
         case _:
-            return ""
+            cure = ""
+    allowed = "a Rubric, the text of a free-form one, or the Path of its file"
+    raise DefinitionError("rubric", f"expected {allowed}, got {shorten(repr(value))}{cure}")
 
 
 def check_weights(rubric: Rubric) -> None:
@@ -527,29 +505,23 @@ def averaged(rubric: Rubric) -> Rubric:
 
 
 def _check_fields(given: Mapping[str, Any]) -> None:
-    known = [f.name for f in fields(Criterion)]
-    for name in given:
-        if name == "points":
-            raise DefinitionError(name, "the points of a criterion are its weight; give weight=...")
-        if name not in known:
-            raise DefinitionError(name, f"a criterion has no such field{suggest(name, known)}")
+    if "points" in given:
+        raise DefinitionError("points", "the points of a criterion are its weight; give weight=...")
+    check_fields(Criterion, "a criterion", given)
 
 
 def describe(criterion: Criterion) -> str:
     """Describe in a few words how *criterion* is answered and what it gates."""
-    gates: list[str] = [criterion.polarity] if criterion.polarity != "satisfy" else []
-    gates += ["required"] if criterion.required else []
-    gates += [f"at least {criterion.min_score:g}"] if criterion.min_score is not None else []
-    return ", ".join([_answer_words(criterion.answer), *gates])
-
-
-def _answer_words(answer: AnyAnswer) -> str:
-    match answer:
+    match criterion.answer:
         case DecisionTree():
-            return "tree"
-        case Rubric():
-            return f"rubric {answer.name!r}" if answer.name else "rubric"
-        case Check():
-            return f"check: {answer}"
-        case _:  # of a `JudgeAnswer`, whose members all have words
-            return answer.words
+            words = ["tree"]
+        case Rubric(name=name):
+            words = [f"rubric {name!r}" if name else "rubric"]
+        case Check() as check:
+            words = [f"check: {check}"]
+        case answer:  # of a `JudgeAnswer`, whose members all have words
+            words = [answer.words]
+    words += [criterion.polarity] if criterion.polarity != "satisfy" else []
+    words += ["required"] if criterion.required else []
+    words += [f"at least {criterion.min_score:g}"] if criterion.min_score is not None else []
+    return ", ".join(words)

@@ -22,29 +22,31 @@ _DEEPEST = 64
 class Leaf(Shown):
     """The end of a walk: a *score* in 0..1, and the *reason* for it."""
 
-    _positional = ("score",)
-
     score: float = field(validator=number(0, 1))
     reason: str = field(default="", kw_only=True, validator=string)
 
 
-def _as_branch(name: str, value: object) -> DecisionTree | Leaf:
-    if isinstance(value, DecisionTree | Leaf):
-        return value
+def _branch(name: str, value: object, reason: str = "") -> DecisionTree | Leaf:
     if isinstance(value, Question | HalfAnswered):
         raise DefinitionError(name, f"{value!r} is a question that lacks a branch; give it both .yes(...) and .no(...)")
-    score = plain_number(value)
+    if isinstance(value, DecisionTree):
+        if reason:
+            raise DefinitionError(name, "a reason goes with a score, not with a further question")
+        return value
+    score = value.score if isinstance(value, Leaf) else plain_number(value)
     if isinstance(score, bool) or not isinstance(score, int | float):
         raise refuse(name, value, "a DecisionTree, a Leaf or a score from 0 to 1")
-    return Leaf(score)
+    if isinstance(value, Leaf) and not reason:
+        return value
+    return Leaf(score, reason=reason or "")
 
 
 def _as_yes(value: DecisionTree | Leaf | float) -> DecisionTree | Leaf:
-    return _as_branch("yes", value)
+    return _branch("yes", value)
 
 
 def _as_no(value: DecisionTree | Leaf | float) -> DecisionTree | Leaf:
-    return _as_branch("no", value)
+    return _branch("no", value)
 
 
 @frozen(repr=False)
@@ -54,8 +56,6 @@ class DecisionTree(Answer, Shown):
 
     The judge answers with a score; 0.5 or more is a yes (mcptest, "Rubric scoring", decision trees).
     """
-
-    _positional = ("question",)
 
     question: str = field(validator=text)
     yes: DecisionTree | Leaf = field(kw_only=True, converter=_as_yes)
@@ -95,8 +95,6 @@ class DecisionTree(Answer, Shown):
 class Question(Shown):
     """A question without its branches: half of a tree, and so not yet a tree."""
 
-    _positional = ("question",)
-
     question: str = field(validator=text)
 
     def yes(self, branch: DecisionTree | Leaf | float, /, reason: str = "") -> HalfAnswered:
@@ -111,8 +109,6 @@ class Question(Shown):
 @frozen(repr=False)
 class HalfAnswered(Shown):
     """A question with one branch; the other one makes it a tree."""
-
-    _positional = ("question",)
 
     question: str
     if_yes: DecisionTree | Leaf | None = field(default=None, kw_only=True)
@@ -132,15 +128,6 @@ class HalfAnswered(Shown):
 
     def _is_taken(self, name: str) -> DefinitionError:
         return DefinitionError(name, f"the question {self.question!r} has its {name} branch already")
-
-
-def _branch(name: str, value: DecisionTree | Leaf | float, reason: str) -> DecisionTree | Leaf:
-    branch = _as_branch(name, value)
-    if not reason:
-        return branch
-    if isinstance(branch, DecisionTree):
-        raise DefinitionError(name, "a reason goes with a score, not with a further question")
-    return Leaf(branch.score, reason=reason)
 
 
 def ask(question: str, /) -> Question:

@@ -27,6 +27,8 @@ from typing import Any
 
 ROOT = Path(__file__).parents[2]
 
+CACHE = Path(tempfile.gettempdir()) / "rubric-benchmark-bytecode"
+
 FACTS = ("the refund", "a date", "the article", "a greeting", "the next step")
 _NONCE = re.compile(r'"nonce": "(\w+)"')
 Figures = dict[str, float]
@@ -285,7 +287,8 @@ def in_process(checkout: Path, name: str, base: str = "") -> Figures:
     code = f"import runpy,sys; sys.path.insert(1, {str(ROOT)!r}); sys.argv[1:] = ['--run', {name!r}]; "
     code += f"runpy.run_path({str(Path(__file__).resolve())!r}, run_name='__main__')"
     quiet = {"LITELLM_LOCAL_MODEL_COST_MAP": "True", "PYTHONWARNINGS": "ignore", "BASE": base}
-    environ = {**os.environ, **quiet, "PYTHONPATH": str(checkout)}
+    environ = {**os.environ, **quiet, "PYTHONPATH": str(checkout), "PYTHONPYCACHEPREFIX": str(CACHE)}
+    environ.pop("PYTHONDONTWRITEBYTECODE", None)  # modules are compiled in the first round, as for any user
     with tempfile.TemporaryDirectory() as folder:
         done = subprocess.run(
             [sys.executable, "-P", "-c", code], env=environ, capture_output=True, text=True, check=False, cwd=folder

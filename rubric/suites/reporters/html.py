@@ -12,7 +12,7 @@ import hashlib
 import re
 from functools import cache
 from importlib.resources import files
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
@@ -20,7 +20,8 @@ from jinja2 import Environment, StrictUndefined, Template
 from markupsafe import Markup
 
 from rubric.scoring.outcomes import TOLERANCE
-from rubric.suites.reporters.rendering import cut, figure, headline, short, shown
+from rubric.suites.report import tally
+from rubric.suites.reporters.rendering import cut, figure, score_of, short, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -38,15 +39,7 @@ AROUND = 300
 
 @frozen
 class Piece:
-    """
-    A stretch of the candidate.
-
-    Args:
-        text: Its text.
-        quoted: True if it was quoted.
-        numbers: The quotes that begin here.
-        left_out: The number of characters that the page leaves out here, instead.
-    """
+    """A stretch of the candidate, with the *numbers* of the quotes that begin in it; or how much is *left_out* here."""
 
     text: str = ""
     quoted: bool = False
@@ -58,8 +51,7 @@ def evidence_of(entries: Iterable[Entry]) -> Iterator[Evidence]:
     """Yield every quote, those of nested rubrics and of votes too."""
     for entry in entries:
         yield from entry.evidence
-        yield from evidence_of(entry.parts)
-        yield from evidence_of(entry.votes)
+        yield from evidence_of((*entry.parts, *entry.votes))
 
 
 def numbered(output: str, entries: Iterable[Entry]) -> dict[Evidence, int]:
@@ -78,42 +70,21 @@ def _span(evidence: Evidence, length: int) -> tuple[int, int] | None:
 
 def pieces(output: str, marks: Mapping[Evidence, int]) -> list[Piece]:
     """Return *output* in pieces; a quote that overlaps others is in several of them."""
-    spans = {n: span for e, n in marks.items() if (span := _span(e, len(output)))}
-    kept = _kept(len(output), spans.values())
-    edges = {0, len(output)}.union(*spans.values(), *kept)
-    found = [_piece(output, a, b, spans, kept) for a, b in pairwise(sorted(edges))]
-    return list(_joined(found))
-
-
-def _kept(length: int, spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return the parts of a text that are shown: all of it, or its ends and the start of each quote."""
-    if length <= LONGEST_OUTPUT:
-        return [(0, length)]
-    half = LONGEST_OUTPUT // 2
-    windows = [(max(a - AROUND, 0), min(a + 2 * AROUND, length)) for a, _ in spans]
-    return [(0, half), (length - half, length), *windows]
-
-
-def _piece(
-    output: str, start: int, end: int, spans: Mapping[int, tuple[int, int]], kept: Iterable[tuple[int, int]]
-) -> Piece:
-    if not any(a <= start and end <= b for a, b in kept):
-        return Piece(left_out=end - start)
-    quoted = any(a <= start and end <= b for a, b in spans.values())
-    return Piece(output[start:end], quoted, tuple(n for n, (a, _) in spans.items() if a == start))
-
-
-def _joined(found: Iterable[Piece]) -> Iterator[Piece]:
-    """Yield the pieces, with adjacent ones that are left out as one."""
-    left_out = 0
-    for piece in found:
-        if not piece.left_out and left_out:
-            yield Piece(left_out=left_out)
-        left_out = left_out + piece.left_out if piece.left_out else 0
-        if not piece.left_out:
-            yield piece
-    if left_out:
-        yield Piece(left_out=left_out)
+    length, half = len(output), LONGEST_OUTPUT // 2
+    spans = {n: span for e, n in marks.items() if (span := _span(e, length))}
+    kept = [(0, length)]
+    if length > LONGEST_OUTPUT:
+        windows = [(max(a - AROUND, 0), min(a + 2 * AROUND, length)) for a, _ in spans.values()]
+        kept = [(0, half), (length - half, length), *windows]
+    found: list[Piece] = []
+    for start, end in pairwise(sorted({0, length}.union(*spans.values(), *kept))):
+        if any(a <= start and end <= b for a, b in kept):
+            quoted = any(a <= start and end <= b for a, b in spans.values())
+            found.append(Piece(output[start:end], quoted, tuple(n for n, (a, _) in spans.items() if a == start)))
+        else:
+            before = found.pop().left_out if found and found[-1].left_out else 0
+            found.append(Piece(left_out=before + end - start))
+    return found
 
 
 LONGEST = 2_000
@@ -131,10 +102,11 @@ def render(report: Report) -> str:
     style = _text("page.css")
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     cases = list(_cases(report))
+    widths = [count / max(len(report), 1) for count in report.counts.values()]
     return _template().render(
         report=report,
-        headline=headline(report),
-        shares=_shares(report),
+        headline=tally(report.counts),
+        shares=list(zip(report.counts, accumulate(widths, initial=0.0), widths, strict=False)),
         cases=cases,
         grid=_grid(cases),
         style=Markup(style),  # noqa: S704 - our own
@@ -167,9 +139,6 @@ def _visible(value: Any) -> Any:
     return shown(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
-# -- the objects of the template -------------------------------------------------------------------------
-
-
 @frozen
 class Shape:
     """A case as the page shows it."""
@@ -188,32 +157,8 @@ def _cases(report: Report) -> Iterator[Shape]:
         left -= row.status != "passed"
         is_open = row.status != "passed" and left >= 0
         marks = numbered(row.output, row.entries)
-        yield Shape(row, f"case-{number}", _score(row), is_open, marks, tuple(pieces(row.output, marks)))
-
-
-def _score(row: Row) -> str:
-    if row.score is None:
-        return f"{row.bounds[0]:.2f}–{row.bounds[1]:.2f}" if row.status == "ungraded" else "–"
-    return cut(row.shown, 40) or f"{row.score:.2f}"
-
-
-@frozen
-class Share:
-    """A stretch of the bar at the top, in 0..1."""
-
-    status: str
-    start: float
-    width: float
-
-
-def _shares(report: Report) -> list[Share]:
-    shares: list[Share] = []
-    start = 0.0
-    for status, count in report.counts.items():
-        width = count / max(len(report), 1)
-        shares.append(Share(status, start, width))
-        start += width
-    return shares
+        score = score_of(row, "–") or "–"
+        yield Shape(row, f"case-{number}", score, is_open, marks, tuple(pieces(row.output, marks)))
 
 
 @frozen
@@ -237,51 +182,37 @@ def _look(entry: Entry, row: Row) -> Look:
     return Look("met", "✓", "met")
 
 
-# -- the matrix ------------------------------------------------------------------------------------------
-
-
-@frozen
-class Line:
-    """A line of the grid: the common part of its cases' names, and the cases of each column."""
-
-    name: str
-    spots: tuple[tuple[Shape, ...], ...]
-
-
 @frozen
 class Grid:
-    """The cases of a matrix by its last coordinate (the columns) and by all others (the lines)."""
+    """
+    The cases of a matrix by its last coordinate (the columns) and by all others (the lines).
+
+    A line is the common part of its cases' names, and the cases of each column.
+    """
 
     corner: str
     columns: tuple[str, ...]
-    lines: tuple[Line, ...]
+    lines: tuple[tuple[str, list[list[Shape]]], ...]
 
 
 _BRACKETS = re.compile(r"\s*[\[(][^\[\]()]*[\])]$")
 """The cell of a matrix at the end of a case's id."""
 
 
-def _grid(cases: list[Shape]) -> Grid | None:
+def _grid(cases: Iterable[Shape]) -> Grid | None:
     """Return the grid of the cases that are cells of a matrix; None if there are none."""
     placed = [case for case in cases if case.row.cell]
+    columns: dict[str, None] = {}
+    spots: dict[str, dict[str, list[Shape]]] = {}
+    for case in placed:
+        *others, column = map(str, case.row.cell.values())
+        name = " · ".join(part for part in (_without_cell(case.row), *others) if part)
+        columns[column] = None
+        spots.setdefault(name, {}).setdefault(column, []).append(case)
     if not placed:
         return None
-    columns = tuple(dict.fromkeys(_column(case) for case in placed))
-    names = dict.fromkeys(_line(case) for case in placed)
-    spots: dict[tuple[str, str], list[Shape]] = {}
-    for case in placed:
-        spots.setdefault((_line(case), _column(case)), []).append(case)
-    lines = tuple(Line(name, tuple(tuple(spots.get((name, column), ())) for column in columns)) for name in names)
-    return Grid(" × ".join(dict.fromkeys(key for case in placed for key in case.row.cell)), columns, lines)
-
-
-def _column(case: Shape) -> str:
-    return str(list(case.row.cell.values())[-1])
-
-
-def _line(case: Shape) -> str:
-    others = [str(value) for value in list(case.row.cell.values())[:-1]]
-    return " · ".join(part for part in (_without_cell(case.row), *others) if part)
+    lines = tuple((name, [found.get(column, []) for column in columns]) for name, found in spots.items())
+    return Grid(" × ".join(dict.fromkeys(key for case in placed for key in case.row.cell)), tuple(columns), lines)
 
 
 def _without_cell(row: Row) -> str:

@@ -17,12 +17,11 @@ from urllib.parse import quote
 from attrs import frozen
 
 from rubric.suites.report import Entry, Row, Status, written
-from rubric.suites.reporters.rendering import VACUOUS, line, short, shown
+from rubric.suites.reporters.rendering import VACUOUS, line, result_of, short, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rubric.suites.cases import Place
     from rubric.suites.report import Deferred, Report
 
 
@@ -36,11 +35,9 @@ class Issue:
     A criterion that kept a case from passing, or a pass without any criterion that applied.
 
     Args:
-        row: The case.
         entry: The criterion; None for the case as a whole.
         rule: The rubric's name and the criterion's id, the same in every run.
         level: `error` if it failed, `warning` if it could not be judged, else `note`.
-        message: What happened, in a sentence or two.
         fingerprint: The same for the same case and criterion in every run, and unique in the report.
     """
 
@@ -54,52 +51,48 @@ class Issue:
 
 def issues(report: Report) -> list[Issue]:
     """Return the issues of *report*, in the order of its rows."""
+    levels: dict[Status, Level] = {"passed": "note", "failed": "error", "ungraded": "warning"}
+    levels["deferred"] = _DEFERRED[report.deferred]
     seen: Counter[str] = Counter()
-    return [_issue(report, row, entry, seen) for row in report for entry in _causes(row)]
+    found: list[Issue] = []
+    for row in report:
+        for entry in _causes(row):
+            id_ = entry.id if entry is not None else ""
+            rule = line("/".join(filter(None, (row.rubric, id_))), 200) or "case"
+            key = f"{report.suite}\x1f{row.id}\x1f{row.rubric}\x1f{id_}"
+            seen[key] += 1
+            fingerprint = _digest(f"{key}\x1f{seen[key]}")
+            found.append(Issue(row, entry, rule, levels[row.status], message_of(row, entry), fingerprint))
+    return found
 
 
 def _causes(row: Row) -> Iterator[Entry | None]:
-    """Yield the criteria that kept *row* from passing; None if no single one did, or if nobody judged the pass."""
+    """Yield the criteria that kept *row* from passing; None if no single one did, or for a vacuous pass."""
     if row.status == "passed":
         yield from [None] if row.vacuous else []
         return
-    wrong = [entry for entry in row.entries if row.status != "deferred" and _is_cause(row, entry)]
-    yield from wrong
-    if not wrong:
-        yield None
+    wrong: list[Entry] = []
+    if row.status == "failed":
+        wrong = [entry for entry in row.entries if short(row, entry)]
+    elif row.status == "ungraded":
+        wrong = [entry for entry in row.entries if entry.status in ("unjudged", "abstained") or entry.gated]
+    yield from wrong or (None,)
 
 
-def _is_cause(row: Row, entry: Entry) -> bool:
-    if row.status == "ungraded":
-        return entry.status in ("unjudged", "abstained") or entry.gated
-    return short(row, entry)
-
-
-def _issue(report: Report, row: Row, entry: Entry | None, seen: Counter[str]) -> Issue:
-    rule = "/".join(part for part in (row.rubric, entry.id if entry is not None else "") if part)
-    key = "\x1f".join((report.suite, row.id, row.rubric, entry.id if entry is not None else ""))
-    seen[key] += 1
-    digest = hashlib.sha256(f"{key}\x1f{seen[key]}".encode("utf-8", "surrogatepass")).hexdigest()
-    return Issue(row, entry, line(rule, 200) or "case", _level(report, row), message_of(row, entry), digest)
-
-
-def _level(report: Report, row: Row) -> Level:
-    if row.status == "deferred":
-        return _DEFERRED[report.deferred]
-    levels: dict[Status, Level] = {"passed": "note", "failed": "error"}
-    return levels.get(row.status, "warning")
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def message_of(row: Row, entry: Entry | None) -> str:
     """Return what happened: the case, the criterion, its result and the reason."""
+    name = line(row.id, 200)
     if entry is None:
         why = line(row.reason) or ("" if row.vacuous else "No reason was given.")
         status = f"{row.status}, {VACUOUS}" if row.vacuous else row.status
-        return f"{line(row.id, 200)}: {status}. {why}".rstrip()
-    result = entry.status if entry.contribution is None else f"{entry.contribution:.2f}"
+        return f"{name}: {status}. {why}".rstrip()
     gate = ", and fails the grade" if entry.gated else ""
     reason = line(entry.reason) or "No reason was given."
-    return f"{line(row.id, 200)}: {line(entry.text, 200) or line(entry.id)}: {result}{gate}. {reason}"
+    return f"{name}: {line(entry.text, 200) or line(entry.id)}: {result_of(entry)}{gate}. {reason}"
 
 
 def near(source: str) -> str:
@@ -132,59 +125,52 @@ TOOL = "rubric"
 def render_sarif(report: Report) -> str:
     """Return *report* as a SARIF log of one run."""
     found = issues(report)
-    names = _named(found)
-    log = {"$schema": SCHEMA, "version": VERSION, "runs": [_run(report, found, names)]}
-    return written(log, indent=2) + "\n"
-
-
-def _run(report: Report, found: list[Issue], names: dict[tuple[str, str], str]) -> dict[str, Any]:
-    index = {name: n for n, name in enumerate(names.values())}
-    driver: dict[str, Any] = {"name": TOOL, "rules": [_rule(name, key[1]) for key, name in names.items()]}
+    # A rule is its name and the text of the criterion: rules of one name get the start of a hash of their text.
+    keys = list(dict.fromkeys(map(_rule_of, found)))
+    times = Counter(name for name, _ in keys)
+    names = {key: key[0] if times[key[0]] == 1 else f"{key[0]}/{_digest(key[1])[:8]}" for key in keys}
+    places = {name: n for n, name in enumerate(names.values())}
+    driver: dict[str, Any] = {"name": TOOL, "rules": [_described(name, text) for (_, text), name in names.items()]}
     if report.version:
         driver["version"] = shown(report.version)
-    results = [_result(issue, names[_key(issue)], index[names[_key(issue)]]) for issue in found]
-    return {
+    # `executionSuccessful` says that every case was graded, not that it passed.
+    invocation: dict[str, Any] = {
+        "executionSuccessful": not report.counts["ungraded"],
+        "exitCode": report.exit_code,
+    }
+    if report.warnings:
+        notes = [{"level": "warning", "message": {"text": line(warning)}} for warning in report.warnings]
+        invocation["toolConfigurationNotifications"] = notes
+    run = {
         "tool": {"driver": driver},
         "automationDetails": {"id": f"{TOOL}/{line(report.suite, 200)}"},
         "columnKind": "unicodeCodePoints",
-        "invocations": [_invocation(report)],
-        "results": results,
+        "invocations": [invocation],
+        "results": [_result(issue, names[_rule_of(issue)], places[names[_rule_of(issue)]]) for issue in found],
     }
+    return written({"$schema": SCHEMA, "version": VERSION, "runs": [run]}, indent=2) + "\n"
 
 
-def _invocation(report: Report) -> dict[str, Any]:
-    """Describe the run: `executionSuccessful` says that every case was graded, not that it passed."""
-    data: dict[str, Any] = {"executionSuccessful": not report.counts["ungraded"], "exitCode": report.exit_code}
-    notes = [{"level": "warning", "message": {"text": line(warning)}} for warning in report.warnings]
-    return {**data, "toolConfigurationNotifications": notes} if notes else data
+def _rule_of(issue: Issue) -> tuple[str, str]:
+    return issue.rule, issue.entry.text if issue.entry is not None else "The case as a whole."
 
 
-def _key(issue: Issue) -> tuple[str, str]:
-    """Return the identity of a rule: its name, and the text of the criterion."""
-    text = issue.entry.text if issue.entry is not None else "The case as a whole."
-    return issue.rule, text
-
-
-def _named(found: list[Issue]) -> dict[tuple[str, str], str]:
-    """Return the names of the rules: rules of one name get the start of a hash of their text."""
-    keys = list(dict.fromkeys(_key(issue) for issue in found))
-    times = Counter(name for name, _ in keys)
-    return {key: key[0] if times[key[0]] == 1 else f"{key[0]}/{_digest(key[1])}" for key in keys}
-
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:8]
-
-
-def _rule(name: str, text: str) -> dict[str, Any]:
+def _described(name: str, text: str) -> dict[str, Any]:
     full = line(text, 1000) or name
     return {"id": name, "shortDescription": {"text": line(text, 120) or name}, "fullDescription": {"text": full}}
 
 
 def _result(issue: Issue, rule: str, index: int) -> dict[str, Any]:
-    location: dict[str, Any] = {"logicalLocations": [{"name": line(issue.row.id, 200), "kind": "test"}]}
-    if issue.row.place:
-        location["physicalLocation"] = _physical(issue.row.place)
+    row, entry, place = issue.row, issue.entry, issue.row.place
+    location: dict[str, Any] = {"logicalLocations": [{"name": line(row.id, 200), "kind": "test"}]}
+    if place:
+        region = {"startLine": max(place.line, 1), "startColumn": max(place.column, 1)}
+        location["physicalLocation"] = {"artifactLocation": {"uri": address(place.source)}, "region": region}
+    properties: dict[str, Any] = {"status": row.status, "score": row.score, "threshold": row.threshold}
+    if row.vacuous:
+        properties["vacuous"] = True
+    if entry is not None:
+        properties |= {"criterion": entry.status, "contribution": entry.contribution, "gated": entry.gated}
     return {
         "ruleId": rule,
         "ruleIndex": index,
@@ -192,22 +178,8 @@ def _result(issue: Issue, rule: str, index: int) -> dict[str, Any]:
         "message": {"text": issue.message},
         "locations": [location],
         "partialFingerprints": {"rubric/v1": issue.fingerprint},
-        "properties": _properties(issue),
+        "properties": properties,
     }
-
-
-def _physical(place: Place) -> dict[str, Any]:
-    region = {"startLine": max(place.line, 1), "startColumn": max(place.column, 1)}
-    return {"artifactLocation": {"uri": address(place.source)}, "region": region}
-
-
-def _properties(issue: Issue) -> dict[str, Any]:
-    row, entry = issue.row, issue.entry
-    data: dict[str, Any] = {"status": row.status, "score": row.score, "threshold": row.threshold}
-    data |= {"vacuous": True} if row.vacuous else {}
-    if entry is not None:
-        data |= {"criterion": entry.status, "contribution": entry.contribution, "gated": entry.gated}
-    return data
 
 
 # -- GitLab ----------------------------------------------------------------------------------------------
@@ -223,25 +195,15 @@ def render_gitlab(report: Report) -> str:
 
 def _gitlab_issue(issue: Issue) -> dict[str, Any]:
     place = issue.row.place
+    # A failed gate is above a low score, and both are above a criterion without a verdict.
+    severity = {"error": "major", "warning": "minor", "note": "info"}[issue.level]
+    if issue.level == "error" and issue.entry is not None and issue.entry.gated:
+        severity = "critical"
+    path = near(place.source).replace("\\", "/").removeprefix("./") if place else ""  # GitLab takes no leading `./`
     return {
         "description": issue.message,
         "check_name": issue.rule,
         "fingerprint": issue.fingerprint,
-        "severity": _severity(issue),
-        "location": {
-            "path": shown(_relative(place.source)) if place else NOWHERE,
-            "lines": {"begin": max(place.line, 1) if place else 1},
-        },
+        "severity": severity,
+        "location": {"path": shown(path or NOWHERE), "lines": {"begin": max(place.line, 1) if place else 1}},
     }
-
-
-def _severity(issue: Issue) -> str:
-    """Return the severity: a failed gate is above a low score, and both are above a criterion without a verdict."""
-    if issue.level == "error":
-        return "critical" if issue.entry is not None and issue.entry.gated else "major"
-    return "minor" if issue.level == "warning" else "info"
-
-
-def _relative(source: str) -> str:
-    """Return *source* without a leading `./`, which GitLab does not take."""
-    return near(source).replace("\\", "/").removeprefix("./") or NOWHERE

@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
-from rubric.suites.reporters.rendering import VACUOUS, cut, figure, flat, line, proof, shown, walk
+from rubric.suites.reporters.rendering import VACUOUS, cut, flat, line, proof, shown, verdict, walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -32,7 +32,8 @@ def render(report: Report) -> str:
     """Return *report* as XML, with characters that XML cannot hold as escapes."""
     outcomes = [outcome(report, row) for row in report]
     counts = {f"{name}s": str(outcomes.count(name)) for name in ("failure", "error")}
-    head = {"name": line(report.suite) or "rubric", "tests": str(len(report)), **counts, "time": _time(report)}
+    taken = f"{max(report.duration, 0):.3f}"
+    head = {"name": line(report.suite) or "rubric", "tests": str(len(report)), **counts, "time": taken}
     root = ET.Element("testsuites", head)
     suite = ET.SubElement(root, "testsuite", {**head, "skipped": str(outcomes.count("skipped"))})
     _properties(suite, _of_run(report))
@@ -45,10 +46,6 @@ def outcome(report: Report, row: Row) -> str:
     """Return the name of the element for the status of *row*; empty for a pass."""
     names = {"passed": "", "failed": "failure", "ungraded": "error", "deferred": _DEFERRED[report.deferred]}
     return names[row.status]
-
-
-def _time(report: Report) -> str:
-    return f"{max(report.duration, 0):.3f}"
 
 
 def _of_run(report: Report) -> Iterator[tuple[str, str]]:
@@ -69,7 +66,10 @@ def _case(report: Report, row: Row) -> ET.Element:
     _properties(case, _of_case(row))
     if kind := outcome(report, row):
         result = ET.SubElement(case, kind, {"message": line(row.reason) or row.status, "type": row.status})
-        result.text = _text(row)
+        criteria = (f"{name}: {_line(row, entry)}" for name, entry in flat(row.entries))
+        path = f"path: {line(walk(row.path), 1000)}" if row.path else ""
+        more = filter(None, (VACUOUS if row.vacuous else "", path))
+        result.text = "\n".join([shown(cut(row.reason, LONGEST)), *criteria, *more])
     ET.SubElement(case, "system-out").text = shown(cut(row.output, LONGEST))
     return case
 
@@ -98,15 +98,5 @@ def _of_case(row: Row) -> Iterator[tuple[str, str]]:
             yield f"criterion.{name}", _line(row, entry)
 
 
-def _text(row: Row) -> str:
-    """Return why a case did not pass: the whole reason, and a line for each criterion."""
-    lines = [shown(cut(row.reason, LONGEST)), *(f"{name}: {_line(row, entry)}" for name, entry in flat(row.entries))]
-    lines += [VACUOUS] if row.vacuous else []
-    lines += [f"path: {line(walk(row.path), 1000)}"] if row.path else []
-    return "\n".join(lines)
-
-
 def _line(row: Row, entry: Entry) -> str:
-    gate = ", gate failed" if entry.gated else ""
-    words = [f"{figure(entry)}{gate}", line(entry.reason), proof(entry, row.path)]
-    return " · ".join(word for word in words if word)
+    return " · ".join(filter(None, (verdict(entry), line(entry.reason), proof(entry, row.path))))

@@ -11,11 +11,22 @@ import re
 from typing import TYPE_CHECKING
 
 from rubric.internals.text import cell
-from rubric.suites.report import below
-from rubric.suites.reporters.rendering import VACUOUS, cut, figure, flat, headline, line, proof, shown, walk
+from rubric.suites.report import below, tally
+from rubric.suites.reporters.rendering import (
+    VACUOUS,
+    cut,
+    flat,
+    line,
+    proof,
+    score_of,
+    score_of_vote,
+    shown,
+    verdict,
+    walk,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from rubric.suites.report import Entry, Report, Row, Status
 
@@ -31,12 +42,26 @@ _MARKS: dict[Status, str] = {"passed": "✅", "failed": "❌", "ungraded": "⚠�
 
 def render(report: Report) -> str:
     """Return *report* as Markdown."""
-    parts = [f"## {plain(report.suite) or 'rubric'}: {headline(report)}", _totals(report)]
+    totals = f"{_MARKS['passed' if report.passed else 'failed']} {cell(report.usage)}, {report.duration:.1f} s"
+    if report.counts["deferred"]:
+        totals += f", deferred cases count as {report.deferred}"
+    parts = [f"## {plain(report.suite) or 'rubric'}: {tally(report.counts)}", totals]
     if len(report):
-        parts.append(_table(("case", "result", "score", "why"), [_cells(row) for row in report]))
+        parts.append(_table(("case", "result", "score", "why"), map(_cells, report)))
     parts += [f"> **warning:** {plain(warning)}" for warning in report.warnings]
     parts += [part for row in report if row.status != "passed" for part in _section(row)]
-    parts += _passes([row for row in report if row.status == "passed"])
+    # One table of why the cases passed: criteria, reasons, quotes and walks.
+    passes = [
+        (plain(row.id, 120), *_entry(row, name, entry))
+        for row in report
+        if row.status == "passed"
+        for name, entry in flat(row.entries)
+    ]
+    if passes:
+        parts.append("**Passed, and why:**")
+        parts.append(_table(("case", "criterion", "result", "reason", "evidence"), passes[:MOST]))
+    if len(passes) > MOST:
+        parts.append(f"{len(passes) - MOST:,} criteria of passed cases are left out here.")
     return "\n\n".join(parts) + "\n"
 
 
@@ -50,15 +75,10 @@ def plain(text: str, limit: int = 300) -> str:
     return _LINKS.sub(lambda m: m[0].replace(":", "&#58;").replace(".", "&#46;"), quiet)
 
 
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """Return a table; its cells are Markdown already."""
     lines = [head, ["---"] * len(head), *rows]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
-
-
-def _totals(report: Report) -> str:
-    totals = f"{_MARKS['passed' if report.passed else 'failed']} {cell(report.usage)}, {report.duration:.1f} s"
-    return f"{totals}, deferred cases count as {report.deferred}" if report.counts["deferred"] else totals
 
 
 def _cells(row: Row) -> tuple[str, str, str, str]:
@@ -67,13 +87,10 @@ def _cells(row: Row) -> tuple[str, str, str, str]:
 
 
 def _score(row: Row) -> str:
-    if row.score is None:
-        return f"{row.bounds[0]:.2f} to {row.bounds[1]:.2f}" if row.status == "ungraded" else ""
-    plainly = f"{row.score:.2f}"
-    figures = row.shown or plainly
-    if row.status != "failed" or row.threshold is None:
+    figures = score_of(row, " to ")
+    if row.score is None or row.status != "failed" or row.threshold is None:
         return figures
-    if figures == plainly and row.score < row.threshold:
+    if figures == f"{row.score:.2f}" and row.score < row.threshold:
         figures = below(row.score, row.threshold)
     return f"{figures}, needs {row.threshold:.2f}"
 
@@ -88,35 +105,16 @@ def _section(row: Row) -> Iterator[str]:
     if row.path:
         yield f"**Path:** {plain(walk(row.path), 1000)}"
     if row.votes:
-        yield _table(("judge", "score", "verdict"), [_vote(v.judge, v.score, v.verdict) for v in row.votes])
+        votes = [(plain(vote.judge, 80), score_of_vote(vote), plain(vote.verdict)) for vote in row.votes]
+        yield _table(("judge", "score", "verdict"), votes)
     yield from (f"**warning:** {plain(warning)}" for warning in row.warnings)
     if row.output:
-        yield _folded("candidate", row.output)
-
-
-def _passes(rows: Sequence[Row]) -> Iterator[str]:
-    """Yield one table of why the cases passed: criteria, reasons, quotes and walks."""
-    found = [(plain(r.id, 120), *_entry(r, name, entry)) for r in rows for name, entry in flat(r.entries)]
-    if found:
-        yield "**Passed, and why:**"
-        yield _table(("case", "criterion", "result", "reason", "evidence"), found[:MOST])
-    if len(found) > MOST:
-        yield f"{len(found) - MOST:,} criteria of passed cases are left out here."
+        # Word for word, in a fence that it cannot close, folded away.
+        inside = shown(cut(row.output, LONGEST))
+        fence = "`" * max(3, 1 + max(map(len, re.findall("`+", inside)), default=0))
+        yield f"<details><summary>candidate</summary>\n\n{fence}text\n{inside}\n{fence}\n\n</details>"
 
 
 def _entry(row: Row, name: str, entry: Entry) -> tuple[str, str, str, str]:
-    result = f"{figure(entry)}{', gate failed' if entry.gated else ''}"
     known = () if row.status == "passed" else row.path  # a section shows it on a line of its own
-    return plain(name, 160), result, plain(entry.reason), plain(proof(entry, known), 600)
-
-
-def _vote(judge: str, score: float | None, verdict: str) -> tuple[str, str, str]:
-    return plain(judge, 80), "no score" if score is None else f"{score:.2f}", plain(verdict)
-
-
-def _folded(title: str, text: str) -> str:
-    """Return *text* word for word in a fence that it cannot close, folded away."""
-    inside = shown(cut(text, LONGEST))
-    longest = max((len(run) for run in re.findall("`+", inside)), default=0)
-    fence = "`" * max(3, longest + 1)
-    return f"<details><summary>{title}</summary>\n\n{fence}text\n{inside}\n{fence}\n\n</details>"
+    return plain(name, 160), verdict(entry), plain(entry.reason), plain(proof(entry, known), 600)

@@ -53,7 +53,11 @@ class Reporter:
             DefinitionError: A plug-in failed, or returned no text.
         """
         try:
-            text = self._loaded()(report)
+            function = self.function
+            if isinstance(function, str):
+                module, _, name = function.partition(":")
+                function = getattr(import_module(f"rubric.suites.reporters.{module}"), name)
+            text = function(report)
         except Exception as error:
             if not self.source:
                 raise
@@ -63,13 +67,6 @@ class Reporter:
             message = f"{self.name!r} of {self.source} returned {type(text).__name__}, expected text"
             raise DefinitionError("reporter", message)
         return text
-
-    def _loaded(self) -> Callable[[Report], Any]:
-        if not isinstance(self.function, str):
-            return self.function
-        module, _, name = self.function.partition(":")
-        loaded: Callable[[Report], Any] = getattr(import_module(f"rubric.suites.reporters.{module}"), name)
-        return loaded
 
 
 _OURS = (

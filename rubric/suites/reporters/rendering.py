@@ -10,7 +10,7 @@ from rubric.scoring.outcomes import TOLERANCE
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from rubric.suites.report import Entry, Report, Row
+    from rubric.suites.report import Entry, Row, Vote
     from rubric.values.findings import Evidence, Step
 
 
@@ -54,11 +54,32 @@ def proof(entry: Entry, path: Iterable[Step] = (), limit: int = 600) -> str:
     return " · ".join(line(text, limit) for text in (quotes(entry.evidence), steps) if text)
 
 
+def result_of(entry: Entry) -> str:
+    """Return the contribution of *entry*, or the word for why there is none."""
+    return entry.status if entry.contribution is None else f"{entry.contribution:.2f}"
+
+
 def figure(entry: Entry) -> str:
     """Return the result of *entry* in a word or a number, for a column."""
-    result = entry.status if entry.contribution is None else f"{entry.contribution:.2f}"
     nothing = entry.parts and all(part.status == "not applicable" for part in entry.parts)
-    return f"{result}, vacuous" if nothing else result
+    return f"{result_of(entry)}, vacuous" if nothing else result_of(entry)
+
+
+def verdict(entry: Entry) -> str:
+    """Return the result of *entry*, and whether it failed the grade."""
+    return f"{figure(entry)}, gate failed" if entry.gated else figure(entry)
+
+
+def score_of(row: Row, between: str) -> str:
+    """Return the score on its scale; for an ungraded case, its bounds with *between* in the middle; or nothing."""
+    if row.score is not None:
+        return line(row.shown, 40) or f"{row.score:.2f}"
+    return f"{row.bounds[0]:.2f}{between}{row.bounds[1]:.2f}" if row.status == "ungraded" else ""
+
+
+def score_of_vote(vote: Vote) -> str:
+    """Return the score of *vote*, or that it has none."""
+    return "no score" if vote.score is None else f"{vote.score:.2f}"
 
 
 def flat(entries: Iterable[Entry], within: str = "") -> Iterator[tuple[str, Entry]]:
@@ -67,11 +88,6 @@ def flat(entries: Iterable[Entry], within: str = "") -> Iterator[tuple[str, Entr
         name = f"{within}/{line(entry.id, 80)}" if within else line(entry.id, 80)
         yield name, entry
         yield from flat(entry.parts, name)
-
-
-def headline(report: Report) -> str:
-    """Return the counts of *report*, such as `3 passed, 1 failed`."""
-    return ", ".join(f"{count} {status}" for status, count in report.counts.items() if count) or "no cases"
 
 
 def short(row: Row, entry: Entry) -> bool:

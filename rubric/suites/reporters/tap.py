@@ -14,8 +14,6 @@ from rubric.suites.report import written
 from rubric.suites.reporters.rendering import VACUOUS, cut, line, quotes, walk
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from rubric.suites.report import Entry, Report, Row
 
 
@@ -28,18 +26,21 @@ def render(report: Report) -> str:
     plan = f"1..{len(report)}" if len(report) else "1..0 # SKIP no cases"
     lines = ["TAP version 14", plan]
     for number, row in enumerate(report, 1):
-        lines.append(_result(report, number, row))
-        lines += _block(_diagnostics(row))
+        description = line(row.id, 200).replace("#", "＃").replace("\\", "＼")  # noqa: RUF001 - stand-ins
+        description += f" ({VACUOUS})" if row.vacuous else ""
+        is_skipped = row.status == "deferred" and report.deferred == "pass"
+        result = "ok" if row.status == "passed" or is_skipped else "not ok"
+        lines.append(f"{result} {number} - {description}{' # SKIP deferred' if is_skipped else ''}")
+        lines.append("  ---")  # a YAML block of JSON values, which are YAML too
+        for key, value in _diagnostics(row).items():
+            if isinstance(value, list):
+                lines += [f"  {key}:", *(f"    - {_ascii(written(item))}" for item in value)]
+            else:
+                lines.append(f"  {key}: {_ascii(written(value))}")
+        lines.append("  ...")
     lines += [f"# {line(warning)}" for warning in report.warnings]
-    return "\n".join([*lines, f"# {_totals(report)}"]) + "\n"
-
-
-def _result(report: Report, number: int, row: Row) -> str:
-    description = line(row.id, 200).replace("#", "＃").replace("\\", "＼")  # noqa: RUF001 - stand-ins
-    description += f" ({VACUOUS})" if row.vacuous else ""
-    if row.status == "deferred" and report.deferred == "pass":
-        return f"ok {number} - {description} # SKIP deferred"
-    return f"{'ok' if row.status == 'passed' else 'not ok'} {number} - {description}"
+    counts = ", ".join(f"{count} {status}" for status, count in report.counts.items())
+    return "\n".join([*lines, f"# {counts}; {report.usage}"]) + "\n"
 
 
 def _diagnostics(row: Row) -> dict[str, Any]:
@@ -60,40 +61,25 @@ def _diagnostics(row: Row) -> dict[str, Any]:
 
 
 def _criterion(entry: Entry) -> dict[str, Any]:
-    data = {"id": cut(entry.id, LONGEST), "status": entry.status, "contribution": entry.contribution}
+    data = {
+        "id": cut(entry.id, LONGEST),
+        "status": entry.status,
+        "contribution": entry.contribution,
+        "reason": cut(entry.reason, LONGEST),
+    }
     more = {
         "evidence": line(quotes(entry.evidence), LONGEST),
         "path": line(walk(entry.path), LONGEST),
         "parts": [_criterion(part) for part in entry.parts],
     }
-    return {**data, "reason": cut(entry.reason, LONGEST), **{key: value for key, value in more.items() if value}}
-
-
-def _block(data: dict[str, Any]) -> Iterator[str]:
-    """Yield *data* as a YAML block of JSON values, which are YAML too."""
-    yield "  ---"
-    for key, value in data.items():
-        if isinstance(value, list):
-            yield f"  {key}:"
-            yield from (f"    - {_ascii(written(item))}" for item in value)
-        else:
-            yield f"  {key}: {_ascii(written(value))}"
-    yield "  ..."
-
-
-_ASTRAL = re.compile("[^\x20-\x7e]")
+    return {**data, **{key: value for key, value in more.items() if value}}
 
 
 def _ascii(json: str) -> str:
     """Return *json* with escapes that YAML reads as one character each; JSON's surrogate pairs would be two."""
-    return _ASTRAL.sub(_escape, json)
 
+    def escape(match: re.Match[str]) -> str:
+        point = ord(match[0])
+        return f"\\u{point:04x}" if point <= 0xFFFF else f"\\U{point:08x}"  # noqa: PLR2004 - four digits' worth
 
-def _escape(match: re.Match[str]) -> str:
-    point = ord(match[0])
-    return f"\\u{point:04x}" if point <= 0xFFFF else f"\\U{point:08x}"  # noqa: PLR2004 - four digits' worth
-
-
-def _totals(report: Report) -> str:
-    counts = ", ".join(f"{count} {status}" for status, count in report.counts.items())
-    return f"{counts}; {report.usage}"
+    return re.sub("[^\x20-\x7e]", escape, json)

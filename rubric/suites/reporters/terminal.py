@@ -10,7 +10,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from rubric.suites.report import below
-from rubric.suites.reporters.rendering import VACUOUS, figure, line, proof, short, walk
+from rubric.suites.reporters.rendering import VACUOUS, figure, line, proof, score_of, score_of_vote, short, walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -59,39 +59,30 @@ def _blocks(report: Report) -> Iterator[RenderableType]:
     yield Text(line(report.suite) or "rubric", style="bold")
     yield ""
     for row in report:
-        yield _head(row)
-        for depth, text in _details(row):
+        mark, style = _MARKS[row.status]
+        words = [score_of(row, "..")]
+        if row.score is not None or row.status != "ungraded":
+            words += ["borderline"] if row.verdict == "borderline" else []
+            words += [VACUOUS] if row.vacuous else []
+        head = Text(f"{mark} {row.status:<8}", style=style)
+        head.append(f"  {', '.join(filter(None, words)):<8}", style="bold")
+        yield head.append(f"  {line(row.id, 200)}", style="default")
+        details = [*((1, Text(text)) for text in _why(row))]
+        for entry in row.entries:
+            details += _entry(row, entry)
+        details += [(1, Text(f"warning: {line(warning)}", style="yellow")) for warning in row.warnings]
+        for depth, text in details:
             yield Padding(text, (0, 0, 0, 2 + 2 * depth), expand=False)
     for warning in report.warnings:
         yield Text(f"warning: {line(warning)}", style="yellow")
     yield "" if len(report) else "no cases"
-    yield from _totals(report)
-
-
-def _head(row: Row) -> Text:
-    mark, style = _MARKS[row.status]
-    head = Text(f"{mark} {row.status:<8}", style=style)
-    head.append(f"  {_score(row):<8}", style="bold")
-    return head.append(f"  {line(row.id, 200)}", style="default")
-
-
-def _score(row: Row) -> str:
-    """Return the score on its scale; for an ungraded case, its bounds."""
-    if row.status == "ungraded" and row.score is None:
-        return f"{row.bounds[0]:.2f}..{row.bounds[1]:.2f}"
-    words = [line(row.shown, 40) or ("" if row.score is None else f"{row.score:.2f}")]
-    words += [row.verdict] if row.verdict == "borderline" else []
-    words += [VACUOUS] if row.vacuous else []
-    return ", ".join(word for word in words if word)
-
-
-def _details(row: Row) -> Iterator[tuple[int, Text]]:
-    """Yield the lines below the head of *row*, each with its depth."""
-    yield from ((1, Text(text)) for text in _why(row))
-    for entry in row.entries:
-        yield from _entry(row, entry)
-    for warning in row.warnings:
-        yield 1, Text(f"warning: {line(warning)}", style="yellow")
+    totals = Text()
+    for status, count in report.counts.items():
+        if count:
+            totals.append(f"{count} {status}", style=_MARKS[status][1]).append(", ")
+    yield totals.append(f"{report.usage}, {report.duration:.1f} s")
+    if report.counts["deferred"]:
+        yield Text(f"deferred cases count as {report.deferred}", style="cyan")
 
 
 def _why(row: Row) -> Iterator[str]:
@@ -104,8 +95,7 @@ def _why(row: Row) -> Iterator[str]:
     if row.path:
         yield line(walk(row.path), 1000)
     for vote in row.votes:
-        score = "no score" if vote.score is None else f"{vote.score:.2f}"
-        yield f"{line(vote.judge, 80)}: {score} {line(vote.verdict, 40)}"
+        yield f"{line(vote.judge, 80)}: {score_of_vote(vote)} {line(vote.verdict, 40)}"
 
 
 def _entry(row: Row, entry: Entry, depth: int = 2) -> Iterator[tuple[int, Text]]:
@@ -126,14 +116,3 @@ def _entry(row: Row, entry: Entry, depth: int = 2) -> Iterator[tuple[int, Text]]
         yield depth + 2, Text(proven, style="dim")
     for part in entry.parts:
         yield from _entry(row, part, depth + 1)
-
-
-def _totals(report: Report) -> Iterator[Text]:
-    totals = Text()
-    for status, count in report.counts.items():
-        if count:
-            totals.append(f"{count} {status}", style=_MARKS[status][1]).append(", ")
-    totals.append(f"{report.usage}, {report.duration:.1f} s")
-    yield totals
-    if report.counts["deferred"]:
-        yield Text(f"deferred cases count as {report.deferred}", style="cyan")

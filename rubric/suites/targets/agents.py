@@ -55,8 +55,6 @@ _LONGEST_NAME = 64
 
 @frozen
 class ServerTool:
-    """One tool, and the connection to its server."""
-
     connection: Connection
     tool: Tool
 
@@ -165,33 +163,31 @@ class Run:
         return Failure(kind, message, in_doubt=self._is_asking)
 
     async def _steps(self, tools: Tools) -> str | Failure:
-        turn = await self._turn(tools)
+        offered = [_offered(name, each.tool) for name, each in tools.items()]
+        turn = await self._turn(offered)
         for _ in range(self.target.max_steps - 1):
             if not turn.tool_calls:
                 break
-            await self._follow(turn, tools)
-            turn = await self._turn(tools)
+            self.messages.append(turn.message)
+            if turn.text.strip():
+                self.said.append(Message("assistant", turn.text))
+            for request in turn.tool_calls:
+                result = await self._call(request, tools)
+                self.messages.append({"role": "tool", "tool_call_id": request.id, "content": result})
+            turn = await self._turn(offered)
         if not turn.tool_calls:
             return turn.text
         names = ", ".join(dict.fromkeys(request.name for request in turn.tool_calls))
         message = f"the run did not end within {self.target.max_steps} turns; the model still wanted: {names}"
         return Failure("truncated", message)
 
-    async def _turn(self, tools: Tools) -> Turn:
+    async def _turn(self, offered: list[dict[str, Any]]) -> Turn:
         self._is_asking = True
-        turn = await say(self.target.asked, self.messages, [_offered(name, each.tool) for name, each in tools.items()])
+        turn = await say(self.target.asked, self.messages, offered)
         self._is_asking = False
         self.usage += turn.usage
         self.warnings |= dict.fromkeys(left_out(turn))
         return turn
-
-    async def _follow(self, turn: Turn, tools: Tools) -> None:
-        self.messages.append(turn.message)
-        if turn.text.strip():
-            self.said.append(Message("assistant", turn.text))
-        for request in turn.tool_calls:
-            result = await self._call(request, tools)
-            self.messages.append({"role": "tool", "tool_call_id": request.id, "content": result})
 
     async def _call(self, request: ToolRequest, tools: Tools) -> str:
         """Call the tool of *request*, keep the call, and return its result as the model reads it."""
@@ -201,23 +197,20 @@ class Run:
         try:
             arguments = request.parsed()
         except ValueError as problem:
-            result = _error(f"the arguments are no JSON object ({problem}): {request.arguments}")
+            text = _error(f"the arguments are no JSON object ({problem}): {request.arguments}")
         else:
-            result = await self._result(known, arguments) if known else _error(_unknown(request.name, tools))
-        result = self._cut(clean(result) or "", name)
-        self.calls.append(ToolCall(name, arguments=arguments, result=result))
-        return result
-
-    async def _result(self, known: ServerTool, arguments: dict[str, Any]) -> str:
-        result = await known.connection.call(known.tool.name, arguments)
-        return _error(result.text) if result.failed else result.text
-
-    def _cut(self, result: str, name: str) -> str:
-        over = len(result) - self.target.longest_result
-        if over <= 0:
-            return result
-        self.warnings[f"a result of {name!r} was cut to {self.target.longest_result} characters"] = None
-        return f"{result[: self.target.longest_result]} [cut: {over} more characters]"
+            if known is None:
+                text = _error(f"there is no tool {request.name!r}{suggest(request.name, tools)}")
+            else:
+                result = await known.connection.call(known.tool.name, arguments)
+                text = _error(result.text) if result.failed else result.text
+        text = clean(text) or ""
+        most = self.target.longest_result
+        if len(text) > most:
+            self.warnings[f"a result of {name!r} was cut to {most} characters"] = None
+            text = f"{text[:most]} [cut: {len(text) - most} more characters]"
+        self.calls.append(ToolCall(name, arguments=arguments, result=text))
+        return text
 
     def response(self, case: Case, output: str) -> Response:
         """
@@ -231,10 +224,6 @@ class Run:
             messages += [*([asked] if case.input and messages[-1:] != [asked] else []), *self.said]
         candidate = case.responding(output, tool_calls=self.calls, messages=messages)
         return Response(candidate, self.usage, tuple(self.warnings))
-
-
-def _unknown(name: str, tools: Tools) -> str:
-    return f"there is no tool {name!r}{suggest(name, tools)}"
 
 
 def _error(text: str) -> str:
@@ -273,6 +262,7 @@ class AgentTarget(AskedModel):
     """
 
     _positional = ("model", "servers")
+    _attempt = "turn_timeout"
 
     servers: FrozenMap = field(factory=FrozenMap, converter=as_servers)
     max_steps: int = field(default=10, kw_only=True, validator=count(1))
@@ -287,10 +277,6 @@ class AgentTarget(AskedModel):
         if self.servers and not (find_spec("mcp") and find_spec("mcp_types")):
             raise ImportError(_CURE, name="mcp")
 
-    @property
-    def _attempt(self) -> float:
-        return self.turn_timeout
-
     async def respond(self, case: Case, /) -> Response:
         """
         Return the agent's response to *case*; cancelled, it ends what it started and waits for that.
@@ -302,7 +288,10 @@ class AgentTarget(AskedModel):
         messages, servers = opening(case, self.system), self._servers(case)
         await ready_to_ask(self.asked)
         if servers:
-            await asyncio.to_thread(_import)
+            try:  # an extra, and its import takes a while
+                await asyncio.to_thread(import_module, "rubric.suites.targets.mcp_sessions")
+            except ImportError as error:
+                raise ImportError(f"{_CURE} ({error})", name="mcp") from error
         run = Run(self, messages)
         outcome = await background_loop.on_background(whole(run.through(servers)))
         if isinstance(outcome, Failure):
@@ -316,10 +305,3 @@ class AgentTarget(AskedModel):
             known = ", ".join(repr(name) for name in self.servers) or "none"
             raise DeferError(f"the case {case.id!r} names the MCP server {case.server!r}; known: {known}")
         return {case.server: self.servers[case.server]}
-
-
-def _import() -> None:
-    try:
-        import_module("rubric.suites.targets.mcp_sessions")  # an extra, and it takes a while
-    except ImportError as error:
-        raise ImportError(f"{_CURE} ({error})", name="mcp") from error

@@ -107,18 +107,18 @@ class FunctionTarget:
         return said
 
     async def _in_a_thread(self, case: Case) -> Any:
-        loop, context = asyncio.get_running_loop(), copy_context()
-        said, error = await loop.run_in_executor(self._threads, lambda: context.run(self._outcome, case))
+        def outcome() -> tuple[Any, BaseException | None]:
+            # An exception is handed over as a value: a future refuses a StopIteration, and the run would hang.
+            try:
+                return self._function(case), None
+            except BaseException as error:  # noqa: BLE001
+                return None, error
+
+        loop = asyncio.get_running_loop()
+        said, error = await loop.run_in_executor(self._threads, copy_context().run, outcome)
         if isinstance(error, StopIteration):
             message = f"{self!r} raised StopIteration: {error}"
             raise RuntimeError(message) from error  # noqa: TRY004 - as a coroutine would say it
         if error is not None:
             raise error
         return said
-
-    def _outcome(self, case: Case) -> tuple[Any, BaseException | None]:
-        # An exception is handed over as a value: a future refuses a StopIteration, and the run would hang.
-        try:
-            return self._function(case), None
-        except BaseException as error:  # noqa: BLE001
-            return None, error

@@ -23,19 +23,17 @@ def _as_args(value: Iterable[str]) -> tuple[str, ...]:
 
 
 def _as_env(value: Mapping[str, str]) -> FrozenMap:
-    return _texts("env", value)
+    return as_map("env", value)
 
 
 def _as_headers(value: Mapping[str, str]) -> FrozenMap:
-    return _texts("headers", value)
+    return as_map("headers", value)
 
 
-def _texts(name: str, value: Mapping[str, str]) -> FrozenMap:
-    given = as_map(name, value)
-    for key, text_ in given.items():
-        if not isinstance(text_, str):
-            raise DefinitionError(f"{name}.{key}", f"expected text, got {type(text_).__name__}")
-    return given
+def _texts(_: Any, attribute: Attribute[Any], value: FrozenMap) -> None:
+    for key, item in value.items():
+        if not isinstance(item, str):
+            raise DefinitionError(f"{attribute.name}.{key}", f"expected text, got {type(item).__name__}")
 
 
 def _as_folder(value: Any) -> Any:
@@ -43,16 +41,12 @@ def _as_folder(value: Any) -> Any:
 
 
 def _address(_: Any, attribute: Attribute[Any], value: object) -> None:
-    if not isinstance(value, str) or not _is_address(value):
-        raise refuse(attribute.name, value, "an address such as 'http://127.0.0.1:8000/mcp'")
-
-
-def _is_address(value: str) -> bool:
     try:
-        parts = urlsplit(value)
+        parts = urlsplit(value if isinstance(value, str) else "")
     except ValueError:
-        return False
-    return parts.scheme in ("http", "https") and bool(parts.hostname)
+        parts = urlsplit("")
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise refuse(attribute.name, value, "an address such as 'http://127.0.0.1:8000/mcp'")
 
 
 @frozen(repr=False)
@@ -77,7 +71,7 @@ class StdioServer(Shown):
 
     command: str = field(validator=text)
     args: tuple[str, ...] = field(default=(), converter=_as_args)
-    env: FrozenMap = field(factory=FrozenMap, converter=_as_env)
+    env: FrozenMap = field(default=FrozenMap(), converter=_as_env, validator=_texts)
     cwd: str | None = field(default=None, converter=_as_folder, validator=optional(string))
 
     @property
@@ -87,10 +81,8 @@ class StdioServer(Shown):
 
     def __repr__(self) -> str:
         flags = ("", *self.args)
-        args = [
-            MASK if flag.startswith("-") and is_secret(flag) else arg
-            for flag, arg in zip(flags, self.args, strict=False)
-        ]
+        pairs = zip(flags, self.args, strict=False)
+        args = [MASK if flag.startswith("-") and is_secret(flag) else arg for flag, arg in pairs]
         shown = Shown.__repr__(evolve(self, args=args, env=dict.fromkeys(self.env, HIDDEN)))
         return redact(shown, self.secrets)
 
@@ -108,7 +100,7 @@ class HTTPServer(Shown):
     _positional = ("url",)
 
     url: str = field(validator=_address)
-    headers: FrozenMap = field(factory=FrozenMap, converter=_as_headers)
+    headers: FrozenMap = field(default=FrozenMap(), converter=_as_headers, validator=_texts)
 
     @property
     def secrets(self) -> tuple[str, ...]:

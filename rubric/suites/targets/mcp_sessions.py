@@ -26,7 +26,7 @@ from mcp_types import CONNECTION_CLOSED, INVALID_REQUEST
 from rubric.internals.secrets import redact
 from rubric.internals.text import shorten
 from rubric.suites.targets.base import DeferError
-from rubric.suites.targets.mcp_servers import HTTPServer, Server, StdioServer
+from rubric.suites.targets.mcp_servers import Server, StdioServer
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator, Mapping
@@ -110,7 +110,11 @@ async def connect(name: str, server: Server, *, start: float, tool: float) -> As
         except Exception as error:  # noqa: BLE001 - a server may fail in any way
             await _leave(leaving)
             said = f"no answer within {start:g} seconds" if isinstance(error, TimeoutError) else _first(error)
-            raise DeferError(_why_not_there(name, server, said, stderr)) from None
+            stderr.seek(max(0, stderr.seek(0, 2) - _TAIL))
+            lines = stderr.read().decode(errors="replace").split("\n")
+            if last := next((line.strip() for line in reversed(lines) if line.strip()), ""):
+                said += f"; its last words on stderr: {last}"
+            raise DeferError(f"the MCP server {name!r} is not there: {_safe(said, server)}") from None
         except BaseException:
             await _leave(leaving)
             raise
@@ -118,7 +122,8 @@ async def connect(name: str, server: Server, *, start: float, tool: float) -> As
             yield connection
         except asyncio.CancelledError:
             broken = await _leave(leaving)
-            if broken is None or _is_cancelled():
+            task = asyncio.current_task()
+            if broken is None or (task is not None and task.cancelling() > 0):
                 raise
             # The session cancelled its own task, because its transport broke down.
             raise GoneError(f"the MCP server {name!r} went away: {_safe(_first(broken), server)}") from None
@@ -126,17 +131,24 @@ async def connect(name: str, server: Server, *, start: float, tool: float) -> As
             await _leave(leaving)
 
 
-def _is_cancelled() -> bool:
-    task = asyncio.current_task()
-    return task is not None and task.cancelling() > 0
-
-
 async def _enter(leaving: AsyncExitStack, server: Server, stderr: IO[bytes], start: float, tool: float) -> Client:
     # A third each for the two handshakes and for the list of tools: a server that ignores the first gets the second.
+    transport: Any
     if isinstance(server, StdioServer):
-        transport = _stdio(server, stderr, leaving.enter_context(_group()))
+        words = [*leaving.enter_context(_group()), server.command, *server.args]
+        parameters = StdioServerParameters(
+            command=words[0],
+            args=words[1:],
+            env=dict(server.env),
+            cwd=server.cwd,
+            encoding_error_handler="replace",
+        )
+        # `errlog` is handed to the process, as a file.
+        transport = stdio_client(parameters, errlog=stderr)  # type: ignore[arg-type]
     else:
-        transport = await _http(leaving, server, tool)
+        limits = httpx2.Timeout(30.0, read=tool + 2 * _SECONDS_MORE)
+        http = await leaving.enter_async_context(httpx2.AsyncClient(headers=dict(server.headers), timeout=limits))
+        transport = streamable_http_client(server.url, http_client=http)
     return await leaving.enter_async_context(Client(transport, read_timeout_seconds=start / 3, cache=None))
 
 
@@ -172,24 +184,6 @@ def _group() -> Iterator[tuple[str, ...]]:
                     os.killpg(int(number), signal.SIGKILL)
 
 
-def _stdio(server: StdioServer, stderr: IO[bytes], launcher: tuple[str, ...]) -> Any:
-    words = [*launcher, server.command, *server.args]
-    parameters = StdioServerParameters(
-        command=words[0],
-        args=words[1:],
-        env=dict(server.env),
-        cwd=server.cwd,
-        encoding_error_handler="replace",
-    )
-    return stdio_client(parameters, errlog=stderr)  # type: ignore[arg-type]  # it is handed to the process, as a file
-
-
-async def _http(leaving: AsyncExitStack, server: HTTPServer, tool: float) -> Any:
-    limits = httpx2.Timeout(30.0, read=tool + 2 * _SECONDS_MORE)
-    http = await leaving.enter_async_context(httpx2.AsyncClient(headers=dict(server.headers), timeout=limits))
-    return streamable_http_client(server.url, http_client=http)
-
-
 async def _leave(leaving: AsyncExitStack) -> Exception | None:
     """
     Leave a session and return the error that it ended with, or None.
@@ -223,21 +217,8 @@ def _first(error: BaseException) -> str:
     return f"{error}" if isinstance(error, MCPError) else f"{type(error).__name__}: {error}"
 
 
-def _why_not_there(name: str, server: Server, said: str, stderr: IO[bytes]) -> str:
-    last = _last_line(stderr)
-    tail = f"; its last words on stderr: {last}" if last else ""
-    return f"the MCP server {name!r} is not there: {_safe(said + tail, server)}"
-
-
 def _safe(said: str, server: Server) -> str:
     return shorten(redact(said, server.secrets), 400)
-
-
-def _last_line(stderr: IO[bytes]) -> str:
-    size = stderr.seek(0, 2)
-    stderr.seek(max(0, size - _TAIL))
-    lines = stderr.read().decode(errors="replace").split("\n")
-    return next((line.strip() for line in reversed(lines) if line.strip()), "")
 
 
 def _text(said: CallToolResult) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from attrs import evolve, field, frozen
 
@@ -49,6 +49,9 @@ def _as_params(value: Mapping[str, Any]) -> Settings:
 class AskedModel(Shown):
     """A model with the settings that it is asked with; the common part of `ModelTarget` and `AgentTarget`."""
 
+    _attempt: ClassVar[str] = "timeout"
+    """The field that holds the seconds for one attempt."""
+
     model: str = field()
     system: str = field(default="", kw_only=True, validator=string)
     temperature: float | None = field(default=None, kw_only=True)
@@ -63,11 +66,6 @@ class AskedModel(Shown):
         return Shown.__repr__(evolve(self, params=masked(self.params)))
 
     @property
-    def _attempt(self) -> float:
-        """Seconds for one attempt."""
-        raise NotImplementedError
-
-    @property
     def asked(self) -> Judge:
         """The model and its settings, in the form that models are asked in; it judges nothing here."""
         if not isinstance(self.model, str) or self.model == "offline":
@@ -77,7 +75,7 @@ class AskedModel(Shown):
             self.model,
             temperature=self.temperature,
             max_tokens=self.max_tokens,
-            timeout=self._attempt,
+            timeout=getattr(self, self._attempt),
             retries=self.retries,
             params=self.params,
         )
@@ -107,10 +105,6 @@ class ModelTarget(AskedModel):
 
     timeout: float = field(default=60.0, kw_only=True)
 
-    @property
-    def _attempt(self) -> float:
-        return self.timeout
-
     async def respond(self, case: Case, /) -> Response:
         """
         Return the model's answer to *case*.
@@ -135,17 +129,16 @@ def opening(case: Case, system: str = "") -> list[dict[str, Any]]:
     Raises:
         DeferError: The case has neither an input nor messages.
     """
-    messages = [_message(message.role, message.content) for message in case.messages]
+    messages = [
+        {"role": role, "content": content} if role in _SENT else {"role": "user", "content": f"{role}: {content}"}
+        for role, content in ((message.role, message.content) for message in case.messages)
+    ]
     asked = {"role": "user", "content": case.input}
     if case.input.strip() and messages[-1:] != [asked]:
         messages.append(asked)
     if not messages:
         raise DeferError(f"the case {case.id!r} asks nothing: it has neither an input nor messages")
     return [{"role": "system", "content": system}, *messages] if system else messages
-
-
-def _message(role: str, content: str) -> dict[str, Any]:
-    return {"role": role, "content": content} if role in _SENT else {"role": "user", "content": f"{role}: {content}"}
 
 
 async def ready_to_ask(asked: Judge) -> None:
@@ -172,16 +165,13 @@ async def say(asked: Judge, messages: Sequence[Mapping[str, Any]], tools: Sequen
             return Failure("exception", describe(error))
 
     outcome, spent = await persist(once, asked.retries)
-    if isinstance(outcome, Turn):
-        return _whole(evolve(outcome, usage=spent + outcome.usage), asked)
-    raise ModelError(evolve(outcome, message=f"the target {asked.name!r}: {outcome.message}", usage=spent))
-
-
-def _whole(turn: Turn, asked: Judge) -> Turn:
-    if turn.finish != "length":
-        return turn
-    message = f"the target {asked.name!r}: cut at max_tokens={asked.max_tokens}; give more"
-    raise ModelError(Failure("truncated", message, usage=turn.usage))
+    if isinstance(outcome, Failure):
+        raise ModelError(evolve(outcome, message=f"the target {asked.name!r}: {outcome.message}", usage=spent))
+    turn = evolve(outcome, usage=spent + outcome.usage)
+    if turn.finish == "length":
+        message = f"the target {asked.name!r}: cut at max_tokens={asked.max_tokens}; give more"
+        raise ModelError(Failure("truncated", message, usage=turn.usage))
+    return turn
 
 
 def left_out(turn: Turn) -> tuple[str, ...]:
