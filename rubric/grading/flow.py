@@ -93,7 +93,7 @@ class Flow(Generator[Batch, Got, Result]):
         if self.state == "new":
             return self._advance(None)
         if self.state == "waiting":
-            raise ProtocolError(f"{_batch_of(self._batch)} waits for its replies; call send() with them", self.state)
+            raise ProtocolError(f"{self._waits()} its replies; call send() with them", self.state)
         raise StopIteration  # as of any iterator that has come to its end
 
     def send(self, replies: Iterable[Reply | Failure] | None, /) -> Batch:
@@ -104,15 +104,12 @@ class Flow(Generator[Batch, Got, Result]):
             StopIteration: There is none; its `value` is the result.
             ProtocolError: *replies* are not what the flow waits for.
         """
-        if self.state == "waiting":
-            return self._advance(self._checked(replies))
         if self.state == "new" and replies is None:
             return self._advance(None)
-        why = "nothing has been asked yet; call next() first" if self.state == "new" else "it takes no more replies"
-        raise ProtocolError(why, self.state)
-
-    def _checked(self, replies: object) -> Got:
-        waits = f"{_batch_of(self._batch)} waits for one Reply or Failure each"
+        if self.state != "waiting":
+            why = "nothing has been asked yet; call next() first" if self.state == "new" else "it takes no more replies"
+            raise ProtocolError(why, self.state)
+        waits = f"{self._waits()} one Reply or Failure each"
         if isinstance(replies, str) or not isinstance(replies, Iterable):
             raise ProtocolError(f"{waits}, got {type(replies).__name__}", self.state)
         got = tuple(replies)
@@ -121,7 +118,10 @@ class Flow(Generator[Batch, Got, Result]):
         for index, reply in enumerate(got):
             if not isinstance(reply, _OUTCOMES):
                 raise ProtocolError(f"{waits}, got {type(reply).__name__} at place {index}", self.state)
-        return got
+        return self._advance(got)
+
+    def _waits(self) -> str:
+        return f"a batch of {len(self._batch)} ask{'s' * (len(self._batch) != 1)} waits for"
 
     def _advance(self, got: Got | None) -> Batch:
         self.state = "ended"  # unless there is another batch: a result ends it, and so does an error
@@ -139,10 +139,6 @@ class Flow(Generator[Batch, Got, Result]):
         if self.state != "ended":
             self.state = "closed"
         self._steps.close()
-
-
-def _batch_of(batch: Batch) -> str:
-    return f"a batch of {len(batch)} ask{'s' * (len(batch) != 1)}"
 
 
 def leading(steps: Steps[Result]) -> Steps[Result]:
@@ -177,18 +173,19 @@ def _first_of_each_prefix(batch: Batch, sent: set[Any]) -> list[int]:
     last: Ask | None = None
     prefix: tuple[object, ...] | None = None
     for index, ask in enumerate(batch):
-        if last is None or ask.judge is not last.judge or not _begins_like(ask, last):
+        # Nearly all neighbours share the very objects of one candidate's prompt; then the last prefix serves again.
+        if (
+            last is None
+            or ask.judge is not last.judge
+            or ask.messages[0] is not last.messages[0]
+            or ask.messages[-1].parts[0] is not last.messages[-1].parts[0]
+        ):
             prefix = _prefix(ask)
         last = ask
         if prefix is not None and prefix not in sent:
             places.setdefault(prefix, []).append(index)
     sent.update(places)
     return [found[0] for found in places.values() if len(found) > _FEW]
-
-
-def _begins_like(one: Ask, other: Ask) -> bool:
-    """True if both share the very objects of one candidate's prompt, as nearly all neighbours do."""
-    return one.messages[0] is other.messages[0] and one.messages[-1].parts[0] is other.messages[-1].parts[0]
 
 
 def _prefix(ask: Ask) -> tuple[object, ...] | None:
@@ -201,10 +198,11 @@ def _prefix(ask: Ask) -> tuple[object, ...] | None:
     return (ask.judge.name, parts[0], *[(message.role, message.parts) for message in before])
 
 
-def check(rubric: Rubric) -> None:
-    """Raise `DefinitionError` if *rubric* has nothing to grade by, or no weight that counts."""
+def check(rubric: Rubric) -> bool:
+    """Return True; raise `DefinitionError` if *rubric* has nothing to grade by, or no weight that counts."""
     _refuse_empty(rubric)
     check_weights(rubric)
+    return True
 
 
 def _refuse_empty(rubric: Rubric) -> None:
@@ -213,11 +211,6 @@ def _refuse_empty(rubric: Rubric) -> None:
     for criterion in rubric.judged:
         if isinstance(criterion.answer, Rubric):
             _refuse_empty(criterion.answer)
-
-
-def _is_checked(rubric: Rubric) -> bool:
-    check(rubric)
-    return True
 
 
 # -- several judges --------------------------------------------------------------------------------------
@@ -233,13 +226,11 @@ class _Subject:
 
 
 def _graded(candidate: Candidate, rubric: Rubric, judge: AnyJudge) -> Steps[Result]:
-    rubric.derive(("checked",), partial(_is_checked, rubric))  # once for a rubric, not for each of its candidates
+    rubric.derive(("checked",), partial(check, rubric))  # once for a rubric, not for each of its candidates
     why = why_degenerate(candidate) if rubric.degenerate != "judge" else ""
     if why:
         return degenerate(rubric, judge, why)
     subject = _Subject(candidate, rubric, shared_prompt(candidate, rubric))
-    if isinstance(judge, Judge):
-        return (yield from _one_judge(subject, judge, 0))
     return (yield from _any_judge(subject, number_votes(judge)))
 
 
@@ -248,20 +239,16 @@ def _any_judge(subject: _Subject, voter: Voter) -> Steps[Result]:
         case Judge() as judge:
             return (yield from _one_judge(subject, judge, voter.vote))
         case Cascade() as rule:
-            return (yield from _cascade(subject, rule, *voter.members))
+            first, then = voter.members
+            votes = [(yield from _any_judge(subject, first))]
+            if goes_on(rule, votes[0]):
+                votes.append((yield from _any_judge(subject, then)))
+            return conclude_votes(subject.rubric, rule, votes)
         case Jury() | Panel() as rule:
             members = [_any_judge(subject, member) for member in voter.members]
             notes: list[str] = []
             result = conclude_votes(subject.rubric, rule, (yield from _votes(subject.rubric, rule, members, notes)))
             return evolve(result, warnings=(*result.warnings, *notes)) if notes else result
-
-
-def _cascade(subject: _Subject, rule: Cascade, first: Voter, then: Voter) -> Steps[Result]:
-    """Ask the first judge, and the second if the first leaves a doubt."""
-    votes = [(yield from _any_judge(subject, first))]
-    if goes_on(rule, votes[0]):
-        votes.append((yield from _any_judge(subject, then)))
-    return conclude_votes(subject.rubric, rule, votes)
 
 
 def _votes(
@@ -302,29 +289,21 @@ class _Log:
     failures: list[Failure] = field(factory=list)
     notes: list[str] = field(factory=list)
 
-    def warnings(self) -> list[str]:
-        """Return what a user should know of the calls, each line once."""
-        given = [reply for reply in self.replies if isinstance(reply, Reply) and (reply.unsent or reply.remarks)]
-        unsent = [f"{name} was not sent: the model does not take it" for reply in given for name in reply.unsent]
-        remarks = [remark for reply in given for remark in reply.remarks]
-        return list(dict.fromkeys([*unsent, *remarks, *self.notes]))
-
 
 def _one_judge(subject: _Subject, judge: Judge, vote: int) -> Steps[Result]:
     log = _Log()
     findings = yield from _Session(subject, judge, vote, log).findings(subject.rubric)
-    warnings = [*subject.prompt.warnings, *log.warnings(), *_contradictory(findings)]
-    usage = Usage.total([reply.usage for reply in log.replies])
-    return conclude(subject.rubric, judge, findings, usage=usage, failures=log.failures, warnings=warnings)
-
-
-def _contradictory(findings: Sequence[Finding]) -> list[str]:
-    """Return a warning for each finding that the judge passes with a score of 0, or fails with a score of 1."""
-    return [
+    given = [reply for reply in log.replies if isinstance(reply, Reply) and (reply.unsent or reply.remarks)]
+    unsent = [f"{name} was not sent: the model does not take it" for reply in given for name in reply.unsent]
+    remarks = [remark for reply in given for remark in reply.remarks]
+    contradictory = [
         f"contradictory: the judge {'passed' if f.flag else 'failed'} {f.id!r} with a score of {f.score:g}"
         for f in findings
         if isinstance(f, Scored) and f.flag is not None and f.score == float(not f.flag)
     ]
+    warnings = [*subject.prompt.warnings, *dict.fromkeys([*unsent, *remarks, *log.notes]), *contradictory]
+    usage = Usage.total([reply.usage for reply in log.replies])
+    return conclude(subject.rubric, judge, findings, usage=usage, failures=log.failures, warnings=warnings)
 
 
 @frozen(eq=False)
@@ -389,7 +368,7 @@ class _Session:
                 self.log.failures.extend(log.failures)  # now only: failures beside the path do not matter
                 self.log.notes.extend(log.notes)
             else:
-                ((found,),) = yield from self._asked(rubric, [[_question(rubric, criterion, node)]], guidelines)
+                ((found,),) = yield from self._asked(rubric, [[as_question(rubric, criterion, node)]], guidelines)
             if not isinstance(found, Scored):
                 scores = [leaf.score for leaf in node.leaves()]
                 assert isinstance(found, Unjudged)  # noqa: S101 - a question without a score was not judged
@@ -405,7 +384,7 @@ class _Session:
         nodes = {node.question: node for node in tree.nodes()}
         apart = [evolve(self, log=_Log()) for _ in nodes]
         asked = [
-            session._asked(rubric, [[_question(rubric, criterion, node)]], guidelines)  # noqa: SLF001 - of the same class
+            session._asked(rubric, [[as_question(rubric, criterion, node)]], guidelines)  # noqa: SLF001 - of the same class
             for session, node in zip(apart, nodes.values(), strict=True)
         ]
         found = yield from together(asked)
@@ -479,8 +458,3 @@ class _Session:
         if unjudged := [finding.failure for finding in findings if isinstance(finding, Unjudged)]:
             self.log.failures.extend(dict.fromkeys(unjudged))
         return findings
-
-
-def _question(rubric: Rubric, criterion: Criterion, node: DecisionTree) -> Criterion:
-    """Return the question at *node*, the same object for each candidate."""
-    return rubric.derive(("question", criterion.id, node.question), partial(as_question, criterion, node))
