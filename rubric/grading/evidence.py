@@ -112,24 +112,18 @@ def _fold(text: str) -> _Folded:
         elif run.lastgroup == "space":
             if folded.parts and folded.parts[-1] != " ":
                 folded.add(" ", start, end)
-        else:
-            _add_other(folded, run[0], start)
+        elif (category := unicodedata.category(run[0])) not in ("Cf", "Cc", "Cs"):
+            is_accent = category[0] == "M" or "\u1160" <= run[0] <= "\u11ff"  # or a vowel of Hangul
+            if is_accent and folded.parts and folded.parts[-1] != " ":
+                _add_accent(folded, run[0], start)
+            else:
+                folded.add(unicodedata.normalize("NFC", run[0]).translate(_PUNCTUATION), start, end)
     folded.text = "".join(folded.parts)
     folded.parts.clear()
     return folded
 
 
 _folded = lru_cache(maxsize=4)(_fold)
-
-
-def _add_other(folded: _Folded, char: str, start: int) -> None:
-    category = unicodedata.category(char)
-    if category in ("Cf", "Cc", "Cs"):
-        return
-    if (category[0] == "M" or "\u1160" <= char <= "\u11ff") and folded.parts and folded.parts[-1] != " ":
-        _add_accent(folded, char, start)
-    else:
-        folded.add(unicodedata.normalize("NFC", char).translate(_PUNCTUATION), start, start + 1)
 
 
 def _add_accent(folded: _Folded, char: str, start: int) -> None:

@@ -201,29 +201,19 @@ def _objects(ask: Ask, said: str, text: str, wanted: Sequence[str]) -> list[Mapp
     """Return the objects of *text*, a part of the whole reply *said*, that may be the answer, in order."""
 
     def accept(value: Mapping[str, Any], raw: str) -> bool:
-        return not value.keys().isdisjoint(wanted) and not _is_echo(raw, ask)
+        if value.keys().isdisjoint(wanted):
+            return False
+        return not any("{" in graded and occurs_in(raw, graded) for graded in (ask.candidate, ask.run))
 
     if ask.nonce:
         return sealed_object(said, text, nonce=ask.nonce, asked=frozenset(wanted))
     return [value for value, _ in find_objects(text, accept)]
 
 
-def _lists(ask: Ask, said: str, text: str) -> list[Any]:
-    """Return the lists of verdicts of *text*, in order."""
-    if not ask.nonce:
-        return [o.get("verdicts", o.get("checks")) for o in _objects(ask, said, text, LISTS)]
-    asked = frozenset(key for criterion in ask.criteria for key in keys_of(criterion.answer))
-    return [*sealed_list(said, text, nonce=ask.nonce, asked=asked, ids=[c.id for c in ask.criteria])]
-
-
 def _refuse_none(ask: Ask, found: Sequence[object]) -> None:
     if not found:
         mark = ' and the "nonce" of this request' if ask.nonce else ", other than one copied from the candidate"
         raise Unreadable(f"it holds no JSON object with the keys that were asked for{mark}")
-
-
-def _is_echo(raw: str, ask: Ask) -> bool:
-    return any("{" in text and occurs_in(raw, text) for text in (ask.candidate, ask.run))
 
 
 def _read_one(ask: Ask, said: str, text: str) -> Finding:
@@ -236,7 +226,12 @@ def _read_one(ask: Ask, said: str, text: str) -> Finding:
 
 
 def _read_many(ask: Ask, said: str, text: str) -> tuple[Finding, ...]:
-    lists = _lists(ask, said, text)
+    lists: list[Any]
+    if ask.nonce:
+        asked = frozenset(key for criterion in ask.criteria for key in keys_of(criterion.answer))
+        lists = [*sealed_list(said, text, nonce=ask.nonce, asked=asked, ids=[c.id for c in ask.criteria])]
+    else:
+        lists = [o.get("verdicts", o.get("checks")) for o in _objects(ask, said, text, LISTS)]
     _refuse_none(ask, lists)
     if not all(isinstance(entries, list) for entries in lists):
         raise Unreadable('it holds no list of "verdicts"')
@@ -275,7 +270,10 @@ def keys_of(answer: Answer) -> Sequence[str]:
 
 
 def _finding(ask: Ask, criterion: Criterion, said: Mapping[str, Any]) -> Finding:
-    if _abstains(criterion.answer, said):
+    # Null under each of its keys: a null beside a verdict disagrees with it.
+    keys = _SCORES if isinstance(criterion.answer, Unit | Levels) else keys_of(criterion.answer)
+    given = [said[key] for key in keys if key in said]
+    if given and all(value is None for value in given):
         if criterion.id not in ask.abstainable:
             raise Unreadable("its verdict is null, and the rubric does not allow to abstain")
         return Abstained(criterion.id, _reason(said))
@@ -300,13 +298,6 @@ def _scored(ask: Ask, criterion: Criterion, said: Mapping[str, Any]) -> Scored:
             return Scored(id_, choice.score, choice.label, reason, evidence)
         case never:
             assert_never(never)
-
-
-def _abstains(answer: Answer, said: Mapping[str, Any]) -> bool:
-    """True if the verdict is null under each of its keys: a null beside a verdict disagrees with it."""
-    keys = _SCORES if isinstance(answer, Unit | Levels) else keys_of(answer)
-    given = [said[key] for key in keys if key in said]
-    return bool(given) and all(value is None for value in given)
 
 
 def _reason(said: Mapping[str, Any]) -> str:
@@ -380,18 +371,14 @@ def _one_score(said: Mapping[str, Any]) -> Any:
 
 def _unit(said: Mapping[str, Any]) -> float:
     given = _one_score(said)
-    if given is None and (holds := _bare_verdict(said)) is not None:
-        return float(holds)
+    if given is None and "score" not in said:  # a plain yes is 1, a plain no is 0
+        verdicts = {_as_bool(said[key]) for key in _VERDICTS if key in said}
+        if len(verdicts) == 1 and None not in verdicts:
+            return float(verdicts == {True})
     score = _number(given)
     if score is None or not 0 <= score <= 1:
         raise _unexpected("a score from 0 to 1", given)
     return score
-
-
-def _bare_verdict(said: Mapping[str, Any]) -> bool | None:
-    """Return the yes or no of a reply that has no score: a plain yes is 1, a plain no is 0."""
-    verdicts = {_as_bool(said[key]) for key in _VERDICTS if key in said}
-    return verdicts.pop() if len(verdicts) == 1 and "score" not in said else None
 
 
 def _level(levels: Levels, said: Mapping[str, Any]) -> int:
