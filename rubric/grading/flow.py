@@ -292,7 +292,7 @@ class _Log:
 
 def _one_judge(subject: _Subject, judge: Judge, vote: int) -> Steps[Result]:
     log = _Log()
-    findings = yield from _Session(subject, judge, vote, log).findings(subject.rubric)
+    findings = yield from _Session(subject, subject.rubric, "", judge, vote, log).findings()
     given = [reply for reply in log.replies if isinstance(reply, Reply) and (reply.unsent or reply.remarks)]
     unsent = [f"{name} was not sent: the model does not take it" for reply in given for name in reply.unsent]
     remarks = [remark for reply in given for remark in reply.remarks]
@@ -308,19 +308,27 @@ def _one_judge(subject: _Subject, judge: Judge, vote: int) -> Steps[Result]:
 
 @frozen(eq=False)
 class _Session:
-    """One judge's work on one candidate: each method yields asks and returns findings."""
+    """
+    One judge's work on one candidate: each method yields asks and returns findings.
+
+    Args:
+        rubric: The rubric of the subject, or one that is nested in it.
+        guidelines: Those of a nested rubric; those of the outermost one are in the shared part of the prompt.
+    """
 
     subject: _Subject
+    rubric: Rubric
+    guidelines: str
     judge: Judge
     vote: int
     log: _Log
 
-    def findings(self, rubric: Rubric, guidelines: str = "") -> Steps[list[Finding]]:
-        """Judge the criteria of *rubric*: code decides some at once, the judge is asked about the others together."""
+    def findings(self) -> Steps[list[Finding]]:
+        """Judge the criteria of the rubric: code decides some at once, the judge is asked about the others together."""
         found: dict[str, Finding] = {}
         open_: list[Criterion] = []
         plain = True
-        for criterion in rubric.judged:
+        for criterion in self.rubric.judged:
             coded = criterion.when is not None or isinstance(criterion.answer, Check)
             if coded and (finding := settled(criterion, self.subject.candidate)) is not None:
                 found[criterion.id] = finding
@@ -329,25 +337,25 @@ class _Session:
             plain = plain and not isinstance(criterion.answer, APART)
         groups = grouped(open_, self.judge)
         if plain:
-            judged = (yield from self._asked(rubric, groups, guidelines)) if groups else []
+            judged = (yield from self._asked(groups)) if groups else []
         else:
-            judged = yield from together([self._of_group(rubric, group, guidelines) for group in groups])
+            judged = yield from together([self._of_group(group) for group in groups])
         found |= {finding.id: finding for findings in judged for finding in findings}
-        return [found[criterion.id] for criterion in rubric.judged]
+        return [found[criterion.id] for criterion in self.rubric.judged]
 
-    def _of_group(self, rubric: Rubric, group: Sequence[Criterion], guidelines: str) -> Steps[Sequence[Finding]]:
+    def _of_group(self, group: Sequence[Criterion]) -> Steps[Sequence[Finding]]:
         first = group[0]
         match first.answer:
             case DecisionTree() as tree:
-                return [(yield from self._walk(rubric, first, tree, guidelines))]
+                return [(yield from self._walk(first, tree))]
             case Rubric() as inner:
                 return [(yield from self._nested(first, inner))]
             case _:
-                return (yield from self._asked(rubric, [group], guidelines))[0]
+                return (yield from self._asked([group]))[0]
 
     def _nested(self, criterion: Criterion, inner: Rubric) -> Steps[Finding]:
         """Judge a nested rubric. If nothing in it applies, it does not apply itself."""
-        parts = yield from self.findings(inner, inner.guidelines)
+        parts = yield from evolve(self, rubric=inner, guidelines=inner.guidelines).findings()
         if all(isinstance(part, NotApplicable) for part in parts):
             return NotApplicable(criterion.id, "nothing in it applies")
         result = outcome(inner, parts)
@@ -357,18 +365,18 @@ class _Session:
             return Unjudged(criterion.id, failure, "", *result.bounds, parts=tuple(parts))
         return Scored(criterion.id, result.score, reason=f"{result.verdict}", parts=tuple(parts))
 
-    def _walk(self, rubric: Rubric, criterion: Criterion, tree: DecisionTree, guidelines: str) -> Steps[Finding]:
+    def _walk(self, criterion: Criterion, tree: DecisionTree) -> Steps[Finding]:
         """Walk down a tree: ask the questions on the path one by one, or all of the tree beforehand."""
         node: DecisionTree | Leaf = tree
         path: list[Step] = []
-        ahead = (yield from self._ahead(rubric, criterion, tree, guidelines)) if self.judge.speculate else {}
+        ahead = (yield from self._ahead(criterion, tree)) if self.judge.speculate else {}
         while isinstance(node, DecisionTree):
             if node.question in ahead:
                 found, log = ahead[node.question]
                 self.log.failures.extend(log.failures)  # now only: failures beside the path do not matter
                 self.log.notes.extend(log.notes)
             else:
-                ((found,),) = yield from self._asked(rubric, [[as_question(rubric, criterion, node)]], guidelines)
+                ((found,),) = yield from self._asked([[as_question(self.rubric, criterion, node)]])
             if not isinstance(found, Scored):
                 scores = [leaf.score for leaf in node.leaves()]
                 assert isinstance(found, Unjudged)  # noqa: S101 - a question without a score was not judged
@@ -377,14 +385,12 @@ class _Session:
             node = node.yes if found.score >= EVEN else node.no
         return Scored(criterion.id, node.score, reason=node.reason or path[-1].reason, path=tuple(path))
 
-    def _ahead(
-        self, rubric: Rubric, criterion: Criterion, tree: DecisionTree, guidelines: str
-    ) -> Steps[dict[str, tuple[Finding, _Log]]]:
+    def _ahead(self, criterion: Criterion, tree: DecisionTree) -> Steps[dict[str, tuple[Finding, _Log]]]:
         """Ask every question of *tree* at once; return each one's finding and log, by question."""
         nodes = {node.question: node for node in tree.nodes()}
         apart = [evolve(self, log=_Log()) for _ in nodes]
         asked = [
-            session._asked(rubric, [[as_question(rubric, criterion, node)]], guidelines)  # noqa: SLF001 - of the same class
+            session._asked([[as_question(self.rubric, criterion, node)]])  # noqa: SLF001 - of the same class
             for session, node in zip(apart, nodes.values(), strict=True)
         ]
         found = yield from together(asked)
@@ -392,17 +398,17 @@ class _Session:
             self.log.replies.extend(session.log.replies)  # at once: all of them are paid for
         return {q: (f, session.log) for q, ((f,),), session in zip(nodes, found, apart, strict=True)}
 
-    def _asked(
-        self, rubric: Rubric, groups: Sequence[Sequence[Criterion]], guidelines: str
-    ) -> Steps[list[Sequence[Finding]]]:
+    def _asked(self, groups: Sequence[Sequence[Criterion]]) -> Steps[list[Sequence[Finding]]]:
         """Ask about all *groups* in one batch, then again about those with a reply that could not be read."""
-        asks = compose_all(self.subject.prompt, rubric, self.judge, groups, vote=self.vote, guidelines=guidelines)
+        asks = compose_all(
+            self.subject.prompt, self.rubric, self.judge, groups, vote=self.vote, guidelines=self.guidelines
+        )
         found: list[Sequence[Finding]] = []
         broken: dict[int, Steps[Sequence[Finding]]] = {}
         for ask, got in zip(asks, (yield asks), strict=True):
             findings = self._read(ask, got)
             if Unjudged in map(type, findings):
-                broken[len(found)] = self._asked_again(rubric, ask, got, findings, guidelines)
+                broken[len(found)] = self._asked_again(ask, got, findings)
             found.append(findings)
         if broken:
             repaired = yield from together([*broken.values()])
@@ -410,9 +416,7 @@ class _Session:
                 found[index] = findings
         return found
 
-    def _asked_again(
-        self, rubric: Rubric, ask: Ask, got: Reply | Failure, findings: Sequence[Finding], guidelines: str
-    ) -> Steps[Sequence[Finding]]:
+    def _asked_again(self, ask: Ask, got: Reply | Failure, findings: Sequence[Finding]) -> Steps[Sequence[Finding]]:
         """
         Ask again, with the complaint, for what could not be read in *got*, the reply to *ask*.
 
@@ -434,14 +438,14 @@ class _Session:
             max_tokens *= 1 + ("truncated" in kinds)
             again = compose(
                 self.subject.prompt,
-                rubric,
+                self.rubric,
                 self.judge,
                 [criterion for criterion in ask.criteria if not isinstance(found[criterion.id], Scored | Abstained)],
                 vote=self.vote,
                 repair=repair,
                 complaint=failures[0].message,
                 max_tokens=max_tokens,
-                guidelines=guidelines,
+                guidelines=self.guidelines,
             )
             if retries < self.judge.retries:
                 again = evolve(again, retries=retries)

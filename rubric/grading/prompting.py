@@ -79,13 +79,11 @@ class SharedPrompt:
     What all asks about one candidate share.
 
     Args:
-        system: The system message.
         shared: The first part of the user message.
         sections: The parts of the candidate by title, as they are shown.
         variables: The candidate's variables, as they are shown.
         output: The graded text as it is.
         run: Conversation, tool calls and file changes, as they are shown.
-        images: Addresses of images.
         warnings: What a user should know of the candidate's texts.
         digest: A hash of all of the above; copied, and fed the rest of an ask, it gives the nonce.
     """
@@ -278,14 +276,10 @@ class CriterionPrompt:
     What differs from ask to ask about one candidate, and is the same for many candidates.
 
     Args:
-        form: The form of the reply.
-        criteria: The criteria.
         tail: The criteria with all that helps to judge them.
         texts: The criteria in the author's words alone.
-        guidelines: Those of the rubric.
         unsealed: The last part of the user message, with the form of an unsealed reply.
-        before_nonce: That part for a sealed reply, up to the nonce.
-        after_nonce: The rest of it.
+        before_nonce: That part for a sealed reply, up to the nonce; *after_nonce* is the rest of it.
         digested: What the nonce depends on of all this, as bytes.
     """
 

@@ -24,26 +24,19 @@ Steps = Generator[Batch, Got, T]
 def together(members: Sequence[Steps[T]]) -> Steps[list[T]]:
     """Run *members* side by side: their asks go out in one batch. Return their results in order."""
     results: dict[int, T] = {}
-    pending: dict[int, Batch] = {}
-    for index, member in enumerate(members):
-        _advance(member, index, None, results, pending)
-    while pending:
-        waiting = dict(pending)
-        got = iter((yield tuple([ask for batch in waiting.values() for ask in batch])))
-        pending.clear()
-        for index, batch in waiting.items():
-            _advance(members[index], index, tuple(islice(got, len(batch))), results, pending)
+    replies: dict[int, Got | None] = dict.fromkeys(range(len(members)))
+    while replies:
+        pending: dict[int, Batch] = {}
+        for index, got in replies.items():
+            try:
+                pending[index] = members[index].send(got)  # type: ignore[arg-type]  # None starts a generator
+            except StopIteration as end:
+                results[index] = end.value
+        if not pending:
+            break
+        came = iter((yield tuple([ask for batch in pending.values() for ask in batch])))
+        replies = {index: tuple(islice(came, len(batch))) for index, batch in pending.items()}
     return [results[index] for index in range(len(members))]
-
-
-def _advance(member: Steps[T], index: int, got: Got | None, results: dict[int, T], pending: dict[int, Batch]) -> None:
-    try:
-        pending[index] = next(member) if got is None else member.send(got)
-    except StopIteration as end:
-        results[index] = end.value
-
-
-# -- several votes in one request ------------------------------------------------------------------------
 
 
 def as_one(steps: Steps[T], notes: list[str]) -> Steps[T]:
@@ -57,7 +50,7 @@ def as_one(steps: Steps[T], notes: list[str]) -> Steps[T]:
     got: Got | None = None
     while True:
         try:
-            batch = next(steps) if got is None else steps.send(got)
+            batch = steps.send(got)  # type: ignore[arg-type]  # None starts a generator
         except StopIteration as end:
             result: T = end.value
             return result
