@@ -216,38 +216,28 @@ def _refuse_empty(rubric: Rubric) -> None:
 # -- several judges --------------------------------------------------------------------------------------
 
 
-@frozen(eq=False)
-class _Subject:
-    """What is the same for all judges of one candidate."""
-
-    candidate: Candidate
-    rubric: Rubric
-    prompt: SharedPrompt
-
-
 def _graded(candidate: Candidate, rubric: Rubric, judge: AnyJudge) -> Steps[Result]:
     rubric.derive(("checked",), partial(check, rubric))  # once for a rubric, not for each of its candidates
     why = why_degenerate(candidate) if rubric.degenerate != "judge" else ""
     if why:
         return degenerate(rubric, judge, why)
-    subject = _Subject(candidate, rubric, shared_prompt(candidate, rubric))
-    return (yield from _any_judge(subject, number_votes(judge)))
+    return (yield from _any_judge(shared_prompt(candidate, rubric), number_votes(judge)))
 
 
-def _any_judge(subject: _Subject, voter: Voter) -> Steps[Result]:
+def _any_judge(about: SharedPrompt, voter: Voter) -> Steps[Result]:
     match voter.judge:
         case Judge() as judge:
-            return (yield from _one_judge(subject, judge, voter.vote))
+            return (yield from _one_judge(about, judge, voter.vote))
         case Cascade() as rule:
             first, then = voter.members
-            votes = [(yield from _any_judge(subject, first))]
+            votes = [(yield from _any_judge(about, first))]
             if goes_on(rule, votes[0]):
-                votes.append((yield from _any_judge(subject, then)))
-            return conclude_votes(subject.rubric, rule, votes)
+                votes.append((yield from _any_judge(about, then)))
+            return conclude_votes(about.rubric, rule, votes)
         case Jury() | Panel() as rule:
-            members = [_any_judge(subject, member) for member in voter.members]
+            members = [_any_judge(about, member) for member in voter.members]
             notes: list[str] = []
-            result = conclude_votes(subject.rubric, rule, (yield from _votes(subject.rubric, rule, members, notes)))
+            result = conclude_votes(about.rubric, rule, (yield from _votes(about.rubric, rule, members, notes)))
             return evolve(result, warnings=(*result.warnings, *notes)) if notes else result
 
 
@@ -290,9 +280,9 @@ class _Log:
     notes: list[str] = field(factory=list)
 
 
-def _one_judge(subject: _Subject, judge: Judge, vote: int) -> Steps[Result]:
+def _one_judge(about: SharedPrompt, judge: Judge, vote: int) -> Steps[Result]:
     log = _Log()
-    findings = yield from _Session(subject, subject.rubric, "", judge, vote, log).findings()
+    findings = yield from _Session(about, about.rubric, "", judge, vote, log).findings()
     given = [reply for reply in log.replies if isinstance(reply, Reply) and (reply.unsent or reply.remarks)]
     unsent = [f"{name} was not sent: the model does not take it" for reply in given for name in reply.unsent]
     remarks = [remark for reply in given for remark in reply.remarks]
@@ -301,9 +291,9 @@ def _one_judge(subject: _Subject, judge: Judge, vote: int) -> Steps[Result]:
         for f in findings
         if isinstance(f, Scored) and f.flag is not None and f.score == float(not f.flag)
     ]
-    warnings = [*subject.prompt.warnings, *dict.fromkeys([*unsent, *remarks, *log.notes]), *contradictory]
+    warnings = [*about.warnings, *dict.fromkeys([*unsent, *remarks, *log.notes]), *contradictory]
     usage = Usage.total([reply.usage for reply in log.replies])
-    return conclude(subject.rubric, judge, findings, usage=usage, failures=log.failures, warnings=warnings)
+    return conclude(about.rubric, judge, findings, usage=usage, failures=log.failures, warnings=warnings)
 
 
 @frozen(eq=False)
@@ -312,11 +302,11 @@ class _Session:
     One judge's work on one candidate: each method yields asks and returns findings.
 
     Args:
-        rubric: The rubric of the subject, or one that is nested in it.
+        rubric: The outermost rubric, or one that is nested in it.
         guidelines: Those of a nested rubric; those of the outermost one are in the shared part of the prompt.
     """
 
-    subject: _Subject
+    about: SharedPrompt
     rubric: Rubric
     guidelines: str
     judge: Judge
@@ -330,7 +320,7 @@ class _Session:
         plain = True
         for criterion in self.rubric.judged:
             coded = criterion.when is not None or isinstance(criterion.answer, Check)
-            if coded and (finding := settled(criterion, self.subject.candidate)) is not None:
+            if coded and (finding := settled(criterion, self.about.candidate)) is not None:
                 found[criterion.id] = finding
                 continue
             open_.append(criterion)
@@ -400,9 +390,7 @@ class _Session:
 
     def _asked(self, groups: Sequence[Sequence[Criterion]]) -> Steps[list[Sequence[Finding]]]:
         """Ask about all *groups* in one batch, then again about those with a reply that could not be read."""
-        asks = compose_all(
-            self.subject.prompt, self.rubric, self.judge, groups, vote=self.vote, guidelines=self.guidelines
-        )
+        asks = compose_all(self.about, self.rubric, self.judge, groups, vote=self.vote, guidelines=self.guidelines)
         found: list[Sequence[Finding]] = []
         broken: dict[int, Steps[Sequence[Finding]]] = {}
         for ask, got in zip(asks, (yield asks), strict=True):
@@ -437,7 +425,7 @@ class _Session:
                 break
             max_tokens *= 1 + ("truncated" in kinds)
             again = compose(
-                self.subject.prompt,
+                self.about,
                 self.rubric,
                 self.judge,
                 [criterion for criterion in ask.criteria if not isinstance(found[criterion.id], Scored | Abstained)],

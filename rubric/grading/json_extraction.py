@@ -236,9 +236,6 @@ def _double_quoted(match: re.Match[str]) -> str:
     return {"\\'": "'", '"': '\\"'}.get(match[0], match[0])
 
 
-# -- repairs -------------------------------------------------------------------------------------------
-
-
 def _is_faithful(piece: str, value: Mapping[str, Any]) -> bool:
     """True if each key is in *piece* as often as in *value*, and each plain value is there in full."""
     given = [(str(key), item) for part in objects_in(value) for key, item in part.items()]

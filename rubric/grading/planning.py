@@ -111,7 +111,7 @@ def plan_one(
 
     def of_judge(one: Judge) -> Plan:
         if id(one) not in made:
-            made[id(one)] = _Planner(candidate, about, one, count, price, worst).of_rubric(rubric, "")
+            made[id(one)] = _Planner(about, one, count, price, worst).of_rubric(rubric, "")
         return made[id(one)]
 
     return _of_any(rubric, number_votes(judge), of_judge)
@@ -136,7 +136,6 @@ def _of_any(rubric: Rubric, voter: Voter, of_judge: Callable[[Judge], Plan]) -> 
 
 @frozen
 class _Planner:
-    candidate: Candidate
     about: SharedPrompt
     judge: Judge
     count: Count
@@ -144,7 +143,7 @@ class _Planner:
     worst: Worst | None
 
     def of_rubric(self, rubric: Rubric, guidelines: str) -> Plan:
-        judged = [c for c in rubric.judged if applies(c.when, self.candidate) and not isinstance(c.answer, Check)]
+        judged = [c for c in rubric.judged if applies(c.when, self.about.candidate) and not isinstance(c.answer, Check)]
         asked = {c.id for c in judged}
         free = tuple(c.id for c in rubric.judged if c.id not in asked)
         plans = [self._of_group(rubric, group, guidelines) for group in grouped(judged, self.judge)]

@@ -79,22 +79,22 @@ class SharedPrompt:
     What all asks about one candidate share.
 
     Args:
+        rubric: The outermost rubric.
         shared: The first part of the user message.
         sections: The parts of the candidate by title, as they are shown.
         variables: The candidate's variables, as they are shown.
-        output: The graded text as it is.
         run: Conversation, tool calls and file changes, as they are shown.
         warnings: What a user should know of the candidate's texts.
-        digest: A hash of all of the above; copied, and fed the rest of an ask, it gives the nonce.
+        digest: A hash of all that is shown; copied, and fed the rest of an ask, it gives the nonce.
     """
 
+    candidate: Candidate
+    rubric: Rubric
     system: Outgoing
     shared: str
     sections: Mapping[str, str]
     variables: Mapping[str, str]
-    output: str
     run: str
-    images: tuple[str, ...]
     warnings: tuple[str, ...]
     digest: _Hash = field(repr=False)
 
@@ -126,13 +126,13 @@ def shared_prompt(candidate: Candidate, rubric: Rubric) -> SharedPrompt:
     for text in (system.text, *candidate.images):
         digest.update(_framed(text))
     return SharedPrompt(
+        candidate=candidate,
+        rubric=rubric,
         system=system,
         shared=f"The mark is {mark}.\n\n" + "\n\n".join(blocks) + "\n\n",
         sections=sections,
         variables=variables,
-        output=candidate.output,
         run="\n\n".join([sections[t] for t in ("conversation", "tool calls", "file changes") if t in sections]),
-        images=candidate.images,
         warnings=tuple(warnings),
         digest=digest,
     )
@@ -233,11 +233,12 @@ def compose_all(
     """
     template = judge.prompt or rubric.prompt
     flagless = rubric.threshold is not None
+    output, images = about.candidate.output, about.candidate.images
     digest = about.digest.copy()
     digest.update(b"%b%d;" % (_framed(judge.name), repair))
     asks = []
     for group in groups:
-        asked = _criterion_prompt(rubric, judge, group, output=about.output, complaint=complaint, guidelines=guidelines)
+        asked = _criterion_prompt(rubric, judge, group, output=output, complaint=complaint, guidelines=guidelines)
         nonce, ending = "", asked.unsealed
         if template is not None:
             nonce, messages = _own_messages(template, about, judge, repair, asked)
@@ -254,12 +255,12 @@ def compose_all(
             nonce=nonce,
             abstainable=asked.abstainable,
             quoted=asked.quoted,
-            candidate=about.output,
+            candidate=output,
             run=about.run,
             max_tokens=judge.max_tokens,
             vote=vote,
             repair=repair,
-            images=about.images,
+            images=images,
             many=asked.form.many,
             flagless=flagless,
         )
@@ -403,7 +404,7 @@ def _own_messages(
     if not form.sealed:
         return "", messages
     # Of the messages themselves: two candidates that differ in what the template leaves out are asked the same.
-    sent = as_json([judge.name, repair, about.images, [(m.role, m.text) for m in messages]])
+    sent = as_json([judge.name, repair, about.candidate.images, [(m.role, m.text) for m in messages]])
     nonce = _letters(sha256(), _framed(sent))
     return nonce, _filled(template, about, asked, form.words(nonce))
 

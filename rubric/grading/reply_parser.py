@@ -51,6 +51,7 @@ YES = frozenset({"true", "yes", "pass", "passed", "satisfied", "met", "y", "corr
 NO = frozenset(
     {"false", "no", "fail", "failed", "unsatisfied", "not satisfied", "unmet", "not met", "n", "incorrect", "absent"}
 )
+_WORDS = dict.fromkeys(YES, True) | dict.fromkeys(NO, False)
 _VERDICTS = ("verdict", "pass", "passed", "satisfied", "met", "answer", "criterion_status")
 _SCORES = ("score", "rating", "verdict")
 _CHOICES = ("choice", "verdict", "answer", "label", "category")
@@ -322,12 +323,9 @@ def _span(ask: Ask, words: str) -> Evidence:
 
 
 def _as_bool(value: Any) -> bool | None:
-    if isinstance(value, bool):
-        return value
     if isinstance(value, str):
-        word = fold(value).replace("_", " ")
-        return True if word in YES else False if word in NO else None
-    return None
+        value = _WORDS.get(fold(value).replace("_", " "))
+    return value if isinstance(value, bool) else None
 
 
 def _yes_no(said: Mapping[str, Any]) -> bool:

@@ -86,21 +86,31 @@ def sealed_list(
     """
     keys = frozenset({*asked, *LISTS})
     found = pieces(text)
-    own = [
-        piece
-        for piece in found
-        if any(isinstance(entry, Mapping) and entry.get(_NONCE) == nonce for entry in _entries(piece))
-    ]
-    lists = [[_entry(entry, nonce, asked) for entry in _entries(piece)] for piece in own]
-    for piece, entries in zip(own, lists, strict=True):
-        value = checked(piece)
-        _check_keys(value, keys, [item for key, item in value.items() if key not in LISTS], keys)
+    own: list[Piece] = []
+    lists: list[list[Mapping[str, Any]]] = []
+    all_sure = True
+    for piece in found:
+        value = piece.value or {}
+        entries = next((value[key] for key in LISTS if key in value), None)
+        if not isinstance(entries, list):
+            continue
+        if not any(isinstance(entry, Mapping) and entry.get(_NONCE) == nonce for entry in entries):
+            continue
+        for entry in entries:
+            if not isinstance(entry, Mapping) or not entry:
+                raise Ambiguous('expected one object for each criterion in "verdicts"')
+            _check_end(entry, nonce)
+            _check_keys(entry, asked, entry.values(), keys | {"id"})
+        _check_keys(checked(piece), keys, [item for key, item in value.items() if key not in LISTS], keys)
         if len(value.keys() & keys) != 1 or value.get(_NONCE, nonce) != nonce:
             raise Ambiguous('expected the keys of a verdict within the list of "verdicts", got some beside it')
-        if not (piece.reading == "tokens" and _is_complete(entries, ids, asked)):
+        complete = _is_complete(entries, ids, asked)
+        if not (piece.reading == "tokens" and complete):
             _check_source(piece, [value, *entries], keys | {"id"})
-    sure = all(p.reading == "json" and _is_complete(e, ids, asked) for p, e in zip(own, lists, strict=True))
-    _check_surroundings(reply, text, found, own, keys, sure=sure)
+        all_sure = all_sure and complete and piece.reading == "json"
+        own.append(piece)
+        lists.append(entries)
+    _check_surroundings(reply, text, found, own, keys, sure=all_sure)
     return lists
 
 
@@ -177,23 +187,6 @@ def _check_surroundings(
         depth += 1 if brace == "{" else -1
         if depth < 0:
             raise Ambiguous("expected one JSON object, got the end of another beside it")
-
-
-# -- parts -----------------------------------------------------------------------------------------------
-
-
-def _entries(piece: Piece) -> Sequence[Any]:
-    value = piece.value or {}
-    given = next((value[key] for key in LISTS if key in value), None)
-    return given if isinstance(given, list) else ()
-
-
-def _entry(entry: object, nonce: str, asked: frozenset[str]) -> Mapping[str, Any]:
-    if not isinstance(entry, Mapping) or not entry:
-        raise Ambiguous('expected one object for each criterion in "verdicts"')
-    _check_end(entry, nonce)
-    _check_keys(entry, asked, entry.values(), {*asked, *LISTS, "id"})
-    return entry
 
 
 def _asks(value: Mapping[str, Any], asked: AbstractSet[str]) -> bool:

@@ -72,7 +72,10 @@ def _pooled(rubric: Rubric, criterion: Criterion, votes: Sequence[Finding], how:
     failed = [vote for vote in votes if isinstance(vote, Unjudged)]
     needed = len(votes) if how.quorum is None else how.quorum
     if failed and len(votes) - len(failed) < needed:
-        return _pooled_failures(criterion, votes, weights, how, failed[0])
+        ends = [(v.low, v.high) if isinstance(v, Unjudged) else (0.0, 1.0) for v in votes]
+        ends = [(v.score, v.score) if isinstance(v, Scored) else end for v, end in zip(votes, ends, strict=True)]
+        low, high = (_middle(end, weights, how, unwanted=criterion.is_unwanted) for end in zip(*ends, strict=True))
+        return Unjudged(criterion.id, failed[0].failure, failed[0].text, low, high, votes=tuple(votes))
     scored = [(vote, weight) for vote, weight in zip(votes, weights, strict=True) if isinstance(vote, Scored)]
     if scored:
         return evolve(_pooled_scores(rubric, criterion, scored, how), votes=tuple(votes))
@@ -122,17 +125,6 @@ def _middle(raw: Sequence[float], weights: Sequence[float], how: Pooling, *, unw
             return high if (how.tie_break == "pass") != unwanted else low
         case _:
             return mean(raw, weights)
-
-
-def _pooled_failures(
-    criterion: Criterion, votes: Sequence[Finding], weights: Sequence[float], how: Pooling, first: Unjudged
-) -> Unjudged:
-    ends = [(v.low, v.high) if isinstance(v, Unjudged) else (0.0, 1.0) for v in votes]
-    ends = [(v.score, v.score) if isinstance(v, Scored) else end for v, end in zip(votes, ends, strict=True)]
-    low, high = (
-        _middle(extremes, weights, how, unwanted=criterion.is_unwanted) for extremes in zip(*ends, strict=True)
-    )
-    return Unjudged(criterion.id, first.failure, first.text, low, high, votes=tuple(votes))
 
 
 @frozen
