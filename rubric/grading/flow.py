@@ -69,7 +69,7 @@ def flow(candidate: Candidate, rubric: Rubric, judge: AnyJudge, *, ahead: bool =
     return Flow(leading(steps) if ahead else steps)
 
 
-@define(eq=False, init=False)
+@define(eq=False)
 class Flow(Generator[Batch, Got, Result]):
     """
     One grading in progress: a generator that checks what it is sent.
@@ -81,12 +81,9 @@ class Flow(Generator[Batch, Got, Result]):
             `closed` by `close`.
     """
 
-    state: State
+    state: State = field(default="new", init=False)
     _steps: Steps[Result]
-    _batch: Batch
-
-    def __init__(self, steps: Steps[Result]) -> None:
-        self._steps, self._batch, self.state = steps, (), "new"
+    _batch: Batch = field(default=(), init=False)
 
     def __next__(self) -> Batch:
         """Return the first batch."""
@@ -432,11 +429,9 @@ class _Session:
                 vote=self.vote,
                 repair=repair,
                 complaint=failures[0].message,
-                max_tokens=max_tokens,
                 guidelines=self.guidelines,
             )
-            if retries < self.judge.retries:
-                again = evolve(again, retries=retries)
+            again = evolve(again, max_tokens=max_tokens, retries=retries if retries < self.judge.retries else None)
             (got,) = yield (again,)
             found |= {finding.id: finding for finding in self._read(again, got)}
         return [found[criterion.id] for criterion in ask.criteria]

@@ -19,14 +19,13 @@ from itertools import pairwise
 
 from attrs import evolve, frozen
 
-from rubric.grading.reply_parser import NO, YES, keys_of
+from rubric.grading.reply_parser import SCORE_KEYS, VERDICT_WORDS, keys_of
 from rubric.internals.frozen_map import FrozenMap
 from rubric.values.answers import Answer, Choices, Levels, Unit, YesNo, fold
 from rubric.values.criteria import Criterion
 from rubric.values.findings import Finding, Scored
 from rubric.values.requests import Ask, Reply, TokenLogprob
 
-_NUMBER_KEYS = ("score", "rating", "verdict")
 _A_NUMBER = r'"?\s*(?P<value>-?\d+(?:\.\d+)?)\s*"?\s*[,}]'
 _A_WORD = r'(?P<value>"[^"\\]*"|[A-Za-z]+)\s*[,}]'
 _ENTRY = r'\{\s*"id"\s*:\s*%s\s*,'
@@ -113,7 +112,7 @@ class _Token:
 
     text: str
     offset: int
-    likeliest: tuple[tuple[str, float], ...]
+    likeliest: Mapping[str, float]
 
 
 def _tokens_at(text: str, logprobs: Sequence[TokenLogprob], start: int, end: int) -> list[_Token]:
@@ -150,7 +149,7 @@ def _aligned(text: str, logprobs: Sequence[TokenLogprob]) -> list[_Token]:
 def _token(entry: TokenLogprob, at: int) -> _Token:
     token, logprob, alternatives = entry
     likeliest = {**dict(alternatives), token: logprob}
-    return _Token(token, at, tuple((text, math.exp(min(value, 0.0))) for text, value in likeliest.items()))
+    return _Token(token, at, {text: math.exp(min(value, 0.0)) for text, value in likeliest.items()})
 
 
 # -- the answers that tokens begin -----------------------------------------------------------------------
@@ -170,7 +169,7 @@ def _scale_of(answer: Answer) -> _Words | _Numbers:
         case Choices(choices=choices):
             return _Words(keys_of(answer), {fold(choice.label): choice.score for choice in choices})
         case YesNo():
-            words = {**dict.fromkeys(YES, 1.0), **dict.fromkeys(NO, 0.0)}
+            words = {word: float(holds) for word, holds in VERDICT_WORDS.items()}
             words |= {word.replace(" ", "_"): place for word, place in words.items()}
             return _Words(keys_of(answer), words, {"true": 1.0, "false": 0.0, "null": None, "none": None})
         case _:  # a further type of answer keeps its sampled score until it has a scale here
@@ -182,7 +181,7 @@ def _expected(scale: _Words | _Numbers, tokens: Sequence[_Token], sampled: float
     places: list[tuple[float, float]] = []
     share, lost = 1.0, 0.0
     for index, token in enumerate(tokens):
-        for text, chance in token.likeliest:
+        for text, chance in token.likeliest.items():
             if text == token.text:
                 continue
             place, is_vague = scale.read(tokens, index, text)
@@ -190,7 +189,7 @@ def _expected(scale: _Words | _Numbers, tokens: Sequence[_Token], sampled: float
                 lost += share * chance
             elif place is not None:
                 places.append((place, share * chance))
-        share *= dict(token.likeliest)[token.text]
+        share *= token.likeliest[token.text]
     places.append((sampled, share))
     known = math.fsum(chance for _, chance in places)
     if known < _CLEAR:
@@ -206,9 +205,6 @@ def _expected(scale: _Words | _Numbers, tokens: Sequence[_Token], sampled: float
 def _before(tokens: Sequence[_Token], index: int) -> str:
     """Return the part of the verdict before the token at *index*."""
     return "".join(token.text for token in tokens[:index])[max(0, -tokens[0].offset) :]
-
-
-# -- words ---------------------------------------------------------------------------------------------------
 
 
 @frozen
@@ -259,15 +255,12 @@ class _Words:
         return (places.pop(), False) if len(places) == 1 else (None, bool(places))
 
 
-# -- numbers -------------------------------------------------------------------------------------------------
-
-
 @frozen
 class _Numbers:
     """Levels, and numbers in 0..1."""
 
     answer: Unit | Levels
-    keys: Sequence[str] = _NUMBER_KEYS
+    keys: Sequence[str] = SCORE_KEYS
     form: str = _A_NUMBER
 
     def says(self, text: str, value: object) -> bool:
@@ -277,7 +270,7 @@ class _Numbers:
     def read(self, tokens: Sequence[_Token], index: int, text: str) -> Read:
         """Return the place of the number that the verdict is with *text* at *index*."""
         prefix = _before(tokens, index)
-        wide = any(len(_core(other, prefix)[0].strip("-")) > 1 for other, _ in tokens[index].likeliest)
+        wide = any(len(_core(other, prefix)[0].strip("-")) > 1 for other in tokens[index].likeliest)
         core, is_whole, is_odd = _core(text, prefix)
         if is_odd or (not core and not is_whole):
             return _NO_ANSWER

@@ -109,20 +109,19 @@ def plan_one(
     about = shared_prompt(candidate, rubric)
     made: dict[int, Plan] = {}  # a jury's votes differ in nothing but their number
 
-    def of_judge(one: Judge) -> Plan:
-        if id(one) not in made:
-            made[id(one)] = _Planner(about, one, count, price, worst).of_rubric(rubric, "")
-        return made[id(one)]
-
-    return _of_any(rubric, number_votes(judge), of_judge)
-
-
-def _of_any(rubric: Rubric, voter: Voter, of_judge: Callable[[Judge], Plan]) -> Plan:
-    rule = voter.judge
-    if isinstance(rule, Judge):
-        plan = of_judge(rule)
+    def planned(voter: Voter) -> Plan:
+        judge = voter.judge
+        if not isinstance(judge, Judge):
+            return _together(rubric, judge, [planned(member) for member in voter.members])
+        if id(judge) not in made:
+            made[id(judge)] = _Planner(about, judge, count, price, worst).of_rubric(rubric, "")
+        plan = made[id(judge)]
         return evolve(plan, asks=tuple(evolve(ask, vote=voter.vote) for ask in plan.asks))
-    members = [_of_any(rubric, member, of_judge) for member in voter.members]
+
+    return planned(number_votes(judge))
+
+
+def _together(rubric: Rubric, rule: Jury | Panel | Cascade, members: Sequence[Plan]) -> Plan:
     if isinstance(rule, Cascade) or (isinstance(rule, Jury) and rule.one_request):
         fewest = 1
     elif not rule.early_stop or (isinstance(rule, Panel) and rule.level == "criterion"):

@@ -15,7 +15,7 @@ from hashlib import sha256
 from itertools import count
 from typing import TYPE_CHECKING, Any, cast
 
-from attrs import evolve, field, frozen
+from attrs import field, frozen
 
 from rubric.grading.response_format import Form, shape_of
 from rubric.internals.frozen_map import FrozenMap, thaw
@@ -194,7 +194,6 @@ def compose(
     vote: int = 0,
     repair: int = 0,
     complaint: str = "",
-    max_tokens: int | None = None,
     guidelines: str = "",
 ) -> Ask:
     """
@@ -209,7 +208,7 @@ def compose(
     (ask,) = compose_all(
         about, rubric, judge, [criteria], vote=vote, repair=repair, complaint=complaint, guidelines=guidelines
     )
-    return ask if max_tokens is None else evolve(ask, max_tokens=max_tokens)
+    return ask
 
 
 def compose_all(

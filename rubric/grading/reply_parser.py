@@ -47,13 +47,13 @@ from rubric.values.requests import Ask, Failure, FailureKind, Reply
 LONGEST_REPLY = 200_000
 _LONGEST_NUMBER = 40
 _MOST_QUOTES = 20
-YES = frozenset({"true", "yes", "pass", "passed", "satisfied", "met", "y", "correct", "present"})
-NO = frozenset(
+_YES = frozenset({"true", "yes", "pass", "passed", "satisfied", "met", "y", "correct", "present"})
+_NO = frozenset(
     {"false", "no", "fail", "failed", "unsatisfied", "not satisfied", "unmet", "not met", "n", "incorrect", "absent"}
 )
-_WORDS = dict.fromkeys(YES, True) | dict.fromkeys(NO, False)
+VERDICT_WORDS = dict.fromkeys(_YES, True) | dict.fromkeys(_NO, False)
 _VERDICTS = ("verdict", "pass", "passed", "satisfied", "met", "answer", "criterion_status")
-_SCORES = ("score", "rating", "verdict")
+SCORE_KEYS = ("score", "rating", "verdict")
 _CHOICES = ("choice", "verdict", "answer", "label", "category")
 _REASONS = ("reason", "reasoning", "explanation", "rationale", "justification")
 _QUOTES = ("evidence", "quote", "quotes", "span")
@@ -265,14 +265,14 @@ def keys_of(answer: Answer) -> Sequence[str]:
         case Choices():
             return _CHOICES
         case Unit() | Levels():
-            return (*_SCORES, *_VERDICTS)
+            return (*SCORE_KEYS, *_VERDICTS)
         case never:
             assert_never(never)
 
 
 def _finding(ask: Ask, criterion: Criterion, said: Mapping[str, Any]) -> Finding:
     # Null under each of its keys: a null beside a verdict disagrees with it.
-    keys = _SCORES if isinstance(criterion.answer, Unit | Levels) else keys_of(criterion.answer)
+    keys = SCORE_KEYS if isinstance(criterion.answer, Unit | Levels) else keys_of(criterion.answer)
     given = [said[key] for key in keys if key in said]
     if given and all(value is None for value in given):
         if criterion.id not in ask.abstainable:
@@ -324,7 +324,7 @@ def _span(ask: Ask, words: str) -> Evidence:
 
 def _as_bool(value: Any) -> bool | None:
     if isinstance(value, str):
-        value = _WORDS.get(fold(value).replace("_", " "))
+        value = VERDICT_WORDS.get(fold(value).replace("_", " "))
     return value if isinstance(value, bool) else None
 
 
@@ -361,7 +361,7 @@ def _number(value: Any) -> float | None:
 
 
 def _one_score(said: Mapping[str, Any]) -> Any:
-    given = [said[key] for key in _SCORES if key in said and _as_bool(said[key]) is None]
+    given = [said[key] for key in SCORE_KEYS if key in said and _as_bool(said[key]) is None]
     if any(value != given[0] for value in given):
         raise _unexpected("one score", given)
     return given[0] if given else None

@@ -398,10 +398,8 @@ def _abstained(rule: _Rule, *, best: bool) -> _Part | None:
             return _Part(rule, 0.0, holds=False, gated=True)
         case _ if rule.penalty:  # no points are no loss, and a part of none is none
             return _Part(rule, 1.0, holds=True, gated=False)
-        case "zero":
-            return _Part(rule, 0.0, holds=False, gated=rule.gates(0.0))
         case credit:
-            part = float(credit)
+            part = 0.0 if credit == "zero" else float(credit)
             return _Part(rule, part, holds=part == 1, gated=rule.gates(part))
 
 
