@@ -111,7 +111,6 @@ def _parts(got: Reply | Failure, sizes: Sequence[int]) -> Iterator[Reply | Failu
             else:
                 # No vendor says how a further choice ended, so its text alone must tell: one that was cut holds no
                 # whole verdict, and a refusal none at all.
-                choices = mine if len(mine) > 1 else ()
                 further = Reply(mine[0], usage=Usage(), model=got.model, unsent=got.unsent, remarks=got.remarks)
-                yield evolve(further, choices=choices)
+                yield evolve(further, choices=mine if len(mine) > 1 else ())
             start += size
