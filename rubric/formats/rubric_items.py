@@ -59,16 +59,6 @@ class ItemScope:
         """True for generation 2, in which older names are errors."""
         return self.generation == "agentv-2"
 
-    @property
-    def gates(self) -> bool:
-        """True if a criterion that does not say so is a gate."""
-        return self.is_current if self.required is None else self.required
-
-    @property
-    def is_strict(self) -> bool:
-        """True if a required item with bands needs 10 of 10: as the code before generation 2 has it, not its pages."""
-        return self.required is True and not self.is_current
-
     def fill(self, text: str, at: Cursor) -> str:  # noqa: ARG002 - a dialect with variables has a use for it
         """Return *text*, found at the cursor, with variables in their places; here there are none."""
         return text
@@ -84,6 +74,21 @@ def unknown_field(at: Cursor, message: str, known: Collection[str], elsewhere: M
     at.unknown(f"{message}; it is not used{suggest(str(at.step), sorted(known))}", known, elsewhere)
 
 
+def check_fields(
+    at: Cursor,
+    what: str,
+    known: Collection[str],
+    elsewhere: Mapping[Any, str] | None = None,
+    unused: Mapping[str, str] | None = None,
+) -> None:
+    """Note the keys of the mapping at the cursor, *what*, that are *unused*, for the reason there, or not *known*."""
+    for key, part in at.items():
+        if unused and key in unused:
+            part.once(unused[key])
+        elif key not in known:
+            unknown_field(part, f"{what} has no such field", known, elsewhere)
+
+
 # -- bands ----------------------------------------------------------------------------------------------------
 
 
@@ -91,10 +96,12 @@ def read_ranges(at: Cursor, scope: ItemScope) -> Levels | None:
     """Return the levels from 0 to 10 at the cursor; None, with errors noted, where it has none."""
     if isinstance(at.value, Mapping):
         return _from_map(at, scope)
-    if isinstance(at.value, list):
-        return _from_list(at, scope)
-    at.error(f"{_SHAPE}; got {shorten(repr(at.value))}")
-    return None
+    if not isinstance(at.value, list):
+        at.error(f"{_SHAPE}; got {shorten(repr(at.value))}")
+        return None
+    read = [_band(item, scope) for item in at]
+    bands = sorted((band for band in read if band is not None), key=lambda band: (band.low, band.high))
+    return Levels(bands) if len(bands) == len(read) and _is_whole(at, bands) else None
 
 
 def _from_map(at: Cursor, scope: ItemScope) -> Levels | None:
@@ -130,12 +137,6 @@ def _bound(key: object) -> int | None:
     return key
 
 
-def _from_list(at: Cursor, scope: ItemScope) -> Levels | None:
-    read = [_band(item, scope) for item in at]
-    bands = sorted((band for band in read if band is not None), key=lambda band: (band.low, band.high))
-    return Levels(bands) if len(bands) == len(read) and _is_whole(at, bands) else None
-
-
 def _band(item: Cursor, scope: ItemScope) -> ScoreRange | None:
     if not isinstance(item.value, Mapping):
         item.error(f"expected {{score_range: [low, high], outcome: text}}, got {shorten(repr(item.value))}")
@@ -150,7 +151,12 @@ def _band(item: Cursor, scope: ItemScope) -> ScoreRange | None:
 
 def _span(at: Cursor) -> tuple[int, int] | None:
     value = at.value
-    if not isinstance(value, list) or len(value) != 2 or not all(_is_number(part) for part in value):  # noqa: PLR2004
+    # Numbers that float() takes: a whole number may have more digits than that.
+    numbers = isinstance(value, list) and all(
+        isinstance(part, int | float) and not isinstance(part, bool) and abs(part) < 1e300  # noqa: PLR2004
+        for part in value
+    )
+    if not numbers or len(value) != 2:  # noqa: PLR2004
         at.error(f"a score_range is a list of two numbers, [low, high]; got {shorten(repr(value))}")
     elif not all(float(part).is_integer() for part in value):
         at.error(f"the ends of a score_range are whole numbers (integers), got {value}")
@@ -161,10 +167,6 @@ def _span(at: Cursor) -> tuple[int, int] | None:
     else:
         return int(value[0]), int(value[1])
     return None
-
-
-def _is_number(part: object) -> bool:
-    return isinstance(part, int | float) and not isinstance(part, bool) and abs(part) < 1e300  # noqa: PLR2004 - float() takes it
 
 
 def _is_whole(at: Cursor, bands: list[ScoreRange]) -> bool:
@@ -235,10 +237,10 @@ def _read(item: Cursor, own_id: str, scope: ItemScope) -> Criterion | None:
 
 def _structured(item: Cursor, own_id: str, scope: ItemScope) -> Criterion | None:
     before = item.notes.failures
-    allowed = [*_TEXTS[scope.generation], *_FIELDS]
-    for key in (key for key in item.value if key not in allowed):
-        unknown_field(item[key], "an item has no such field", allowed)
-    id_ = _id(item["id"], own_id, scope)
+    check_fields(item, "an item", [*_TEXTS[scope.generation], *_FIELDS])
+    id_ = item["id"].value
+    whole = isinstance(id_, int) and not isinstance(id_, bool)
+    id_ = str(id_) if whole else own_id if id_ is None else scope.text(item["id"]).strip() or own_id
     ranges = read_ranges(item["score_ranges"], scope) if "score_ranges" in item else None
     words = _words(item, scope) or (id_ if "score_ranges" in item else "")
     gate, required = _gate(item, scope)
@@ -261,14 +263,6 @@ def _structured(item: Cursor, own_id: str, scope: ItemScope) -> Criterion | None
     )
 
 
-def _id(at: Cursor, own_id: str, scope: ItemScope) -> str:
-    if at.value is None:
-        return own_id
-    if isinstance(at.value, int) and not isinstance(at.value, bool):
-        return str(at.value)
-    return scope.text(at).strip() or own_id
-
-
 def _words(item: Cursor, scope: ItemScope) -> str:
     given = [item[key] for key in _TEXTS[scope.generation] if item.has(key)]
     if len({str(said.value) for said in given}) > 1:
@@ -289,15 +283,16 @@ def _polarity(at: Cursor) -> Polarity:
 def _gate(item: Cursor, scope: ItemScope) -> tuple[float | None, bool]:
     """Return the value that the item's score must meet, None for the rubric's threshold; and whether it must."""
     ranged = "score_ranges" in item
-    required: bool | None = item["required"].flag() if item.has("required") else not ranged and scope.gates
+    by_default = scope.is_current if scope.required is None else scope.required
+    required: bool | None = item["required"].flag() if item.has("required") else not ranged and by_default
     gate = item["min_score"].number(0, 1, above=True) if item.has("min_score") else None
     if item.has("required_min_score"):
         old = _old_gate(item["required_min_score"], scope)
         if gate is not None and old is not None and gate != old:
             item["required_min_score"].error(f"`min_score` says {gate:g}, this says {old:g}; keep one of them")
         gate = old if gate is None else gate
-    if gate is None and required and ranged and scope.is_strict:
-        gate = 1.0
+    if gate is None and required and ranged and scope.required and not scope.is_current:
+        gate = 1.0  # 10 of 10: as the code before generation 2 has it, not its pages
     return gate, bool(required)
 
 

@@ -18,10 +18,10 @@ is taken from a file.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from attrs import evolve, frozen
+from attrs import evolve
 
 from rubric.errors import DefinitionError
 from rubric.formats.agentv.judged_graders import (
@@ -40,7 +40,6 @@ from rubric.formats.cursor import Cursor
 from rubric.formats.model_names import SETTINGS, litellm_name
 from rubric.formats.rubric_items import is_item, read_items
 from rubric.internals.text import shorten
-from rubric.values.answers import Answer
 from rubric.values.checks import Check, Holds, Script, Unsupported
 from rubric.values.criteria import Criterion
 from rubric.values.judges import Judge
@@ -85,39 +84,26 @@ def _flags(flags: Any) -> str:
 
 
 def _script(entry: Entry) -> Check:
+    """Return the program; it is handed `config`, and the fields that AgentV passes through."""
     at = entry.at
     given = at["script"] if "script" in at and "command" not in at else at["command"]
-    command = _words(entry.scope.filled(given))
-    if not command:
-        message = f"expected the program and its arguments, as a list or a text; got {shorten(repr(given.value))}"
-        raise DefinitionError(given.step, message)
-    limits = {"timeout": at["timeout"].value} if at.has("timeout") else {}
-    return Script(command, folder=_folder(entry), config=_config(at.value), **limits)
-
-
-def _config(fields: Mapping[Any, Any]) -> dict[str, Any]:
-    """Return what the program is handed: `config`, and the fields that AgentV passes through."""
-    extra = {str(key): value for key, value in fields.items() if key not in _OF_ALL and key not in _OF_SCRIPTS}
-    config = fields.get("config")
-    if config is None or isinstance(config, Mapping):
-        return {**extra, **(config or {})}
-    return {**extra, "config": config}
-
-
-def _words(command: Any) -> list[str]:
+    command = entry.scope.filled(given)
     if isinstance(command, str):
         try:
-            return shlex.split(command)
+            command = shlex.split(command)
         except ValueError as problem:
             raise DefinitionError("command", f"{problem}; write it as a list") from None
-    return command if isinstance(command, list) and all(isinstance(word, str) for word in command) else []
-
-
-def _folder(entry: Entry) -> str:
-    """Return where a script runs; in a file that another one includes, paths start at that file's folder."""
-    folder = entry.scope.text(entry.at["cwd"]) if entry.at.has("cwd") else ""
-    loading = entry.at.loading
-    return folder if not loading.trail or loading.folder is None else str(loading.folder / folder)
+    if not isinstance(command, list) or not command or not all(isinstance(word, str) for word in command):
+        message = f"expected the program and its arguments, as a list or a text; got {shorten(repr(given.value))}"
+        raise DefinitionError(given.step, message)
+    config = at["config"].value
+    extra = {str(key): value for key, value in at.value.items() if key not in _OF_ALL and key not in _OF_SCRIPTS}
+    extra |= {"config": config} if config is not None and not isinstance(config, Mapping) else config or {}
+    folder = entry.scope.text(at["cwd"]) if at.has("cwd") else ""
+    if at.loading.trail and at.loading.folder is not None:  # in a file that another includes, paths start at its folder
+        folder = str(at.loading.folder / folder)
+    limits = {"timeout": at["timeout"].value} if at.has("timeout") else {}
+    return Script(command, folder=folder, config=extra, **limits)
 
 
 # -- judges -------------------------------------------------------------------------------------------------
@@ -135,23 +121,19 @@ def read_judge(at: Cursor, scope: Scope) -> Judge | None:
         if at.has("temperature"):
             at["temperature"].once("`temperature` is not used: the grader names no model")
         return None
-    config = named["config"].value
     name = named["id"].value if isinstance(named.value, Mapping) else named.value
     if not isinstance(name, str) or not name:
         named.refuse("the id of a provider, such as openai:gpt-5")
         return None
-    return _judge_named(name, {**(config if isinstance(config, Mapping) else {}), **at.value}, named, scope)
-
-
-def _judge_named(name: str, settings: Mapping[Any, Any], at: Cursor, scope: Scope) -> Judge | None:
+    settings = {**named.under("config").value, **at.value}
     given = {key: settings[key] for key in SETTINGS if settings.get(key) is not None}
     try:
-        return Judge(litellm_name(scope.fill(name, at)), **given)
+        return Judge(litellm_name(scope.fill(name, named)), **given)
     except DefinitionError as problem:
         if problem.field in given:
-            at.error(problem)
+            named.error(problem)
         else:
-            at.warn(f"no model is known as {shorten(name, 60)!r}: the judge of the run takes its place")
+            named.warn(f"no model is known as {shorten(name, 60)!r}: the judge of the run takes its place")
         return None
 
 
@@ -169,57 +151,37 @@ _KNOWN = frozenset(
 )  # fmt: skip
 
 
-@frozen
-class Rule:
-    """When a set passes (None: when all in it pass), and what its graders weigh, by name."""
-
-    threshold: float | None = None
-    weights: Mapping[str, float] = {}
-
-
 def read_set(entry: Entry, children: Sequence[Grader]) -> Grader | None:
     """Return the set *entry* of the graders *children*: all must pass, or their mean must meet a threshold."""
     entry.check_keys(_KNOWN)
     if not children:
         entry.warn("there is no grader in it; it is left out")
         return None
-    rule = _rule(entry)
-    if isinstance(rule, str):
-        entry.warn(f"{rule} is not supported: the case is ungraded")
-        return Grader(entry.name, Unsupported(rule))
-    criteria = [as_criterion(child, rule.weights.get(child.name)) for child in renamed(children)]
+    own, weights = entry.at.find("threshold"), {}
+    threshold = None if entry.kind != "composite" else entry.task.threshold
+    if entry.kind == "composite" and entry.at["aggregator"].value:
+        aggregator = entry.at["aggregator"]
+        kind = aggregator["type"].value if isinstance(aggregator.value, Mapping) else aggregator.value
+        if kind not in ("weighted_average", "threshold") or not isinstance(aggregator.value, Mapping):
+            why = f"composite with the aggregator {shorten(str(kind), 60)}"
+            entry.warn(f"{why} is not supported: the case is ungraded")
+            return Grader(entry.name, Unsupported(why))
+        own = aggregator.find("threshold") or own
+        if aggregator.has("weights") and aggregator["weights"].mapping("a weight for each name"):
+            weights = {str(name): weight.number(0) for name, weight in aggregator["weights"].items()}
+    if own is not None:
+        threshold = own.number(0, 1)
+    criteria = [as_criterion(child, weights.get(child.name)) for child in renamed(children)]
     judges = {child.judge for child in children}
     if len(judges) > 1:
         entry.warn("its graders name several judges; the case's judge takes them all")
     return Grader(
         entry.name,
-        Rubric(entry.name, criteria=criteria, threshold=rule.threshold, binding=binds(criteria)),
+        Rubric(entry.name, criteria=criteria, threshold=threshold, binding=binds(criteria)),
         judge=next(iter(judges)) if len(judges) == 1 else None,
         decides=True,
         variables={name: text for child in children for name, text in child.variables.items()},
     )
-
-
-def _rule(entry: Entry) -> Rule | str:
-    """Return the rule of a set, or the description of one that is not supported."""
-    own = entry.at.find("threshold")
-    if entry.kind != "composite":
-        return Rule(None if own is None else own.number(0, 1))
-    aggregator = entry.at["aggregator"]
-    if not aggregator.value:
-        aggregator = aggregator.holding({"type": "weighted_average"})
-    kind = aggregator["type"].value if isinstance(aggregator.value, Mapping) else aggregator.value
-    if kind not in ("weighted_average", "threshold") or not isinstance(aggregator.value, Mapping):
-        return f"composite with the aggregator {shorten(str(kind), 60)}"
-    own = aggregator.find("threshold") or own
-    return Rule(entry.task.threshold if own is None else own.number(0, 1), _weights(aggregator["weights"]))
-
-
-def _weights(at: Cursor) -> dict[str, float]:
-    if at.value is None or not at.mapping("a weight for each name"):
-        return {}
-    read = {str(name): weight.number(0) for name, weight in at.items()}
-    return {name: weight for name, weight in read.items() if weight is not None}
 
 
 # -- one grader ---------------------------------------------------------------------------------------------
@@ -240,68 +202,47 @@ _FUTURE = frozenset(
 
 def read_graders(at: Cursor, scope: Scope, task: Task) -> list[Grader]:
     """Return the graders of a list; the texts among them together are one."""
-    graders: list[Grader] = []
+    graders: list[Grader | None] = []
     entries = at.listing("a list of graders")
     texts = [entry for entry in entries if isinstance(entry.value, str) and entry.value.strip()]
     for entry in entries:
         if texts and entry is texts[0]:
-            graders.extend(_checklist(texts, scope, task))
+            name, items = "llm-rubric" if scope.is_current else "rubrics", read_items(texts, scope)
+            if items:
+                graders.append(Grader(name, rubric_of(name, items, task), len(items), plain=True))
         elif isinstance(entry.value, Mapping):
-            graders.extend(_grader(entry, scope, task))
+            graders.append(_grader(entry, scope, task))
         elif not isinstance(entry.value, str):
             entry.refuse("a text, or a mapping with `type`")
         elif not entry.value.strip():
             entry.warn("an empty text is no criterion; it is left out")
-    return graders
+    return [grader for grader in graders if grader is not None]
 
 
-def _checklist(texts: list[Cursor], scope: Scope, task: Task) -> Iterator[Grader]:
-    items = read_items(texts, scope)
-    if items:
-        name = "llm-rubric" if scope.is_current else "rubrics"
-        yield Grader(name, rubric_of(name, items, task), len(items), plain=True)
-
-
-def _grader(at: Cursor, scope: Scope, task: Task) -> Iterator[Grader]:
-    kind = _kind(at, scope)
-    negate = kind.startswith("not-") != (at.value.get("negate") is True)
-    kind = kind.removeprefix("not-")
-    if refusal := _refusal(kind, scope):
-        at["type"].error(refusal)
-    elif kind:
-        try:
-            entry = Entry(kind, _name(at, kind, scope), at, scope, task)
-            made = _made(entry)
-            if made is not None:
-                yield _counted(made, entry, negate=negate)
-        except DefinitionError as problem:
-            (at[problem.field] if problem.field in at.value else at).error(problem)
-
-
-def _kind(at: Cursor, scope: Scope) -> str:
+def _grader(at: Cursor, scope: Scope, task: Task) -> Grader | None:
     kind = at.value.get("type")
     if kind is None and is_item(at.value) and not scope.is_current:
         kind = ITEMS[0]
-    if isinstance(kind, str) and kind.removeprefix("not-"):
-        return kind
-    at.error("a grader needs a `type`, such as llm-rubric or contains")
-    return ""
-
-
-def _refusal(kind: str, scope: Scope) -> str:
-    """Return why generation 2 does not have the type *kind*, and what it has instead; empty if it may be used."""
-    if not scope.is_current:
-        return ""
-    if kind in _REMOVED:
-        return f"AgentV has no type {kind!r} any more (unsupported); {_REMOVED[kind]}"
-    if kind in _FUTURE:
-        return f"AgentV does not have promptfoo's type {kind!r} (unsupported); write `type: llm-rubric`"
-    return ""
-
-
-def _name(at: Cursor, kind: str, scope: Scope) -> str:
-    own = at.find("metric", "name", "id")
-    return kind if own is None else " ".join(scope.text(own).split()) or kind
+    if not isinstance(kind, str) or not kind.removeprefix("not-"):
+        at.error("a grader needs a `type`, such as llm-rubric or contains")
+        return None
+    negate = kind.startswith("not-") != (at.value.get("negate") is True)
+    kind = kind.removeprefix("not-")
+    if scope.is_current and kind in _REMOVED:
+        at["type"].error(f"AgentV has no type {kind!r} any more (unsupported); {_REMOVED[kind]}")
+        return None
+    if scope.is_current and kind in _FUTURE:
+        at["type"].error(f"AgentV does not have promptfoo's type {kind!r} (unsupported); write `type: llm-rubric`")
+        return None
+    try:
+        own = at.find("metric", "name", "id")
+        name = kind if own is None else " ".join(scope.text(own).split()) or kind
+        entry = Entry(kind, name, at, scope, task)
+        made = _made(entry)
+        return None if made is None else _counted(made, entry, negate=negate)
+    except DefinitionError as problem:
+        (at[problem.field] if problem.field in at.value else at).error(problem)
+        return None
 
 
 def _made(entry: Entry) -> Grader | None:
@@ -317,32 +258,26 @@ def _made(entry: Entry) -> Grader | None:
 
 def _counted(made: Grader, entry: Entry, *, negate: bool) -> Grader:
     """Return *made* with its weight, its gate and its judge, and turned over where that is wanted."""
-    at = entry.at
+    at, answer, judge = entry.at, made.answer, None
     weight = at["weight"].number(0) if at.has("weight") else made.weight
     if at.has("negate"):
         at["negate"].flag()
     gate = entry.gate()
+    if negate and isinstance(answer, Rubric):
+        answer = evolve(answer, negate=True)
+    elif negate:
+        answer = Rubric(threshold=None, criteria=[Criterion(str(answer), answer=answer)], negate=True)
+    if isinstance(made.answer, Rubric):
+        judge = read_judge(at, entry.scope) or made.judge
+    else:
+        for key in (key for key in ("provider", "target") if at.has(key)):
+            entry.warn(f"{entry.kind} is not answered by a judge; `{key}` is not used", key)
     return evolve(
         made,
-        answer=_turned(made.answer) if negate else made.answer,
+        answer=answer,
         weight=1 if weight is None else weight,
         gate=gate,
         common=at.value.get("required") is True and entry.least() is None,
-        judge=_judge(made, entry),
+        judge=judge,
         plain=made.plain and gate is None and not negate,
     )
-
-
-def _judge(made: Grader, entry: Entry) -> Judge | None:
-    """Return the judge of the grader; code and programs need none."""
-    if isinstance(made.answer, Rubric):
-        return read_judge(entry.at, entry.scope) or made.judge
-    for key in (key for key in ("provider", "target") if entry.at.has(key)):
-        entry.warn(f"{entry.kind} is not answered by a judge; `{key}` is not used", key)
-    return None
-
-
-def _turned(answer: Answer) -> Rubric:
-    if isinstance(answer, Rubric):
-        return evolve(answer, negate=True)
-    return Rubric(threshold=None, criteria=[Criterion(str(answer), answer=answer)], negate=True)

@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 
 from attrs import evolve, frozen
 
@@ -163,17 +164,12 @@ def read_prompt(at: Cursor, scope: Scope) -> Prompt:
     if not isinstance(value, str):
         at.refuse("a text, a list of messages, `file://...` or {command: [...]}")
         return Prompt(lost=True)
-    if is_reference(value) or _FILE.fullmatch(value.strip()):
-        return _from_file(at, scope)
-    return _translated(value, at, scope) if _shows_a_variable(value) else Prompt(scope.fill(value, at).strip())
-
-
-def _from_file(at: Cursor, scope: Scope) -> Prompt:
-    text = read_text_at(scope.fill(at.value, at).strip(), at)
+    if not is_reference(value) and not _FILE.fullmatch(value.strip()):
+        return _translated(value, at, scope) if _shows_a_variable(value) else Prompt(scope.fill(value, at).strip())
+    text = read_text_at(scope.fill(value, at).strip(), at)
     if text is None:
         return Prompt(lost=True)
-    shown = {SLOTS.get(match[1]) for match in SLOT.finditer(text)}
-    if shown.isdisjoint(_ANSWERS):
+    if _ANSWERS.isdisjoint(SLOTS.get(match[1]) for match in SLOT.finditer(text)):
         at.error("the file shows no answer; put {{ output }} or {{ expected_output }} in it")
         return Prompt(lost=True)
     return _translated(text, at, scope)
@@ -184,6 +180,7 @@ def _shows_a_variable(text: str) -> bool:
 
 
 def _translated(text: str, at: Cursor, scope: Scope) -> Prompt:
+    """Return the prompt of *text*, a template or a JSON list of messages, with the form of the reply at its end."""
     variables: dict[str, str] = {}
 
     def slot(match: re.Match[str]) -> str:
@@ -198,25 +195,15 @@ def _translated(text: str, at: Cursor, scope: Scope) -> Prompt:
         variables[name] = found
         return f"{{{{ {name} }}}}"
 
-    return Prompt(template=_with_reply(SLOT.sub(slot, text)), variables=variables)
-
-
-def _with_reply(template: str) -> str:
-    """Return *template*, a text or a JSON list of messages, with the form of the reply at its end."""
-    chat = _parsed(template)
-    if chat is None:
-        return template.rstrip() + REPLY
-    return json.dumps([*chat[:-1], {**chat[-1], "content": chat[-1]["content"] + REPLY}], ensure_ascii=False)
-
-
-def _parsed(template: str) -> list[dict[str, str]] | None:
-    if not template.lstrip().startswith("["):
-        return None
-    try:
-        found = json.loads(template)
-    except (ValueError, RecursionError):
-        return None
-    return found if _is_chat(found) else None
+    template = SLOT.sub(slot, text)
+    chat = None
+    if template.lstrip().startswith("["):
+        with suppress(ValueError, RecursionError):
+            chat = json.loads(template)
+    if chat is None or not _is_chat(chat):
+        return Prompt(template=template.rstrip() + REPLY, variables=variables)
+    chat = [*chat[:-1], {**chat[-1], "content": chat[-1]["content"] + REPLY}]
+    return Prompt(template=json.dumps(chat, ensure_ascii=False), variables=variables)
 
 
 def _is_chat(value: object) -> bool:
@@ -272,7 +259,10 @@ def read_judged(entry: Entry) -> Grader | None:
     prompt = read_prompt(said, entry.scope)
     missing = "a prompt that a program writes" if prompt.program else "a transform" if at["transform"].value else ""
     field, judged = _value(entry)
-    if judged.value in (None, []) and not _stands_alone(entry, prompt):
+    given = prompt.lost or prompt.program or bool(prompt.text or prompt.template)
+    # Before generation 2 a grader without a prompt judges by the case's criteria.
+    alone = entry.kind not in ITEMS and (given or not entry.scope.is_current)
+    if judged.value in (None, []) and not alone:
         entry.warn(f"there is nothing to judge by, no `{field}` and no `prompt`; it is left out")
         return None
     if missing:
@@ -286,12 +276,6 @@ def read_judged(entry: Entry) -> Grader | None:
 def _undecided(entry: Entry, why: str) -> Grader:
     entry.warn(f"{why} is not supported: the case is ungraded")
     return Grader(entry.name, Unsupported(why))
-
-
-def _stands_alone(entry: Entry, prompt: Prompt) -> bool:
-    """True if a grader without a value judges all the same: by its prompt, or before 2 by the case's criteria."""
-    given = prompt.lost or prompt.program or bool(prompt.text or prompt.template)
-    return entry.kind not in ITEMS and (given or not entry.scope.is_current)
 
 
 def _value(entry: Entry) -> tuple[str, Cursor]:

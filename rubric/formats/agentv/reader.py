@@ -13,23 +13,35 @@ from typing import Any
 
 from attrs import frozen
 
-from rubric.formats.agentv.messages import Template, read_prompts
+from rubric.formats.agentv.graders import read_judge
 from rubric.formats.agentv.scope import CASES, GRADERS, Scope, generation_of, looks_like_grader
-from rubric.formats.agentv.tests import Defaults, Test, check_keys, mapping_at, read_case, read_defaults
+from rubric.formats.agentv.tests import (
+    Defaults,
+    Template,
+    Test,
+    check_inner,
+    check_keys,
+    read_case,
+    read_defaults,
+    read_prompts,
+)
 from rubric.formats.agentv.writer import KEPT
 from rubric.formats.assertion_types import assertion_of
 from rubric.formats.cursor import Cursor, Loading, Notes
 from rubric.formats.includes import expand_at, read_document_at
-from rubric.formats.rubric_items import Generation, unknown_field
-from rubric.internals.fields import misspelt
+from rubric.formats.rubric_items import Generation, check_fields
 from rubric.internals.text import shorten
 from rubric.suites.cases import Case
 from rubric.suites.suite import Suite
 
-_UNUSED = frozenset(
-    {"environment", "workspace", "providers", "targets", "target", "evaluate_options", "extensions", "hooks",
-     "preprocessors", "defaults", "trials", "tracing", "env", "output_path", "output", "on_error", "run", "experiment"}
-)  # fmt: skip
+_UNUSED = {
+    key: f"`{key}` is not used: it is about how answers are made"
+    for key in (
+        *("environment", "workspace", "providers", "targets", "target", "evaluate_options", "extensions", "hooks"),
+        *("preprocessors", "defaults", "trials", "tracing", "env", "output_path", "output", "on_error", "run"),
+        "experiment",
+    )
+}
 _KNOWN = frozenset(
     {"$schema", "name", "dataset", "suite", "execution", "input", "input_messages", "input_files", "default_test",
      "prompts", "refs", "threshold", "rubrics", *CASES, *GRADERS, *KEPT}
@@ -67,7 +79,7 @@ def read(notes: Notes, loading: Loading, generation: Generation | None = None) -
     return Suite(
         next((str(whole.value[key]) for key in ("name", "suite", "dataset") if whole.value.get(key)), ""),
         cases,
-        judge=defaults.judge(),
+        judge=read_judge(defaults.test.under("options"), scope),
         format=scope.generation,
         source=notes.document.source,
         warnings=tuple(notes.warnings),
@@ -107,17 +119,8 @@ def _content(root: Cursor) -> Content:
 
 
 def _check_keys(whole: Cursor) -> None:
-    for key in whole.value:
-        if key in _UNUSED:
-            whole[key].once(f"`{key}` is not used: it is about how answers are made")
-        elif key not in _KNOWN:
-            unknown_field(whole[key], "an eval file has no such field", _KNOWN, _ELSEWHERE)
-    for key in (key for key in mapping_at(whole, "execution") if key not in _EXECUTION):
-        at = whole["execution"][key]
-        if misspelt(key, _EXECUTION):
-            unknown_field(at, "", _EXECUTION)
-        else:
-            at.once(f"`execution.{key}` is not used: it is about how answers are made")
+    check_fields(whole, "an eval file", _KNOWN, _ELSEWHERE, _UNUSED)
+    check_inner(whole["execution"], _EXECUTION, "`execution.{}` is not used: it is about how answers are made")
 
 
 def _cases(content: Content, defaults: Defaults, templates: list[Template | None]) -> Iterator[Case]:
