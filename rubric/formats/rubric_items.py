@@ -20,7 +20,7 @@ The bands cover 0 to 10 without gap or overlap; they guide the judge and do not 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from itertools import pairwise
+from itertools import count, pairwise
 from typing import Any, Literal, cast
 
 from attrs import frozen
@@ -192,6 +192,11 @@ _TEXTS: dict[str, tuple[str, ...]] = {
 _FIELDS = ("id", "weight", "required", "min_score", "required_min_score", "operator", "score_ranges")
 _HINTS = frozenset({"id", "weight", "required", "min_score", "operator"})
 _OPERATORS = ("correctness", "contradiction")
+
+
+def unused(stem: str, taken: Collection[str]) -> str:
+    """Return *stem*, or the first of `stem-2`, `stem-3` and so on that is not *taken*."""
+    return next(name for n in count(1) if (name := stem if n == 1 else f"{stem}-{n}") not in taken)
 
 
 def is_item(value: object) -> bool:

@@ -21,10 +21,20 @@ from rubric.errors import DefinitionError
 from rubric.formats.assertion_types import KNOWN, check_of, is_known
 from rubric.formats.cursor import Cursor
 from rubric.formats.model_names import SETTINGS, litellm_name
-from rubric.formats.promptfoo.rubric_prompts import Context, UnsupportedPromptError, content_of, rendered, template_of
 from rubric.formats.promptfoo.tests import OPTIONS
-from rubric.formats.promptfoo.texts import as_text, check_keys, compact, listed, named
-from rubric.formats.rubric_items import ItemScope, read_items
+from rubric.formats.promptfoo.texts import (
+    Context,
+    UnsupportedPromptError,
+    as_text,
+    check_keys,
+    compact,
+    content_of,
+    fields,
+    listed,
+    named,
+    template_of,
+)
+from rubric.formats.rubric_items import ItemScope, read_items, unused
 from rubric.internals.fields import misspelt
 from rubric.internals.secrets import is_secret
 from rubric.internals.text import shorten
@@ -54,24 +64,6 @@ def unsupported(kind: str, detail: str, place: Cursor) -> Assertion:
     words = f"{kind}: {shorten(detail, 80)}" if detail.strip() else kind
     place.warn(f"{kind}: there is no such grader here, so whatever it belongs to is ungraded")
     return Assertion(words, Unsupported(kind), kind=kind, place=place)
-
-
-def _unused(made: Assertion, taken: set[str]) -> str:
-    """Return an unused id, made of the metric or the type."""
-    stem = slug(made.tags[0] if made.tags else made.kind)
-    number, id_ = 1, stem
-    while id_ in taken:
-        number += 1
-        id_ = f"{stem}-{number}"
-    taken.add(id_)
-    return id_
-
-
-def _criterion(made: Assertion, id_: str, *, flat: bool) -> Criterion:
-    options: dict[str, Any] = {"id": id_, "weight": made.weight, "tags": made.tags}
-    if flat and made.weight and made.plain:
-        return Criterion(made.text, answer=Unit(flag=True), **options)
-    return Criterion(made.text, answer=made.answer, **options)
 
 
 def checked(part: Cursor, context: Context, kind: str) -> Assertion | None:
@@ -147,38 +139,26 @@ def judge_of(part: Cursor | None) -> Judge | None:
         part.warn("this provider has no id, so it is not used; write `id: openai:gpt-5`")
         return None
     if len(part.value) == 1:
-        return _keyed(part)
+        ((id_, inner),) = named(part)  # openai:gpt-5: {config: ...}
+        return judge_of(part.holding({**(inner.value if isinstance(inner.value, dict) else {}), "id": id_}))
     part.error("this provider has no id; write `id: openai:gpt-5`")
     return None
-
-
-def _keyed(part: Cursor) -> Judge | None:
-    """Read `openai:gpt-5: {config: ...}`."""
-    ((id_, inner),) = named(part)
-    whole = inner.value if isinstance(inner.value, dict) else {}
-    return judge_of(part.holding({**whole, "id": id_}))
 
 
 def _with_config(part: Cursor) -> Judge | None:
     id_ = part["id"].text("the id of a provider")
     settings: dict[str, Any] = {}
-    config = part.find("config")
-    if config is not None and config.mapping("the configuration of a provider (a mapping)"):
-        for name, setting in named(config):
-            _take(name, setting, settings)
+    for name, setting in fields(part["config"], "the configuration of a provider (a mapping)").items():
+        if name in _TAKEN:
+            settings[_TAKEN[name]] = setting.value
+        elif is_secret(name) or _PLACE.search(name):
+            setting.warn(f"{name} is not used: no file says where a judge is, or with which key; use the environment")
+        else:
+            known = _TAKEN if name.islower() else ()  # maxTokens is another vendor's own word
+            what = f"{name} is not used; of a grader's configuration, temperature, max_tokens and seed are"
+            setting.unknown(what, known)
     check_keys(part, frozenset({"id", "config", "label"}), quiet=_OTHER_KINDS)
     return None if id_ is None else _judge(part, id_, settings)
-
-
-def _take(name: str, setting: Cursor, settings: dict[str, Any]) -> None:
-    if name in _TAKEN:
-        settings[_TAKEN[name]] = setting.value
-    elif is_secret(name) or _PLACE.search(name):
-        setting.warn(f"{name} is not used: no file says where a judge is, or with which key; use the environment")
-    else:
-        known = _TAKEN if name.islower() else ()  # maxTokens is another vendor's own word
-        what = f"{name} is not used; of a grader's configuration, temperature, max_tokens and seed are"
-        setting.unknown(what, known)
 
 
 def _judge(part: Cursor, id_: str, settings: dict[str, Any]) -> Judge | None:
@@ -300,10 +280,14 @@ def graded(
 
 def _together(made: Sequence[Assertion], bar: float | None) -> Rubric:
     """Return the rubric of several assertions; without a threshold a flag that fails may fail the whole."""
-    taken: set[str] = set()
-    criteria = [_criterion(one, _unused(one, taken), flat=bar is None) for one in made]
+    criteria: dict[str, Criterion] = {}
+    for one in made:
+        id_ = unused(slug(one.tags[0] if one.tags else one.kind), criteria)
+        answer = Unit(flag=True) if bar is None and one.weight and one.plain else one.answer
+        criteria[id_] = Criterion(one.text, answer=answer, id=id_, weight=one.weight, tags=one.tags)
     # An empty output is left to the checks where no judge is asked: only a judge can be talked round by nothing.
-    return Rubric(criteria=criteria, threshold=bar, degenerate="fail" if any(one.judges for one in made) else "judge")
+    judged = any(one.judges for one in made)
+    return Rubric(criteria=[*criteria.values()], threshold=bar, degenerate="fail" if judged else "judge")
 
 
 def _by_id(criteria: Sequence[Criterion], made: Sequence[Assertion]) -> dict[str, Judge]:
@@ -327,7 +311,16 @@ def _made(part: Cursor, context: Context, depth: int = 0) -> Assertion | None:
     if depth > _DEEPEST:
         resolved.error(f"sets of assertions nest more than {_DEEPEST} deep; make them flatter")
         return None
-    return _weighed(resolved, context, depth)
+    made = _of_type(resolved, context, depth)
+    weight = resolved["weight"].number(written=True) if resolved.has("weight") else 1
+    if made is None or weight is None:
+        return None
+    if weight < 0:
+        resolved["weight"].error(f"expected a weight of at least 0, got {weight:g}")
+        return None
+    metric = content_of(resolved["metric"], context) if isinstance(resolved["metric"].value, str) else None
+    tags = () if metric is None or not str(metric.value).strip() else (str(metric.value),)
+    return evolve(made, weight=weight, tags=tags, place=resolved)
 
 
 def _resolved(part: Cursor) -> Cursor | None:
@@ -357,19 +350,6 @@ def _target(part: Cursor) -> Cursor | None:
             return None
         target = target[step]
     return target
-
-
-def _weighed(part: Cursor, context: Context, depth: int) -> Assertion | None:
-    made = _of_type(part, context, depth)
-    weight = part["weight"].number(written=True) if part.has("weight") else 1
-    if made is None or weight is None:
-        return None
-    if weight < 0:
-        part["weight"].error(f"expected a weight of at least 0, got {weight:g}")
-        return None
-    metric = part.value.get("metric")
-    tags = (rendered(metric, part["metric"], context) or "",) if isinstance(metric, str) else ()
-    return evolve(made, weight=weight, tags=tuple(filter(str.strip, tags)), place=part)
 
 
 def _of_type(part: Cursor, context: Context, depth: int) -> Assertion | None:

@@ -18,9 +18,8 @@ from rubric.formats.cursor import Cursor
 from rubric.formats.document import plain
 from rubric.formats.files import parse
 from rubric.formats.includes import expand_at, is_code, is_reference, read_document_at, read_text_at
-from rubric.formats.promptfoo.rubric_prompts import as_json_list
 from rubric.formats.promptfoo.tests import Test
-from rubric.formats.promptfoo.texts import as_text, check_keys, compact, filled, listed, named
+from rubric.formats.promptfoo.texts import as_json_list, as_text, check_keys, compact, each_text, filled, listed, named
 from rubric.internals.text import shorten
 from rubric.values.candidates import Message
 
@@ -100,23 +99,20 @@ def _of_file(part: Cursor, label: str) -> list[Prompt]:
     name = PurePosixPath(part.value.removeprefix("file://"))
     label = label or name.name
     if name.suffix in (".yaml", ".yml", ".csv", ".jsonl"):
-        return _of_document(part, name, label)
+        whole = read_document_at(part.value, part)
+        if whole is None:
+            return []
+        if name.suffix in (".yaml", ".yml"):
+            chat = compact(whole.value) if isinstance(whole.value, list) else as_text(whole.value)
+            return [Prompt(chat, label, whole)]
+        rows = listed(whole, "prompts")
+        return [_of_row(row, _numbered(label, n, len(rows))) for n, row in enumerate(rows, 1)]
     text = read_text_at(part.value, part)
     if text is None:
         return []
     pieces = [piece.strip() for piece in _SEPARATOR.split(text)] if name.suffix == ".txt" else [text]
     kept = [piece for piece in pieces if piece]
     return [Prompt(piece, _numbered(label, n, len(kept)), part) for n, piece in enumerate(kept, 1)]
-
-
-def _of_document(part: Cursor, name: PurePosixPath, label: str) -> list[Prompt]:
-    whole = read_document_at(part.value, part)
-    if whole is None:
-        return []
-    if name.suffix in (".yaml", ".yml"):
-        return [Prompt(compact(whole.value) if isinstance(whole.value, list) else as_text(whole.value), label, whole)]
-    rows = listed(whole, "prompts")
-    return [_of_row(row, _numbered(label, n, len(rows))) for n, row in enumerate(rows, 1)]
 
 
 def _of_row(row: Cursor, label: str) -> Prompt:
@@ -134,7 +130,8 @@ def ask(prompt: Prompt, variables: Mapping[str, Any], prefix: str = "", suffix: 
     try:
         messages = as_json_list(prompt.template) or _as_yaml_list(prompt.template)
         if messages is not None:
-            return _asked(prompt, _each_text(prompt.part, messages, variables))
+            # Each text by itself, so that no value can break the JSON around it.
+            return _asked(prompt, each_text(messages, lambda text: filled(prompt.part, text, variables)))
         text = filled(prompt.part, f"{prefix}{prompt.template}{suffix}", variables)
     except DefinitionError as problem:
         prompt.part.error(problem)
@@ -152,15 +149,6 @@ def _as_yaml_list(text: str) -> list[Any] | None:
     except LoadError:
         return None
     return found if isinstance(found, list) and all(isinstance(message, dict) for message in found) else None
-
-
-def _each_text(part: Cursor, value: Any, variables: Mapping[str, Any]) -> Any:
-    """Fill each text by itself, so that no value can break the JSON around it."""
-    if isinstance(value, dict):
-        return {key: _each_text(part, inner, variables) for key, inner in value.items()}
-    if isinstance(value, list):
-        return [_each_text(part, inner, variables) for inner in value]
-    return filled(part, value, variables) if isinstance(value, str) else value
 
 
 def _asked(prompt: Prompt, chat: list[Any], text: str = "") -> Asked:
@@ -246,15 +234,14 @@ def cells_for(test: Test, cells: list[Cell]) -> list[Cell]:
     for key in ("providers", "prompts"):
         part = test.fields.get(key)
         if part is not None and isinstance(part.value, list):
-            names = [as_text(value) for value in part.value]
-            cells = [cell for cell in cells if _is_among(_name_of(cell, key), names)]
+            wanted = [as_text(value) for value in part.value]
+            names = [
+                cell.provider if key == "providers" else cell.prompt.label if cell.prompt else "" for cell in cells
+            ]
+            cells = [cell for cell, name in zip(cells, names, strict=True) if _is_among(name, wanted)]
     own = test.fields.get("provider")
     if own is None:
         return cells
     name, _ = _named(own)
     kept = {cell.prompt.label if cell.prompt else "": cell for cell in cells}.values()
     return [Cell(cell.prompt, name, {**cell.names, "provider": name}) for cell in kept]
-
-
-def _name_of(cell: Cell, key: str) -> str:
-    return cell.provider if key == "providers" else cell.prompt.label if cell.prompt else ""

@@ -14,22 +14,20 @@ from typing import Any
 from attrs import evolve
 
 from rubric.formats.cursor import Cursor, Loading, Notes
+from rubric.formats.includes import is_code, is_reference
 from rubric.formats.promptfoo.assertions import Graded, graded, unsupported
-from rubric.formats.promptfoo.prompts import Asked, Cell, Prompt, ask, cells_for, cells_of, prompts_of, providers_of
-from rubric.formats.promptfoo.rubric_prompts import Context, Slots
+from rubric.formats.promptfoo.prompts import Asked, Cell, ask, cells_for, cells_of, prompts_of, providers_of
 from rubric.formats.promptfoo.tests import (
     OPTIONS,
     OWN,
     Test,
-    as_texts,
     combinations,
     is_test,
     scenarios_of,
-    scripted,
     test_of,
     tests_of,
 )
-from rubric.formats.promptfoo.texts import as_text, check_keys, compact, listed, named
+from rubric.formats.promptfoo.texts import Context, Slots, as_text, check_keys, compact, listed, named
 from rubric.internals.text import shorten
 from rubric.suites.cases import Case
 from rubric.suites.suite import Suite
@@ -71,7 +69,12 @@ def read(notes: Notes, loading: Loading) -> Suite:
     if not isinstance(whole.value, list):
         if not whole.mapping("a configuration of promptfoo (a mapping)"):
             return Suite(format="promptfoo")
-        _declare_environment(whole)
+        env = whole.find("env")
+        if env is not None and env.mapping("environment variables (a mapping)"):
+            env.warn("env is not set for anything that runs; only templates see it")
+            declared = {name: as_text(value.value) for name, value in named(env)}
+            # Templates see what the file itself declares; what the caller declares wins.
+            notes.loading = evolve(loading, environ={**declared, **loading.environ})
         if not is_test(whole):
             check_keys(whole, _KNOWN_KEYS, _FATES, _ELSEWHERE, _QUIET_KEYS)
     cases = _unique(_cases(whole))
@@ -86,16 +89,6 @@ def read(notes: Notes, loading: Loading) -> Suite:
         warnings=tuple(notes.warnings),
         metadata=metadata.value if metadata is not None and metadata.mapping("metadata (a mapping)") else {},
     )
-
-
-def _declare_environment(whole: Cursor) -> None:
-    """Let templates show what the file itself declares; what the caller declares wins."""
-    env = whole.find("env")
-    if env is None or not env.mapping("environment variables (a mapping)"):
-        return
-    env.warn("env is not set for anything that runs; only templates see it")
-    declared = {name: as_text(value.value) for name, value in named(env)}
-    whole.notes.loading = evolve(whole.loading, environ={**declared, **whole.loading.environ})
 
 
 def _cases(whole: Cursor) -> Iterator[Case]:
@@ -153,18 +146,14 @@ def _of_test(test: Test, number: int, cells: list[Cell]) -> Iterator[Case]:
 
 
 def _graded(test: Test, slots: Slots) -> Graded | None:
-    provider = test.options.get("provider")
-    context = Context(slots, provider, test.options.get("rubricPrompt"))
-    more = [unsupported(name, as_text(part.value), part) for name, part in _changing(test)]
+    context = Context(slots, test.options.get("provider"), test.options.get("rubricPrompt"))
+    # What would change the graded text, the rubric or the score by code.
+    changing = [(name, part) for name, part in test.options.items() if name in _CHANGING]
+    changing += [("vars", at) for at in test.variables.values() if is_reference(at.value) and is_code(at.value)]
+    if (scoring := test.fields.get("assertScoringFunction")) is not None:
+        changing.append(("assertScoringFunction", scoring))
+    more = [unsupported(name, as_text(part.value), part) for name, part in changing]
     return graded(test.asserts, context, test.threshold, test.part, more)
-
-
-def _changing(test: Test) -> list[tuple[str, Cursor]]:
-    """Return the options and fields that would change the graded text, the rubric or the score by code."""
-    found = [(name, part) for name, part in test.options.items() if name in _CHANGING]
-    found += [("vars", part) for part in scripted(test.variables)]
-    scoring = test.fields.get("assertScoringFunction")
-    return found if scoring is None else [*found, ("assertScoringFunction", scoring)]
 
 
 def _name(test: Test, number: int, variables: Mapping[str, Any], *, several: bool) -> str:
@@ -185,7 +174,13 @@ def clean(text: str) -> str:
 
 
 def _case(test: Test, name: str, cell: Cell, rubric: Graded, slots: Slots) -> Case | None:
-    asked = _asked(test, cell, slots)
+    prompt, asked = cell.prompt, Asked()
+    if prompt is not None:
+        around = (as_text(test.options[key].value) if key in test.options else "" for key in ("prefix", "suffix"))
+        asked = ask(prompt, slots.variables, *around)
+    # The variable that holds an input that our own writer wrote is the input again, and no variable.
+    own = prompt is not None and prompt.template == f"{{{{ {OWN} }}}}"
+    shown = {name: as_text(value) for name, value in slots.variables.items() if name != OWN or not own}
     return test.part.built(
         Case,
         " / ".join([name, *map(clean, cell.names.values())]),
@@ -193,24 +188,13 @@ def _case(test: Test, name: str, cell: Cell, rubric: Graded, slots: Slots) -> Ca
         input=asked.input,
         messages=asked.messages,
         output=_output(test, cell, asked),
-        variables={**as_texts(slots.variables, own=_is_ours(cell.prompt)), **slots.extra},
+        variables={**shown, **slots.extra},
         judge=rubric.judge,
         judges=rubric.judges,
         cell=cell.names,
         metadata=test.metadata,
         place=test.part.place,
     )
-
-
-def _is_ours(prompt: Prompt | None) -> bool:
-    return prompt is not None and prompt.template == f"{{{{ {OWN} }}}}"
-
-
-def _asked(test: Test, cell: Cell, slots: Slots) -> Asked:
-    if cell.prompt is None:
-        return Asked()
-    prefix, suffix = (as_text(test.options[key].value) if key in test.options else "" for key in ("prefix", "suffix"))
-    return ask(cell.prompt, slots.variables, prefix, suffix)
 
 
 def _output(test: Test, cell: Cell, asked: Asked) -> str | None:

@@ -8,7 +8,7 @@ are read from files, put into one another, and multiplied where they are lists o
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from itertools import islice, product
 from pathlib import PurePosixPath
 from typing import Any
@@ -18,7 +18,7 @@ from attrs import evolve, field, frozen
 from rubric.formats.assertion_types import assertion_of
 from rubric.formats.cursor import Cursor
 from rubric.formats.includes import expand_at, is_code, is_reference, read_document_at, read_text_at
-from rubric.formats.promptfoo.texts import as_text, check_keys, followed, listed, named
+from rubric.formats.promptfoo.texts import as_text, check_keys, fields, followed, listed, named
 from rubric.internals.text import shorten
 
 _EXPECTED = re.compile(r"__expected\d*")
@@ -163,18 +163,18 @@ def test_of(part: Cursor) -> Test | None:
     if found is None or not found.mapping("a test (a mapping)"):
         return None
     check_keys(found, _KNOWN_KEYS, None, _ELSEWHERE, _QUIET_KEYS)
-    options = found.find("options")
-    metadata = found.find("metadata")
-    asserts = listed(found["assert"], "assertions")
+    metadata = found["metadata"]
     return Test(
         found,
         description=as_text(found.value.get("description")),
         variables=_variables(found.find("vars")),
-        asserts=tuple(asserts),
-        options=dict(named(options)) if options is not None and options.mapping("options (a mapping)") else {},
+        asserts=tuple(listed(found["assert"], "assertions")),
+        options=fields(found["options"], "options (a mapping)"),
         threshold=found.find("threshold"),
         fields={name: found[name] for name in _FIELDS if found.has(name)},
-        metadata=dict(metadata.value) if metadata is not None and metadata.mapping("metadata (a mapping)") else {},
+        metadata=dict(metadata.value)
+        if metadata.value is not None and metadata.mapping("metadata (a mapping)")
+        else {},
     )
 
 
@@ -184,17 +184,13 @@ def _variables(part: Cursor | None) -> dict[str, Cursor]:
         return {}
     if isinstance(part.value, list):
         return {name: value for item in part for name, value in _variables(item).items()}
+    parts: Iterable[Cursor | None] = [part]
     if isinstance(part.value, str):
-        return _of_files(part)
-    return dict(named(part)) if part.mapping("variables (a mapping)") else {}
-
-
-def _of_files(part: Cursor) -> dict[str, Cursor]:
+        parts = (read_document_at(reference, part) for reference in expand_at(part.value, part))
     found: dict[str, Cursor] = {}
-    for reference in expand_at(part.value, part):
-        whole = read_document_at(reference, part)
+    for whole in parts:
         if whole is not None and whole.mapping("variables (a mapping)"):
-            found |= dict(named(whole))
+            found |= named(whole)
     return found
 
 
@@ -247,8 +243,10 @@ def is_test(part: Cursor) -> bool:
 
 def scenarios_of(part: Cursor | None, defaults: Test) -> list[Test]:
     """Return each test of each scenario on top of each of its configurations."""
+    opened = [] if part is None else [followed(item) for item in listed(part, "scenarios")]
+    scenarios = [one for at in opened if at is not None for one in (at if isinstance(at.value, list) else [at])]
     found: list[Test] = []
-    for scenario in [] if part is None else _scenarios(part):
+    for scenario in scenarios:
         if not scenario.mapping("a scenario with config and tests (a mapping)"):
             continue
         check_keys(scenario, OF_A_SCENARIO, None, _IN_TESTS)
@@ -256,15 +254,6 @@ def scenarios_of(part: Cursor | None, defaults: Test) -> list[Test]:
         tests = tests_of(scenario.find("tests")) or [Test(scenario)]
         found += [test.on(data) for data in configurations for test in tests]
     return [test.on(defaults) for test in found]
-
-
-def _scenarios(part: Cursor) -> list[Cursor]:
-    found: list[Cursor] = []
-    for item in listed(part, "scenarios"):
-        opened = followed(item)
-        if opened is not None:
-            found += [*opened] if isinstance(opened.value, list) else [opened]
-    return found
 
 
 OWN = "case_input"
@@ -279,11 +268,6 @@ _MEDIA = frozenset({
     ".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".svg", ".wav", ".mp3", ".ogg", ".flac", ".m4a", ".mp4",
     ".mov", ".webm", ".pdf", ".docx", ".xlsx", ".zip",
 })  # fmt: skip
-
-
-def scripted(variables: Mapping[str, Cursor]) -> list[Cursor]:
-    """Return the variables whose values code would make."""
-    return [part for part in variables.values() if is_reference(part.value) and is_code(part.value)]
 
 
 def combinations(variables: Mapping[str, Cursor], *, expand: bool) -> list[dict[str, Any]]:
@@ -301,18 +285,11 @@ def combinations(variables: Mapping[str, Cursor], *, expand: bool) -> list[dict[
 
 
 def _choices(part: Cursor, *, expand: bool) -> list[Any]:
-    if is_reference(part.value):
-        return _read_all(part)
+    if is_reference(part.value) and not is_code(part.value):
+        return [_read(part.holding(reference)) for reference in expand_at(part.value, part)] or [None]
     if expand and isinstance(part.value, list) and part.value and isinstance(part.value[0], str):
         return [value for item in part for value in _choices(item, expand=False)]
     return [part.value]
-
-
-def _read_all(part: Cursor) -> list[Any]:
-    if is_code(part.value):
-        return [part.value]
-    references = expand_at(part.value, part)
-    return [_read(part.holding(reference)) for reference in references] or [None]
 
 
 def _read(part: Cursor) -> Any:
@@ -329,20 +306,13 @@ def _read(part: Cursor) -> Any:
 
 def nested(values: dict[str, Any]) -> dict[str, Any]:
     """Put variables into the texts of others; nothing more than a plain slot is read in them."""
+
+    def show(found: re.Match[str]) -> str:
+        return as_text(values[found[1]]) if found[1] in values else found[0]
+
     for _ in range(_ROUNDS):  # bounded, since two variables that show each other would grow for ever
-        filled = {name: _filled(value, values) for name, value in values.items()}
-        if filled == values:
+        shown = {name: _NESTED.sub(show, v) if isinstance(v, str) else v for name, v in values.items()}
+        if shown == values:
             break
-        values = filled
+        values = shown
     return values
-
-
-def _filled(value: Any, values: Mapping[str, Any]) -> Any:
-    if not isinstance(value, str):
-        return value
-    return _NESTED.sub(lambda found: as_text(values[found[1]]) if found[1] in values else found[0], value)
-
-
-def as_texts(variables: Mapping[str, Any], *, own: bool = False) -> dict[str, str]:
-    """Return the variables as texts, for the prompts of judges; without `OWN` where it is our *own*."""
-    return {name: as_text(value) for name, value in variables.items() if name != OWN or not own}
