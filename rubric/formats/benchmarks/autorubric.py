@@ -51,15 +51,8 @@ _CRITERION = {"text": "requirement", "id": "name", "weight": "weight"}
 _OPTION = {"label": "label", "score": "value"}
 
 _ROOT = (
-    "name",
-    "description",
-    "prompt",
-    "rubric",
-    "sections",
-    "criteria",
-    "guidelines",
-    "reference_submission",
-    "items",
+    *("name", "description", "prompt", "rubric", "sections", "criteria"),
+    *("guidelines", "reference_submission", "items"),
 )
 
 _SECTION = ("name", "title", "id", "description", "weight", "criteria", "sections")
@@ -243,24 +236,21 @@ def _part(rubric: Rubric, criterion: Criterion, finding: Finding) -> tuple[Fract
     match finding:
         case Scored():
             return Fraction(finding.score), weight
-        case Abstained():
-            credit = policy(rubric, criterion)
-            return None if credit == "exclude" else (_of_abstention(criterion, credit), weight)
         case NotApplicable():
             return None
-    raise AssertionError(finding)  # a grade has no unjudged criterion
-
-
-def _of_abstention(criterion: Criterion, credit: str | float) -> Fraction:
-    """Return the value of "cannot tell"; a guard gets no partial credit."""
-    negative = criterion.is_unwanted
-    match credit:
+        case Abstained():
+            pass
+        case _:
+            raise AssertionError(finding)  # a grade has no unjudged criterion
+    match policy(rubric, criterion):
+        case "exclude":
+            return None
         case "fail" if isinstance(criterion.answer, Choices):
             scores = [choice.score for choice in criterion.answer.choices]
-            return Fraction(max(scores) if negative else min(scores))
+            return Fraction(max(scores) if negative else min(scores)), weight
         case "fail":
-            return Fraction(negative)
+            return Fraction(negative), weight
         case str():
-            return Fraction()
-        case number:
-            return Fraction() if negative else Fraction(number)
+            return Fraction(), weight
+        case number:  # a guard gets no partial credit
+            return Fraction() if negative else Fraction(number), weight

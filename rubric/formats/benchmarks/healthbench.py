@@ -30,6 +30,7 @@ GUIDELINES = (
 _CASE = {"id": "prompt_id", "output": "completion", "tags": "example_tags"}
 _CRITERION = {"text": "criterion", "weight": "points", "tags": "tags"}
 _MESSAGE = {"role": "role", "content": "content"}
+_WHAT = "a message (a mapping with role and content)"
 
 
 def read(notes: Notes, loading: Loading) -> Suite:
@@ -50,7 +51,10 @@ def _example(example: Cursor) -> Case | None:
     values = example.given(_CASE, blank=_CASE.values())
     values.setdefault("id", f"example {example.step + 1}" if isinstance(example.step, int) else "example")
     rubric = _rubric(example) if example.needs("rubrics") else None
-    messages = _messages(example["prompt"]) if "prompt" in example else []
+    prompt = example["prompt"]
+    messages = [Message("user", prompt.value)] if isinstance(prompt.value, str) else []
+    if "prompt" in example and not messages:
+        messages = prompt.each("a list of messages (role and content)", lambda at: at.noun(Message, _WHAT, _MESSAGE))
     about = {key: value for key, value in example.value.items() if key not in (*_CASE.values(), "prompt", "rubrics")}
     if rubric is None:
         return None
@@ -58,17 +62,9 @@ def _example(example: Cursor) -> Case | None:
     return example.made(Case, {**values, "metadata": about}, _CASE)
 
 
-def _messages(prompt: Cursor) -> list[Message]:
-    if isinstance(prompt.value, str):
-        return [Message("user", prompt.value)]
-    what = "a message (a mapping with role and content)"
-    found = (item.noun(Message, what, _MESSAGE) for item in prompt.listing("a list of messages (role and content)"))
-    return [message for message in found if message is not None]
-
-
 def _rubric(example: Cursor) -> Rubric | None:
-    ids, items = Ids(), example["rubrics"].listing("a list of criteria")
-    criteria = [criterion for item in items if (criterion := _criterion(item, ids)) is not None]
+    ids = Ids()
+    criteria = example["rubrics"].each("a list of criteria", lambda item: _criterion(item, ids))
     if not criteria:
         example["rubrics"].error("an example has nothing to grade by without criteria; give it some")
         return None

@@ -14,7 +14,6 @@ from attrs import evolve
 
 from rubric.errors import DefinitionError
 from rubric.formats.document import Unreadable
-from rubric.formats.mcptest.judges import passes
 from rubric.internals.fields import check_number, suggest
 from rubric.internals.frozen_map import FrozenMap
 from rubric.values.answers import Boolean, Letter, Likert, Scale, Unit, UnitScale
@@ -71,11 +70,8 @@ def _read_criterion(item: Cursor) -> Criterion | None:
     if "when" in item and (when := _read_when(item["when"])) is not None:
         values["when"] = when
     if "examples" in item:
-        examples = item["examples"].listing("a list of examples")
-        anchors = (
-            example.noun(Anchor, "an example (a mapping with response and score)", _ANCHOR) for example in examples
-        )
-        values["anchors"] = [anchor for anchor in anchors if anchor is not None]
+        what = "an example (a mapping with response and score)"
+        values["anchors"] = item["examples"].each("a list of examples", lambda one: one.noun(Anchor, what, _ANCHOR))
     return item.made(Criterion, values, FIELDS)
 
 
@@ -84,7 +80,7 @@ def _gates(item: Cursor) -> dict[str, Any]:
     required, guard = (key in item and item[key].flag() is True for key in ("required", "guard"))
     values: dict[str, Any] = {"required": required, "polarity": "guard" if guard else "satisfy"}
     own = item["threshold"]
-    if "threshold" not in item or not passes(own, lambda field, value: check_number(field, value, 0, 1)):
+    if "threshold" not in item or not own.passes(lambda field, value: check_number(field, value, 0, 1)):
         return values
     threshold = own.value
     if not required and not guard:
@@ -173,11 +169,9 @@ _WORDS = {
 }
 
 
-def _rubric(name: str, words: str) -> Rubric:
-    return Rubric(name, criteria=[Criterion(words, id=name, answer=Unit())])
-
-
-PRESETS: FrozenMap = FrozenMap({name: _rubric(name, words) for name, words in _WORDS.items()})
+PRESETS: FrozenMap = FrozenMap(
+    {name: Rubric(name, criteria=[Criterion(words, id=name, answer=Unit())]) for name, words in _WORDS.items()}
+)
 """The rubrics, by name."""
 
 
@@ -231,7 +225,7 @@ def read_shared(at: Cursor) -> Shared:
 def read_rubric(at: Cursor, shared: Shared) -> Rubric | None:
     """Return the rubric of a block, which may name one of *shared*."""
     if isinstance(at.value, str):
-        return Rubric(text=at.value) if passes(at) else None
+        return Rubric(text=at.value) if at.passes() else None
     if not at.mapping("a text, or a mapping with criteria, tree, ref or preset"):
         return None
     at.only(_KEYS)
@@ -293,7 +287,13 @@ def _read_named(at: Cursor, form: str, shared: Shared) -> Rubric | None:
     for key in (key for key in at.value if key in _KEYS and key not in (form, *_BESIDE[form])):
         allowed = " and ".join(_BESIDE[form])
         at[key].error(f"only {allowed} may stand beside {form}; take {key} out", key=True)
-    rubric = _found(at[form], form, shared if form == "ref" else PRESETS)
+    name, known = at[form].value, shared if form == "ref" else PRESETS
+    found = known.get(name) if isinstance(name, str) else None
+    if not isinstance(name, str) or name not in known:
+        kind = "rubric" if form == "ref" else "preset"
+        hint = suggest(str(name), known) if known else "; the file has none under `rubrics`"
+        at[form].error(f"there is no {kind} {name!r}{hint}")
+    rubric = found if isinstance(found, Rubric) else None
     overrides = at.given(_OVERRIDES)
     sound = at.fits(Rubric, overrides)
     if "criteria" in at and form == "preset":
@@ -301,17 +301,6 @@ def _read_named(at: Cursor, form: str, shared: Shared) -> Rubric | None:
         added = read_criteria(at["criteria"], taken)
         rubric = None if rubric is None else rubric.adding(*added)
     return evolve(rubric, **overrides) if rubric is not None and sound else None
-
-
-def _found(at: Cursor, form: str, rubrics: Mapping[str, Any]) -> Rubric | None:
-    name = at.value
-    if not isinstance(name, str) or name not in rubrics:
-        kind = "rubric" if form == "ref" else "preset"
-        hint = suggest(str(name), rubrics) if rubrics else "; the file has none under `rubrics`"
-        at.error(f"there is no {kind} {name!r}{hint}")
-        return None
-    found = rubrics[name]
-    return found if isinstance(found, Rubric) else None
 
 
 def overridden(at: Cursor, rubric: Rubric) -> Rubric:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from attrs import define, evolve, field
@@ -9,13 +11,13 @@ from attrs import define, evolve, field
 from rubric.errors import DefinitionError
 from rubric.formats.fields import free
 from rubric.formats.losses import Held, Losses
-from rubric.formats.mcptest.judges import Axes, gathered, model_name
+from rubric.formats.mcptest.reader import Axes, cells, model_name
 from rubric.formats.mcptest.rubrics import FIELDS, OPTIONS, SCALES
 from rubric.internals.fields import shown_fields
 from rubric.models.registry import EnvironmentModel
 from rubric.suites.cases import Case
 from rubric.suites.suite import Suite
-from rubric.values.answers import Choices, Levels, Likert, Scale, Unit, YesNo
+from rubric.values.answers import Choices, Levels, Likert, Unit, YesNo
 from rubric.values.criteria import Criterion
 from rubric.values.judges import AnyJudge, Cascade, Judge, Jury, Panel
 from rubric.values.rubrics import Rubric, averaged
@@ -83,13 +85,12 @@ def rubric_keys(losses: Losses, rubric: Rubric) -> Data | None:
 def _options(rubric: Rubric) -> Data:
     names = {f.name for f in shown_fields(rubric)}
     values = {key: getattr(rubric, name) for name, key in OPTIONS.items() if name in names}
-    return values | ({"scale": _scale(rubric.scale)} if "scale" in values else {})
-
-
-def _scale(scale: Scale) -> Any:
+    scale = values.get("scale")
     if isinstance(scale, Likert):
-        return {"likert": {"min": scale.low, "max": scale.high}}
-    return next(name for name, kind in SCALES.items() if isinstance(scale, kind))
+        values["scale"] = {"likert": {"min": scale.low, "max": scale.high}}
+    elif scale is not None:
+        values["scale"] = next(name for name, kind in SCALES.items() if isinstance(scale, kind))
+    return values
 
 
 def _tree(node: DecisionTree | Leaf) -> Data:
@@ -105,7 +106,14 @@ def _criterion(losses: Losses, rubric: Rubric, criterion: Criterion) -> Data | N
     if criterion.polarity == "penalty":
         losses.add("the criterion", "mcptest subtracts nothing")
         return None
-    _add_losses(losses, rubric, criterion)
+    if criterion.answer != Unit():
+        losses.add("its kind of answer", "mcptest's judge says a number from 0 to 1")
+    # Evidence as the whole rubric asks for it is not lost: the option holds for all its criteria.
+    losses.fields(evolve(criterion, evidence=None) if criterion.evidence == rubric.evidence else criterion)
+    if criterion.polarity not in ("satisfy", "guard"):
+        losses.add(f"the polarity {criterion.polarity}", "mcptest knows guards and no others")
+    if any(anchor.reason for anchor in criterion.anchors):
+        losses.add("the reason of an example", _PLACELESS[""])
     guard = criterion.polarity == "guard"
     values = {
         "name": criterion.id,
@@ -118,18 +126,6 @@ def _criterion(losses: Losses, rubric: Rubric, criterion: Criterion) -> Data | N
         "examples": [{"response": a.response, "score": a.score} for a in criterion.anchors] or None,
     }
     return {key: value for key, value in values.items() if value is not None}
-
-
-def _add_losses(losses: Losses, rubric: Rubric, criterion: Criterion) -> None:
-    """Add the losses of *criterion*."""
-    if criterion.answer != Unit():
-        losses.add("its kind of answer", "mcptest's judge says a number from 0 to 1")
-    # Evidence as the whole rubric asks for it is not lost: the option holds for all its criteria.
-    losses.fields(evolve(criterion, evidence=None) if criterion.evidence == rubric.evidence else criterion)
-    if criterion.polarity not in ("satisfy", "guard"):
-        losses.add(f"the polarity {criterion.polarity}", "mcptest knows guards and no others")
-    if any(anchor.reason for anchor in criterion.anchors):
-        losses.add("the reason of an example", _PLACELESS[""])
 
 
 def _when(losses: Losses, when: When | None) -> Data | None:
@@ -182,7 +178,7 @@ class Writer:
 
     def add(self, cases: Sequence[Case]) -> int:
         """Write the first of *cases*, with the rest of its matrix if it has one; return how many that were."""
-        case, axes, taken = gathered(cases)
+        case, axes, taken = _gathered(cases)
         losses = self.losses.of(f"case {case.id!r}")
         if case.rubric.negate:
             losses.within("rubric").add("negate", "it would say the opposite, so the case is left out")
@@ -195,7 +191,9 @@ class Writer:
         if case.cell:
             losses.add("cell", "its matrix is not whole")
         judge = _judge(losses, case.judge or self.judge, varied=bool(axes.models))
-        self.evals.append({**_plain(case, axes), **rubric, **judge, **_matrix(axes)})
+        matrix = {"models": [name for name, _ in axes.models], "prompts": [*axes.prompts]}
+        matrix = {axis: found for axis, found in matrix.items() if found}
+        self.evals.append({**_plain(case, axes), **rubric, **judge, **({"matrix": matrix} if matrix else {})})
         return taken
 
     def _rubric(self, losses: Losses, rubric: Rubric) -> Data | None:
@@ -254,18 +252,15 @@ def _panel(losses: Losses, panel: Panel) -> Data:
 
 
 def _model(losses: Losses, judge: Judge) -> Data:
-    if not isinstance(judge.model, str) or not _is_nameable(judge.model):
+    name = None
+    if isinstance(judge.model, str):
+        with suppress(DefinitionError):
+            name = model_name(judge.model)
+    if name is None or name != judge.model:
         losses.add("judge", f"an mcptest file cannot name the model {judge.name!r}")
         return {}
     losses.within("judge").fields(judge)
-    return {"model": judge.model}
-
-
-def _is_nameable(model: str) -> bool:
-    try:
-        return model_name(model) == model
-    except DefinitionError:
-        return False
+    return {"model": name}
 
 
 def _plain(case: Case, axes: Axes) -> Data:
@@ -281,7 +276,38 @@ def _plain(case: Case, axes: Axes) -> Data:
     }
 
 
-def _matrix(axes: Axes) -> Data:
-    values = {"models": [name for name, _ in axes.models], "prompts": [*axes.prompts]}
-    matrix = {axis: found for axis, found in values.items() if found}
-    return {"matrix": matrix} if matrix else {}
+# -- cells ------------------------------------------------------------------------------------------------
+
+_CELL = re.compile(r"(.+) \[[^\[\]]*\]", re.DOTALL)
+"""The id of a cell: the name of its eval, and its label."""
+
+
+def _gathered(cases: Sequence[Case]) -> tuple[Case, Axes, int]:
+    """Return the eval that the first of *cases* comes from, its axes, and how many of *cases* are its cells."""
+    first = cases[0]
+    name = _CELL.fullmatch(first.id)
+    if name and first.cell and first.cell.keys() <= {"model", "prompt"}:
+        siblings = [case for case in cases if case.cell and case.id.startswith(f"{name[1]} [")]
+        for group in (siblings, [first]):
+            whole, axes = _whole(name[1], group)
+            expected = [*cells(whole, axes)]
+            if [*cases[: len(expected)]] == expected:
+                return whole, axes, len(expected)
+    return first, Axes(), 1
+
+
+def _whole(name: str, group: Sequence[Case]) -> tuple[Case, Axes]:
+    """Return the eval whose cells *group* may be, and its axes."""
+    first = group[0]
+    models = dict.fromkeys(str(case.cell["model"]) for case in group if "model" in case.cell)
+    prompts = dict.fromkeys(str(case.cell["prompt"]) for case in group if "prompt" in case.cell)
+    judge = first.judge if not models or isinstance(first.judge, Jury) else None
+    whole = evolve(first, id=name, cell={}, judge=judge, input="" if prompts else first.input)
+    return whole, Axes(tuple((model, _named(model)) for model in models), tuple(prompts))
+
+
+def _named(model: str) -> Judge:
+    try:
+        return Judge(model_name(model))
+    except DefinitionError:
+        return Judge("unknown")

@@ -1,9 +1,9 @@
 """
 Values of a promptfoo configuration: shown as texts, filled with variables, followed to the files that they name.
 
-A `rubricPrompt` becomes a template of ours. Its plain slots, such as `{{output}}` and `{{question}}`, stay slots: values
-are put in once, when a candidate is graded, and none of them is ever read as a template. Anything else is rendered
-while loading.
+A `rubricPrompt` becomes a template of ours. Its plain slots, such as `{{output}}` and `{{question}}`, stay slots: their
+values are put in once, when a candidate is graded, and none of them is ever read as a template. Anything else is
+rendered while loading.
 """
 
 from __future__ import annotations
