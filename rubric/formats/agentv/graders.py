@@ -12,38 +12,357 @@ Graders: from a list such as `assert`, `assertions` or `evaluators` to what deci
 | any other type | nothing: the case is ungraded |
 
 `not-` before a type, and `negate: true`, turn the outcome over. Providers are read as models: no address, key or header
-is taken from a file.
+is taken from a file. All graders of a case together are its rubric (`grouped`).
+
+What is judged is the grader's `value` (before generation 2: `criteria`, `rubrics`); without one, and before generation
+2 only, what the case says a good answer does. A `prompt` that shows one of AgentV's variables replaces the whole
+prompt; any other text replaces what is judged. The form of the reply, which AgentV sends as a message of its own, is
+put at the end.
 """
 
 from __future__ import annotations
 
+import json
+import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
-from attrs import evolve
+from attrs import evolve, frozen
 
 from rubric.errors import DefinitionError
-from rubric.formats.agentv.judged_graders import (
-    FREE,
-    ITEMS,
-    Grader,
-    as_criterion,
-    binds,
-    read_judged,
-    renamed,
-    rubric_of,
-)
-from rubric.formats.agentv.scope import Entry, Scope, Task
+from rubric.formats.agentv.scope import SLOT, Entry, Scope, Task
 from rubric.formats.assertion_types import check_of
 from rubric.formats.cursor import Cursor
+from rubric.formats.includes import is_reference, read_text_at
 from rubric.formats.model_names import SETTINGS, litellm_name
-from rubric.formats.rubric_items import is_item, read_items
+from rubric.formats.rubric_items import are_items, is_item, read_items
 from rubric.internals.text import shorten
+from rubric.values.answers import Answer, Unit
 from rubric.values.checks import Check, Holds, Script, Unsupported
 from rubric.values.criteria import Criterion
 from rubric.values.judges import Judge
 from rubric.values.rubrics import Rubric
+
+
+@frozen
+class Grader:
+    """
+    One grader of a case.
+
+    Args:
+        name: Of its own, or its type.
+        answer: A rubric for a judge, a nested one for a set, or a check.
+        weight: How much it counts among the case's graders.
+        gate: The score that it must reach, or the case fails; None: none.
+        common: Whether its gate is the case's own threshold.
+        judge: Its judge; None: that of the case.
+        plain: Whether its rubric can be the case's.
+        decides: Whether its own verdict must be a pass where it is the case's only grader, as that of a set.
+        variables: Named texts that its prompt shows.
+    """
+
+    name: str
+    answer: Answer
+    weight: float = 1
+    gate: float | None = None
+    common: bool = False
+    judge: Judge | None = None
+    plain: bool = False
+    decides: bool = False
+    variables: Mapping[str, str] = {}
+
+
+def renamed(graders: Sequence[Grader]) -> Iterator[Grader]:
+    """Yield *graders* with names that differ: the second `llm-rubric` is `llm-rubric-2`."""
+    taken = {grader.name for grader in graders}
+    seen: set[str] = set()
+    for grader in graders:
+        name, number = grader.name, 1
+        while name in seen or (number > 1 and name in taken):
+            number += 1
+            name = f"{grader.name}-{number}"
+        seen.add(name)
+        yield evolve(grader, name=name)
+
+
+def as_criterion(grader: Grader, weight: float | None = None) -> Criterion:
+    """Return *grader* as a criterion of the case, or of the set that it belongs to."""
+    check = isinstance(grader.answer, Check)
+    text = str(grader.answer) if check else grader.name
+    return Criterion(
+        text,
+        id=grader.name,
+        answer=grader.answer,
+        weight=grader.weight if weight is None else weight,
+        required=grader.gate is not None and check,
+        min_score=None if check and grader.common else grader.gate,
+    )
+
+
+def binds(criteria: Sequence[Criterion]) -> bool:
+    """True if a gate among *criteria* must fail the case too: AgentV documents that it fails the entire eval."""
+    return any(
+        c.answer.binding if isinstance(c.answer, Rubric) else c.required or c.min_score is not None for c in criteria
+    )
+
+
+def grouped(graders: Sequence[Grader], task: Task) -> Rubric:
+    """
+    Return the rubric of a case: that of its only grader, or one with a criterion for each.
+
+    Raises:
+        DefinitionError: All weights are 0.
+    """
+    borderline = task.borderline if task.borderline and task.borderline <= task.threshold else None
+    if len(graders) == 1 and graders[0].plain and isinstance(graders[0].answer, Rubric):
+        return evolve(graders[0].answer, threshold=task.threshold, borderline=borderline, binding=False)
+    criteria = [as_criterion(grader) for grader in renamed(graders)]
+    if len(graders) == 1 and graders[0].decides:
+        criteria = [evolve(criteria[0], required=True)]
+    return Rubric(criteria=criteria, threshold=task.threshold, borderline=borderline)
+
+
+SLOTS: dict[str, str] = {
+    "input": "input",
+    "question": "input",
+    "output": "output",
+    "answer": "output",
+    "candidate_answer": "output",
+    "expected_output": "reference",
+    "reference_answer": "reference",
+    "criteria": "rubric",
+    "expected_outcome": "rubric",
+    "outcome": "rubric",
+    "rubric": "rubric",
+    "rubrics": "rubric",
+    "rubrics_json": "rubric",
+    "file_changes": "file_changes",
+    "tool_calls": "tool_calls",
+}
+"""AgentV's variables, those of generation 1 included, and the slots of `Rubric.prompt` that hold the same."""
+
+REPLY = "\n\n{{ reply }}"
+_FILE = re.compile(r"[\w./\\ -]*\.(?:md|markdown|txt|prompt|j2|njk|json|ya?ml)", re.IGNORECASE)
+_REFERENCE = "expected_output"
+_ANSWERS = frozenset({"output", "reference"})
+
+
+@frozen
+class Prompt:
+    """
+    What a grader's `prompt` says.
+
+    Args:
+        text: What is to be judged, where the prompt says just that.
+        template: For `Rubric.prompt`; None where the prompt is a mere text.
+        variables: Named texts that the template shows.
+        program: Whether a program is to write the prompt, which is not supported.
+        lost: Whether it could not be read; the error is noted.
+    """
+
+    text: str = ""
+    template: str | None = None
+    variables: Mapping[str, str] = {}
+    program: bool = False
+    lost: bool = False
+
+
+def read_prompt(at: Cursor, scope: Scope) -> Prompt:
+    """Return what a grader's prompt says: a text, a template, or the name of a file with one of these."""
+    value = at.value
+    if value is None:
+        return Prompt()
+    if isinstance(value, Mapping) and not value.keys().isdisjoint(("command", "script")):
+        return Prompt(program=True)
+    if _is_chat(value):
+        return _translated(json.dumps(value, ensure_ascii=False), at, scope)
+    if not isinstance(value, str):
+        at.refuse("a text, a list of messages, `file://...` or {command: [...]}")
+        return Prompt(lost=True)
+    if not is_reference(value) and not _FILE.fullmatch(value.strip()):
+        return _translated(value, at, scope) if _shows_a_variable(value) else Prompt(scope.fill(value, at).strip())
+    text = read_text_at(scope.fill(value, at).strip(), at)
+    if text is None:
+        return Prompt(lost=True)
+    if _ANSWERS.isdisjoint(SLOTS.get(match[1]) for match in SLOT.finditer(text)):
+        at.error("the file shows no answer; put {{ output }} or {{ expected_output }} in it")
+        return Prompt(lost=True)
+    return _translated(text, at, scope)
+
+
+def _shows_a_variable(text: str) -> bool:
+    return any(match[1] in SLOTS or match[1].startswith("metadata") for match in SLOT.finditer(text))
+
+
+def _translated(text: str, at: Cursor, scope: Scope) -> Prompt:
+    """Return the prompt of *text*, a template or a JSON list of messages, with the form of the reply at its end."""
+    variables: dict[str, str] = {}
+
+    def slot(match: re.Match[str]) -> str:
+        name = match[1]
+        if name in SLOTS:
+            return f"{{{{ {SLOTS[name]} }}}}"
+        found = scope.look_up(name)
+        if found is None:
+            at.warn(f"{match[0]} is no variable of a prompt; it is left as it stands")
+            found = match[0]
+        name = f"vars.{name.removeprefix('vars.')}"
+        variables[name] = found
+        return f"{{{{ {name} }}}}"
+
+    template = SLOT.sub(slot, text)
+    chat = None
+    if template.lstrip().startswith("["):
+        with suppress(ValueError, RecursionError):
+            chat = json.loads(template)
+    if chat is None or not _is_chat(chat):
+        return Prompt(template=template.rstrip() + REPLY, variables=variables)
+    chat = [*chat[:-1], {**chat[-1], "content": chat[-1]["content"] + REPLY}]
+    return Prompt(template=json.dumps(chat, ensure_ascii=False), variables=variables)
+
+
+def _is_chat(value: object) -> bool:
+    """True if *value* is a list of messages, each with a text."""
+    return (
+        isinstance(value, list)
+        and bool(value)
+        and all(isinstance(part, Mapping) and isinstance(part.get("content"), str) and "role" in part for part in value)
+    )
+
+
+def write_prompt(template: str) -> str | None:
+    """Return *template*, of a rubric, as AgentV's prompt; None where it shows what AgentV's prompts do not."""
+    if not template.endswith(REPLY):
+        return None
+    body = template.removesuffix(REPLY)
+    names = {slot: name for name, slot in reversed(SLOTS.items())} | {"rubric": "criteria", "reference": _REFERENCE}
+
+    def variable(match: re.Match[str]) -> str:
+        name = match[1].removeprefix("vars.") if match[1].startswith("vars.") else names.get(match[1], "")
+        return f"{{{{ {name} }}}}"
+
+    written = SLOT.sub(variable, body)
+    return written if "{{  }}" not in written and _shows_a_variable(written) and written == written.rstrip() else None
+
+
+ITEMS = ("rubrics", "rubric")
+"""Types of items only, before generation 2."""
+
+FREE = ("llm-grader", "llm_grader", "llm_judge", "llm-judge")
+"""Types of one judgement, before generation 2; with items they are like the others."""
+
+_OF_JUDGED = frozenset(
+    {"type", "name", "metric", "id", "description", "value", "weight", "required", "min_score", "threshold", "negate",
+     "provider", "target", "model", "prompt", "rubric_prompt", "criteria", "rubrics", "rubric_item", "score_ranges",
+     "temperature", "max_steps", "transform", "preprocessors", "config", "outcome", "expected_outcome", "operator"}
+)  # fmt: skip
+
+
+def rubric_of(name: str, items: Sequence[Criterion], task: Task, threshold: float | None = None) -> Rubric:
+    """Return the rubric of *items*; without a *threshold* of its own, with that of the case."""
+    least = task.threshold if threshold is None else threshold
+    return Rubric(name, criteria=items, threshold=least, binding=binds(items))
+
+
+def read_judged(entry: Entry) -> Grader | None:
+    """Return the grader without what it counts; None where there is nothing to judge by, which is noted."""
+    entry.check_keys(_OF_JUDGED)
+    at = entry.at
+    if "target" in at and entry.scope.is_current:
+        at["target"].error("`target` is no field of a grader any more; use `provider` instead", key=True)
+    said = at.find("prompt") or at["rubric_prompt"]
+    prompt = read_prompt(said, entry.scope)
+    missing = "a prompt that a program writes" if prompt.program else "a transform" if at["transform"].value else ""
+    field, judged = _value(entry)
+    given = prompt.lost or prompt.program or bool(prompt.text or prompt.template)
+    # Before generation 2 a grader without a prompt judges by the case's criteria.
+    alone = entry.kind not in ITEMS and (given or not entry.scope.is_current)
+    if judged.value in (None, []) and not alone:
+        entry.warn(f"there is nothing to judge by, no `{field}` and no `prompt`; it is left out")
+        return None
+    if missing:
+        return _undecided(entry, f"{entry.kind} with {missing}")
+    for unused in (key for key in ("max_steps", "preprocessors") if key in at):
+        at[unused].once(f"`{unused}` is not used: the judge has no tools, and reads plain text")
+    items = _items(entry, judged)
+    return _free(entry, prompt, judged) if items is None else _listed(entry, prompt, items)
+
+
+def _undecided(entry: Entry, why: str) -> Grader:
+    entry.warn(f"{why} is not supported: the case is ungraded")
+    return Grader(entry.name, Unsupported(why))
+
+
+def _value(entry: Entry) -> tuple[str, Cursor]:
+    """Return the field that holds what is judged, and what it holds."""
+    at = entry.at
+    if entry.scope.is_current:
+        for key in (key for key in ("criteria", "rubrics", "rubric_item") if key in at):
+            at[key].error(f"`{key}` is no field of {entry.kind} any more; use `value` instead", key=True)
+        return "value", at["value"]
+    found = at.find("criteria", "rubrics", "value")
+    if found is not None:
+        return found.step, found
+    if entry.kind in ITEMS and is_item(at.value):
+        return "", at.holding({key: part for key, part in at.value.items() if key not in ("type", "name", "metric")})
+    usual = "rubrics" if entry.scope.generation == "agentv-1" else "criteria"
+    return usual, at[usual]
+
+
+def _items(entry: Entry, judged: Cursor) -> list[Criterion] | None:
+    """Return the items that a grader judges; None where it is a free text, or free data."""
+    at, value = entry.at, judged.value
+    if isinstance(value, str) and "score_ranges" in at:
+        own = {key: at.value[key] for key in ("score_ranges", "min_score", "operator") if key in at}
+        return read_items([at.holding({"outcome": value, **own})], entry.scope)
+    if at.parent is not None and at.parent.step == "rubrics":  # inline `rubrics` of a case: they are the list itself
+        judged = at.parent.holding(value)
+    if is_item(value):
+        return read_items([judged], entry.scope)
+    if isinstance(value, list) and (are_items(value) or not entry.scope.is_current):
+        return read_items([*judged], entry.scope)
+    return None
+
+
+def _listed(entry: Entry, prompt: Prompt, items: list[Criterion]) -> Grader | None:
+    if prompt.text:
+        entry.warn("items say what is judged; a prompt without a {{ variable }} is not used", "prompt")
+    if not items:
+        return None
+    least = None if "score_ranges" in entry.at else entry.least()
+    rubric = rubric_of(entry.name, items, entry.task, least)
+    return _prompted(entry, rubric, prompt, plain=least is None)
+
+
+def _free(entry: Entry, prompt: Prompt, judged: Cursor) -> Grader | None:
+    """Return a grader of one judgement. The judge's own pass flag can fail it; without one the threshold decides."""
+    if isinstance(judged.value, bool | int | float):
+        judged.text()
+        return None
+    text = prompt.text or _said(entry, judged) or entry.task.criteria
+    if not text and prompt.template is None and not prompt.lost:
+        return _undecided(entry, f"{entry.kind} without criteria")
+    criterion = Criterion(text or "As the prompt says", id=entry.name, answer=Unit(flag=True), min_score=entry.least())
+    return _prompted(entry, Rubric(entry.name, criteria=[criterion], threshold=entry.task.threshold), prompt)
+
+
+def _said(entry: Entry, judged: Cursor) -> str:
+    """Return what is judged: a text, what the file that it names holds, or free data as JSON."""
+    scope, value = entry.scope, judged.value
+    if is_reference(value):
+        return (read_text_at(scope.fill(value, judged), judged) or "").strip()
+    if isinstance(value, str):
+        return scope.fill(value.strip(), judged)
+    return "" if value is None else json.dumps(scope.filled(judged), ensure_ascii=False, indent=2, default=str)
+
+
+def _prompted(entry: Entry, rubric: Rubric, prompt: Prompt, *, plain: bool = True) -> Grader:
+    return Grader(entry.name, evolve(rubric, prompt=prompt.template), plain=plain, variables=prompt.variables)
+
+
+# -- checks ------------------------------------------------------------------------------------------------
 
 _SCRIPTS = ("script", "code", "code-grader", "code_grader", "code_judge", "code-judge")
 _OF_ALL = frozenset(
@@ -106,7 +425,7 @@ def _script(entry: Entry) -> Check:
     return Script(command, folder=folder, config=extra, **limits)
 
 
-# -- judges -------------------------------------------------------------------------------------------------
+# -- judges ------------------------------------------------------------------------------------------------
 
 
 def read_judge(at: Cursor, scope: Scope) -> Judge | None:
@@ -137,7 +456,7 @@ def read_judge(at: Cursor, scope: Scope) -> Judge | None:
         return None
 
 
-# -- sets ---------------------------------------------------------------------------------------------------
+# -- sets --------------------------------------------------------------------------------------------------
 
 SETS = ("assert-set", "composite")
 """The types of sets."""
@@ -184,7 +503,7 @@ def read_set(entry: Entry, children: Sequence[Grader]) -> Grader | None:
     )
 
 
-# -- one grader ---------------------------------------------------------------------------------------------
+# -- one grader --------------------------------------------------------------------------------------------
 
 _REMOVED: dict[str, str] = {
     **dict.fromkeys(ITEMS, "write `type: llm-rubric` with the items in `value`"),

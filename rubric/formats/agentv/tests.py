@@ -20,8 +20,7 @@ from typing import Any
 from attrs import evolve, frozen
 
 from rubric.errors import DefinitionError
-from rubric.formats.agentv.graders import read_graders, read_judge
-from rubric.formats.agentv.judged_graders import Grader, grouped, read_prompt, renamed
+from rubric.formats.agentv.graders import Grader, grouped, read_graders, read_judge, read_prompt, renamed
 from rubric.formats.agentv.scope import GRADERS, THRESHOLD, Scope, Task, as_text
 from rubric.formats.cursor import Cursor
 from rubric.formats.includes import is_reference, read_document_at, read_text_at
@@ -171,7 +170,7 @@ def _chat(text: str) -> Any:
     return found if isinstance(found, list) else text
 
 
-# -- one test ----
+# -- one test ----------------------------------------------------------------------------------------------
 
 BORDERLINE = 0.6
 """Where the borderline band of generation 1 begins."""

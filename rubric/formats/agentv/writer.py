@@ -13,7 +13,7 @@ from typing import Any, cast
 
 from attrs import evolve, frozen
 
-from rubric.formats.agentv.judged_graders import Grader, binds, renamed, write_prompt
+from rubric.formats.agentv.graders import Grader, binds, renamed, write_prompt
 from rubric.formats.agentv.scope import THRESHOLD, quoted
 from rubric.formats.assertion_types import type_of
 from rubric.formats.losses import Held, Losses, provider_of

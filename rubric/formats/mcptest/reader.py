@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from rubric.formats.cursor import Loading, Notes
 
 
-# -- judges -----
+# -- judges ------------------------------------------------------------------------------------------------
 
 _JUDGE = ("model", "jury", "panel", "aggregate", "tie_break")
 _RULE = {"size": "size", "consensus": "consensus"}
@@ -160,7 +160,7 @@ def cells(case: Case, axes: Axes) -> Iterator[Case]:
     return fanned_out(case, judges, axes.prompts)
 
 
-# -- cases -----
+# -- cases -------------------------------------------------------------------------------------------------
 
 _KEYS = {
     "llm-judge": ("rubric", "threshold", "model"),
@@ -211,7 +211,7 @@ def _unique(found: list[Found]) -> list[Case]:
     return [*seen.values()]
 
 
-# -- evals --------------------------------------------------------------------------------------------------
+# -- evals -------------------------------------------------------------------------------------------------
 
 
 def _read_eval(item: Cursor, shared: Shared) -> list[Case]:
@@ -235,7 +235,7 @@ def _read_eval(item: Cursor, shared: Shared) -> list[Case]:
     return [] if case is None else [case] if axes is None else [*cells(case, axes)]
 
 
-# -- matchers of the other blocks -----------------------------------------------------------------------------
+# -- matchers of the other blocks --------------------------------------------------------------------------
 
 
 def _read_other(block: Cursor, shared: Shared) -> list[Found]:

@@ -144,7 +144,7 @@ def followed(at: Cursor) -> Cursor | None:
     return read_document_at(at.value, at) if is_reference(at.value) else at
 
 
-# -- templates of assertions -----------------------------------------------------------------------------------
+# -- templates of assertions -------------------------------------------------------------------------------
 
 _BUILT_IN = frozenset({"output", "rubric"})
 
