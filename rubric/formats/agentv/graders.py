@@ -26,13 +26,12 @@ import json
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from typing import Any
 
 from attrs import evolve, frozen
 
 from rubric.errors import DefinitionError
-from rubric.formats.agentv.scope import SLOT, Entry, Scope, Task
+from rubric.formats.agentv.scope import SLOT, Entry, Scope, Task, as_list
 from rubric.formats.assertion_types import check_of
 from rubric.formats.cursor import Cursor
 from rubric.formats.includes import is_reference, read_text_at
@@ -213,10 +212,7 @@ def _translated(text: str, at: Cursor, scope: Scope) -> Prompt:
         return f"{{{{ {name} }}}}"
 
     template = SLOT.sub(slot, text)
-    chat = None
-    if template.lstrip().startswith("["):
-        with suppress(ValueError, RecursionError):
-            chat = json.loads(template)
+    chat = as_list(template)
     if chat is None or not _is_chat(chat):
         return Prompt(template=template.rstrip() + REPLY, variables=variables)
     chat = [*chat[:-1], {**chat[-1], "content": chat[-1]["content"] + REPLY}]
@@ -341,21 +337,18 @@ def _free(entry: Entry, prompt: Prompt, judged: Cursor) -> Grader | None:
     if isinstance(judged.value, bool | int | float):
         judged.text()
         return None
-    text = prompt.text or _said(entry, judged) or entry.task.criteria
+    scope, value, text = entry.scope, judged.value, prompt.text
+    if not text and is_reference(value):
+        text = (read_text_at(scope.fill(value, judged), judged) or "").strip()
+    elif not text and isinstance(value, str):
+        text = scope.fill(value.strip(), judged)
+    elif not text and value is not None:
+        text = json.dumps(scope.filled(judged), ensure_ascii=False, indent=2, default=str)
+    text = text or entry.task.criteria
     if not text and prompt.template is None and not prompt.lost:
         return _undecided(entry, f"{entry.kind} without criteria")
     criterion = Criterion(text or "As the prompt says", id=entry.name, answer=Unit(flag=True), min_score=entry.least())
     return _prompted(entry, Rubric(entry.name, criteria=[criterion], threshold=entry.task.threshold), prompt)
-
-
-def _said(entry: Entry, judged: Cursor) -> str:
-    """Return what is judged: a text, what the file that it names holds, or free data as JSON."""
-    scope, value = entry.scope, judged.value
-    if is_reference(value):
-        return (read_text_at(scope.fill(value, judged), judged) or "").strip()
-    if isinstance(value, str):
-        return scope.fill(value.strip(), judged)
-    return "" if value is None else json.dumps(scope.filled(judged), ensure_ascii=False, indent=2, default=str)
 
 
 def _prompted(entry: Entry, rubric: Rubric, prompt: Prompt, *, plain: bool = True) -> Grader:

@@ -9,9 +9,8 @@ test, or a variable of that name; `__expected` (and `__expected1`, ...) hold ass
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import Any
-
-from attrs import frozen
 
 from rubric.formats.agentv.graders import read_judge
 from rubric.formats.agentv.scope import CASES, GRADERS, Scope, generation_of, looks_like_grader
@@ -67,15 +66,14 @@ def read(notes: Notes, loading: Loading, generation: Generation | None = None) -
     """
     root = Cursor.of(notes, loading)
     scope = Scope(generation or generation_of(root.value), loading.required)
-    content = _content(root)
-    whole = content.fields
+    whole, parts = _content(root)
     _check_keys(whole)
     defaults = read_defaults(whole, scope)
     check_keys(defaults.test)
     templates: list[Template | None] = [*read_prompts(whole["prompts"], scope)] or [None]
-    cases = list(_cases(content, defaults, templates))
+    cases = list(_cases(parts, defaults, templates))
     if not cases and not notes.errors:
-        (content.tests[0] if content.tests else root).error("there are no tests in it; an eval file has `tests`")
+        (parts[0] if parts else root).error("there are no tests in it; an eval file has `tests`")
     return Suite(
         next((str(whole.value[key]) for key in ("name", "suite", "dataset") if whole.value.get(key)), ""),
         cases,
@@ -87,35 +85,26 @@ def read(notes: Notes, loading: Loading, generation: Generation | None = None) -
     )
 
 
-@frozen
-class Content:
-    """The fields of a whole file, and its tests: lists, names of files, or one test."""
-
-    fields: Cursor
-    tests: tuple[Cursor, ...]
-
-
-def _content(root: Cursor) -> Content:
-    """Return what a file holds: a list is its tests; graders without tests, or one test, are one case."""
+def _content(root: Cursor) -> tuple[Cursor, list[Cursor]]:
+    """Return the fields of a file and its tests: lists, names of files, or one test, as graders without tests are."""
     data = root.value
     if isinstance(data, list):
         if any(looks_like_grader(item) for item in data):
-            return Content(root.holding({"assertions": data}), (root.holding({}),))
-        return Content(root.holding({}), (root,))
-    nothing = Content(root.holding({}), ())
+            return root.holding({"assertions": data}), [root.holding({})]
+        return root.holding({}), [root]
     if not root.mapping("an eval file with `tests`"):
-        return nothing
+        return root.holding({}), []
     if any(key in data for key in CASES):
-        return Content(root, tuple(root[key] for key in CASES if key in data))
+        return root, [root[key] for key in CASES if key in data]
     if any(key in data for key in (*GRADERS, "rubrics", "execution")):
         own = {key: part for key, part in data.items() if key in _OWN}
         if not own:
             root.warn("there are no `tests`: the graders alone make one case, called test-1")
         rest = {key: part for key, part in data.items() if key not in _OWN}
-        return Content(root.holding(rest), (root.holding(own),))
+        return root.holding(rest), [root.holding(own)]
     found = ", ".join(map(str, data)) or "nothing"
     root.error(f"expected an eval file with `tests` (generation 1: `evalcases`), got {shorten(found)}")
-    return nothing
+    return root.holding({}), []
 
 
 def _check_keys(whole: Cursor) -> None:
@@ -123,9 +112,9 @@ def _check_keys(whole: Cursor) -> None:
     check_inner(whole["execution"], _EXECUTION, "`execution.{}` is not used: it is about how answers are made")
 
 
-def _cases(content: Content, defaults: Defaults, templates: list[Template | None]) -> Iterator[Case]:
+def _cases(parts: list[Cursor], defaults: Defaults, templates: list[Template | None]) -> Iterator[Case]:
     seen: set[str] = set()
-    tests = (at for part in content.tests for at in ([part] if isinstance(part.value, Mapping) else _tests(part)))
+    tests = (at for part in parts for at in ([part] if isinstance(part.value, Mapping) else _tests(part)))
     for number, at in enumerate(tests, 1):
         if len(at.value.keys() & _RESULTS) > 1 and "assert" not in at:
             at.error("this is the result of a run, not a test; load the eval file that it came from")
@@ -150,7 +139,8 @@ def _tests(at: Cursor) -> Iterator[Cursor]:
         if isinstance(entry.value, str):
             yield from _included(entry)
         elif entry.mapping("a test (a mapping), or the name of a file with tests"):
-            yield entry.holding(_test_of(entry.value)) if _is_row(entry.value) else entry
+            is_row = any(isinstance(key, str) and key.startswith(f"{_MAGIC}expected") for key in entry.value)
+            yield entry.holding(_test_of(entry.value)) if is_row else entry
 
 
 def _included(at: Cursor) -> Iterator[Cursor]:
@@ -170,11 +160,6 @@ _FIELDS = frozenset({"id", "criteria", "input", "expected_output", "threshold", 
 _MAGIC = "__"
 
 
-def _is_row(fields: Mapping[Any, Any]) -> bool:
-    """True if *fields* are a row with columns that hold assertions."""
-    return any(isinstance(key, str) and key.startswith(f"{_MAGIC}expected") for key in fields)
-
-
 def _test_of(row: Mapping[Any, Any]) -> dict[Any, Any]:
     """Return *row* as the fields of a test."""
     magic = {key.removeprefix(_MAGIC): row[key] for key in row if isinstance(key, str) and key.startswith(_MAGIC)}
@@ -183,15 +168,9 @@ def _test_of(row: Mapping[Any, Any]) -> dict[Any, Any]:
     test["vars"] = {key: value for key, value in plain.items() if key not in _FIELDS}
     said = [str(value) for name, value in magic.items() if name.startswith("expected") and value]
     test["assert"] = [assertion_of(text) for text in said]
-    for name in ("threshold", "description"):
-        if magic.get(name):
-            test[name] = _number(magic[name]) if name == "threshold" else magic[name]
+    test |= {name: magic[name] for name in ("threshold", "description") if magic.get(name)}
+    if magic.get("threshold"):
+        with suppress(TypeError, ValueError):
+            test["threshold"] = float(magic["threshold"])
     left = [name for name in magic if not name.startswith("expected") and name not in ("threshold", "description")]
     return test | {f"{_MAGIC}{name}": magic[name] for name in left if magic[name]}
-
-
-def _number(value: Any) -> Any:
-    try:
-        return float(value)
-    except (TypeError, ValueError):
-        return value

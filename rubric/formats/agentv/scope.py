@@ -15,8 +15,10 @@ the two ways.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 from attrs import evolve, field, frozen
@@ -110,6 +112,14 @@ _DEEPEST = 4
 def as_text(value: Any) -> str:
     """Return *value* as people read it: a text as it is, all else as JSON."""
     return value if isinstance(value, str) else as_json(value)
+
+
+def as_list(text: str) -> list[Any] | None:
+    """Return the JSON list that *text* is; None for any other text."""
+    with suppress(ValueError, RecursionError):
+        found = json.loads(text) if text.lstrip().startswith("[") else None
+        return found if isinstance(found, list) else None
+    return None
 
 
 @frozen

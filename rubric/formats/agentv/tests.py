@@ -10,7 +10,6 @@ variables of a case become what is asked.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from os.path import normpath
@@ -21,7 +20,7 @@ from attrs import evolve, frozen
 
 from rubric.errors import DefinitionError
 from rubric.formats.agentv.graders import Grader, grouped, read_graders, read_judge, read_prompt, renamed
-from rubric.formats.agentv.scope import GRADERS, THRESHOLD, Scope, Task, as_text
+from rubric.formats.agentv.scope import GRADERS, THRESHOLD, Scope, Task, as_list, as_text
 from rubric.formats.cursor import Cursor
 from rubric.formats.includes import is_reference, read_document_at, read_text_at
 from rubric.formats.rubric_items import check_fields, unknown_field
@@ -152,22 +151,12 @@ def _template(at: Cursor, label: str, scope: Scope) -> Template | None:
             at = at.holding(f"file://{at.value}")
     if isinstance(at.value, str) and is_reference(at.value):
         text = read_text_at(scope.fill(at.value, at), at)
-        return None if text is None else Template(label, _chat(text))
+        chat = None if text is None else as_list(text)
+        return None if text is None else Template(label, text if chat is None else chat)
     if isinstance(at.value, str | list):
         return Template(label, at.value)
     at.refuse("a prompt: a text, a list of messages or a file")
     return None
-
-
-def _chat(text: str) -> Any:
-    """Return the messages that *text* holds as JSON; the text itself if it holds none."""
-    if not text.lstrip().startswith("["):
-        return text
-    try:
-        found = json.loads(text)
-    except (ValueError, RecursionError):
-        return text
-    return found if isinstance(found, list) else text
 
 
 # -- one test ----------------------------------------------------------------------------------------------

@@ -23,26 +23,21 @@ every rubric, those with guards too, and uncut.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rubric.errors import DefinitionError
 from rubric.formats.benchmarks.signed_weights import Ids, as_penalty, by_points, warn_of_pass_mark
 from rubric.formats.cursor import Cursor, Loading, Notes
+from rubric.results.result import Grade
 from rubric.scoring.outcomes import policy
 from rubric.suites.cases import Case
 from rubric.suites.suite import Suite
 from rubric.values.answers import Choice, Choices
 from rubric.values.criteria import Criterion
-from rubric.values.findings import Abstained, NotApplicable, Scored
+from rubric.values.findings import Abstained, Finding, NotApplicable, Scored
 from rubric.values.rubrics import Rubric
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from rubric.results.result import Grade
-    from rubric.values.findings import Finding
-
 
 WEIGHT = 10
 """What autorubric takes where a criterion gives no weight."""

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 from attrs import define, field
 
+from rubric.formats.cursor import Cursor
 from rubric.formats.rubric_items import unused
-from rubric.values.criteria import slug
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from rubric.formats.cursor import Cursor
-    from rubric.values.criteria import Criterion
+from rubric.values.criteria import Criterion, slug
 
 
 def as_penalty(values: dict[str, Any]) -> None:

@@ -18,12 +18,13 @@ See "Rubric scoring" and the reference of the `evals` block in mcptest's documen
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 from attrs import evolve, fields, frozen
 
 from rubric.errors import DefinitionError
-from rubric.formats.cursor import Cursor
+from rubric.formats.cursor import Cursor, Loading, Notes
 from rubric.formats.mcptest.rubrics import Shared, overridden, read_rubric, read_shared
 from rubric.formats.model_names import litellm_name
 from rubric.internals.fields import identifier, misspelt
@@ -35,12 +36,6 @@ from rubric.values.checks import Unsupported
 from rubric.values.criteria import Criterion
 from rubric.values.judges import AnyJudge, Judge, Jury, Panel, passes_needed
 from rubric.values.rubrics import Rubric
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from rubric.formats.cursor import Loading, Notes
-
 
 # -- judges ------------------------------------------------------------------------------------------------
 

@@ -8,11 +8,13 @@ and one line for each; the words of the criteria here are this library's own. Ea
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 from attrs import evolve
 
 from rubric.errors import DefinitionError
+from rubric.formats.cursor import Cursor
 from rubric.formats.document import Unreadable
 from rubric.internals.fields import check_number, suggest
 from rubric.internals.frozen_map import FrozenMap
@@ -20,12 +22,6 @@ from rubric.values.answers import Boolean, Letter, Likert, Scale, Unit, UnitScal
 from rubric.values.criteria import Anchor, Criterion, When
 from rubric.values.rubrics import Rubric
 from rubric.values.trees import DecisionTree, Leaf
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from rubric.formats.cursor import Cursor
-
 
 FIELDS = {
     "id": "name",

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from attrs import define, evolve, field
+from attrs import evolve
 
 from rubric.errors import DefinitionError
 from rubric.formats.fields import free
@@ -18,19 +19,14 @@ from rubric.models.registry import EnvironmentModel
 from rubric.suites.cases import Case
 from rubric.suites.suite import Suite
 from rubric.values.answers import Choices, Levels, Likert, Unit, YesNo
-from rubric.values.criteria import Criterion
+from rubric.values.criteria import Criterion, When
 from rubric.values.judges import AnyJudge, Cascade, Judge, Jury, Panel
 from rubric.values.rubrics import Rubric, averaged
-from rubric.values.trees import Leaf
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from rubric.values.criteria import When
-    from rubric.values.trees import DecisionTree
-
+from rubric.values.trees import DecisionTree, Leaf
 
 Data = dict[str, Any]
+Shared = dict[str, tuple[Rubric, Any]]
+"""The named rubrics that have been written, each with its data."""
 
 _THRESHOLD = 0.7
 """What mcptest takes where no threshold is given."""
@@ -137,87 +133,60 @@ def _when(losses: Losses, when: When | None) -> Data | None:
     return found or None
 
 
-def named(rubric: Rubric, first: Rubric) -> Data | None:
-    """Return the reference to *first* that says *rubric*: only threshold and strict may differ."""
-    overrides = {key: getattr(rubric, key) for key in ("threshold", "strict")}
-    changed = {key: value for key, value in overrides.items() if value != getattr(first, key)}
-    return {"ref": rubric.name, **changed} if evolve(first, **changed) == rubric else None
-
-
 def write(suite: Suite) -> tuple[Data, list[str]]:
     """
     Return *suite* as the plain data of an mcptest file, and what was dropped on the way.
 
     A case is dropped whole if mcptest could judge nothing of its rubric.
     """
-    writer = Writer(suite.judge, Losses(_HOLDS, "{}: {} is left out{}", mark=";", whose="the suite"))
-    writer.losses.fields(suite)
+    losses = Losses(_HOLDS, "{}: {} is left out{}", mark=";", whose="the suite")
+    losses.fields(suite)
+    evals: list[Data] = []
+    shared: Shared = {}
     cases = suite.cases
     while cases:
-        cases = cases[writer.add(cases) :]
-    shared = {name: data for name, (_, data) in writer.shared.items()}
-    return free({**({"rubrics": shared} if shared else {}), "evals": writer.evals}), writer.losses.sentences
-
-
-@define
-class Writer:
-    """
-    The part of a suite that has been written.
-
-    Args:
-        judge: The judge of cases that name none.
-        losses: The losses of the suite.
-        evals: The evals so far.
-        shared: The named rubrics, each with its data.
-    """
-
-    judge: AnyJudge | None
-    losses: Losses
-    evals: list[Data] = field(factory=list)
-    shared: dict[str, tuple[Rubric, Any]] = field(factory=dict)
-
-    def add(self, cases: Sequence[Case]) -> int:
-        """Write the first of *cases*, with the rest of its matrix if it has one; return how many that were."""
         case, axes, taken = _gathered(cases)
-        losses = self.losses.of(f"case {case.id!r}")
-        if case.rubric.negate:
-            losses.within("rubric").add("negate", "it would say the opposite, so the case is left out")
-            return taken
-        rubric = self._rubric(losses, plain_rubric(losses, case.rubric))
-        if not rubric:
-            losses.sentences.append(f"{losses.whose}: it is left out; mcptest can judge nothing of its rubric")
-            return taken
-        losses.fields(case)
-        if case.cell:
-            losses.add("cell", "its matrix is not whole")
-        judge = _judge(losses, case.judge or self.judge, varied=bool(axes.models))
-        matrix = {"models": [name for name, _ in axes.models], "prompts": [*axes.prompts]}
-        matrix = {axis: found for axis, found in matrix.items() if found}
-        self.evals.append({**_plain(case, axes), **rubric, **judge, **({"matrix": matrix} if matrix else {})})
-        return taken
+        row = _eval(losses.of(f"case {case.id!r}"), case, axes, suite.judge, shared)
+        evals += [] if row is None else [row]
+        cases = cases[taken:]
+    rubrics = {"rubrics": {name: data for name, (_, data) in shared.items()}} if shared else {}
+    return free({**rubrics, "evals": evals}), losses.sentences
 
-    def _rubric(self, losses: Losses, rubric: Rubric) -> Data | None:
-        """Return the keys of an eval that say *rubric*; one with a name is written once, and referred to."""
-        if not rubric.name:
-            return rubric_keys(losses, rubric)
-        reference = self._reference(losses, rubric)
-        if reference is None:
-            losses.add("the name of its rubric", "another one has it, or it cannot be named as it is")
-            return rubric_keys(losses, rubric)
-        return reference and {"rubric": reference}
 
-    def _reference(self, losses: Losses, rubric: Rubric) -> Data | None:
-        """Return the reference to the shared rubric that says *rubric*: None if none can, empty if nothing is left."""
-        if rubric.name in self.shared:
-            return named(rubric, self.shared[rubric.name][0])
-        start = Rubric(rubric.name, text=rubric.text) if rubric.text else rubric
-        reference = named(rubric, start)
-        if reference is not None:
-            keys = rubric_keys(losses, start)
-            if keys is None:
-                return {}
-            self.shared[rubric.name] = (start, keys["rubric"])
-        return reference
+def _eval(losses: Losses, case: Case, axes: Axes, judge: AnyJudge | None, shared: Shared) -> Data | None:
+    if case.rubric.negate:
+        losses.within("rubric").add("negate", "it would say the opposite, so the case is left out")
+        return None
+    rubric = _rubric(losses, plain_rubric(losses, case.rubric), shared)
+    if rubric is None:
+        losses.sentences.append(f"{losses.whose}: it is left out; mcptest can judge nothing of its rubric")
+        return None
+    losses.fields(case)
+    if case.cell:
+        losses.add("cell", "its matrix is not whole")
+    judged = _judge(losses, case.judge or judge, varied=bool(axes.models))
+    matrix = {"models": [name for name, _ in axes.models], "prompts": [*axes.prompts]}
+    matrix = {axis: found for axis, found in matrix.items() if found}
+    return {**_plain(case, axes), **rubric, **judged, **({"matrix": matrix} if matrix else {})}
+
+
+def _rubric(losses: Losses, rubric: Rubric, shared: Shared) -> Data | None:
+    """Return the keys of an eval that say *rubric*; one with a name is written once, into *shared*, and referred to."""
+    if not rubric.name:
+        return rubric_keys(losses, rubric)
+    known = shared.get(rubric.name)
+    start = known[0] if known else Rubric(rubric.name, text=rubric.text) if rubric.text else rubric
+    overrides = {key: getattr(rubric, key) for key in ("threshold", "strict")}
+    changed = {key: value for key, value in overrides.items() if value != getattr(start, key)}
+    if evolve(start, **changed) != rubric:
+        losses.add("the name of its rubric", "another one has it, or it cannot be named as it is")
+        return rubric_keys(losses, rubric)
+    if known is None:
+        keys = rubric_keys(losses, start)
+        if keys is None:
+            return None
+        shared[rubric.name] = (start, keys["rubric"])
+    return {"rubric": {"ref": rubric.name, **changed}}
 
 
 def _judge(losses: Losses, judge: AnyJudge | None, *, varied: bool) -> Data:

@@ -275,7 +275,14 @@ def graded(
     everyone = frozenset(judge for one in made for judge in one.judges)
     if len(everyone) == 1:
         return Graded(rubric, judge=next(iter(everyone)))
-    return Graded(rubric, judges=_by_id(rubric.criteria, made))
+    judges: dict[str, Judge] = {}
+    for criterion, one in zip(rubric.criteria, made, strict=True):
+        if len(one.judges) > 1 and one.place is not None:
+            one.place.warn("the assertions of a set have one grader; the first one's is taken")
+        judge = next((judge for judge in one.judges if judge is not None), None)
+        if judge is not None:
+            judges[criterion.id] = judge
+    return Graded(rubric, judges=judges)
 
 
 def _together(made: Sequence[Assertion], bar: float | None) -> Rubric:
@@ -288,17 +295,6 @@ def _together(made: Sequence[Assertion], bar: float | None) -> Rubric:
     # An empty output is left to the checks where no judge is asked: only a judge can be talked round by nothing.
     judged = any(one.judges for one in made)
     return Rubric(criteria=[*criteria.values()], threshold=bar, degenerate="fail" if judged else "judge")
-
-
-def _by_id(criteria: Sequence[Criterion], made: Sequence[Assertion]) -> dict[str, Judge]:
-    found: dict[str, Judge] = {}
-    for criterion, one in zip(criteria, made, strict=True):
-        if len(one.judges) > 1 and one.place is not None:
-            one.place.warn("the assertions of a set have one grader; the first one's is taken")
-        judge = next((judge for judge in one.judges if judge is not None), None)
-        if judge is not None:
-            found[criterion.id] = judge
-    return found
 
 
 # -- one assertion ---------------------------------------------------------------------------------------
