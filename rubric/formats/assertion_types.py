@@ -187,8 +187,10 @@ KNOWN = frozenset({
 
 _TYPES = "|".join(sorted(map(re.escape, KNOWN), key=len, reverse=True))
 _SHORT = re.compile(rf"(not-)?({_TYPES})(?:\((\d+(?:\.\d+)?)\))?(?::(.*))?", re.DOTALL)
-_JUDGED = ("grade:", "llm-rubric:")
-_SCRIPTED = ("javascript:", "fn:", "eval:")
+_PREFIXES = {
+    **dict.fromkeys(("grade:", "llm-rubric:"), "llm-rubric"),
+    **dict.fromkeys(("javascript:", "fn:", "eval:"), "javascript"),
+}
 _LISTS = frozenset({"contains-all", "contains-any", "icontains-all", "icontains-any"})
 
 
@@ -198,12 +200,9 @@ def assertion_of(text: str) -> dict[str, Any]:
 
     As in promptfoo, what follows `grade:` and `llm-rubric:` is not trimmed.
     """
-    for prefix in _JUDGED:
+    for prefix, type_ in _PREFIXES.items():
         if text.startswith(prefix):
-            return {"type": "llm-rubric", "value": text[len(prefix) :]}
-    for prefix in _SCRIPTED:
-        if text.startswith(prefix):
-            return {"type": "javascript", "value": text[len(prefix) :]}
+            return {"type": type_, "value": text[len(prefix) :]}
     if text.startswith("file://"):
         return {"type": "python" if ".py" in text else "javascript", "value": text}
     match = _SHORT.fullmatch(text)

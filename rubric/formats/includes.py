@@ -127,7 +127,6 @@ _OUTSIDE = "this is outside of {}, and nothing outside of it is read; move the f
 
 
 def _folders(loading: Loading) -> tuple[Path, Path]:
-    """Return the real base and the real folder."""
     if loading.root is None or loading.folder is None:
         message = "a text that stands in no file names none; load it from a file, or give the folder (base=...)"
         raise DefinitionError("", message)

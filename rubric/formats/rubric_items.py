@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from itertools import count, pairwise
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 from attrs import frozen
 
@@ -29,11 +29,12 @@ from rubric.formats.cursor import Cursor
 from rubric.internals.fields import misspelt, suggest
 from rubric.internals.text import shorten
 from rubric.values.answers import Levels, ScoreRange, YesNo
-from rubric.values.criteria import Criterion, Polarity
+from rubric.values.criteria import Criterion
 
 Generation = Literal["agentv-1", "agentv-1.5", "agentv-2"]
 
 HIGHEST = 10
+_DIGITS = len(str(HIGHEST))
 _RANGE_TEXTS = ("outcome", "expected_outcome", "description", "criteria")
 _SHAPE = (
     "expected a map from the first score of each band to its text, such as {0: wrong, 5: half right, 10: right}, "
@@ -107,8 +108,10 @@ def read_ranges(at: Cursor, scope: ItemScope) -> Levels | None:
 def _from_map(at: Cursor, scope: ItemScope) -> Levels | None:
     bounds: dict[int, str] = {}
     for key, words in at.items():
-        low = _bound(key)
-        if low is None:
+        low = key
+        if isinstance(key, str) and key.strip().isascii() and key.strip().isdigit() and len(key.strip()) <= _DIGITS:
+            low = int(key)
+        if isinstance(low, bool) or not isinstance(low, int) or not 0 <= low <= HIGHEST:
             words.error(f"{_SHAPE}; {shorten(repr(key))} is no whole number from 0 to 10", key=True)
             return None
         if not isinstance(words.value, str) or not words.value.strip():
@@ -127,14 +130,6 @@ def _from_map(at: Cursor, scope: ItemScope) -> Levels | None:
         return None
     ends = [*(start - 1 for start in starts[1:]), HIGHEST]
     return Levels([ScoreRange(low, high, bounds[low]) for low, high in zip(starts, ends, strict=True)])
-
-
-def _bound(key: object) -> int | None:
-    if isinstance(key, str) and key.strip().isascii() and key.strip().isdigit():
-        key = int(key) if len(key.strip()) <= len(str(HIGHEST)) else None
-    if isinstance(key, bool) or not isinstance(key, int) or not 0 <= key <= HIGHEST:
-        return None
-    return key
 
 
 def _band(item: Cursor, scope: ItemScope) -> ScoreRange | None:
@@ -256,6 +251,10 @@ def _structured(item: Cursor, own_id: str, scope: ItemScope) -> Criterion | None
         needed = _TEXTS[scope.generation][0]
         item.warn(f"an item needs `{needed}`: the text of what is checked; it is left out, as AgentV does")
         return None
+    operator = item["operator"].value
+    if operator is not None and operator not in _OPERATORS:
+        hint = suggest(str(operator), _OPERATORS)
+        item["operator"].warn(f"unknown operator {shorten(repr(operator))}; it is not used{hint}")
     return item.built(
         Criterion,
         words,
@@ -263,7 +262,7 @@ def _structured(item: Cursor, own_id: str, scope: ItemScope) -> Criterion | None
         weight=weight,
         required=required,
         min_score=gate,
-        polarity=_polarity(item["operator"]),
+        polarity=operator if operator in _OPERATORS else "satisfy",
         answer=ranges or YesNo(),
     )
 
@@ -276,13 +275,6 @@ def _words(item: Cursor, scope: ItemScope) -> str:
         return ""
     said = given[0]
     return scope.text(said.holding(said.value.strip()) if isinstance(said.value, str) else said)
-
-
-def _polarity(at: Cursor) -> Polarity:
-    if at.value is not None and at.value not in _OPERATORS:
-        hint = suggest(str(at.value), _OPERATORS)
-        at.warn(f"unknown operator {shorten(repr(at.value))}; it is not used{hint}")
-    return cast("Polarity", at.value) if at.value in _OPERATORS else "satisfy"
 
 
 def _gate(item: Cursor, scope: ItemScope) -> tuple[float | None, bool]:

@@ -220,7 +220,6 @@ def _translated(text: str, at: Cursor, scope: Scope) -> Prompt:
 
 
 def _is_chat(value: object) -> bool:
-    """True if *value* is a list of messages, each with a text."""
     return (
         isinstance(value, list)
         and bool(value)

@@ -65,14 +65,14 @@ def read(notes: Notes, loading: Loading) -> Suite:
     root = Cursor.of(notes, loading)
     if isinstance(root.value, list):
         rubric = _rubric(root, "")
-        cases = [*_case(root, {"id": "rubric", "rubric": rubric})] if rubric else []
+        cases = _case(root, {"id": "rubric", "rubric": rubric}) if rubric else []
     elif root.mapping("a list of criteria, or a mapping"):
         root.only(_ROOT)
         if "description" in root:
             root["description"].warn("what the file says of itself is left out", key=True)
         rubric = _whole(root)
         values = {"id": _name(root) or "rubric", "rubric": rubric, **root.given(_BOTH, blank=_BOTH.values())}
-        cases = [*_items(root, rubric)] if "items" in root else [*_case(root, values)] if rubric else []
+        cases = [*_items(root, rubric)] if "items" in root else _case(root, values) if rubric else []
     else:
         return Suite(format="autorubric")
     warn_of_pass_mark(root)
@@ -138,7 +138,9 @@ def _criterion(item: Cursor, tags: tuple[str, ...], ids: Ids) -> Criterion | Non
     if not item.mapping("a criterion (a mapping with requirement and weight)"):
         return None
     item.only((*_CRITERION.values(), "id", "options", *_TOGETHER))
-    keys = {**_CRITERION, "id": _key_of_id(item)}
+    keys = _CRITERION if item.has("name") or "id" not in item else {**_CRITERION, "id": "id"}
+    if item.has("name") and "id" in item:
+        item["id"].warn("the name stands for the id; this one is left out", key=True)
     values = {"weight": WEIGHT, **item.given(keys, blank=("name",)), "tags": tags}
     as_penalty(values)
     if "id" not in values:
@@ -152,15 +154,6 @@ def _criterion(item: Cursor, tags: tuple[str, ...], ids: Ids) -> Criterion | Non
         if item.value.get(key, usual) not in (usual, None):
             item[key].warn("several judges are put together by a Panel, not by the criterion", key=True)
     return item.made(Criterion, values, keys)
-
-
-def _key_of_id(item: Cursor) -> str:
-    """Return the key that gives the id; with two, the name does."""
-    if not item.has("name"):
-        return "id" if "id" in item else "name"
-    if "id" in item:
-        item["id"].warn("the name stands for the id; this one is left out", key=True)
-    return "name"
 
 
 def _options(at: Cursor) -> dict[str, Any]:
@@ -193,10 +186,10 @@ def _items(root: Cursor, rubric: Rubric | None) -> Iterator[Case]:
         yield from _case(item, values)
 
 
-def _case(at: Cursor, values: dict[str, Any]) -> Iterator[Case]:
-    """Yield the case of *values*; without an output it waits for one."""
+def _case(at: Cursor, values: dict[str, Any]) -> list[Case]:
+    """Return the case of *values*, which waits for an output where it has none; nothing if it is no case."""
     case = at.made(Case, {**values, "place": at.place}, _KEYS)
-    yield from () if case is None else (case,)
+    return [] if case is None else [case]
 
 
 def llm_data_score(grade: Grade, *, cut: bool = True) -> float:

@@ -50,7 +50,13 @@ def _example(example: Cursor) -> Case | None:
         return None
     values = example.given(_CASE, blank=_CASE.values())
     values.setdefault("id", f"example {example.step + 1}" if isinstance(example.step, int) else "example")
-    rubric = _rubric(example) if example.needs("rubrics") else None
+    ids, rubric = Ids(), None
+    if example.needs("rubrics"):
+        criteria = example["rubrics"].each("a list of criteria", lambda item: _criterion(item, ids))
+        if not criteria:
+            example["rubrics"].error("an example has nothing to grade by without criteria; give it some")
+        else:
+            rubric = example.made(Rubric, {**by_points(criteria), "guidelines": GUIDELINES}, {"criteria": "rubrics"})
     prompt = example["prompt"]
     messages = [Message("user", prompt.value)] if isinstance(prompt.value, str) else []
     if "prompt" in example and not messages:
@@ -60,15 +66,6 @@ def _example(example: Cursor) -> Case | None:
         return None
     values |= {"rubric": rubric, "messages": messages, "place": example.place}
     return example.made(Case, {**values, "metadata": about}, _CASE)
-
-
-def _rubric(example: Cursor) -> Rubric | None:
-    ids = Ids()
-    criteria = example["rubrics"].each("a list of criteria", lambda item: _criterion(item, ids))
-    if not criteria:
-        example["rubrics"].error("an example has nothing to grade by without criteria; give it some")
-        return None
-    return example.made(Rubric, {**by_points(criteria), "guidelines": GUIDELINES}, {"criteria": "rubrics"})
 
 
 def _criterion(item: Cursor, ids: Ids) -> Criterion | None:

@@ -124,7 +124,13 @@ def _read_question(at: Cursor) -> DecisionTree | None:
     for side in ("yes", "no"):
         if side not in at:
             at.error(f"the branch {side!r} is missing; a question has both")
-        values[side] = _read_branch(at[side]) if side in values else None
+        branch = at[side]
+        made: DecisionTree | Leaf | None = None
+        if side in values and isinstance(branch.value, dict) and branch.value.keys().isdisjoint(_LEAF):
+            made = _read_question(branch)
+        elif side in values:
+            made = branch.noun(Leaf, "a leaf (a mapping with score and reason) or a question (ask, yes, no)", _LEAF)
+        values[side] = made
     whole = None not in values.values()
     values |= {side: Leaf(0) for side in ("yes", "no") if values[side] is None}  # so that what else is wrong shows too
     tree = at.made(DecisionTree, values, _QUESTION)
@@ -133,12 +139,6 @@ def _read_question(at: Cursor) -> DecisionTree | None:
 
 _BOOLEANS = {True: "yes", False: "no"}
 """What YAML 1.1 takes the keys `yes` and `no` for."""
-
-
-def _read_branch(at: Cursor) -> DecisionTree | Leaf | None:
-    if isinstance(at.value, dict) and at.value.keys().isdisjoint(_LEAF):
-        return _read_question(at)
-    return at.noun(Leaf, "a leaf (a mapping with score and reason) or a question (ask, yes, no)", _LEAF)
 
 
 _WORDS = {

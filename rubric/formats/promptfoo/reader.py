@@ -339,7 +339,8 @@ def read(notes: Notes, loading: Loading) -> Suite:
 
 def _cases(whole: Cursor) -> Iterator[Case]:
     default = whole.find("defaultTest")
-    defaults = ((None if default is None else test_of(default)) or Test(whole)).as_defaults()
+    (test,) = (test_of(default) if default is not None else []) or [Test(whole)]
+    defaults = test.as_defaults()
     cells = cells_of(prompts_of(whole.find("prompts")), providers_of(whole))
     for number, test in enumerate(_tests(whole, defaults), 1):
         yield from _of_test(test, number, cells)
@@ -349,7 +350,7 @@ def _tests(whole: Cursor, defaults: Test) -> list[Test]:
     if isinstance(whole.value, list):  # a file of tests by themselves
         return tests_of(whole)
     if is_test(whole):  # an example of the documentation: one test by itself, or no more than assertions
-        return [test] if (test := test_of(whole)) is not None else []
+        return test_of(whole)
     tests = [test.on(defaults) for test in tests_of(whole.find("tests"))]
     tests += scenarios_of(whole.find("scenarios"), defaults)
     fragment = listed(whole["assert"], "assertions")

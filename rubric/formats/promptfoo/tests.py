@@ -157,14 +157,14 @@ class Test:
 _FIELDS = ("provider", "providers", "prompts", "providerOutput", "assertScoringFunction")
 
 
-def test_of(part: Cursor) -> Test | None:
-    """Return a mapping as a test, without any defaults; None, with an error noted, if it is none."""
+def test_of(part: Cursor) -> list[Test]:
+    """Return a mapping as a test, without any defaults; nothing, with an error noted, if it is none."""
     found = followed(part)
     if found is None or not found.mapping("a test (a mapping)"):
-        return None
+        return []
     check_keys(found, _KNOWN_KEYS, None, _ELSEWHERE, _QUIET_KEYS)
     metadata = found["metadata"]
-    return Test(
+    test = Test(
         found,
         description=as_text(found.value.get("description")),
         variables=_variables(found.find("vars")),
@@ -176,6 +176,7 @@ def test_of(part: Cursor) -> Test | None:
         if metadata.value is not None and metadata.mapping("metadata (a mapping)")
         else {},
     )
+    return [test]
 
 
 def _variables(part: Cursor | None) -> dict[str, Cursor]:
@@ -204,16 +205,10 @@ def tests_of(part: Cursor | None) -> list[Test]:
         part.error("tests that a program generates are not read; write them as YAML, JSON, JSONL or CSV")
         return []
     found = listed(part, "tests")
-    return [test for item in found for test in (_named(item) if isinstance(item.value, str) else _one(item))]
-
-
-def _one(part: Cursor) -> list[Test]:
-    test = test_of(part)
-    return [] if test is None else [test]
+    return [test for item in found for test in (_named(item) if isinstance(item.value, str) else test_of(item))]
 
 
 def _named(part: Cursor) -> list[Test]:
-    """Return the tests of the files that a text names."""
     name = part.value.removeprefix("file://")
     if is_code(name):
         part.error(f"{shorten(name, 80)} is code, which is not run; write its tests as YAML, JSON, JSONL or CSV")
@@ -230,9 +225,9 @@ def _of_file(part: Cursor) -> list[Test]:
     if whole is None:
         return []
     if part.value.lower().endswith(_TABLES):
-        return [test for row in whole for test in _one(row_of(row))]
+        return [test for row in whole for test in test_of(row_of(row))]
     if isinstance(whole.value, dict):
-        return tests_of(whole["tests"]) if "tests" in whole.value else _one(whole)
+        return tests_of(whole["tests"]) if "tests" in whole.value else test_of(whole)
     return tests_of(whole)
 
 

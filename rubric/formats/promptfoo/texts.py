@@ -186,7 +186,6 @@ class Slots:
         return SLOT.sub(lambda match: f"{{{{ {self._holding(match[0])} }}}}", text)
 
     def _holding(self, text: str) -> str:
-        """Return a slot whose value is *text*."""
         for name, value in self.extra.items():
             if value == text and name.startswith("verbatim."):
                 return name
@@ -293,7 +292,6 @@ def _message(index: int, message: Any, slots: Slots) -> dict[str, str]:
 
 
 def _joined(content: list[Any]) -> str:
-    """Return the texts of a content in parts."""
     for piece in content:
         if not isinstance(piece, dict) or piece.get("type") != "text" or not isinstance(piece.get("text"), str):
             kind = piece.get("type") if isinstance(piece, dict) else piece

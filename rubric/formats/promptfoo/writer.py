@@ -88,7 +88,6 @@ def _name(asserts: list[dict[str, Any]], ids: list[str]) -> None:
 
 
 def _alone(rubric: Rubric, variables: Mapping[str, Any], losses: Losses) -> dict[str, Any] | None:
-    """Return the one assertion that *rubric* is, or None."""
     if len(rubric.judged) != 1 or rubric.tree is not None:
         return None
     (only,) = rubric.judged
@@ -203,7 +202,6 @@ def _nested(criterion: Criterion, inner: Rubric, variables: Mapping[str, Any], l
 
 
 def _check(check: Check) -> dict[str, Any] | None:
-    """Return the deterministic assertion for *check*, if there is one."""
     match check:
         case FitsSchema(schema={"const": tuple() | Mapping() as const}) if len(check.schema) == 1:
             return {"type": "equals", "value": escaped(thaw(const))}
