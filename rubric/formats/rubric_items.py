@@ -132,16 +132,16 @@ def _from_map(at: Cursor, scope: ItemScope) -> Levels | None:
     return Levels([ScoreRange(low, high, bounds[low]) for low, high in zip(starts, ends, strict=True)])
 
 
-def _band(item: Cursor, scope: ItemScope) -> ScoreRange | None:
-    if not isinstance(item.value, Mapping):
-        item.error(f"expected {{score_range: [low, high], outcome: text}}, got {shorten(repr(item.value))}")
+def _band(at: Cursor, scope: ItemScope) -> ScoreRange | None:
+    if not isinstance(at.value, Mapping):
+        at.error(f"expected {{score_range: [low, high], outcome: text}}, got {shorten(repr(at.value))}")
         return None
-    span = _span(item["score_range"])
-    words = next((item.value[key] for key in _RANGE_TEXTS if key in item), None)
+    span = _span(at["score_range"])
+    words = next((at.value[key] for key in _RANGE_TEXTS if key in at), None)
     if not isinstance(words, str) or not words.strip():
-        item.error("a band needs an `outcome`: the text that says what its scores mean")
+        at.error("a band needs an `outcome`: the text that says what its scores mean")
         return None
-    return None if span is None else ScoreRange(*span, scope.fill(words, item))
+    return None if span is None else ScoreRange(*span, scope.fill(words, at))
 
 
 def _span(at: Cursor) -> tuple[int, int] | None:
@@ -222,40 +222,40 @@ def read_items(items: Sequence[Cursor], scope: ItemScope) -> list[Criterion]:
     return [*criteria.values()]
 
 
-def _read(item: Cursor, own_id: str, scope: ItemScope) -> Criterion | None:
-    match item.value:
+def _read(at: Cursor, own_id: str, scope: ItemScope) -> Criterion | None:
+    match at.value:
         case str() as text:
-            return item.built(Criterion, scope.fill(text.strip(), item), id=own_id, required=True)
+            return at.built(Criterion, scope.fill(text.strip(), at), id=own_id, required=True)
         case Mapping():
-            return _structured(item, own_id, scope)
+            return _structured(at, own_id, scope)
         case bool() | int() | float():
-            item.text()
+            at.text()
         case _:
-            item.refuse("the text of a criterion, or a mapping with `outcome`")
+            at.refuse("the text of a criterion, or a mapping with `outcome`")
     return None
 
 
-def _structured(item: Cursor, own_id: str, scope: ItemScope) -> Criterion | None:
-    before = item.notes.failures
-    check_fields(item, "an item", [*_TEXTS[scope.generation], *_FIELDS])
-    id_ = item["id"].value
+def _structured(at: Cursor, own_id: str, scope: ItemScope) -> Criterion | None:
+    before = at.notes.failures
+    check_fields(at, "an item", [*_TEXTS[scope.generation], *_FIELDS])
+    id_ = at["id"].value
     whole = isinstance(id_, int) and not isinstance(id_, bool)
-    id_ = str(id_) if whole else own_id if id_ is None else scope.text(item["id"]).strip() or own_id
-    ranges = read_ranges(item["score_ranges"], scope) if "score_ranges" in item else None
-    words = _words(item, scope) or (id_ if "score_ranges" in item else "")
-    gate, required = _gate(item, scope)
-    weight = item["weight"].number(0) if "weight" in item else 1
-    if item.notes.failures > before:
+    id_ = str(id_) if whole else own_id if id_ is None else scope.text(at["id"]).strip() or own_id
+    ranges = read_ranges(at["score_ranges"], scope) if "score_ranges" in at else None
+    words = _words(at, scope) or (id_ if "score_ranges" in at else "")
+    gate, required = _gate(at, scope)
+    weight = at["weight"].number(0) if "weight" in at else 1
+    if at.notes.failures > before:
         return None
     if not words:
         needed = _TEXTS[scope.generation][0]
-        item.warn(f"an item needs `{needed}`: the text of what is checked; it is left out, as AgentV does")
+        at.warn(f"an item needs `{needed}`: the text of what is checked; it is left out, as AgentV does")
         return None
-    operator = item["operator"].value
+    operator = at["operator"].value
     if operator is not None and operator not in _OPERATORS:
         hint = suggest(str(operator), _OPERATORS)
-        item["operator"].warn(f"unknown operator {shorten(repr(operator))}; it is not used{hint}")
-    return item.built(
+        at["operator"].warn(f"unknown operator {shorten(repr(operator))}; it is not used{hint}")
+    return at.built(
         Criterion,
         words,
         id=id_,
@@ -267,8 +267,8 @@ def _structured(item: Cursor, own_id: str, scope: ItemScope) -> Criterion | None
     )
 
 
-def _words(item: Cursor, scope: ItemScope) -> str:
-    given = [item[key] for key in _TEXTS[scope.generation] if item.has(key)]
+def _words(at: Cursor, scope: ItemScope) -> str:
+    given = [at[key] for key in _TEXTS[scope.generation] if at.has(key)]
     if len({str(said.value) for said in given}) > 1:
         given[1].error(f"`{given[0].step}` says something else; keep one of them", key=True)
     if not given:
@@ -277,16 +277,16 @@ def _words(item: Cursor, scope: ItemScope) -> str:
     return scope.text(said.holding(said.value.strip()) if isinstance(said.value, str) else said)
 
 
-def _gate(item: Cursor, scope: ItemScope) -> tuple[float | None, bool]:
+def _gate(at: Cursor, scope: ItemScope) -> tuple[float | None, bool]:
     """Return the value that the item's score must meet, None for the rubric's threshold; and whether it must."""
-    ranged = "score_ranges" in item
+    ranged = "score_ranges" in at
     by_default = scope.is_current if scope.required is None else scope.required
-    required: bool | None = item["required"].flag() if item.has("required") else not ranged and by_default
-    gate = item["min_score"].number(0, 1, above=True) if item.has("min_score") else None
-    if item.has("required_min_score"):
-        old = _old_gate(item["required_min_score"], scope)
+    required: bool | None = at["required"].flag() if at.has("required") else not ranged and by_default
+    gate = at["min_score"].number(0, 1, above=True) if at.has("min_score") else None
+    if at.has("required_min_score"):
+        old = _old_gate(at["required_min_score"], scope)
         if gate is not None and old is not None and gate != old:
-            item["required_min_score"].error(f"`min_score` says {gate:g}, this says {old:g}; keep one of them")
+            at["required_min_score"].error(f"`min_score` says {gate:g}, this says {old:g}; keep one of them")
         gate = old if gate is None else gate
     if gate is None and required and ranged and scope.required and not scope.is_current:
         gate = 1.0  # 10 of 10: as the code before generation 2 has it, not its pages

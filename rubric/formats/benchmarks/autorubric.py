@@ -134,26 +134,26 @@ def _criteria(at: Cursor, tags: tuple[str, ...]) -> Iterator[tuple[Cursor, tuple
         yield from _criteria(item, (*tags, title) if title else tags)
 
 
-def _criterion(item: Cursor, tags: tuple[str, ...], ids: Ids) -> Criterion | None:
-    if not item.mapping("a criterion (a mapping with requirement and weight)"):
+def _criterion(at: Cursor, tags: tuple[str, ...], ids: Ids) -> Criterion | None:
+    if not at.mapping("a criterion (a mapping with requirement and weight)"):
         return None
-    item.only((*_CRITERION.values(), "id", "options", *_TOGETHER))
-    keys = _CRITERION if item.has("name") or "id" not in item else {**_CRITERION, "id": "id"}
-    if item.has("name") and "id" in item:
-        item["id"].warn("the name stands for the id; this one is left out", key=True)
-    values = {"weight": WEIGHT, **item.given(keys, blank=("name",)), "tags": tags}
+    at.only((*_CRITERION.values(), "id", "options", *_TOGETHER))
+    keys = _CRITERION if at.has("name") or "id" not in at else {**_CRITERION, "id": "id"}
+    if at.has("name") and "id" in at:
+        at["id"].warn("the name stands for the id; this one is left out", key=True)
+    values = {"weight": WEIGHT, **at.given(keys, blank=("name",)), "tags": tags}
     as_penalty(values)
     if "id" not in values:
         values |= ids.make(values.get("text"))
     elif not ids.take(values["id"]):
-        item[keys["id"]].error(f"the name {values['id']!r} belongs to another criterion already; change one")
+        at[keys["id"]].error(f"the name {values['id']!r} belongs to another criterion already; change one")
         return None
-    if item.has("options"):
-        values |= _options(item["options"])
+    if at.has("options"):
+        values |= _options(at["options"])
     for key, usual in _TOGETHER.items():
-        if item.value.get(key, usual) not in (usual, None):
-            item[key].warn("several judges are put together by a Panel, not by the criterion", key=True)
-    return item.made(Criterion, values, keys)
+        if at.value.get(key, usual) not in (usual, None):
+            at[key].warn("several judges are put together by a Panel, not by the criterion", key=True)
+    return at.made(Criterion, values, keys)
 
 
 def _options(at: Cursor) -> dict[str, Any]:

@@ -68,11 +68,11 @@ def _example(example: Cursor) -> Case | None:
     return example.made(Case, {**values, "metadata": about}, _CASE)
 
 
-def _criterion(item: Cursor, ids: Ids) -> Criterion | None:
-    if not item.mapping("a criterion (a mapping with criterion and points)"):
+def _criterion(at: Cursor, ids: Ids) -> Criterion | None:
+    if not at.mapping("a criterion (a mapping with criterion and points)"):
         return None
-    item.only(_CRITERION.values())
-    values = item.given(_CRITERION)
-    item.needs("points")
+    at.only(_CRITERION.values())
+    values = at.given(_CRITERION)
+    at.needs("points")
     as_penalty(values)
-    return item.made(Criterion, values | ids.make(values.get("text")), _CRITERION)
+    return at.made(Criterion, values | ids.make(values.get("text")), _CRITERION)

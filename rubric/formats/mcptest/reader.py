@@ -209,24 +209,24 @@ def _unique(found: list[Found]) -> list[Case]:
 # -- evals -------------------------------------------------------------------------------------------------
 
 
-def _read_eval(item: Cursor, shared: Shared) -> list[Case]:
-    if not item.mapping("an eval (a mapping with name, prompt and rubric)"):
+def _read_eval(at: Cursor, shared: Shared) -> list[Case]:
+    if not at.mapping("an eval (a mapping with name, prompt and rubric)"):
         return []
-    item.only(_EVAL)
-    values = item.given(FIELDS, blank=("response",))
-    if "name" not in item:
-        values["id"] = f"eval {item.step + 1}"
-        item.warn(f"this eval has no name; it is called {values['id']!r} here")
-    judge = read_judge(item["judge"]) if "judge" in item else None
-    axes = read_matrix(item["matrix"], judge) if "matrix" in item else None
+    at.only(_EVAL)
+    values = at.given(FIELDS, blank=("response",))
+    if "name" not in at:
+        values["id"] = f"eval {at.step + 1}"
+        at.warn(f"this eval has no name; it is called {values['id']!r} here")
+    judge = read_judge(at["judge"]) if "judge" in at else None
+    axes = read_matrix(at["matrix"], judge) if "matrix" in at else None
     if not (values.keys() & {"input", "output"} or (axes and axes.prompts)):
-        item.error("nothing to grade: an eval has a prompt for a live run, or a fixed response; give one")
-    rubric = read_rubric(item["rubric"], shared) if item.needs("rubric") else None
+        at.error("nothing to grade: an eval has a prompt for a live run, or a fixed response; give one")
+    rubric = read_rubric(at["rubric"], shared) if at.needs("rubric") else None
     if rubric is None:
-        item.fits(Case, {"rubric": "unknown", **values}, FIELDS)
+        at.fits(Case, {"rubric": "unknown", **values}, FIELDS)
         return []
-    values |= {"rubric": overridden(item, rubric), "judge": judge, "place": item.place}
-    case = item.made(Case, values, FIELDS)
+    values |= {"rubric": overridden(at, rubric), "judge": judge, "place": at.place}
+    case = at.made(Case, values, FIELDS)
     return [] if case is None else [case] if axes is None else [*cells(case, axes)]
 
 

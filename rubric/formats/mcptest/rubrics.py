@@ -57,26 +57,26 @@ def read_criteria(at: Cursor, taken: Mapping[str, str]) -> list[Criterion]:
     return found
 
 
-def _read_criterion(item: Cursor) -> Criterion | None:
-    if not item.mapping("a criterion (a mapping with name and description)"):
+def _read_criterion(at: Cursor) -> Criterion | None:
+    if not at.mapping("a criterion (a mapping with name and description)"):
         return None
-    item.only(FIELDS.values())
-    item.needs("name", ": a criterion is reported by its name")
-    values = {**item.given(_PLAIN), **_gates(item), "answer": Unit()}
-    if "when" in item and (when := _read_when(item["when"])) is not None:
+    at.only(FIELDS.values())
+    at.needs("name", ": a criterion is reported by its name")
+    values = {**at.given(_PLAIN), **_gates(at), "answer": Unit()}
+    if "when" in at and (when := _read_when(at["when"])) is not None:
         values["when"] = when
-    if "examples" in item:
+    if "examples" in at:
         what = "an example (a mapping with response and score)"
-        values["anchors"] = item["examples"].each("a list of examples", lambda one: one.noun(Anchor, what, _ANCHOR))
-    return item.made(Criterion, values, FIELDS)
+        values["anchors"] = at["examples"].each("a list of examples", lambda one: one.noun(Anchor, what, _ANCHOR))
+    return at.made(Criterion, values, FIELDS)
 
 
-def _gates(item: Cursor) -> dict[str, Any]:
+def _gates(at: Cursor) -> dict[str, Any]:
     """Return what makes the criterion a gate: a threshold of its own counts only where it is one."""
-    required, guard = (key in item and item[key].flag() is True for key in ("required", "guard"))
+    required, guard = (key in at and at[key].flag() is True for key in ("required", "guard"))
     values: dict[str, Any] = {"required": required, "polarity": "guard" if guard else "satisfy"}
-    own = item["threshold"]
-    if "threshold" not in item or not own.passes(lambda field, value: check_number(field, value, 0, 1)):
+    own = at["threshold"]
+    if "threshold" not in at or not own.passes(lambda field, value: check_number(field, value, 0, 1)):
         return values
     threshold = own.value
     if not required and not guard:

@@ -68,7 +68,7 @@ class Prompt:
 
     template: str
     label: str
-    part: Cursor
+    at: Cursor
 
 
 @frozen
@@ -79,56 +79,56 @@ class Asked:
     messages: tuple[Message, ...] = ()
 
 
-def prompts_of(part: Cursor | None) -> list[Prompt]:
+def prompts_of(at: Cursor | None) -> list[Prompt]:
     """Return the prompts of the configuration, in order; one that cannot be read is noted."""
-    if part is None:
+    if at is None:
         return []
-    if isinstance(part.value, str):
-        found = _of_text(part, "")
-    elif isinstance(part.value, dict):
-        found = [p for name, label in named(part) for p in _of_text(label.holding(name), as_text(label.value))]
+    if isinstance(at.value, str):
+        found = _of_text(at, "")
+    elif isinstance(at.value, dict):
+        found = [p for name, label in named(at) for p in _of_text(label.holding(name), as_text(label.value))]
     else:
-        found = [prompt for item in listed(part, "prompts") for prompt in _of_item(item)]
-    return [Prompt(p.template, p.label or f"prompt-{n}", p.part) for n, p in enumerate(found, 1)]
+        found = [prompt for item in listed(at, "prompts") for prompt in _of_item(item)]
+    return [Prompt(p.template, p.label or f"prompt-{n}", p.at) for n, p in enumerate(found, 1)]
 
 
-def _of_item(part: Cursor) -> list[Prompt]:
-    if isinstance(part.value, str):
-        return _of_text(part, "")
-    if not part.mapping("a prompt: a text, or a mapping with raw and label"):
+def _of_item(at: Cursor) -> list[Prompt]:
+    if isinstance(at.value, str):
+        return _of_text(at, "")
+    if not at.mapping("a prompt: a text, or a mapping with raw and label"):
         return []
-    check_keys(part, _OF_PROMPTS, _PROMPT_FATES)
-    label = as_text(part.value.get("label") or part.value.get("display"))
-    raw = part.find("raw", "template")
+    check_keys(at, _OF_PROMPTS, _PROMPT_FATES)
+    label = as_text(at.value.get("label") or at.value.get("display"))
+    raw = at.find("raw", "template")
     if raw is not None:
         text = raw.text("the text of a prompt")
-        return [] if text is None else [Prompt(text, label or as_text(part.value.get("id")), raw)]
-    source = part.find("id")
+        return [] if text is None else [Prompt(text, label or as_text(at.value.get("id")), raw)]
+    source = at.find("id")
     if source is None or source.text("the file of a prompt") is None:
-        if source is None and not part.has("function"):
-            part.error("a prompt has a text; write it as `raw`")
-        return [Prompt("", label, part)]
+        if source is None and not at.has("function"):
+            at.error("a prompt has a text; write it as `raw`")
+        return [Prompt("", label, at)]
     return _of_text(source, label)
 
 
-def _of_text(part: Cursor, label: str) -> list[Prompt]:
+def _of_text(at: Cursor, label: str) -> list[Prompt]:
     """Return the prompts of a text: itself, or those in the files that it names."""
-    text = part.value
+    text = at.value
     if not is_reference(text) and not _PROMPT_FILE.fullmatch(text):
-        return [Prompt(text, label, part)]
+        return [Prompt(text, label, at)]
     name = text.removeprefix("file://")
     if is_code(name):
-        part.warn(f"{shorten(name, 80)} is code, which is not run; the input of its cases is empty")
-        return [Prompt("", label or name, part)]
-    references = expand_at(text, part)
-    return [prompt for reference in references for prompt in _of_file(part.holding(reference), label)]
+        at.warn(f"{shorten(name, 80)} is code, which is not run; the input of its cases is empty")
+        return [Prompt("", label or name, at)]
+    references = expand_at(text, at)
+    return [prompt for reference in references for prompt in _of_file(at.holding(reference), label)]
 
 
-def _of_file(part: Cursor, label: str) -> list[Prompt]:
-    name = PurePosixPath(part.value.removeprefix("file://"))
+def _of_file(at: Cursor, label: str) -> list[Prompt]:
+    name = PurePosixPath(at.value.removeprefix("file://"))
     label = label or name.name
     if name.suffix in (".yaml", ".yml", ".csv", ".jsonl"):
-        whole = read_document_at(part.value, part)
+        whole = read_document_at(at.value, at)
         if whole is None:
             return []
         if name.suffix in (".yaml", ".yml"):
@@ -136,12 +136,12 @@ def _of_file(part: Cursor, label: str) -> list[Prompt]:
             return [Prompt(chat, label, whole)]
         rows = listed(whole, "prompts")
         return [_of_row(row, _numbered(label, n, len(rows))) for n, row in enumerate(rows, 1)]
-    text = read_text_at(part.value, part)
+    text = read_text_at(at.value, at)
     if text is None:
         return []
     pieces = [piece.strip() for piece in _SEPARATOR.split(text)] if name.suffix == ".txt" else [text]
     kept = [piece for piece in pieces if piece]
-    return [Prompt(piece, _numbered(label, n, len(kept)), part) for n, piece in enumerate(kept, 1)]
+    return [Prompt(piece, _numbered(label, n, len(kept)), at) for n, piece in enumerate(kept, 1)]
 
 
 def _of_row(row: Cursor, label: str) -> Prompt:
@@ -160,10 +160,10 @@ def ask(prompt: Prompt, variables: Mapping[str, Any], prefix: str = "", suffix: 
         messages = as_json_list(prompt.template) or _as_yaml_list(prompt.template)
         if messages is not None:
             # Each text by itself, so that no value can break the JSON around it.
-            return _messages(prompt, each_text(messages, lambda text: filled(prompt.part, text, variables)))
-        text = filled(prompt.part, f"{prefix}{prompt.template}{suffix}", variables)
+            return _messages(prompt, each_text(messages, lambda text: filled(prompt.at, text, variables)))
+        text = filled(prompt.at, f"{prefix}{prompt.template}{suffix}", variables)
     except DefinitionError as problem:
-        prompt.part.error(problem)
+        prompt.at.error(problem)
         return Asked()
     chat = as_json_list(text)
     return Asked(text) if chat is None else _messages(prompt, chat, text)
@@ -197,7 +197,7 @@ def _content(prompt: Prompt, content: Any) -> str:
         return as_text(content)
     texts = [piece for piece in content if isinstance(piece, dict) and isinstance(piece.get("text"), str)]
     if len(texts) < len(content):
-        prompt.part.warn("the pictures and sounds of a prompt are not carried over, only its texts")
+        prompt.at.warn("the pictures and sounds of a prompt are not carried over, only its texts")
     return "\n".join(piece["text"] for piece in texts)
 
 
@@ -215,10 +215,10 @@ _OF_PROVIDERS = frozenset({"id", "config", "label", "prompts", "transform", "del
 
 def providers_of(whole: Cursor) -> list[Cursor]:
     """Return the providers (or targets) that a configuration lists."""
-    part = whole.find("providers", "targets")
-    if part is None:
+    at = whole.find("providers", "targets")
+    if at is None:
         return []
-    found = [*part] if isinstance(part.value, list) else [part]
+    found = [*at] if isinstance(at.value, list) else [at]
     for provider in found:
         if isinstance(provider.value, dict) and "id" in provider.value:
             check_keys(provider, _OF_PROVIDERS)
@@ -261,9 +261,9 @@ def _is_among(name: str, wanted: list[str]) -> bool:
 def cells_for(test: Test, cells: list[Cell]) -> list[Cell]:
     """Return the cells that *test* runs in."""
     for key in ("providers", "prompts"):
-        part = test.fields.get(key)
-        if part is not None and isinstance(part.value, list):
-            wanted = [as_text(value) for value in part.value]
+        at = test.fields.get(key)
+        if at is not None and isinstance(at.value, list):
+            wanted = [as_text(value) for value in at.value]
             names = [
                 cell.provider if key == "providers" else cell.prompt.label if cell.prompt else "" for cell in cells
             ]
@@ -369,16 +369,16 @@ def _tests(whole: Cursor, defaults: Test) -> list[Test]:
 
 def _of_test(test: Test, number: int, cells: list[Cell]) -> Iterator[Case]:
     options = test.options
-    for name, part in options.items():
+    for name, at in options.items():
         if name not in OPTIONS:
-            part.unknown(f"the option {name} is not used", OPTIONS, _BESIDE_OPTIONS)
+            at.unknown(f"the option {name} is not used", OPTIONS, _BESIDE_OPTIONS)
         elif name in _UNUSED_OPTIONS:
-            part.warn(f"the option {name} is not used")
+            at.warn(f"the option {name} is not used")
     expand = "disableVarExpansion" not in options or options["disableVarExpansion"].value is not True
     found = combinations(test.variables, expand=expand)
     columns = cells_for(test, cells)
     if len(found) * len(columns) > MOST_CASES:
-        test.part.error(f"this test stands for more than {MOST_CASES} cases; split the file")
+        test.at.error(f"this test stands for more than {MOST_CASES} cases; split the file")
         return
     for variables in found:
         slots = Slots(variables)
@@ -395,19 +395,19 @@ def _of_test(test: Test, number: int, cells: list[Cell]) -> Iterator[Case]:
 def _graded(test: Test, slots: Slots) -> Graded | None:
     context = Context(slots, test.options.get("provider"), test.options.get("rubricPrompt"))
     # What would change the graded text, the rubric or the score by code.
-    changing = [(name, part) for name, part in test.options.items() if name in _CHANGING]
+    changing = [(name, at) for name, at in test.options.items() if name in _CHANGING]
     changing += [("vars", at) for at in test.variables.values() if is_reference(at.value) and is_code(at.value)]
     if (scoring := test.fields.get("assertScoringFunction")) is not None:
         changing.append(("assertScoringFunction", scoring))
-    more = [unsupported(name, as_text(part.value), part) for name, part in changing]
-    return graded(test.asserts, context, test.threshold, test.part, more)
+    more = [unsupported(name, as_text(at.value), at) for name, at in changing]
+    return graded(test.asserts, context, test.threshold, test.at, more)
 
 
 def _name(test: Test, number: int, variables: Mapping[str, Any], *, several: bool) -> str:
     name = clean(test.description) or f"test-{number}"
     if not several:
         return name
-    listed = [key for key, part in test.variables.items() if isinstance(part.value, list)]
+    listed = [key for key, at in test.variables.items() if isinstance(at.value, list)]
     varying = [f"{key}={shorten(as_text(variables[key]), 40)}" for key in listed if isinstance(variables[key], str)]
     return clean(f"{name} ({', '.join(varying)})") if varying else name
 
@@ -428,7 +428,7 @@ def _case(test: Test, name: str, cell: Cell, rubric: Graded, slots: Slots) -> Ca
     # The variable that holds an input that our own writer wrote is the input again, and no variable.
     own = prompt is not None and prompt.template == f"{{{{ {OWN} }}}}"
     shown = {name: as_text(value) for name, value in slots.variables.items() if name != OWN or not own}
-    return test.part.built(
+    return test.at.built(
         Case,
         " / ".join([name, *map(clean, cell.names.values())]),
         rubric.rubric,
@@ -440,7 +440,7 @@ def _case(test: Test, name: str, cell: Cell, rubric: Graded, slots: Slots) -> Ca
         judges=rubric.judges,
         cell=cell.names,
         metadata=test.metadata,
-        place=test.part.place,
+        place=test.at.place,
     )
 
 

@@ -34,11 +34,11 @@ _PLAIN = {
 }
 
 
-def row_of(part: Cursor) -> Cursor:
-    """Return the row *part* as the mapping that a test is in YAML. A column that is not known is noted."""
+def row_of(at: Cursor) -> Cursor:
+    """Return the row at the cursor as the mapping that a test is in YAML. A column that is not known is noted."""
     test: dict[str, Any] = {"vars": {}, "assert": []}
     numbered: dict[int, dict[str, Any]] = {}
-    for column, cell in named(part):
+    for column, cell in named(at):
         if not column.startswith("__"):
             test["vars"][column] = cell.value
         elif not cell.value.strip():
@@ -49,8 +49,8 @@ def row_of(part: Cursor) -> Cursor:
             test["assert"].append(numbered[number])
         else:
             _set(test, column, cell)
-    _configure(part, test, numbered)
-    return part.holding({key: value for key, value in test.items() if value})
+    _configure(at, test, numbered)
+    return at.holding({key: value for key, value in test.items() if value})
 
 
 def _set(test: dict[str, Any], column: str, cell: Cursor) -> None:
@@ -65,13 +65,13 @@ def _set(test: dict[str, Any], column: str, cell: Cursor) -> None:
         cell.unknown(f"the column {column} is not read", ("__expected", "__metric", *_PLAIN))
 
 
-def _configure(part: Cursor, test: dict[str, Any], numbered: dict[int, dict[str, Any]]) -> None:
+def _configure(at: Cursor, test: dict[str, Any], numbered: dict[int, dict[str, Any]]) -> None:
     """Apply the columns that configure the assertions of the row."""
-    metric = part.value.get("__metric") or ""
+    metric = at.value.get("__metric") or ""
     for assertion in test["assert"]:
         if metric.strip():
             assertion["metric"] = metric
-    for column, cell in named(part):
+    for column, cell in named(at):
         match = _SETTING.fullmatch(column)
         if match is None or not cell.value.strip():
             continue
@@ -114,7 +114,7 @@ class Test:
     A test, with the fields that it has of `defaultTest`.
 
     Args:
-        part: Its place in the file.
+        at: Its place in the file.
         description: The id of its cases.
         variables: By name.
         asserts: The assertions, the defaults first.
@@ -124,7 +124,7 @@ class Test:
         metadata: Free data.
     """
 
-    part: Cursor
+    at: Cursor
     description: str = ""
     variables: dict[str, Cursor] = field(factory=dict)
     asserts: tuple[Cursor, ...] = ()
@@ -149,7 +149,7 @@ class Test:
 
     def as_defaults(self) -> Test:
         """Return a `defaultTest` as the base of other tests: its provider is the grader of them all."""
-        fields = {name: part for name, part in self.fields.items() if name != "provider"}
+        fields = {name: at for name, at in self.fields.items() if name != "provider"}
         grader = {"provider": self.fields["provider"]} if "provider" in self.fields else {}
         return evolve(self, fields=fields, options=self.options | grader)
 
@@ -157,9 +157,9 @@ class Test:
 _FIELDS = ("provider", "providers", "prompts", "providerOutput", "assertScoringFunction")
 
 
-def test_of(part: Cursor) -> list[Test]:
+def test_of(at: Cursor) -> list[Test]:
     """Return a mapping as a test, without any defaults; nothing, with an error noted, if it is none."""
-    found = followed(part)
+    found = followed(at)
     if found is None or not found.mapping("a test (a mapping)"):
         return []
     check_keys(found, _KNOWN_KEYS, None, _ELSEWHERE, _QUIET_KEYS)
@@ -179,15 +179,15 @@ def test_of(part: Cursor) -> list[Test]:
     return [test]
 
 
-def _variables(part: Cursor | None) -> dict[str, Cursor]:
+def _variables(at: Cursor | None) -> dict[str, Cursor]:
     """Return the variables by name: of a mapping, of a file, or of several files one after the other."""
-    if part is None:
+    if at is None:
         return {}
-    if isinstance(part.value, list):
-        return {name: value for item in part for name, value in _variables(item).items()}
-    parts: Iterable[Cursor | None] = [part]
-    if isinstance(part.value, str):
-        parts = (read_document_at(reference, part) for reference in expand_at(part.value, part))
+    if isinstance(at.value, list):
+        return {name: value for item in at for name, value in _variables(item).items()}
+    parts: Iterable[Cursor | None] = [at]
+    if isinstance(at.value, str):
+        parts = (read_document_at(reference, at) for reference in expand_at(at.value, at))
     found: dict[str, Cursor] = {}
     for whole in parts:
         if whole is not None and whole.mapping("variables (a mapping)"):
@@ -195,50 +195,50 @@ def _variables(part: Cursor | None) -> dict[str, Cursor]:
     return found
 
 
-def tests_of(part: Cursor | None) -> list[Test]:
+def tests_of(at: Cursor | None) -> list[Test]:
     """Return the tests of a list, or of the files that are named instead; a file that cannot be read is noted."""
-    if part is None:
+    if at is None:
         return []
-    if isinstance(part.value, str):
-        return _named(part)
-    if isinstance(part.value, dict) and part.has("path"):
-        part.error("tests that a program generates are not read; write them as YAML, JSON, JSONL or CSV")
+    if isinstance(at.value, str):
+        return _named(at)
+    if isinstance(at.value, dict) and at.has("path"):
+        at.error("tests that a program generates are not read; write them as YAML, JSON, JSONL or CSV")
         return []
-    found = listed(part, "tests")
+    found = listed(at, "tests")
     return [test for item in found for test in (_named(item) if isinstance(item.value, str) else test_of(item))]
 
 
-def _named(part: Cursor) -> list[Test]:
-    name = part.value.removeprefix("file://")
+def _named(at: Cursor) -> list[Test]:
+    name = at.value.removeprefix("file://")
     if is_code(name):
-        part.error(f"{shorten(name, 80)} is code, which is not run; write its tests as YAML, JSON, JSONL or CSV")
+        at.error(f"{shorten(name, 80)} is code, which is not run; write its tests as YAML, JSON, JSONL or CSV")
         return []
     if "://" in name:
-        part.error(f"{shorten(name, 80)}: tests are read from files only; download them, and name the file")
+        at.error(f"{shorten(name, 80)}: tests are read from files only; download them, and name the file")
         return []
-    references = expand_at(part.value, part)
-    return [test for reference in references for test in _of_file(part.holding(reference))]
+    references = expand_at(at.value, at)
+    return [test for reference in references for test in _of_file(at.holding(reference))]
 
 
-def _of_file(part: Cursor) -> list[Test]:
-    whole = read_document_at(part.value, part)
+def _of_file(at: Cursor) -> list[Test]:
+    whole = read_document_at(at.value, at)
     if whole is None:
         return []
-    if part.value.lower().endswith(_TABLES):
+    if at.value.lower().endswith(_TABLES):
         return [test for row in whole for test in test_of(row_of(row))]
     if isinstance(whole.value, dict):
         return tests_of(whole["tests"]) if "tests" in whole.value else test_of(whole)
     return tests_of(whole)
 
 
-def is_test(part: Cursor) -> bool:
+def is_test(at: Cursor) -> bool:
     """True if a whole file is one test, or the assertions of one, as examples in documentation are."""
-    return isinstance(part.value, dict) and bool(part.value) and part.value.keys() <= _KNOWN_KEYS | _QUIET_KEYS
+    return isinstance(at.value, dict) and bool(at.value) and at.value.keys() <= _KNOWN_KEYS | _QUIET_KEYS
 
 
-def scenarios_of(part: Cursor | None, defaults: Test) -> list[Test]:
+def scenarios_of(at: Cursor | None, defaults: Test) -> list[Test]:
     """Return each test of each scenario on top of each of its configurations."""
-    opened = [] if part is None else [followed(item) for item in listed(part, "scenarios")]
+    opened = [] if at is None else [followed(item) for item in listed(at, "scenarios")]
     scenarios = [one for at in opened if at is not None for one in (at if isinstance(at.value, list) else [at])]
     found: list[Test] = []
     for scenario in scenarios:
@@ -271,7 +271,7 @@ def combinations(variables: Mapping[str, Cursor], *, expand: bool) -> list[dict[
 
     As in promptfoo, only lists whose first item is a text are expanded. A file that cannot be read is noted.
     """
-    choices = [_choices(part, expand=expand) for part in variables.values()]
+    choices = [_choices(at, expand=expand) for at in variables.values()]
     found = [dict(zip(variables, picked, strict=True)) for picked in islice(product(*choices), MOST + 1)]
     if len(found) > MOST:
         next(iter(variables.values())).error(f"these lists come to more than {MOST} combinations; shorten them")
@@ -279,23 +279,23 @@ def combinations(variables: Mapping[str, Cursor], *, expand: bool) -> list[dict[
     return [nested(values) for values in found]
 
 
-def _choices(part: Cursor, *, expand: bool) -> list[Any]:
-    if is_reference(part.value) and not is_code(part.value):
-        return [_read(part.holding(reference)) for reference in expand_at(part.value, part)] or [None]
-    if expand and isinstance(part.value, list) and part.value and isinstance(part.value[0], str):
-        return [value for item in part for value in _choices(item, expand=False)]
-    return [part.value]
+def _choices(at: Cursor, *, expand: bool) -> list[Any]:
+    if is_reference(at.value) and not is_code(at.value):
+        return [_read(at.holding(reference)) for reference in expand_at(at.value, at)] or [None]
+    if expand and isinstance(at.value, list) and at.value and isinstance(at.value[0], str):
+        return [value for item in at for value in _choices(item, expand=False)]
+    return [at.value]
 
 
-def _read(part: Cursor) -> Any:
-    suffix = PurePosixPath(part.value).suffix.lower()
+def _read(at: Cursor) -> Any:
+    suffix = PurePosixPath(at.value).suffix.lower()
     if suffix in _MEDIA:
-        part.warn(f"{suffix[1:]} files are not read; the variable stays the name of the file")
-        return part.value
+        at.warn(f"{suffix[1:]} files are not read; the variable stays the name of the file")
+        return at.value
     if suffix in (".yaml", ".yml", ".json"):
-        found = followed(part)
+        found = followed(at)
         return None if found is None else found.value
-    text = read_text_at(part.value, part)
+    text = read_text_at(at.value, at)
     return None if text is None else text.strip()
 
 

@@ -232,14 +232,14 @@ def _bound(template: str) -> frozenset[str]:
     return frozenset(name.strip() for name in found if name.strip())
 
 
-def template_of(part: Cursor, slots: Slots) -> str | None:
+def template_of(at: Cursor, slots: Slots) -> str | None:
     """
-    Return the `rubricPrompt` *part* as a template of ours; None, with an error noted, if it is none.
+    Return the `rubricPrompt` *at* as a template of ours; None, with an error noted, if it is none.
 
     Raises:
         UnsupportedPromptError: It needs code or pictures, which this library does not have.
     """
-    found = _opened(part, is_prompt=True)
+    found = _opened(at, is_prompt=True)
     if found is None:
         return None
     messages = as_json_list(found.value) if isinstance(found.value, str) else found.value
@@ -248,17 +248,17 @@ def template_of(part: Cursor, slots: Slots) -> str | None:
     return found.built(_of_messages, messages, slots)
 
 
-def _opened(part: Cursor, *, is_prompt: bool) -> Cursor | None:
-    """Return the file that *part* names, if it is a reference, else *part*; None if it could not be read."""
-    if not is_reference(part.value):
-        return part
-    if is_code(part.value):
-        raise UnsupportedPromptError(f"code: {part.value}")
-    suffix = PurePosixPath(part.value).suffix
+def _opened(at: Cursor, *, is_prompt: bool) -> Cursor | None:
+    """Return the file that *at* names, if it is a reference, else *at*; None if it could not be read."""
+    if not is_reference(at.value):
+        return at
+    if is_code(at.value):
+        raise UnsupportedPromptError(f"code: {at.value}")
+    suffix = PurePosixPath(at.value).suffix
     if suffix in (".yaml", ".yml") or (suffix == ".json" and not is_prompt):
-        return followed(part)
-    text = read_text_at(part.value, part)
-    return None if text is None else part.holding(text.strip() if suffix == ".txt" or not is_prompt else text)
+        return followed(at)
+    text = read_text_at(at.value, at)
+    return None if text is None else at.holding(text.strip() if suffix == ".txt" or not is_prompt else text)
 
 
 def as_json_list(text: str) -> list[Any] | None:
@@ -315,13 +315,13 @@ class Context:
     prompt: Cursor | None = None
 
 
-def content_of(value: Cursor, context: Context) -> Cursor | None:
-    """Return *value* with files read and templates rendered, all the way down; None if it was noted why not."""
-    found = _opened(value, is_prompt=False)
+def content_of(at: Cursor, context: Context) -> Cursor | None:
+    """Return the value with files read and templates rendered, all the way down; None if it was noted why not."""
+    found = _opened(at, is_prompt=False)
     if found is None:
         return None
 
     def rendered() -> Cursor:
         return found.holding(each_text(found.value, lambda text: filled(found, text, context.slots.variables)))
 
-    return rendered() if is_reference(value.value) else value.built(rendered)
+    return rendered() if is_reference(at.value) else at.built(rendered)
