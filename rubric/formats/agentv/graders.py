@@ -31,7 +31,7 @@ from typing import Any
 from attrs import evolve, frozen
 
 from rubric.errors import DefinitionError
-from rubric.formats.agentv.scope import SLOT, Entry, Scope, Task, as_list
+from rubric.formats.agentv.scope import SLOT, Entry, Scope, Task, as_json_list
 from rubric.formats.assertion_types import check_of
 from rubric.formats.cursor import Cursor
 from rubric.formats.includes import is_reference, read_text_at
@@ -144,7 +144,6 @@ SLOTS: dict[str, str] = {
 
 REPLY = "\n\n{{ reply }}"
 _FILE = re.compile(r"[\w./\\ -]*\.(?:md|markdown|txt|prompt|j2|njk|json|ya?ml)", re.IGNORECASE)
-_REFERENCE = "expected_output"
 _ANSWERS = frozenset({"output", "reference"})
 
 
@@ -212,7 +211,7 @@ def _translated(text: str, at: Cursor, scope: Scope) -> Prompt:
         return f"{{{{ {name} }}}}"
 
     template = SLOT.sub(slot, text)
-    chat = as_list(template)
+    chat = as_json_list(template)
     if chat is None or not _is_chat(chat):
         return Prompt(template=template.rstrip() + REPLY, variables=variables)
     chat = [*chat[:-1], {**chat[-1], "content": chat[-1]["content"] + REPLY}]
@@ -232,7 +231,10 @@ def write_prompt(template: str) -> str | None:
     if not template.endswith(REPLY):
         return None
     body = template.removesuffix(REPLY)
-    names = {slot: name for name, slot in reversed(SLOTS.items())} | {"rubric": "criteria", "reference": _REFERENCE}
+    names = {slot: name for name, slot in reversed(SLOTS.items())} | {
+        "rubric": "criteria",
+        "reference": "expected_output",
+    }
 
     def variable(match: re.Match[str]) -> str:
         name = match[1].removeprefix("vars.") if match[1].startswith("vars.") else names.get(match[1], "")

@@ -114,7 +114,7 @@ def as_text(value: Any) -> str:
     return value if isinstance(value, str) else as_json(value)
 
 
-def as_list(text: str) -> list[Any] | None:
+def as_json_list(text: str) -> list[Any] | None:
     """Return the JSON list that *text* is; None for any other text."""
     with suppress(ValueError, RecursionError):
         found = json.loads(text) if text.lstrip().startswith("[") else None

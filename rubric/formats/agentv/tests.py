@@ -20,7 +20,7 @@ from attrs import evolve, frozen
 
 from rubric.errors import DefinitionError
 from rubric.formats.agentv.graders import Grader, grouped, read_graders, read_judge, read_prompt, renamed
-from rubric.formats.agentv.scope import GRADERS, THRESHOLD, Scope, Task, as_list, as_text
+from rubric.formats.agentv.scope import GRADERS, THRESHOLD, Scope, Task, as_json_list, as_text
 from rubric.formats.cursor import Cursor
 from rubric.formats.includes import is_reference, read_document_at, read_text_at
 from rubric.formats.rubric_items import check_fields, unknown_field
@@ -151,7 +151,7 @@ def _template(at: Cursor, label: str, scope: Scope) -> Template | None:
             at = at.holding(f"file://{at.value}")
     if isinstance(at.value, str) and is_reference(at.value):
         text = read_text_at(scope.fill(at.value, at), at)
-        chat = None if text is None else as_list(text)
+        chat = None if text is None else as_json_list(text)
         return None if text is None else Template(label, text if chat is None else chat)
     if isinstance(at.value, str | list):
         return Template(label, at.value)
@@ -303,6 +303,7 @@ def _case(test: Test, task: Task, graders: list[Grader], asked: Asked, label: st
     rubric = grouped(graders, task)
     judge = read_judge(test.under("options"), scope)
     alone = len(graders) == 1 and graders[0].plain
+    said = alone and any(criterion.text == task.criteria for criterion in rubric.criteria)
     output = at.find(*_OUTPUTS)
     id_ = _id(test)
     return Case(
@@ -312,9 +313,7 @@ def _case(test: Test, task: Task, graders: list[Grader], asked: Asked, label: st
         messages=asked[1],
         output=None if output is None else read_text(output, scope),
         reference=read_text(at.find(*_REFERENCES) or _variable(test, "expected_output"), scope),
-        context=""
-        if alone and any(criterion.text == task.criteria for criterion in rubric.criteria)
-        else task.criteria,
+        context="" if said else task.criteria,
         tool_calls=read_calls(at["tool_calls"]),
         file_changes=scope.text(at["file_changes"]) if at.has("file_changes") else "",
         variables=_variables(test, graders),

@@ -69,12 +69,10 @@ def rubric_keys(losses: Losses, rubric: Rubric) -> Data | None:
     if rubric.tree is not None:
         return {"rubric": {**options, "tree": _tree(rubric.tree)}}
     if rubric.text:
-        losses.sentences.append(
-            f"{losses.whose}: the text of its rubric is written as one criterion, to keep the rest of it"
-        )
-    criteria = [
-        data for c in rubric.judged if (data := _criterion(losses.within(f"criterion {c.id!r}"), rubric, c)) is not None
-    ]
+        kept = "the text of its rubric is written as one criterion, to keep the rest of it"
+        losses.sentences.append(f"{losses.whose}: {kept}")
+    written = [_criterion(losses.within(f"criterion {c.id!r}"), rubric, c) for c in rubric.judged]
+    criteria = [data for data in written if data is not None]
     return {"rubric": {**options, "criteria": criteria}} if any(c.get("weight", 1) for c in criteria) else None
 
 

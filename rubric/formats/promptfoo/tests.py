@@ -163,7 +163,7 @@ def test_of(at: Cursor) -> list[Test]:
     if found is None or not found.mapping("a test (a mapping)"):
         return []
     check_keys(found, _KNOWN_KEYS, None, _ELSEWHERE, _QUIET_KEYS)
-    metadata = found["metadata"]
+    metadata = found.find("metadata")
     test = Test(
         found,
         description=as_text(found.value.get("description")),
@@ -172,9 +172,7 @@ def test_of(at: Cursor) -> list[Test]:
         options=fields(found["options"], "options (a mapping)"),
         threshold=found.find("threshold"),
         fields={name: found[name] for name in _FIELDS if found.has(name)},
-        metadata=dict(metadata.value)
-        if metadata.value is not None and metadata.mapping("metadata (a mapping)")
-        else {},
+        metadata=dict(metadata.value) if metadata is not None and metadata.mapping("metadata (a mapping)") else {},
     )
     return [test]
 
