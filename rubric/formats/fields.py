@@ -9,6 +9,7 @@ A reader raises all that is wrong with a value at once, each problem with its pa
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
@@ -18,7 +19,6 @@ import attrs
 from attrs import Attribute, define, field
 
 from rubric.errors import DefinitionError, DumpError
-from rubric.formats.cursor import WrongKeyError, as_dict, as_list, cure, wanted
 from rubric.formats.document import KeyPath, steps_of
 from rubric.internals.fields import check_text, default_of
 from rubric.internals.frozen_map import FrozenMap
@@ -36,6 +36,44 @@ WRITERS: dict[type, Callable[[Any], Any]] = {}
 
 
 # -- problems -----------------------------------------------------------------------------------------------
+
+
+class WrongKeyError(DefinitionError):
+    """A complaint about a key, not about its value."""
+
+
+_BARE = re.compile(r"[-+]?\d+(\.\d+)?|true|false", re.ASCII)
+
+
+def cure(found: object, message: str) -> str:
+    """Return the cure of quotes that are one too many or missing, where *message* does not have it yet."""
+    if "quote" in message:
+        return ""
+    if isinstance(found, str) and _BARE.fullmatch(found):
+        return "; take the quotes off"
+    if isinstance(found, int | float) and not isinstance(found, bool) and message.startswith("expected text"):
+        return f'; quote it: "{found}"'
+    return ""
+
+
+def as_dict(data: object, what: str) -> dict[Any, Any]:
+    """Return *data*, a mapping; refuse anything else, where *what* was expected."""
+    if not isinstance(data, dict):
+        raise wanted(what, data)
+    return data
+
+
+def as_list(data: object, what: str) -> list[Any]:
+    """Return *data*, a list; refuse anything else, where *what* was expected."""
+    if not isinstance(data, list):
+        raise wanted(what, data)
+    return data
+
+
+def wanted(what: str, found: object) -> DefinitionError:
+    """Return (not raise) the error that *what* was expected, and that *found* was there."""
+    shown = {dict: "a mapping", list: "a list", type(None): "nothing"}.get(type(found)) or shorten(repr(found), 80)
+    return DefinitionError("", f"expected {what}, got {shown}")
 
 
 class UnknownKeyError(WrongKeyError):

@@ -8,9 +8,8 @@ from typing import Any, TypeVar
 from attrs import define, field, frozen
 
 from rubric.errors import DefinitionError, LoadError, Problem
-from rubric.formats.cursor import WrongKeyError
 from rubric.formats.document import Document, KeyPath, Node, find, plain, refused, show_path
-from rubric.formats.fields import TOO_DEEP, SeveralError, UnknownKeyError, problems_of
+from rubric.formats.fields import TOO_DEEP, SeveralError, UnknownKeyError, WrongKeyError, problems_of
 from rubric.internals.fields import suggest
 from rubric.internals.text import shorten
 

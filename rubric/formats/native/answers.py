@@ -13,11 +13,12 @@ from typing import Any
 from attrs import frozen
 
 from rubric.errors import DefinitionError, DumpError
-from rubric.formats.cursor import as_dict, as_list, wanted
 from rubric.formats.fields import (
     WRITERS,
     Data,
     Gathering,
+    as_dict,
+    as_list,
     check_key,
     fields_of,
     free,
@@ -27,6 +28,7 @@ from rubric.formats.fields import (
     read_named,
     read_text,
     reader_of,
+    wanted,
     write,
 )
 from rubric.internals.fields import check_number

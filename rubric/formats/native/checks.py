@@ -9,8 +9,17 @@ import attrs
 from attrs import frozen
 
 from rubric.errors import DefinitionError
-from rubric.formats.cursor import WrongKeyError, as_dict
-from rubric.formats.fields import WRITERS, Data, Gathering, fields_of, free, read_free, reader_of
+from rubric.formats.fields import (
+    WRITERS,
+    Data,
+    Gathering,
+    WrongKeyError,
+    as_dict,
+    fields_of,
+    free,
+    read_free,
+    reader_of,
+)
 from rubric.formats.native.answers import TEXT, mapping_of, schema_of
 from rubric.internals.fields import suggest
 from rubric.values.checks import (

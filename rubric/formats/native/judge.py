@@ -6,8 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from rubric.errors import DefinitionError, DumpError
-from rubric.formats.cursor import WrongKeyError, wanted
-from rubric.formats.fields import WRITERS, Gathering, fields_of, read_all, read_inner, reader_of
+from rubric.formats.fields import WRITERS, Gathering, WrongKeyError, fields_of, read_all, read_inner, reader_of, wanted
 from rubric.values.judges import AnyJudge, Cascade, Judge, Jury, Panel
 
 

@@ -6,12 +6,14 @@ from collections.abc import Callable
 from typing import Any
 
 from rubric.errors import DefinitionError, DumpError
-from rubric.formats.cursor import WrongKeyError, as_dict, as_list, wanted
 from rubric.formats.fields import (
     KEYS,
     WRITERS,
     Data,
     Gathering,
+    WrongKeyError,
+    as_dict,
+    as_list,
     fields_of,
     free,
     read_all,
@@ -20,6 +22,7 @@ from rubric.formats.fields import (
     read_named,
     read_text,
     reader_of,
+    wanted,
     write,
 )
 from rubric.formats.native.answers import ANSWERS, AnswerKey, write_answer

@@ -8,9 +8,9 @@ from typing import Any
 from attrs import evolve
 
 from rubric.errors import DefinitionError
-from rubric.formats.cursor import Loading, Notes, as_dict
+from rubric.formats.cursor import Loading, Notes
 from rubric.formats.document import Document, Mapping, find
-from rubric.formats.fields import WRITERS, Gathering, fields_of, read_all, read_free, reader_of, write
+from rubric.formats.fields import WRITERS, Gathering, as_dict, fields_of, read_all, read_free, reader_of, write
 from rubric.formats.native.judge import read_any_judge, read_judges
 from rubric.formats.native.rubric import read_rubric
 from rubric.formats.problems import read_as
