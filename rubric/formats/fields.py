@@ -46,7 +46,7 @@ _BARE = re.compile(r"[-+]?\d+(\.\d+)?|true|false", re.ASCII)
 
 
 def cure(found: object, message: str) -> str:
-    """Return the cure of quotes that are one too many or missing, where *message* does not have it yet."""
+    """Return the advice to add or remove quotes, where *message* does not have it yet."""
     if "quote" in message:
         return ""
     if isinstance(found, str) and _BARE.fullmatch(found):
@@ -57,21 +57,21 @@ def cure(found: object, message: str) -> str:
 
 
 def as_dict(data: object, what: str) -> dict[Any, Any]:
-    """Return *data*, a mapping; refuse anything else, where *what* was expected."""
+    """Return *data*, a mapping; refuse anything else with *what* was expected."""
     if not isinstance(data, dict):
         raise wanted(what, data)
     return data
 
 
 def as_list(data: object, what: str) -> list[Any]:
-    """Return *data*, a list; refuse anything else, where *what* was expected."""
+    """Return *data*, a list; refuse anything else with *what* was expected."""
     if not isinstance(data, list):
         raise wanted(what, data)
     return data
 
 
 def wanted(what: str, found: object) -> DefinitionError:
-    """Return (not raise) the error that *what* was expected, and that *found* was there."""
+    """Return (not raise) the error that *what* was expected instead of *found*."""
     shown = {dict: "a mapping", list: "a list", type(None): "nothing"}.get(type(found)) or shorten(repr(found), 80)
     return DefinitionError("", f"expected {what}, got {shown}")
 
@@ -85,7 +85,7 @@ class UnknownKeyError(WrongKeyError):
 
 
 class SeveralError(Exception):
-    """What is wrong with one value: problems, each with its path."""
+    """The problems of one value, each with its path."""
 
     def __init__(self, problems: list[tuple[KeyPath, DefinitionError]]) -> None:
         super().__init__(problems)
@@ -96,7 +96,7 @@ TOO_DEEP = "this nests too deep to be read from so deep a stack; make it flatter
 
 
 def problems_of(problem: Exception) -> list[tuple[KeyPath, DefinitionError]]:
-    """Return all that *problem* is about, each with its path."""
+    """Return the problems that *problem* stands for, each with its path."""
     match problem:
         case SeveralError():
             return problem.problems
@@ -108,20 +108,20 @@ def problems_of(problem: Exception) -> list[tuple[KeyPath, DefinitionError]]:
 
 @define
 class Gathering:
-    """What is wrong with one value: do each step `with gathering.at(key)`, then `finish`."""
+    """The problems of one value: do each step `with gathering.at(key)`, then `finish`."""
 
     problems: list[tuple[KeyPath, DefinitionError]] = field(factory=list)
 
     @contextmanager
     def at(self, *step: Any) -> Iterator[None]:
-        """Keep an error of the block, with the *step* (a key or an index) at which it came up."""
+        """Keep an error of the block, with its *step* (a key or an index)."""
         try:
             yield
         except (DefinitionError, SeveralError, RecursionError) as problem:
             self.problems += [((*step, *path), error) for path, error in problems_of(problem)]
 
     def finish(self) -> None:
-        """Raise what was gathered, if anything was."""
+        """Raise the problems, if there are any."""
         if self.problems:
             raise SeveralError(self.problems)
 
@@ -227,29 +227,29 @@ def _renamed(problem: DefinitionError, keys: Mapping[str, str]) -> SeveralError:
     return SeveralError([(path, problem)])
 
 
-def read_all(data: Any, name: str, read: Callable[[Any], T]) -> list[T]:
-    """Return the items of the list *data*, each as *read* reads it; *name* says what they are."""
+def read_each(data: Mapping[Any, Any], read: Callable[[Any], T]) -> dict[Any, T]:
+    """Return the values of *data*, each as *read* reads it; all their problems are raised at once."""
     gathering = Gathering()
-    items = []
-    for index, item in enumerate(as_list(data, f"a list of {name}s")):
-        with gathering.at(index):
-            items.append(read(item))
+    found = {}
+    for key, value in data.items():
+        with gathering.at(key):
+            found[key] = read(value)
     gathering.finish()
-    return items
+    return found
+
+
+def read_all(data: Any, name: str, read: Callable[[Any], T]) -> list[T]:
+    """Return the items of the list *data*, each as *read* reads it; *name* is the word for one of them."""
+    return [*read_each(dict(enumerate(as_list(data, f"a list of {name}s"))), read).values()]
 
 
 def read_inner(data: Data, key: str, read: Callable[[Any], T]) -> T:
     """Return the value under *key* in *data*, as *read* reads it."""
-    gathering = Gathering()
-    found = []
-    with gathering.at(key):
-        found.append(read(data[key]))
-    gathering.finish()
-    return found[0]
+    return read_each({key: data[key]}, read)[key]
 
 
 def read_named(data: Any, names: Mapping[str, Callable[[], T]], other: str) -> T:
-    """Return what the name *data* says; *other* is what may stand there beside *names*."""
+    """Return the value that the name *data* stands for; *other* is allowed beside *names*."""
     if isinstance(data, str) and data in names:
         return names[data]()
     raise wanted(f"{', '.join(names)} or {other}", data)
@@ -264,7 +264,7 @@ def read_bare(build: Callable[[Any], T], data: Any) -> T:
 
 
 def read_text(data: Any) -> Any:
-    """Return *data*, a text with something in it."""
+    """Return *data*, a text that is not blank."""
     try:
         check_text("", data)
     except DefinitionError as problem:
@@ -290,7 +290,7 @@ def _check_keys(data: Any) -> None:
 
 
 def check_key(key: object) -> None:
-    """Refuse a key that is not text."""
+    """Refuse a key that is no text."""
     if not isinstance(key, str):
         raise WrongKeyError("", f'expected text as a key, got {key!r}; quote it: "{str(key).lower()}"')
 
@@ -310,7 +310,15 @@ def write(value: Any) -> Any:
 
 
 def fields_of(value: Any, first: tuple[str, ...] = (), last: tuple[str, ...] = (), without: str = "") -> Data:
-    """Return the fields of *value* that differ from their defaults, but for *without*, under their keys in files."""
+    """
+    Return the fields of *value* that differ from their defaults, under their keys in files.
+
+    Args:
+        value: An attrs object.
+        first: The fields to write first.
+        last: The fields to write last.
+        without: A field to leave out.
+    """
     kind: Any = type(value)
     found = {}
     for f, default in _order(kind, first, last):
@@ -325,14 +333,10 @@ _COMPUTED = object()
 
 @cache
 def _order(cls: type, first: tuple[str, ...], last: tuple[str, ...]) -> list[tuple[Attribute[Any], Any]]:
-    """Return the fields of *cls* in the order in which they are written, each with its default where that is fixed."""
+    """Return the fields of *cls* in the order of writing, each with its default, or `_COMPUTED`."""
     given = {f.name: f for f in attrs.fields(cast("Any", cls)) if f.init}
-    names = [*first, *(name for name in given if name not in (*first, *last)), *last]
-    return [(given[name], _fixed(given[name])) for name in names if name in given]
-
-
-def _fixed(f: Attribute[Any]) -> Any:
-    return _COMPUTED if getattr(f.default, "takes_self", False) else default_of(f, None)
+    fields = [given.get(name) for name in (*first, *(name for name in given if name not in (*first, *last)), *last)]
+    return [(f, _COMPUTED if getattr(f.default, "takes_self", False) else default_of(f, None)) for f in fields if f]
 
 
 def free(value: object) -> Any:
