@@ -22,23 +22,18 @@ from rubric.formats.native.rubric import KINDS
 from rubric.formats.yaml import fits_a_line, style_of
 
 ONE_OF = (tuple(ANSWERS), KINDS)
-"""Keys of which one excludes the others: to set one is to take the others out."""
+"""Keys of which one excludes the others."""
 
 
 def edited(text: str, old: dict[str, Any], new: dict[str, Any]) -> str:
     """Return the YAML *text*, which says *old*, so changed that it says *new*."""
     yaml = _editor()
     root = yaml.load(text)
-    _indent(yaml, root)
-    return _print(yaml, _merged(root, old, new, ()))
-
-
-def _indent(yaml: YAML, root: Any) -> None:
-    """Take over how far the file indents its criteria."""
     criteria = root.get("criteria") if isinstance(root, CommentedMap) else None
     if isinstance(criteria, CommentedSeq) and criteria and not criteria.fa.flow_style():
-        dash = criteria.lc.col
+        dash = criteria.lc.col  # the file's own indentation
         yaml.indent(mapping=2, sequence=dash + 2, offset=dash)
+    return _print(yaml, _merged(root, old, new, ()))
 
 
 def _merged(node: Any, old: Any, new: Any, path: tuple[Any, ...]) -> Any:
@@ -57,20 +52,15 @@ def _merged_map(node: CommentedMap, old: dict[str, Any], new: dict[str, Any], pa
         del node[key]
     for key, value in new.items():
         if key not in old or old[key] != value:
-            _take_out_rivals(node, key)
+            rivals = [rival for keys in ONE_OF if key in keys for rival in keys if rival != key and rival in node]
+            for rival in rivals:
+                del node[rival]
             node[key] = _merged(node.get(key), old.get(key), value, (*path, key))
     return node
 
 
-def _take_out_rivals(node: CommentedMap, key: str) -> None:
-    for keys in ONE_OF:
-        for rival in keys if key in keys else ():
-            if rival != key and rival in node and isinstance(rival, str):
-                del node[rival]
-
-
 def _merged_list(node: CommentedSeq, old: list[Any], new: list[Any], path: tuple[Any, ...]) -> CommentedSeq:
-    """Match the items by what they are called, and take each along with its comments."""
+    """Match the items by their ids or texts, and move each with its comments."""
     was = {_called(item): index for index, item in enumerate(old)}
     items, comments = [], {}
     for index, item in enumerate(new):
@@ -99,7 +89,6 @@ def _called(item: Any) -> str:
 
 
 def _editor() -> YAML:
-    """Return ruamel's round-trip mode, which keeps comments, order and quotes."""
     yaml = YAML(typ="rt", pure=True)
     yaml.Emitter = _Emitter
     yaml.Representer = _Representer
@@ -134,7 +123,6 @@ _Representer.add_representer(type(None), _Representer.represent_nothing)
 
 
 def _print(yaml: YAML, data: Any) -> str:
-    """Return *data* as *yaml* prints it."""
     stream = StringIO()
     yaml.dump(data, stream)
     return stream.getvalue()

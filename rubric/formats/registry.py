@@ -168,7 +168,8 @@ def recognise(data: Any, name: str = "", schema: str = "") -> Guess:
         return Guess("", _described(data))
     best, *others = sorted(fits, key=lambda fit: -fit.weight)
     # A name, tags or ids are no evidence by themselves: a workflow, a manifest and an OpenAPI description have them.
-    if best.name.startswith("agentv-") and best.strongest == HINT and not shared_words(seen):
+    is_agentv = best.name in FORMATS and best.name.startswith("agentv-")
+    if is_agentv and best.strongest == HINT and not shared_words(seen):
         return Guess("", _described(data))
     for rival in others:
         plain = min(best.strongest, rival.strongest) >= STRONG
