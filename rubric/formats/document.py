@@ -101,7 +101,7 @@ class Document:
 
 
 class Unreadable:
-    """Takes the place of a node with a flaw in plain data; the flaw itself is reported separately."""
+    """Replaces a node with a flaw in plain data; the flaw itself is reported separately."""
 
     shown: ClassVar[str] = "<unreadable>"
 

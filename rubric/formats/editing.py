@@ -79,10 +79,8 @@ def _merged_list(node: CommentedSeq, old: list[Any], new: list[Any], path: tuple
 
 
 def _called(item: Any) -> str:
-    """Return what tells *item* from its neighbours: the id or the text of a criterion, or all of it."""
-    if isinstance(item, dict):
-        return str(item.get("id") or item.get("text") or item)
-    return str(item)
+    """Return the id or the text of a criterion, or else all of it: what no other item has."""
+    return str(item.get("id") or item.get("text") or item) if isinstance(item, dict) else str(item)
 
 
 # -- ruamel's round-trip mode -------------------------------------------------------------------------------
@@ -138,8 +136,10 @@ def _styled(data: Any, path: tuple[Any, ...], *, inline: bool = False) -> Any:
     inline = inline or (bool(path) and fits_a_line(data, path))
     block: CommentedMap | CommentedSeq
     if isinstance(data, dict):
-        pairs = ((_styled_key(key), _styled(value, (*path, key), inline=inline)) for key, value in data.items())
-        block = CommentedMap(pairs)
+        block = CommentedMap()
+        for key, value in data.items():
+            styled_key = key if key in ("yes", "no") else _styled(key, (), inline=True)
+            block[styled_key] = _styled(value, (*path, key), inline=inline)
     else:
         block = CommentedSeq(_styled(value, (*path, index), inline=inline) for index, value in enumerate(data))
     if inline:
@@ -148,7 +148,3 @@ def _styled(data: Any, path: tuple[Any, ...], *, inline: bool = False) -> Any:
 
 
 _STYLES = {"|": LiteralScalarString, "'": SingleQuotedScalarString, '"': DoubleQuotedScalarString}
-
-
-def _styled_key(key: Any) -> Any:
-    return key if key in ("yes", "no") else _styled(key, (), inline=True)

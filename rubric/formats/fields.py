@@ -164,7 +164,8 @@ def reader_of(
             except DefinitionError as problem:
                 _check_each(given, values, gathering, fields, keys)
                 if not gathering.problems:
-                    raise _renamed(problem, keys) from None
+                    path = tuple(keys.get(step, step) for step in steps_of(problem.field))
+                    raise SeveralError([(path, problem)]) from None
         else:
             _check_each(given, values, gathering, fields, keys)
         for key in given:
@@ -192,7 +193,7 @@ def _cured(read: Read, data: Any) -> Any:
 def _check_each(
     given: Data, values: Data, gathering: Gathering, fields: list[Attribute[Any]], keys: Mapping[str, str]
 ) -> None:
-    """Add the problems of each field by itself to those *gathering* has of reading, in the order of the fields."""
+    """Add the problems of each field to those of reading, in the order of the fields."""
     read_wrong = gathering.problems
     gathering.problems = []
     for attribute in fields:
@@ -220,11 +221,6 @@ def _check(attribute: Attribute[Any], data: Any) -> None:
         if first != attribute.name:
             path = f"{first}{path}"
         raise DefinitionError(path.removeprefix("."), problem.message + cure(data, problem.message)) from None
-
-
-def _renamed(problem: DefinitionError, keys: Mapping[str, str]) -> SeveralError:
-    path = tuple(keys.get(step, step) if isinstance(step, str) else step for step in steps_of(problem.field))
-    return SeveralError([(path, problem)])
 
 
 def read_each(data: Mapping[Any, Any], read: Callable[[Any], T]) -> dict[Any, T]:

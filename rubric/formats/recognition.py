@@ -292,16 +292,16 @@ def _evals(seen: Seen) -> str:
 
 
 def _has_points(seen: Seen) -> str:
-    holders = [holder for holder in (*seen.tests, *seen.under("examples")) if isinstance(holder, Mapping)]
-    rubrics = [item for holder in holders if isinstance(holder.get("rubrics"), list) for item in holder["rubrics"]]
-    return "its rubrics have points" if any(isinstance(item, Mapping) and "points" in item for item in rubrics) else ""
+    for holder in (*seen.tests, *seen.under("examples")):
+        rubrics = holder.get("rubrics") if isinstance(holder, Mapping) else None
+        if isinstance(rubrics, list) and any(isinstance(item, Mapping) and "points" in item for item in rubrics):
+            return "its rubrics have points"
+    return ""
 
 
 def _lists_requirements(seen: Seen) -> str:
-    listed = lists("rubric", "requirement")(seen) or lists("rubrics", "requirement")(seen)
-    if listed or (listed := lists("criteria", "requirement")(seen)):
-        return listed
-    return case_has("requirement")(seen) if isinstance(seen.data, list) else ""
+    found = next(filter(None, (lists(key, "requirement")(seen) for key in ("rubric", "rubrics", "criteria"))), "")
+    return found or (case_has("requirement")(seen) if isinstance(seen.data, list) else "")
 
 
 def shared_words(seen: Seen) -> str:
