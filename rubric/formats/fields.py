@@ -3,7 +3,7 @@ Readers and writers of values, field by field: between plain data and attrs clas
 
 The fields of a class are the one table: `reader_of` makes a reader of them, which checks each by its own converter and
 validator, and `fields_of` writes those that differ from their defaults. `KEYS` has the key in files of each field.
-A reader raises all that is wrong with a value at once, each problem with its path.
+A reader raises all problems of a value at once, each with its path; `read_as` finds their places in a document.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from typing import Any, TypeVar, cast
 import attrs
 from attrs import Attribute, define, field
 
-from rubric.errors import DefinitionError, DumpError
-from rubric.formats.document import KeyPath, steps_of
-from rubric.internals.fields import check_text, default_of
+from rubric.errors import DefinitionError, DumpError, LoadError, Problem
+from rubric.formats.document import Document, KeyPath, Node, find, plain, refused, show_path, steps_of
+from rubric.internals.fields import check_text, default_of, suggest
 from rubric.internals.frozen_map import FrozenMap
 from rubric.internals.text import shorten
 
@@ -289,6 +289,51 @@ def check_key(key: object) -> None:
     """Refuse a key that is no text."""
     if not isinstance(key, str):
         raise WrongKeyError("", f'expected text as a key, got {key!r}; quote it: "{str(key).lower()}"')
+
+
+# -- documents ---------------------------------------------------------------------------------------------
+
+MOST = 100
+"""Problems that one error lists; the rest is counted."""
+
+
+def read_as(read: Callable[[Any], T], document: Document) -> T:
+    """
+    Return *document* as *read* reads its data.
+
+    Raises:
+        LoadError: With all that is wrong.
+    """
+    # Of several problems at one place, the first is shown.
+    found: dict[tuple[int, int], tuple[KeyPath, DefinitionError | str]] = {}
+
+    def note(node: Node, path: KeyPath, what: DefinitionError | str) -> None:
+        found.setdefault(node.place, (path, what))
+
+    value: T | None = None
+    try:
+        value = read(plain(document.root, note))
+    except (DefinitionError, SeveralError) as problem:
+        for path, error in problems_of(problem):
+            note(*find(document.root, path, key=isinstance(error, WrongKeyError)), error)
+    except RecursionError:
+        raise refused(document.source, document.root.place, TOO_DEEP) from None
+    if found or value is None:
+        raise LoadError([*_shown(found, document.source)])
+    return value
+
+
+def _shown(found: dict[tuple[int, int], tuple[KeyPath, DefinitionError | str]], source: str) -> Iterator[Problem]:
+    for position, place in enumerate(sorted(found)):
+        path, what = found[place]
+        if position == MOST:
+            yield Problem(source, *place, "", f"and {len(found) - MOST} more problems from here on")
+            return
+        if isinstance(what, UnknownKeyError):  # near names are looked for here, since only MOST problems are shown
+            message = f"unknown key{suggest(shorten(str(what.key), 40), what.allowed)}"
+        else:
+            message = what if isinstance(what, str) else what.message
+        yield Problem(source, *place, show_path(path), shorten(message, 400))
 
 
 # -- writing ------------------------------------------------------------------------------------------------

@@ -12,12 +12,12 @@ from ruamel.yaml.error import YAMLError
 
 from rubric.errors import DumpError, LoadError, Problem
 from rubric.formats.editing import edited
+from rubric.formats.fields import read_as
 from rubric.formats.files import Language, given_text, parse, read_text, write_text
 from rubric.formats.json import to_json
 from rubric.formats.native.answers import ANSWERS
 from rubric.formats.native.checks import check_schema
 from rubric.formats.native.rubric import as_data, read_rubric
-from rubric.formats.problems import read_as
 from rubric.formats.yaml import to_yaml
 from rubric.internals.fields import as_path, check_name, refuse
 from rubric.values.rubrics import Rubric

@@ -16,6 +16,7 @@ from rubric.formats.fields import (
     as_dict,
     fields_of,
     read_all,
+    read_as,
     read_each,
     read_free,
     reader_of,
@@ -23,7 +24,6 @@ from rubric.formats.fields import (
 )
 from rubric.formats.native.judge import read_any_judge, read_judges
 from rubric.formats.native.rubric import read_rubric
-from rubric.formats.problems import read_as
 from rubric.internals.fields import suggest
 from rubric.suites.cases import Case, Place
 from rubric.suites.suite import Suite
