@@ -21,49 +21,12 @@ from attrs import define, evolve, field, frozen
 
 from rubric.errors import DefinitionError, LoadError, Problem
 from rubric.formats.document import Document, KeyPath, Node, Unreadable, find, plain, show_path
+from rubric.formats.fields import cure, wanted
 from rubric.internals.fields import check_text, misspelt, suggest
 from rubric.internals.text import shorten
 from rubric.suites.cases import Place
 
 T = TypeVar("T")
-
-
-class WrongKeyError(DefinitionError):
-    """A complaint about a key, not about its value."""
-
-
-_BARE = re.compile(r"[-+]?\d+(\.\d+)?|true|false", re.ASCII)
-
-
-def cure(found: object, message: str) -> str:
-    """Return the cure of quotes that are one too many or missing, where *message* does not have it yet."""
-    if "quote" in message:
-        return ""
-    if isinstance(found, str) and _BARE.fullmatch(found):
-        return "; take the quotes off"
-    if isinstance(found, int | float) and not isinstance(found, bool) and message.startswith("expected text"):
-        return f'; quote it: "{found}"'
-    return ""
-
-
-def as_dict(data: object, what: str) -> dict[Any, Any]:
-    """Return *data*, a mapping; refuse anything else, where *what* was expected."""
-    if not isinstance(data, dict):
-        raise wanted(what, data)
-    return data
-
-
-def as_list(data: object, what: str) -> list[Any]:
-    """Return *data*, a list; refuse anything else, where *what* was expected."""
-    if not isinstance(data, list):
-        raise wanted(what, data)
-    return data
-
-
-def wanted(what: str, found: object) -> DefinitionError:
-    """Return (not raise) the error that *what* was expected, and that *found* was there."""
-    shown = {dict: "a mapping", list: "a list", type(None): "nothing"}.get(type(found)) or shorten(repr(found), 80)
-    return DefinitionError("", f"expected {what}, got {shown}")
 
 
 @define
