@@ -18,7 +18,7 @@ import ssl
 from contextlib import suppress
 from contextvars import ContextVar
 from functools import lru_cache, partial
-from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
+from ipaddress import ip_address, ip_network
 from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
@@ -93,18 +93,13 @@ def _proxy(url: str, _: tuple[str | None, ...]) -> str | None:
 def _is_excepted(host: str, port: int, named: Mapping[str, str]) -> bool:
     if proxy_bypass(f"{host}:{port}"):
         return True
-    try:
+    with suppress(ValueError):  # a name is in no network
         address = ip_address(host)
-    except ValueError:
-        return False
-    return any(address in network for name in named.get("no", "").split(",") for network in _networks(name.strip()))
-
-
-def _networks(name: str) -> list[IPv4Network | IPv6Network]:
-    try:
-        return [ip_network(name.strip("[]"), strict=False)]
-    except ValueError:
-        return []
+        for name in named.get("no", "").split(","):
+            with suppress(ValueError):  # it is the name of a host
+                if address in ip_network(name.strip().strip("[]"), strict=False):
+                    return True
+    return False
 
 
 @lru_cache(maxsize=4)
@@ -179,17 +174,15 @@ class _Call:
 
     def head(self, length: int) -> bytes:
         """Return the head of a call that sends *length* bytes; there has to be a connection."""
-        self._head = self._head or self._made()
+        if not self._head:
+            # For the first connection, the connector has added to the headers what a proxy needs.
+            sent = self.request
+            lines = [f"POST {sent.url if sent.proxy and not sent.is_ssl() else sent.url.raw_path_qs} HTTP/1.1"]
+            lines += [f"{name}: {value}" for name, value in sent.headers.items() if name.lower() not in _FRAMING]
+            if any(sign in line for line in lines for sign in "\r\n\0"):  # a key with a line break would end the head
+                raise ValueError("a header has a line break in it")
+            self._head = "".join(f"{line}\r\n" for line in lines)
         return f"{self._head}Content-Length: {length}\r\n\r\n".encode()
-
-    def _made(self) -> str:
-        # For the first connection, the connector has added to the headers what a proxy needs.
-        is_forwarded = self.request.proxy and not self.request.is_ssl()
-        lines = [f"POST {self.request.url if is_forwarded else self.request.url.raw_path_qs} HTTP/1.1"]
-        lines += [f"{name}: {value}" for name, value in self.request.headers.items() if name.lower() not in _FRAMING]
-        if any(sign in line for line in lines for sign in "\r\n\0"):  # a key with a line break would end the head
-            raise ValueError("a header has a line break in it")
-        return "".join(f"{line}\r\n" for line in lines)
 
 
 async def post(server: Server, content: bytes, seconds: float, limit: int) -> bytes:
@@ -298,15 +291,13 @@ async def _typed(server: Server, seconds: float, exchange: Callable[[aiohttp.Cli
             failure = Failure("timeout", f"no connection within {seconds:g} seconds", usage=UNSENT_USAGE)
         raise ModelError(failure) from None
     except (aiohttp.ClientError, OSError, ValueError) as error:
-        failure = _failure(error, server.secrets)
+        # A certificate that cannot be verified is a ValueError, too.
+        if isinstance(error, aiohttp.InvalidURL) or not isinstance(error, aiohttp.ClientError | OSError):
+            said = words_of(str(error), server.secrets)
+            failure = Failure("bad_request", f"the request cannot be sent: {said}")
+        else:
+            failure = failure_of(error, server.secrets)
         raise ModelError(failure if has_left else unsent(failure)) from None
-
-
-def _failure(error: Exception, secrets: Iterable[str]) -> Failure:
-    # A certificate that cannot be verified is a ValueError, too.
-    if isinstance(error, aiohttp.InvalidURL) or not isinstance(error, aiohttp.ClientError | OSError):
-        return Failure("bad_request", f"the request cannot be sent: {words_of(str(error), secrets)}")
-    return failure_of(error, secrets)
 
 
 class _Protocol(ResponseHandler):
@@ -362,7 +353,9 @@ async def _session_here() -> aiohttp.ClientSession:
     loop = asyncio.get_running_loop()
     kept = _kept.get(loop)
     if kept is None:
-        _drop_closed()
+        with _lock:
+            for other in [other for other in _kept if other.is_closed()]:  # without closing their generators
+                _kept.pop(other).session.detach()
         keeper = _keep(loop)
         kept = _Kept(await anext(keeper), keeper)
         with _lock:
@@ -374,7 +367,7 @@ async def _keep(loop: asyncio.AbstractEventLoop) -> AsyncGenerator[aiohttp.Clien
     # The session limits nothing by itself: the deadline is the judge's, concurrency the engine's.
     async with aiohttp.ClientSession(
         connector=_Connector(),
-        timeout=aiohttp.ClientTimeout(total=None, sock_connect=None),
+        timeout=_NO_TIMEOUTS,
         cookie_jar=aiohttp.DummyCookieJar(),
         auto_decompress=False,
     ) as session:
@@ -385,27 +378,14 @@ async def _keep(loop: asyncio.AbstractEventLoop) -> AsyncGenerator[aiohttp.Clien
                 _kept.pop(loop, None)
 
 
-def _drop_closed() -> None:
-    """Forget the sessions of loops that were closed without closing their generators."""
-    with _lock:
-        for loop in [loop for loop in _kept if loop.is_closed()]:
-            _kept.pop(loop).session.detach()
-
-
 def _close_rest() -> None:
     for loop, kept in [*_kept.items()]:
         with suppress(Exception):  # the others must be closed, too
-            _close(loop, kept)
+            if loop.is_running():
+                asyncio.run_coroutine_threadsafe(kept.keeper.aclose(), loop).result(_SECONDS_TO_CLOSE)
+            elif not loop.is_closed():
+                loop.run_until_complete(kept.keeper.aclose())
         kept.session.detach()
-
-
-def _close(loop: asyncio.AbstractEventLoop, kept: _Kept) -> None:
-    if loop.is_closed():
-        return
-    if loop.is_running():
-        asyncio.run_coroutine_threadsafe(kept.keeper.aclose(), loop).result(_SECONDS_TO_CLOSE)
-    else:
-        loop.run_until_complete(kept.keeper.aclose())
 
 
 def _forget_after_fork() -> None:

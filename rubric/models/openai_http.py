@@ -14,9 +14,6 @@ status); here are the address, the key, the proxy and the wire.
 A key in `params` goes to the judge's address. The environment's key goes to an address in `params` only if the name
 begins with `openai/`: other names are those of other vendors. No file can name an address, a key, a header, or this way
 of asking.
-
-A request leaves once. Redirects are not followed, so that neither key nor candidate goes to an address that nobody
-gave; no more of a response is read than the request can need; and every error becomes a typed failure.
 """
 
 from __future__ import annotations
@@ -58,26 +55,22 @@ def endpoint_of(judge: Judge, environ: Mapping[str, str] = os.environ) -> Endpoi
     """
     given = judge.params.get("api_base") or judge.params.get("base_url")
     named = environ.get("OPENAI_BASE_URL") or environ.get("OPENAI_API_BASE")
-    base = str(given or named or _own(judge.name)).rstrip("/")
+    is_openais = judge.name.startswith(_PREFIX)
+    if not (given or named or is_openais) and "/" in judge.name:
+        message = (
+            f"via='http' goes to OpenAI, or to an address of yours: {judge.name!r} needs params={{'api_base': ...}} or "
+            "OPENAI_BASE_URL"
+        )
+        raise ModelError(Failure("bad_request", message))
+    base = str(given or named or _OPENAI).rstrip("/")
     is_openai = base == _OPENAI
-    ambient = environ if not given or judge.name.startswith(_PREFIX) else {}
-    headers, key = _headers(judge, ambient)
+    headers, key = _headers(judge, environ if not given or is_openais else {})
     if is_openai and not key:
         raise ModelError(Failure("auth", "OpenAI wants a key: set OPENAI_API_KEY, or give params={'api_key': ...}"))
     extra = {str(name): str(value) for name, value in (judge.params.get("extra_headers") or {}).items()}
     secrets = tuple(filter(None, (key, *extra.values(), *values_of(judge.params))))
     model = judge.name.removeprefix(_PREFIX)
     return Endpoint(_url(base), model, headers | extra, secrets, is_openai)
-
-
-def _own(name: str) -> str:
-    if name.startswith(_PREFIX) or "/" not in name:
-        return _OPENAI
-    message = (
-        f"via='http' goes to OpenAI, or to an address of yours: {name!r} needs params={{'api_base': ...}} or "
-        "OPENAI_BASE_URL"
-    )
-    raise ModelError(Failure("bad_request", message))
 
 
 def _headers(judge: Judge, ambient: Mapping[str, str]) -> tuple[dict[str, str], str]:
