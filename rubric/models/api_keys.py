@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import sys
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from attrs import frozen
@@ -162,7 +163,15 @@ def missing_key(judge: Judge, environ: Mapping[str, str] = os.environ) -> str:
     prefix = judge.name.partition("/")[0]
     # LiteLLM takes seconds to import: well-known vendors are looked up without it.
     provider = prefix if prefix in _OWN_NAMES and "/" in judge.name else vendor_of(judge.name)[1]
-    names = _key_names(judge.name, provider)
+    vendor = next((vendor for vendor in VENDORS if vendor.provider == provider), None)
+    if provider in _KEYS:
+        names = [_KEYS[provider]]
+    elif vendor is None:
+        missing = library().validate_environment(model=judge.name)["missing_keys"]
+        names = [name for name in missing if name.endswith("_API_KEY")]
+    else:
+        known = dict.fromkeys((*vendor.keys, *chain.from_iterable(native for _, native in vendor.native)))
+        names = [name for name in known if name.endswith(("_API_KEY", "_TOKEN"))]
     instead = _INSTEAD_OF_KEYS.get(provider, ())
     if borrowed(provider, judge.params, environ).get("api_key") or any(environ.get(n) for n in (*names, *instead)):
         return ""
@@ -176,14 +185,3 @@ def surely_missing_key(judge: Judge, environ: Mapping[str, str] = os.environ) ->
     if may_differ or not slash or prefix not in _OWN_NAMES:  # a key set in code, or in a `.env` file
         return ""
     return missing_key(judge, environ)
-
-
-def _key_names(model: str, provider: str) -> tuple[str, ...]:
-    vendor = next((vendor for vendor in VENDORS if vendor.provider == provider), None)
-    if provider in _KEYS:
-        return (_KEYS[provider],)
-    if vendor is None:
-        missing = library().validate_environment(model=model)["missing_keys"]
-        return tuple(name for name in missing if name.endswith("_API_KEY"))
-    native = tuple(name for _, names in vendor.native for name in names)
-    return tuple(dict.fromkeys(n for n in (*vendor.keys, *native) if n.endswith(("_API_KEY", "_TOKEN"))))

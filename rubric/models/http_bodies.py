@@ -142,18 +142,25 @@ def parsed(body: bytes, secrets: Iterable[str] = ()) -> Any:
     Raises:
         ModelError: It is not JSON, is nested too deeply, or has too many values; *secrets* are not shown.
     """
-    _refuse_monsters(body)
     try:
+        _refuse_monsters(body)
         return json.loads(body)
     except RecursionError:
-        raise _too_deep() from None
+        deep = f"what came back is nested too deeply: {DEEPEST} levels are the most"
+        raise ModelError(Failure("bad_response", deep)) from None
     except ValueError:
         said = words_of(body[:1000].decode("utf-8", "replace"), secrets) or "nothing"
         raise ModelError(Failure("bad_response", f"what came back is not JSON: {said}")) from None
 
 
 def _refuse_monsters(body: bytes) -> None:
-    """Refuse a *body* that no parser should get; this takes a few nanoseconds a byte."""
+    """
+    Refuse a *body* that no parser should get; this takes a few nanoseconds a byte.
+
+    Raises:
+        ModelError: It has too many values.
+        RecursionError: Its brackets are nested deeper than `DEEPEST`.
+    """
     brackets = body.count(b"[") + body.count(b"{")
     if brackets <= DEEPEST and body.count(b",") <= _FEW_VALUES:
         return
@@ -164,7 +171,7 @@ def _refuse_monsters(body: bytes) -> None:
     if bare.count(b"[") + bare.count(b"{") + bare.count(b",") > most:
         raise ModelError(Failure("bad_response", "what came back has too many values to be read"))
     if _is_deep(bare):
-        raise _too_deep()
+        raise RecursionError
 
 
 def _is_deep(bare: bytes) -> bool:
@@ -176,8 +183,3 @@ def _is_deep(bare: bytes) -> bool:
             return left.count(b"[") > DEEPEST
         left = inner
     return bool(left)
-
-
-def _too_deep() -> ModelError:
-    said = f"what came back is nested too deeply: {DEEPEST} levels are the most"
-    return ModelError(Failure("bad_response", said))

@@ -91,14 +91,18 @@ class Call:
         return not self.has_left and (self.is_watched or bool(self._sent))
 
     def takes(self, request: httpx.Request) -> bool:
-        """True if *request* is one of ours."""
-        return not self._is_over and request.method not in _FETCHING
+        """
+        Return whether *request*, which leaves now, is one of ours.
 
-    def leave(self, request: httpx.Request) -> None:
-        """Raise `httpx.TransportError` if *request* was sent before: each request that leaves is counted."""
+        Raises:
+            httpx.TransportError: It was sent before: each request that leaves is counted.
+        """
+        if self._is_over or request.method in _FETCHING:
+            return False
         if str(request.url) in self._sent:
-            raise _ended("sent already")
+            raise httpx.TransportError("sent already")  # of this class, after which LiteLLM does not resend
         self._sent.add(str(request.url))
+        return True
 
     def limit(self, request: httpx.Request) -> int:
         """Return how many bytes the reply to *request*, whose content was read, may have."""
@@ -113,20 +117,13 @@ class Call:
             self._refused = (status, text)
         elif not any(word in text.get("content-type", "") for word in _STREAMS):
             self._look_at(parsed(body, self.secrets))
-            if self.may_end_early and self._is_whole:
+            said = self.completion or {}
+            # Another tier than was asked for has other prices, which LiteLLM knows.
+            if self.may_end_early and said.get("choices") and said.get("service_tier") in (None, "default"):
                 raise Answered
         # LiteLLM copies headers about as ASCII, and fails over others.
         kept = [(n, v.decode("latin-1").encode("ascii", "replace")) for n, v in headers if n.lower() not in _FRAMING]
         return httpx.Response(status, headers=kept, stream=httpx.ByteStream(body), request=request)
-
-    @property
-    def _is_whole(self) -> bool:
-        """True if the completion needs nothing of LiteLLM's; another tier than was asked for has other prices."""
-        return bool(
-            self.completion
-            and self.completion.get("choices")
-            and self.completion.get("service_tier") in (None, "default")
-        )
 
     def _look_at(self, data: object) -> None:
         if not isinstance(data, dict):
@@ -145,7 +142,7 @@ class Call:
             # The address is invalid, and will be invalid the next time.
             failure = Failure("bad_request", f"the request cannot be sent: {words_of(str(error), self.secrets)}")
         self._failure = failure
-        return _ended(words_of(str(error), self.secrets))
+        return httpx.TransportError(words_of(str(error), self.secrets))
 
 
 _current: ContextVar[Call | None] = ContextVar("call", default=None)
@@ -179,7 +176,6 @@ def _wrap(kind: type, exchange: Callable[..., Any]) -> None:
         if call is None or not call.takes(request):
             response: httpx.Response = await theirs(self, request)
             return response
-        call.leave(request)
         await request.aread()
         try:
             return call.receive(request, *await exchange(theirs, self, request, call))
@@ -198,7 +194,6 @@ def _wrap_now(kind: type[httpx.HTTPTransport]) -> None:
         call = _current.get()
         if call is None or not call.takes(request):
             return theirs(self, request)
-        call.leave(request)
         request.read()
         call.has_left = True
         try:
@@ -277,8 +272,3 @@ _TRACE = aiohttp.TraceConfig()
 _TRACE.on_request_headers_sent.append(_leaving)
 
 _TRACE.freeze()
-
-
-def _ended(said: str) -> httpx.TransportError:
-    """Return an error after which LiteLLM does not resend."""
-    return httpx.TransportError(said)

@@ -90,24 +90,19 @@ def _imported() -> Any:
     for name, value in _SWITCHES.items():
         os.environ.setdefault(name, value)
     import litellm  # noqa: PLC0415 - seconds, and half of the standard library
+    from litellm.llms.custom_httpx.aiohttp_transport import LiteLLMAiohttpTransport  # noqa: PLC0415
+
+    from rubric.models.litellm_http import watch  # noqa: PLC0415 - it brings aiohttp and httpx, as LiteLLM does
 
     litellm.suppress_debug_info = True
     if _ours and "LITELLM_LOG" not in os.environ:
         logging.getLogger("LiteLLM").setLevel(logging.CRITICAL)
-    _watch()
+    watch(LiteLLMAiohttpTransport)
     background_loop.before_close(_close_clients)
     background_loop.before_close(_stop_logging)
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=_forget_clients)
     return litellm
-
-
-def _watch() -> None:
-    from litellm.llms.custom_httpx.aiohttp_transport import LiteLLMAiohttpTransport  # noqa: PLC0415
-
-    from rubric.models.litellm_http import watch  # noqa: PLC0415 - it brings aiohttp and httpx, as LiteLLM does
-
-    watch(LiteLLMAiohttpTransport)
 
 
 def _hush() -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from functools import partial
 from hashlib import sha256
 from io import BytesIO
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -29,7 +30,7 @@ from rubric.values.requests import Failure, FailureKind, Reply
 
 if TYPE_CHECKING:
     from rubric.values.judges import Judge
-    from rubric.values.requests import Ask
+    from rubric.values.requests import Ask, Usage
 
 
 T = TypeVar("T")
@@ -211,14 +212,12 @@ async def replies(judge: Judge, name: str, lines: Mapping[str, Line]) -> dict[st
     The file is read line by line: it may have fifty thousand responses, of which only the results are kept.
     """
     endpoint, found, rest = endpoint_of(judge), dict[str, Reply | Failure](), bytearray()
-    told = exposure_of(endpoint)
+    price, remarks = partial(priced, judge, in_batch=True), exposure_of(endpoint)
 
     def answer(text: bytes) -> None:
         said = _parsed(text)
         if (line := lines.get(str(said.get("custom_id")))) is not None:
-            came = _answer(said, line, endpoint.secrets)
-            came = evolve(came, usage=priced(judge, came.usage, in_batch=True))
-            found[line.key] = evolve(came, remarks=told) if isinstance(came, Reply) else came
+            found[line.key] = _answer(said, line, endpoint.secrets, price, remarks)
 
     def take(piece: bytes) -> None:
         *whole_lines, last = piece.split(b"\n")
@@ -246,19 +245,25 @@ def _parsed(text: bytes) -> dict[str, Any]:
     return said if isinstance(said, dict) else {}
 
 
-def _answer(said: Mapping[str, Any], line: Line, secrets: Iterable[str]) -> Reply | Failure:
+def _answer(
+    said: Mapping[str, Any],
+    line: Line,
+    secrets: Iterable[str],
+    price: Callable[[Usage], Usage],
+    remarks: tuple[str, ...],
+) -> Reply | Failure:
     response = said.get("response")
     answer = response if isinstance(response, dict) else {}
     status, body = str(answer.get("status_code")), answer.get("body")
     if not _STATUS.fullmatch(status):
-        told = words_of(json.dumps(said.get("error")), secrets)
-        return Failure("timeout", f"the batch ended without an answer to this: {told}", usage=UNSENT_USAGE)
+        error = words_of(json.dumps(said.get("error")), secrets)
+        return Failure("timeout", f"the batch ended without an answer to this: {error}", usage=UNSENT_USAGE)
     if not status.startswith("2"):
         return failure_of_status(int(status), words_of(json.dumps(body), secrets))
     try:
-        return reply_from(body if isinstance(body, dict) else {}, line.unsent, secrets)
-    except ModelError as error:
-        return error.failure
+        return reply_from(body if isinstance(body, dict) else {}, line.unsent, secrets, price, remarks)
+    except ModelError as problem:
+        return problem.failure
 
 
 async def _said(judge: Judge, method: str, path: str, **sent: Any) -> dict[str, Any]:

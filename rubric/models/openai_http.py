@@ -19,7 +19,7 @@ of asking.
 from __future__ import annotations
 
 import os
-from functools import lru_cache, partial
+from functools import partial
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -69,8 +69,11 @@ def endpoint_of(judge: Judge, environ: Mapping[str, str] = os.environ) -> Endpoi
         raise ModelError(Failure("auth", "OpenAI wants a key: set OPENAI_API_KEY, or give params={'api_key': ...}"))
     extra = {str(name): str(value) for name, value in (judge.params.get("extra_headers") or {}).items()}
     secrets = tuple(filter(None, (key, *extra.values(), *values_of(judge.params))))
-    model = judge.name.removeprefix(_PREFIX)
-    return Endpoint(_url(base), model, headers | extra, secrets, is_openai)
+    path, mark, query = base.partition("?")
+    if not is_reachable(path):
+        raise ModelError(Failure("bad_request", "the judge's address is none that http:// or https:// can reach"))
+    url = f"{path.rstrip('/').removesuffix(CALL)}{CALL}{mark}{query}"
+    return Endpoint(url, judge.name.removeprefix(_PREFIX), headers | extra, secrets, is_openai)
 
 
 def _headers(judge: Judge, ambient: Mapping[str, str]) -> tuple[dict[str, str], str]:
@@ -87,23 +90,12 @@ def _headers(judge: Judge, ambient: Mapping[str, str]) -> tuple[dict[str, str], 
     return headers | {name: str(value) for name, value in payer.items() if value}, key
 
 
-@lru_cache(maxsize=256)
-def _url(base: str) -> str:
-    path, mark, query = base.partition("?")
-    if not is_reachable(path):
-        raise ModelError(Failure("bad_request", "the judge's address is none that http:// or https:// can reach"))
-    path = path.rstrip("/")
-    return f"{path if path.endswith(CALL) else path + CALL}{mark}{query}"
-
-
 def exposure_of(endpoint: Endpoint) -> tuple[str, ...]:
     """Return a remark if key and prompt leave this machine unencrypted on their way to *endpoint*."""
-    return _exposure(endpoint.url, proxy_for(endpoint.url)) if endpoint.secrets else ()
-
-
-@lru_cache(maxsize=256)
-def _exposure(url: str, proxy: str | None) -> tuple[str, ...]:
-    parts, way = urlsplit(url), urlsplit(proxy or "")
+    if not endpoint.secrets:
+        return ()
+    proxy = proxy_for(endpoint.url)
+    parts, way = urlsplit(endpoint.url), urlsplit(proxy or "")
     if parts.scheme != "http" or (_is_loopback(parts.hostname) and (not proxy or _is_loopback(way.hostname))):
         return ()
     through = f" through the proxy {way.hostname}, which can read both," if proxy else ""
