@@ -117,16 +117,7 @@ def chat(ask: Ask, *, cache_control: bool = False) -> list[dict[str, Any]]:
 
 @frozen(eq=False)
 class Endpoint:
-    """
-    Where the requests of a judge go.
-
-    Args:
-        url: Of the call itself.
-        model: The model's name there.
-        headers: Of each request, with the key.
-        secrets: Texts that must not be shown.
-        is_openai: Whether it is OpenAI's own.
-    """
+    """Where the requests of a judge go: the *url* of the call itself, and the *headers* with the key."""
 
     url: str = field(repr=redact)
     model: str
@@ -334,11 +325,9 @@ def at(value: Any, name: str) -> Any:
 
 def choices_of(response: Any, usage: Usage, secrets: Iterable[str] = ()) -> list[Any]:
     """
-    Return the choices of *response*, of which there is at least one.
+    Return the choices of *response*; raise `ModelError` if there are none, or an error, or the reply was broken off.
 
-    Raises:
-        ModelError: There are none; there is an error instead, or beside them; or the server broke the reply off. The
-            failure keeps the *usage*.
+    The failure keeps the *usage*.
     """
     choices = at(response, "choices")
     messages = [at(choice, "message") for choice in choices] if isinstance(choices, list) else []
@@ -361,8 +350,7 @@ def said_in(choice: Any, usage: Usage) -> tuple[str | None, str]:
     """
     Return the text of *choice*, None if it has none, and the model's words of refusal.
 
-    Raises:
-        ModelError: Its content is neither text nor parts with some; *usage* goes with the failure.
+    It raises `ModelError` with the *usage* if the content is neither text nor parts with some.
     """
     message = at(choice, "message")
     content, refusals = at(message, "content"), [_further(message, "refusal")]

@@ -149,7 +149,7 @@ async def chat(
         params: Further parameters, as LiteLLM names them.
 
     Raises:
-        ModelError: With the typed failure; its message has no secrets in it.
+        ModelError: With the failure; its message has no secrets in it.
     """
     asked = Judge(model, temperature=temperature, max_tokens=max_tokens, timeout=timeout, params=params or {})
     return await take_turn(asked, messages, tools)
@@ -159,16 +159,13 @@ async def take_turn(
     asked: Judge, messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]] = ()
 ) -> Turn:
     """Do what `chat` does, with the model and the settings of *asked*, which is no judge here."""
-    await ready()
-    return await background_loop.on_background(_turn(asked, messages, tools))
 
-
-async def _turn(asked: Judge, messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]]) -> Turn:
     def request() -> dict[str, Any]:
         sent = {"model": asked.name, "messages": [*map(dict, messages)], "max_tokens": asked.max_tokens}
         return {**sent, "tools": [*map(dict, tools)]} if tools else sent
 
-    response, unsent = await complete(asked, request)
+    await ready()
+    response, unsent = await background_loop.on_background(complete(asked, request))
     try:
         return turn_from(response, unsent, values_of(asked.params))
     except ModelError as error:

@@ -46,7 +46,7 @@ from rubric.internals.text import shorten
 from rubric.values.requests import Failure, FailureKind, Usage
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
 
 UNSENT_USAGE = Usage(calls=1, cost=0.0)
@@ -138,7 +138,11 @@ def failure_of(
     Args:
         answer: Status and headers of the response that it was raised over, if they are known.
     """
-    chain = [*_causes(error)]
+    chain: list[BaseException] = []
+    cause: BaseException | None = error
+    while cause is not None and cause not in chain:
+        chain.append(cause)
+        cause = cause.__cause__ or cause.__context__
     names = {ancestor.__name__ for link in chain for ancestor in type(link).__mro__}
     if unknown := _NO_VENDOR.search(str(error)):
         near = get_close_matches(unknown[1], ["offline"], n=1)
@@ -249,14 +253,6 @@ def _kind_of_status(status: int, said: str, names: set[str], *, waits: bool) -> 
     if "ContentPolicyViolationError" in names or _POLICY.search(said):
         return "refusal"
     return "bad_request"
-
-
-def _causes(error: BaseException | None) -> Iterator[BaseException]:
-    seen: set[int] = set()
-    while error is not None and id(error) not in seen:
-        seen.add(id(error))
-        yield error
-        error = error.__cause__ or error.__context__
 
 
 def _wait(headers: Mapping[str, Any], said: str) -> float | None:

@@ -44,11 +44,7 @@ _NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 
 
 def most_bytes(sent: int, tokens: int, *, logprobs: bool = False) -> int:
-    """
-    Return how many bytes the response to a request of *sent* bytes for at most *tokens* may have.
-
-    Some servers repeat the prompt in their response.
-    """
+    """Return how many bytes the response to a request of *sent* bytes, which some repeat, for *tokens* may have."""
     token = _A_TOKEN_WITH_ALTERNATIVES if logprobs else _A_TOKEN
     return min(MOST_BYTES, _LEAST_READ + 2 * sent + tokens * token)
 
@@ -136,12 +132,7 @@ def too_long(limit: int) -> ModelError:
 
 
 def parsed(body: bytes, secrets: Iterable[str] = ()) -> Any:
-    """
-    Return the JSON in *body*.
-
-    Raises:
-        ModelError: It is not JSON, is nested too deeply, or has too many values; *secrets* are not shown.
-    """
+    """Return the JSON in *body*; raise `ModelError`, without *secrets*, if it is none, too deep or too large."""
     try:
         _refuse_monsters(body)
         return json.loads(body)
@@ -154,13 +145,7 @@ def parsed(body: bytes, secrets: Iterable[str] = ()) -> Any:
 
 
 def _refuse_monsters(body: bytes) -> None:
-    """
-    Refuse a *body* that no parser should get; this takes a few nanoseconds a byte.
-
-    Raises:
-        ModelError: It has too many values.
-        RecursionError: Its brackets are nested deeper than `DEEPEST`.
-    """
+    """Raise an error if no parser should get *body*: `RecursionError` as one would, or `ModelError` for its size."""
     brackets = body.count(b"[") + body.count(b"{")
     if brackets <= DEEPEST and body.count(b",") <= _FEW_VALUES:
         return

@@ -15,6 +15,7 @@ import asyncio
 import atexit
 import os
 import ssl
+from collections.abc import AsyncGenerator
 from contextlib import suppress
 from contextvars import ContextVar
 from functools import lru_cache, partial
@@ -36,7 +37,7 @@ from rubric.models.http_bodies import read
 from rubric.values.requests import Failure
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
+    from collections.abc import Awaitable, Callable, Iterable, Mapping
 
     from aiohttp.connector import Connection
 
@@ -123,14 +124,11 @@ _left: ContextVar[list[bool]] = ContextVar("left")
 @frozen(eq=False)
 class Server:
     """
-    A server, and the way to it.
+    A server, and the way to it; *secrets* are texts that must not be shown.
 
     Args:
-        url: That calls go to.
         headers: Of each request, with the key.
-        proxy: Its address; None for none.
         trust: The certificates that are trusted; None for those of aiohttp, where nothing is encrypted.
-        secrets: Texts that must not be shown.
     """
 
     url: str
@@ -187,11 +185,7 @@ class _Call:
 
 async def post(server: Server, content: bytes, seconds: float, limit: int) -> bytes:
     """
-    Send *content*, and return the body of the response.
-
-    Args:
-        seconds: From now to the last byte.
-        limit: Bytes that the body may have.
+    Send *content*, and return the body of the response: *limit* bytes at most, the last within so many *seconds*.
 
     Raises:
         ModelError: It failed, the response has an error status, or its body is too long.
@@ -207,12 +201,7 @@ async def request(
     read: Callable[[aiohttp.ClientResponse], Awaitable[T]],
     **sent: Any,
 ) -> T:
-    """
-    Send one request to *url*, an address of *server*'s, and return the result of *read* on the response.
-
-    Raises:
-        ModelError: As `post` does.
-    """
+    """Send a request to *url*, of *server*'s, and return the result of *read* on the response; raise as `post`."""
 
     async def exchange(session: aiohttp.ClientSession) -> T:
         options = server.options | {"allow_redirects": False} | sent
@@ -337,33 +326,27 @@ class _Connector(aiohttp.TCPConnector):
 # thread that does not exist there may have held it.
 
 
-@frozen(eq=False)
-class _Kept:
-    session: aiohttp.ClientSession
-    keeper: AsyncGenerator[aiohttp.ClientSession, None]
-
-
-_kept: dict[asyncio.AbstractEventLoop, _Kept] = {}
+_Keeper = AsyncGenerator[aiohttp.ClientSession, None]
+_kept: dict[asyncio.AbstractEventLoop, tuple[aiohttp.ClientSession, _Keeper]] = {}
 _lock = Lock()
-_orphans: list[_Kept] = []
+_orphans: list[tuple[aiohttp.ClientSession, _Keeper]] = []  # of parents, kept so that none is closed here
 
 
 async def _session_here() -> aiohttp.ClientSession:
-    """Return the session of the running loop."""
     loop = asyncio.get_running_loop()
     kept = _kept.get(loop)
     if kept is None:
         with _lock:
             for other in [other for other in _kept if other.is_closed()]:  # without closing their generators
-                _kept.pop(other).session.detach()
+                _kept.pop(other)[0].detach()
         keeper = _keep(loop)
-        kept = _Kept(await anext(keeper), keeper)
+        kept = (await anext(keeper), keeper)
         with _lock:
             kept = _kept.setdefault(loop, kept)
-    return kept.session
+    return kept[0]
 
 
-async def _keep(loop: asyncio.AbstractEventLoop) -> AsyncGenerator[aiohttp.ClientSession, None]:
+async def _keep(loop: asyncio.AbstractEventLoop) -> _Keeper:
     # The session limits nothing by itself: the deadline is the judge's, concurrency the engine's.
     async with aiohttp.ClientSession(
         connector=_Connector(),
@@ -379,13 +362,13 @@ async def _keep(loop: asyncio.AbstractEventLoop) -> AsyncGenerator[aiohttp.Clien
 
 
 def _close_rest() -> None:
-    for loop, kept in [*_kept.items()]:
+    for loop, (session, keeper) in [*_kept.items()]:
         with suppress(Exception):  # the others must be closed, too
             if loop.is_running():
-                asyncio.run_coroutine_threadsafe(kept.keeper.aclose(), loop).result(_SECONDS_TO_CLOSE)
+                asyncio.run_coroutine_threadsafe(keeper.aclose(), loop).result(_SECONDS_TO_CLOSE)
             elif not loop.is_closed():
-                loop.run_until_complete(kept.keeper.aclose())
-        kept.session.detach()
+                loop.run_until_complete(keeper.aclose())
+        session.detach()
 
 
 def _forget_after_fork() -> None:
@@ -393,8 +376,8 @@ def _forget_after_fork() -> None:
     global _lock  # noqa: PLW0603
     _lock = Lock()
     _orphans.extend(_kept.values())
-    for kept in _orphans:
-        kept.session.detach()
+    for session, _ in _orphans:
+        session.detach()
     _kept.clear()
 
 

@@ -27,15 +27,7 @@ from rubric.internals.frozen_map import Memo, thaw
 from rubric.internals.secrets import values_of
 from rubric.models import litellm_library
 from rubric.models.api_keys import borrowed
-from rubric.models.chat_completions import (
-    ADDRESSING,
-    chat,
-    form_for,
-    lowered,
-    reply_from,
-    response_format,
-    wanted_of,
-)
+from rubric.models.chat_completions import ADDRESSING, chat, form_for, lowered, reply_from, response_format, wanted_of
 from rubric.models.litellm_library import (
     is_watched,
     library,
@@ -83,12 +75,7 @@ class LiteLLMModel:
         await litellm_library.ready()
 
     async def answer(self, ask: Ask, /) -> Reply:
-        """
-        Return the reply to *ask*.
-
-        Raises:
-            ModelError: With the typed failure; its message has no secrets in it.
-        """
+        """Return the reply to *ask*; raise `ModelError` with the failure, whose message has no secrets in it."""
         await self.ready()
         return await background_loop.on_background(_answer(ask))
 
@@ -126,11 +113,8 @@ async def complete(
     """
     Send the result of *request*, with the parameters of *judge*, to its model: once, and on the background loop alone.
 
-    Returns:
-        The completion, and the names of parameters that the model does not take and that were left out.
-
-    Raises:
-        ModelError: With the typed failure; its message has no secrets in it.
+    It returns the completion, and the names of parameters that the model does not take and that were left out; it
+    raises `ModelError` with the failure, whose message has no secrets in it.
     """
     from rubric.models.litellm_http import Answered, calling  # noqa: PLC0415 - it brings aiohttp and httpx
 

@@ -11,7 +11,7 @@ LiteLLM too, are not touched, nor are those that fetch (an image, a model).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import aclosing, closing, contextmanager
 from contextvars import ContextVar
 from functools import wraps
 from io import BytesIO
@@ -197,12 +197,9 @@ def _wrap_now(kind: type[httpx.HTTPTransport]) -> None:
         request.read()
         call.has_left = True
         try:
-            response = theirs(self, request)
-            try:
+            with closing(theirs(self, request)) as response:
                 encoding = response.headers.get("content-encoding", "")
                 body = read_now(response.iter_raw(), response.status_code, encoding, call.limit(request))
-            finally:
-                response.close()
             return call.receive(request, response.status_code, response.headers.raw, body)
         except Exception as error:  # noqa: BLE001 - as above
             raise call.end(error) from None
@@ -252,12 +249,10 @@ async def _over_httpx(theirs: Any, transport: Any, request: httpx.Request, call:
 
     request.headers["accept-encoding"] = "identity"
     request.extensions = {**request.extensions, "trace": trace}
-    response: httpx.Response = await theirs(transport, request)
-    try:
+    response: httpx.Response
+    async with aclosing(await theirs(transport, request)) as response:
         encoding = response.headers.get("content-encoding", "")
         body = await read(response.aiter_raw(), response.status_code, encoding, call.limit(request))
-    finally:
-        await response.aclose()
     return response.status_code, response.headers.raw, body
 
 

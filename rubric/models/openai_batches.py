@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 
 T = TypeVar("T")
+_CALL = f"/v1{CALL}"
 _MARK = "rubric"
 _ID = re.compile(r"[\w.-]+", re.ASCII)
 _OVER = frozenset({"completed", "failed", "expired", "cancelled"})
@@ -48,12 +49,10 @@ _NOT_FOUND = 404
 @frozen
 class Line:
     """
-    One request of a batch.
+    One request of a batch: a line of its file, and the parameters that the model does not take.
 
     Args:
         key: Its id in the file: a hash of all that determines the reply.
-        body: The line of the file.
-        unsent: Parameters that the model does not take.
     """
 
     key: str
@@ -111,17 +110,12 @@ def place_of(judge: Judge) -> tuple[object, ...]:
 
 
 def line_of(ask: Ask) -> Line:
-    """
-    Return *ask* as a line of a batch.
-
-    Raises:
-        ModelError: Its judge has no address, no key, or a parameter that is not JSON.
-    """
+    """Return *ask* as a line of a batch; raise `ModelError` as `endpoint_of` and `content_of` do."""
     endpoint = endpoint_of(ask.judge)
     content, unsent = content_of(ask, endpoint)
     told = f"{endpoint.url}\n{ask.vote}\n{ask.repair}\n".encode()
     key = sha256(told + content).hexdigest()[:40]
-    head = json.dumps({"custom_id": key, "method": "POST", "url": "/v1/chat/completions"})
+    head = json.dumps({"custom_id": key, "method": "POST", "url": _CALL})
     return Line(key, head[:-1].encode() + b', "body": ' + content + b"}", unsent)
 
 
@@ -140,12 +134,7 @@ async def create(judge: Judge, lines: Iterable[Line], mark: str) -> str:
         file = _id((await _said(judge, "POST", "/files", data=form)).get("id"))
     except ModelError as error:  # a file alone is no batch
         raise ModelError(evolve(error.failure, in_doubt=False)) from None
-    order = {
-        "input_file_id": file,
-        "endpoint": "/v1/chat/completions",
-        "completion_window": "24h",
-        "metadata": {_MARK: mark},
-    }
+    order = {"input_file_id": file, "endpoint": _CALL, "completion_window": "24h", "metadata": {_MARK: mark}}
     try:
         return _id((await _said(judge, "POST", "/batches", json=order)).get("id"))
     except ModelError as error:  # in doubt: the vendor accepted it, and the id of the new batch could not be read
@@ -169,12 +158,7 @@ async def find(judge: Judge, mark: str) -> str:
 
 
 async def cancel(judge: Judge, batch: str) -> bool:
-    """
-    Cancel *batch*; False if it had ended, or is not this judge's.
-
-    Raises:
-        ModelError: The vendor does not say.
-    """
+    """Cancel *batch*; False if it had ended, or is not this judge's; raise `ModelError` if the vendor does not say."""
     try:
         if (await state(judge, batch)).status in _OVER | _STOPPING:
             return False

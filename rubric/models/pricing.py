@@ -123,11 +123,7 @@ def is_simply_priced(judge: Judge) -> bool:
 
 def _at(several: Steps, size: int, otherwise: float) -> float:
     """Return the price for *size* tokens sent; *otherwise* if none is listed for so few."""
-    found = otherwise
-    for above, price in several:
-        if size > above or not above:
-            found = price
-    return found
+    return next((price for above, price in reversed(several) if size > above or not above), otherwise)
 
 
 # -- estimates --------------------------------------------------------------------------------------------

@@ -60,12 +60,7 @@ class FunctionModel:
         return not self._is_async
 
     async def answer(self, ask: Ask, /) -> Reply:
-        """
-        Return the reply to *ask*; a mapping is taken as JSON.
-
-        Raises:
-            ModelError: The function raised, or returned neither text nor a mapping.
-        """
+        """Return the reply to *ask*; raise `ModelError` if the function raises, or returns no text and no mapping."""
         # Exceptions of a function are passed as values: a StopIteration, which a script raises at its end, can pass
         # neither through a future nor out of a coroutine.
         said, error = await (_awaited(self._function(ask.chat())) if self._is_async else self._in_a_thread(ask))
