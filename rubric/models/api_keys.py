@@ -73,12 +73,7 @@ VENDORS = (
         borrowed=(("vertex_project", "VERTEXAI_PROJECT", ("VERTEX_PROJECT_ID",)),),
     ),
     Vendor("mistral", "mistral/mistral-large-latest", ("MISTRAL_API_KEY",)),
-    Vendor(
-        "github",
-        "github/gpt-4.1",
-        ("GITHUB_TOKEN",),
-        borrowed=(("api_key", "GITHUB_API_KEY", ("GITHUB_TOKEN",)),),
-    ),
+    Vendor("github", "github/gpt-4.1", ("GITHUB_TOKEN",), borrowed=(("api_key", "GITHUB_API_KEY", ("GITHUB_TOKEN",)),)),
     Vendor(
         "azure",
         "azure/{deployment}",
@@ -96,6 +91,8 @@ VENDORS = (
 )
 """Vendors with a default judge, in promptfoo's order."""
 
+_BY_PROVIDER = {vendor.provider: vendor for vendor in VENDORS}
+
 
 def borrowed(provider: str, given: Mapping[str, object], environ: Mapping[str, str] = os.environ) -> dict[str, str]:
     """
@@ -104,7 +101,7 @@ def borrowed(provider: str, given: Mapping[str, object], environ: Mapping[str, s
     Nothing is borrowed for a judge with a key or an address of its own: no key of the environment goes to an address
     that was given in code.
     """
-    vendor = next((v for v in VENDORS if v.provider == provider), None)
+    vendor = _BY_PROVIDER.get(provider)
     if vendor is None or {"api_key", "api_base", "base_url"} & given.keys():
         return {}
     found = {name: _first(environ, others) for name, native, others in vendor.borrowed if not environ.get(native)}
@@ -160,10 +157,9 @@ def missing_key(judge: Judge, environ: Mapping[str, str] = os.environ) -> str:
     prefix = judge.name.partition("/")[0]
     # LiteLLM takes seconds to import: well-known vendors are looked up without it.
     provider = prefix if prefix in _OWN_NAMES and "/" in judge.name else vendor_of(judge.name)[1]
-    vendor = next((vendor for vendor in VENDORS if vendor.provider == provider), None)
     if provider in _KEYS:
         names = [_KEYS[provider]]
-    elif vendor is None:
+    elif (vendor := _BY_PROVIDER.get(provider)) is None:
         missing = library().validate_environment(model=judge.name)["missing_keys"]
         names = [name for name in missing if name.endswith("_API_KEY")]
     else:

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 
 _CUT = Failure("truncated", "cut at max_tokens")
-_NOTHING = Failure("bad_response", "the reply is empty: neither text nor a request for tools")
 
 
 @frozen
@@ -102,7 +101,8 @@ def turn_from(response: Any, unsent: tuple[str, ...] = (), secrets: Iterable[str
     if finish == "content_filter":
         raise ModelError(Failure("refusal", "stopped by a content filter", usage=usage))
     if not text.strip() and not calls:
-        raise ModelError(evolve(_NOTHING if finish != "length" else _CUT, usage=usage))
+        nothing = Failure("bad_response", "the reply is empty: neither text nor a request for tools", usage=usage)
+        raise ModelError(evolve(_CUT, usage=usage) if finish == "length" else nothing)
     # The message to send back has the fields that vendors need again, and no others.
     again: dict[str, Any] = {"role": "assistant", "content": text or None}
     if calls:

@@ -116,7 +116,13 @@ class Call:
         if status >= _FIRST_ERROR:
             self._refused = (status, text)
         elif not any(word in text.get("content-type", "") for word in _STREAMS):
-            self._look_at(parsed(body, self.secrets))
+            if isinstance(data := parsed(body, self.secrets), dict):
+                self.was_cut = data.get("done_reason") == "length"
+                # A text at the top, beside a code, is how vLLM tells an error; messages of other dialects are objects.
+                self.completion = data if "choices" in data or isinstance(data.get("message"), str) else None
+                error = data.get("error") or data.get("errors")
+                if error and not any(data.get(name) for name in _ANSWERS):
+                    raise ModelError(error_in(error, self.secrets))
             said = self.completion or {}
             # Another tier than was asked for has other prices, which LiteLLM knows.
             if self.may_end_early and said.get("choices") and said.get("service_tier") in (None, "default"):
@@ -124,16 +130,6 @@ class Call:
         # LiteLLM copies headers about as ASCII, and fails over others.
         kept = [(n, v.decode("latin-1").encode("ascii", "replace")) for n, v in headers if n.lower() not in _FRAMING]
         return httpx.Response(status, headers=kept, stream=httpx.ByteStream(body), request=request)
-
-    def _look_at(self, data: object) -> None:
-        if not isinstance(data, dict):
-            return
-        self.was_cut = data.get("done_reason") == "length"
-        # A text at the top, beside a code, is how vLLM tells an error; the messages of other dialects are objects.
-        self.completion = data if "choices" in data or isinstance(data.get("message"), str) else None
-        error = data.get("error") or data.get("errors")
-        if error and not any(data.get(name) for name in _ANSWERS):
-            raise ModelError(error_in(error, self.secrets))
 
     def end(self, error: Exception) -> httpx.TransportError:
         """Record what went wrong on the wire, and return the error for LiteLLM."""
