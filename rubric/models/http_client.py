@@ -153,7 +153,6 @@ class Server:
         return {"headers": self.headers, "proxy": proxy} | ({"ssl": self.trust} if self.trust else {})
 
     def call(self, session: aiohttp.ClientSession) -> _Call:
-        """Return what all calls on the running loop share."""
         loop = asyncio.get_running_loop()
         known = self._calls.get(loop)
         if known is None:
@@ -165,7 +164,7 @@ class Server:
 
 @define(eq=False)
 class _Call:
-    """The request to find a connection with, and the head of all calls but for its last line."""
+    """What all calls on one loop share: the request to find a connection with, and the head but for its last line."""
 
     request: aiohttp.ClientRequest
     _head: str = ""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from contextlib import suppress
 from functools import partial
 from hashlib import sha256
 from io import BytesIO
@@ -222,11 +223,10 @@ async def replies(judge: Judge, name: str, lines: Mapping[str, Line]) -> dict[st
 
 def _parsed(text: bytes) -> dict[str, Any]:
     """Return the JSON object in *text*; an empty one if it cannot be read."""
-    try:
-        said = parsed(text)
-    except ModelError:
-        return {}
-    return said if isinstance(said, dict) else {}
+    with suppress(ModelError):
+        if isinstance(said := parsed(text), dict):
+            return said
+    return {}
 
 
 def _answer(

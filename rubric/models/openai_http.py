@@ -51,8 +51,8 @@ def endpoint_of(judge: Judge, environ: Mapping[str, str] = os.environ) -> Endpoi
     """Return the endpoint of *judge*; raise `ModelError` if it has no address (bad_request), or lacks a key (auth)."""
     given = judge.params.get("api_base") or judge.params.get("base_url")
     named = environ.get("OPENAI_BASE_URL") or environ.get("OPENAI_API_BASE")
-    is_openais = judge.name.startswith(_PREFIX)
-    if not (given or named or is_openais) and "/" in judge.name:
+    names_openai = judge.name.startswith(_PREFIX)
+    if not (given or named or names_openai) and "/" in judge.name:
         message = (
             f"via='http' goes to OpenAI, or to an address of yours: {judge.name!r} needs params={{'api_base': ...}} or "
             "OPENAI_BASE_URL"
@@ -62,7 +62,7 @@ def endpoint_of(judge: Judge, environ: Mapping[str, str] = os.environ) -> Endpoi
     is_openai = base == _OPENAI
     headers = {"Content-Type": "application/json", "Accept": "application/json", "Accept-Encoding": "identity"}
     key = str(judge.params.get("api_key") or "")
-    ambient: Mapping[str, str] = {} if key or (given and not is_openais) else environ
+    ambient: Mapping[str, str] = {} if key or (given and not names_openai) else environ
     key = key or ambient.get("OPENAI_API_KEY", "")
     if key:
         headers["Authorization"] = f"Bearer {key}"
