@@ -106,7 +106,7 @@ def _quick_events(text: str) -> Iterator[Any]:
         QuickError: It finds a mistake, or a case for the parser in Python: a tag, a directive, or an anchor with other
             letters than libyaml allows in its name (it reads `&a:b` as `&a` and a text).
     """
-    following = CParser(text).get_event
+    following = CParser(text).get_event  # pyright: ignore[reportOptionalCall] - `parse_yaml` has looked
     while (event := following()) is not None:
         names = event.__dict__
         if (anchor := names.get("anchor")) is not None:

@@ -203,7 +203,7 @@ async def request(
     """Send a request to *url*, of *server*'s, and return the result of *read* on the response; raise as `post`."""
 
     async def exchange(session: aiohttp.ClientSession) -> T:
-        options = server.options | {"allow_redirects": False} | sent
+        options: dict[str, Any] = server.options | {"allow_redirects": False} | sent
         async with session.request(method, url, **options) as response:
             await _check(response.content, response.status, response.headers, server.secrets)
             return await read(response)
@@ -222,10 +222,10 @@ async def _post(server: Server, content: bytes, limit: int, session: aiohttp.Cli
             raise aiohttp.ServerDisconnectedError  # noqa: TRY301 - it closes the connection, too
         protocol.set_response_params(read_until_eof=True, auto_decompress=False)
         transport.write(call.head(len(content)) + content)
-        status = 0
-        while status < _FIRST_FINAL and status != _SWITCHING:
+        message, body = await protocol.read()
+        while message.code < _FIRST_FINAL and message.code != _SWITCHING:
             message, body = await protocol.read()
-            status = message.code
+        status = message.code
         await _check(body, status, message.headers, server.secrets)
         data = await whole(body, status, message.headers, limit)
         is_idle = not transport.get_write_buffer_size()  # a server may answer before it has all of the request

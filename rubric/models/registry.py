@@ -24,8 +24,7 @@ from rubric.internals.secrets import describe
 from rubric.models.api_keys import default_judge, surely_missing_key
 from rubric.models.litellm import LiteLLMModel
 from rubric.models.offline import OFFLINE, OfflineModel
-from rubric.models.threads import abandon as abandon  # noqa: PLC0414 - the name is imported from here, too
-from rubric.models.threads import submit as submit  # noqa: PLC0414 - as above
+from rubric.models.threads import abandon, submit
 from rubric.values.judges import Model, is_async
 from rubric.values.requests import Failure, Reply, Usage
 

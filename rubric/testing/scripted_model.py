@@ -81,7 +81,7 @@ class ScriptedModel:
     def _line(self, ask: Ask) -> Line:
         line: Line
         if callable(self._script):
-            line = self._script(ask)
+            return self._script(ask)
         elif isinstance(self._script, deque):
             line = self._script.popleft() if self._script else Failure("exception", "the script has run out")
         elif missing := [c.id for c in ask.criteria if c.id not in self._script]:

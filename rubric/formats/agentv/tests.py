@@ -188,7 +188,7 @@ _KNOWN = frozenset(
 _ELSEWHERE = dict.fromkeys(
     ("type", "value", "metric", "weight", "required", "min_score", "negate"), "it belongs to a grader, under `assert`"
 ) | dict.fromkeys(("default_test", "tests", "refs"), "it belongs to the file, not to a test")
-_BESIDE = dict.fromkeys(("vars", "assert", "threshold"), "it belongs to the test")
+_BESIDE: dict[str, str] = dict.fromkeys(("vars", "assert", "threshold"), "it belongs to the test")
 _OPTIONS = frozenset(
     {"provider", "target", "model", "transform", "rubric_prompt", "temperature", "max_tokens", "seed", "repeat"}
 )
