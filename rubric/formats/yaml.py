@@ -360,10 +360,11 @@ def style_of(text: str, *, inline: bool) -> str:
     bare = text[:1].isalnum() and text.isprintable() and not text.endswith(" ") and not marks.search(text)
     if bare and is_text(text) and not _OLD_WORDS.fullmatch(text):
         return ""
-    lines = text.removesuffix("\n").split("\n")
-    is_block = not inline and len(lines) > 1 and lines[0] and lines[-1] and not lines[0].startswith(" ")
-    if is_block and all(line.isprintable() and line == line.rstrip() for line in lines):
-        return "|"
+    if not inline and "\n" in text:
+        lines = text.removesuffix("\n").split("\n")
+        framed = len(lines) > 1 and lines[0] and lines[-1] and not lines[0].startswith(" ")
+        if framed and all(line.isprintable() and line == line.rstrip() for line in lines):
+            return "|"
     return "'" if "\\" in text and text.isprintable() else '"'
 
 
