@@ -155,8 +155,9 @@ def failure_of(
         answer = None if response is None else (response.status_code, response.headers)
     if answer is not None:
         return failure_of_status(answer[0], said, answer[1], names)
-    if kind := next((kind for kind, classes in _BY_CLASS if names & classes), None):
-        return Failure(kind, said, in_doubt=kind in ("timeout", "transport"))
+    for kind, classes in _BY_CLASS:
+        if names & classes:
+            return Failure(kind, said, in_doubt=kind in ("timeout", "transport"))
     status = status_in(getattr(error, "status_code", None))
     if status in (None, _SERVER_ERROR):  # libraries make up a 500 if there is no status
         return Failure("bad_response", f"{_NO_COMPLETION}{said}")
