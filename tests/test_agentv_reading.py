@@ -26,7 +26,7 @@ from rubric import (
 )
 from rubric.engine.pipeline import adrive
 from rubric.errors import LoadError
-from rubric.formats.agentv.judged_graders import REPLY
+from rubric.formats.agentv.graders import REPLY
 from rubric.formats.agentv.reader import read
 from rubric.formats.agentv.scope import generation_of
 from rubric.formats.cursor import Loading

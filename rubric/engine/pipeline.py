@@ -29,8 +29,9 @@ from rubric.errors import ModelError
 from rubric.grading.steps import Batch, Got, Steps, T
 from rubric.internals import background_loop
 from rubric.internals.fields import check_count, refuse
-from rubric.models.registry import abandon, identity, model_of, submit
+from rubric.models.registry import identity, model_of
 from rubric.models.retry import Backoffs, attempt
+from rubric.models.threads import abandon, submit
 from rubric.store.store import Store
 from rubric.values.judges import AnyJudge, Judge, Model, is_async
 from rubric.values.requests import Ask, Commit, Failure, Limiter, Reply, Transport, commit_nothing

@@ -107,7 +107,7 @@ def reporting(
         return nullcontext(lambda _: None)
     if callable(wanted):
         return _told(total, clock, wanted, 0.0)
-    if is_terminal:
+    if is_terminal and stream is not None:
         return _on_bar(total, clock, stream)
     return _told(total, clock, lambda state: print(state, file=stream, flush=True), _SECONDS_A_LINE)
 

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from attrs import field, frozen
+from attrs.converters import optional
 
 from rubric.grading.code_checks import decide
 from rubric.internals.fields import refuse
@@ -72,14 +73,6 @@ def _as_texts(value: Any) -> list[str]:
     return [as_text(part) for part in value]
 
 
-def _json(value: Any) -> Check:
-    return IsJSON() if value is None else FitsSchema(as_schema(value))
-
-
-def _contains_json(value: Any) -> Check:
-    return Holds(ContainsJSON(None if value is None else as_schema(value)))
-
-
 def as_schema(value: Any) -> dict[str, Any]:
     """Return the JSON Schema that *value*, a mapping or JSON text, is."""
     if isinstance(value, str):
@@ -94,7 +87,7 @@ def as_schema(value: Any) -> dict[str, Any]:
 
 
 def _equals(value: Any) -> Check:
-    """Compare texts as texts, and lists and mappings with the JSON that the output is."""
+    # Lists and mappings are compared with the JSON that the output is, texts as texts.
     return FitsSchema({"const": value}) if isinstance(value, list | Mapping) else Equals(as_text(value))
 
 
@@ -109,8 +102,8 @@ DETERMINISTIC: Mapping[str, Callable[[Any], Check]] = {
     "regex": lambda value: Matches(as_text(value)),
     "starts-with": lambda value: StartsWith(as_text(value)),
     "ends-with": lambda value: EndsWith(as_text(value)),
-    "is-json": _json,
-    "contains-json": _contains_json,
+    "is-json": lambda value: IsJSON() if value is None else FitsSchema(as_schema(value)),
+    "contains-json": lambda value: Holds(ContainsJSON(None if value is None else as_schema(value))),
 }
 """The assertion types that code decides, each with the function that makes a check of its value."""
 
@@ -143,15 +136,11 @@ _MOST_STARTS = 2_000
 """How many places of an output are tried as the start of a JSON value: an output is untrusted text."""
 
 
-def _as_map(value: Mapping[str, Any] | None) -> FrozenMap | None:
-    return None if value is None else FrozenMap(value)
-
-
 @frozen
 class ContainsJSON:
     """A function for `Holds`: the output has a JSON list or mapping in it that fits *schema*, if there is one."""
 
-    schema: FrozenMap | None = field(default=None, converter=_as_map)
+    schema: FrozenMap | None = field(default=None, converter=optional(FrozenMap))
 
     @property
     def __name__(self) -> str:
@@ -198,8 +187,10 @@ KNOWN = frozenset({
 
 _TYPES = "|".join(sorted(map(re.escape, KNOWN), key=len, reverse=True))
 _SHORT = re.compile(rf"(not-)?({_TYPES})(?:\((\d+(?:\.\d+)?)\))?(?::(.*))?", re.DOTALL)
-_JUDGED = ("grade:", "llm-rubric:")
-_SCRIPTED = ("javascript:", "fn:", "eval:")
+_PREFIXES = {
+    **dict.fromkeys(("grade:", "llm-rubric:"), "llm-rubric"),
+    **dict.fromkeys(("javascript:", "fn:", "eval:"), "javascript"),
+}
 _LISTS = frozenset({"contains-all", "contains-any", "icontains-all", "icontains-any"})
 
 
@@ -209,19 +200,14 @@ def assertion_of(text: str) -> dict[str, Any]:
 
     As in promptfoo, what follows `grade:` and `llm-rubric:` is not trimmed.
     """
-    for prefix in _JUDGED:
+    for prefix, type_ in _PREFIXES.items():
         if text.startswith(prefix):
-            return {"type": "llm-rubric", "value": text[len(prefix) :]}
-    for prefix in _SCRIPTED:
-        if text.startswith(prefix):
-            return {"type": "javascript", "value": text[len(prefix) :]}
+            return {"type": type_, "value": text[len(prefix) :]}
     if text.startswith("file://"):
         return {"type": "python" if ".py" in text else "javascript", "value": text}
     match = _SHORT.fullmatch(text)
-    return _typed(match) if match else {"type": "equals", "value": text}
-
-
-def _typed(match: re.Match[str]) -> dict[str, Any]:
+    if match is None:
+        return {"type": "equals", "value": text}
     negation, kind, threshold, value = match.groups()
     made: dict[str, Any] = {"type": f"{negation or ''}{kind}"}
     if value is not None and value.strip():

@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -20,49 +21,12 @@ from attrs import define, evolve, field, frozen
 
 from rubric.errors import DefinitionError, LoadError, Problem
 from rubric.formats.document import Document, KeyPath, Node, Unreadable, find, plain, show_path
-from rubric.internals.fields import misspelt, suggest
+from rubric.formats.fields import cure, wanted
+from rubric.internals.fields import check_text, misspelt, suggest
 from rubric.internals.text import shorten
 from rubric.suites.cases import Place
 
 T = TypeVar("T")
-
-
-class WrongKeyError(DefinitionError):
-    """A complaint about a key, not about its value."""
-
-
-_BARE = re.compile(r"[-+]?\d+(\.\d+)?|true|false", re.ASCII)
-
-
-def cure(found: object, message: str) -> str:
-    """Return the cure of quotes that are one too many or missing, where *message* does not have it yet."""
-    if "quote" in message:
-        return ""
-    if isinstance(found, str) and _BARE.fullmatch(found):
-        return "; take the quotes off"
-    if isinstance(found, int | float) and not isinstance(found, bool) and message.startswith("expected text"):
-        return f'; quote it: "{found}"'
-    return ""
-
-
-def as_dict(data: object, what: str) -> dict[Any, Any]:
-    """Return *data*, a mapping; refuse anything else, where *what* was expected."""
-    if not isinstance(data, dict):
-        raise wanted(what, data)
-    return data
-
-
-def as_list(data: object, what: str) -> list[Any]:
-    """Return *data*, a list; refuse anything else, where *what* was expected."""
-    if not isinstance(data, list):
-        raise wanted(what, data)
-    return data
-
-
-def wanted(what: str, found: object) -> DefinitionError:
-    """Return (not raise) the error that *what* was expected, and that *found* was there."""
-    shown = {dict: "a mapping", list: "a list", type(None): "nothing"}.get(type(found)) or shorten(repr(found), 80)
-    return DefinitionError("", f"expected {what}, got {shown}")
 
 
 @define
@@ -246,6 +210,11 @@ class Cursor:
         """Return the value at the first of *keys* that has one; where none has, nothing, at the place of the first."""
         return self.find(*keys) or self[keys[0]]
 
+    def under(self, key: Any) -> Cursor:
+        """Return the mapping at *key*; an empty one at its place where anything else is there."""
+        found = self[key]
+        return found if isinstance(found.value, dict) else found.holding({})
+
     def holding(self, value: Any) -> Cursor:
         """Return a cursor at the same place with another *value*."""
         return Cursor(value, self.notes, self.parent, self.step)
@@ -381,6 +350,10 @@ class Cursor:
             return []
         return [*self]
 
+    def each(self, what: str, read: Callable[[Cursor], T | None]) -> list[T]:
+        """Return what *read* makes of the items of a list, without those of which it makes nothing."""
+        return [made for item in self.listing(what) if (made := read(item)) is not None]
+
     def text(self, what: str = "text") -> str | None:
         """Return the text that it is; note anything else."""
         if isinstance(self.value, str):
@@ -411,7 +384,10 @@ class Cursor:
             above: Whether *low* itself is refused.
             written: Whether a text that is a number will do.
         """
-        value = _number(self.value) if written else self.value
+        value = self.value
+        if written and isinstance(value, str):
+            with suppress(ValueError):
+                value = float(value)
         if isinstance(value, int | float) and not isinstance(value, bool) and -math.inf < value < math.inf:
             fits = low is None or value > low or (value == low and not above)
             if fits and (high is None or value <= high):
@@ -478,6 +454,15 @@ class Cursor:
             self.error(problem)
             return None
 
+    def passes(self, check: Callable[[str, Any], object] = check_text) -> bool:
+        """True if *check* lets the value pass, by default as a text with words in it; else note its refusal."""
+        try:
+            check("", self.value)
+        except DefinitionError as problem:
+            self.error(problem.message)
+            return False
+        return True
+
     def fits(self, cls: type, values: Mapping[str, Any], keys: Mapping[str, str] | None = None) -> bool:
         """True if *values* are what the fields of *cls* take, and none is missing; note all else."""
         known = keys or {}
@@ -501,14 +486,6 @@ class Cursor:
         for step in path:
             found = Cursor(None, self.notes, found, step)
         return found
-
-
-def _number(value: object) -> object:
-    """Return the number that a text is; anything else as it is."""
-    try:
-        return float(value) if isinstance(value, str) else value
-    except ValueError:
-        return value
 
 
 def _problem(attribute: Any, value: object) -> DefinitionError | None:

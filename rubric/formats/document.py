@@ -1,8 +1,8 @@
 """
-A parsed document: nodes that know their place in the file, built within limits that a hostile file meets at once.
+A parsed document: nodes that know their place in the file, built within limits.
 
-The parsers of YAML and JSON hand nodes to a `Builder` in the order of the file. What cannot be read as it is written
-keeps its place and carries a flaw, so that one load reports all of them.
+The parsers of YAML and JSON hand nodes to a `Builder` in the order of the file. A node that cannot be read keeps its
+place and has a flaw, so that one load reports all of them.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import math
 import re
 from collections.abc import Callable, Iterator
 from functools import cached_property, lru_cache
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 from attrs import define, field, frozen
 from ruamel.yaml.nodes import ScalarNode
@@ -75,7 +75,8 @@ class Mapping(Branch):
 
     def pairs(self) -> Iterator[tuple[Node, Node]]:
         """Yield each key with its value, in the order of the file."""
-        return zip(self.parts[::2], self.parts[1::2], strict=True)
+        parts = iter(self.parts)
+        return zip(parts, parts, strict=True)
 
     @cached_property
     def named(self) -> dict[Any, tuple[Node, Node]]:
@@ -100,7 +101,7 @@ class Document:
 
 
 class Unreadable:
-    """Takes the place of a node with a flaw in plain data; the flaw itself is reported separately."""
+    """Replaces a node with a flaw in plain data; the flaw itself is reported separately."""
 
     shown: ClassVar[str] = "<unreadable>"
 
@@ -116,25 +117,19 @@ def plain(node: Node, tell: Tell, path: KeyPath = ()) -> Any:
     if node.flaw:
         tell(node, path, node.flaw)
         return Unreadable()
-    match node:
-        case Scalar():
-            return node.value
-        case Listing():
-            return [plain(part, tell, (*path, index)) for index, part in enumerate(node.parts)]
-        case Mapping():
-            return _plain_dict(node, tell, path)
-
-
-def _plain_dict(node: Mapping, tell: Tell, path: KeyPath) -> dict[Any, Any]:
+    if isinstance(node, Scalar):
+        return node.value
+    if isinstance(node, Listing):
+        return [plain(part, tell, (*path, index)) for index, part in enumerate(node.parts)]
     found: dict[Any, Any] = {}
-    parts = iter(node.parts)
-    for key, part in zip(parts, parts, strict=True):
+    mapping = cast("Mapping", node)
+    for key, part in mapping.pairs():
         if not isinstance(key, Scalar):
             tell(key, path, "a key is a text or a number, not a list or a mapping")
         elif key.flaw:
             tell(key, path, key.flaw)
         elif key.value in found:
-            shown, first = shorten(repr(key.value), 60), node.named[key.value][0].line
+            shown, first = shorten(repr(key.value), 60), mapping.named[key.value][0].line
             tell(key, (*path, key.value), f"the key {shown} stands in line {first} already; keep one of them")
         elif isinstance(part, Scalar) and not part.flaw:  # nearly all values; no path is built for them
             found[key.value] = part.value
@@ -154,29 +149,25 @@ def find(root: Node, path: KeyPath, *, key: bool = False) -> tuple[Node, KeyPath
     """
     node = shown = root
     for depth, step in enumerate(path):
-        name, value = _child(node, step)
-        if value is None:
+        if isinstance(node, Listing) and isinstance(step, int) and step < len(node.parts):
+            node = shown = node.parts[step]
+        elif isinstance(node, Mapping) and (
+            found := node.named.get(step if step in node.named else _BOOLEANS.get(step))
+        ):
+            shown, node = found
+        else:
             return node, path[:depth]
-        node, shown = value, (name or value)
     return (shown if key else node), path
-
-
-def _child(node: Node, step: Any) -> tuple[Node | None, Node | None]:
-    if isinstance(node, Listing) and isinstance(step, int) and step < len(node.parts):
-        return None, node.parts[step]
-    if isinstance(node, Mapping):
-        return node.named.get(step if step in node.named else _BOOLEANS.get(step), (None, None))
-    return None, None
 
 
 _BOOLEANS: dict[Any, Any] = {"yes": True, "no": False}
 """Two keys that YAML 1.1 reads as booleans; files written by such tools have the booleans in their place."""
 
 
-def show_path(path: KeyPath, limit: int = 200) -> str:
-    """Return *path* as people write it: `criteria[0].weight`."""
+def show_path(path: KeyPath) -> str:
+    """Return *path* as people write it, `criteria[0].weight`, in at most 200 characters."""
     shown = "".join(_show_step(step) for step in path).removeprefix(".")
-    return shown if len(shown) <= limit else f"…{shown[1 - limit :]}"
+    return shown if len(shown) <= 200 else f"…{shown[-199:]}"  # noqa: PLR2004
 
 
 def _show_step(step: Any) -> str:
@@ -204,14 +195,14 @@ LONGEST_NUMBER = 400
 _RESOLVER = Resolver()
 _BASED = re.compile(r"[-+]?0[box]", re.ASCII)
 _TELLING = frozenset("tTfFnN~-+.0123456789<=!&*")
-"""The first characters of all unquoted scalars that may be something else than text."""
+"""The first characters of the unquoted scalars that may be something other than text."""
 
 _LONGEST_KEPT = 32
 """Characters of scalars whose kind is cached; keys and small numbers come again and again."""
 
 
 def kind_of(scalar: str) -> str:
-    """Return what YAML 1.2 takes the unquoted *scalar* for: `str`, `int`, `float`, `bool`, `null`, `timestamp` ..."""
+    """Return the kind of the unquoted *scalar* in YAML 1.2: `str`, `int`, `float`, `bool`, `null`, `timestamp` ..."""
     if scalar and scalar[0] not in _TELLING:
         return "str"
     return _kept_kind(scalar) if len(scalar) <= _LONGEST_KEPT else _resolved(scalar)
@@ -249,19 +240,18 @@ def read_scalar(scalar: str) -> tuple[Any, str]:
 def _read_number(scalar: str, kind: str) -> tuple[Any, str]:
     if len(scalar) > LONGEST_NUMBER:
         return None, f"expected a number of at most {LONGEST_NUMBER} digits, got {len(scalar)}; quote it if it is text"
+    digits = scalar.replace("_", "")
+    value: int | float
     try:
-        value = _number(scalar.replace("_", ""), kind)
+        if kind == "float":
+            value = float(digits.lower().replace(".inf", "inf").replace(".nan", "nan"))
+        else:
+            value = int(digits, 0 if _BASED.match(digits) else 10)
     except ValueError:
         return None, f'{shorten(scalar)!r} looks like a number and is none; quote it: "{scalar}"'
     if isinstance(value, float) and not math.isfinite(value):
         return None, f"expected a finite number, got {scalar}; quote it if it is text"
     return value, ""
-
-
-def _number(digits: str, kind: str) -> int | float:
-    if kind == "float":
-        return float(digits.lower().replace(".inf", "inf").replace(".nan", "nan"))
-    return int(digits, 0) if _BASED.match(digits) else int(digits)
 
 
 # -- building, within limits --------------------------------------------------------------------------------
@@ -270,7 +260,7 @@ LONGEST_SCALAR = 200_000
 """Characters of one text."""
 
 MOST_FLAWS = 100
-"""Anchors, tags, dates and other things that cannot be read."""
+"""Anchors, tags, dates and other nodes that cannot be read."""
 
 DEEPEST = 128
 """Lists and mappings within one another: a tree of 64 questions within twenty nested rubrics."""
@@ -279,10 +269,10 @@ DEEPEST = 128
 @frozen
 class Limits:
     """
-    What a document may be.
+    The limits of a document.
 
-    The limit on events bounds the time and the memory of a load whatever the text repeats: nine anchors of nine aliases
-    each are 9**9 nodes in a file of 400 bytes. So an alias counts as many events as what it repeats.
+    The limit on events bounds the time and the memory of a load also where the text repeats: nine anchors of nine
+    aliases each are 9**9 nodes in a file of 400 bytes. So an alias counts as many events as the node that it repeats.
 
     Args:
         largest: Bytes.
@@ -316,10 +306,12 @@ class Builder:
     _flaws: int = 0
 
     def add(self, node: Node) -> None:
-        """Put *node* where it belongs; a list or a mapping takes what follows until it is closed."""
+        """Put *node* where it belongs; a list or a mapping takes the nodes that follow until it is closed."""
         self._count(node)
         if node.flaw:
-            self._count_flaw(node)
+            self._flaws += not (node.flaw == MERGING and self.limits.aliases)
+            if self._flaws > MOST_FLAWS:
+                raise refused(self.source, node.place, f"{node.flaw} (and so with {MOST_FLAWS} others above)")
         if self._open:
             self._open[-1].parts.append(node)
         elif self.root is None:
@@ -344,42 +336,35 @@ class Builder:
         node = self._open.pop()
         self._count(node)
         node.events = self._events - node.events
-        self._heighten(node)
+        if self._open:
+            self._open[-1].height = max(self._open[-1].height, node.height + 1)
         return node
 
     def repeat(self, node: Node) -> bool:
         """Put *node*, which is in the document already, here too; False where it has not ended yet."""
         if any(node is ancestor for ancestor in self._open):
             return False
-        self._events += _events_of(node) - 1
+        events, height = _extent(node)
+        self._events += events - 1
         self._count(node)
-        if len(self._open) + (node.height if isinstance(node, Branch) else 1) > DEEPEST:
+        if len(self._open) + height > DEEPEST:
             raise self._too_deep(node)
         if self._open:
             self._open[-1].parts.append(node)
-            self._heighten(node)
+            self._open[-1].height = max(self._open[-1].height, height + 1)
         return True
 
     def adopt(self, owner: Mapping, key: Node, value: Node) -> None:
         """Let *owner*, which has ended, take a *key* and a *value* of another mapping: they count once more."""
-        self._events += _events_of(value)
+        events, height = _extent(value)
+        self._events += events
         self._count(key)
-        owner.events += _events_of(value) + 1
-        owner.height = max(owner.height, 1 + (value.height if isinstance(value, Branch) else 1))
+        owner.events += events + 1
+        owner.height = max(owner.height, height + 1)
         owner.parts.extend((key, value))
-
-    def _heighten(self, node: Node) -> None:
-        if self._open:
-            height = node.height if isinstance(node, Branch) else 1
-            self._open[-1].height = max(self._open[-1].height, height + 1)
 
     def _too_deep(self, node: Node) -> LoadError:
         return refused(self.source, node.place, f"lists and mappings nest more than {DEEPEST} deep; make it flatter")
-
-    def _count_flaw(self, node: Node) -> None:
-        self._flaws += not (node.flaw == MERGING and self.limits.aliases)
-        if self._flaws > MOST_FLAWS:
-            raise refused(self.source, node.place, f"{node.flaw} (and so with {MOST_FLAWS} others above)")
 
     def _count(self, node: Node) -> None:
         self._events += 1
@@ -388,5 +373,6 @@ class Builder:
             raise refused(self.source, node.place, message)
 
 
-def _events_of(node: Node) -> int:
-    return node.events if isinstance(node, Branch) else 1
+def _extent(node: Node) -> tuple[int, int]:
+    """Return the events and the height of *node*."""
+    return (node.events, node.height) if isinstance(node, Branch) else (1, 1)

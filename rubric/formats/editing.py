@@ -22,23 +22,18 @@ from rubric.formats.native.rubric import KINDS
 from rubric.formats.yaml import fits_a_line, style_of
 
 ONE_OF = (tuple(ANSWERS), KINDS)
-"""Keys of which one excludes the others: to set one is to take the others out."""
+"""Keys of which one excludes the others."""
 
 
 def edited(text: str, old: dict[str, Any], new: dict[str, Any]) -> str:
     """Return the YAML *text*, which says *old*, so changed that it says *new*."""
     yaml = _editor()
     root = yaml.load(text)
-    _indent(yaml, root)
-    return _print(yaml, _merged(root, old, new, ()))
-
-
-def _indent(yaml: YAML, root: Any) -> None:
-    """Take over how far the file indents its criteria."""
     criteria = root.get("criteria") if isinstance(root, CommentedMap) else None
     if isinstance(criteria, CommentedSeq) and criteria and not criteria.fa.flow_style():
-        dash = criteria.lc.col
+        dash = criteria.lc.col  # the file's own indentation
         yaml.indent(mapping=2, sequence=dash + 2, offset=dash)
+    return _print(yaml, _merged(root, old, new, ()))
 
 
 def _merged(node: Any, old: Any, new: Any, path: tuple[Any, ...]) -> Any:
@@ -57,20 +52,15 @@ def _merged_map(node: CommentedMap, old: dict[str, Any], new: dict[str, Any], pa
         del node[key]
     for key, value in new.items():
         if key not in old or old[key] != value:
-            _take_out_rivals(node, key)
+            rivals = [rival for keys in ONE_OF if key in keys for rival in keys if rival != key and rival in node]
+            for rival in rivals:
+                del node[rival]
             node[key] = _merged(node.get(key), old.get(key), value, (*path, key))
     return node
 
 
-def _take_out_rivals(node: CommentedMap, key: str) -> None:
-    for keys in ONE_OF:
-        for rival in keys if key in keys else ():
-            if rival != key and rival in node and isinstance(rival, str):
-                del node[rival]
-
-
 def _merged_list(node: CommentedSeq, old: list[Any], new: list[Any], path: tuple[Any, ...]) -> CommentedSeq:
-    """Match the items by what they are called, and take each along with its comments."""
+    """Match the items by their ids or texts, and move each with its comments."""
     was = {_called(item): index for index, item in enumerate(old)}
     items, comments = [], {}
     for index, item in enumerate(new):
@@ -89,17 +79,14 @@ def _merged_list(node: CommentedSeq, old: list[Any], new: list[Any], path: tuple
 
 
 def _called(item: Any) -> str:
-    """Return what tells *item* from its neighbours: the id or the text of a criterion, or all of it."""
-    if isinstance(item, dict):
-        return str(item.get("id") or item.get("text") or item)
-    return str(item)
+    """Return the id or the text of a criterion, or else all of it: what no other item has."""
+    return str(item.get("id") or item.get("text") or item) if isinstance(item, dict) else str(item)
 
 
 # -- ruamel's round-trip mode -------------------------------------------------------------------------------
 
 
 def _editor() -> YAML:
-    """Return ruamel's round-trip mode, which keeps comments, order and quotes."""
     yaml = YAML(typ="rt", pure=True)
     yaml.Emitter = _Emitter
     yaml.Representer = _Representer
@@ -134,7 +121,6 @@ _Representer.add_representer(type(None), _Representer.represent_nothing)
 
 
 def _print(yaml: YAML, data: Any) -> str:
-    """Return *data* as *yaml* prints it."""
     stream = StringIO()
     yaml.dump(data, stream)
     return stream.getvalue()
@@ -150,8 +136,10 @@ def _styled(data: Any, path: tuple[Any, ...], *, inline: bool = False) -> Any:
     inline = inline or (bool(path) and fits_a_line(data, path))
     block: CommentedMap | CommentedSeq
     if isinstance(data, dict):
-        pairs = ((_styled_key(key), _styled(value, (*path, key), inline=inline)) for key, value in data.items())
-        block = CommentedMap(pairs)
+        block = CommentedMap()
+        for key, value in data.items():
+            styled_key = key if key in ("yes", "no") else _styled(key, (), inline=True)
+            block[styled_key] = _styled(value, (*path, key), inline=inline)
     else:
         block = CommentedSeq(_styled(value, (*path, index), inline=inline) for index, value in enumerate(data))
     if inline:
@@ -160,7 +148,3 @@ def _styled(data: Any, path: tuple[Any, ...], *, inline: bool = False) -> Any:
 
 
 _STYLES = {"|": LiteralScalarString, "'": SingleQuotedScalarString, '"': DoubleQuotedScalarString}
-
-
-def _styled_key(key: Any) -> Any:
-    return key if key in ("yes", "no") else _styled(key, (), inline=True)

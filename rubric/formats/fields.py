@@ -3,12 +3,13 @@ Readers and writers of values, field by field: between plain data and attrs clas
 
 The fields of a class are the one table: `reader_of` makes a reader of them, which checks each by its own converter and
 validator, and `fields_of` writes those that differ from their defaults. `KEYS` has the key in files of each field.
-A reader raises all that is wrong with a value at once, each problem with its path.
+A reader raises all problems of a value at once, each with its path; `read_as` finds their places in a document.
 """
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
@@ -17,10 +18,9 @@ from typing import Any, TypeVar, cast
 import attrs
 from attrs import Attribute, define, field
 
-from rubric.errors import DefinitionError, DumpError
-from rubric.formats.cursor import WrongKeyError, as_dict, as_list, cure, wanted
-from rubric.formats.document import KeyPath, steps_of
-from rubric.internals.fields import check_text, default_of
+from rubric.errors import DefinitionError, DumpError, LoadError, Problem
+from rubric.formats.document import Document, KeyPath, Node, find, plain, refused, show_path, steps_of
+from rubric.internals.fields import check_text, default_of, suggest
 from rubric.internals.frozen_map import FrozenMap
 from rubric.internals.text import shorten
 
@@ -38,6 +38,44 @@ WRITERS: dict[type, Callable[[Any], Any]] = {}
 # -- problems -----------------------------------------------------------------------------------------------
 
 
+class WrongKeyError(DefinitionError):
+    """A complaint about a key, not about its value."""
+
+
+_BARE = re.compile(r"[-+]?\d+(\.\d+)?|true|false", re.ASCII)
+
+
+def cure(found: object, message: str) -> str:
+    """Return the advice to add or remove quotes, where *message* does not have it yet."""
+    if "quote" in message:
+        return ""
+    if isinstance(found, str) and _BARE.fullmatch(found):
+        return "; take the quotes off"
+    if isinstance(found, int | float) and not isinstance(found, bool) and message.startswith("expected text"):
+        return f'; quote it: "{found}"'
+    return ""
+
+
+def as_dict(data: object, what: str) -> dict[Any, Any]:
+    """Return *data*, a mapping; refuse anything else with *what* was expected."""
+    if not isinstance(data, dict):
+        raise wanted(what, data)
+    return data
+
+
+def as_list(data: object, what: str) -> list[Any]:
+    """Return *data*, a list; refuse anything else with *what* was expected."""
+    if not isinstance(data, list):
+        raise wanted(what, data)
+    return data
+
+
+def wanted(what: str, found: object) -> DefinitionError:
+    """Return (not raise) the error that *what* was expected instead of *found*."""
+    shown = {dict: "a mapping", list: "a list", type(None): "nothing"}.get(type(found)) or shorten(repr(found), 80)
+    return DefinitionError("", f"expected {what}, got {shown}")
+
+
 class UnknownKeyError(WrongKeyError):
     """A *key* that is none of those *allowed*. Near names are looked for only when it is shown."""
 
@@ -47,7 +85,7 @@ class UnknownKeyError(WrongKeyError):
 
 
 class SeveralError(Exception):
-    """What is wrong with one value: problems, each with its path."""
+    """The problems of one value, each with its path."""
 
     def __init__(self, problems: list[tuple[KeyPath, DefinitionError]]) -> None:
         super().__init__(problems)
@@ -58,7 +96,7 @@ TOO_DEEP = "this nests too deep to be read from so deep a stack; make it flatter
 
 
 def problems_of(problem: Exception) -> list[tuple[KeyPath, DefinitionError]]:
-    """Return all that *problem* is about, each with its path."""
+    """Return the problems that *problem* stands for, each with its path."""
     match problem:
         case SeveralError():
             return problem.problems
@@ -70,20 +108,20 @@ def problems_of(problem: Exception) -> list[tuple[KeyPath, DefinitionError]]:
 
 @define
 class Gathering:
-    """What is wrong with one value: do each step `with gathering.at(key)`, then `finish`."""
+    """The problems of one value: do each step `with gathering.at(key)`, then `finish`."""
 
     problems: list[tuple[KeyPath, DefinitionError]] = field(factory=list)
 
     @contextmanager
     def at(self, *step: Any) -> Iterator[None]:
-        """Keep an error of the block, with the *step* (a key or an index) at which it came up."""
+        """Keep an error of the block, with its *step* (a key or an index)."""
         try:
             yield
         except (DefinitionError, SeveralError, RecursionError) as problem:
             self.problems += [((*step, *path), error) for path, error in problems_of(problem)]
 
     def finish(self) -> None:
-        """Raise what was gathered, if anything was."""
+        """Raise the problems, if there are any."""
         if self.problems:
             raise SeveralError(self.problems)
 
@@ -126,7 +164,8 @@ def reader_of(
             except DefinitionError as problem:
                 _check_each(given, values, gathering, fields, keys)
                 if not gathering.problems:
-                    raise _renamed(problem, keys) from None
+                    path = tuple(keys.get(step, step) for step in steps_of(problem.field))
+                    raise SeveralError([(path, problem)]) from None
         else:
             _check_each(given, values, gathering, fields, keys)
         for key in given:
@@ -154,7 +193,7 @@ def _cured(read: Read, data: Any) -> Any:
 def _check_each(
     given: Data, values: Data, gathering: Gathering, fields: list[Attribute[Any]], keys: Mapping[str, str]
 ) -> None:
-    """Add the problems of each field by itself to those *gathering* has of reading, in the order of the fields."""
+    """Add the problems of each field to those of reading, in the order of the fields."""
     read_wrong = gathering.problems
     gathering.problems = []
     for attribute in fields:
@@ -184,34 +223,29 @@ def _check(attribute: Attribute[Any], data: Any) -> None:
         raise DefinitionError(path.removeprefix("."), problem.message + cure(data, problem.message)) from None
 
 
-def _renamed(problem: DefinitionError, keys: Mapping[str, str]) -> SeveralError:
-    path = tuple(keys.get(step, step) if isinstance(step, str) else step for step in steps_of(problem.field))
-    return SeveralError([(path, problem)])
+def read_each(data: Mapping[Any, Any], read: Callable[[Any], T]) -> dict[Any, T]:
+    """Return the values of *data*, each as *read* reads it; all their problems are raised at once."""
+    gathering = Gathering()
+    found = {}
+    for key, value in data.items():
+        with gathering.at(key):
+            found[key] = read(value)
+    gathering.finish()
+    return found
 
 
 def read_all(data: Any, name: str, read: Callable[[Any], T]) -> list[T]:
-    """Return the items of the list *data*, each as *read* reads it; *name* says what they are."""
-    gathering = Gathering()
-    items = []
-    for index, item in enumerate(as_list(data, f"a list of {name}s")):
-        with gathering.at(index):
-            items.append(read(item))
-    gathering.finish()
-    return items
+    """Return the items of the list *data*, each as *read* reads it; *name* is the word for one of them."""
+    return [*read_each(dict(enumerate(as_list(data, f"a list of {name}s"))), read).values()]
 
 
 def read_inner(data: Data, key: str, read: Callable[[Any], T]) -> T:
     """Return the value under *key* in *data*, as *read* reads it."""
-    gathering = Gathering()
-    found = []
-    with gathering.at(key):
-        found.append(read(data[key]))
-    gathering.finish()
-    return found[0]
+    return read_each({key: data[key]}, read)[key]
 
 
 def read_named(data: Any, names: Mapping[str, Callable[[], T]], other: str) -> T:
-    """Return what the name *data* says; *other* is what may stand there beside *names*."""
+    """Return the value that the name *data* stands for; *other* is allowed beside *names*."""
     if isinstance(data, str) and data in names:
         return names[data]()
     raise wanted(f"{', '.join(names)} or {other}", data)
@@ -226,7 +260,7 @@ def read_bare(build: Callable[[Any], T], data: Any) -> T:
 
 
 def read_text(data: Any) -> Any:
-    """Return *data*, a text with something in it."""
+    """Return *data*, a text that is not blank."""
     try:
         check_text("", data)
     except DefinitionError as problem:
@@ -252,9 +286,54 @@ def _check_keys(data: Any) -> None:
 
 
 def check_key(key: object) -> None:
-    """Refuse a key that is not text."""
+    """Refuse a key that is no text."""
     if not isinstance(key, str):
         raise WrongKeyError("", f'expected text as a key, got {key!r}; quote it: "{str(key).lower()}"')
+
+
+# -- documents ---------------------------------------------------------------------------------------------
+
+MOST = 100
+"""Problems that one error lists; the rest is counted."""
+
+
+def read_as(read: Callable[[Any], T], document: Document) -> T:
+    """
+    Return *document* as *read* reads its data.
+
+    Raises:
+        LoadError: With all that is wrong.
+    """
+    # Of several problems at one place, the first is shown.
+    found: dict[tuple[int, int], tuple[KeyPath, DefinitionError | str]] = {}
+
+    def note(node: Node, path: KeyPath, what: DefinitionError | str) -> None:
+        found.setdefault(node.place, (path, what))
+
+    value: T | None = None
+    try:
+        value = read(plain(document.root, note))
+    except (DefinitionError, SeveralError) as problem:
+        for path, error in problems_of(problem):
+            note(*find(document.root, path, key=isinstance(error, WrongKeyError)), error)
+    except RecursionError:
+        raise refused(document.source, document.root.place, TOO_DEEP) from None
+    if found or value is None:
+        raise LoadError([*_shown(found, document.source)])
+    return value
+
+
+def _shown(found: dict[tuple[int, int], tuple[KeyPath, DefinitionError | str]], source: str) -> Iterator[Problem]:
+    for position, place in enumerate(sorted(found)):
+        path, what = found[place]
+        if position == MOST:
+            yield Problem(source, *place, "", f"and {len(found) - MOST} more problems from here on")
+            return
+        if isinstance(what, UnknownKeyError):  # near names are looked for here, since only MOST problems are shown
+            message = f"unknown key{suggest(shorten(str(what.key), 40), what.allowed)}"
+        else:
+            message = what if isinstance(what, str) else what.message
+        yield Problem(source, *place, show_path(path), shorten(message, 400))
 
 
 # -- writing ------------------------------------------------------------------------------------------------
@@ -272,7 +351,15 @@ def write(value: Any) -> Any:
 
 
 def fields_of(value: Any, first: tuple[str, ...] = (), last: tuple[str, ...] = (), without: str = "") -> Data:
-    """Return the fields of *value* that differ from their defaults, but for *without*, under their keys in files."""
+    """
+    Return the fields of *value* that differ from their defaults, under their keys in files.
+
+    Args:
+        value: An attrs object.
+        first: The fields to write first.
+        last: The fields to write last.
+        without: A field to leave out.
+    """
     kind: Any = type(value)
     found = {}
     for f, default in _order(kind, first, last):
@@ -287,14 +374,10 @@ _COMPUTED = object()
 
 @cache
 def _order(cls: type, first: tuple[str, ...], last: tuple[str, ...]) -> list[tuple[Attribute[Any], Any]]:
-    """Return the fields of *cls* in the order in which they are written, each with its default where that is fixed."""
+    """Return the fields of *cls* in the order of writing, each with its default, or `_COMPUTED`."""
     given = {f.name: f for f in attrs.fields(cast("Any", cls)) if f.init}
-    names = [*first, *(name for name in given if name not in (*first, *last)), *last]
-    return [(given[name], _fixed(given[name])) for name in names if name in given]
-
-
-def _fixed(f: Attribute[Any]) -> Any:
-    return _COMPUTED if getattr(f.default, "takes_self", False) else default_of(f, None)
+    fields = [given.get(name) for name in (*first, *(name for name in given if name not in (*first, *last)), *last)]
+    return [(f, _COMPUTED if getattr(f.default, "takes_self", False) else default_of(f, None)) for f in fields if f]
 
 
 def free(value: object) -> Any:

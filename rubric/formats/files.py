@@ -11,7 +11,7 @@ from pathlib import Path, PurePath
 from typing import Literal
 
 from rubric.errors import DefinitionError, DumpError, LoadError
-from rubric.formats.document import FOR_RUBRICS, Document, Limits, Node, refused
+from rubric.formats.document import FOR_RUBRICS, Document, Limits, refused
 from rubric.formats.json import parse_json
 from rubric.formats.yaml import parse_yaml
 from rubric.internals.atomic_write import replacing
@@ -30,22 +30,21 @@ def parse(text: str, source: str, language: Language = "yaml", limits: Limits = 
     Raises:
         LoadError: It is no YAML (or JSON), it holds nothing, or it is beyond the limits.
     """
-    if _size(text, limits.largest) > limits.largest:
+    if len(text) > limits.largest or len(text.encode("utf-8", "surrogatepass")) > limits.largest:
         raise too_large(source, limits)
     text = text.removeprefix("\ufeff")
     parser = parse_json if language == "json" or _is_json(text) else parse_yaml
-    return Document(source, _filled(parser(text, source, limits), source), _schema(text))
+    root = parser(text, source, limits)
+    if root is None:
+        raise refused(source, (1, 1), "there is nothing in it; a rubric has `criteria`, `text` or `tree`")
+    named = _SCHEMA.search(text[:_HEAD])
+    return Document(source, root, named[1] if named else "")
 
 
 _SCHEMA = re.compile(r"^#\s*yaml-language-server:\s*\$schema=(\S+)", re.MULTILINE)
 
 _HEAD = 2_000
 """Characters in which editors look for the schema of a file."""
-
-
-def _schema(text: str) -> str:
-    found = _SCHEMA.search(text[:_HEAD])
-    return found[1] if found else ""
 
 
 def given_text(text: object, load: str) -> str:
@@ -71,12 +70,7 @@ def given_text(text: object, load: str) -> str:
 
 
 def too_large(source: str, limits: Limits) -> LoadError:
-    """Return the error for a file beyond the limit."""
     return refused(source, (1, 1), f"a file has at most {limits.largest // 1024} KiB; split it")
-
-
-def _size(text: str, largest: int) -> int:
-    return len(text) if len(text) > largest else len(text.encode("utf-8", "surrogatepass"))
 
 
 def _is_json(text: str) -> bool:
@@ -91,12 +85,6 @@ def _is_json(text: str) -> bool:
     return True
 
 
-def _filled(root: Node | None, source: str) -> Node:
-    if root is None:
-        raise refused(source, (1, 1), "there is nothing in it; a rubric has `criteria`, `text` or `tree`")
-    return root
-
-
 def read_text(path: Path, base: Path | None = None, limits: Limits = FOR_RUBRICS) -> str:
     """
     Return the text of the file at *path*, which must be within *base* where that is given.
@@ -107,45 +95,33 @@ def read_text(path: Path, base: Path | None = None, limits: Limits = FOR_RUBRICS
     """
     source = str(path)
     try:
-        return _decode(_read(_within(path, base), source, limits), source)
+        found = path.resolve(strict=True)
+        if base is not None and not found.is_relative_to(base.resolve()):
+            raise refused(source, (1, 1), f"this file is outside of {base}; move it there")
+        handle = os.open(found, _FLAGS)
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            os.close(handle)
+            raise refused(source, (1, 1), "this is no file (but a folder, a pipe or a device); name a file")
+        with os.fdopen(handle, "rb") as file:
+            data = file.read(limits.largest + 4)
+        if len(data.removeprefix(b"\xef\xbb\xbf")) > limits.largest:
+            raise too_large(source, limits)
+        return data.decode("utf-8-sig")
     except LoadError:
         raise
-    except (OSError, ValueError, RuntimeError) as problem:  # a loop of links was a RuntimeError until 3.13
-        reason = problem.strerror if isinstance(problem, OSError) and problem.strerror else str(problem)
-        raise refused(source, (1, 1), f"this file cannot be read: {reason}") from None
-
-
-def _within(path: Path, base: Path | None) -> Path:
-    found = path.resolve(strict=True)
-    if base is not None and not found.is_relative_to(base.resolve()):
-        raise refused(str(path), (1, 1), f"this file is outside of {base}; move it there")
-    return found
-
-
-_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0)
-
-
-def _read(path: Path, source: str, limits: Limits) -> bytes:
-    handle = os.open(path, _FLAGS)
-    if not stat.S_ISREG(os.fstat(handle).st_mode):
-        os.close(handle)
-        raise refused(source, (1, 1), "this is no file (but a folder, a pipe or a device); name a file")
-    with os.fdopen(handle, "rb") as file:
-        data = file.read(limits.largest + 4)
-    if len(data.removeprefix(b"\xef\xbb\xbf")) > limits.largest:
-        raise too_large(source, limits)
-    return data
-
-
-def _decode(data: bytes, source: str) -> str:
-    try:
-        return data.decode("utf-8-sig")
     except UnicodeDecodeError as problem:
         before = problem.object[: problem.start]
         start = before.rfind(b"\n") + 1
         place = before.count(b"\n") + 1, len(before[start:].decode("utf-8", "replace")) + 1
         message = f"the byte 0x{problem.object[problem.start]:02x} is not UTF-8; save the file as UTF-8"
         raise refused(source, place, message) from None
+    except (OSError, ValueError, RuntimeError) as problem:  # a loop of links was a RuntimeError until 3.13
+        reason = problem.strerror if isinstance(problem, OSError) and problem.strerror else str(problem)
+        raise refused(source, (1, 1), f"this file cannot be read: {reason}") from None
+
+
+# Without O_NONBLOCK, opening a pipe that nobody writes to would hang.
+_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0)
 
 
 def write_text(path: Path, text: str) -> None:

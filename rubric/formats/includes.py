@@ -15,6 +15,7 @@ import os
 import re
 from collections.abc import Callable, Iterator
 from fnmatch import fnmatchcase
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -52,13 +53,17 @@ def bare(reference: str) -> str:
     name = text.removeprefix("file://")
     for fits, message in _REFUSED:
         if fits(name):
-            raise DefinitionError("", f"{quoted(reference)}: {message}")
+            raise _refusal(reference, message)
     return name
 
 
 def quoted(reference: str) -> str:
     """Return *reference* as messages show it."""
     return shorten(repr(reference), 120)
+
+
+def _refusal(reference: str, why: str) -> DefinitionError:
+    return DefinitionError("", f"{quoted(reference)}: {why}")
 
 
 _CODE = re.compile(r"\.(?:[cm]?[jt]sx?|py|rb|go|sh|bash|ps1|bat|cmd|exe|lua|php|pl|wasm)(?::\w+)?$", re.IGNORECASE)
@@ -105,20 +110,23 @@ def locate(name: str, loading: Loading) -> Located:
     relative = _below(name, root, folder, loading)
     # Looked at twice: the name as it is written, and where its links lead: `notes.txt` may be a link to `.env`.
     _refuse_secrets(relative, name)
-    real = _real(root / relative, name)
+    try:
+        real = (root / relative).resolve()
+    except (OSError, ValueError, RuntimeError):  # a loop of links was a RuntimeError until 3.13
+        raise _refusal(name, "the links of this file lead nowhere; name another") from None
     if not real.is_relative_to(root):
-        raise DefinitionError("", f"{quoted(name)}: {_outside(loading)}")
+        raise _refusal(name, _OUTSIDE.format(loading.root))
     _refuse_secrets(real.relative_to(root), name)
     if real.parts[:2] in _MACHINE:
-        raise DefinitionError("", f"{quoted(name)}: this belongs to the machine and is not read; name another file")
+        raise _refusal(name, "this belongs to the machine and is not read; name another file")
     return Located(real, (loading.root or root) / relative)
 
 
 _MACHINE = {("/", "proc"), ("/", "sys"), ("/", "dev")}
+_OUTSIDE = "this is outside of {}, and nothing outside of it is read; move the file, or give a wider base="
 
 
 def _folders(loading: Loading) -> tuple[Path, Path]:
-    """Return the real base and the real folder."""
     if loading.root is None or loading.folder is None:
         message = "a text that stands in no file names none; load it from a file, or give the folder (base=...)"
         raise DefinitionError("", message)
@@ -132,18 +140,7 @@ def _below(name: str, root: Path, folder: Path, loading: Loading) -> Path:
     for top in (root, given):
         if found.is_relative_to(top):
             return found.relative_to(top)
-    raise DefinitionError("", f"{quoted(name)}: {_outside(loading)}")
-
-
-def _outside(loading: Loading) -> str:
-    return f"this is outside of {loading.root}, and nothing outside of it is read; move the file, or give a wider base="
-
-
-def _real(path: Path, name: str) -> Path:
-    try:
-        return path.resolve()
-    except (OSError, ValueError, RuntimeError):  # a loop of links was a RuntimeError until 3.13
-        raise DefinitionError("", f"{quoted(name)}: the links of this file lead nowhere; name another") from None
+    raise _refusal(name, _OUTSIDE.format(loading.root))
 
 
 _SECRET = re.compile(
@@ -155,8 +152,7 @@ _SECRET = re.compile(
 
 def _refuse_secrets(relative: Path, name: str) -> None:
     if any(_SECRET.fullmatch(part) for part in relative.parts):
-        message = f"{quoted(name)}: files of this name hold secrets and are not read; name another file"
-        raise DefinitionError("", message)
+        raise _refusal(name, "files of this name hold secrets and are not read; name another file")
 
 
 def expand(name: str, loading: Loading) -> list[str]:
@@ -172,12 +168,12 @@ def expand(name: str, loading: Loading) -> list[str]:
     try:
         paths = {*_Search().walk(root, tuple(steps))}
     except RecursionError:
-        raise DefinitionError("", f"{quoted(name)}: the folders here nest too deep; name them") from None
+        raise _refusal(name, "the folders here nest too deep; name them") from None
     found = sorted(os.path.relpath(path, folder).replace(os.sep, "/") for path in paths)
     if not found:
-        raise DefinitionError("", f"{quoted(name)}: no file matches this; check the pattern")
+        raise _refusal(name, "no file matches this; check the pattern")
     if len(found) > MOST_MATCHES:
-        raise DefinitionError("", f"{quoted(name)}: more than {MOST_MATCHES} files match this; narrow the pattern")
+        raise _refusal(name, f"more than {MOST_MATCHES} files match this; narrow the pattern")
     return found
 
 
@@ -191,20 +187,19 @@ class _Search:
         """Yield the files below *folder* that *steps* match."""
         if not steps:
             return
-        if not is_pattern(steps[0]):
-            yield from self._into(folder / steps[0], steps[1:])
+        first, *rest = steps
+        if not is_pattern(first):
+            path = folder / first
+            if not rest:
+                if os.path.lexists(path):
+                    yield path
+            elif os.path.isdir(path) and not os.path.islink(path):  # noqa: PTH112, PTH114  # those of Path may raise
+                yield from self.walk(path, tuple(rest))
             return
-        if steps[0] == "**":
-            yield from self.walk(folder, steps[1:])
+        if first == "**":
+            yield from self.walk(folder, tuple(rest))
         for entry in self._entries(folder):
             yield from self._take(Path(entry.path), steps, is_folder=entry.is_dir(follow_symlinks=False))
-
-    def _into(self, path: Path, steps: tuple[str, ...]) -> Iterator[Path]:
-        if not steps:
-            if os.path.lexists(path):
-                yield path
-        elif os.path.isdir(path) and not os.path.islink(path):  # noqa: PTH112, PTH114  # those of Path may raise
-            yield from self.walk(path, steps)
 
     def _take(self, path: Path, steps: tuple[str, ...], *, is_folder: bool) -> Iterator[Path]:
         if path.name.startswith(".") and not steps[0].startswith("."):
@@ -222,8 +217,7 @@ class _Search:
             return []
         self.entries += len(found) + 1
         if self.entries > MOST_ENTRIES:
-            message = f"a pattern looks at no more than {MOST_ENTRIES} files; narrow it"
-            raise DefinitionError("", message)
+            raise DefinitionError("", f"a pattern looks at no more than {MOST_ENTRIES} files; narrow it")
         return found
 
 
@@ -252,33 +246,17 @@ def _lines(text: str, source: str) -> Iterator[Node]:
             yield root
 
 
-def _commas(text: str, source: str) -> Iterator[Node]:
-    return _records(text, source, ",")
-
-
-def _tabs(text: str, source: str) -> Iterator[Node]:
-    return _records(text, source, "\t")
-
-
 def _records(text: str, source: str, delimiter: str) -> Iterator[Node]:
     head: list[str] = []
-    for line, cells in _cells(text, source, delimiter):
-        if not any(cell.strip() for cell in cells):
-            continue
-        if head:
-            yield _record(head, cells, source, line)
-        else:
-            head = _head(cells, source, line)
-
-
-def _cells(text: str, source: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield each row with the line that it starts in."""
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     line = 1
     try:
         for cells in reader:
-            yield line, cells
-            line = reader.line_num + 1
+            if head and any(cell.strip() for cell in cells):
+                yield _record(head, cells, source, line)
+            elif any(cell.strip() for cell in cells):
+                head = _head(cells, source, line)
+            line = reader.line_num + 1  # where the next row starts
     except csv.Error as problem:
         raise refused(source, (line, 1), f"this is not CSV: {problem}") from None
 
@@ -305,8 +283,8 @@ def _record(head: list[str], cells: list[str], source: str, line: int) -> Mappin
 
 
 TABLES: dict[str, Callable[[str, str], Iterator[Node]]] = {
-    ".csv": _commas,
-    ".tsv": _tabs,
+    ".csv": partial(_records, delimiter=","),
+    ".tsv": partial(_records, delimiter="\t"),
     ".jsonl": _lines,
     ".ndjson": _lines,
 }
@@ -362,9 +340,15 @@ def read_document_at(reference: str, at: Cursor, loading: Loading | None = None)
 
     def work(name: str) -> Cursor:
         located = _one(name, how)
-        _refuse_circles(located, how, name)
-        document = _document(located, how, name)
-        return Cursor.of(at.notes.of(document, how.within(located.shown.parent, located.real)))
+        # By real paths: a link, or `./a.yaml` beside `a.yaml`, would make a circle look like a line.
+        if located.real in how.trail:
+            raise _refusal(name, "this file includes itself, by way of others; break the circle")
+        if len(how.trail) >= DEEPEST:
+            raise _refusal(name, f"files include one another more than {DEEPEST} deep; make it flatter")
+        text, documents = _text(located, how, name), how.library.documents
+        if located.real not in documents:
+            documents[located.real] = _parsed(text, located.shown, name)
+        return Cursor.of(at.notes.of(documents[located.real], how.within(located.shown.parent, located.real)))
 
     return _noted(reference, at, work, how)
 
@@ -385,14 +369,10 @@ def _noted(reference: str, at: Cursor, work: Callable[[str], T], loading: Loadin
 
 
 def _one(name: str, loading: Loading, *, code: bool = False) -> Located:
-    """Return the one file that *name* means."""
     if is_code(name) and not code:
-        message = (
-            f"{quoted(name)}: code in files is not run; give the function to the loader (functions={{name: function}})"
-        )
-        raise DefinitionError("", message)
+        raise _refusal(name, "code in files is not run; give the function to the loader (functions={name: function})")
     if is_pattern(name):
-        raise DefinitionError("", f"{quoted(name)}: one file is read here, not those that match a pattern; name it")
+        raise _refusal(name, "one file is read here, not those that match a pattern; name it")
     return locate(name, loading)
 
 
@@ -400,51 +380,28 @@ def _text(located: Located, loading: Loading, name: str) -> str:
     library = loading.library
     if located.real not in library.texts:
         if len(library.texts) >= MOST_FILES:
-            raise DefinitionError("", f"{quoted(name)}: at most {MOST_FILES} files are read for one; put some together")
-        library.texts[located.real] = _read(located, loading, name)
+            raise _refusal(name, f"at most {MOST_FILES} files are read for one; put some together")
+        try:
+            library.texts[located.real] = read_text(located.real, loading.root, FOR_SUITES)
+        except LoadError as error:
+            missing = f"there is no such file; check its path, which starts at {shorten(str(loading.folder), 120)}"
+            there = os.path.exists(located.real)  # noqa: PTH110  # that of Path may raise
+            raise _refusal(name, error.problems[0].message if there else missing) from None
     text = library.texts[located.real]
     # Each use counts, though the file is read once: a thousand references to one large file make a thousand copies.
     # The 64 are for empty files, which would count for nothing however often they are named.
     library.taken += len(text) + 64
     if library.taken > MOST_CHARACTERS:
-        message = f"{quoted(name)}: what is included comes to more than {MOST_CHARACTERS} characters; include less"
-        raise DefinitionError("", message)
+        raise _refusal(name, f"what is included comes to more than {MOST_CHARACTERS} characters; include less")
     return text
-
-
-def _read(located: Located, loading: Loading, name: str) -> str:
-    try:
-        return read_text(located.real, loading.root, FOR_SUITES)
-    except LoadError as error:
-        missing = f"there is no such file; check its path, which starts at {shorten(str(loading.folder), 120)}"
-        why = error.problems[0].message if os.path.exists(located.real) else missing  # noqa: PTH110  # exists() may raise
-        raise DefinitionError("", f"{quoted(name)}: {why}") from None
-
-
-def _document(located: Located, loading: Loading, name: str) -> Document:
-    text = _text(located, loading, name)
-    documents = loading.library.documents
-    if located.real not in documents:
-        documents[located.real] = _parsed(text, located.shown, name)
-    return documents[located.real]
 
 
 def _parsed(text: str, shown: Path, name: str) -> Document:
     suffix = shown.suffix.lower()
     if not text.strip():
-        raise DefinitionError("", f"{quoted(name)}: there is nothing in this file")
+        raise _refusal(name, "there is nothing in this file")
     if suffix in TABLES:
         return parse_table(text, str(shown), suffix)
     if suffix not in (".yaml", ".yml", ".json"):
-        raise DefinitionError("", f"{quoted(name)}: expected a .yaml, .json, .jsonl or .csv file")
+        raise _refusal(name, "expected a .yaml, .json, .jsonl or .csv file")
     return parse(text, str(shown), "json" if suffix == ".json" else "yaml", FOR_SUITES)
-
-
-def _refuse_circles(located: Located, loading: Loading, name: str) -> None:
-    # By real paths: a link, or `./a.yaml` beside `a.yaml`, would make a circle look like a line.
-    if located.real in loading.trail:
-        raise DefinitionError("", f"{quoted(name)}: this file includes itself, by way of others; break the circle")
-    if len(loading.trail) >= DEEPEST:
-        raise DefinitionError(
-            "", f"{quoted(name)}: files include one another more than {DEEPEST} deep; make it flatter"
-        )

@@ -25,36 +25,28 @@ _CONSTANTS = ("NaN", "Infinity", "-Infinity")
 
 def parse_json(text: str, source: str, limits: Limits = FOR_RUBRICS, line: int = 1) -> Node | None:
     """Return the root node of *text*, which starts at *line*; a `LoadError` says where it is no JSON."""
-    _check(text, source, line)
-    builder = Builder(source, limits)
-    start = 0
-    for token in _TOKEN.finditer(text):
-        if token[0] == "\n":
-            line, start = line + 1, token.end()
-        else:
-            _take(builder, token[0], line, token.start() - start + 1)
-    return builder.root
-
-
-def _check(text: str, source: str, line: int) -> None:
     try:
         json.loads(text, parse_int=str, parse_float=str, parse_constant=str)
     except json.JSONDecodeError as problem:
         raise refused(source, (line + problem.lineno - 1, problem.colno), f"this is not JSON: {problem.msg}") from None
     except RecursionError:
         raise refused(source, (line, 1), f"lists and mappings nest more than {DEEPEST} deep; make it flatter") from None
-
-
-def _take(builder: Builder, token: str, line: int, column: int) -> None:
-    match token:
-        case "{":
-            builder.add(Mapping(line, column))
-        case "[":
-            builder.add(Listing(line, column))
-        case "}" | "]":
-            builder.close()
-        case _:
-            builder.add(_scalar(token, line, column))
+    builder = Builder(source, limits)
+    start = 0
+    for found in _TOKEN.finditer(text):
+        token, column = found[0], found.start() - start + 1
+        match token:
+            case "\n":
+                line, start = line + 1, found.end()
+            case "{":
+                builder.add(Mapping(line, column))
+            case "[":
+                builder.add(Listing(line, column))
+            case "}" | "]":
+                builder.close()
+            case _:
+                builder.add(_scalar(token, line, column))
+    return builder.root
 
 
 def _scalar(token: str, line: int, column: int) -> Scalar:

@@ -13,51 +13,33 @@ from rubric.internals.fields import suggest
 from rubric.internals.text import shorten
 from rubric.models.offline import OFFLINE
 
-VENDORS = {
+_SAME = (
+    *("anthropic", "azure", "bedrock", "cerebras", "cometapi", "databricks", "deepinfra", "deepseek"),
+    *("github", "groq", "huggingface", "hyperbolic", "mistral", "moonshot", "novita", "nscale", "ollama"),
+    *("openai", "openrouter", "perplexity", "replicate", "sambanova", "snowflake", "watsonx", "xai"),
+)
+"""Vendors that LiteLLM calls as others do."""
+
+VENDORS = {name: name for name in _SAME} | {
     "ai21": "ai21_chat",
     "aimlapi": "aiml",
     "alibaba": "dashscope",
-    "anthropic": "anthropic",
-    "azure": "azure",
     "azureopenai": "azure",
-    "bedrock": "bedrock",
-    "cerebras": "cerebras",
     "cloudflare-ai": "cloudflare",
     "cohere": "cohere_chat",
-    "cometapi": "cometapi",
-    "databricks": "databricks",
-    "deepinfra": "deepinfra",
-    "deepseek": "deepseek",
     "docker": "docker_model_runner",
     "fireworks": "fireworks_ai",
-    "github": "github",
     "google": "gemini",
-    "groq": "groq",
-    "huggingface": "huggingface",
-    "hyperbolic": "hyperbolic",
     "lambdalabs": "lambda_ai",
     "llamaapi": "meta_llama",
     "llamafile": "llamafile",
-    "mistral": "mistral",
-    "moonshot": "moonshot",
-    "novita": "novita",
-    "nscale": "nscale",
     "nvidia": "nvidia_nim",
-    "ollama": "ollama",
-    "openai": "openai",
-    "openrouter": "openrouter",
     "palm": "gemini",
-    "perplexity": "perplexity",
-    "replicate": "replicate",
     "sagemaker": "sagemaker_chat",
-    "sambanova": "sambanova",
-    "snowflake": "snowflake",
     "togetherai": "together_ai",
     "vercel": "vercel_ai_gateway",
     "vertex": "vertex_ai",
     "vllm": "hosted_vllm",
-    "watsonx": "watsonx",
-    "xai": "xai",
 }
 """LiteLLM's names of the vendors that others write before a colon; a vendor's LiteLLM name is taken there too."""
 
@@ -126,7 +108,12 @@ def litellm_name(provider: str) -> str:
     if separator is None:
         return _of_bare(name)
     vendor, model = name[: separator.start()], name[separator.end() :]
-    return _of_slash(name, vendor, model) if separator[0] == "/" else _of_colon(name, vendor.lower(), model)
+    if separator[0] == ":":
+        return _of_colon(name, vendor.lower(), model)
+    if vendor not in LITELLM or not model.strip("/"):
+        hint = suggest(vendor, sorted(LITELLM))
+        raise _refused(name, f"LiteLLM is not known to have a vendor {vendor!r}{_near(hint)}")
+    return name
 
 
 def _refused(provider: str, why: str) -> DefinitionError:
@@ -140,13 +127,6 @@ def _of_bare(name: str) -> str:
     if name.lower() in VENDORS or name in LITELLM:
         raise _refused(name, f"name the model of this vendor too, as in {name}:MODEL")
     raise _refused(name, "no model is known by this name alone; put its vendor before it, as in openai:gpt-5")
-
-
-def _of_slash(name: str, vendor: str, model: str) -> str:
-    if vendor not in LITELLM or not model.strip("/"):
-        hint = suggest(vendor, sorted(LITELLM))
-        raise _refused(name, f"LiteLLM is not known to have a vendor {vendor!r}{_near(hint)}")
-    return name
 
 
 def _of_colon(name: str, vendor: str, model: str) -> str:

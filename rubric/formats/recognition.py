@@ -9,7 +9,7 @@ to its format; `registry.recognise` compares the sums.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
 from functools import cached_property
 from typing import Any
@@ -21,12 +21,12 @@ from rubric.formats.assertion_types import KNOWN
 from rubric.internals.text import shorten
 
 SURE, STRONG, LIKELY, HINT = 8, 4, 2, 1
-"""What a rule counts: only this system has it; others hardly do; it is this one's habit; all of them have it."""
+"""The weight of a rule: only this system has it; others hardly do; it is this one's habit; all of them have it."""
 
 
 @frozen
 class Seen:
-    """What is looked at: the *data* of a file, its *name*, and the *schema* that its head names."""
+    """The *data* of a file, its *name*, and the *schema* that its head names."""
 
     data: Any
     name: str = ""
@@ -82,56 +82,52 @@ Evidence = tuple[tuple[int, Rule], ...]
 """The rules of a format, each with its weight."""
 
 
-def has(*keys: str, kind: type | tuple[type, ...] = object) -> Rule:
-    """Look for a key of the file, whose value is of a *kind*."""
+def _in_any(where: Callable[[Seen], Iterable[Any]], what: str, keys: tuple[str, ...], kind: Any = object) -> Rule:
+    """Look for one of *keys*, with a value of a *kind*, in the mappings that *where* finds; *what* is the reason."""
 
     def rule(seen: Seen) -> str:
-        found = [key for key in keys if isinstance(seen.keys.get(key), kind) and key in seen.keys]
-        return f"it has the key {found[0]!r}" if found else ""
+        for holder in where(seen):
+            for key in keys if isinstance(holder, Mapping) else ():
+                if key in holder and isinstance(holder[key], kind):
+                    return f"{what} {key!r}"
+        return ""
 
     return rule
+
+
+def has(*keys: str, kind: type | tuple[type, ...] = object) -> Rule:
+    """Look for a key of the file, whose value is of a *kind*."""
+    return _in_any(lambda seen: [seen.keys], "it has the key", keys, kind)
 
 
 def holds(outer: str, inner: str) -> Rule:
     """Look for the key *inner* in the mapping under the key *outer*."""
-
-    def rule(seen: Seen) -> str:
-        held = seen.keys.get(outer)
-        return f"its {outer} has the key {inner!r}" if isinstance(held, Mapping) and inner in held else ""
-
-    return rule
+    return _in_any(lambda seen: [seen.keys.get(outer)], f"its {outer} has the key", (inner,))
 
 
 def case_has(*keys: str, kind: type = object) -> Rule:
     """Look for a key of a test."""
-
-    def rule(seen: Seen) -> str:
-        found = [key for test in seen.tests for key in keys if key in test and isinstance(test[key], kind)]
-        return f"a test has the key {found[0]!r}" if found else ""
-
-    return rule
+    return _in_any(lambda seen: seen.tests, "a test has the key", keys, kind)
 
 
 def option(*keys: str) -> Rule:
     """Look for an option of a test, or of the defaults of tests."""
 
-    def rule(seen: Seen) -> str:
+    def options(seen: Seen) -> Iterator[Any]:
         holders = [*seen.tests, seen.keys.get("defaultTest"), seen.keys.get("default_test")]
-        options = [holder.get("options") for holder in holders if isinstance(holder, Mapping)]
-        found = [key for given in options if isinstance(given, Mapping) for key in keys if key in given]
-        return f"it has the option {found[0]!r}" if found else ""
+        return (holder.get("options") for holder in holders if isinstance(holder, Mapping))
 
-    return rule
+    return _in_any(options, "it has the option", keys)
 
 
 def asserts(*keys: str) -> Rule:
     """Look for a key of an assertion."""
+    return _in_any(lambda seen: seen.graders, "an assertion has the key", keys)
 
-    def rule(seen: Seen) -> str:
-        found = [key for grader in seen.graders if isinstance(grader, Mapping) for key in keys if key in grader]
-        return f"an assertion has the key {found[0]!r}" if found else ""
 
-    return rule
+def lists(key: str, *wanted: str) -> Rule:
+    """Look for one of the keys *wanted* in the list under *key*."""
+    return _in_any(lambda seen: seen.under(key), f"what it lists under {key!r} has the key", wanted)
 
 
 def uses(fits: Callable[[str], bool]) -> Rule:
@@ -139,8 +135,8 @@ def uses(fits: Callable[[str], bool]) -> Rule:
 
     def rule(seen: Seen) -> str:
         types = [str(grader.get("type")).removeprefix("not-") for grader in seen.graders if isinstance(grader, Mapping)]
-        found = [kind for kind in types if fits(kind)]
-        return f"it has an assertion of the type {shorten(found[0], 40)!r}" if found else ""
+        found = next(filter(fits, types), None)
+        return "" if found is None else f"it has an assertion of the type {shorten(found, 40)!r}"
 
     return rule
 
@@ -159,21 +155,9 @@ def schema_has(word: str) -> Rule:
     """Look for a *word* in the address of the schema that the file names."""
 
     def rule(seen: Seen) -> str:
-        own = seen.keys.get("$schema")
-        for said in (seen.schema, own if isinstance(own, str) else ""):
-            if word in said.lower():
-                return f"its schema is {shorten(said, 80)}"
-        return ""
-
-    return rule
-
-
-def lists(key: str, *wanted: str) -> Rule:
-    """Look for one of the keys *wanted* in what the file lists under *key*."""
-
-    def rule(seen: Seen) -> str:
-        found = [name for item in seen.under(key) if isinstance(item, Mapping) for name in wanted if name in item]
-        return f"what it lists under {key!r} has the key {found[0]!r}" if found else ""
+        addresses = [address for address in (seen.schema, seen.keys.get("$schema")) if isinstance(address, str)]
+        found = next((address for address in addresses if word in address.lower()), None)
+        return "" if found is None else f"its schema is {shorten(found, 80)}"
 
     return rule
 
@@ -194,10 +178,12 @@ _AGENTV_TYPES = frozenset({
     "token-usage", "token_usage",
 })  # fmt: skip
 
-_VENDOR = re.compile(r"echo|https?|browser|websocket|mcp|manual-input|(?!file:)[\w.-]+:.+", re.DOTALL)
+_BUILT_IN = "echo|https?|browser|websocket|mcp|manual-input"
+_VENDOR = re.compile(rf"{_BUILT_IN}|(?!file:)[\w.-]+:.+", re.DOTALL)
 """How promptfoo names a provider: `openai:gpt-5`, `exec:...`, `https://...`, and a few without a colon."""
 
-_NAME = re.compile(r"[A-Za-z][\w.-]*")
+_PROGRAM = re.compile("file://.*", re.DOTALL)
+_NAME = re.compile(rf"(?!(?:{_BUILT_IN})\Z)[A-Za-z][\w.-]*")
 _LONE_SLOT = re.compile(r"\{\{\s*input\s*\}\}")
 
 
@@ -210,26 +196,19 @@ def _ids(seen: Seen) -> Iterator[Any]:
             yield provider.get("id") if isinstance(provider, Mapping) else provider
 
 
-def _vendors(seen: Seen) -> str:
-    found = [id_ for id_ in _ids(seen) if isinstance(id_, str) and _VENDOR.fullmatch(id_)]
-    return f"it asks the provider {shorten(found[0], 60)!r}" if found else ""
+def _grader_ids(seen: Seen) -> Iterator[Any]:
+    """Yield the providers of assertions."""
+    return (grader.get("provider") for grader in seen.graders if isinstance(grader, Mapping))
 
 
-def _programs(seen: Seen) -> str:
-    found = [id_ for id_ in _ids(seen) if isinstance(id_, str) and id_.startswith("file://")]
-    return f"it asks the provider {shorten(found[0], 60)!r}" if found else ""
+def _asks(ids: Callable[[Seen], Iterable[Any]], pattern: re.Pattern[str], reason: str) -> Rule:
+    """Look for a provider among *ids* that the *pattern* fits; `{}` in the *reason* is its name."""
 
+    def rule(seen: Seen) -> str:
+        found = next((id_ for id_ in ids(seen) if isinstance(id_, str) and pattern.fullmatch(id_)), None)
+        return "" if found is None else reason.format(repr(shorten(found, 60)))
 
-def _bare_names(seen: Seen) -> str:
-    ids = [*_ids(seen), *(grader.get("provider") for grader in seen.graders if isinstance(grader, Mapping))]
-    found = [id_ for id_ in ids if isinstance(id_, str) and _NAME.fullmatch(id_) and not _VENDOR.fullmatch(id_)]
-    return f"the provider {shorten(found[0], 60)!r} is a name of the project's" if found else ""
-
-
-def _grader_vendors(seen: Seen) -> str:
-    ids = [grader.get("provider") for grader in seen.graders if isinstance(grader, Mapping)]
-    found = [id_ for id_ in ids if isinstance(id_, str) and _VENDOR.fullmatch(id_)]
-    return f"an assertion has the provider {shorten(found[0], 60)!r}" if found else ""
+    return rule
 
 
 def _asserts_texts(seen: Seen) -> str:
@@ -237,14 +216,18 @@ def _asserts_texts(seen: Seen) -> str:
     return f"it asserts the plain text {shorten(found[0], 40)!r}" if found else ""
 
 
-_ITEM = ("outcome", "score_ranges", "operator", "min_score", "expected_outcome")
+def _items(seen: Seen) -> Iterator[Any]:
+    """Yield the values of assertions, and the items of those that are lists."""
+    for grader in seen.graders:
+        value = grader.get("value") if isinstance(grader, Mapping) else None
+        yield from value if isinstance(value, list) else [value]
 
 
-def _asserts_items(seen: Seen) -> str:
-    values = [grader.get("value") for grader in seen.graders if isinstance(grader, Mapping)]
-    items = [item for value in values for item in (value if isinstance(value, list) else [value])]
-    found = [key for item in items if isinstance(item, Mapping) for key in _ITEM if key in item]
-    return f"an assertion lists items with the key {found[0]!r}" if found else ""
+_asserts_items = _in_any(
+    _items,
+    "an assertion lists items with the key",
+    ("outcome", "score_ranges", "operator", "min_score", "expected_outcome"),
+)
 
 
 def _variable(name: str, *, with_id: bool) -> Rule:
@@ -309,16 +292,16 @@ def _evals(seen: Seen) -> str:
 
 
 def _has_points(seen: Seen) -> str:
-    holders = [holder for holder in (*seen.tests, *seen.under("examples")) if isinstance(holder, Mapping)]
-    rubrics = [item for holder in holders if isinstance(holder.get("rubrics"), list) for item in holder["rubrics"]]
-    return "its rubrics have points" if any(isinstance(item, Mapping) and "points" in item for item in rubrics) else ""
+    for holder in (*seen.tests, *seen.under("examples")):
+        rubrics = holder.get("rubrics") if isinstance(holder, Mapping) else None
+        if isinstance(rubrics, list) and any(isinstance(item, Mapping) and "points" in item for item in rubrics):
+            return "its rubrics have points"
+    return ""
 
 
 def _lists_requirements(seen: Seen) -> str:
-    listed = lists("rubric", "requirement")(seen) or lists("rubrics", "requirement")(seen)
-    if listed or (listed := lists("criteria", "requirement")(seen)):
-        return listed
-    return case_has("requirement")(seen) if isinstance(seen.data, list) else ""
+    found = next(filter(None, (lists(key, "requirement")(seen) for key in ("rubric", "rubrics", "criteria"))), "")
+    return found or (case_has("requirement")(seen) if isinstance(seen.data, list) else "")
 
 
 def shared_words(seen: Seen) -> str:
@@ -365,14 +348,14 @@ PROMPTFOO: Evidence = (
     (SURE, uses(lambda kind: kind.startswith("promptfoo:"))),
     (STRONG, has("defaultTest", "scenarios", "assertionTemplates", "derivedMetrics", "evaluateOptions")),
     (STRONG, has("redteam", "nunjucksFilters", "commandLineOptions", "writeLatestResults")),
-    (STRONG + LIKELY, _vendors),
-    (STRONG, _grader_vendors),
+    (STRONG + LIKELY, _asks(_ids, _VENDOR, "it asks the provider {}")),
+    (STRONG, _asks(_grader_ids, _VENDOR, "an assertion has the provider {}")),
     (STRONG, uses(lambda kind: kind in KNOWN - _BOTH_HAVE)),
     (STRONG, asserts("rubricPrompt", "contextTransform", "$ref")),
     (STRONG, option("rubricPrompt", "transformVars", "storeOutputAs", "disableVarExpansion")),
     (STRONG, case_has("providerOutput", "assertScoringFunction")),
     (STRONG, named("promptfooconfig*")),
-    (LIKELY, _programs),
+    (LIKELY, _asks(_ids, _PROGRAM, "it asks the provider {}")),
     (LIKELY, has("targets", kind=list)),
     (LIKELY, lambda seen: case_has("description")(seen) if seen.tests != [seen.data] else ""),
     (HINT, shared_words),
@@ -394,7 +377,10 @@ AGENTV: Evidence = (
     (STRONG, case_has("expected_output", "expected_outcome", "assertions", "evaluators")),
     (STRONG, case_has("criteria", kind=str)),
     (STRONG, case_has("conversation_id", "turns", "execution", "input_messages", "expected_messages")),
-    (STRONG, _bare_names),
+    (
+        STRONG,
+        _asks(lambda seen: (*_ids(seen), *_grader_ids(seen)), _NAME, "the provider {} is a name of the project's"),
+    ),
     (STRONG, _lists_runs),
     (STRONG, named("*.eval.y*ml", "eval.y*ml", "*.eval.json*")),
     (LIKELY, has("rubrics", kind=list)),

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
-from typing import Any
+from typing import Any, cast
 
 from attrs import frozen
 
@@ -42,7 +42,7 @@ class Format:
             format is only read.
         evidence: The rules by which a file is recognised, with their weights.
         version: For a format of several versions, the function that returns the name of that in which data is written.
-        options: What *read* takes beside the document.
+        options: Further arguments of *read*.
     """
 
     name: str
@@ -54,13 +54,11 @@ class Format:
 
     def reader(self) -> Read:
         """Return the function that reads the format."""
-        read: Read = _function(self.read)
-        return read
+        return cast("Read", _function(self.read))
 
     def writer(self) -> Write | None:
         """Return the function that writes the format, if there is one."""
-        write: Write | None = _function(self.write)
-        return write
+        return cast("Write | None", _function(self.write))
 
 
 def _function(given: Any) -> Any:
@@ -70,30 +68,19 @@ def _function(given: Any) -> Any:
     return getattr(import_module(module), name)
 
 
-_AGENTV, _BENCHMARKS = "rubric.formats.agentv.reader:read", "rubric.formats.benchmarks"
+_HERE = "rubric.formats"
+_AGENTV = f"{_HERE}.agentv.reader:read", f"{_HERE}.agentv.writer:write"
 
 _OWN = (
-    Format("native", "rubric.formats.native.suite:read", "rubric.formats.native.suite:write_suite", recognition.NATIVE),
-    Format(
-        "promptfoo",
-        "rubric.formats.promptfoo.reader:read",
-        "rubric.formats.promptfoo.writer:write",
-        recognition.PROMPTFOO,
-    ),
-    Format("agentv-1", _AGENTV, options=("agentv-1",)),
-    Format("agentv-1.5", _AGENTV, options=("agentv-1.5",)),
-    Format(
-        "agentv-2",
-        _AGENTV,
-        "rubric.formats.agentv.writer:write",
-        recognition.AGENTV,
-        version=generation_of,
-        options=("agentv-2",),
-    ),
-    Format("mcptest", "rubric.formats.mcptest.reader:read", "rubric.formats.mcptest.writer:write", recognition.MCPTEST),
-    Format("autorubric", f"{_BENCHMARKS}.autorubric:read", evidence=recognition.AUTORUBRIC),
-    Format("healthbench", f"{_BENCHMARKS}.healthbench:read", evidence=recognition.HEALTHBENCH),
-    Format("paperbench", f"{_BENCHMARKS}.paperbench:read", evidence=recognition.PAPERBENCH),
+    Format("native", f"{_HERE}.native.suite:read", f"{_HERE}.native.suite:write_suite", recognition.NATIVE),
+    Format("promptfoo", f"{_HERE}.promptfoo.reader:read", f"{_HERE}.promptfoo.writer:write", recognition.PROMPTFOO),
+    Format("agentv-1", _AGENTV[0], options=("agentv-1",)),
+    Format("agentv-1.5", _AGENTV[0], options=("agentv-1.5",)),
+    Format("agentv-2", *_AGENTV, recognition.AGENTV, generation_of, options=("agentv-2",)),
+    Format("mcptest", f"{_HERE}.mcptest.reader:read", f"{_HERE}.mcptest.writer:write", recognition.MCPTEST),
+    Format("autorubric", f"{_HERE}.benchmarks.autorubric:read", evidence=recognition.AUTORUBRIC),
+    Format("healthbench", f"{_HERE}.benchmarks.healthbench:read", evidence=recognition.HEALTHBENCH),
+    Format("paperbench", f"{_HERE}.benchmarks.paperbench:read", evidence=recognition.PAPERBENCH),
 )
 
 FORMATS = tuple(format.name for format in _OWN)
@@ -120,21 +107,16 @@ def formats() -> dict[str, Format]:
     """
     found = {format.name: format for format in _OWN}
     for point in _entry_points():
-        added = _loaded(point)
+        try:
+            added = point.load()
+        except Exception as problem:
+            raise _unfit(point, f"cannot be imported: {problem}") from problem
+        if not isinstance(added, Format):
+            raise _unfit(point, "is not a rubric.formats.registry.Format")
         if point.name in found or added.name != point.name:
             raise _unfit(point, f"is a second {point.name!r}" if point.name in found else f"is called {added.name!r}")
         found[point.name] = added
     return found
-
-
-def _loaded(point: EntryPoint) -> Format:
-    try:
-        added = point.load()
-    except Exception as problem:
-        raise _unfit(point, f"cannot be imported: {problem}") from problem
-    if not isinstance(added, Format):
-        raise _unfit(point, "is not a rubric.formats.registry.Format")
-    return added
 
 
 def _unfit(point: EntryPoint, why: str) -> DefinitionError:
@@ -159,7 +141,7 @@ def format_called(name: str) -> Format:
 
 @frozen
 class Guess:
-    """The *format* that data seems to be in (empty: none, or two), *why*, and the *rivals* that fit as well."""
+    """The *format* of data (empty: none, or two), *why*, and the *rivals* that fit as well."""
 
     format: str
     why: str
@@ -176,43 +158,34 @@ def recognise(data: Any, name: str = "", schema: str = "") -> Guess:
         schema: The address of the schema that a comment at its head names.
     """
     seen = Seen(data, name, schema)
-    found = {
-        known: [(weight, why) for weight, rule in known.evidence if (why := rule(seen))] for known in formats().values()
-    }
-    reasons = {known: why for known, why in found.items() if why}
-    ranked = sorted(reasons, key=lambda known: -_weight(reasons[known]))
+    fits = []
+    for known in formats().values():
+        if reasons := [(weight, why) for weight, rule in known.evidence if (why := rule(seen))]:
+            strongest, why = max(reasons, key=lambda reason: reason[0])
+            name = known.version(data) if known.version else known.name
+            fits.append(_Fit(name, sum(weight for weight, _ in reasons), strongest, why))
+    if not fits:
+        return Guess("", _described(data))
+    best, *others = sorted(fits, key=lambda fit: -fit.weight)
     # A name, tags or ids are no evidence by themselves: a workflow, a manifest and an OpenAPI description have them.
-    hinted = ranked and ranked[0].name == "agentv-2" and all(weight == HINT for weight, _ in reasons[ranked[0]])
-    if not ranked or (hinted and not shared_words(seen)):
-        return Guess("", _keys_in_words(data))
-    best, *others = ranked
-    named, why = _version(best, data), _best(reasons[best])
-    rival = next((other for other in others if _fit_both(reasons[best], reasons[other])), None)
-    if rival is None:
-        return Guess(named, why)
-    other = _version(rival, data)
-    return Guess("", f"{named} ({why}), and {other} ({_best(reasons[rival])})", (named, other))
+    is_agentv = best.name in FORMATS and best.name.startswith("agentv-")
+    if is_agentv and best.strongest == HINT and not shared_words(seen):
+        return Guess("", _described(data))
+    for rival in others:
+        plain = min(best.strongest, rival.strongest) >= STRONG
+        if rival.weight == best.weight or (plain and rival.weight * 2 > best.weight):
+            return Guess("", f"{best.name} ({best.why}), and {rival.name} ({rival.why})", (best.name, rival.name))
+    return Guess(best.name, best.why)
 
 
-Reasons = list[tuple[int, str]]
+@frozen
+class _Fit:
+    """A format that fits: its version, the weight of its evidence, and the strongest piece with its weight."""
 
-
-def _version(format: Format, data: Any) -> str:
-    return format.version(data) if format.version else format.name
-
-
-def _weight(reasons: Reasons) -> int:
-    return sum(weight for weight, _ in reasons)
-
-
-def _best(reasons: Reasons) -> str:
-    return max(reasons, key=lambda reason: reason[0])[1]
-
-
-def _fit_both(first: Reasons, second: Reasons) -> bool:
-    """True if two formats fit: they weigh the same, or each has plain evidence and neither has twice the other's."""
-    plain = all(max(weight for weight, _ in reasons) >= STRONG for reasons in (first, second))
-    return _weight(first) == _weight(second) or (plain and _weight(second) * 2 > _weight(first))
+    name: str
+    weight: int
+    strongest: int
+    why: str
 
 
 def case_files(data: Any) -> Iterator[str]:
@@ -221,7 +194,7 @@ def case_files(data: Any) -> Iterator[str]:
     yield from (item for item in (tests if isinstance(tests, list) else [tests]) if isinstance(item, str))
 
 
-def _keys_in_words(data: Any) -> str:
+def _described(data: Any) -> str:
     if isinstance(data, Mapping):
         return f"its keys are {', '.join(str(key) for key in data)}" if data else "it is an empty mapping"
     return "it is a list of things of no known kind" if isinstance(data, list) else "it is neither mapping nor list"

@@ -20,8 +20,8 @@ The bands cover 0 to 10 without gap or overlap; they guide the judge and do not 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from itertools import pairwise
-from typing import Any, Literal, cast
+from itertools import count, pairwise
+from typing import Any, Literal
 
 from attrs import frozen
 
@@ -29,11 +29,12 @@ from rubric.formats.cursor import Cursor
 from rubric.internals.fields import misspelt, suggest
 from rubric.internals.text import shorten
 from rubric.values.answers import Levels, ScoreRange, YesNo
-from rubric.values.criteria import Criterion, Polarity
+from rubric.values.criteria import Criterion
 
 Generation = Literal["agentv-1", "agentv-1.5", "agentv-2"]
 
 HIGHEST = 10
+_DIGITS = len(str(HIGHEST))
 _RANGE_TEXTS = ("outcome", "expected_outcome", "description", "criteria")
 _SHAPE = (
     "expected a map from the first score of each band to its text, such as {0: wrong, 5: half right, 10: right}, "
@@ -59,16 +60,6 @@ class ItemScope:
         """True for generation 2, in which older names are errors."""
         return self.generation == "agentv-2"
 
-    @property
-    def gates(self) -> bool:
-        """True if a criterion that does not say so is a gate."""
-        return self.is_current if self.required is None else self.required
-
-    @property
-    def is_strict(self) -> bool:
-        """True if a required item with bands needs 10 of 10: as the code before generation 2 has it, not its pages."""
-        return self.required is True and not self.is_current
-
     def fill(self, text: str, at: Cursor) -> str:  # noqa: ARG002 - a dialect with variables has a use for it
         """Return *text*, found at the cursor, with variables in their places; here there are none."""
         return text
@@ -84,6 +75,21 @@ def unknown_field(at: Cursor, message: str, known: Collection[str], elsewhere: M
     at.unknown(f"{message}; it is not used{suggest(str(at.step), sorted(known))}", known, elsewhere)
 
 
+def check_fields(
+    at: Cursor,
+    what: str,
+    known: Collection[str],
+    elsewhere: Mapping[Any, str] | None = None,
+    unused: Mapping[str, str] | None = None,
+) -> None:
+    """Note the keys of the mapping at the cursor, *what*, that are *unused*, for the reason there, or not *known*."""
+    for key, part in at.items():
+        if unused and key in unused:
+            part.once(unused[key])
+        elif key not in known:
+            unknown_field(part, f"{what} has no such field", known, elsewhere)
+
+
 # -- bands ----------------------------------------------------------------------------------------------------
 
 
@@ -91,17 +97,21 @@ def read_ranges(at: Cursor, scope: ItemScope) -> Levels | None:
     """Return the levels from 0 to 10 at the cursor; None, with errors noted, where it has none."""
     if isinstance(at.value, Mapping):
         return _from_map(at, scope)
-    if isinstance(at.value, list):
-        return _from_list(at, scope)
-    at.error(f"{_SHAPE}; got {shorten(repr(at.value))}")
-    return None
+    if not isinstance(at.value, list):
+        at.error(f"{_SHAPE}; got {shorten(repr(at.value))}")
+        return None
+    read = [_band(item, scope) for item in at]
+    bands = sorted((band for band in read if band is not None), key=lambda band: (band.low, band.high))
+    return Levels(bands) if len(bands) == len(read) and _is_whole(at, bands) else None
 
 
 def _from_map(at: Cursor, scope: ItemScope) -> Levels | None:
     bounds: dict[int, str] = {}
     for key, words in at.items():
-        low = _bound(key)
-        if low is None:
+        low = key
+        if isinstance(key, str) and key.strip().isascii() and key.strip().isdigit() and len(key.strip()) <= _DIGITS:
+            low = int(key)
+        if isinstance(low, bool) or not isinstance(low, int) or not 0 <= low <= HIGHEST:
             words.error(f"{_SHAPE}; {shorten(repr(key))} is no whole number from 0 to 10", key=True)
             return None
         if not isinstance(words.value, str) or not words.value.strip():
@@ -122,35 +132,26 @@ def _from_map(at: Cursor, scope: ItemScope) -> Levels | None:
     return Levels([ScoreRange(low, high, bounds[low]) for low, high in zip(starts, ends, strict=True)])
 
 
-def _bound(key: object) -> int | None:
-    if isinstance(key, str) and key.strip().isascii() and key.strip().isdigit():
-        key = int(key) if len(key.strip()) <= len(str(HIGHEST)) else None
-    if isinstance(key, bool) or not isinstance(key, int) or not 0 <= key <= HIGHEST:
+def _band(at: Cursor, scope: ItemScope) -> ScoreRange | None:
+    if not isinstance(at.value, Mapping):
+        at.error(f"expected {{score_range: [low, high], outcome: text}}, got {shorten(repr(at.value))}")
         return None
-    return key
-
-
-def _from_list(at: Cursor, scope: ItemScope) -> Levels | None:
-    read = [_band(item, scope) for item in at]
-    bands = sorted((band for band in read if band is not None), key=lambda band: (band.low, band.high))
-    return Levels(bands) if len(bands) == len(read) and _is_whole(at, bands) else None
-
-
-def _band(item: Cursor, scope: ItemScope) -> ScoreRange | None:
-    if not isinstance(item.value, Mapping):
-        item.error(f"expected {{score_range: [low, high], outcome: text}}, got {shorten(repr(item.value))}")
-        return None
-    span = _span(item["score_range"])
-    words = next((item.value[key] for key in _RANGE_TEXTS if key in item), None)
+    span = _span(at["score_range"])
+    words = next((at.value[key] for key in _RANGE_TEXTS if key in at), None)
     if not isinstance(words, str) or not words.strip():
-        item.error("a band needs an `outcome`: the text that says what its scores mean")
+        at.error("a band needs an `outcome`: the text that says what its scores mean")
         return None
-    return None if span is None else ScoreRange(*span, scope.fill(words, item))
+    return None if span is None else ScoreRange(*span, scope.fill(words, at))
 
 
 def _span(at: Cursor) -> tuple[int, int] | None:
     value = at.value
-    if not isinstance(value, list) or len(value) != 2 or not all(_is_number(part) for part in value):  # noqa: PLR2004
+    # Numbers that float() takes: a whole number may have more digits than that.
+    numbers = isinstance(value, list) and all(
+        isinstance(part, int | float) and not isinstance(part, bool) and abs(part) < 1e300  # noqa: PLR2004
+        for part in value
+    )
+    if not numbers or len(value) != 2:  # noqa: PLR2004
         at.error(f"a score_range is a list of two numbers, [low, high]; got {shorten(repr(value))}")
     elif not all(float(part).is_integer() for part in value):
         at.error(f"the ends of a score_range are whole numbers (integers), got {value}")
@@ -161,10 +162,6 @@ def _span(at: Cursor) -> tuple[int, int] | None:
     else:
         return int(value[0]), int(value[1])
     return None
-
-
-def _is_number(part: object) -> bool:
-    return isinstance(part, int | float) and not isinstance(part, bool) and abs(part) < 1e300  # noqa: PLR2004 - float() takes it
 
 
 def _is_whole(at: Cursor, bands: list[ScoreRange]) -> bool:
@@ -190,6 +187,11 @@ _TEXTS: dict[str, tuple[str, ...]] = {
 _FIELDS = ("id", "weight", "required", "min_score", "required_min_score", "operator", "score_ranges")
 _HINTS = frozenset({"id", "weight", "required", "min_score", "operator"})
 _OPERATORS = ("correctness", "contradiction")
+
+
+def unused(stem: str, taken: Collection[str]) -> str:
+    """Return *stem*, or the first of `stem-2`, `stem-3` and so on that is not *taken*."""
+    return next(name for n in count(1) if (name := stem if n == 1 else f"{stem}-{n}") not in taken)
 
 
 def is_item(value: object) -> bool:
@@ -220,57 +222,53 @@ def read_items(items: Sequence[Cursor], scope: ItemScope) -> list[Criterion]:
     return [*criteria.values()]
 
 
-def _read(item: Cursor, own_id: str, scope: ItemScope) -> Criterion | None:
-    match item.value:
+def _read(at: Cursor, own_id: str, scope: ItemScope) -> Criterion | None:
+    match at.value:
         case str() as text:
-            return item.built(Criterion, scope.fill(text.strip(), item), id=own_id, required=True)
+            return at.built(Criterion, scope.fill(text.strip(), at), id=own_id, required=True)
         case Mapping():
-            return _structured(item, own_id, scope)
+            return _structured(at, own_id, scope)
         case bool() | int() | float():
-            item.text()
+            at.text()
         case _:
-            item.refuse("the text of a criterion, or a mapping with `outcome`")
+            at.refuse("the text of a criterion, or a mapping with `outcome`")
     return None
 
 
-def _structured(item: Cursor, own_id: str, scope: ItemScope) -> Criterion | None:
-    before = item.notes.failures
-    allowed = [*_TEXTS[scope.generation], *_FIELDS]
-    for key in (key for key in item.value if key not in allowed):
-        unknown_field(item[key], "an item has no such field", allowed)
-    id_ = _id(item["id"], own_id, scope)
-    ranges = read_ranges(item["score_ranges"], scope) if "score_ranges" in item else None
-    words = _words(item, scope) or (id_ if "score_ranges" in item else "")
-    gate, required = _gate(item, scope)
-    weight = item["weight"].number(0) if "weight" in item else 1
-    if item.notes.failures > before:
+def _structured(at: Cursor, own_id: str, scope: ItemScope) -> Criterion | None:
+    before = at.notes.failures
+    check_fields(at, "an item", [*_TEXTS[scope.generation], *_FIELDS])
+    id_ = at["id"].value
+    whole = isinstance(id_, int) and not isinstance(id_, bool)
+    id_ = str(id_) if whole else own_id if id_ is None else scope.text(at["id"]).strip() or own_id
+    ranges = read_ranges(at["score_ranges"], scope) if "score_ranges" in at else None
+    words = _words(at, scope) or (id_ if "score_ranges" in at else "")
+    gate, required = _gate(at, scope)
+    weight = at["weight"].number(0) if "weight" in at else 1
+    if at.notes.failures > before:
         return None
     if not words:
         needed = _TEXTS[scope.generation][0]
-        item.warn(f"an item needs `{needed}`: the text of what is checked; it is left out, as AgentV does")
+        at.warn(f"an item needs `{needed}`: the text of what is checked; it is left out, as AgentV does")
         return None
-    return item.built(
+    operator = at["operator"].value
+    if operator is not None and operator not in _OPERATORS:
+        hint = suggest(str(operator), _OPERATORS)
+        at["operator"].warn(f"unknown operator {shorten(repr(operator))}; it is not used{hint}")
+    return at.built(
         Criterion,
         words,
         id=id_,
         weight=weight,
         required=required,
         min_score=gate,
-        polarity=_polarity(item["operator"]),
+        polarity=operator if operator in _OPERATORS else "satisfy",
         answer=ranges or YesNo(),
     )
 
 
-def _id(at: Cursor, own_id: str, scope: ItemScope) -> str:
-    if at.value is None:
-        return own_id
-    if isinstance(at.value, int) and not isinstance(at.value, bool):
-        return str(at.value)
-    return scope.text(at).strip() or own_id
-
-
-def _words(item: Cursor, scope: ItemScope) -> str:
-    given = [item[key] for key in _TEXTS[scope.generation] if item.has(key)]
+def _words(at: Cursor, scope: ItemScope) -> str:
+    given = [at[key] for key in _TEXTS[scope.generation] if at.has(key)]
     if len({str(said.value) for said in given}) > 1:
         given[1].error(f"`{given[0].step}` says something else; keep one of them", key=True)
     if not given:
@@ -279,25 +277,19 @@ def _words(item: Cursor, scope: ItemScope) -> str:
     return scope.text(said.holding(said.value.strip()) if isinstance(said.value, str) else said)
 
 
-def _polarity(at: Cursor) -> Polarity:
-    if at.value is not None and at.value not in _OPERATORS:
-        hint = suggest(str(at.value), _OPERATORS)
-        at.warn(f"unknown operator {shorten(repr(at.value))}; it is not used{hint}")
-    return cast("Polarity", at.value) if at.value in _OPERATORS else "satisfy"
-
-
-def _gate(item: Cursor, scope: ItemScope) -> tuple[float | None, bool]:
+def _gate(at: Cursor, scope: ItemScope) -> tuple[float | None, bool]:
     """Return the value that the item's score must meet, None for the rubric's threshold; and whether it must."""
-    ranged = "score_ranges" in item
-    required: bool | None = item["required"].flag() if item.has("required") else not ranged and scope.gates
-    gate = item["min_score"].number(0, 1, above=True) if item.has("min_score") else None
-    if item.has("required_min_score"):
-        old = _old_gate(item["required_min_score"], scope)
+    ranged = "score_ranges" in at
+    by_default = scope.is_current if scope.required is None else scope.required
+    required: bool | None = at["required"].flag() if at.has("required") else not ranged and by_default
+    gate = at["min_score"].number(0, 1, above=True) if at.has("min_score") else None
+    if at.has("required_min_score"):
+        old = _old_gate(at["required_min_score"], scope)
         if gate is not None and old is not None and gate != old:
-            item["required_min_score"].error(f"`min_score` says {gate:g}, this says {old:g}; keep one of them")
+            at["required_min_score"].error(f"`min_score` says {gate:g}, this says {old:g}; keep one of them")
         gate = old if gate is None else gate
-    if gate is None and required and ranged and scope.is_strict:
-        gate = 1.0
+    if gate is None and required and ranged and scope.required and not scope.is_current:
+        gate = 1.0  # 10 of 10: as the code before generation 2 has it, not its pages
     return gate, bool(required)
 
 

@@ -12,12 +12,12 @@ from ruamel.yaml.error import YAMLError
 
 from rubric.errors import DumpError, LoadError, Problem
 from rubric.formats.editing import edited
+from rubric.formats.fields import read_as
 from rubric.formats.files import Language, given_text, parse, read_text, write_text
 from rubric.formats.json import to_json
 from rubric.formats.native.answers import ANSWERS
 from rubric.formats.native.checks import check_schema
 from rubric.formats.native.rubric import as_data, read_rubric
-from rubric.formats.problems import read_as
 from rubric.formats.yaml import to_yaml
 from rubric.internals.fields import as_path, check_name, refuse
 from rubric.values.rubrics import Rubric
@@ -39,7 +39,7 @@ def load(path: str | PathLike[str], /, *, base: str | PathLike[str] | None = Non
 
     Raises:
         DefinitionError: *path* is no path.
-        LoadError: All that is wrong with the file, each problem with its line and column.
+        LoadError: With all problems of the file, each with its line and column.
     """
     file = as_path("path", path)
     language = LANGUAGES.get(file.suffix.lower())
@@ -50,15 +50,15 @@ def load(path: str | PathLike[str], /, *, base: str | PathLike[str] | None = Non
 
 def loads(text: str, /, *, source: str = "<string>") -> Rubric:
     """
-    Return the rubric that *text* (YAML 1.2 or JSON) says.
+    Return the rubric in *text* (YAML 1.2 or JSON).
 
     Args:
         text: The document.
-        source: What problems name as the file.
+        source: The name of the file in problems.
 
     Raises:
         DefinitionError: *text* is no text, or looks like the path of a file.
-        LoadError: All that is wrong with the text, each problem with its line and column.
+        LoadError: With all problems of the text, each with its line and column.
     """
     return _load(given_text(text, "load"), source, "yaml")
 
@@ -73,7 +73,7 @@ def dumps(rubric: Rubric, /, *, format: Literal["yaml", "json"] = "yaml") -> str
 
     Raises:
         DefinitionError: It is no rubric, or *format* is another.
-        DumpError: It holds what no file can say, such as a function as a `when`, or it is beyond the limits of files.
+        DumpError: It has a value that no file can hold, such as a function as a `when`, or exceeds the limits of files.
     """
     if not isinstance(rubric, Rubric):
         raise refuse("rubric", rubric, "a Rubric (a suite is for dumps_suite)")
@@ -82,25 +82,19 @@ def dumps(rubric: Rubric, /, *, format: Literal["yaml", "json"] = "yaml") -> str
         data = as_data(rubric)
         text = to_json(data) if format == "json" else to_yaml(data)
     except RecursionError:
-        raise DumpError(_TOO_DEEP) from None
-    _check_same(rubric, text, format)
-    return text
-
-
-_TOO_DEEP = "this rubric nests too deep for a file; take the rubrics within it apart"
-
-
-def _check_same(rubric: Rubric, text: str, language: Language) -> None:
+        msg = "this rubric nests too deep for a file; take the rubrics within it apart"
+        raise DumpError(msg) from None
     try:
-        again = _load(text, "<dump>", language)
+        again = _load(text, "<dump>", format)
     except LoadError as error:
         problem = error.problems[0]
         msg = f"this rubric is more than a file can hold: {problem.path}: {problem.message}"
         raise DumpError(msg) from None
     if again != rubric:
         changed = next((c.id for c, d in zip(rubric.criteria, again.criteria, strict=False) if c != d), rubric.name)
-        msg = f"{changed!r} holds what {language} cannot say, such as half surrogates that would join"
+        msg = f"{changed!r} holds what {format} cannot say, such as half surrogates that would join"
         raise DumpError(msg)
+    return text
 
 
 def dump(rubric: Rubric, path: str | PathLike[str], /) -> None:
@@ -111,7 +105,7 @@ def dump(rubric: Rubric, path: str | PathLike[str], /) -> None:
     changes. The file is replaced as a whole: nobody ever reads half of it.
 
     Raises:
-        DumpError: It holds what no file can say, or *path* is a YAML file that holds something else than a rubric.
+        DumpError: It has a value that no file can hold, or *path* is a YAML file that is no rubric.
     """
     file = as_path("path", path)
     language = LANGUAGES.get(file.suffix.lower())
@@ -123,22 +117,17 @@ def dump(rubric: Rubric, path: str | PathLike[str], /) -> None:
 
 def _edited(file: Path, rubric: Rubric) -> str | None:
     """Return the text of *file* changed to say *rubric*; None where it must be written anew."""
-    text, old = _existing(file)
+    try:
+        text = read_text(file)
+        old = loads(text) if text.strip() else Rubric()
+    except LoadError as error:  # a file that is not a rubric is never overwritten
+        msg = f"{file} exists and is no rubric file; mend it or remove it first ({error.problems[0]})"
+        raise DumpError(msg) from None
     try:
         new_text = text if old == rubric else edited(text, as_data(old), as_data(rubric))
         return new_text if loads(new_text) == rubric else None
     except (LoadError, YAMLError, RecursionError):
         return None
-
-
-def _existing(file: Path) -> tuple[str, Rubric]:
-    """Return the text and the rubric of *file*; a file that is not a rubric is never overwritten."""
-    try:
-        text = read_text(file)
-        return text, loads(text) if text.strip() else Rubric()
-    except LoadError as error:
-        msg = f"{file} exists and is no rubric file; mend it or remove it first ({error.problems[0]})"
-        raise DumpError(msg) from None
 
 
 def unknown_suffix(file: Path) -> Problem:

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from attrs import evolve, frozen
 
-from rubric.errors import DefinitionError, DumpError, LoadError, Problem
+from rubric.errors import DefinitionError, DumpError, LoadError
 from rubric.formats.cursor import Cursor, Library, Loading, Notes
-from rubric.formats.document import FOR_SUITES, Document, Listing, Node, Scalar, plain, refused
+from rubric.formats.document import FOR_SUITES, Document, Listing, Scalar, plain, refused
 from rubric.formats.document import Mapping as MappingNode
 from rubric.formats.files import Language, given_text, parse, read_text, write_text
 from rubric.formats.includes import expand_at, read_document_at
 from rubric.formats.json import parse_json, to_json
 from rubric.formats.native.suite import as_suite_data, is_suite, read_suite
-from rubric.formats.registry import Format, Guess, case_files, format_called, format_names, formats, recognise
+from rubric.formats.registry import Guess, case_files, format_called, format_names, formats, recognise
 from rubric.formats.rubrics import LANGUAGES, schema, unknown_suffix
 from rubric.formats.yaml import to_yaml
 from rubric.internals.fields import as_path, check_name, refuse, suggest
@@ -43,23 +43,23 @@ def load_suite(
     functions: Mapping[str, Callable[..., Any]] | None = None,
 ) -> Suite:
     """
-    Return the suite in the file at *path*; `suite.format` says what it was read as.
+    Return the suite in the file at *path*; `suite.format` names its format.
 
-    `suite.warnings` has what the file asks for and the library does not do, each with its place. A grader that the
-    library lacks leaves its case ungraded.
+    `suite.warnings` has the features of the file that the library lacks, each with its place. A grader that the library
+    lacks leaves its case ungraded.
 
     Args:
         path: A YAML, JSON, JSONL or CSV file.
         format: One of `rubric.formats.registry.FORMATS`, or one that another package registers; None: the file is
-            recognised by all that it says.
-        base: The folder that the file, and whatever it includes, must be in; None: the folder of the file.
+            recognised by its content.
+        base: The folder that the file, and all files that it includes, must be in; None: the folder of the file.
         environ: The variables that `{{ env.NAME }}` in the file may show. The process's own are never shown.
         required: Whether an AgentV criterion that does not say so is a gate; None: as its generation documents it;
             True: as AgentV's code takes it.
         functions: The Python functions that assertions of the type `python` may name.
 
     Raises:
-        LoadError: All that is wrong with the file, each problem with its line and column.
+        LoadError: With all problems of the file, each with its line and column.
     """
     file = as_path("path", path)
     document = _document(file, None if base is None else Path(base))
@@ -90,12 +90,12 @@ def is_rubric(path: str | PathLike[str], /) -> bool:
 
 def loads_suite(text: str, /, format: str | None = None, *, source: str = "<string>", **options: Any) -> Suite:
     """
-    Return the suite that *text* (YAML or JSON) says; it includes no files.
+    Return the suite in *text* (YAML or JSON); it includes no files.
 
     Args:
         text: The document.
         format: As for `load_suite`.
-        source: What problems name as the file.
+        source: The name of the file in problems.
         options: `environ`, `required` and `functions`, as for `load_suite`.
     """
     return _read(parse(given_text(text, "load_suite"), source, limits=FOR_SUITES), format, Loading(**options), "suite")
@@ -105,56 +105,40 @@ def _document(file: Path, base: Path | None) -> Document:
     text = read_text(file, base, FOR_SUITES)
     match file.suffix.lower():
         case ".jsonl" | ".ndjson":
-            return Document(str(file), _rows(text, str(file)))
-        case ".csv":
-            return Document(str(file), _table(file))
+            lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
+            rows = [parse_json(line, str(file), FOR_SUITES, number) for number, line in lines]
+            return Document(str(file), Listing(1, 1, parts=[row for row in rows if row is not None]))
+        case ".csv":  # a promptfoo configuration whose tests are the rows
+            parts = [Scalar(1, 1, value="tests"), Scalar(1, 1, value=f"file://{file.name}")]
+            return Document(str(file), MappingNode(1, 1, parts=[*parts]))
         case suffix if suffix in LANGUAGES:
             return parse(text, str(file), LANGUAGES[suffix], FOR_SUITES)
         case _:
-            raise LoadError([_unknown_kind(file)])
-
-
-def _unknown_kind(file: Path) -> Problem:
-    message = f"the suffix {file.suffix!r} is unknown; name the file .yaml, .yml, .json, .jsonl or .csv"
-    return Problem(str(file), 1, 1, "", message)
-
-
-def _table(file: Path) -> Node:
-    """Return the promptfoo configuration whose tests are the rows of *file*."""
-    return MappingNode(1, 1, parts=[Scalar(1, 1, value="tests"), Scalar(1, 1, value=f"file://{file.name}")])
-
-
-def _rows(text: str, source: str) -> Listing:
-    rows: list[Node] = []
-    for number, line in enumerate(text.split("\n"), 1):
-        row = parse_json(line, source, FOR_SUITES, number) if line.strip() else None
-        rows += [row] if row is not None else []
-    return Listing(1, 1, parts=rows)
+            message = f"the suffix {file.suffix!r} is unknown; name the file .yaml, .yml, .json, .jsonl or .csv"
+            raise refused(str(file), (1, 1), message)
 
 
 def _read(document: Document, format_: str | None, loading: Loading, name: str) -> Suite:
     guess = _guessed(document, loading) if format_ is None else Guess(format_called(format_).name, "")
-    try:
-        return _read_as(document, format_called(guess.format), loading, name)
-    except LoadError as error:
-        said = f"{document.source}: read as {guess.format}, since {guess.why}"
-        remark = f"{said}; if it is another, name one with format=" if guess.why else ""
-        raise LoadError(error.problems, guess.format, remark) from None
-
-
-def _read_as(document: Document, format_: Format, loading: Loading, name: str) -> Suite:
+    known = format_called(guess.format)
     notes = Notes(document)
-    suite = format_.reader()(notes, loading, *format_.options)
-    if format_.name == "native":  # which may be empty and without a name, as a suite in code may be
-        return suite
-    if not suite.cases and not notes.errors:
-        notes.error((), f"there is nothing in it to grade: a suite of {format_.name} without cases")
-    notes.finish()
+    try:
+        suite = known.reader()(notes, loading, *known.options)
+        if known.name == "native":  # which may be empty and without a name, as a suite in code may be
+            return suite
+        if not suite.cases and not notes.errors:
+            notes.error((), f"there is nothing in it to grade: a suite of {known.name} without cases")
+        notes.finish()
+    except LoadError as error:
+        remark = (
+            f"{document.source}: read as {guess.format}, since {guess.why}; if it is another, name one with format="
+        )
+        raise LoadError(error.problems, guess.format, remark if guess.why else "") from None
     return evolve(suite, name=suite.name or name, source=document.source, warnings=tuple(notes.warnings))
 
 
 def _guessed(document: Document, loading: Loading) -> Guess:
-    """Return what *document* is recognised as, with a look into the case files that it names."""
+    """Return the format of *document*, recognised by its content and that of the case files that it names."""
     data = _plain(document)
     if cases := [*_included(document, loading, [*case_files(data)])]:
         own = data["tests"] if isinstance(data["tests"], list) else []
@@ -171,11 +155,11 @@ def _guessed(document: Document, loading: Loading) -> Guess:
 
 
 MOST_LOOKED_INTO = 8
-"""Case files that are opened to recognise the file that names them."""
+"""Case files that are read to recognise the file that names them."""
 
 
 def _included(document: Document, loading: Loading, names: list[str]) -> Iterator[Any]:
-    """Yield the cases in the files called *names*; what cannot be read is told when it is read as what it is."""
+    """Yield the cases in the files called *names*; problems are reported when the format's reader reads them."""
     root = Cursor.of(Notes(document), evolve(loading, library=Library()))
     references = (one for name in names for one in expand_at(name, root))
     for reference in islice(references, MOST_LOOKED_INTO):
@@ -203,7 +187,7 @@ class Converted:
     Args:
         format: The format.
         data: The content of the file, as plain data.
-        dropped: What that format cannot hold, a sentence each.
+        dropped: The losses, a sentence each.
     """
 
     format: str
@@ -216,11 +200,11 @@ class Converted:
 
 def convert(suite: Suite, format: str = "native", /) -> Converted:
     """
-    Return *suite* in another *format*: `native`, `promptfoo`, `agentv-2` or `mcptest`, with what was dropped.
+    Return *suite* in another *format*: `native`, `promptfoo`, `agentv-2` or `mcptest`, with the losses.
 
     Raises:
         DefinitionError: Another format.
-        DumpError: It holds what no file can say, such as a function.
+        DumpError: It has a value that no file can hold, such as a function.
     """
     _check_suite(suite)
     write = formats()[format].writer() if format in formats() else None
@@ -241,7 +225,7 @@ def dumps_suite(suite: Suite, /, *, language: Literal["yaml", "json"] = "yaml") 
     Return *suite* as text in the native format: `loads_suite(dumps_suite(suite)) == suite`, but for its format's name.
 
     Raises:
-        DumpError: It holds what no file can say, such as a function.
+        DumpError: It has a value that no file can hold, such as a function.
     """
     _check_suite(suite)
     check_name("language", language, ("yaml", "json"))

@@ -1,14 +1,14 @@
 """
 YAML 1.2 as a document, and plain data as YAML that reads as if written by hand.
 
-Reading: a parser yields events, and nothing recursive is between the text and the nodes, so deep nesting, alias bombs
-and merge bombs have nothing to work on: the `Builder` refuses each as it grows. The events come from libyaml where it
-is installed, which is a hundred times faster than ruamel's parser in Python, and from that parser where libyaml refuses
-a text, where the two disagree about one, or where there is no libyaml. libyaml's composer is not used: it recurses in C
-and expands nothing within limits, so a file of 50,000 brackets would overflow the stack of the process.
+A parser yields events and no step from the text to the nodes recurses, so that the `Builder` refuses deep nesting,
+alias bombs and merge bombs as they grow. The events come from libyaml, which is a hundred times faster than ruamel's
+parser in Python; that parser reads the texts that libyaml refuses, those about which the two disagree, and all where
+there is no libyaml. libyaml's composer is not used: it recurses in C and has no limits, so a file of 50,000 brackets
+would overflow the stack of the process.
 
-In rubric files an alias is refused; in suites, whose authors use them, what it repeats counts towards the limits each
-time.
+An alias is refused in rubric files; in suites, whose authors use them, the repeated nodes count towards the limits
+each time.
 """
 
 from __future__ import annotations
@@ -48,15 +48,13 @@ except ImportError:  # pragma: no cover - PyYAML was built without libyaml
 
 def parse_yaml(text: str, source: str, limits: Limits = FOR_RUBRICS) -> Node | None:
     """Return the root node of *text*, None where it is empty; a `LoadError` says where it is not YAML."""
-    _check_characters(text, source)
+    if found := _UNFIT.search(text):
+        before = text[: found.start()]
+        place = before.count("\n") + 1, len(before) - before.rfind("\n")
+        raise refused(source, place, f"the character {found[0]!r} cannot stand in YAML; escape it in double quotes")
     if CParser is not None and not _DISPUTED.search(text):
-        with suppress(QuickError):  # the parser in Python words the error, or reads what only YAML 1.2 has
+        with suppress(QuickError):  # the parser in Python words the error, or reads a feature of YAML 1.2 alone
             return _build(text, _quick_events(text), Builder(source, limits))
-    return _parse_slowly(text, source, limits)
-
-
-def _parse_slowly(text: str, source: str, limits: Limits) -> Node | None:
-    """Do what `parse_yaml` does by ruamel's parser in Python."""
     builder = Builder(source, limits)
     place = (1, 1)
 
@@ -72,22 +70,17 @@ def _parse_slowly(text: str, source: str, limits: Limits) -> Node | None:
         raise
     except MarkedYAMLError as problem:
         mark = problem.problem_mark or problem.context_mark
-        raise refused(source, _place(mark) if mark else place, f"this is not YAML: {_words(problem)}") from None
+        why = shorten(", ".join(str(part) for part in (problem.context, problem.problem) if part))
+        if any(sign in why for sign in _UNQUOTED):
+            why += f"; {_QUOTE_IT}"
+        raise refused(source, _place(mark) if mark else place, f"this is not YAML: {why}") from None
     except (YAMLError, ValueError, OverflowError, IndexError, AttributeError, TypeError, AssertionError) as problem:
         why = str(problem) or type(problem).__name__
         raise refused(source, place, f"this is not YAML: {why}") from None
 
 
 _UNFIT = re.compile("[^\t\n\r -~\xa0-\u2027\u202a-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""What YAML refuses (half surrogates too), and three line ends that YAML 1.2 lacks but ruamel turns to spaces."""
-
-
-def _check_characters(text: str, source: str) -> None:
-    if found := _UNFIT.search(text):
-        before = text[: found.start()]
-        place = before.count("\n") + 1, len(before) - before.rfind("\n")
-        raise refused(source, place, f"the character {found[0]!r} cannot stand in YAML; escape it in double quotes")
-
+"""The characters that YAML refuses, and three line ends that YAML 1.2 lacks but ruamel turns to spaces."""
 
 _DISPUTED = re.compile(
     r"[\t\ufeff]"  # tabs as separation; a mark in the text, which takes a column or none
@@ -96,9 +89,9 @@ _DISPUTED = re.compile(
     r"|:[,\]}]"  # an empty value, or a part of the text
 )
 """
-Text that libyaml, a parser of YAML 1.1, may take for something else than YAML 1.2 does; found by comparing both.
+Text that libyaml, a parser of YAML 1.1, may read otherwise than YAML 1.2; found by comparing both.
 
-No alternative scans further than to the next character that is no space, so that a search takes linear time.
+No alternative scans beyond the next character that is no space, so that a search takes linear time.
 """
 
 
@@ -110,10 +103,10 @@ def _quick_events(text: str) -> Iterator[Any]:
     Yield the events of *text* as libyaml finds them.
 
     Raises:
-        QuickError: It finds a mistake, or something that the parser in Python is to decide: a tag, a directive, or an
-            anchor with other letters than libyaml allows in its name (it reads `&a:b` as `&a` and a text).
+        QuickError: It finds a mistake, or a case for the parser in Python: a tag, a directive, or an anchor with other
+            letters than libyaml allows in its name (it reads `&a:b` as `&a` and a text).
     """
-    following = CParser(text).get_event
+    following = CParser(text).get_event  # pyright: ignore[reportOptionalCall] - `parse_yaml` has looked
     while (event := following()) is not None:
         names = event.__dict__
         if (anchor := names.get("anchor")) is not None:
@@ -134,8 +127,14 @@ def _build(text: str, events: Iterator[Any], builder: Builder) -> Node | None:
         if kind == "ScalarEvent" and event.anchor is None and event.tag is None:  # nearly all of them
             builder.add(_scalar(event) if event.value or event.style else _nothing(event, before, text, builder))
         elif kind in _NODES:
-            node = _node(event, kind, builder)
-            if event.anchor is not None and not node.flaw:
+            place = _place(event.start_mark)
+            flaw = _flaw(event, aliases=builder.limits.aliases)
+            node: Node
+            if kind != "ScalarEvent":
+                node = (Mapping if kind == "MappingStartEvent" else Listing)(*place, flaw=flaw)
+            else:
+                node = Scalar(*place, value=None, flaw=flaw) if flaw else _scalar(event)
+            if event.anchor is not None and not flaw:
                 named[str(event.anchor)] = node
             builder.add(node)
         elif kind in ("MappingEndEvent", "SequenceEndEvent"):
@@ -176,14 +175,6 @@ def _nothing(event: Any, before: Any, text: str, builder: Builder) -> Scalar:
     return Scalar(*key.place, value=None)
 
 
-def _node(event: Any, kind: str, builder: Builder) -> Node:
-    place = _place(event.start_mark)
-    flaw = _flaw(event, aliases=builder.limits.aliases)
-    if kind != "ScalarEvent":
-        return (Mapping if kind == "MappingStartEvent" else Listing)(*place, flaw=flaw)
-    return Scalar(*place, value=None, flaw=flaw) if flaw else _scalar(event)
-
-
 def _repeat(builder: Builder, event: Any, named: dict[str, Node]) -> None:
     alias = shorten(str(event.anchor), 40)
     if not builder.limits.aliases:
@@ -199,25 +190,25 @@ def _repeat(builder: Builder, event: Any, named: dict[str, Node]) -> None:
 
 def _merge(builder: Builder, node: Mapping) -> None:
     """Replace each merge key (<<) of *node* by the keys that it merges and *node* does not have itself."""
-    pairs = list(node.pairs())
-    merging = [value for key, value in pairs if _is_merge(key, value)]
-    if not merging:
+    keys = node.parts[::2]
+    if all(key.flaw != MERGING for key in keys):
         return
-    node.parts[:] = [part for key, value in pairs if not _is_merge(key, value) for part in (key, value)]
-    own = {key.value for key, _ in pairs if isinstance(key, Scalar)}
-    for source in (source for value in merging for source in _sources(value)):
+    kept: list[Node] = []
+    merged: list[Mapping] = []
+    for key, value in node.pairs():
+        sources = value.parts if isinstance(value, Listing) else [value]
+        mappings = [source for source in sources if isinstance(source, Mapping)]
+        if key.flaw == MERGING and len(mappings) == len(sources):
+            merged += mappings
+        else:
+            kept += (key, value)
+    own = {key.value for key in keys if isinstance(key, Scalar)}
+    node.parts[:] = kept
+    for source in merged:
         for name, value in source.pairs():
             if isinstance(name, Scalar) and name.value not in own:
                 own.add(name.value)
                 builder.adopt(node, name, value)
-
-
-def _is_merge(key: Node, value: Node) -> bool:
-    return key.flaw == MERGING and all(isinstance(source, Mapping) for source in _sources(value))
-
-
-def _sources(value: Node) -> list[Any]:
-    return value.parts if isinstance(value, Listing) else [value]
 
 
 def _check_start(builder: Builder, event: Any) -> None:
@@ -241,13 +232,8 @@ def _place(mark: Any) -> tuple[int, int]:
     return mark.line + 1, mark.column + 1
 
 
-def _words(problem: MarkedYAMLError) -> str:
-    said = shorten(", ".join(str(part) for part in (problem.context, problem.problem) if part))
-    return f"{said}; {_QUOTE_IT}" if any(sign in said for sign in _UNQUOTED) else said
-
-
 _UNQUOTED = ("mapping values are not allowed", "but found '<scalar>'")
-"""What the parser says about an unquoted text that has a colon or quotes of its own."""
+"""The parser's words for an unquoted text that has a colon or quotes of its own."""
 
 _QUOTE_IT = "if this is in a text with a colon or quotes in it, quote all of it: 'asks: \"why?\" at once'"
 
@@ -266,7 +252,6 @@ def to_yaml(data: dict[str, Any]) -> str:
 
 
 def _write_block(data: dict[Any, Any] | list[Any], path: tuple[Any, ...], indent: str, lines: list[str]) -> None:
-    """Append the lines of *data*, which is at *path*, each with the *indent*."""
     if isinstance(data, list):
         for index, item in enumerate(data):
             _write_item("-", item, (*path, index), indent, lines)
@@ -297,12 +282,25 @@ def _line(data: Any, indent: str | None = None) -> str:
     """Return *data* on one line; a text of several lines is a block where an *indent* is given."""
     match data:
         case dict():
-            return "{" + ", ".join(map(_pair, data.items())) + "}"
+            pairs = [
+                f"{_key(key)}: {_line(value)}" if _is_simple_key(key) else f"? {_key(key)} : {_line(value)}"
+                for key, value in data.items()
+            ]
+            return "{" + ", ".join(pairs) + "}"
         case list():
             return "[" + ", ".join(map(_line, data)) + "]"
         case str():
-            style = style_of(data, inline=indent is None)
-            return _block(data, f"{indent}  ") if style == "|" else _quoted(data, style)
+            match style_of(data, inline=indent is None):
+                case "|":
+                    rows = data.removesuffix("\n").split("\n")
+                    block = [f"{indent}  {row}" if row else "" for row in rows]
+                    return "\n".join(["|" if data.endswith("\n") else "|-", *block])
+                case '"':
+                    return f'"{_ESCAPED.sub(_escape, data)}"'
+                case "'":
+                    return "'" + data.replace("'", "''") + "'"
+                case _:
+                    return data
         case None | bool():
             return _WORDS[data]
         case _:
@@ -310,11 +308,6 @@ def _line(data: Any, indent: str | None = None) -> str:
 
 
 _WORDS = {None: "null", True: "true", False: "false"}
-
-
-def _pair(pair: tuple[Any, Any]) -> str:
-    key, value = pair
-    return f"{_key(key)}: {_line(value)}" if _is_simple_key(key) else f"? {_key(key)} : {_line(value)}"
 
 
 def _key(key: Any) -> str:
@@ -330,12 +323,6 @@ def _is_simple_key(key: Any) -> bool:
 
 
 _BREAKS = re.compile("[\n\x85\u2028\u2029]")
-
-
-def _block(text: str, indent: str) -> str:
-    lines = text.removesuffix("\n").split("\n")
-    head = "|" if text.endswith("\n") else "|-"
-    return "\n".join([head, *(f"{indent}{line}" if line else "" for line in lines)])
 
 
 def fits_a_line(data: Any, path: tuple[Any, ...]) -> bool:
@@ -361,7 +348,7 @@ def _is_simple(data: Any) -> bool:
 
 
 _OLD_WORDS = re.compile(r"y|n|yes|no|on|off|\d[\d_]*(:[0-5]?\d)+(\.\d*)?|\d+-\d+", re.IGNORECASE | re.ASCII)
-"""What YAML 1.1 takes for a boolean or a number; and ranges, which look like one."""
+"""The booleans and numbers of YAML 1.1, and ranges, which look like a number."""
 
 _MARKED = re.compile(r":(?=\s|$)|\s#")
 _MARKED_INLINE = re.compile(r"[,\[\]{}:]|\s#")
@@ -373,22 +360,12 @@ def style_of(text: str, *, inline: bool) -> str:
     bare = text[:1].isalnum() and text.isprintable() and not text.endswith(" ") and not marks.search(text)
     if bare and is_text(text) and not _OLD_WORDS.fullmatch(text):
         return ""
-    if not inline and _is_block(text):
-        return "|"
+    if not inline and "\n" in text:
+        lines = text.removesuffix("\n").split("\n")
+        framed = len(lines) > 1 and lines[0] and lines[-1] and not lines[0].startswith(" ")
+        if framed and all(line.isprintable() and line == line.rstrip() for line in lines):
+            return "|"
     return "'" if "\\" in text and text.isprintable() else '"'
-
-
-def _is_block(text: str) -> bool:
-    lines = text.removesuffix("\n").split("\n")
-    fit = all(line.isprintable() and line == line.rstrip() for line in lines)
-    return fit and len(lines) > 1 and bool(lines[0]) and bool(lines[-1]) and not lines[0].startswith(" ")
-
-
-def _quoted(text: str, style: str) -> str:
-    """Return *text* within quotes of the *style*, or bare."""
-    if style == '"':
-        return f'"{_ESCAPED.sub(_escape, text)}"'
-    return text if not style else "'" + text.replace("'", "''") + "'"
 
 
 _ESCAPED = re.compile('["\\\\\ufeff]|[^ -~\xa0-\u2027\u202a-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]')

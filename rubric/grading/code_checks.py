@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import unicodedata
-from collections.abc import Mapping
 from inspect import isawaitable
 from itertools import islice
 from typing import Any, assert_never
@@ -77,7 +76,17 @@ def settle(criterion: Criterion, check: Check, candidate: Candidate) -> Finding:
         case Decided():
             return Scored(criterion.id, check.score, check.score, check.reason)
         case Holds():
-            return _call(criterion, check, candidate)
+            try:
+                said: object = check.function(candidate)
+            except Exception as error:  # noqa: BLE001 - a function of the user's own may raise anything
+                return _undecided(criterion, "exception", f"{check} raised {type(error).__name__}: {error}")
+            found, why = said if isinstance(said, tuple) and len(said) == 2 else (said, "")  # noqa: PLR2004
+            score = plain_number(found)
+            if not isinstance(score, bool | int | float) or not 0 <= score <= 1 or not isinstance(why, str):
+                allowed = "a bool, a score from 0 to 1, or a pair of one with a reason"
+                return _undecided(criterion, "exception", f"{check} returned {said!r}, expected {allowed}")
+            reason = why or f"{check}: {('yes' if score else 'no') if isinstance(score, bool) else f'{score:g}'}"
+            return Scored(criterion.id, float(score), score, reason)
         case Unsupported() if check == NOTHING:
             return _undecided(criterion, "unsupported", "nothing is asserted, so there is nothing to grade by")
         case Unsupported():
@@ -91,20 +100,6 @@ def settle(criterion: Criterion, check: Check, candidate: Candidate) -> Finding:
 
 def _undecided(criterion: Criterion, kind: FailureKind, why: str) -> Unjudged:
     return Unjudged(criterion.id, Failure(kind, shorten(why), criterion=criterion.id))
-
-
-def _call(criterion: Criterion, check: Holds, candidate: Candidate) -> Finding:
-    try:
-        said: object = check.function(candidate)
-    except Exception as error:  # noqa: BLE001 - a function of the user's own may raise anything
-        return _undecided(criterion, "exception", f"{check} raised {type(error).__name__}: {error}")
-    found, why = said if isinstance(said, tuple) and len(said) == 2 else (said, "")  # noqa: PLR2004
-    score = plain_number(found)
-    if not isinstance(score, bool | int | float) or not 0 <= score <= 1 or not isinstance(why, str):
-        allowed = "a bool, a score from 0 to 1, or a pair of one with a reason"
-        return _undecided(criterion, "exception", f"{check} returned {said!r}, expected {allowed}")
-    reason = why or f"{check}: {('yes' if score else 'no') if isinstance(score, bool) else f'{score:g}'}"
-    return Scored(criterion.id, float(score), score, reason)
 
 
 def decide(check: Check, candidate: Candidate) -> tuple[bool, str]:  # noqa: C901, PLR0912 - a case for each check
@@ -130,11 +125,20 @@ def decide(check: Check, candidate: Candidate) -> tuple[bool, str]:  # noqa: C90
         case Matches(pattern=pattern):
             holds = matches(pattern, candidate.output)
         case IsJSON():
-            return _is_json(candidate.output)
+            _, problem = _parsed(candidate.output)
+            return not problem, problem or "is JSON"
         case FitsSchema(schema=schema):
-            return _fits(thaw(schema), candidate.output)
+            value, problem = _parsed(candidate.output)
+            if problem:
+                return False, problem
+            problem = misfit(thaw(schema), value)
+            return not problem, f"does not fit the schema at {problem}" if problem else "fits the schema"
         case Calls(name=name, arguments=wanted):
-            holds = any(call.name == name and _covers(call.arguments, wanted) for call in candidate.tool_calls)
+            holds = any(
+                call.name == name
+                and all(key in call.arguments and call.arguments[key] == wanted[key] for key in wanted)
+                for call in candidate.tool_calls
+            )
         case Decided() | Holds() | Unsupported() | Script():
             msg = f"{type(check).__name__} is not decided by the candidate alone"
             raise TypeError(msg)
@@ -143,22 +147,14 @@ def decide(check: Check, candidate: Candidate) -> tuple[bool, str]:  # noqa: C90
     return holds, f"{check}: {'yes' if holds else 'no'}"
 
 
-def _covers(given: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
-    return all(name in given and given[name] == value for name, value in wanted.items())
-
-
-def _is_json(text: str) -> tuple[bool, str]:
+def _parsed(text: str) -> tuple[Any, str]:
+    """Return *text* read as JSON, and why it is none; '' if it is."""
     try:
-        _parse(text)
+        return json.loads(text, parse_constant=_no_constant, parse_int=_integer), ""
     except RecursionError:
-        return False, "is not JSON: it is nested too deeply to be read"
+        return None, "is not JSON: it is nested too deeply to be read"
     except ValueError as problem:
-        return False, f"is not JSON: {shorten(str(problem), 120)}"
-    return True, "is JSON"
-
-
-def _parse(text: str) -> Any:
-    return json.loads(text, parse_constant=_no_constant, parse_int=_integer)
+        return None, f"is not JSON: {shorten(str(problem), 120)}"
 
 
 def _no_constant(name: str) -> Any:
@@ -172,14 +168,6 @@ def _integer(digits: str) -> int | float:
 
 
 _MOST_DIGITS = 1_000
-
-
-def _fits(schema: Any, text: str) -> tuple[bool, str]:
-    holds, why = _is_json(text)
-    if not holds:
-        return False, why
-    problem = misfit(schema, _parse(text))
-    return not problem, f"does not fit the schema at {problem}" if problem else "fits the schema"
 
 
 _OPENERS = (
@@ -218,9 +206,12 @@ def why_degenerate(candidate: Candidate) -> str:
     if len(start.translate(None, _NO_LETTERS)) >= _LONGEST_OPENER:  # as in most candidates; nothing is folded
         return ""
     words = _letters(output)
-    if not words:
-        return _without_letters(output)
-    return "is an opener without content (a master key)" if words in MASTER_KEYS else ""
+    if words:
+        return "is an opener without content (a master key)" if words in MASTER_KEYS else ""
+    seen = [c for c in output if c not in _BLANKS]
+    if any(_is_symbol(c) for c in seen):  # emoji and + can be an answer, punctuation cannot
+        return ""
+    return "has only punctuation" if any(unicodedata.category(c)[0] in "PS" for c in seen) else "is empty"
 
 
 _START = 400
@@ -240,14 +231,6 @@ def _letters(text: str) -> str:
 
 MASTER_KEYS = frozenset(map(_letters, _OPENERS))
 """The openers, reduced by `_letters`."""
-
-
-def _without_letters(text: str) -> str:
-    """Return why a text without letters has no content: emoji and + can be an answer, punctuation cannot."""
-    seen = [c for c in text if c not in _BLANKS]
-    if any(_is_symbol(c) for c in seen):
-        return ""
-    return "has only punctuation" if any(unicodedata.category(c)[0] in "PS" for c in seen) else "is empty"
 
 
 def _is_symbol(char: str) -> bool:

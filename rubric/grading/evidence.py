@@ -69,15 +69,19 @@ class _Folded:
         self.ends.append(end)
         self.length += len(part)
 
-    def take_last(self) -> tuple[str, int]:
-        """Remove the last letter with its accents; return it and its place in the source."""
-        part, start = self.parts.pop(), self.starts.pop()
-        offset, end = self.offsets.pop(), self.ends.pop()
-        self.length = offset
-        if end >= 0 or len(part) == 1:
-            return part, start
-        self.add(part[:-1], start, -1)
-        return part[-1], start + len(part) - 1
+    def add_accent(self, char: str, start: int) -> None:
+        """Add *char*; an accent or a vowel of Hangul is composed with the letter before it."""
+        last, began = self.parts.pop(), self.starts.pop()
+        self.length, end = self.offsets.pop(), self.ends.pop()
+        if end < 0 and len(last) > 1:  # only the last letter with its accents is taken back
+            self.add(last[:-1], began, -1)
+            last, began = last[-1], began + len(last) - 1
+        composed = unicodedata.normalize("NFC", last + char)
+        if len(last) < _LONGEST_CLUSTER and (unicodedata.combining(char) or len(composed) == len(last)):
+            self.add(composed, began, start + 1)
+        else:
+            self.add(last, began, start)
+            self.add(char, start, start + 1)
 
     def span(self, wanted: str) -> tuple[int, int] | None:
         """Return the first place of *wanted* in the source that cuts no letter from its accents."""
@@ -112,32 +116,15 @@ def _fold(text: str) -> _Folded:
         elif run.lastgroup == "space":
             if folded.parts and folded.parts[-1] != " ":
                 folded.add(" ", start, end)
-        else:
-            _add_other(folded, run[0], start)
+        elif (category := unicodedata.category(run[0])) not in ("Cf", "Cc", "Cs"):
+            is_accent = category[0] == "M" or "\u1160" <= run[0] <= "\u11ff"  # or a vowel of Hangul
+            if is_accent and folded.parts and folded.parts[-1] != " ":
+                folded.add_accent(run[0], start)
+            else:
+                folded.add(unicodedata.normalize("NFC", run[0]).translate(_PUNCTUATION), start, end)
     folded.text = "".join(folded.parts)
     folded.parts.clear()
     return folded
 
 
 _folded = lru_cache(maxsize=4)(_fold)
-
-
-def _add_other(folded: _Folded, char: str, start: int) -> None:
-    category = unicodedata.category(char)
-    if category in ("Cf", "Cc", "Cs"):
-        return
-    if (category[0] == "M" or "\u1160" <= char <= "\u11ff") and folded.parts and folded.parts[-1] != " ":
-        _add_accent(folded, char, start)
-    else:
-        folded.add(unicodedata.normalize("NFC", char).translate(_PUNCTUATION), start, start + 1)
-
-
-def _add_accent(folded: _Folded, char: str, start: int) -> None:
-    """Add *char*; an accent or a vowel of Hangul is composed with the letter before it."""
-    last, began = folded.take_last()
-    composed = unicodedata.normalize("NFC", last + char)
-    if len(last) < _LONGEST_CLUSTER and (unicodedata.combining(char) or len(composed) == len(last)):
-        folded.add(composed, began, start + 1)
-    else:
-        folded.add(last, began, start)
-        folded.add(char, start, start + 1)

@@ -69,7 +69,7 @@ def flow(candidate: Candidate, rubric: Rubric, judge: AnyJudge, *, ahead: bool =
     return Flow(leading(steps) if ahead else steps)
 
 
-@define(eq=False, init=False)
+@define(eq=False)
 class Flow(Generator[Batch, Got, Result]):
     """
     One grading in progress: a generator that checks what it is sent.
@@ -81,19 +81,16 @@ class Flow(Generator[Batch, Got, Result]):
             `closed` by `close`.
     """
 
-    state: State
+    state: State = field(default="new", init=False)
     _steps: Steps[Result]
-    _batch: Batch
-
-    def __init__(self, steps: Steps[Result]) -> None:
-        self._steps, self._batch, self.state = steps, (), "new"
+    _batch: Batch = field(default=(), init=False)
 
     def __next__(self) -> Batch:
         """Return the first batch."""
         if self.state == "new":
             return self._advance(None)
         if self.state == "waiting":
-            raise ProtocolError(f"{_batch_of(self._batch)} waits for its replies; call send() with them", self.state)
+            raise ProtocolError(f"{self._waits()} its replies; call send() with them", self.state)
         raise StopIteration  # as of any iterator that has come to its end
 
     def send(self, replies: Iterable[Reply | Failure] | None, /) -> Batch:
@@ -104,15 +101,12 @@ class Flow(Generator[Batch, Got, Result]):
             StopIteration: There is none; its `value` is the result.
             ProtocolError: *replies* are not what the flow waits for.
         """
-        if self.state == "waiting":
-            return self._advance(self._checked(replies))
         if self.state == "new" and replies is None:
             return self._advance(None)
-        why = "nothing has been asked yet; call next() first" if self.state == "new" else "it takes no more replies"
-        raise ProtocolError(why, self.state)
-
-    def _checked(self, replies: object) -> Got:
-        waits = f"{_batch_of(self._batch)} waits for one Reply or Failure each"
+        if self.state != "waiting":
+            why = "nothing has been asked yet; call next() first" if self.state == "new" else "it takes no more replies"
+            raise ProtocolError(why, self.state)
+        waits = f"{self._waits()} one Reply or Failure each"
         if isinstance(replies, str) or not isinstance(replies, Iterable):
             raise ProtocolError(f"{waits}, got {type(replies).__name__}", self.state)
         got = tuple(replies)
@@ -121,7 +115,10 @@ class Flow(Generator[Batch, Got, Result]):
         for index, reply in enumerate(got):
             if not isinstance(reply, _OUTCOMES):
                 raise ProtocolError(f"{waits}, got {type(reply).__name__} at place {index}", self.state)
-        return got
+        return self._advance(got)
+
+    def _waits(self) -> str:
+        return f"a batch of {len(self._batch)} ask{'s' * (len(self._batch) != 1)} waits for"
 
     def _advance(self, got: Got | None) -> Batch:
         self.state = "ended"  # unless there is another batch: a result ends it, and so does an error
@@ -139,10 +136,6 @@ class Flow(Generator[Batch, Got, Result]):
         if self.state != "ended":
             self.state = "closed"
         self._steps.close()
-
-
-def _batch_of(batch: Batch) -> str:
-    return f"a batch of {len(batch)} ask{'s' * (len(batch) != 1)}"
 
 
 def leading(steps: Steps[Result]) -> Steps[Result]:
@@ -177,18 +170,19 @@ def _first_of_each_prefix(batch: Batch, sent: set[Any]) -> list[int]:
     last: Ask | None = None
     prefix: tuple[object, ...] | None = None
     for index, ask in enumerate(batch):
-        if last is None or ask.judge is not last.judge or not _begins_like(ask, last):
+        # Nearly all neighbours share the very objects of one candidate's prompt; then the last prefix serves again.
+        if (
+            last is None
+            or ask.judge is not last.judge
+            or ask.messages[0] is not last.messages[0]
+            or ask.messages[-1].parts[0] is not last.messages[-1].parts[0]
+        ):
             prefix = _prefix(ask)
         last = ask
         if prefix is not None and prefix not in sent:
             places.setdefault(prefix, []).append(index)
     sent.update(places)
     return [found[0] for found in places.values() if len(found) > _FEW]
-
-
-def _begins_like(one: Ask, other: Ask) -> bool:
-    """True if both share the very objects of one candidate's prompt, as nearly all neighbours do."""
-    return one.messages[0] is other.messages[0] and one.messages[-1].parts[0] is other.messages[-1].parts[0]
 
 
 def _prefix(ask: Ask) -> tuple[object, ...] | None:
@@ -201,10 +195,11 @@ def _prefix(ask: Ask) -> tuple[object, ...] | None:
     return (ask.judge.name, parts[0], *[(message.role, message.parts) for message in before])
 
 
-def check(rubric: Rubric) -> None:
-    """Raise `DefinitionError` if *rubric* has nothing to grade by, or no weight that counts."""
+def check(rubric: Rubric) -> bool:
+    """Return True; raise `DefinitionError` if *rubric* has nothing to grade by, or no weight that counts."""
     _refuse_empty(rubric)
     check_weights(rubric)
+    return True
 
 
 def _refuse_empty(rubric: Rubric) -> None:
@@ -215,53 +210,32 @@ def _refuse_empty(rubric: Rubric) -> None:
             _refuse_empty(criterion.answer)
 
 
-def _is_checked(rubric: Rubric) -> bool:
-    check(rubric)
-    return True
-
-
 # -- several judges --------------------------------------------------------------------------------------
 
 
-@frozen(eq=False)
-class _Subject:
-    """What is the same for all judges of one candidate."""
-
-    candidate: Candidate
-    rubric: Rubric
-    prompt: SharedPrompt
-
-
 def _graded(candidate: Candidate, rubric: Rubric, judge: AnyJudge) -> Steps[Result]:
-    rubric.derive(("checked",), partial(_is_checked, rubric))  # once for a rubric, not for each of its candidates
+    rubric.derive(("checked",), partial(check, rubric))  # once for a rubric, not for each of its candidates
     why = why_degenerate(candidate) if rubric.degenerate != "judge" else ""
     if why:
         return degenerate(rubric, judge, why)
-    subject = _Subject(candidate, rubric, shared_prompt(candidate, rubric))
-    if isinstance(judge, Judge):
-        return (yield from _one_judge(subject, judge, 0))
-    return (yield from _any_judge(subject, number_votes(judge)))
+    return (yield from _any_judge(shared_prompt(candidate, rubric), number_votes(judge)))
 
 
-def _any_judge(subject: _Subject, voter: Voter) -> Steps[Result]:
+def _any_judge(about: SharedPrompt, voter: Voter) -> Steps[Result]:
     match voter.judge:
         case Judge() as judge:
-            return (yield from _one_judge(subject, judge, voter.vote))
+            return (yield from _one_judge(about, judge, voter.vote))
         case Cascade() as rule:
-            return (yield from _cascade(subject, rule, *voter.members))
+            first, then = voter.members
+            votes = [(yield from _any_judge(about, first))]
+            if goes_on(rule, votes[0]):
+                votes.append((yield from _any_judge(about, then)))
+            return conclude_votes(about.rubric, rule, votes)
         case Jury() | Panel() as rule:
-            members = [_any_judge(subject, member) for member in voter.members]
+            members = [_any_judge(about, member) for member in voter.members]
             notes: list[str] = []
-            result = conclude_votes(subject.rubric, rule, (yield from _votes(subject.rubric, rule, members, notes)))
+            result = conclude_votes(about.rubric, rule, (yield from _votes(about.rubric, rule, members, notes)))
             return evolve(result, warnings=(*result.warnings, *notes)) if notes else result
-
-
-def _cascade(subject: _Subject, rule: Cascade, first: Voter, then: Voter) -> Steps[Result]:
-    """Ask the first judge, and the second if the first leaves a doubt."""
-    votes = [(yield from _any_judge(subject, first))]
-    if goes_on(rule, votes[0]):
-        votes.append((yield from _any_judge(subject, then)))
-    return conclude_votes(subject.rubric, rule, votes)
 
 
 def _votes(
@@ -302,73 +276,73 @@ class _Log:
     failures: list[Failure] = field(factory=list)
     notes: list[str] = field(factory=list)
 
-    def warnings(self) -> list[str]:
-        """Return what a user should know of the calls, each line once."""
-        given = [reply for reply in self.replies if isinstance(reply, Reply) and (reply.unsent or reply.remarks)]
-        unsent = [f"{name} was not sent: the model does not take it" for reply in given for name in reply.unsent]
-        remarks = [remark for reply in given for remark in reply.remarks]
-        return list(dict.fromkeys([*unsent, *remarks, *self.notes]))
 
-
-def _one_judge(subject: _Subject, judge: Judge, vote: int) -> Steps[Result]:
+def _one_judge(about: SharedPrompt, judge: Judge, vote: int) -> Steps[Result]:
     log = _Log()
-    findings = yield from _Session(subject, judge, vote, log).findings(subject.rubric)
-    warnings = [*subject.prompt.warnings, *log.warnings(), *_contradictory(findings)]
-    usage = Usage.total([reply.usage for reply in log.replies])
-    return conclude(subject.rubric, judge, findings, usage=usage, failures=log.failures, warnings=warnings)
-
-
-def _contradictory(findings: Sequence[Finding]) -> list[str]:
-    """Return a warning for each finding that the judge passes with a score of 0, or fails with a score of 1."""
-    return [
+    findings = yield from _Session(about, about.rubric, "", judge, vote, log).findings()
+    given = [reply for reply in log.replies if isinstance(reply, Reply) and (reply.unsent or reply.remarks)]
+    unsent = [f"{name} was not sent: the model does not take it" for reply in given for name in reply.unsent]
+    remarks = [remark for reply in given for remark in reply.remarks]
+    contradictory = [
         f"contradictory: the judge {'passed' if f.flag else 'failed'} {f.id!r} with a score of {f.score:g}"
         for f in findings
         if isinstance(f, Scored) and f.flag is not None and f.score == float(not f.flag)
     ]
+    warnings = [*about.warnings, *dict.fromkeys([*unsent, *remarks, *log.notes]), *contradictory]
+    usage = Usage.total([reply.usage for reply in log.replies])
+    return conclude(about.rubric, judge, findings, usage=usage, failures=log.failures, warnings=warnings)
 
 
 @frozen(eq=False)
 class _Session:
-    """One judge's work on one candidate: each method yields asks and returns findings."""
+    """
+    One judge's work on one candidate: each method yields asks and returns findings.
 
-    subject: _Subject
+    Args:
+        rubric: The outermost rubric, or one that is nested in it.
+        guidelines: Those of a nested rubric; those of the outermost one are in the shared part of the prompt.
+    """
+
+    about: SharedPrompt
+    rubric: Rubric
+    guidelines: str
     judge: Judge
     vote: int
     log: _Log
 
-    def findings(self, rubric: Rubric, guidelines: str = "") -> Steps[list[Finding]]:
-        """Judge the criteria of *rubric*: code decides some at once, the judge is asked about the others together."""
+    def findings(self) -> Steps[list[Finding]]:
+        """Judge the criteria of the rubric: code decides some at once, the judge is asked about the others together."""
         found: dict[str, Finding] = {}
         open_: list[Criterion] = []
         plain = True
-        for criterion in rubric.judged:
+        for criterion in self.rubric.judged:
             coded = criterion.when is not None or isinstance(criterion.answer, Check)
-            if coded and (finding := settled(criterion, self.subject.candidate)) is not None:
+            if coded and (finding := settled(criterion, self.about.candidate)) is not None:
                 found[criterion.id] = finding
                 continue
             open_.append(criterion)
             plain = plain and not isinstance(criterion.answer, APART)
         groups = grouped(open_, self.judge)
         if plain:
-            judged = (yield from self._asked(rubric, groups, guidelines)) if groups else []
+            judged = (yield from self._asked(groups)) if groups else []
         else:
-            judged = yield from together([self._of_group(rubric, group, guidelines) for group in groups])
+            judged = yield from together([self._of_group(group) for group in groups])
         found |= {finding.id: finding for findings in judged for finding in findings}
-        return [found[criterion.id] for criterion in rubric.judged]
+        return [found[criterion.id] for criterion in self.rubric.judged]
 
-    def _of_group(self, rubric: Rubric, group: Sequence[Criterion], guidelines: str) -> Steps[Sequence[Finding]]:
+    def _of_group(self, group: Sequence[Criterion]) -> Steps[Sequence[Finding]]:
         first = group[0]
         match first.answer:
             case DecisionTree() as tree:
-                return [(yield from self._walk(rubric, first, tree, guidelines))]
+                return [(yield from self._walk(first, tree))]
             case Rubric() as inner:
                 return [(yield from self._nested(first, inner))]
             case _:
-                return (yield from self._asked(rubric, [group], guidelines))[0]
+                return (yield from self._asked([group]))[0]
 
     def _nested(self, criterion: Criterion, inner: Rubric) -> Steps[Finding]:
         """Judge a nested rubric. If nothing in it applies, it does not apply itself."""
-        parts = yield from self.findings(inner, inner.guidelines)
+        parts = yield from evolve(self, rubric=inner, guidelines=inner.guidelines).findings()
         if all(isinstance(part, NotApplicable) for part in parts):
             return NotApplicable(criterion.id, "nothing in it applies")
         result = outcome(inner, parts)
@@ -378,18 +352,18 @@ class _Session:
             return Unjudged(criterion.id, failure, "", *result.bounds, parts=tuple(parts))
         return Scored(criterion.id, result.score, reason=f"{result.verdict}", parts=tuple(parts))
 
-    def _walk(self, rubric: Rubric, criterion: Criterion, tree: DecisionTree, guidelines: str) -> Steps[Finding]:
+    def _walk(self, criterion: Criterion, tree: DecisionTree) -> Steps[Finding]:
         """Walk down a tree: ask the questions on the path one by one, or all of the tree beforehand."""
         node: DecisionTree | Leaf = tree
         path: list[Step] = []
-        ahead = (yield from self._ahead(rubric, criterion, tree, guidelines)) if self.judge.speculate else {}
+        ahead = (yield from self._ahead(criterion, tree)) if self.judge.speculate else {}
         while isinstance(node, DecisionTree):
             if node.question in ahead:
                 found, log = ahead[node.question]
                 self.log.failures.extend(log.failures)  # now only: failures beside the path do not matter
                 self.log.notes.extend(log.notes)
             else:
-                ((found,),) = yield from self._asked(rubric, [[_question(rubric, criterion, node)]], guidelines)
+                ((found,),) = yield from self._asked([[as_question(self.rubric, criterion, node)]])
             if not isinstance(found, Scored):
                 scores = [leaf.score for leaf in node.leaves()]
                 assert isinstance(found, Unjudged)  # noqa: S101 - a question without a score was not judged
@@ -398,14 +372,12 @@ class _Session:
             node = node.yes if found.score >= EVEN else node.no
         return Scored(criterion.id, node.score, reason=node.reason or path[-1].reason, path=tuple(path))
 
-    def _ahead(
-        self, rubric: Rubric, criterion: Criterion, tree: DecisionTree, guidelines: str
-    ) -> Steps[dict[str, tuple[Finding, _Log]]]:
+    def _ahead(self, criterion: Criterion, tree: DecisionTree) -> Steps[dict[str, tuple[Finding, _Log]]]:
         """Ask every question of *tree* at once; return each one's finding and log, by question."""
         nodes = {node.question: node for node in tree.nodes()}
         apart = [evolve(self, log=_Log()) for _ in nodes]
         asked = [
-            session._asked(rubric, [[_question(rubric, criterion, node)]], guidelines)  # noqa: SLF001 - of the same class
+            session._asked([[as_question(self.rubric, criterion, node)]])  # noqa: SLF001 - of the same class
             for session, node in zip(apart, nodes.values(), strict=True)
         ]
         found = yield from together(asked)
@@ -413,17 +385,15 @@ class _Session:
             self.log.replies.extend(session.log.replies)  # at once: all of them are paid for
         return {q: (f, session.log) for q, ((f,),), session in zip(nodes, found, apart, strict=True)}
 
-    def _asked(
-        self, rubric: Rubric, groups: Sequence[Sequence[Criterion]], guidelines: str
-    ) -> Steps[list[Sequence[Finding]]]:
+    def _asked(self, groups: Sequence[Sequence[Criterion]]) -> Steps[list[Sequence[Finding]]]:
         """Ask about all *groups* in one batch, then again about those with a reply that could not be read."""
-        asks = compose_all(self.subject.prompt, rubric, self.judge, groups, vote=self.vote, guidelines=guidelines)
+        asks = compose_all(self.about, self.rubric, self.judge, groups, vote=self.vote, guidelines=self.guidelines)
         found: list[Sequence[Finding]] = []
         broken: dict[int, Steps[Sequence[Finding]]] = {}
         for ask, got in zip(asks, (yield asks), strict=True):
             findings = self._read(ask, got)
             if Unjudged in map(type, findings):
-                broken[len(found)] = self._asked_again(rubric, ask, got, findings, guidelines)
+                broken[len(found)] = self._asked_again(ask, got, findings)
             found.append(findings)
         if broken:
             repaired = yield from together([*broken.values()])
@@ -431,9 +401,7 @@ class _Session:
                 found[index] = findings
         return found
 
-    def _asked_again(
-        self, rubric: Rubric, ask: Ask, got: Reply | Failure, findings: Sequence[Finding], guidelines: str
-    ) -> Steps[Sequence[Finding]]:
+    def _asked_again(self, ask: Ask, got: Reply | Failure, findings: Sequence[Finding]) -> Steps[Sequence[Finding]]:
         """
         Ask again, with the complaint, for what could not be read in *got*, the reply to *ask*.
 
@@ -454,18 +422,16 @@ class _Session:
                 break
             max_tokens *= 1 + ("truncated" in kinds)
             again = compose(
-                self.subject.prompt,
-                rubric,
+                self.about,
+                self.rubric,
                 self.judge,
                 [criterion for criterion in ask.criteria if not isinstance(found[criterion.id], Scored | Abstained)],
                 vote=self.vote,
                 repair=repair,
                 complaint=failures[0].message,
-                max_tokens=max_tokens,
-                guidelines=guidelines,
+                guidelines=self.guidelines,
             )
-            if retries < self.judge.retries:
-                again = evolve(again, retries=retries)
+            again = evolve(again, max_tokens=max_tokens, retries=retries if retries < self.judge.retries else None)
             (got,) = yield (again,)
             found |= {finding.id: finding for finding in self._read(again, got)}
         return [found[criterion.id] for criterion in ask.criteria]
@@ -479,8 +445,3 @@ class _Session:
         if unjudged := [finding.failure for finding in findings if isinstance(finding, Unjudged)]:
             self.log.failures.extend(dict.fromkeys(unjudged))
         return findings
-
-
-def _question(rubric: Rubric, criterion: Criterion, node: DecisionTree) -> Criterion:
-    """Return the question at *node*, the same object for each candidate."""
-    return rubric.derive(("question", criterion.id, node.question), partial(as_question, criterion, node))

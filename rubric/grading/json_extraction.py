@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from typing import Any, Literal
 
 from attrs import frozen
@@ -59,8 +60,9 @@ def pieces(text: str) -> list[Piece]:
     Raises:
         Ambiguous: There are more than a thousand.
     """
-    if (whole := _flat(text)) is not None:
-        return [Piece(0, len(text), text, whole)]
+    whole = _strict(text) if text.startswith("{") and text.endswith("}") else None
+    if whole and not isinstance(whole, _Doubled) and not any(isinstance(item, dict | list) for item in whole.values()):
+        return [Piece(0, len(text), text, whole)]  # flat, as most replies are
     found: list[Piece] = []
     repairs = 0
     for start, end in _spans(text):
@@ -98,14 +100,6 @@ def checked(piece: Piece) -> Mapping[str, Any]:
     if piece.reading == "repair" and not _is_faithful(piece.source, value):
         raise Ambiguous("expected JSON, got something near it that can be read in more than one way")
     return value
-
-
-def _flat(text: str) -> Mapping[str, Any] | None:
-    """Return *text* as one JSON object if it is flat and has no doubled keys, as most replies; else None."""
-    value = _strict(text) if text.startswith("{") and text.endswith("}") else None
-    if not value or isinstance(value, _Doubled):
-        return None
-    return None if any(isinstance(item, dict | list) for item in value.values()) else value
 
 
 def object_spans(text: str) -> list[tuple[int, int]]:
@@ -150,7 +144,13 @@ def _piece(source: str, start: int, end: int | None, *, repair: bool) -> Piece:
     if (value := _strict(source)) is None and (value := _by_tokens(source)) is not None:
         reading = "tokens"
     elif value is None and repair:
-        value, reading = _repaired(source), "repair"
+        reading = "repair"
+        if len(source) <= _LONGEST_REPAIR:
+            from json_repair import loads  # noqa: PLC0415 - only broken replies pay for it
+
+            with suppress(ValueError, RecursionError, TypeError, AttributeError, IndexError):
+                guess = loads(source)  # it does not tell a guess from a reading, see `_is_faithful`
+                value = guess if isinstance(guess, dict) else None
     return Piece(start, end, source, value if value is None or _is_shallow(value) else None, reading)
 
 
@@ -236,22 +236,6 @@ def _double_quoted(match: re.Match[str]) -> str:
     return {"\\'": "'", '"': '\\"'}.get(match[0], match[0])
 
 
-# -- repairs -------------------------------------------------------------------------------------------
-
-
-def _repaired(piece: str) -> dict[str, Any] | None:
-    """Return the guess of json-repair at *piece*; it does not tell a guess from a reading, see `_is_faithful`."""
-    if len(piece) > _LONGEST_REPAIR:
-        return None
-    from json_repair import loads  # noqa: PLC0415 - only broken replies pay for it
-
-    try:
-        value = loads(piece)
-    except (ValueError, RecursionError, TypeError, AttributeError, IndexError):
-        return None
-    return value if isinstance(value, dict) else None
-
-
 def _is_faithful(piece: str, value: Mapping[str, Any]) -> bool:
     """True if each key is in *piece* as often as in *value*, and each plain value is there in full."""
     given = [(str(key), item) for part in objects_in(value) for key, item in part.items()]
@@ -273,16 +257,18 @@ _PLAIN = re.compile(
 )
 
 
+_CLOSING = re.compile(r"""["']\s*[,}]""")
+
+
 def _has(piece: str, key: str, values: list[object]) -> bool:
     """True if *key* is in *piece* once for each of its *values*, with nothing left over after a plain one."""
     places = [match.end() for match in re.finditer(_KEY % {"name": re.escape(key)}, piece)]
     if len(places) != len(values):
         return False
-    return all(isinstance(v, dict | list) or _is_plain(piece, at, v) for at, v in zip(places, values, strict=True))
-
-
-def _is_plain(piece: str, at: int, value: object) -> bool:
-    if _PLAIN.match(piece, at):
-        return True
-    quoted = isinstance(value, str) and piece.startswith(value, at + 1) and piece[at] in "\"'"
-    return quoted and re.compile(r"""["']\s*[,}]""").match(piece, at + 1 + len(str(value))) is not None
+    for at, value in zip(places, values, strict=True):
+        if isinstance(value, dict | list) or _PLAIN.match(piece, at):
+            continue
+        quoted = isinstance(value, str) and piece.startswith(value, at + 1) and piece[at] in "\"'"
+        if not quoted or not _CLOSING.match(piece, at + 1 + len(str(value))):
+            return False
+    return True

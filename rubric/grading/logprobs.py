@@ -19,14 +19,13 @@ from itertools import pairwise
 
 from attrs import evolve, frozen
 
-from rubric.grading.reply_parser import NO, YES, keys_of
+from rubric.grading.reply_parser import SCORE_KEYS, VERDICT_WORDS, keys_of
 from rubric.internals.frozen_map import FrozenMap
 from rubric.values.answers import Answer, Choices, Levels, Unit, YesNo, fold
 from rubric.values.criteria import Criterion
 from rubric.values.findings import Finding, Scored
 from rubric.values.requests import Ask, Reply, TokenLogprob
 
-_NUMBER_KEYS = ("score", "rating", "verdict")
 _A_NUMBER = r'"?\s*(?P<value>-?\d+(?:\.\d+)?)\s*"?\s*[,}]'
 _A_WORD = r'(?P<value>"[^"\\]*"|[A-Za-z]+)\s*[,}]'
 _ENTRY = r'\{\s*"id"\s*:\s*%s\s*,'
@@ -34,6 +33,9 @@ _NEXT = re.compile(r'"id"\s*:')
 _LEAD = re.compile(r'[\s":]*')
 _CORE = re.compile(r"-?[\d.]*", re.ASCII)
 _NUMBER = re.compile(r"-?\d+(\.\d+)?", re.ASCII)
+_TO_VALUE = re.compile(r'\s*"?\s*:\s*')
+_SPACES = re.compile(r"\s*")
+_BARE = re.compile(r'[\s,}"\]]')
 _ENDING = tuple(' \t\r\n,}"]')
 
 _CLEAR = 0.5
@@ -74,12 +76,12 @@ _NONE = "scores are those that were sampled, not weighted ones: the model gave n
 
 
 def _weighted(ask: Ask, reply: Reply, criterion: Criterion, finding: Scored) -> Scored:
-    text, logprobs = reply.text or "", reply.logprobs or ()
+    text = reply.text or ""
     scale = _scale_of(criterion.answer)
     start, end = _place(ask, criterion, scale, text)
     if not scale.says(text[start:end], finding.value):
         raise _Unclear("the verdict is in another form")
-    tokens = _tokens_at(text, logprobs, start, end)
+    tokens = _tokens_at(text, reply.logprobs or (), start, end)
     return evolve(finding, score=_expected(scale, tokens, finding.score), weighted=True)
 
 
@@ -88,7 +90,14 @@ def _weighted(ask: Ask, reply: Reply, criterion: Criterion, finding: Scored) -> 
 
 def _place(ask: Ask, criterion: Criterion, scale: _Words | _Numbers, text: str) -> tuple[int, int]:
     """Return where the verdict on *criterion* starts and ends in *text*: its number, or its word with the quotes."""
-    start, end = _entry(criterion.id, text) if ask.many else (0, len(text))
+    start, end = 0, len(text)
+    if ask.many:  # its entry goes up to the next one's id
+        entries = list(re.finditer(_ENTRY % re.escape(f'"{criterion.id}"'), text))
+        if len(entries) != 1:
+            raise _Unclear("its entry is not in one place")
+        start = entries[0].end()
+        following = _NEXT.search(text, start)
+        end = following.start() if following else end
     key = rf'"(?:{"|".join(scale.keys)})"\s*:\s*'
     found = len(re.findall(key, text[start:end]))
     match = re.compile(key + scale.form, re.ASCII).search(text, start, end)
@@ -97,23 +106,13 @@ def _place(ask: Ask, criterion: Criterion, scale: _Words | _Numbers, text: str) 
     return match.span("value")
 
 
-def _entry(id_: str, text: str) -> tuple[int, int]:
-    """Return where the entry of the criterion called *id_* starts and ends, up to the next one's id."""
-    found = list(re.finditer(_ENTRY % re.escape(f'"{id_}"'), text))
-    if len(found) != 1:
-        raise _Unclear("its entry is not in one place")
-    start = found[0].end()
-    following = _NEXT.search(text, start)
-    return start, following.start() if following else len(text)
-
-
 @frozen
 class _Token:
     """A token of the verdict: its text, where that starts in the verdict (below 0: before it), and the likeliest."""
 
     text: str
     offset: int
-    likeliest: tuple[tuple[str, float], ...]
+    likeliest: Mapping[str, float]
 
 
 def _tokens_at(text: str, logprobs: Sequence[TokenLogprob], start: int, end: int) -> list[_Token]:
@@ -150,7 +149,7 @@ def _aligned(text: str, logprobs: Sequence[TokenLogprob]) -> list[_Token]:
 def _token(entry: TokenLogprob, at: int) -> _Token:
     token, logprob, alternatives = entry
     likeliest = {**dict(alternatives), token: logprob}
-    return _Token(token, at, tuple((text, math.exp(min(value, 0.0))) for text, value in likeliest.items()))
+    return _Token(token, at, {text: math.exp(min(value, 0.0)) for text, value in likeliest.items()})
 
 
 # -- the answers that tokens begin -----------------------------------------------------------------------
@@ -170,7 +169,7 @@ def _scale_of(answer: Answer) -> _Words | _Numbers:
         case Choices(choices=choices):
             return _Words(keys_of(answer), {fold(choice.label): choice.score for choice in choices})
         case YesNo():
-            words = {**dict.fromkeys(YES, 1.0), **dict.fromkeys(NO, 0.0)}
+            words = {word: float(holds) for word, holds in VERDICT_WORDS.items()}
             words |= {word.replace(" ", "_"): place for word, place in words.items()}
             return _Words(keys_of(answer), words, {"true": 1.0, "false": 0.0, "null": None, "none": None})
         case _:  # a further type of answer keeps its sampled score until it has a scale here
@@ -182,7 +181,7 @@ def _expected(scale: _Words | _Numbers, tokens: Sequence[_Token], sampled: float
     places: list[tuple[float, float]] = []
     share, lost = 1.0, 0.0
     for index, token in enumerate(tokens):
-        for text, chance in token.likeliest:
+        for text, chance in token.likeliest.items():
             if text == token.text:
                 continue
             place, is_vague = scale.read(tokens, index, text)
@@ -190,17 +189,8 @@ def _expected(scale: _Words | _Numbers, tokens: Sequence[_Token], sampled: float
                 lost += share * chance
             elif place is not None:
                 places.append((place, share * chance))
-        share *= dict(token.likeliest)[token.text]
+        share *= token.likeliest[token.text]
     places.append((sampled, share))
-    return _mean(places, lost, sampled)
-
-
-def _before(tokens: Sequence[_Token], index: int) -> str:
-    """Return the part of the verdict before the token at *index*."""
-    return "".join(token.text for token in tokens[:index])[max(0, -tokens[0].offset) :]
-
-
-def _mean(places: Sequence[tuple[float, float]], lost: float, sampled: float) -> float:
     known = math.fsum(chance for _, chance in places)
     if known < _CLEAR:
         raise _Unclear("too little of the probability is on answers")
@@ -212,7 +202,9 @@ def _mean(places: Sequence[tuple[float, float]], lost: float, sampled: float) ->
     return min(max(expected, min(p for p, _ in places)), max(p for p, _ in places))
 
 
-# -- words ---------------------------------------------------------------------------------------------------
+def _before(tokens: Sequence[_Token], index: int) -> str:
+    """Return the part of the verdict before the token at *index*."""
+    return "".join(token.text for token in tokens[:index])[max(0, -tokens[0].offset) :]
 
 
 @frozen
@@ -240,13 +232,21 @@ class _Words:
         """Return the place of the only answer that the verdict can be, with *text* at *index*; else of none."""
         verdict = _before(tokens, index) + text
         if index == 0:
-            lead = _leading(tokens[0], text)
+            before = tokens[0].text[: max(0, -tokens[0].offset)]
+            lead = (_TO_VALUE if ":" in before else _SPACES).match(text)
             if lead is None:
                 return _NO_ANSWER
-            verdict = text[lead:]
+            verdict = text[lead.end() :]
         if "\\" in verdict or "\N{REPLACEMENT CHARACTER}" in verdict:  # an escape, or half of a character
             return _ANY
-        known, word, is_whole = self._split(verdict)
+        if verdict.startswith('"'):
+            known: Mapping[str, float | None] = self.quoted
+            word, closing, _ = verdict[1:].partition('"')
+            is_whole = bool(closing)
+        else:
+            known, word = self.bare, _BARE.split(verdict, maxsplit=1)[0]
+            is_whole = len(word) < len(verdict)
+        word = fold(word)
         if not word and not is_whole:
             return _ANY if verdict else _NO_ANSWER  # an opening quote begins any word, white space none yet
         if is_whole:
@@ -254,36 +254,13 @@ class _Words:
         places = {place for answer, place in known.items() if answer.startswith(word)}
         return (places.pop(), False) if len(places) == 1 else (None, bool(places))
 
-    def _split(self, verdict: str) -> tuple[Mapping[str, float | None], str, bool]:
-        """Return the answers that *verdict* may be, its word, and whether the word ends there."""
-        if verdict.startswith('"'):
-            word, closing, _ = verdict[1:].partition('"')
-            return self.quoted, fold(word), bool(closing)
-        found = re.match(r'[^\s,}"\]]*', verdict)
-        word = found[0] if found else ""
-        return self.bare, fold(word), len(word) < len(verdict)
-
-
-_TO_VALUE = re.compile(r'\s*"?\s*:\s*')
-_SPACES = re.compile(r"\s*")
-
-
-def _leading(first: _Token, text: str) -> int | None:
-    """Return where the verdict begins in *text*, in the place of the *first* token; None if it does not."""
-    before = first.text[: max(0, -first.offset)]
-    match = (_TO_VALUE if ":" in before else _SPACES).match(text)
-    return None if match is None else match.end()
-
-
-# -- numbers -------------------------------------------------------------------------------------------------
-
 
 @frozen
 class _Numbers:
     """Levels, and numbers in 0..1."""
 
     answer: Unit | Levels
-    keys: Sequence[str] = _NUMBER_KEYS
+    keys: Sequence[str] = SCORE_KEYS
     form: str = _A_NUMBER
 
     def says(self, text: str, value: object) -> bool:
@@ -293,7 +270,7 @@ class _Numbers:
     def read(self, tokens: Sequence[_Token], index: int, text: str) -> Read:
         """Return the place of the number that the verdict is with *text* at *index*."""
         prefix = _before(tokens, index)
-        wide = any(len(_core(other, prefix)[0].strip("-")) > 1 for other, _ in tokens[index].likeliest)
+        wide = any(len(_core(other, prefix)[0].strip("-")) > 1 for other in tokens[index].likeliest)
         core, is_whole, is_odd = _core(text, prefix)
         if is_odd or (not core and not is_whole):
             return _NO_ANSWER

@@ -68,14 +68,8 @@ class Plan:
         )
 
     def __repr__(self) -> str:
-        tokens = _words(*self.prompt_tokens)
-        return f"<Plan: {_words(self.least, self.most)} calls, {tokens} prompt tokens, {self._cost()}>"
-
-    def _cost(self) -> str:
-        if self.cost is None:
-            return "cost unknown"
-        low, high = self.cost
-        return f"${low:.4f}" if low == high else f"${low:.4f} to ${high:.4f}"
+        cost = "cost unknown" if self.cost is None else _extent(*self.cost, "${:.4f}")
+        return f"<Plan: {_extent(self.least, self.most)} calls, {_extent(*self.prompt_tokens)} prompt tokens, {cost}>"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plan as plain JSON-able data, messages included."""
@@ -95,8 +89,8 @@ class Plan:
         return f"{cell(repr(self)[1:-1])}\n\n{table(('judge', 'criteria', 'characters'), rows)}"
 
 
-def _words(low: int, high: int) -> str:
-    return str(low) if low == high else f"{low} to {high}"
+def _extent(low: float, high: float, form: str = "{}") -> str:
+    return form.format(low) if low == high else f"{form.format(low)} to {form.format(high)}"
 
 
 def plan_one(
@@ -115,49 +109,32 @@ def plan_one(
     about = shared_prompt(candidate, rubric)
     made: dict[int, Plan] = {}  # a jury's votes differ in nothing but their number
 
-    def of_judge(one: Judge) -> Plan:
-        if id(one) not in made:
-            made[id(one)] = _Planner(candidate, about, one, count, price, worst).of_rubric(rubric, "")
-        return made[id(one)]
-
-    return _of_any(rubric, number_votes(judge), of_judge)
-
-
-def _of_any(rubric: Rubric, voter: Voter, of_judge: Callable[[Judge], Plan]) -> Plan:
-    rule = voter.judge
-    if isinstance(rule, Judge):
-        plan = of_judge(rule)
+    def planned(voter: Voter) -> Plan:
+        judge = voter.judge
+        if not isinstance(judge, Judge):
+            return _together(rubric, judge, [planned(member) for member in voter.members])
+        if id(judge) not in made:
+            made[id(judge)] = _Planner(about, judge, count, price, worst).of_rubric(rubric, "")
+        plan = made[id(judge)]
         return evolve(plan, asks=tuple(evolve(ask, vote=voter.vote) for ask in plan.asks))
-    members = [_of_any(rubric, member, of_judge) for member in voter.members]
-    return _between(members[: _fewest(rubric, rule)], members)
+
+    return planned(number_votes(judge))
 
 
-def _fewest(rubric: Rubric, rule: Jury | Panel | Cascade) -> int:
-    """Return the number of members that are asked in any case."""
+def _together(rubric: Rubric, rule: Jury | Panel | Cascade, members: Sequence[Plan]) -> Plan:
     if isinstance(rule, Cascade) or (isinstance(rule, Jury) and rule.one_request):
-        return 1
-    if not rule.early_stop or (isinstance(rule, Panel) and rule.level == "criterion"):
-        return size_of(rule)
-    return fewest_votes(rule, rubric)
-
-
-def _between(least: Sequence[Plan], most: Sequence[Plan]) -> Plan:
-    """Return the plan that takes at least the calls of *least* and at most those of *most*."""
-    few, whole = Plan.total(least), Plan.total(most)
-    return Plan(
-        few.least,
-        whole.most,
-        whole.ceiling,
-        (few.prompt_tokens[0], whole.prompt_tokens[1]),
-        None if few.cost is None or whole.cost is None else (few.cost[0], whole.cost[1]),
-        whole.asks,
-        whole.free,
-    )
+        fewest = 1
+    elif not rule.early_stop or (isinstance(rule, Panel) and rule.level == "criterion"):
+        fewest = size_of(rule)
+    else:
+        fewest = fewest_votes(rule, rubric)
+    least, most = Plan.total(members[:fewest]), Plan.total(members)
+    cost = None if least.cost is None or most.cost is None else (least.cost[0], most.cost[1])
+    return evolve(most, least=least.least, prompt_tokens=(least.prompt_tokens[0], most.prompt_tokens[1]), cost=cost)
 
 
 @frozen
 class _Planner:
-    candidate: Candidate
     about: SharedPrompt
     judge: Judge
     count: Count
@@ -165,7 +142,7 @@ class _Planner:
     worst: Worst | None
 
     def of_rubric(self, rubric: Rubric, guidelines: str) -> Plan:
-        judged = [c for c in rubric.judged if applies(c.when, self.candidate) and not isinstance(c.answer, Check)]
+        judged = [c for c in rubric.judged if applies(c.when, self.about.candidate) and not isinstance(c.answer, Check)]
         asked = {c.id for c in judged}
         free = tuple(c.id for c in rubric.judged if c.id not in asked)
         plans = [self._of_group(rubric, group, guidelines) for group in grouped(judged, self.judge)]
@@ -183,35 +160,30 @@ class _Planner:
     def _of_tree(self, rubric: Rubric, criterion: Criterion, tree: DecisionTree, guidelines: str) -> Plan:
         """A walk takes from the shortest to the longest branch; asked ahead, it takes all questions."""
         plans = [
-            self._of_ask(compose(self.about, rubric, self.judge, [as_question(criterion, node)], guidelines=guidelines))
+            self._of_ask(
+                compose(self.about, rubric, self.judge, [as_question(rubric, criterion, node)], guidelines=guidelines)
+            )
             for node in tree.nodes()
         ]
         if self.judge.speculate:
             return Plan.total({plan.asks[0].criteria[0].text: plan for plan in plans}.values())
         tokens = sorted(plan.prompt_tokens[0] for plan in plans)
-        costs = [plan.cost for plan in plans if plan.cost is not None]
-        priced = len(costs) == len(plans)
+        lows, highs = (sorted(plan.cost[end] for plan in plans if plan.cost is not None) for end in (0, 1))
+        cost = (sum(lows[: tree.shortest]), sum(highs[-tree.depth :]))
         return Plan(
             tree.shortest,
             tree.depth,
             tree.depth * (1 + self.judge.repairs),
             (sum(tokens[: tree.shortest]), sum(tokens[-tree.depth :])),
-            _extent(costs, tree.shortest, tree.depth) if priced else None,
+            cost if len(lows) == len(plans) else None,
             tuple(ask for plan in plans for ask in plan.asks),
         )
 
     def _of_ask(self, ask: Ask) -> Plan:
         tokens = self.count(ask.judge, "\n".join(m.text for m in ask.messages))
-        return Plan(1, 1, 1 + self.judge.repairs, (tokens, tokens), self._cost(ask, tokens), (ask,))
-
-    def _cost(self, ask: Ask, tokens: int) -> tuple[float, float] | None:
-        price = self.price(ask.judge)
-        if price is None:
-            return None
-        least = tokens * price[0]
-        most = least + ask.max_tokens * price[1] if self.worst is None else self.worst(ask)
-        return None if most is None else (least, most)
-
-
-def _extent(costs: Sequence[tuple[float, float]], fewest: int, deepest: int) -> tuple[float, float]:
-    return sum(sorted(low for low, _ in costs)[:fewest]), sum(sorted(high for _, high in costs)[-deepest:])
+        price, cost = self.price(ask.judge), None
+        if price is not None:
+            least = tokens * price[0]
+            most = least + ask.max_tokens * price[1] if self.worst is None else self.worst(ask)
+            cost = None if most is None else (least, most)
+        return Plan(1, 1, 1 + self.judge.repairs, (tokens, tokens), cost, (ask,))

@@ -15,7 +15,7 @@ from hashlib import sha256
 from itertools import count
 from typing import TYPE_CHECKING, Any, cast
 
-from attrs import evolve, field, frozen
+from attrs import field, frozen
 
 from rubric.grading.response_format import Form, shape_of
 from rubric.internals.frozen_map import FrozenMap, thaw
@@ -60,9 +60,14 @@ def grouped(criteria: Sequence[Criterion], judge: Judge) -> list[list[Criterion]
     return groups
 
 
-def as_question(criterion: Criterion, node: DecisionTree) -> Criterion:
-    """Return the question at *node* as a criterion that the judge scores: how surely the answer is yes."""
-    return Criterion(node.question, id=criterion.id, answer=Unit(), evidence=False, abstain="forbid")
+def as_question(rubric: Rubric, criterion: Criterion, node: DecisionTree) -> Criterion:
+    """
+    Return the question at *node* as a criterion that the judge scores: how surely the answer is yes.
+
+    It is the same object for each candidate, so that its prompt is kept.
+    """
+    ask = partial(Criterion, node.question, id=criterion.id, answer=Unit(), evidence=False, abstain="forbid")
+    return rubric.derive(("question", criterion.id, node.question), ask)
 
 
 # -- what all asks about a candidate share ---------------------------------------------------------------
@@ -74,24 +79,22 @@ class SharedPrompt:
     What all asks about one candidate share.
 
     Args:
-        system: The system message.
+        rubric: The outermost rubric.
         shared: The first part of the user message.
         sections: The parts of the candidate by title, as they are shown.
         variables: The candidate's variables, as they are shown.
-        output: The graded text as it is.
         run: Conversation, tool calls and file changes, as they are shown.
-        images: Addresses of images.
         warnings: What a user should know of the candidate's texts.
-        digest: A hash of all of the above; copied, and fed the rest of an ask, it gives the nonce.
+        digest: A hash of all that is shown; copied, and fed the rest of an ask, it gives the nonce.
     """
 
+    candidate: Candidate
+    rubric: Rubric
     system: Outgoing
     shared: str
     sections: Mapping[str, str]
     variables: Mapping[str, str]
-    output: str
     run: str
-    images: tuple[str, ...]
     warnings: tuple[str, ...]
     digest: _Hash = field(repr=False)
 
@@ -99,29 +102,37 @@ class SharedPrompt:
 def shared_prompt(candidate: Candidate, rubric: Rubric) -> SharedPrompt:
     """Return what all asks about *candidate* under *rubric* share."""
     digest, warnings = sha256(), dict[str, None]()
-    sections = {
-        title: _shown(text, digest, warnings)
-        for title, text in _sections(candidate).items()
-        if text or title == "candidate"
+    calls = [_call_line(c.name, thaw(c.arguments), thaw(c.result)) for c in candidate.tool_calls]
+    texts = {
+        "task": candidate.input,
+        "reference answer": candidate.reference,
+        "context": candidate.context,
+        "conversation": "\n".join([f"{m.role}: {m.content}" for m in candidate.messages]),
+        "tool calls": "\n".join(calls),
+        "file changes": candidate.file_changes,
+        "candidate": candidate.output,
     }
+    sections = {t: _shown(text, digest, warnings) for t, text in texts.items() if text or t == "candidate"}
     digest.update(b"%d,%d;" % (len(sections), len(candidate.variables)))  # or one could be taken for the other
     # Sorted, since equal candidates must get equal prompts: a mapping is the same in any order.
     variables = {name: _shown(str(value), digest, warnings) for name, value in sorted(candidate.variables.items())}
     for name in (*sections, *variables):
         digest.update(_framed(name))
-    mark = _mark(digest, [*sections.values(), *variables.values()])
+    shown = [*sections.values(), *variables.values()]
+    marks = (_letters(digest, b"%d" % attempt) for attempt in count())
+    mark = next(mark for mark in marks if not any(mark in text for text in shown))
     blocks = [f"{title}, {mark}:\n{text}\n{mark}" for title, text in sections.items()]
     system = _system(rubric.guidelines)
     for text in (system.text, *candidate.images):
         digest.update(_framed(text))
     return SharedPrompt(
+        candidate=candidate,
+        rubric=rubric,
         system=system,
         shared=f"The mark is {mark}.\n\n" + "\n\n".join(blocks) + "\n\n",
         sections=sections,
         variables=variables,
-        output=candidate.output,
         run="\n\n".join([sections[t] for t in ("conversation", "tool calls", "file changes") if t in sections]),
-        images=candidate.images,
         warnings=tuple(warnings),
         digest=digest,
     )
@@ -155,30 +166,9 @@ def _system(guidelines: str) -> Outgoing:
     return Outgoing("system", (text,))
 
 
-def _sections(candidate: Candidate) -> dict[str, str]:
-    return {
-        "task": candidate.input,
-        "reference answer": candidate.reference,
-        "context": candidate.context,
-        "conversation": "\n".join([f"{m.role}: {m.content}" for m in candidate.messages]),
-        "tool calls": "\n".join([_call_line(c.name, thaw(c.arguments), thaw(c.result)) for c in candidate.tool_calls]),
-        "file changes": candidate.file_changes,
-        "candidate": candidate.output,
-    }
-
-
 def _call_line(name: str, arguments: Any, result: Any) -> str:
     said = "" if result is None else f" -> {result if isinstance(result, str) else as_json(result)}"
     return f"- {name}({as_json(arguments) if arguments else ''}){said}"
-
-
-def _mark(digest: _Hash, texts: Sequence[str]) -> str:
-    """Return a mark that is in none of *texts*, the same for the same texts."""
-    return next(
-        mark
-        for mark in (_letters(digest, b"%d" % attempt) for attempt in count())
-        if not any(mark in text for text in texts)
-    )
 
 
 def _letters(digest: _Hash, end: bytes) -> str:
@@ -204,7 +194,6 @@ def compose(
     vote: int = 0,
     repair: int = 0,
     complaint: str = "",
-    max_tokens: int | None = None,
     guidelines: str = "",
 ) -> Ask:
     """
@@ -216,9 +205,10 @@ def compose(
         complaint: For a re-ask, why the last reply could not be used; its own words are left out.
         guidelines: Those of a nested rubric; those of the outermost one are in the shared part.
     """
-    asked = _criterion_prompt(rubric, judge, criteria, output=about.output, complaint=complaint, guidelines=guidelines)
-    (ask,) = _asks(about, rubric, judge, [asked], vote=vote, repair=repair)
-    return ask if max_tokens is None else evolve(ask, max_tokens=max_tokens)
+    (ask,) = compose_all(
+        about, rubric, judge, [criteria], vote=vote, repair=repair, complaint=complaint, guidelines=guidelines
+    )
+    return ask
 
 
 def compose_all(
@@ -228,21 +218,12 @@ def compose_all(
     groups: Sequence[Sequence[Criterion]],
     *,
     vote: int = 0,
+    repair: int = 0,
+    complaint: str = "",
     guidelines: str = "",
 ) -> tuple[Ask, ...]:
-    """Return an ask for each of *groups*, as `compose` does for one."""
-    prompts = [
-        _criterion_prompt(rubric, judge, group, output=about.output, complaint="", guidelines=guidelines)
-        for group in groups
-    ]
-    return tuple(_asks(about, rubric, judge, prompts, vote=vote, repair=0))
-
-
-def _asks(
-    about: SharedPrompt, rubric: Rubric, judge: Judge, prompts: Sequence[CriterionPrompt], *, vote: int, repair: int
-) -> list[Ask]:
     """
-    Return an ask for each of *prompts*, with the nonce that a sealed verdict must carry.
+    Return an ask for each of *groups*, as `compose` does, with the nonce that a sealed verdict must carry.
 
     The nonce depends on the candidate, the criteria, the judge and the re-ask. A candidate cannot forge a verdict: its
     author would have to know a hash of the text before writing it. Yet the same ask has the same nonce, so its reply
@@ -251,10 +232,12 @@ def _asks(
     """
     template = judge.prompt or rubric.prompt
     flagless = rubric.threshold is not None
+    output, images = about.candidate.output, about.candidate.images
     digest = about.digest.copy()
     digest.update(b"%b%d;" % (_framed(judge.name), repair))
     asks = []
-    for asked in prompts:
+    for group in groups:
+        asked = _criterion_prompt(rubric, judge, group, output=output, complaint=complaint, guidelines=guidelines)
         nonce, ending = "", asked.unsealed
         if template is not None:
             nonce, messages = _own_messages(template, about, judge, repair, asked)
@@ -271,17 +254,17 @@ def _asks(
             nonce=nonce,
             abstainable=asked.abstainable,
             quoted=asked.quoted,
-            candidate=about.output,
+            candidate=output,
             run=about.run,
             max_tokens=judge.max_tokens,
             vote=vote,
             repair=repair,
-            images=about.images,
+            images=images,
             many=asked.form.many,
             flagless=flagless,
         )
         asks.append(ask)
-    return asks
+    return tuple(asks)
 
 
 _NONCE_HERE = "\0"
@@ -293,14 +276,10 @@ class CriterionPrompt:
     What differs from ask to ask about one candidate, and is the same for many candidates.
 
     Args:
-        form: The form of the reply.
-        criteria: The criteria.
         tail: The criteria with all that helps to judge them.
         texts: The criteria in the author's words alone.
-        guidelines: Those of the rubric.
         unsealed: The last part of the user message, with the form of an unsealed reply.
-        before_nonce: That part for a sealed reply, up to the nonce.
-        after_nonce: The rest of it.
+        before_nonce: That part for a sealed reply, up to the nonce; *after_nonce* is the rest of it.
         digested: What the nonce depends on of all this, as bytes.
     """
 
@@ -323,49 +302,33 @@ def _criterion_prompt(
 ) -> CriterionPrompt:
     """Return the prompt for *criteria*; it is kept for the next candidate where it does not depend on this one."""
     sealed = judge.is_sealed(own_prompt=rubric.prompt is not None)
-    worded = partial(_worded, rubric, judge, criteria, sealed=sealed, guidelines=guidelines)
+
+    def worded() -> CriterionPrompt:
+        form = Form.of(rubric, judge, criteria, sealed=sealed)
+        tail = _tail(rubric, criteria, form, output=output, complaint=complaint, guidelines=guidelines)
+        unsealed = f"{tail}\n\n{form.words('')}"
+        before, _, after = form.words(_NONCE_HERE).rpartition(_NONCE_HERE)
+        named = [f"{criterion.id}: {criterion.text.strip()}" for criterion in criteria]
+        return CriterionPrompt(
+            form=form,
+            criteria=tuple(criteria),
+            tail=tail,
+            texts="\n".join(named) if form.many else criteria[0].text.strip(),
+            guidelines=rubric.guidelines,
+            unsealed=unsealed,
+            before_nonce=f"{tail}\n\n{before}",
+            after_nonce=after,
+            digested=_framed(unsealed),
+            schema=form.schema(),
+            abstainable=frozenset(c.id for c in criteria if policy(rubric, c) != "forbid"),
+            quoted=frozenset(c.id for c in criteria if asks_evidence(rubric, c)),
+        )
+
     if complaint or [criterion for criterion in criteria if criterion.anchors]:
-        return worded(output=output, complaint=complaint)
+        return worded()
     # By identity, since to hash a rubric takes longer than to word a criterion. The value holds the criteria, so that
     # no id is used again; and no judge, whose key must not outlive it.
-    key = (judge.reasoning, sealed, guidelines, *map(id, criteria))
-    return rubric.derive(key, partial(worded, output="", complaint=""))
-
-
-def _worded(
-    rubric: Rubric,
-    judge: Judge,
-    criteria: Sequence[Criterion],
-    *,
-    sealed: bool,
-    output: str,
-    complaint: str,
-    guidelines: str,
-) -> CriterionPrompt:
-    form = Form.of(rubric, judge, criteria, sealed=sealed)
-    tail = _tail(rubric, criteria, form, output=output, complaint=complaint, guidelines=guidelines)
-    unsealed = f"{tail}\n\n{form.words('')}"
-    before, _, after = form.words(_NONCE_HERE).rpartition(_NONCE_HERE)
-    return CriterionPrompt(
-        form=form,
-        criteria=tuple(criteria),
-        tail=tail,
-        texts=_plainly(criteria),
-        guidelines=rubric.guidelines,
-        unsealed=unsealed,
-        before_nonce=f"{tail}\n\n{before}",
-        after_nonce=after,
-        digested=_framed(unsealed),
-        schema=form.schema(),
-        abstainable=frozenset(c.id for c in criteria if policy(rubric, c) != "forbid"),
-        quoted=frozenset(c.id for c in criteria if asks_evidence(rubric, c)),
-    )
-
-
-def _plainly(criteria: Sequence[Criterion]) -> str:
-    if len(criteria) == 1:
-        return criteria[0].text.strip()
-    return "\n".join(f"{criterion.id}: {criterion.text.strip()}" for criterion in criteria)
+    return rubric.derive((judge.reasoning, sealed, guidelines, *map(id, criteria)), worded)
 
 
 # -- what is asked about a criterion -------------------------------------------------------------------------
@@ -387,8 +350,16 @@ def _tail(
 
 
 def _advice(rubric: Rubric, criterion: Criterion, output: str, form: Form) -> list[str]:
-    levels = level_lines(criterion.answer) if isinstance(criterion.answer, Levels) else []
-    advice = ["\n".join(levels), _options(criterion.answer), _anchors(criterion, output)]
+    advice: list[str] = []
+    match criterion.answer:
+        case Levels() as levels:
+            advice += level_lines(levels)
+        case Choices(choices=choices):
+            advice += [f"- {c.label}: {c.text}" for c in choices if c.text]
+    graded = " ".join(output.split()).casefold()  # as an example it would carry its own verdict
+    anchors = [a for a in criterion.anchors if " ".join(a.response.split()).casefold() != graded]
+    if anchors:
+        advice += ["Calibration examples:", *(_anchor(criterion, anchor) for anchor in anchors)]
     if criterion.polarity != "satisfy" or not isinstance(criterion.answer, Choices):
         advice.append(render.text("guard" if criterion.is_unwanted else criterion.polarity))
     if asks_evidence(rubric, criterion):
@@ -406,37 +377,18 @@ def level_lines(levels: Levels) -> list[str]:
     return [*(f"- {r}: {r.text}" for r in levels.ranges if r.text), *between]
 
 
-def _options(answer: object) -> str:
-    if not isinstance(answer, Choices) or not any(c.text for c in answer.choices):
-        return ""
-    return "\n".join(f"- {c.label}: {c.text}" for c in answer.choices if c.text)
-
-
-def _anchors(criterion: Criterion, output: str) -> str:
-    """Return the calibration examples, without the graded text itself: it would carry its own verdict."""
-    graded = " ".join(output.split()).casefold()
-    kept = [a for a in criterion.anchors if " ".join(a.response.split()).casefold() != graded]
-    if not kept:
-        return ""
-    return "\n".join(["Calibration examples:", *(_anchor(criterion, a) for a in kept)])
-
-
 def _anchor(criterion: Criterion, anchor: Anchor) -> str:
-    answer = cast("JudgeAnswer", criterion.answer)
+    match nearest(cast("JudgeAnswer", criterion.answer), anchor.score):
+        case bool(holds):
+            said = "yes" if holds else "no"
+        case float(score):
+            said = f"score {score:.2f}"
+        case int(level):
+            said = f"score {level}"
+        case label:
+            said = label
     why = f" ({anchor.reason})" if anchor.reason else ""
-    return f"Response: {as_json(anchor.response)} -> {_said(nearest(answer, anchor.score))}{why}"
-
-
-def _said(value: object) -> str:
-    match value:
-        case bool():
-            return "yes" if value else "no"
-        case float():
-            return f"score {value:.2f}"
-        case int():
-            return f"score {value}"
-        case _:
-            return str(value)
+    return f"Response: {as_json(anchor.response)} -> {said}{why}"
 
 
 # -- a template of the user's own --------------------------------------------------------------------------
@@ -451,7 +403,7 @@ def _own_messages(
     if not form.sealed:
         return "", messages
     # Of the messages themselves: two candidates that differ in what the template leaves out are asked the same.
-    sent = as_json([judge.name, repair, about.images, [(m.role, m.text) for m in messages]])
+    sent = as_json([judge.name, repair, about.candidate.images, [(m.role, m.text) for m in messages]])
     nonce = _letters(sha256(), _framed(sent))
     return nonce, _filled(template, about, asked, form.words(nonce))
 

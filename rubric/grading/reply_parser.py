@@ -47,12 +47,13 @@ from rubric.values.requests import Ask, Failure, FailureKind, Reply
 LONGEST_REPLY = 200_000
 _LONGEST_NUMBER = 40
 _MOST_QUOTES = 20
-YES = frozenset({"true", "yes", "pass", "passed", "satisfied", "met", "y", "correct", "present"})
-NO = frozenset(
+_YES = frozenset({"true", "yes", "pass", "passed", "satisfied", "met", "y", "correct", "present"})
+_NO = frozenset(
     {"false", "no", "fail", "failed", "unsatisfied", "not satisfied", "unmet", "not met", "n", "incorrect", "absent"}
 )
+VERDICT_WORDS = dict.fromkeys(_YES, True) | dict.fromkeys(_NO, False)
 _VERDICTS = ("verdict", "pass", "passed", "satisfied", "met", "answer", "criterion_status")
-_SCORES = ("score", "rating", "verdict")
+SCORE_KEYS = ("score", "rating", "verdict")
 _CHOICES = ("choice", "verdict", "answer", "label", "category")
 _REASONS = ("reason", "reasoning", "explanation", "rationale", "justification")
 _QUOTES = ("evidence", "quote", "quotes", "span")
@@ -201,29 +202,19 @@ def _objects(ask: Ask, said: str, text: str, wanted: Sequence[str]) -> list[Mapp
     """Return the objects of *text*, a part of the whole reply *said*, that may be the answer, in order."""
 
     def accept(value: Mapping[str, Any], raw: str) -> bool:
-        return not value.keys().isdisjoint(wanted) and not _is_echo(raw, ask)
+        if value.keys().isdisjoint(wanted):
+            return False
+        return not any("{" in graded and occurs_in(raw, graded) for graded in (ask.candidate, ask.run))
 
     if ask.nonce:
         return sealed_object(said, text, nonce=ask.nonce, asked=frozenset(wanted))
     return [value for value, _ in find_objects(text, accept)]
 
 
-def _lists(ask: Ask, said: str, text: str) -> list[Any]:
-    """Return the lists of verdicts of *text*, in order."""
-    if not ask.nonce:
-        return [o.get("verdicts", o.get("checks")) for o in _objects(ask, said, text, LISTS)]
-    asked = frozenset(key for criterion in ask.criteria for key in keys_of(criterion.answer))
-    return [*sealed_list(said, text, nonce=ask.nonce, asked=asked, ids=[c.id for c in ask.criteria])]
-
-
 def _refuse_none(ask: Ask, found: Sequence[object]) -> None:
     if not found:
         mark = ' and the "nonce" of this request' if ask.nonce else ", other than one copied from the candidate"
         raise Unreadable(f"it holds no JSON object with the keys that were asked for{mark}")
-
-
-def _is_echo(raw: str, ask: Ask) -> bool:
-    return any("{" in text and occurs_in(raw, text) for text in (ask.candidate, ask.run))
 
 
 def _read_one(ask: Ask, said: str, text: str) -> Finding:
@@ -236,7 +227,12 @@ def _read_one(ask: Ask, said: str, text: str) -> Finding:
 
 
 def _read_many(ask: Ask, said: str, text: str) -> tuple[Finding, ...]:
-    lists = _lists(ask, said, text)
+    lists: list[Any]
+    if ask.nonce:
+        asked = frozenset(key for criterion in ask.criteria for key in keys_of(criterion.answer))
+        lists = [*sealed_list(said, text, nonce=ask.nonce, asked=asked, ids=[c.id for c in ask.criteria])]
+    else:
+        lists = [o.get("verdicts", o.get("checks")) for o in _objects(ask, said, text, LISTS)]
     _refuse_none(ask, lists)
     if not all(isinstance(entries, list) for entries in lists):
         raise Unreadable('it holds no list of "verdicts"')
@@ -269,13 +265,16 @@ def keys_of(answer: Answer) -> Sequence[str]:
         case Choices():
             return _CHOICES
         case Unit() | Levels():
-            return (*_SCORES, *_VERDICTS)
+            return (*SCORE_KEYS, *_VERDICTS)
         case never:
             assert_never(never)
 
 
 def _finding(ask: Ask, criterion: Criterion, said: Mapping[str, Any]) -> Finding:
-    if _abstains(criterion.answer, said):
+    # Null under each of its keys: a null beside a verdict disagrees with it.
+    keys = SCORE_KEYS if isinstance(criterion.answer, Unit | Levels) else keys_of(criterion.answer)
+    given = [said[key] for key in keys if key in said]
+    if given and all(value is None for value in given):
         if criterion.id not in ask.abstainable:
             raise Unreadable("its verdict is null, and the rubric does not allow to abstain")
         return Abstained(criterion.id, _reason(said))
@@ -302,13 +301,6 @@ def _scored(ask: Ask, criterion: Criterion, said: Mapping[str, Any]) -> Scored:
             assert_never(never)
 
 
-def _abstains(answer: Answer, said: Mapping[str, Any]) -> bool:
-    """True if the verdict is null under each of its keys: a null beside a verdict disagrees with it."""
-    keys = _SCORES if isinstance(answer, Unit | Levels) else keys_of(answer)
-    given = [said[key] for key in keys if key in said]
-    return bool(given) and all(value is None for value in given)
-
-
 def _reason(said: Mapping[str, Any]) -> str:
     for key in _REASONS:
         if isinstance(reason := said.get(key), str):
@@ -331,12 +323,9 @@ def _span(ask: Ask, words: str) -> Evidence:
 
 
 def _as_bool(value: Any) -> bool | None:
-    if isinstance(value, bool):
-        return value
     if isinstance(value, str):
-        word = fold(value).replace("_", " ")
-        return True if word in YES else False if word in NO else None
-    return None
+        value = VERDICT_WORDS.get(fold(value).replace("_", " "))
+    return value if isinstance(value, bool) else None
 
 
 def _yes_no(said: Mapping[str, Any]) -> bool:
@@ -372,7 +361,7 @@ def _number(value: Any) -> float | None:
 
 
 def _one_score(said: Mapping[str, Any]) -> Any:
-    given = [said[key] for key in _SCORES if key in said and _as_bool(said[key]) is None]
+    given = [said[key] for key in SCORE_KEYS if key in said and _as_bool(said[key]) is None]
     if any(value != given[0] for value in given):
         raise _unexpected("one score", given)
     return given[0] if given else None
@@ -380,18 +369,14 @@ def _one_score(said: Mapping[str, Any]) -> Any:
 
 def _unit(said: Mapping[str, Any]) -> float:
     given = _one_score(said)
-    if given is None and (holds := _bare_verdict(said)) is not None:
-        return float(holds)
+    if given is None and "score" not in said:  # a plain yes is 1, a plain no is 0
+        verdicts = {_as_bool(said[key]) for key in _VERDICTS if key in said}
+        if len(verdicts) == 1 and None not in verdicts:
+            return float(verdicts == {True})
     score = _number(given)
     if score is None or not 0 <= score <= 1:
         raise _unexpected("a score from 0 to 1", given)
     return score
-
-
-def _bare_verdict(said: Mapping[str, Any]) -> bool | None:
-    """Return the yes or no of a reply that has no score: a plain yes is 1, a plain no is 0."""
-    verdicts = {_as_bool(said[key]) for key in _VERDICTS if key in said}
-    return verdicts.pop() if len(verdicts) == 1 and "score" not in said else None
 
 
 def _level(levels: Levels, said: Mapping[str, Any]) -> int:

@@ -63,8 +63,7 @@ def sealed_object(reply: str, text: str, *, nonce: str, asked: frozenset[str]) -
     for piece in own:
         value = checked(piece)
         _check_end(value, nonce)
-        _check_keys(value, asked)
-        _check_depth(value.values(), asked)
+        _check_keys(value, asked, value.values(), asked)
         if not (sure := _is_sure(value, asked) and piece.reading != "repair"):
             _check_source(piece, [value], asked)
         all_sure = all_sure and sure
@@ -87,18 +86,31 @@ def sealed_list(
     """
     keys = frozenset({*asked, *LISTS})
     found = pieces(text)
-    own = [piece for piece in found if any(_has_nonce(entry, nonce) for entry in _entries(piece))]
-    lists = [[_entry(entry, nonce, asked) for entry in _entries(piece)] for piece in own]
-    for piece, entries in zip(own, lists, strict=True):
-        value = checked(piece)
-        _check_keys(value, keys)
-        _check_depth((item for key, item in value.items() if key not in LISTS), keys)
+    own: list[Piece] = []
+    lists: list[list[Mapping[str, Any]]] = []
+    all_sure = True
+    for piece in found:
+        value = piece.value or {}
+        entries = next((value[key] for key in LISTS if key in value), None)
+        if not isinstance(entries, list):
+            continue
+        if not any(isinstance(entry, Mapping) and entry.get(_NONCE) == nonce for entry in entries):
+            continue
+        for entry in entries:
+            if not isinstance(entry, Mapping) or not entry:
+                raise Ambiguous('expected one object for each criterion in "verdicts"')
+            _check_end(entry, nonce)
+            _check_keys(entry, asked, entry.values(), keys | {"id"})
+        _check_keys(checked(piece), keys, [item for key, item in value.items() if key not in LISTS], keys)
         if len(value.keys() & keys) != 1 or value.get(_NONCE, nonce) != nonce:
             raise Ambiguous('expected the keys of a verdict within the list of "verdicts", got some beside it')
-        if not (piece.reading == "tokens" and _is_complete(entries, ids, asked)):
+        complete = _is_complete(entries, ids, asked)
+        if not (piece.reading == "tokens" and complete):
             _check_source(piece, [value, *entries], keys | {"id"})
-    sure = all(p.reading == "json" and _is_complete(e, ids, asked) for p, e in zip(own, lists, strict=True))
-    _check_surroundings(reply, text, found, own, keys, sure=sure)
+        all_sure = all_sure and complete and piece.reading == "json"
+        own.append(piece)
+        lists.append(entries)
+    _check_surroundings(reply, text, found, own, keys, sure=all_sure)
     return lists
 
 
@@ -116,14 +128,13 @@ def _check_end(value: Mapping[str, Any], nonce: str) -> None:
         raise Ambiguous('expected the "nonce" of this request as the last key of each verdict')
 
 
-def _check_keys(value: Mapping[str, Any], asked: frozenset[str]) -> None:
-    """Refuse `Verdict` beside `verdict`: the one that is written otherwise may be the judge's own."""
+def _check_keys(
+    value: Mapping[str, Any], asked: frozenset[str], within: Iterable[object], deeper: AbstractSet[str]
+) -> None:
+    """Refuse `Verdict` beside `verdict`, since it may be the judge's own; and keys of *deeper* in objects *within*."""
     if any(key not in asked and _plain(key) in asked for key in value):
         raise Ambiguous("expected the keys of a verdict as they were asked for, got one that is written otherwise")
-
-
-def _check_depth(values: Iterable[object], asked: AbstractSet[str]) -> None:
-    if any(_asks(part, {*asked, _NONCE}) for value in values for part in objects_in(value)):
+    if any(_asks(part, {*deeper, _NONCE}) for item in within for part in objects_in(item)):
         raise Ambiguous("expected a flat verdict, got an object within it that has a key of a verdict")
 
 
@@ -146,8 +157,9 @@ def _check_source(piece: Piece, values: Sequence[Mapping[str, Any]], asked: froz
     if piece.reading == "json":
         return
     parsed = sum(key in asked or key == _NONCE for value in values for key in value)
-    pattern = _word_pattern if piece.reading == "repair" else _key_pattern  # what a guess takes for a key is not known
-    if len(pattern(frozenset({*asked, _NONCE})).findall(_unescaped(piece.source))) != parsed:
+    # What a guess takes for a key is not known.
+    pattern = _key_pattern(frozenset({*asked, _NONCE}), loose=piece.reading == "repair")
+    if len(pattern.findall(_unescaped(piece.source))) != parsed:
         raise Ambiguous("expected JSON, got something near it with the keys of more than one verdict")
 
 
@@ -162,7 +174,7 @@ def _check_surroundings(
         found = pieces(text)
     sources = {piece.source for piece in own}
     others = [piece for piece in found if piece.source not in sources]
-    if not sure and any(_has_asked(piece, asked) for piece in others):
+    if not sure and any(_asks(part, asked) for piece in others for part in objects_in(piece.value)):
         raise Ambiguous("expected one verdict, got one and an object that has a key of another")
     pattern = _key_pattern(asked)
     # A guess, and for an unsure verdict near-JSON too, may have left the judge's verdict in a text of the candidate's.
@@ -175,32 +187,6 @@ def _check_surroundings(
         depth += 1 if brace == "{" else -1
         if depth < 0:
             raise Ambiguous("expected one JSON object, got the end of another beside it")
-
-
-# -- parts -----------------------------------------------------------------------------------------------
-
-
-def _entries(piece: Piece) -> Sequence[Any]:
-    value = piece.value or {}
-    given = next((value[key] for key in LISTS if key in value), None)
-    return given if isinstance(given, list) else ()
-
-
-def _has_nonce(entry: object, nonce: str) -> bool:
-    return isinstance(entry, Mapping) and entry.get(_NONCE) == nonce
-
-
-def _entry(entry: object, nonce: str, asked: frozenset[str]) -> Mapping[str, Any]:
-    if not isinstance(entry, Mapping) or not entry:
-        raise Ambiguous('expected one object for each criterion in "verdicts"')
-    _check_end(entry, nonce)
-    _check_keys(entry, asked)
-    _check_depth(entry.values(), {*asked, *LISTS, "id"})
-    return entry
-
-
-def _has_asked(piece: Piece, asked: frozenset[str]) -> bool:
-    return any(_asks(part, asked) for part in objects_in(piece.value))
 
 
 def _asks(value: Mapping[str, Any], asked: AbstractSet[str]) -> bool:
@@ -223,19 +209,19 @@ def _between(text: str, found: Iterable[Piece]) -> Iterator[str]:
 
 
 @lru_cache(maxsize=64)
-def _key_pattern(names: frozenset[str]) -> re.Pattern[str]:
-    """Return the pattern of a key in quotation marks that are not escaped, or of a bare one."""
+def _key_pattern(names: frozenset[str], *, loose: bool = False) -> re.Pattern[str]:
+    """
+    Return the pattern of a key in quotation marks that are not escaped, or of a bare one.
+
+    Args:
+        loose: Take any of *names* with a colon after it, whatever is around it.
+    """
     any_name = "|".join(map(re.escape, sorted(names)))
+    if loose:
+        return re.compile(rf"(?<![^\W_])(?:{any_name})[^\w:]{{0,20}}:", re.IGNORECASE)
     around = rf"[{re.escape(_AROUND)}]*"
     quoted = rf"""(?<!\\)["'“‘”’]{around}(?:{any_name}){around}["'”’“‘]"""
     return re.compile(rf"(?:{quoted}|[{{,]\s*(?:{any_name}))\s*:", re.IGNORECASE)
-
-
-@lru_cache(maxsize=64)
-def _word_pattern(names: frozenset[str]) -> re.Pattern[str]:
-    """Return the pattern of any of *names* with a colon after it, whatever is around it."""
-    any_name = "|".join(map(re.escape, sorted(names)))
-    return re.compile(rf"(?<![^\W_])(?:{any_name})[^\w:]{{0,20}}:", re.IGNORECASE)
 
 
 def _unescaped(source: str) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Generator, Iterator, Sequence
 from itertools import islice
 from typing import TypeVar
 
-from attrs import evolve, field, frozen
+from attrs import evolve
 
 from rubric.values.requests import Ask, Failure, Reply, Usage
 
@@ -24,61 +24,19 @@ Steps = Generator[Batch, Got, T]
 def together(members: Sequence[Steps[T]]) -> Steps[list[T]]:
     """Run *members* side by side: their asks go out in one batch. Return their results in order."""
     results: dict[int, T] = {}
-    pending: dict[int, Batch] = {}
-    for index, member in enumerate(members):
-        _advance(member, index, None, results, pending)
-    while pending:
-        waiting = dict(pending)
-        got = iter((yield tuple([ask for batch in waiting.values() for ask in batch])))
-        pending.clear()
-        for index, batch in waiting.items():
-            _advance(members[index], index, tuple(islice(got, len(batch))), results, pending)
+    replies: dict[int, Got | None] = dict.fromkeys(range(len(members)))
+    while replies:
+        pending: dict[int, Batch] = {}
+        for index, got in replies.items():
+            try:
+                pending[index] = members[index].send(got)  # type: ignore[arg-type]  # None starts a generator
+            except StopIteration as end:
+                results[index] = end.value
+        if not pending:
+            break
+        came = iter((yield tuple([ask for batch in pending.values() for ask in batch])))
+        replies = {index: tuple(islice(came, len(batch))) for index, batch in pending.items()}
     return [results[index] for index in range(len(members))]
-
-
-def _advance(member: Steps[T], index: int, got: Got | None, results: dict[int, T], pending: dict[int, Batch]) -> None:
-    try:
-        pending[index] = next(member) if got is None else member.send(got)
-    except StopIteration as end:
-        results[index] = end.value
-
-
-# -- several votes in one request ------------------------------------------------------------------------
-
-
-@frozen
-class _Merging:
-    """
-    How votes are merged into requests.
-
-    Args:
-        notes: Lines for the user.
-        unable: The judges, by identity, whose models gave fewer choices than they were asked for.
-    """
-
-    notes: list[str]
-    unable: set[int] = field(factory=set)
-
-    def groups(self, batch: Batch) -> list[list[int]]:
-        """Return the places of the asks in *batch* that go out as one request, for each request."""
-        groups: list[list[int]] = []
-        seen: list[Ask] = []
-        for index, ask in enumerate(batch):
-            alike = evolve(ask, vote=0, n=1, retries=None)
-            if id(ask.judge) not in self.unable and alike in seen:
-                groups[seen.index(alike)].append(index)
-            else:
-                groups.append([index])
-                seen.append(alike)
-        return groups
-
-    def fall_short(self, ask: Ask, reply: Reply | Failure) -> None:
-        """Note that the model gave fewer choices in *reply* than *ask* wanted."""
-        self.unable.add(id(ask.judge))
-        given = max(1, len(reply.choices)) if isinstance(reply, Reply) else 0
-        note = f"{ask.judge.name} gave {given} of {ask.n} replies in one request; the others were asked for one by one"
-        if note not in self.notes:
-            self.notes.append(note)
 
 
 def as_one(steps: Steps[T], notes: list[str]) -> Steps[T]:
@@ -88,27 +46,40 @@ def as_one(steps: Steps[T], notes: list[str]) -> Steps[T]:
     Args:
         notes: Gets a line for each model that gave fewer choices than it was asked for.
     """
-    merging = _Merging(notes)
+    unable: set[int] = set()  # the judges of these models, by identity
     got: Got | None = None
     while True:
         try:
-            batch = next(steps) if got is None else steps.send(got)
+            batch = steps.send(got)  # type: ignore[arg-type]  # None starts a generator
         except StopIteration as end:
             result: T = end.value
             return result
-        got = yield from _merged(batch, merging)
+        got = yield from _merged(batch, notes, unable)
 
 
-def _merged(batch: Batch, merging: _Merging) -> Steps[Got]:
+def _merged(batch: Batch, notes: list[str], unable: set[int]) -> Steps[Got]:
     """Send *batch* in as few requests as possible; then, one by one, the asks for which no choice came."""
-    groups = merging.groups(batch)
+    groups: list[list[int]] = []
+    seen: list[Ask] = []
+    for index, ask in enumerate(batch):
+        alike = evolve(ask, vote=0, n=1, retries=None)
+        if id(ask.judge) not in unable and alike in seen:
+            groups[seen.index(alike)].append(index)
+        else:
+            groups.append([index])
+            seen.append(alike)
     asks = [_request_for([batch[index] for index in group]) for group in groups]
     replies: dict[int, Reply | Failure] = {}
     for ask, group, got in zip(asks, groups, (yield tuple(asks)), strict=True):
         parts = list(_parts(got, [batch[index].n for index in group]))
         replies |= dict(zip(group, parts, strict=False))
         if len(parts) < len(group):
-            merging.fall_short(ask, got)
+            unable.add(id(ask.judge))
+            given = max(1, len(got.choices)) if isinstance(got, Reply) else 0
+            note = f"{ask.judge.name} gave {given} of {ask.n} replies in one request"
+            note += "; the others were asked for one by one"
+            if note not in notes:
+                notes.append(note)
     missing = [index for index in range(len(batch)) if index not in replies]
     if missing:
         replies |= dict(zip(missing, (yield tuple([batch[index] for index in missing])), strict=True))
@@ -135,15 +106,11 @@ def _parts(got: Reply | Failure, sizes: Sequence[int]) -> Iterator[Reply | Failu
             mine = texts[start : start + size]
             if not mine:
                 return
-            yield _further(got, mine) if start else evolve(got, choices=mine if size > 1 else ())
+            if start == 0:
+                yield evolve(got, choices=mine if size > 1 else ())
+            else:
+                # No vendor says how a further choice ended, so its text alone must tell: one that was cut holds no
+                # whole verdict, and a refusal none at all.
+                further = Reply(mine[0], usage=Usage(), model=got.model, unsent=got.unsent, remarks=got.remarks)
+                yield evolve(further, choices=mine if len(mine) > 1 else ())
             start += size
-
-
-def _further(reply: Reply, texts: tuple[str, ...]) -> Reply:
-    """
-    Return a further choice as a reply; no vendor says how it ended, so its text alone must tell.
-
-    A text that was cut holds no whole verdict, and a refusal none at all.
-    """
-    made = Reply(texts[0], usage=Usage(), model=reply.model, unsent=reply.unsent, remarks=reply.remarks)
-    return evolve(made, choices=texts) if texts[1:] else made

@@ -33,16 +33,15 @@ class Vendor:
         model: Of the default judge; for Azure, which has no models of its own, with a place for the deployment.
         keys: Variables of which each is enough, in order of precedence.
         deployments: Variables of which one is needed, too.
-        borrowed: Arguments that LiteLLM would not find by itself, each with the variables to take it from.
-        native: Variables that LiteLLM reads for these arguments; if one is set, nothing is borrowed.
+        borrowed: Arguments that LiteLLM may not find by itself: each with the variable that it reads, and with those
+            to take the argument from if that one is not set.
     """
 
     provider: str
     model: str
     keys: tuple[str, ...]
     deployments: tuple[str, ...] = ()
-    borrowed: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    native: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    borrowed: tuple[tuple[str, str, tuple[str, ...]], ...] = ()
 
     def model_in(self, environ: Mapping[str, str]) -> str | None:
         """Return the model's name if *environ* has a key for it; None if not."""
@@ -65,37 +64,34 @@ VENDORS = (
         "gemini",
         "gemini/gemini-3.8-flash",
         ("GEMINI_API_KEY", "GOOGLE_API_KEY", "PALM_API_KEY"),
-        borrowed=(("api_key", ("GOOGLE_API_KEY", "PALM_API_KEY")),),
-        native=(("api_key", ("GEMINI_API_KEY",)),),
+        borrowed=(("api_key", "GEMINI_API_KEY", ("GOOGLE_API_KEY", "PALM_API_KEY")),),
     ),
     Vendor(
         "vertex_ai",
         "vertex_ai/gemini-3.8-flash",
         ("GOOGLE_APPLICATION_CREDENTIALS", "VERTEX_PROJECT_ID", "VERTEXAI_PROJECT"),
-        borrowed=(("vertex_project", ("VERTEX_PROJECT_ID",)),),
-        native=(("vertex_project", ("VERTEXAI_PROJECT",)),),
+        borrowed=(("vertex_project", "VERTEXAI_PROJECT", ("VERTEX_PROJECT_ID",)),),
     ),
     Vendor("mistral", "mistral/mistral-large-latest", ("MISTRAL_API_KEY",)),
-    Vendor(
-        "github",
-        "github/gpt-4.1",
-        ("GITHUB_TOKEN",),
-        borrowed=(("api_key", ("GITHUB_TOKEN",)),),
-        native=(("api_key", ("GITHUB_API_KEY",)),),
-    ),
+    Vendor("github", "github/gpt-4.1", ("GITHUB_TOKEN",), borrowed=(("api_key", "GITHUB_API_KEY", ("GITHUB_TOKEN",)),)),
     Vendor(
         "azure",
         "azure/{deployment}",
         ("AZURE_API_KEY", "AZURE_OPENAI_API_KEY"),
         deployments=("AZURE_OPENAI_DEPLOYMENT_NAME", "AZURE_DEPLOYMENT_NAME"),
         borrowed=(
-            ("api_key", ("AZURE_OPENAI_API_KEY",)),
-            ("api_base", ("AZURE_OPENAI_ENDPOINT", "AZURE_OPENAI_API_BASE_URL", "AZURE_API_BASE_URL")),
+            ("api_key", "AZURE_API_KEY", ("AZURE_OPENAI_API_KEY",)),
+            (
+                "api_base",
+                "AZURE_API_BASE",
+                ("AZURE_OPENAI_ENDPOINT", "AZURE_OPENAI_API_BASE_URL", "AZURE_API_BASE_URL"),
+            ),
         ),
-        native=(("api_key", ("AZURE_API_KEY",)), ("api_base", ("AZURE_API_BASE",))),
     ),
 )
 """Vendors with a default judge, in promptfoo's order."""
+
+_BY_PROVIDER = {vendor.provider: vendor for vendor in VENDORS}
 
 
 def borrowed(provider: str, given: Mapping[str, object], environ: Mapping[str, str] = os.environ) -> dict[str, str]:
@@ -105,11 +101,10 @@ def borrowed(provider: str, given: Mapping[str, object], environ: Mapping[str, s
     Nothing is borrowed for a judge with a key or an address of its own: no key of the environment goes to an address
     that was given in code.
     """
-    vendor = next((v for v in VENDORS if v.provider == provider), None)
+    vendor = _BY_PROVIDER.get(provider)
     if vendor is None or {"api_key", "api_base", "base_url"} & given.keys():
         return {}
-    native = dict(vendor.native)
-    found = {name: _first(environ, names) for name, names in vendor.borrowed if not _first(environ, native[name])}
+    found = {name: _first(environ, others) for name, native, others in vendor.borrowed if not environ.get(native)}
     return {name: value for name, value in found.items() if value and name not in given}
 
 
@@ -162,7 +157,14 @@ def missing_key(judge: Judge, environ: Mapping[str, str] = os.environ) -> str:
     prefix = judge.name.partition("/")[0]
     # LiteLLM takes seconds to import: well-known vendors are looked up without it.
     provider = prefix if prefix in _OWN_NAMES and "/" in judge.name else vendor_of(judge.name)[1]
-    names = _key_names(judge.name, provider)
+    if provider in _KEYS:
+        names = [_KEYS[provider]]
+    elif (vendor := _BY_PROVIDER.get(provider)) is None:
+        missing = library().validate_environment(model=judge.name)["missing_keys"]
+        names = [name for name in missing if name.endswith("_API_KEY")]
+    else:
+        known = dict.fromkeys((*vendor.keys, *(native for _, native, _ in vendor.borrowed)))
+        names = [name for name in known if name.endswith(("_API_KEY", "_TOKEN"))]
     instead = _INSTEAD_OF_KEYS.get(provider, ())
     if borrowed(provider, judge.params, environ).get("api_key") or any(environ.get(n) for n in (*names, *instead)):
         return ""
@@ -176,14 +178,3 @@ def surely_missing_key(judge: Judge, environ: Mapping[str, str] = os.environ) ->
     if may_differ or not slash or prefix not in _OWN_NAMES:  # a key set in code, or in a `.env` file
         return ""
     return missing_key(judge, environ)
-
-
-def _key_names(model: str, provider: str) -> tuple[str, ...]:
-    vendor = next((vendor for vendor in VENDORS if vendor.provider == provider), None)
-    if provider in _KEYS:
-        return (_KEYS[provider],)
-    if vendor is None:
-        missing = library().validate_environment(model=model)["missing_keys"]
-        return tuple(name for name in missing if name.endswith("_API_KEY"))
-    native = tuple(name for _, names in vendor.native for name in names)
-    return tuple(dict.fromkeys(n for n in (*vendor.keys, *native) if n.endswith(("_API_KEY", "_TOKEN"))))

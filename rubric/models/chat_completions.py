@@ -117,16 +117,7 @@ def chat(ask: Ask, *, cache_control: bool = False) -> list[dict[str, Any]]:
 
 @frozen(eq=False)
 class Endpoint:
-    """
-    Where the requests of a judge go.
-
-    Args:
-        url: Of the call itself.
-        model: The model's name there.
-        headers: Of each request, with the key.
-        secrets: Texts that must not be shown.
-        is_openai: Whether it is OpenAI's own.
-    """
+    """Where the requests of a judge go: the *url* of the call itself, and the *headers* with the key."""
 
     url: str = field(repr=redact)
     model: str
@@ -172,7 +163,8 @@ def content_of(ask: Ask, endpoint: Endpoint) -> tuple[bytes, tuple[str, ...]]:
 
 def form_of(ask: Ask, endpoint: Endpoint) -> Form:
     """Return how the server is asked to hold the model to the reply's form; `nothing` if the user's body says it."""
-    if not ask.schema or _SCHEMALESS.match(endpoint.model) or "response_format" in _extra_body(ask.judge):
+    extra = ask.judge.params.get("extra_body") or ()
+    if not ask.schema or _SCHEMALESS.match(endpoint.model) or "response_format" in extra:
         return "nothing"
     return form_for(ask.judge, "schema")
 
@@ -197,15 +189,17 @@ _kept = lru_cache(maxsize=128)(_text)  # more candidates than are in flight at a
 
 
 def _template(ask: Ask, endpoint: Endpoint, form: Form) -> _Template:
-    extra = _extra_body(ask.judge)
-    body: dict[str, Any] = {"model": endpoint.model, "messages": []}
-    body[_limit_name(endpoint)] = ask.max_tokens
-    body |= response_format(form, ask.schema)
+    extra = ask.judge.params.get("extra_body") or {}
+    is_reasoning = _REASONING.match(endpoint.model) is not None
+    # OpenAI has renamed the limit on a reply's tokens, and others have followed in part.
+    limit = "max_completion_tokens" if endpoint.is_openai or is_reasoning else "max_tokens"
+    body = {"model": endpoint.model, "messages": [], limit: ask.max_tokens, **response_format(form, ask.schema)}
     if ask.n > 1:
         body["n"] = ask.n
-    wanted = _wanted(ask.judge)
-    unsent = _unsent(wanted, endpoint.model)
-    body |= {name: value for name, value in wanted.items() if name not in unsent}
+    wanted, unsent = wanted_of(ask.judge), tuple[str, ...]()
+    if is_reasoning and wanted.get("reasoning_effort") != "none":
+        unsent = tuple(name for name in wanted if name in _SAMPLING)
+    body |= {name: value for name, value in wanted.items() if name not in ADDRESSING.union(unsent)}
     if ask.schema and "response_format" not in {*body, *extra}:
         unsent = (*unsent, "response_format")
     sent = {name: value for name, value in {**body, **extra}.items() if not (name in extra and value is None)}
@@ -222,27 +216,11 @@ def _template(ask: Ask, endpoint: Endpoint, form: Form) -> _Template:
     return _Template(f'{head}"messages":', tail, unsent, ask.schema)
 
 
-def _limit_name(endpoint: Endpoint) -> str:
-    """Return the name of the limit on a reply's tokens: OpenAI has renamed it, and others have followed in part."""
-    return "max_completion_tokens" if endpoint.is_openai or _REASONING.match(endpoint.model) else "max_tokens"
-
-
-def _wanted(judge: Judge) -> dict[str, Any]:
-    given = {"temperature": judge.temperature, "seed": judge.seed}
-    if judge.logprobs:
-        given |= {"logprobs": True, "top_logprobs": ALTERNATIVES}
-    given |= {name: value for name, value in judge.params.items() if name not in ADDRESSING}
+def wanted_of(judge: Judge) -> dict[str, Any]:
+    """Return the parameters that *judge* wants for each request, whether its model takes them or not."""
+    alternatives = {"logprobs": True, "top_logprobs": ALTERNATIVES} if judge.logprobs else {}
+    given = {"temperature": judge.temperature, "seed": judge.seed, **alternatives, **judge.params}
     return {name: value for name, value in given.items() if value is not None}
-
-
-def _unsent(wanted: Mapping[str, Any], model: str) -> tuple[str, ...]:
-    if not _REASONING.match(model) or wanted.get("reasoning_effort") == "none":
-        return ()
-    return tuple(name for name in wanted if name in _SAMPLING)
-
-
-def _extra_body(judge: Judge) -> Mapping[str, Any]:
-    return judge.params.get("extra_body") or {}
 
 
 def _dumps(value: object) -> str:
@@ -347,14 +325,13 @@ def at(value: Any, name: str) -> Any:
 
 def choices_of(response: Any, usage: Usage, secrets: Iterable[str] = ()) -> list[Any]:
     """
-    Return the choices of *response*, of which there is at least one.
+    Return the choices of *response*; raise `ModelError` if there are none, or an error, or the reply was broken off.
 
-    Raises:
-        ModelError: There are none; there is an error instead, or beside them; or the server broke the reply off. The
-            failure keeps the *usage*.
+    The failure keeps the *usage*.
     """
     choices = at(response, "choices")
-    good = isinstance(choices, list) and bool(choices) and all(_is_choice(choice) for choice in choices)
+    messages = [at(choice, "message") for choice in choices] if isinstance(choices, list) else []
+    good = bool(messages) and all(isinstance(each, dict) or hasattr(each, "content") for each in messages)
     error = at(response, "error") or at(response, "errors") or (_further(choices[0], "error") if good else None)
     if not error and not good and any(at(response, name) for name in ("message", "msg", "detail")):
         error = response
@@ -369,17 +346,11 @@ def choices_of(response: Any, usage: Usage, secrets: Iterable[str] = ()) -> list
     return list(choices)
 
 
-def _is_choice(choice: Any) -> bool:
-    message = at(choice, "message")
-    return isinstance(message, dict) or hasattr(message, "content")
-
-
 def said_in(choice: Any, usage: Usage) -> tuple[str | None, str]:
     """
     Return the text of *choice*, None if it has none, and the model's words of refusal.
 
-    Raises:
-        ModelError: Its content is neither text nor parts with some; *usage* goes with the failure.
+    It raises `ModelError` with the *usage* if the content is neither text nor parts with some.
     """
     message = at(choice, "message")
     content, refusals = at(message, "content"), [_further(message, "refusal")]

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 
 _CUT = Failure("truncated", "cut at max_tokens")
-_NOTHING = Failure("bad_response", "the reply is empty: neither text nor a request for tools")
 
 
 @frozen
@@ -90,42 +89,27 @@ def turn_from(response: Any, unsent: tuple[str, ...] = (), secrets: Iterable[str
     usage = usage_of(response)
     choice = choices_of(response, usage, secrets)[0]
     finish, (text, refusal), message = finish_of(choice), said_in(choice, usage), at(choice, "message")
-    text, calls = text or refusal, _calls(message)
+    text, requested = text or refusal, at(message, "tool_calls")
+    calls, sent_back = [], []
+    for number, request in enumerate(requested if isinstance(requested, list) else (), 1):
+        function = at(request, "function")
+        name, arguments = (clean(at(function, field)) or "" for field in ("name", "arguments"))
+        calls.append(ToolRequest(str(at(request, "id") or f"call_{number}"), name, arguments))
+        sent_back.append(_sent_back(calls[-1], request))
     if finish == "length" and calls:
         raise ModelError(evolve(_CUT, usage=usage))
     if finish == "content_filter":
         raise ModelError(Failure("refusal", "stopped by a content filter", usage=usage))
     if not text.strip() and not calls:
-        raise ModelError(evolve(_NOTHING if finish != "length" else _CUT, usage=usage))
-    return Turn(text, calls, "refusal" if refusal else finish, usage, unsent, _message(message, text, calls))
-
-
-def _calls(message: Any) -> tuple[ToolRequest, ...]:
-    return tuple(
-        ToolRequest(
-            str(at(call, "id") or f"call_{number}"),
-            clean(at(at(call, "function"), "name")) or "",
-            clean(at(at(call, "function"), "arguments")) or "",
-        )
-        for number, call in enumerate(_asked_for(message), 1)
-    )
-
-
-def _asked_for(message: Any) -> list[Any]:
-    asked_for = at(message, "tool_calls")
-    return asked_for if isinstance(asked_for, list) else []
-
-
-def _message(message: Any, text: str, calls: tuple[ToolRequest, ...]) -> dict[str, Any]:
-    """Return the assistant's message to send back: with the fields that vendors need again, and no others."""
-    said: dict[str, Any] = {"role": "assistant", "content": text or None}
+        nothing = Failure("bad_response", "the reply is empty: neither text nor a request for tools", usage=usage)
+        raise ModelError(evolve(_CUT, usage=usage) if finish == "length" else nothing)
+    # The message to send back has the fields that vendors need again, and no others.
+    again: dict[str, Any] = {"role": "assistant", "content": text or None}
     if calls:
-        said["tool_calls"] = [
-            _sent_back(call, original) for call, original in zip(calls, _asked_for(message), strict=True)
-        ]
+        again["tool_calls"] = sent_back
     if blocks := at(message, "thinking_blocks"):  # Anthropic's, without which it takes no tool results
-        said["thinking_blocks"] = blocks
-    return said
+        again["thinking_blocks"] = blocks
+    return Turn(text, tuple(calls), "refusal" if refusal else finish, usage, unsent, again)
 
 
 def _sent_back(call: ToolRequest, original: Any) -> dict[str, Any]:
@@ -135,11 +119,8 @@ def _sent_back(call: ToolRequest, original: Any) -> dict[str, Any]:
         arguments = call.arguments if call.arguments.strip() else "{}"
     except ValueError:
         arguments = "{}"
-    sent: dict[str, Any] = {
-        "id": call.id,
-        "type": "function",
-        "function": {"name": call.name, "arguments": arguments},
-    }
+    function = {"name": call.name, "arguments": arguments}
+    sent: dict[str, Any] = {"id": call.id, "type": "function", "function": function}
     if signed := at(original, "provider_specific_fields"):  # Gemini's signatures of its thoughts
         sent["provider_specific_fields"] = signed
     return sent
@@ -168,7 +149,7 @@ async def chat(
         params: Further parameters, as LiteLLM names them.
 
     Raises:
-        ModelError: With the typed failure; its message has no secrets in it.
+        ModelError: With the failure; its message has no secrets in it.
     """
     asked = Judge(model, temperature=temperature, max_tokens=max_tokens, timeout=timeout, params=params or {})
     return await take_turn(asked, messages, tools)
@@ -178,12 +159,13 @@ async def take_turn(
     asked: Judge, messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]] = ()
 ) -> Turn:
     """Do what `chat` does, with the model and the settings of *asked*, which is no judge here."""
+
+    def request() -> dict[str, Any]:
+        sent = {"model": asked.name, "messages": [*map(dict, messages)], "max_tokens": asked.max_tokens}
+        return {**sent, "tools": [*map(dict, tools)]} if tools else sent
+
     await ready()
-    return await background_loop.on_background(_turn(asked, messages, tools))
-
-
-async def _turn(asked: Judge, messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]]) -> Turn:
-    response, unsent = await complete(asked, lambda: _request(asked, messages, tools))
+    response, unsent = await background_loop.on_background(complete(asked, request))
     try:
         return turn_from(response, unsent, values_of(asked.params))
     except ModelError as error:
@@ -191,8 +173,3 @@ async def _turn(asked: Judge, messages: Sequence[Mapping[str, Any]], tools: Sequ
             raise
         cure = f"{error.failure.message}; give more than max_tokens={asked.max_tokens}"
         raise ModelError(evolve(error.failure, message=cure)) from None
-
-
-def _request(asked: Judge, messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    request = {"model": asked.name, "messages": [dict(message) for message in messages], "max_tokens": asked.max_tokens}
-    return {**request, "tools": [dict(tool) for tool in tools]} if tools else request

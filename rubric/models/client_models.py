@@ -32,7 +32,7 @@ from rubric.internals.secrets import redact
 from rubric.internals.text import shorten
 from rubric.models.chat_completions import reply_from
 from rubric.models.failures import failure_of
-from rubric.models.registry import submit
+from rubric.models.threads import submit
 from rubric.values.clients import CLIENTS, ClientKind, client_kind, client_model_name
 from rubric.values.requests import Ask, Failure, Reply, Usage
 

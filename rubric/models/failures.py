@@ -32,6 +32,7 @@ from __future__ import annotations
 
 import json
 import re
+from contextlib import suppress
 from datetime import UTC, datetime
 from difflib import get_close_matches
 from email.utils import parsedate_to_datetime
@@ -45,7 +46,7 @@ from rubric.internals.text import shorten
 from rubric.values.requests import Failure, FailureKind, Usage
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
 
 UNSENT_USAGE = Usage(calls=1, cost=0.0)
@@ -116,8 +117,14 @@ _NO_TLS = "{}; is the address https://, and the server plain http://?"
 _NO_ENTRY = "the proxy wants a user and a password: http://user:password@host:port in HTTPS_PROXY or HTTP_PROXY: {}"
 _LONGEST_SAID = 2**13  # characters, of which 200 are shown: masking secrets in megabytes would block the loop
 _TIMEOUTS = {"TimeoutError", "TimeoutException", "APITimeoutError", "Timeout"}
-_TRANSPORTS = {"TransportError", "ClientConnectionError", "ClientPayloadError", "ConnectionError"}
-_CREDENTIALS = {"DefaultCredentialsError", "NoCredentialsError", "RefreshError"}
+_BY_CLASS: tuple[tuple[FailureKind, set[str]], ...] = (
+    ("timeout", _TIMEOUTS),
+    ("transport", {"TransportError", "ClientConnectionError", "ClientPayloadError", "ConnectionError"}),
+    ("auth", {"DefaultCredentialsError", "NoCredentialsError", "RefreshError"}),
+    ("bad_request", {"ImportError"}),
+)
+"""The kinds of errors without a status, by the names of their classes; the first match decides."""
+
 _NO_VENDOR = re.compile(r"LLM Provider NOT provided.*?model=(\S+)", re.DOTALL)
 _A_NAME = "no vendor is known by {!r}{} A model's name is vendor/model, such as 'openai/gpt-5.6'"
 
@@ -131,7 +138,11 @@ def failure_of(
     Args:
         answer: Status and headers of the response that it was raised over, if they are known.
     """
-    chain = [*_causes(error)]
+    chain: list[BaseException] = []
+    cause: BaseException | None = error
+    while cause is not None and cause not in chain:
+        chain.append(cause)
+        cause = cause.__cause__ or cause.__context__
     names = {ancestor.__name__ for link in chain for ancestor in type(link).__mro__}
     if unknown := _NO_VENDOR.search(str(error)):
         near = get_close_matches(unknown[1], ["offline"], n=1)
@@ -144,9 +155,9 @@ def failure_of(
         answer = None if response is None else (response.status_code, response.headers)
     if answer is not None:
         return failure_of_status(answer[0], said, answer[1], names)
-    kind = _kind_without_status(names)
-    if kind is not None:
-        return Failure(kind, said, in_doubt=kind in ("timeout", "transport"))
+    for kind, classes in _BY_CLASS:
+        if names & classes:
+            return Failure(kind, said, in_doubt=kind in ("timeout", "transport"))
     status = status_in(getattr(error, "status_code", None))
     if status in (None, _SERVER_ERROR):  # libraries make up a 500 if there is no status
         return Failure("bad_response", f"{_NO_COMPLETION}{said}")
@@ -197,10 +208,18 @@ def failure_of_status(
         said: The message of the response, redacted.
         names: Class names of the exceptions raised over it, which may say more than the message.
     """
+    headers = headers or {}
     if _FIRST_REDIRECT <= status < _FIRST_ERROR:
-        return Failure("bad_request", _redirected(status, headers or {}), status=status)
+        try:
+            location = str(headers.get("location") or headers.get("Location") or "")
+            host = urlsplit(location).netloc.rpartition("@")[2]  # neither a password before it nor a key after it
+        except ValueError:
+            host = ""
+        to = f" to {shorten(redact(host))}" if host else ""
+        said = f"a redirect{to}, which is not followed; if it is right, give the address that it leads to"
+        return Failure("bad_request", f"HTTP {status}: {said}", status=status)
     said = _NO_ENTRY.format(said) if status == _NO_PASSWORD else said
-    wait = _wait(headers or {}, said)
+    wait = _wait(headers, said)
     kind = _kind_of_status(status, said, {*names}, waits=wait is not None)
     return Failure(kind, f"HTTP {status}: {said}", status=status, retry_after=wait, in_doubt=kind == "timeout")
 
@@ -221,16 +240,6 @@ def error_in(error: object, secrets: Iterable[str] = ()) -> Failure:
     return Failure("bad_response", f"an error instead of a reply: {said}")
 
 
-def _redirected(status: int, headers: Mapping[str, Any]) -> str:
-    location = str(headers.get("location") or headers.get("Location") or "")
-    try:
-        host = urlsplit(location).netloc.rpartition("@")[2]  # neither a password before it nor a key after it
-    except ValueError:
-        host = ""
-    where = f" to {shorten(redact(host))}" if host else ""
-    return f"HTTP {status}: a redirect{where}, which is not followed; if it is right, give the address that it leads to"
-
-
 def _kind_of_status(status: int, said: str, names: set[str], *, waits: bool) -> FailureKind:
     # Gemini speaks of quota and billing also where a minute's rate is meant; then it says how long to wait.
     empty = _QUOTA.search(said) or (status == _TOO_MANY and not waits and _BILLING.search(said))
@@ -247,38 +256,15 @@ def _kind_of_status(status: int, said: str, names: set[str], *, waits: bool) -> 
     return "bad_request"
 
 
-def _kind_without_status(names: set[str]) -> FailureKind | None:
-    if names & _TIMEOUTS:
-        return "timeout"
-    if names & _TRANSPORTS:
-        return "transport"
-    if names & _CREDENTIALS:
-        return "auth"
-    return "bad_request" if "ImportError" in names else None
-
-
-def _causes(error: BaseException | None) -> Iterator[BaseException]:
-    seen: set[int] = set()
-    while error is not None and id(error) not in seen:
-        seen.add(id(error))
-        yield error
-        error = error.__cause__ or error.__context__
-
-
 def _wait(headers: Mapping[str, Any], said: str) -> float | None:
     """Return the seconds that the server asks to wait: a number, an HTTP date, or a phrase of Gemini's message."""
     value = str(headers.get("retry-after") or headers.get("Retry-After") or "").strip()
     if not value:
         return float(match[1]) if (match := _WAIT.search(said)) else None
-    try:
+    with suppress(ValueError):
         return max(0.0, float(value))
-    except ValueError:
-        return _until(value)
-
-
-def _until(date: str) -> float | None:
     try:
-        then = parsedate_to_datetime(date)
+        then = parsedate_to_datetime(value)
     except (TypeError, ValueError, OverflowError):
         return None
     return max(0.0, (then.replace(tzinfo=then.tzinfo or UTC) - datetime.now(UTC)).total_seconds())

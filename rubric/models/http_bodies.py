@@ -44,11 +44,7 @@ _NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 
 
 def most_bytes(sent: int, tokens: int, *, logprobs: bool = False) -> int:
-    """
-    Return how many bytes the response to a request of *sent* bytes for at most *tokens* may have.
-
-    Some servers repeat the prompt in their response.
-    """
+    """Return how many bytes the response to a request of *sent* bytes, which some repeat, for *tokens* may have."""
     token = _A_TOKEN_WITH_ALTERNATIVES if logprobs else _A_TOKEN
     return min(MOST_BYTES, _LEAST_READ + 2 * sent + tokens * token)
 
@@ -136,24 +132,20 @@ def too_long(limit: int) -> ModelError:
 
 
 def parsed(body: bytes, secrets: Iterable[str] = ()) -> Any:
-    """
-    Return the JSON in *body*.
-
-    Raises:
-        ModelError: It is not JSON, is nested too deeply, or has too many values; *secrets* are not shown.
-    """
-    _refuse_monsters(body)
+    """Return the JSON in *body*; raise `ModelError`, without *secrets*, if it is none, too deep or too large."""
     try:
+        _refuse_monsters(body)
         return json.loads(body)
     except RecursionError:
-        raise _too_deep() from None
+        deep = f"what came back is nested too deeply: {DEEPEST} levels are the most"
+        raise ModelError(Failure("bad_response", deep)) from None
     except ValueError:
         said = words_of(body[:1000].decode("utf-8", "replace"), secrets) or "nothing"
         raise ModelError(Failure("bad_response", f"what came back is not JSON: {said}")) from None
 
 
 def _refuse_monsters(body: bytes) -> None:
-    """Refuse a *body* that no parser should get; this takes a few nanoseconds a byte."""
+    """Raise an error if no parser should get *body*: `RecursionError` as one would, or `ModelError` for its size."""
     brackets = body.count(b"[") + body.count(b"{")
     if brackets <= DEEPEST and body.count(b",") <= _FEW_VALUES:
         return
@@ -164,7 +156,7 @@ def _refuse_monsters(body: bytes) -> None:
     if bare.count(b"[") + bare.count(b"{") + bare.count(b",") > most:
         raise ModelError(Failure("bad_response", "what came back has too many values to be read"))
     if _is_deep(bare):
-        raise _too_deep()
+        raise RecursionError
 
 
 def _is_deep(bare: bytes) -> bool:
@@ -176,8 +168,3 @@ def _is_deep(bare: bytes) -> bool:
             return left.count(b"[") > DEEPEST
         left = inner
     return bool(left)
-
-
-def _too_deep() -> ModelError:
-    said = f"what came back is nested too deeply: {DEEPEST} levels are the most"
-    return ModelError(Failure("bad_response", said))

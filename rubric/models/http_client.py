@@ -15,10 +15,11 @@ import asyncio
 import atexit
 import os
 import ssl
+from collections.abc import AsyncGenerator
 from contextlib import suppress
 from contextvars import ContextVar
 from functools import lru_cache, partial
-from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
+from ipaddress import ip_address, ip_network
 from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
@@ -36,7 +37,7 @@ from rubric.models.http_bodies import read
 from rubric.values.requests import Failure
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
+    from collections.abc import Awaitable, Callable, Iterable, Mapping
 
     from aiohttp.connector import Connection
 
@@ -93,18 +94,13 @@ def _proxy(url: str, _: tuple[str | None, ...]) -> str | None:
 def _is_excepted(host: str, port: int, named: Mapping[str, str]) -> bool:
     if proxy_bypass(f"{host}:{port}"):
         return True
-    try:
+    with suppress(ValueError):  # a name is in no network
         address = ip_address(host)
-    except ValueError:
-        return False
-    return any(address in network for name in named.get("no", "").split(",") for network in _networks(name.strip()))
-
-
-def _networks(name: str) -> list[IPv4Network | IPv6Network]:
-    try:
-        return [ip_network(name.strip("[]"), strict=False)]
-    except ValueError:
-        return []
+        for name in named.get("no", "").split(","):
+            with suppress(ValueError):  # it is the name of a host
+                if address in ip_network(name.strip().strip("[]"), strict=False):
+                    return True
+    return False
 
 
 @lru_cache(maxsize=4)
@@ -128,14 +124,11 @@ _left: ContextVar[list[bool]] = ContextVar("left")
 @frozen(eq=False)
 class Server:
     """
-    A server, and the way to it.
+    A server, and the way to it; *secrets* are texts that must not be shown.
 
     Args:
-        url: That calls go to.
         headers: Of each request, with the key.
-        proxy: Its address; None for none.
         trust: The certificates that are trusted; None for those of aiohttp, where nothing is encrypted.
-        secrets: Texts that must not be shown.
     """
 
     url: str
@@ -160,7 +153,6 @@ class Server:
         return {"headers": self.headers, "proxy": proxy} | ({"ssl": self.trust} if self.trust else {})
 
     def call(self, session: aiohttp.ClientSession) -> _Call:
-        """Return what all calls on the running loop share."""
         loop = asyncio.get_running_loop()
         known = self._calls.get(loop)
         if known is None:
@@ -172,33 +164,27 @@ class Server:
 
 @define(eq=False)
 class _Call:
-    """The request to find a connection with, and the head of all calls but for its last line."""
+    """What all calls on one loop share: the request to find a connection with, and the head but for its last line."""
 
     request: aiohttp.ClientRequest
     _head: str = ""
 
     def head(self, length: int) -> bytes:
         """Return the head of a call that sends *length* bytes; there has to be a connection."""
-        self._head = self._head or self._made()
+        if not self._head:
+            # For the first connection, the connector has added to the headers what a proxy needs.
+            sent = self.request
+            lines = [f"POST {sent.url if sent.proxy and not sent.is_ssl() else sent.url.raw_path_qs} HTTP/1.1"]
+            lines += [f"{name}: {value}" for name, value in sent.headers.items() if name.lower() not in _FRAMING]
+            if any(sign in line for line in lines for sign in "\r\n\0"):  # a key with a line break would end the head
+                raise ValueError("a header has a line break in it")
+            self._head = "".join(f"{line}\r\n" for line in lines)
         return f"{self._head}Content-Length: {length}\r\n\r\n".encode()
-
-    def _made(self) -> str:
-        # For the first connection, the connector has added to the headers what a proxy needs.
-        is_forwarded = self.request.proxy and not self.request.is_ssl()
-        lines = [f"POST {self.request.url if is_forwarded else self.request.url.raw_path_qs} HTTP/1.1"]
-        lines += [f"{name}: {value}" for name, value in self.request.headers.items() if name.lower() not in _FRAMING]
-        if any(sign in line for line in lines for sign in "\r\n\0"):  # a key with a line break would end the head
-            raise ValueError("a header has a line break in it")
-        return "".join(f"{line}\r\n" for line in lines)
 
 
 async def post(server: Server, content: bytes, seconds: float, limit: int) -> bytes:
     """
-    Send *content*, and return the body of the response.
-
-    Args:
-        seconds: From now to the last byte.
-        limit: Bytes that the body may have.
+    Send *content*, and return the body of the response: *limit* bytes at most, the last within so many *seconds*.
 
     Raises:
         ModelError: It failed, the response has an error status, or its body is too long.
@@ -214,15 +200,10 @@ async def request(
     read: Callable[[aiohttp.ClientResponse], Awaitable[T]],
     **sent: Any,
 ) -> T:
-    """
-    Send one request to *url*, an address of *server*'s, and return the result of *read* on the response.
-
-    Raises:
-        ModelError: As `post` does.
-    """
+    """Send a request to *url*, of *server*'s, and return the result of *read* on the response; raise as `post`."""
 
     async def exchange(session: aiohttp.ClientSession) -> T:
-        options = server.options | {"allow_redirects": False} | sent
+        options: dict[str, Any] = server.options | {"allow_redirects": False} | sent
         async with session.request(method, url, **options) as response:
             await _check(response.content, response.status, response.headers, server.secrets)
             return await read(response)
@@ -241,10 +222,10 @@ async def _post(server: Server, content: bytes, limit: int, session: aiohttp.Cli
             raise aiohttp.ServerDisconnectedError  # noqa: TRY301 - it closes the connection, too
         protocol.set_response_params(read_until_eof=True, auto_decompress=False)
         transport.write(call.head(len(content)) + content)
-        status = 0
-        while status < _FIRST_FINAL and status != _SWITCHING:
+        message, body = await protocol.read()
+        while message.code < _FIRST_FINAL and message.code != _SWITCHING:
             message, body = await protocol.read()
-            status = message.code
+        status = message.code
         await _check(body, status, message.headers, server.secrets)
         data = await whole(body, status, message.headers, limit)
         is_idle = not transport.get_write_buffer_size()  # a server may answer before it has all of the request
@@ -298,15 +279,13 @@ async def _typed(server: Server, seconds: float, exchange: Callable[[aiohttp.Cli
             failure = Failure("timeout", f"no connection within {seconds:g} seconds", usage=UNSENT_USAGE)
         raise ModelError(failure) from None
     except (aiohttp.ClientError, OSError, ValueError) as error:
-        failure = _failure(error, server.secrets)
+        # A certificate that cannot be verified is a ValueError, too.
+        if isinstance(error, aiohttp.InvalidURL) or not isinstance(error, aiohttp.ClientError | OSError):
+            said = words_of(str(error), server.secrets)
+            failure = Failure("bad_request", f"the request cannot be sent: {said}")
+        else:
+            failure = failure_of(error, server.secrets)
         raise ModelError(failure if has_left else unsent(failure)) from None
-
-
-def _failure(error: Exception, secrets: Iterable[str]) -> Failure:
-    # A certificate that cannot be verified is a ValueError, too.
-    if isinstance(error, aiohttp.InvalidURL) or not isinstance(error, aiohttp.ClientError | OSError):
-        return Failure("bad_request", f"the request cannot be sent: {words_of(str(error), secrets)}")
-    return failure_of(error, secrets)
 
 
 class _Protocol(ResponseHandler):
@@ -346,35 +325,31 @@ class _Connector(aiohttp.TCPConnector):
 # thread that does not exist there may have held it.
 
 
-@frozen(eq=False)
-class _Kept:
-    session: aiohttp.ClientSession
-    keeper: AsyncGenerator[aiohttp.ClientSession, None]
-
-
-_kept: dict[asyncio.AbstractEventLoop, _Kept] = {}
+_Keeper = AsyncGenerator[aiohttp.ClientSession, None]
+_kept: dict[asyncio.AbstractEventLoop, tuple[aiohttp.ClientSession, _Keeper]] = {}
 _lock = Lock()
-_orphans: list[_Kept] = []
+_orphans: list[tuple[aiohttp.ClientSession, _Keeper]] = []  # of parents, kept so that none is closed here
 
 
 async def _session_here() -> aiohttp.ClientSession:
-    """Return the session of the running loop."""
     loop = asyncio.get_running_loop()
     kept = _kept.get(loop)
     if kept is None:
-        _drop_closed()
+        with _lock:
+            for other in [other for other in _kept if other.is_closed()]:  # without closing their generators
+                _kept.pop(other)[0].detach()
         keeper = _keep(loop)
-        kept = _Kept(await anext(keeper), keeper)
+        kept = (await anext(keeper), keeper)
         with _lock:
             kept = _kept.setdefault(loop, kept)
-    return kept.session
+    return kept[0]
 
 
-async def _keep(loop: asyncio.AbstractEventLoop) -> AsyncGenerator[aiohttp.ClientSession, None]:
+async def _keep(loop: asyncio.AbstractEventLoop) -> _Keeper:
     # The session limits nothing by itself: the deadline is the judge's, concurrency the engine's.
     async with aiohttp.ClientSession(
         connector=_Connector(),
-        timeout=aiohttp.ClientTimeout(total=None, sock_connect=None),
+        timeout=_NO_TIMEOUTS,
         cookie_jar=aiohttp.DummyCookieJar(),
         auto_decompress=False,
     ) as session:
@@ -385,27 +360,14 @@ async def _keep(loop: asyncio.AbstractEventLoop) -> AsyncGenerator[aiohttp.Clien
                 _kept.pop(loop, None)
 
 
-def _drop_closed() -> None:
-    """Forget the sessions of loops that were closed without closing their generators."""
-    with _lock:
-        for loop in [loop for loop in _kept if loop.is_closed()]:
-            _kept.pop(loop).session.detach()
-
-
 def _close_rest() -> None:
-    for loop, kept in [*_kept.items()]:
+    for loop, (session, keeper) in [*_kept.items()]:
         with suppress(Exception):  # the others must be closed, too
-            _close(loop, kept)
-        kept.session.detach()
-
-
-def _close(loop: asyncio.AbstractEventLoop, kept: _Kept) -> None:
-    if loop.is_closed():
-        return
-    if loop.is_running():
-        asyncio.run_coroutine_threadsafe(kept.keeper.aclose(), loop).result(_SECONDS_TO_CLOSE)
-    else:
-        loop.run_until_complete(kept.keeper.aclose())
+            if loop.is_running():
+                asyncio.run_coroutine_threadsafe(keeper.aclose(), loop).result(_SECONDS_TO_CLOSE)
+            elif not loop.is_closed():
+                loop.run_until_complete(keeper.aclose())
+        session.detach()
 
 
 def _forget_after_fork() -> None:
@@ -413,8 +375,8 @@ def _forget_after_fork() -> None:
     global _lock  # noqa: PLW0603
     _lock = Lock()
     _orphans.extend(_kept.values())
-    for kept in _orphans:
-        kept.session.detach()
+    for session, _ in _orphans:
+        session.detach()
     _kept.clear()
 
 

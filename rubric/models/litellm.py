@@ -27,15 +27,7 @@ from rubric.internals.frozen_map import Memo, thaw
 from rubric.internals.secrets import values_of
 from rubric.models import litellm_library
 from rubric.models.api_keys import borrowed
-from rubric.models.chat_completions import (
-    ADDRESSING,
-    ALTERNATIVES,
-    chat,
-    form_for,
-    lowered,
-    reply_from,
-    response_format,
-)
+from rubric.models.chat_completions import ADDRESSING, chat, form_for, lowered, reply_from, response_format, wanted_of
 from rubric.models.litellm_library import (
     is_watched,
     library,
@@ -83,21 +75,23 @@ class LiteLLMModel:
         await litellm_library.ready()
 
     async def answer(self, ask: Ask, /) -> Reply:
-        """
-        Return the reply to *ask*.
-
-        Raises:
-            ModelError: With the typed failure; its message has no secrets in it.
-        """
+        """Return the reply to *ask*; raise `ModelError` with the failure, whose message has no secrets in it."""
         await self.ready()
         return await background_loop.on_background(_answer(ask))
 
 
 async def _answer(ask: Ask) -> Reply:
-    form = form_for(ask.judge, _first_form(ask.judge.name)) if ask.schema else "nothing"
+    model = ask.judge.name
+    form = form_for(ask.judge, _first_form(model)) if ask.schema else "nothing"
+
+    def request() -> dict[str, Any]:
+        messages = chat(ask, cache_control=_wants_cache_control(model))
+        choices = {"n": ask.n} if ask.n > 1 and "n" in supported(model) else {}
+        limited = {"model": model, "messages": messages, "max_tokens": ask.max_tokens}
+        return limited | choices | response_format(form, ask.schema)
+
     try:
-        body = lambda: _request(ask) | response_format(form, ask.schema)  # noqa: E731
-        response, unsent = await complete(ask.judge, body, may_end_early=_is_plain(ask.judge))
+        response, unsent = await complete(ask.judge, request, may_end_early=_is_plain(ask.judge))
     except ModelError as error:
         raise ModelError(lowered(ask.judge, form, error.failure)) from None
     if ask.schema and form == "nothing":
@@ -119,11 +113,8 @@ async def complete(
     """
     Send the result of *request*, with the parameters of *judge*, to its model: once, and on the background loop alone.
 
-    Returns:
-        The completion, and the names of parameters that the model does not take and that were left out.
-
-    Raises:
-        ModelError: With the typed failure; its message has no secrets in it.
+    It returns the completion, and the names of parameters that the model does not take and that were left out; it
+    raises `ModelError` with the failure, whose message has no secrets in it.
     """
     from rubric.models.litellm_http import Answered, calling  # noqa: PLC0415 - it brings aiohttp and httpx
 
@@ -165,18 +156,6 @@ def _is_plain(judge: Judge) -> bool:
     return vendor_of(judge.name)[1] == "openai" and _PLAIN.issuperset(judge.params) and is_simply_priced(judge)
 
 
-def _request(ask: Ask) -> dict[str, Any]:
-    model = ask.judge.name
-    request = {
-        "model": model,
-        "messages": chat(ask, cache_control=_wants_cache_control(model)),
-        "max_tokens": ask.max_tokens,
-    }
-    if ask.n > 1 and "n" in supported(model):
-        request["n"] = ask.n
-    return request
-
-
 @lru_cache(maxsize=256)
 def _first_form(model: str) -> Form:
     """
@@ -212,9 +191,7 @@ def _wants_cache_control(model: str) -> bool:
 @Memo
 def _sendable(judge: Judge) -> tuple[Mapping[str, Any], tuple[str, ...]]:
     """Return the parameters of *judge* that its model takes, and the names of those that it does not."""
-    alternatives = {"logprobs": True, "top_logprobs": ALTERNATIVES} if judge.logprobs else {}
-    given = {"temperature": judge.temperature, "seed": judge.seed, **alternatives, **thaw(judge.params)}
-    wanted = {name: value for name, value in given.items() if value is not None}
+    wanted = thaw(wanted_of(judge))
     effort = {name: wanted[name] for name in ("reasoning_effort", "thinking") if name in wanted}
     unsent = tuple(name for name, value in wanted.items() if not _takes(judge.name, {**effort, name: value}, name))
     return {name: value for name, value in wanted.items() if name not in unsent}, unsent

@@ -11,7 +11,7 @@ LiteLLM too, are not touched, nor are those that fetch (an image, a model).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import aclosing, closing, contextmanager
 from contextvars import ContextVar
 from functools import wraps
 from io import BytesIO
@@ -91,14 +91,18 @@ class Call:
         return not self.has_left and (self.is_watched or bool(self._sent))
 
     def takes(self, request: httpx.Request) -> bool:
-        """True if *request* is one of ours."""
-        return not self._is_over and request.method not in _FETCHING
+        """
+        Return whether *request*, which leaves now, is one of ours.
 
-    def leave(self, request: httpx.Request) -> None:
-        """Raise `httpx.TransportError` if *request* was sent before: each request that leaves is counted."""
+        Raises:
+            httpx.TransportError: It was sent before: each request that leaves is counted.
+        """
+        if self._is_over or request.method in _FETCHING:
+            return False
         if str(request.url) in self._sent:
-            raise _ended("sent already")
+            raise httpx.TransportError("sent already")  # of this class, after which LiteLLM does not resend
         self._sent.add(str(request.url))
+        return True
 
     def limit(self, request: httpx.Request) -> int:
         """Return how many bytes the reply to *request*, whose content was read, may have."""
@@ -112,31 +116,20 @@ class Call:
         if status >= _FIRST_ERROR:
             self._refused = (status, text)
         elif not any(word in text.get("content-type", "") for word in _STREAMS):
-            self._look_at(parsed(body, self.secrets))
-            if self.may_end_early and self._is_whole:
+            if isinstance(data := parsed(body, self.secrets), dict):
+                self.was_cut = data.get("done_reason") == "length"
+                # A text at the top, beside a code, is how vLLM tells an error; messages of other dialects are objects.
+                self.completion = data if "choices" in data or isinstance(data.get("message"), str) else None
+                error = data.get("error") or data.get("errors")
+                if error and not any(data.get(name) for name in _ANSWERS):
+                    raise ModelError(error_in(error, self.secrets))
+            said = self.completion or {}
+            # Another tier than was asked for has other prices, which LiteLLM knows.
+            if self.may_end_early and said.get("choices") and said.get("service_tier") in (None, "default"):
                 raise Answered
         # LiteLLM copies headers about as ASCII, and fails over others.
         kept = [(n, v.decode("latin-1").encode("ascii", "replace")) for n, v in headers if n.lower() not in _FRAMING]
         return httpx.Response(status, headers=kept, stream=httpx.ByteStream(body), request=request)
-
-    @property
-    def _is_whole(self) -> bool:
-        """True if the completion needs nothing of LiteLLM's; another tier than was asked for has other prices."""
-        return bool(
-            self.completion
-            and self.completion.get("choices")
-            and self.completion.get("service_tier") in (None, "default")
-        )
-
-    def _look_at(self, data: object) -> None:
-        if not isinstance(data, dict):
-            return
-        self.was_cut = data.get("done_reason") == "length"
-        # A text at the top, beside a code, is how vLLM tells an error; the messages of other dialects are objects.
-        self.completion = data if "choices" in data or isinstance(data.get("message"), str) else None
-        error = data.get("error") or data.get("errors")
-        if error and not any(data.get(name) for name in _ANSWERS):
-            raise ModelError(error_in(error, self.secrets))
 
     def end(self, error: Exception) -> httpx.TransportError:
         """Record what went wrong on the wire, and return the error for LiteLLM."""
@@ -145,7 +138,7 @@ class Call:
             # The address is invalid, and will be invalid the next time.
             failure = Failure("bad_request", f"the request cannot be sent: {words_of(str(error), self.secrets)}")
         self._failure = failure
-        return _ended(words_of(str(error), self.secrets))
+        return httpx.TransportError(words_of(str(error), self.secrets))
 
 
 _current: ContextVar[Call | None] = ContextVar("call", default=None)
@@ -179,7 +172,6 @@ def _wrap(kind: type, exchange: Callable[..., Any]) -> None:
         if call is None or not call.takes(request):
             response: httpx.Response = await theirs(self, request)
             return response
-        call.leave(request)
         await request.aread()
         try:
             return call.receive(request, *await exchange(theirs, self, request, call))
@@ -198,16 +190,12 @@ def _wrap_now(kind: type[httpx.HTTPTransport]) -> None:
         call = _current.get()
         if call is None or not call.takes(request):
             return theirs(self, request)
-        call.leave(request)
         request.read()
         call.has_left = True
         try:
-            response = theirs(self, request)
-            try:
+            with closing(theirs(self, request)) as response:
                 encoding = response.headers.get("content-encoding", "")
                 body = read_now(response.iter_raw(), response.status_code, encoding, call.limit(request))
-            finally:
-                response.close()
             return call.receive(request, response.status_code, response.headers.raw, body)
         except Exception as error:  # noqa: BLE001 - as above
             raise call.end(error) from None
@@ -257,12 +245,10 @@ async def _over_httpx(theirs: Any, transport: Any, request: httpx.Request, call:
 
     request.headers["accept-encoding"] = "identity"
     request.extensions = {**request.extensions, "trace": trace}
-    response: httpx.Response = await theirs(transport, request)
-    try:
+    response: httpx.Response
+    async with aclosing(await theirs(transport, request)) as response:
         encoding = response.headers.get("content-encoding", "")
         body = await read(response.aiter_raw(), response.status_code, encoding, call.limit(request))
-    finally:
-        await response.aclose()
     return response.status_code, response.headers.raw, body
 
 
@@ -277,8 +263,3 @@ _TRACE = aiohttp.TraceConfig()
 _TRACE.on_request_headers_sent.append(_leaving)
 
 _TRACE.freeze()
-
-
-def _ended(said: str) -> httpx.TransportError:
-    """Return an error after which LiteLLM does not resend."""
-    return httpx.TransportError(said)

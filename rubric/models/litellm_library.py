@@ -13,7 +13,7 @@ Its import takes seconds, so it happens on the first call. The switches that are
 Variables that the user has set win. The last switch sends calls to OpenAI, and to vendors of its protocol, through
 LiteLLM's own HTTP client instead of OpenAI's library (the short way). It leaves out the headers that name the paying
 organisation and project, so these are given with the call; and it does not lead to a few small vendors, for whom
-`check_way` raises.
+`take_short_way` raises.
 """
 
 from __future__ import annotations
@@ -54,6 +54,7 @@ _WARNINGS = (
     "coroutine '[^']*completion[^']*' was never awaited",
 )
 
+_library: Any = None
 _hushed: Any = None
 _ours = False
 _importing = Lock()
@@ -65,80 +66,61 @@ _orphans: list[Any] = []
 
 async def ready() -> None:
     """Import LiteLLM in a thread, so that neither the loop nor a deadline waits for it."""
-    if not _imported.cache_info().currsize:
+    if _library is None:
         await asyncio.to_thread(_import)
 
 
 def library() -> Any:
     """Return LiteLLM, imported on the first call, and kept quiet."""
-    litellm = _import()
-    _hush()
-    return litellm
-
-
-def _import() -> Any:
-    if _imported.cache_info().currsize:
-        return _imported()
-    with _importing:  # `cache` runs first calls side by side; the second would take LiteLLM for the user's own import
-        return _imported()
-
-
-@cache
-def _imported() -> Any:
-    global _ours  # noqa: PLW0603 - known at the import alone
-    _ours = "litellm" not in sys.modules
-    for name, value in _SWITCHES.items():
-        os.environ.setdefault(name, value)
-    import litellm  # noqa: PLC0415 - seconds, and half of the standard library
-
-    litellm.suppress_debug_info = True
-    if _ours and "LITELLM_LOG" not in os.environ:
-        logging.getLogger("LiteLLM").setLevel(logging.CRITICAL)
-    _watch()
-    background_loop.before_close(_close_clients)
-    background_loop.before_close(_stop_logging)
-    if hasattr(os, "register_at_fork"):
-        os.register_at_fork(after_in_child=_forget_clients)
-    return litellm
-
-
-def _watch() -> None:
-    from litellm.llms.custom_httpx.aiohttp_transport import LiteLLMAiohttpTransport  # noqa: PLC0415
-
-    from rubric.models.litellm_http import watch  # noqa: PLC0415 - it brings aiohttp and httpx, as LiteLLM does
-
-    watch(LiteLLMAiohttpTransport)
-
-
-def _hush() -> None:
-    """
-    Ignore the warnings that LiteLLM causes.
-
-    This is checked on each call. Where warnings are errors, as in many test suites, they would come back as failed
-    calls; and code that restores the filters (`warnings.catch_warnings`, pytest after each test) removes ours.
-    """
     global _hushed  # noqa: PLW0603 - like the filters
+    if _library is None:
+        _import()
+    # The filters are checked on each call. Where warnings are errors, as in many test suites, they would come back as
+    # failed calls; and code that restores the filters (`warnings.catch_warnings`, pytest after each test) removes ours.
     if _hushed not in warnings.filters:
         for message in _WARNINGS:
             warnings.filterwarnings("ignore", message)
         _hushed = warnings.filters[0]
+    return _library
 
 
-async def _stop_logging() -> None:
+def _import() -> None:
+    global _library, _ours  # noqa: PLW0603 - known at the import alone
+    with _importing:  # of two first calls side by side, the second would take LiteLLM for the user's own import
+        if _library is not None:
+            return
+        _ours = "litellm" not in sys.modules
+        for name, value in _SWITCHES.items():
+            os.environ.setdefault(name, value)
+        import litellm  # noqa: PLC0415 - seconds, and half of the standard library
+        from litellm.llms.custom_httpx.aiohttp_transport import LiteLLMAiohttpTransport  # noqa: PLC0415
+
+        from rubric.models.litellm_http import watch  # noqa: PLC0415 - it brings aiohttp and httpx, as LiteLLM does
+
+        litellm.suppress_debug_info = True
+        if _ours and "LITELLM_LOG" not in os.environ:
+            logging.getLogger("LiteLLM").setLevel(logging.CRITICAL)
+        watch(LiteLLMAiohttpTransport)
+        background_loop.before_close(_close)
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=_forget_clients)
+        _library = litellm
+
+
+async def _close() -> None:
     from litellm.litellm_core_utils.logging_worker import GLOBAL_LOGGING_WORKER  # noqa: PLC0415
 
-    await GLOBAL_LOGGING_WORKER.flush()
-    await GLOBAL_LOGGING_WORKER.stop()
-
-
-async def _close_clients() -> None:
-    litellm = library()
-    await litellm.close_litellm_async_clients()
-    clients = litellm.in_memory_llm_clients_cache
-    for client in [*clients.cache_dict.values()]:  # older releases leave out OpenAI's
-        if inspect.iscoroutinefunction(close := getattr(client, "close", None)):
-            await close()
-    clients.flush_cache()
+    try:
+        await GLOBAL_LOGGING_WORKER.flush()
+        await GLOBAL_LOGGING_WORKER.stop()
+    finally:
+        litellm = library()
+        await litellm.close_litellm_async_clients()
+        clients = litellm.in_memory_llm_clients_cache
+        for client in [*clients.cache_dict.values()]:  # older releases leave out OpenAI's
+            if inspect.iscoroutinefunction(close := getattr(client, "close", None)):
+                await close()
+        clients.flush_cache()
 
 
 def _forget_clients() -> None:
@@ -185,7 +167,6 @@ def _is_short() -> bool:
 
 @cache
 def _is_passed(provider: str) -> bool:
-    """True if the short way passes *provider*."""
     if provider in _OPENAI or provider in library().openai_compatible_providers:
         return provider not in _OTHER_CLIENTS
     try:
@@ -199,10 +180,15 @@ def payer_of(provider: str, given: Mapping[str, Any], environ: Mapping[str, str]
     """Return the argument with the headers that OpenAI's client library would add by itself; *given* ones win."""
     if provider != "openai" or not _is_short():
         return {}
+    headers = payer_headers(given, environ) | {**(given.get("extra_headers") or {})}
+    return {"extra_headers": headers} if headers else {}
+
+
+def payer_headers(given: Mapping[str, Any], environ: Mapping[str, str]) -> dict[str, str]:
+    """Return the headers that name who pays OpenAI: *given* parameters go before *environ*."""
     organization = given.get("organization") or environ.get("OPENAI_ORGANIZATION") or environ.get("OPENAI_ORG_ID")
     payer = {"OpenAI-Organization": organization, "OpenAI-Project": environ.get("OPENAI_PROJECT_ID")}
-    headers = {name: value for name, value in payer.items() if value} | {**(given.get("extra_headers") or {})}
-    return {"extra_headers": headers} if headers else {}
+    return {name: str(value) for name, value in payer.items() if value}
 
 
 def skip_unwanted_logging() -> bool:

@@ -16,7 +16,7 @@ from rubric.values.answers import nearest
 from rubric.values.requests import Reply, Usage
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
     from rubric.values.answers import JudgeAnswer
     from rubric.values.criteria import Criterion
@@ -65,7 +65,8 @@ def _verdict(criterion: Criterion, ask: Ask) -> dict[str, Any]:
     value = nearest(cast("JudgeAnswer", criterion.answer), share)
     if isinstance(value, float):
         value = round(value, 4)
-    span = _best_sentence(ask.candidate, wanted)
+    sentences = (sentence.strip() for sentence in _SENTENCE.findall(ask.candidate))
+    span = max(sentences, key=lambda sentence: len(_stems(sentence) & wanted), default="")
     return {
         "id": criterion.id,
         "reason": f"{len(found)} of {len(wanted)} words of the criterion occur in the candidate.",
@@ -80,24 +81,19 @@ def _verdict(criterion: Criterion, ask: Ask) -> dict[str, Any]:
 
 def _fitted(body: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
     """Return *body* in the order of *schema*, with the keys that it asks for and no others."""
-    properties = schema.get("properties") or {key: {} for key in body}
-    return {key: _fitted_value(body[key], shape) for key, shape in properties.items() if key in body}
-
-
-def _fitted_value(value: Any, shape: Mapping[str, Any]) -> Any:
-    return [_fitted(item, shape["items"]) for item in value] if "properties" in shape.get("items", {}) else value
+    properties, fitted = schema.get("properties") or {key: {} for key in body}, {}
+    for key, shape in properties.items():
+        if key not in body:
+            continue
+        items = shape.get("items", {})
+        fitted[key] = [_fitted(item, items) for item in body[key]] if "properties" in items else body[key]
+    return fitted
 
 
 def _stems(text: str) -> set[str]:
-    words = (word.lower() for word in _WORD.findall(text))
-    return {_stem(word) for word in words if word not in _STOP_WORDS}
-
-
-def _stem(word: str) -> str:
-    ending = next((s for s in _SUFFIXES if word.endswith(s) and len(word) - len(s) >= _SHORTEST_STEM), "")
-    return word[: len(word) - len(ending)]
-
-
-def _best_sentence(text: str, wanted: set[str]) -> str:
-    sentences: Iterable[str] = (sentence.strip() for sentence in _SENTENCE.findall(text))
-    return max(sentences, key=lambda sentence: len(_stems(sentence) & wanted), default="")
+    stems = set()
+    for word in map(str.lower, _WORD.findall(text)):
+        if word not in _STOP_WORDS:
+            ending = next((s for s in _SUFFIXES if word.endswith(s) and len(word) - len(s) >= _SHORTEST_STEM), "")
+            stems.add(word.removesuffix(ending))
+    return stems

@@ -10,6 +10,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from contextlib import suppress
+from functools import partial
 from hashlib import sha256
 from io import BytesIO
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -29,10 +31,11 @@ from rubric.values.requests import Failure, FailureKind, Reply
 
 if TYPE_CHECKING:
     from rubric.values.judges import Judge
-    from rubric.values.requests import Ask
+    from rubric.values.requests import Ask, Usage
 
 
 T = TypeVar("T")
+_CALL = f"/v1{CALL}"
 _MARK = "rubric"
 _ID = re.compile(r"[\w.-]+", re.ASCII)
 _OVER = frozenset({"completed", "failed", "expired", "cancelled"})
@@ -47,12 +50,10 @@ _NOT_FOUND = 404
 @frozen
 class Line:
     """
-    One request of a batch.
+    One request of a batch: a line of its file, and the parameters that the model does not take.
 
     Args:
         key: Its id in the file: a hash of all that determines the reply.
-        body: The line of the file.
-        unsent: Parameters that the model does not take.
     """
 
     key: str
@@ -110,17 +111,12 @@ def place_of(judge: Judge) -> tuple[object, ...]:
 
 
 def line_of(ask: Ask) -> Line:
-    """
-    Return *ask* as a line of a batch.
-
-    Raises:
-        ModelError: Its judge has no address, no key, or a parameter that is not JSON.
-    """
+    """Return *ask* as a line of a batch; raise `ModelError` as `endpoint_of` and `content_of` do."""
     endpoint = endpoint_of(ask.judge)
     content, unsent = content_of(ask, endpoint)
     told = f"{endpoint.url}\n{ask.vote}\n{ask.repair}\n".encode()
     key = sha256(told + content).hexdigest()[:40]
-    head = json.dumps({"custom_id": key, "method": "POST", "url": "/v1/chat/completions"})
+    head = json.dumps({"custom_id": key, "method": "POST", "url": _CALL})
     return Line(key, head[:-1].encode() + b', "body": ' + content + b"}", unsent)
 
 
@@ -139,12 +135,7 @@ async def create(judge: Judge, lines: Iterable[Line], mark: str) -> str:
         file = _id((await _said(judge, "POST", "/files", data=form)).get("id"))
     except ModelError as error:  # a file alone is no batch
         raise ModelError(evolve(error.failure, in_doubt=False)) from None
-    order = {
-        "input_file_id": file,
-        "endpoint": "/v1/chat/completions",
-        "completion_window": "24h",
-        "metadata": {_MARK: mark},
-    }
+    order = {"input_file_id": file, "endpoint": _CALL, "completion_window": "24h", "metadata": {_MARK: mark}}
     try:
         return _id((await _said(judge, "POST", "/batches", json=order)).get("id"))
     except ModelError as error:  # in doubt: the vendor accepted it, and the id of the new batch could not be read
@@ -168,12 +159,7 @@ async def find(judge: Judge, mark: str) -> str:
 
 
 async def cancel(judge: Judge, batch: str) -> bool:
-    """
-    Cancel *batch*; False if it had ended, or is not this judge's.
-
-    Raises:
-        ModelError: The vendor does not say.
-    """
+    """Cancel *batch*; False if it had ended, or is not this judge's; raise `ModelError` if the vendor does not say."""
     try:
         if (await state(judge, batch)).status in _OVER | _STOPPING:
             return False
@@ -211,14 +197,12 @@ async def replies(judge: Judge, name: str, lines: Mapping[str, Line]) -> dict[st
     The file is read line by line: it may have fifty thousand responses, of which only the results are kept.
     """
     endpoint, found, rest = endpoint_of(judge), dict[str, Reply | Failure](), bytearray()
-    told = exposure_of(endpoint)
+    price, remarks = partial(priced, judge, in_batch=True), exposure_of(endpoint)
 
     def answer(text: bytes) -> None:
         said = _parsed(text)
         if (line := lines.get(str(said.get("custom_id")))) is not None:
-            came = _answer(said, line, endpoint.secrets)
-            came = evolve(came, usage=priced(judge, came.usage, in_batch=True))
-            found[line.key] = evolve(came, remarks=told) if isinstance(came, Reply) else came
+            found[line.key] = _answer(said, line, endpoint.secrets, price, remarks)
 
     def take(piece: bytes) -> None:
         *whole_lines, last = piece.split(b"\n")
@@ -239,26 +223,31 @@ async def replies(judge: Judge, name: str, lines: Mapping[str, Line]) -> dict[st
 
 def _parsed(text: bytes) -> dict[str, Any]:
     """Return the JSON object in *text*; an empty one if it cannot be read."""
-    try:
-        said = parsed(text)
-    except ModelError:
-        return {}
-    return said if isinstance(said, dict) else {}
+    with suppress(ModelError):
+        if isinstance(said := parsed(text), dict):
+            return said
+    return {}
 
 
-def _answer(said: Mapping[str, Any], line: Line, secrets: Iterable[str]) -> Reply | Failure:
+def _answer(
+    said: Mapping[str, Any],
+    line: Line,
+    secrets: Iterable[str],
+    price: Callable[[Usage], Usage],
+    remarks: tuple[str, ...],
+) -> Reply | Failure:
     response = said.get("response")
     answer = response if isinstance(response, dict) else {}
     status, body = str(answer.get("status_code")), answer.get("body")
     if not _STATUS.fullmatch(status):
-        told = words_of(json.dumps(said.get("error")), secrets)
-        return Failure("timeout", f"the batch ended without an answer to this: {told}", usage=UNSENT_USAGE)
+        error = words_of(json.dumps(said.get("error")), secrets)
+        return Failure("timeout", f"the batch ended without an answer to this: {error}", usage=UNSENT_USAGE)
     if not status.startswith("2"):
         return failure_of_status(int(status), words_of(json.dumps(body), secrets))
     try:
-        return reply_from(body if isinstance(body, dict) else {}, line.unsent, secrets)
-    except ModelError as error:
-        return error.failure
+        return reply_from(body if isinstance(body, dict) else {}, line.unsent, secrets, price, remarks)
+    except ModelError as problem:
+        return problem.failure
 
 
 async def _said(judge: Judge, method: str, path: str, **sent: Any) -> dict[str, Any]:

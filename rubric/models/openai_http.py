@@ -14,15 +14,12 @@ status); here are the address, the key, the proxy and the wire.
 A key in `params` goes to the judge's address. The environment's key goes to an address in `params` only if the name
 begins with `openai/`: other names are those of other vendors. No file can name an address, a key, a header, or this way
 of asking.
-
-A request leaves once. Redirects are not followed, so that neither key nor candidate goes to an address that nobody
-gave; no more of a response is read than the request can need; and every error becomes a typed failure.
 """
 
 from __future__ import annotations
 
 import os
-from functools import lru_cache, partial
+from functools import partial
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -35,6 +32,7 @@ from rubric.internals.secrets import values_of
 from rubric.models.chat_completions import CALL, Endpoint, content_of, form_of, lowered, reply_in
 from rubric.models.http_bodies import most_bytes
 from rubric.models.http_client import VARIABLES, Server, is_reachable, post, proxy_for
+from rubric.models.litellm_library import payer_headers
 from rubric.models.pricing import priced
 from rubric.values.requests import Failure
 
@@ -50,67 +48,42 @@ _PREFIX = "openai/"
 
 
 def endpoint_of(judge: Judge, environ: Mapping[str, str] = os.environ) -> Endpoint:
-    """
-    Return the endpoint of *judge*.
-
-    Raises:
-        ModelError: It has no address (bad_request), or lacks a key (auth).
-    """
+    """Return the endpoint of *judge*; raise `ModelError` if it has no address (bad_request), or lacks a key (auth)."""
     given = judge.params.get("api_base") or judge.params.get("base_url")
     named = environ.get("OPENAI_BASE_URL") or environ.get("OPENAI_API_BASE")
-    base = str(given or named or _own(judge.name)).rstrip("/")
+    names_openai = judge.name.startswith(_PREFIX)
+    if not (given or named or names_openai) and "/" in judge.name:
+        message = (
+            f"via='http' goes to OpenAI, or to an address of yours: {judge.name!r} needs params={{'api_base': ...}} or "
+            "OPENAI_BASE_URL"
+        )
+        raise ModelError(Failure("bad_request", message))
+    base = str(given or named or _OPENAI).rstrip("/")
     is_openai = base == _OPENAI
-    ambient = environ if not given or judge.name.startswith(_PREFIX) else {}
-    headers, key = _headers(judge, ambient)
+    headers = {"Content-Type": "application/json", "Accept": "application/json", "Accept-Encoding": "identity"}
+    key = str(judge.params.get("api_key") or "")
+    ambient: Mapping[str, str] = {} if key or (given and not names_openai) else environ
+    key = key or ambient.get("OPENAI_API_KEY", "")
+    if key:
+        headers["Authorization"] = f"Bearer {key}"
+    headers |= payer_headers(judge.params, ambient if key else {})  # the payer comes from where the key does
     if is_openai and not key:
         raise ModelError(Failure("auth", "OpenAI wants a key: set OPENAI_API_KEY, or give params={'api_key': ...}"))
     extra = {str(name): str(value) for name, value in (judge.params.get("extra_headers") or {}).items()}
     secrets = tuple(filter(None, (key, *extra.values(), *values_of(judge.params))))
-    model = judge.name.removeprefix(_PREFIX)
-    return Endpoint(_url(base), model, headers | extra, secrets, is_openai)
-
-
-def _own(name: str) -> str:
-    if name.startswith(_PREFIX) or "/" not in name:
-        return _OPENAI
-    message = (
-        f"via='http' goes to OpenAI, or to an address of yours: {name!r} needs params={{'api_base': ...}} or "
-        "OPENAI_BASE_URL"
-    )
-    raise ModelError(Failure("bad_request", message))
-
-
-def _headers(judge: Judge, ambient: Mapping[str, str]) -> tuple[dict[str, str], str]:
-    """Return the headers of a request, and the key in them; the payer comes from the same place as the key."""
-    headers = {"Content-Type": "application/json", "Accept": "application/json", "Accept-Encoding": "identity"}
-    key = str(judge.params.get("api_key") or "")
-    organization, project = judge.params.get("organization"), None
-    if not key and (key := ambient.get("OPENAI_API_KEY", "")):
-        organization = organization or ambient.get("OPENAI_ORGANIZATION") or ambient.get("OPENAI_ORG_ID")
-        project = ambient.get("OPENAI_PROJECT_ID")
-    if key:
-        headers["Authorization"] = f"Bearer {key}"
-    payer = {"OpenAI-Organization": organization, "OpenAI-Project": project}
-    return headers | {name: str(value) for name, value in payer.items() if value}, key
-
-
-@lru_cache(maxsize=256)
-def _url(base: str) -> str:
     path, mark, query = base.partition("?")
     if not is_reachable(path):
         raise ModelError(Failure("bad_request", "the judge's address is none that http:// or https:// can reach"))
-    path = path.rstrip("/")
-    return f"{path if path.endswith(CALL) else path + CALL}{mark}{query}"
+    url = f"{path.rstrip('/').removesuffix(CALL)}{CALL}{mark}{query}"
+    return Endpoint(url, judge.name.removeprefix(_PREFIX), headers | extra, secrets, is_openai)
 
 
 def exposure_of(endpoint: Endpoint) -> tuple[str, ...]:
     """Return a remark if key and prompt leave this machine unencrypted on their way to *endpoint*."""
-    return _exposure(endpoint.url, proxy_for(endpoint.url)) if endpoint.secrets else ()
-
-
-@lru_cache(maxsize=256)
-def _exposure(url: str, proxy: str | None) -> tuple[str, ...]:
-    parts, way = urlsplit(url), urlsplit(proxy or "")
+    if not endpoint.secrets:
+        return ()
+    proxy = proxy_for(endpoint.url)
+    parts, way = urlsplit(endpoint.url), urlsplit(proxy or "")
     if parts.scheme != "http" or (_is_loopback(parts.hostname) and (not proxy or _is_loopback(way.hostname))):
         return ()
     through = f" through the proxy {way.hostname}, which can read both," if proxy else ""
@@ -136,13 +109,7 @@ _NAMES = [*map(os.environ.encodekey, _VARIABLES)] if _environ is not os.environ 
 
 @frozen(eq=False)
 class Destination:
-    """
-    Where the requests of one judge go, as long as the *environment* stays as it is.
-
-    Args:
-        environment: The values of the variables that decide it.
-        remarks: Notes on it for a person.
-    """
+    """Where the requests of a judge go while the variables that decide it have these values; *remarks* on it."""
 
     environment: tuple[object, ...]
     endpoint: Endpoint
@@ -176,12 +143,7 @@ class OpenAIHTTPModel:
     is_punctual = True  # it keeps the judge's deadline, and knows whether the request had left by then
 
     async def answer(self, ask: Ask, /) -> Reply:
-        """
-        Return the reply to *ask*.
-
-        Raises:
-            ModelError: With the typed failure; its message has no secrets in it.
-        """
+        """Return the reply to *ask*; raise `ModelError` with the failure, whose message has no secrets in it."""
         judge, to = ask.judge, destination_of(ask.judge)
         content, unsent = content_of(ask, to.endpoint)
         limit = most_bytes(len(content), ask.max_tokens * ask.n, logprobs=judge.logprobs)

@@ -21,7 +21,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from attrs import evolve, frozen
+from attrs import evolve
 
 from rubric.internals.frozen_map import FrozenMap, thaw
 from rubric.models.litellm_library import library, listed, ready, vendor_of
@@ -57,26 +57,28 @@ def _steps(entry: Mapping[str, object], name: str, tier: str = "") -> Steps:
     return tuple(sorted(found.items()))
 
 
-def _entry(model: str) -> Mapping[str, object]:
-    """Return the entry of *model* in the list's file; a name without a vendor's is one of OpenAI's."""
+@lru_cache(maxsize=256)
+def _prices(model: str, tier: str) -> tuple[Steps, Steps, Steps, Steps] | None:
+    """
+    Return the prices of a token sent, sent and written to the cache, served by the cache, and received.
+
+    They are those of the list's file, where a name without a vendor's is one of OpenAI's; None if it has none.
+    """
     name = model.removeprefix(_OPENAI)
     try:
         spec = find_spec("litellm")
         content = (Path(str(spec and spec.origin)).parent / _LIST).read_bytes()
-        found = _object_under(name, content)
+        # Parsing all two megabytes would block the loop.
+        match = re.search(rb"%s\s*:\s*(?=\{)" % re.escape(json.dumps(name).encode()), content)
+        found = content[match.end() : match.end() + _LONGEST].decode("utf-8", "replace") if match else "{}"
+        entry = json.JSONDecoder().raw_decode(found)[0]
     except (OSError, ValueError):  # another release may keep it elsewhere
-        return {}
-    return found if "/" in name or found.get("litellm_provider") == "openai" else {}
-
-
-def _object_under(name: str, content: bytes) -> Mapping[str, object]:
-    """Return the object under *name* in *content*; parsing all two megabytes would block the loop."""
-    match = re.search(rb"%s\s*:\s*(?=\{)" % re.escape(json.dumps(name).encode()), content)
-    if match is None:
-        return {}
-    entry = content[match.end() : match.end() + _LONGEST].decode("utf-8", "replace")
-    found: Mapping[str, object] = json.JSONDecoder().raw_decode(entry)[0]
-    return found
+        return None
+    if "/" not in name and entry.get("litellm_provider") != "openai":
+        return None
+    names = ("input_cost_per_token", "cache_creation_input_token_cost", "cache_read_input_token_cost")
+    sent, written, cached, back = (_steps(entry, name, tier) for name in (*names, "output_cost_per_token"))
+    return (sent, written, cached, back) if 0 in dict(sent) and 0 in dict(back) else None
 
 
 # -- the cost of a call -----------------------------------------------------------------------------------
@@ -95,7 +97,15 @@ def priced(judge: Judge, usage: Usage, *, in_batch: bool = False) -> Usage:
     if usage.cost is not None or usage.unmetered or not usage.calls or not isinstance(judge.model, str):
         return usage
     prices = _prices(judge.model, _BATCHES if in_batch else str(judge.params.get("service_tier") or ""))
-    return usage if prices is None else evolve(usage, cost=prices.cost(usage))
+    if prices is None:
+        return usage
+    (sent, written, cached, back), size = prices, usage.prompt_tokens
+    fresh = _at(sent, size, 0.0)
+    if written and size >= _CACHED_FROM:
+        fresh = max(fresh, _at(written, size, 0.0))
+    served = usage.cached_tokens * _at(cached, size, fresh) if usage.cached_tokens else 0.0
+    there = (size - usage.cached_tokens) * fresh + served
+    return evolve(usage, cost=there + usage.completion_tokens * _at(back, size, 0.0))
 
 
 def is_simply_priced(judge: Judge) -> bool:
@@ -107,43 +117,13 @@ def is_simply_priced(judge: Judge) -> bool:
     prices, theirs = _prices(judge.name, ""), price(judge)
     if prices is None or theirs is None:
         return prices is None and theirs is None
-    return not prices.written and theirs == (prices.sent[0][1], prices.back[0][1])
-
-
-@frozen
-class _Prices:
-    """The prices of a token: sent, sent and written to the cache, served by the cache, and received."""
-
-    sent: Steps
-    written: Steps
-    cached: Steps
-    back: Steps
-
-    def cost(self, usage: Usage) -> float:
-        size = usage.prompt_tokens
-        fresh = _at(self.sent, size, 0.0)
-        if self.written and size >= _CACHED_FROM:
-            fresh = max(fresh, _at(self.written, size, 0.0))
-        cached = _at(self.cached, size, fresh) if usage.cached_tokens else fresh
-        there = (size - usage.cached_tokens) * fresh + usage.cached_tokens * cached
-        return there + usage.completion_tokens * _at(self.back, size, 0.0)
+    sent, written, _, back = prices
+    return not written and theirs == (sent[0][1], back[0][1])
 
 
 def _at(several: Steps, size: int, otherwise: float) -> float:
     """Return the price for *size* tokens sent; *otherwise* if none is listed for so few."""
-    found = otherwise
-    for above, price in several:
-        if size > above or not above:
-            found = price
-    return found
-
-
-@lru_cache(maxsize=256)
-def _prices(model: str, tier: str) -> _Prices | None:
-    entry = _entry(model)
-    names = ("input_cost_per_token", "cache_creation_input_token_cost", "cache_read_input_token_cost")
-    sent, written, cached, back = (_steps(entry, name, tier) for name in (*names, "output_cost_per_token"))
-    return _Prices(sent, written, cached, back) if 0 in dict(sent) and 0 in dict(back) else None
+    return next((price for above, price in reversed(several) if size > above or not above), otherwise)
 
 
 # -- estimates --------------------------------------------------------------------------------------------
@@ -166,10 +146,15 @@ def count_tokens(judge: Judge, text: str, /) -> int:
 
     Only tokenisers that come with LiteLLM are used; some that it would choose by name are downloads.
     """
-    if judge.model == OFFLINE or not isinstance(judge.model, str):
+    if not (model := _model_of(judge)):
         return -(-len(text) // _CHARACTERS_A_TOKEN)
-    tokeniser = vendor_of(judge.model)[0] if _is_exact(judge.model) else "gpt-4o"
+    tokeniser = vendor_of(model)[0] if _is_exact(model) else "gpt-4o"
     return int(library().token_counter(model=tokeniser, text=text))
+
+
+def _model_of(judge: Judge) -> str:
+    """Return the name of the vendor's model; empty for a judge that is none."""
+    return judge.model if isinstance(judge.model, str) and judge.model != OFFLINE else ""
 
 
 def _is_exact(model: str) -> bool:
@@ -193,8 +178,8 @@ _warm: set[str] = set()
 
 async def most_tokens(ask: Ask) -> tuple[int, int]:
     """Return how many tokens *ask* sends and may receive, at most; long counts run in a thread."""
-    model = ask.judge.model
-    if not isinstance(model, str) or model == OFFLINE:
+    model = _model_of(ask.judge)
+    if not model:
         return _most("", ask)
     await ready()
     if model in _warm and sum(len(part) for message in ask.messages for part in message.parts) < _LARGE:
@@ -210,8 +195,7 @@ def worst_cost(ask: Ask) -> float | None:
 
     It loads LiteLLM, and may take a while over a long text.
     """
-    model = ask.judge.model
-    sent, back = _most(model if isinstance(model, str) and model != OFFLINE else "", ask)
+    sent, back = _most(_model_of(ask.judge), ask)
     rates = dearest(ask.judge, sent)
     return None if rates is None else sent * rates[0] + back * rates[1]
 
@@ -251,7 +235,10 @@ def dearest(judge: Judge, sent: int) -> tuple[float, float] | None:
     if not isinstance(judge.model, str):
         return None
     given = _highest_prices(judge.model, str(judge.params.get("service_tier") or ""))
-    return None if given is None else (_highest(given[0], sent), _highest(given[1], sent))
+    if given is None:
+        return None
+    there, back = (max(price for above, price in several if sent >= above) for several in given)
+    return there, back
 
 
 @lru_cache(maxsize=256)
@@ -265,7 +252,3 @@ def _highest_prices(model: str, tier: str) -> tuple[Steps, Steps] | None:
         for names in (_SENT, _BACK)
     )
     return sent, back
-
-
-def _highest(several: Steps, sent: int) -> float:
-    return max(price for above, price in several if sent >= above)

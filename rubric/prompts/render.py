@@ -50,22 +50,17 @@ def fill_chat(template: str, slots: Mapping[str, str]) -> tuple[Outgoing, ...]:
 
     Each text of a JSON template is filled by itself, so that no value can break the JSON.
     """
-    messages = _as_messages(template)
+    try:
+        messages = json.loads(template) if template.lstrip().startswith("[") else None
+    except (ValueError, RecursionError):
+        messages = None
     if messages is None:
         return (Outgoing("user", (fill(template, slots),)),)
-    return tuple(Outgoing(role, (fill(content, slots),)) for role, content in messages)
-
-
-def _as_messages(template: str) -> list[tuple[Role, str]] | None:
-    if not template.lstrip().startswith("["):
-        return None
-    try:
-        parsed = json.loads(template)
-    except (ValueError, RecursionError):
-        return None
-    if not parsed:
+    if not messages:
         raise DefinitionError("prompt", "expected at least one message, got an empty list")
-    return [_as_message(index, message) for index, message in enumerate(parsed)]
+    # All are checked before any is filled.
+    chat = [_as_message(index, message) for index, message in enumerate(messages)]
+    return tuple(Outgoing(role, (fill(content, slots),)) for role, content in chat)
 
 
 def _as_message(index: int, message: Any) -> tuple[Role, str]:

@@ -51,7 +51,7 @@ def goes_on(rule: Cascade, first: Grade | Ungraded) -> bool:
         case "ungraded":  # here the first has a score
             return False
         case never:
-            assert_never(never)
+            assert_never(never)  # pyright: ignore[reportArgumentType] - it takes the alias for any text
 
 
 @frozen(repr=False)

@@ -49,7 +49,10 @@ def mean_interval(values: Sequence[float]) -> Interval | None:
 def t_quantile(freedom: int) -> float:
     """Return how many standard errors a mean lies within, with 95 % confidence, by its degrees of *freedom*."""
     if freedom > _MANY:
-        return _expanded(_Z, freedom)
+        first = (_Z**3 + _Z) / 4
+        second = (5 * _Z**5 + 16 * _Z**3 + 3 * _Z) / 96
+        third = (3 * _Z**7 + 19 * _Z**5 + 17 * _Z**3 - 15 * _Z) / 384
+        return _Z + first / freedom + second / freedom**2 + third / freedom**3
     low, high = 0.0, 20.0
     for _ in range(_BISECTIONS):
         middle = (low + high) / 2
@@ -68,10 +71,3 @@ def _within(t: float, freedom: int) -> float:
         term *= k / (k + 1) * cosine * cosine
         total += term
     return 2 / math.pi * (angle + sine * total) if odd else sine * total
-
-
-def _expanded(z: float, freedom: int) -> float:
-    first = (z**3 + z) / 4
-    second = (5 * z**5 + 16 * z**3 + 3 * z) / 96
-    third = (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384
-    return z + first / freedom + second / freedom**2 + third / freedom**3

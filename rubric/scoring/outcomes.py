@@ -86,8 +86,7 @@ def share_of_points(earning: Sequence[tuple[float, float]], penalties: Sequence[
 
 def median(values: Sequence[float], weights: Sequence[float]) -> float:
     """Return the weighted median; where half of the weight lies on each side, the middle of the two."""
-    low, high = medians(values, weights)
-    return fmean((low, high))
+    return fmean(medians(values, weights))
 
 
 def medians(values: Sequence[float], weights: Sequence[float]) -> tuple[float, float]:
@@ -207,7 +206,11 @@ def substantiated(rubric: Rubric, criterion: Criterion, finding: Scored) -> bool
     """
     if not asks_evidence(rubric, criterion) or any(e.verified for e in finding.evidence):
         return True
-    score = _sampled(criterion, finding)
+    score = finding.score
+    if finding.weighted and finding.value is not None and isinstance(criterion.answer, JudgeAnswer):
+        # The judge gave its evidence for the answer that it wrote. A weighted "no" scores a little above 0; to ask it
+        # for a quote would fail every unmet criterion.
+        score = criterion.answer.place(finding.value)
     match criterion.polarity:
         case "guard" | "penalty":
             return score < EVEN
@@ -215,17 +218,6 @@ def substantiated(rubric: Rubric, criterion: Criterion, finding: Scored) -> bool
             return score >= EVEN
         case _:  # votes pooled without a verified quote all say "unmet", even where weighting puts them above 0
             return score == 0 or bool(finding.votes)
-
-
-def _sampled(criterion: Criterion, finding: Scored) -> float:
-    """
-    Return the score of the answer that the judge wrote, and gave its evidence for.
-
-    A weighted "no" scores a little above 0; to ask it for a quote would fail every unmet criterion.
-    """
-    if finding.weighted and finding.value is not None and isinstance(criterion.answer, JudgeAnswer):
-        return criterion.answer.place(finding.value)
-    return finding.score
 
 
 def asks_evidence(rubric: Rubric, criterion: Criterion) -> bool:
@@ -286,10 +278,6 @@ class _Rule:
         return (self.zero_gates and contribution == 0) or contribution < self.gate - TOLERANCE
 
 
-def _rules(rubric: Rubric) -> tuple[_Rule, ...]:
-    return rubric.derive(("rules",), lambda: tuple(_Rule.of(rubric, criterion) for criterion in rubric.judged))
-
-
 # -- criteria at one extreme -----------------------------------------------------------------------------
 
 
@@ -306,7 +294,8 @@ class _Part:
 
 
 def _parts(rubric: Rubric, findings: Sequence[Finding], *, best: bool) -> list[_Part]:
-    pairs = [*zip(_rules(rubric), findings, strict=True)]
+    rules = rubric.derive(("rules",), lambda: tuple(_Rule.of(rubric, criterion) for criterion in rubric.judged))
+    pairs = [*zip(rules, findings, strict=True)]
     parts = [part for rule, finding in pairs if (part := _part(rubric, rule, finding, best=best)) is not None]
     if any(part.rule.weight for part in parts):
         return parts
@@ -317,7 +306,7 @@ def _parts(rubric: Rubric, findings: Sequence[Finding], *, best: bool) -> list[_
 def _part(rubric: Rubric, rule: _Rule, finding: Finding, *, best: bool) -> _Part | None:
     match finding:  # the usual case first
         case Scored() | Unjudged() if isinstance(rule.criterion.answer, Rubric):
-            return _nested(rule, _inner(finding, rule.criterion.answer), best=best)
+            return _nested(rule, rule.criterion.answer, finding, best=best)
         case Scored() if rule.quoted and not substantiated(rubric, rule.criterion, finding):
             return _Part(rule, 0.0, holds=False, gated=not rule.penalty)
         case Scored():
@@ -386,25 +375,17 @@ def _open(rule: _Rule, low: float, high: float, *, best: bool) -> _Part:
     return part
 
 
-def _nested(rule: _Rule, inner: Outcome, *, best: bool) -> _Part:
-    criterion, unwanted = rule.criterion, rule.unwanted
+def _nested(rule: _Rule, rubric: Rubric, finding: Scored | Unjudged, *, best: bool) -> _Part:
+    criterion, unwanted, inner = rule.criterion, rule.unwanted, _inner(finding, rubric)
     extreme = inner.best if best != unwanted else inner.worst
     contribution = 1 - extreme.score if unwanted else extreme.score
     holds = extreme.passed != unwanted
     too_low = criterion.min_score is not None and contribution < criterion.min_score - TOLERANCE
     # To an unwanted rubric a gate that fails in it is not its worst: that is to be met, and is neither extreme of it.
     bound = (all if best else any)((inner.worst.gated, inner.best.gated)) if unwanted else extreme.gated
-    gated = (
-        too_low
-        or ((criterion.required or criterion.polarity == "guard") and not holds)
-        or (_binds(criterion) and bound)
-    )
+    binds = rubric.binding and not rubric.negate
+    gated = too_low or ((criterion.required or criterion.polarity == "guard") and not holds) or (binds and bound)
     return _Part(rule, contribution, holds, gated, inner.coverage)
-
-
-def _binds(criterion: Criterion) -> bool:
-    inner = criterion.answer
-    return isinstance(inner, Rubric) and inner.binding and not inner.negate
 
 
 def _abstained(rule: _Rule, *, best: bool) -> _Part | None:
@@ -417,10 +398,8 @@ def _abstained(rule: _Rule, *, best: bool) -> _Part | None:
             return _Part(rule, 0.0, holds=False, gated=True)
         case _ if rule.penalty:  # no points are no loss, and a part of none is none
             return _Part(rule, 1.0, holds=True, gated=False)
-        case "zero":
-            return _Part(rule, 0.0, holds=False, gated=rule.gates(0.0))
         case credit:
-            part = float(credit)
+            part = 0.0 if credit == "zero" else float(credit)
             return _Part(rule, part, holds=part == 1, gated=rule.gates(part))
 
 
@@ -468,11 +447,8 @@ def _mean(parts: Sequence[_Part]) -> float:
 
 def _coverage(parts: Sequence[_Part]) -> float:
     """Return the resolved share of the weight: 1 only if all of it is, however little is missing."""
-    if not parts:
-        return 0.0
     if all(part.resolved == 1 for part in parts):
-        return 1.0
+        return 1.0 if parts else 0.0
     counted = [part for part in parts if part.rule.weight]
-    if not counted:
-        return 1 - TOLERANCE
-    return min(mean([part.resolved for part in counted], [part.rule.weight for part in counted]), 1 - TOLERANCE)
+    share = mean([part.resolved for part in counted], [part.rule.weight for part in counted]) if counted else 1.0
+    return min(share, 1 - TOLERANCE)

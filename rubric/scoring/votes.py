@@ -12,6 +12,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Sequence
+from itertools import product, starmap
 from typing import Any, assert_never
 
 from attrs import evolve, frozen
@@ -71,7 +72,10 @@ def _pooled(rubric: Rubric, criterion: Criterion, votes: Sequence[Finding], how:
     failed = [vote for vote in votes if isinstance(vote, Unjudged)]
     needed = len(votes) if how.quorum is None else how.quorum
     if failed and len(votes) - len(failed) < needed:
-        return _pooled_failures(criterion, votes, weights, how, failed[0])
+        ends = [(v.low, v.high) if isinstance(v, Unjudged) else (0.0, 1.0) for v in votes]
+        ends = [(v.score, v.score) if isinstance(v, Scored) else end for v, end in zip(votes, ends, strict=True)]
+        low, high = (_middle(end, weights, how, unwanted=criterion.is_unwanted) for end in zip(*ends, strict=True))
+        return Unjudged(criterion.id, failed[0].failure, failed[0].text, low, high, votes=tuple(votes))
     scored = [(vote, weight) for vote, weight in zip(votes, weights, strict=True) if isinstance(vote, Scored)]
     if scored:
         return evolve(_pooled_scores(rubric, criterion, scored, how), votes=tuple(votes))
@@ -123,17 +127,6 @@ def _middle(raw: Sequence[float], weights: Sequence[float], how: Pooling, *, unw
             return mean(raw, weights)
 
 
-def _pooled_failures(
-    criterion: Criterion, votes: Sequence[Finding], weights: Sequence[float], how: Pooling, first: Unjudged
-) -> Unjudged:
-    unwanted = criterion.is_unwanted
-    known = [(v.score, v.score) if isinstance(v, Scored) else (0.0, 1.0) for v in votes]
-    lows = [v.low if isinstance(v, Unjudged) else low for v, (low, _) in zip(votes, known, strict=True)]
-    highs = [v.high if isinstance(v, Unjudged) else high for v, (_, high) in zip(votes, known, strict=True)]
-    low, high = (_middle(extremes, weights, how, unwanted=unwanted) for extremes in (lows, highs))
-    return Unjudged(criterion.id, first.failure, first.text, low, high, votes=tuple(votes))
-
-
 @frozen
 class Voter:
     """
@@ -158,25 +151,25 @@ def number_votes(judge: AnyJudge) -> Voter:
     reply would count as two opinions. A judge alone is vote 0, and those of a jury are 0, 1, 2 and so on, however they
     are nested. Judges that differ in their settings alone share one count, since not every setting reaches the model.
     """
-    before = Counter[object]()
+    if isinstance(judge, Judge):
+        return Voter(judge)
+    before = Counter[str]()
 
     def number(judge: AnyJudge) -> Voter:
         if not isinstance(judge, Judge):
             return Voter(judge, members=tuple(number(member) for member in members_of(judge)))
-        model = _name(judge.model)
-        before[model] += 1
-        return Voter(judge, before[model] - 1)
+        name = _name(judge.model)
+        before[name] += 1
+        return Voter(judge, before[name] - 1)
 
-    return Voter(judge) if isinstance(judge, Judge) else number(judge)
+    return number(judge)
 
 
 def _name(model: str | Model | Callable[..., object]) -> str:
     """Return what the store may tell *model* by: its name, or the place of its function or class."""
-    if isinstance(model, str):
-        return model
-    told = getattr(model, "identity", None)
-    if isinstance(told, str):
-        return told
+    name = model if isinstance(model, str) else getattr(model, "identity", None)
+    if isinstance(name, str):
+        return name
     place: Any = model if hasattr(model, "__qualname__") else type(model)
     return f"{place.__module__}.{place.__qualname__}"
 
@@ -229,16 +222,9 @@ def fewest_votes(rule: Jury | Panel, rubric: Rubric, cast: Sequence[Outcome] = (
     return 1 + bisect_left(range(1, left), x=True, key=could_decide)
 
 
-def _guess(score: float, *, passed: bool, gated: bool) -> Outcome:
-    extreme = Extreme(score, passed=passed, gated=gated)
-    return Outcome(extreme, extreme, score, "pass" if passed else "fail")
-
-
 _GUESSES = tuple(
-    _guess(score, passed=passed, gated=gated)
-    for score in (0.0, 1.0)
-    for passed in (False, True)
-    for gated in (False, True)
+    Outcome(guess, guess, guess.score, "pass" if guess.passed else "fail")
+    for guess in starmap(Extreme, product((0.0, 1.0), (False, True), (False, True)))
 )
 """The votes that decide soonest. All combinations are monotone, so no vote in between decides with fewer."""
 
@@ -274,26 +260,21 @@ def _combined(rule: Jury | Panel, rubric: Rubric, votes: Sequence[Outcome], *, b
     if isinstance(rule, Jury):
         passes = sum(e.passed for e in extremes)
         return Extreme(score, passes >= passes_needed(rule.consensus, len(extremes)), gated)
+    verdicts = [e.passed for e in extremes]
     match rule.aggregate:
-        case "mean":
-            return Extreme(score, _passes_as(rubric, score, extremes, weights), gated)
-        case "median":
-            middle = median([e.score for e in extremes], weights)
-            return Extreme(score, _passes_as(rubric, middle, extremes, weights), gated)
         case "majority":
-            return Extreme(score, _majority([e.passed for e in extremes], weights, rule.tie_break), gated)
+            return Extreme(score, _majority(verdicts, weights, rule.tie_break), gated)
+        case "mean":
+            value = score
+        case "median":
+            value = median([e.score for e in extremes], weights)
         case never:
             assert_never(never)
-
-
-def _passes_as(rubric: Rubric, value: float, votes: Sequence[Extreme], weights: Sequence[float]) -> bool:
-    """True if a panel passes whose mean or median is *value*."""
-    if rubric.threshold is None and not rubric.strict:
-        return _majority([v.passed for v in votes], weights, "fail")
-    holds = _gates_hold(votes, weights)
+    if rubric.threshold is None and not rubric.strict:  # nothing is asked of the value, so the verdicts decide
+        return Extreme(score, _majority(verdicts, weights, "fail"), gated)
     if rubric.negate:
-        return not (meets(rubric, 1 - value) and holds)
-    return meets(rubric, value) and holds
+        return Extreme(score, gated or not meets(rubric, 1 - value), gated)
+    return Extreme(score, meets(rubric, value) and not gated, gated)
 
 
 def _majority(passes: Sequence[bool], weights: Sequence[float], tie_break: str) -> bool:

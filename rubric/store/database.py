@@ -123,7 +123,8 @@ def kind_of(ask: Ask, result: Reply | Failure) -> FailureKind | None:
         if not isinstance(finding, Unjudged):
             return None
         kinds.append(finding.failure.kind)
-    return next((kind for kind in kinds if kind in REASKED), kinds[0])
+    kinds.sort(key=lambda kind: kind not in REASKED)  # stable: those that a re-ask may cure come first
+    return kinds[0]
 
 
 # -- sessions ----------------------------------------------------------------------------------------------

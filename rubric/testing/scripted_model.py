@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, cast
 
 from attrs import field, frozen
 
@@ -81,8 +81,8 @@ class ScriptedModel:
     def _line(self, ask: Ask) -> Line:
         line: Line
         if callable(self._script):
-            line = self._script(ask)
-        elif isinstance(self._script, deque):
+            return cast("Line", self._script(ask))
+        if isinstance(self._script, deque):
             line = self._script.popleft() if self._script else Failure("exception", "the script has run out")
         elif missing := [c.id for c in ask.criteria if c.id not in self._script]:
             line = Failure("exception", f"the script has no line for {missing[0]!r}")

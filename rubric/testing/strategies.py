@@ -63,7 +63,7 @@ AWKWARD = (
     "e\u0301", "\u202ea", "\u200ba", "a\xa0b", "\xa0a", "a\u3000", "\ufffe", "\uffff", "\U0010ffff",
     "criteria", "text", "is_json", "a" * 130, "a b " * 50,
 )  # fmt: skip
-"""Texts at which writers and readers of YAML have stumbled."""
+"""Texts that writers and readers of YAML have got wrong."""
 
 extreme_numbers = st.sampled_from([1e-300, 1e300, 5e-324, 10**300, 0.1, 1e16])
 numbers = st.one_of(st.integers(1, 10**6), st.floats(1e-9, 1e9), extreme_numbers)
@@ -76,7 +76,7 @@ def _unjoined(text: str) -> bool:
 
 
 def any_texts(max_size: int = 30) -> st.SearchStrategy[str]:
-    """Return texts of all kinds, the empty one too: words, odd Unicode, and what looks like something else in YAML."""
+    """Return texts of all kinds, the empty one too: words, odd Unicode, and texts that YAML takes for other values."""
     odd = st.text(st.characters(), max_size=max_size).filter(_unjoined)
     words = st.text(string.ascii_lowercase + " ,.'\n", max_size=max_size)
     return st.one_of(words, st.sampled_from(AWKWARD), odd)
@@ -140,15 +140,15 @@ schemas = st.fixed_dictionaries(
     },
 )
 
-some_texts = st.lists(texts(), min_size=1, max_size=3)
+text_lists = st.lists(texts(), min_size=1, max_size=3)
 checks = st.one_of(
     *(st.builds(kind, texts(), ignore_case=st.booleans()) for kind in (Contains, StartsWith, EndsWith, Equals)),
-    *(st.builds(kind, some_texts, ignore_case=st.booleans()) for kind in (ContainsAny, ContainsAll)),
+    *(st.builds(kind, text_lists, ignore_case=st.booleans()) for kind in (ContainsAny, ContainsAll)),
     st.builds(Matches, patterns),
     st.just(IsJSON()),
     st.builds(FitsSchema, schemas),
     st.builds(Calls, texts(), arguments=free_maps),
-    st.builds(Script, some_texts, config=free_maps),
+    st.builds(Script, text_lists, config=free_maps),
     st.builds(Unsupported, texts()),
 )
 
@@ -166,21 +166,23 @@ flat_answers: st.SearchStrategy[Answer] = st.one_of(
 def criteria(draw: st.DrawFn, answers: st.SearchStrategy[Answer] = flat_answers) -> Criterion:
     """Return a criterion; most of its fields are as by default, as people leave them."""
     answer = draw(answers)
-    own = "Is it so?" if isinstance(answer, YesNo | Rubric) else str(answer)
-    text = draw(st.one_of(texts(), st.just(own)))
-    options = draw(
-        _some(
-            id=ids,
-            polarity=st.sampled_from(POLARITIES),
-            weight=st.one_of(numbers, st.just(0)),
-            required=st.booleans(),
-            min_score=st.one_of(st.none(), st.floats(0, 1, exclude_min=True)),
-            when=whens,
-            anchors=st.lists(anchors, max_size=2),
-            evidence=st.sampled_from([None, True, False]),
-            abstain=st.one_of(st.none(), abstentions),
-            tags=st.lists(any_texts(), max_size=2),
-            metadata=free_maps,
+    text = draw(st.one_of(texts(), st.just("Is it so?" if isinstance(answer, YesNo | Rubric) else str(answer))))
+    options: dict[str, Any] = draw(
+        st.fixed_dictionaries(
+            {},
+            optional={
+                "id": ids,
+                "polarity": st.sampled_from(POLARITIES),
+                "weight": st.one_of(numbers, st.just(0)),
+                "required": st.booleans(),
+                "min_score": st.one_of(st.none(), st.floats(0, 1, exclude_min=True)),
+                "when": whens,
+                "anchors": st.lists(anchors, max_size=2),
+                "evidence": st.sampled_from([None, True, False]),
+                "abstain": st.one_of(st.none(), abstentions),
+                "tags": st.lists(any_texts(), max_size=2),
+                "metadata": free_maps,
+            },
         )
     )
     return built(Criterion, text, answer=answer, **options)
@@ -192,7 +194,7 @@ def _some(**options: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]
 
 
 def built(kind: Callable[..., T], *given: Any, **options: Any) -> T:
-    """Return a *kind* with *options*, but for those that would do nothing beside the others."""
+    """Return a *kind* with *options*, without those that have no effect beside the others."""
     while True:
         try:
             return kind(*given, **options)
@@ -227,7 +229,7 @@ _rubric_options = _some(
 
 @st.composite
 def rubrics(draw: st.DrawFn, *, depth: int = 1) -> Rubric:
-    """Return any rubric: criteria of every answer type, rubrics *depth* deep, one text, one tree, or nothing yet."""
+    """Return any rubric: criteria of every answer type, rubrics *depth* deep, one text, one tree, or none of them."""
     kind = draw(st.sampled_from(["criteria", "criteria", "criteria", "text", "tree"]))
     options = draw(_rubric_options)
     borderline = draw(st.one_of(st.none(), st.just(options.get("threshold", 0.7))))

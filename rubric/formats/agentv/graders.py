@@ -12,11 +12,18 @@ Graders: from a list such as `assert`, `assertions` or `evaluators` to what deci
 | any other type | nothing: the case is ungraded |
 
 `not-` before a type, and `negate: true`, turn the outcome over. Providers are read as models: no address, key or header
-is taken from a file.
+is taken from a file. All graders of a case together are its rubric (`grouped`).
+
+What is judged is the grader's `value` (before generation 2: `criteria`, `rubrics`); without one, and before generation
+2 only, what the case says a good answer does. A `prompt` that shows one of AgentV's variables replaces the whole
+prompt; any other text replaces what is judged. The form of the reply, which AgentV sends as a message of its own, is
+put at the end.
 """
 
 from __future__ import annotations
 
+import json
+import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -24,27 +31,332 @@ from typing import Any
 from attrs import evolve, frozen
 
 from rubric.errors import DefinitionError
-from rubric.formats.agentv.judged_graders import (
-    FREE,
-    ITEMS,
-    Grader,
-    as_criterion,
-    binds,
-    read_judged,
-    renamed,
-    rubric_of,
-)
-from rubric.formats.agentv.scope import Entry, Scope, Task
+from rubric.formats.agentv.scope import SLOT, Entry, Scope, Task, as_json_list
 from rubric.formats.assertion_types import check_of
 from rubric.formats.cursor import Cursor
+from rubric.formats.includes import is_reference, read_text_at
 from rubric.formats.model_names import SETTINGS, litellm_name
-from rubric.formats.rubric_items import is_item, read_items
+from rubric.formats.rubric_items import are_items, is_item, read_items
 from rubric.internals.text import shorten
-from rubric.values.answers import Answer
+from rubric.values.answers import Answer, Unit
 from rubric.values.checks import Check, Holds, Script, Unsupported
 from rubric.values.criteria import Criterion
 from rubric.values.judges import Judge
 from rubric.values.rubrics import Rubric
+
+
+@frozen
+class Grader:
+    """
+    One grader of a case.
+
+    Args:
+        name: Of its own, or its type.
+        answer: A rubric for a judge, a nested one for a set, or a check.
+        weight: How much it counts among the case's graders.
+        gate: The score that it must reach, or the case fails; None: none.
+        common: Whether its gate is the case's own threshold.
+        judge: Its judge; None: that of the case.
+        plain: Whether its rubric can be the case's.
+        decides: Whether its own verdict must be a pass where it is the case's only grader, as that of a set.
+        variables: Named texts that its prompt shows.
+    """
+
+    name: str
+    answer: Answer
+    weight: float = 1
+    gate: float | None = None
+    common: bool = False
+    judge: Judge | None = None
+    plain: bool = False
+    decides: bool = False
+    variables: Mapping[str, str] = {}
+
+
+def renamed(graders: Sequence[Grader]) -> Iterator[Grader]:
+    """Yield *graders* with names that differ: the second `llm-rubric` is `llm-rubric-2`."""
+    taken = {grader.name for grader in graders}
+    seen: set[str] = set()
+    for grader in graders:
+        name, number = grader.name, 1
+        while name in seen or (number > 1 and name in taken):
+            number += 1
+            name = f"{grader.name}-{number}"
+        seen.add(name)
+        yield evolve(grader, name=name)
+
+
+def as_criterion(grader: Grader, weight: float | None = None) -> Criterion:
+    """Return *grader* as a criterion of the case, or of the set that it belongs to."""
+    check = isinstance(grader.answer, Check)
+    text = str(grader.answer) if check else grader.name
+    return Criterion(
+        text,
+        id=grader.name,
+        answer=grader.answer,
+        weight=grader.weight if weight is None else weight,
+        required=grader.gate is not None and check,
+        min_score=None if check and grader.common else grader.gate,
+    )
+
+
+def binds(criteria: Sequence[Criterion]) -> bool:
+    """True if a gate among *criteria* must fail the case too: AgentV documents that it fails the entire eval."""
+    return any(
+        c.answer.binding if isinstance(c.answer, Rubric) else c.required or c.min_score is not None for c in criteria
+    )
+
+
+def grouped(graders: Sequence[Grader], task: Task) -> Rubric:
+    """
+    Return the rubric of a case: that of its only grader, or one with a criterion for each.
+
+    Raises:
+        DefinitionError: All weights are 0.
+    """
+    borderline = task.borderline if task.borderline and task.borderline <= task.threshold else None
+    if len(graders) == 1 and graders[0].plain and isinstance(graders[0].answer, Rubric):
+        return evolve(graders[0].answer, threshold=task.threshold, borderline=borderline, binding=False)
+    criteria = [as_criterion(grader) for grader in renamed(graders)]
+    if len(graders) == 1 and graders[0].decides:
+        criteria = [evolve(criteria[0], required=True)]
+    return Rubric(criteria=criteria, threshold=task.threshold, borderline=borderline)
+
+
+SLOTS: dict[str, str] = {
+    "input": "input",
+    "question": "input",
+    "output": "output",
+    "answer": "output",
+    "candidate_answer": "output",
+    "expected_output": "reference",
+    "reference_answer": "reference",
+    "criteria": "rubric",
+    "expected_outcome": "rubric",
+    "outcome": "rubric",
+    "rubric": "rubric",
+    "rubrics": "rubric",
+    "rubrics_json": "rubric",
+    "file_changes": "file_changes",
+    "tool_calls": "tool_calls",
+}
+"""AgentV's variables, those of generation 1 included, and the slots of `Rubric.prompt` that hold the same."""
+
+REPLY = "\n\n{{ reply }}"
+_FILE = re.compile(r"[\w./\\ -]*\.(?:md|markdown|txt|prompt|j2|njk|json|ya?ml)", re.IGNORECASE)
+_ANSWERS = frozenset({"output", "reference"})
+
+
+@frozen
+class Prompt:
+    """
+    What a grader's `prompt` says.
+
+    Args:
+        text: What is to be judged, where the prompt says just that.
+        template: For `Rubric.prompt`; None where the prompt is a mere text.
+        variables: Named texts that the template shows.
+        program: Whether a program is to write the prompt, which is not supported.
+        lost: Whether it could not be read; the error is noted.
+    """
+
+    text: str = ""
+    template: str | None = None
+    variables: Mapping[str, str] = {}
+    program: bool = False
+    lost: bool = False
+
+
+def read_prompt(at: Cursor, scope: Scope) -> Prompt:
+    """Return what a grader's prompt says: a text, a template, or the name of a file with one of these."""
+    value = at.value
+    if value is None:
+        return Prompt()
+    if isinstance(value, Mapping) and not value.keys().isdisjoint(("command", "script")):
+        return Prompt(program=True)
+    if _is_chat(value):
+        return _translated(json.dumps(value, ensure_ascii=False), at, scope)
+    if not isinstance(value, str):
+        at.refuse("a text, a list of messages, `file://...` or {command: [...]}")
+        return Prompt(lost=True)
+    if not is_reference(value) and not _FILE.fullmatch(value.strip()):
+        return _translated(value, at, scope) if _shows_a_variable(value) else Prompt(scope.fill(value, at).strip())
+    text = read_text_at(scope.fill(value, at).strip(), at)
+    if text is None:
+        return Prompt(lost=True)
+    if _ANSWERS.isdisjoint(SLOTS.get(match[1]) for match in SLOT.finditer(text)):
+        at.error("the file shows no answer; put {{ output }} or {{ expected_output }} in it")
+        return Prompt(lost=True)
+    return _translated(text, at, scope)
+
+
+def _shows_a_variable(text: str) -> bool:
+    return any(match[1] in SLOTS or match[1].startswith("metadata") for match in SLOT.finditer(text))
+
+
+def _translated(text: str, at: Cursor, scope: Scope) -> Prompt:
+    """Return the prompt of *text*, a template or a JSON list of messages, with the form of the reply at its end."""
+    variables: dict[str, str] = {}
+
+    def slot(match: re.Match[str]) -> str:
+        name = match[1]
+        if name in SLOTS:
+            return f"{{{{ {SLOTS[name]} }}}}"
+        found = scope.look_up(name)
+        if found is None:
+            at.warn(f"{match[0]} is no variable of a prompt; it is left as it stands")
+            found = match[0]
+        name = f"vars.{name.removeprefix('vars.')}"
+        variables[name] = found
+        return f"{{{{ {name} }}}}"
+
+    template = SLOT.sub(slot, text)
+    chat = as_json_list(template)
+    if chat is None or not _is_chat(chat):
+        return Prompt(template=template.rstrip() + REPLY, variables=variables)
+    chat = [*chat[:-1], {**chat[-1], "content": chat[-1]["content"] + REPLY}]
+    return Prompt(template=json.dumps(chat, ensure_ascii=False), variables=variables)
+
+
+def _is_chat(value: object) -> bool:
+    return (
+        isinstance(value, list)
+        and bool(value)
+        and all(isinstance(part, Mapping) and isinstance(part.get("content"), str) and "role" in part for part in value)
+    )
+
+
+def write_prompt(template: str) -> str | None:
+    """Return *template*, of a rubric, as AgentV's prompt; None where it shows what AgentV's prompts do not."""
+    if not template.endswith(REPLY):
+        return None
+    body = template.removesuffix(REPLY)
+    names = {slot: name for name, slot in reversed(SLOTS.items())} | {
+        "rubric": "criteria",
+        "reference": "expected_output",
+    }
+
+    def variable(match: re.Match[str]) -> str:
+        name = match[1].removeprefix("vars.") if match[1].startswith("vars.") else names.get(match[1], "")
+        return f"{{{{ {name} }}}}"
+
+    written = SLOT.sub(variable, body)
+    return written if "{{  }}" not in written and _shows_a_variable(written) and written == written.rstrip() else None
+
+
+ITEMS = ("rubrics", "rubric")
+"""Types of items only, before generation 2."""
+
+FREE = ("llm-grader", "llm_grader", "llm_judge", "llm-judge")
+"""Types of one judgement, before generation 2; with items they are like the others."""
+
+_OF_JUDGED = frozenset(
+    {"type", "name", "metric", "id", "description", "value", "weight", "required", "min_score", "threshold", "negate",
+     "provider", "target", "model", "prompt", "rubric_prompt", "criteria", "rubrics", "rubric_item", "score_ranges",
+     "temperature", "max_steps", "transform", "preprocessors", "config", "outcome", "expected_outcome", "operator"}
+)  # fmt: skip
+
+
+def rubric_of(name: str, items: Sequence[Criterion], task: Task, threshold: float | None = None) -> Rubric:
+    """Return the rubric of *items*; without a *threshold* of its own, with that of the case."""
+    least = task.threshold if threshold is None else threshold
+    return Rubric(name, criteria=items, threshold=least, binding=binds(items))
+
+
+def read_judged(entry: Entry) -> Grader | None:
+    """Return the grader without what it counts; None where there is nothing to judge by, which is noted."""
+    entry.check_keys(_OF_JUDGED)
+    at = entry.at
+    if "target" in at and entry.scope.is_current:
+        at["target"].error("`target` is no field of a grader any more; use `provider` instead", key=True)
+    said = at.find("prompt") or at["rubric_prompt"]
+    prompt = read_prompt(said, entry.scope)
+    missing = "a prompt that a program writes" if prompt.program else "a transform" if at["transform"].value else ""
+    field, judged = _value(entry)
+    given = prompt.lost or prompt.program or bool(prompt.text or prompt.template)
+    # Before generation 2 a grader without a prompt judges by the case's criteria.
+    alone = entry.kind not in ITEMS and (given or not entry.scope.is_current)
+    if judged.value in (None, []) and not alone:
+        entry.warn(f"there is nothing to judge by, no `{field}` and no `prompt`; it is left out")
+        return None
+    if missing:
+        return _undecided(entry, f"{entry.kind} with {missing}")
+    for unused in (key for key in ("max_steps", "preprocessors") if key in at):
+        at[unused].once(f"`{unused}` is not used: the judge has no tools, and reads plain text")
+    items = _items(entry, judged)
+    return _free(entry, prompt, judged) if items is None else _listed(entry, prompt, items)
+
+
+def _undecided(entry: Entry, why: str) -> Grader:
+    entry.warn(f"{why} is not supported: the case is ungraded")
+    return Grader(entry.name, Unsupported(why))
+
+
+def _value(entry: Entry) -> tuple[str, Cursor]:
+    """Return the field that holds what is judged, and what it holds."""
+    at = entry.at
+    if entry.scope.is_current:
+        for key in (key for key in ("criteria", "rubrics", "rubric_item") if key in at):
+            at[key].error(f"`{key}` is no field of {entry.kind} any more; use `value` instead", key=True)
+        return "value", at["value"]
+    found = at.find("criteria", "rubrics", "value")
+    if found is not None:
+        return found.step, found
+    if entry.kind in ITEMS and is_item(at.value):
+        return "", at.holding({key: part for key, part in at.value.items() if key not in ("type", "name", "metric")})
+    usual = "rubrics" if entry.scope.generation == "agentv-1" else "criteria"
+    return usual, at[usual]
+
+
+def _items(entry: Entry, judged: Cursor) -> list[Criterion] | None:
+    """Return the items that a grader judges; None where it is a free text, or free data."""
+    at, value = entry.at, judged.value
+    if isinstance(value, str) and "score_ranges" in at:
+        own = {key: at.value[key] for key in ("score_ranges", "min_score", "operator") if key in at}
+        return read_items([at.holding({"outcome": value, **own})], entry.scope)
+    if at.parent is not None and at.parent.step == "rubrics":  # inline `rubrics` of a case: they are the list itself
+        judged = at.parent.holding(value)
+    if is_item(value):
+        return read_items([judged], entry.scope)
+    if isinstance(value, list) and (are_items(value) or not entry.scope.is_current):
+        return read_items([*judged], entry.scope)
+    return None
+
+
+def _listed(entry: Entry, prompt: Prompt, items: list[Criterion]) -> Grader | None:
+    if prompt.text:
+        entry.warn("items say what is judged; a prompt without a {{ variable }} is not used", "prompt")
+    if not items:
+        return None
+    least = None if "score_ranges" in entry.at else entry.least()
+    rubric = rubric_of(entry.name, items, entry.task, least)
+    return _prompted(entry, rubric, prompt, plain=least is None)
+
+
+def _free(entry: Entry, prompt: Prompt, judged: Cursor) -> Grader | None:
+    """Return a grader of one judgement. The judge's own pass flag can fail it; without one the threshold decides."""
+    if isinstance(judged.value, bool | int | float):
+        judged.text()
+        return None
+    scope, value, text = entry.scope, judged.value, prompt.text
+    if not text and is_reference(value):
+        text = (read_text_at(scope.fill(value, judged), judged) or "").strip()
+    elif not text and isinstance(value, str):
+        text = scope.fill(value.strip(), judged)
+    elif not text and value is not None:
+        text = json.dumps(scope.filled(judged), ensure_ascii=False, indent=2, default=str)
+    text = text or entry.task.criteria
+    if not text and prompt.template is None and not prompt.lost:
+        return _undecided(entry, f"{entry.kind} without criteria")
+    criterion = Criterion(text or "As the prompt says", id=entry.name, answer=Unit(flag=True), min_score=entry.least())
+    return _prompted(entry, Rubric(entry.name, criteria=[criterion], threshold=entry.task.threshold), prompt)
+
+
+def _prompted(entry: Entry, rubric: Rubric, prompt: Prompt, *, plain: bool = True) -> Grader:
+    return Grader(entry.name, evolve(rubric, prompt=prompt.template), plain=plain, variables=prompt.variables)
+
+
+# -- checks ------------------------------------------------------------------------------------------------
 
 _SCRIPTS = ("script", "code", "code-grader", "code_grader", "code_judge", "code-judge")
 _OF_ALL = frozenset(
@@ -85,42 +397,29 @@ def _flags(flags: Any) -> str:
 
 
 def _script(entry: Entry) -> Check:
+    """Return the program; it is handed `config`, and the fields that AgentV passes through."""
     at = entry.at
     given = at["script"] if "script" in at and "command" not in at else at["command"]
-    command = _words(entry.scope.filled(given))
-    if not command:
-        message = f"expected the program and its arguments, as a list or a text; got {shorten(repr(given.value))}"
-        raise DefinitionError(given.step, message)
-    limits = {"timeout": at["timeout"].value} if at.has("timeout") else {}
-    return Script(command, folder=_folder(entry), config=_config(at.value), **limits)
-
-
-def _config(fields: Mapping[Any, Any]) -> dict[str, Any]:
-    """Return what the program is handed: `config`, and the fields that AgentV passes through."""
-    extra = {str(key): value for key, value in fields.items() if key not in _OF_ALL and key not in _OF_SCRIPTS}
-    config = fields.get("config")
-    if config is None or isinstance(config, Mapping):
-        return {**extra, **(config or {})}
-    return {**extra, "config": config}
-
-
-def _words(command: Any) -> list[str]:
+    command = entry.scope.filled(given)
     if isinstance(command, str):
         try:
-            return shlex.split(command)
+            command = shlex.split(command)
         except ValueError as problem:
             raise DefinitionError("command", f"{problem}; write it as a list") from None
-    return command if isinstance(command, list) and all(isinstance(word, str) for word in command) else []
+    if not isinstance(command, list) or not command or not all(isinstance(word, str) for word in command):
+        message = f"expected the program and its arguments, as a list or a text; got {shorten(repr(given.value))}"
+        raise DefinitionError(given.step, message)
+    config = at["config"].value
+    extra = {str(key): value for key, value in at.value.items() if key not in _OF_ALL and key not in _OF_SCRIPTS}
+    extra |= {"config": config} if config is not None and not isinstance(config, Mapping) else config or {}
+    folder = entry.scope.text(at["cwd"]) if at.has("cwd") else ""
+    if at.loading.trail and at.loading.folder is not None:  # in a file that another includes, paths start at its folder
+        folder = str(at.loading.folder / folder)
+    limits = {"timeout": at["timeout"].value} if at.has("timeout") else {}
+    return Script(command, folder=folder, config=extra, **limits)
 
 
-def _folder(entry: Entry) -> str:
-    """Return where a script runs; in a file that another one includes, paths start at that file's folder."""
-    folder = entry.scope.text(entry.at["cwd"]) if entry.at.has("cwd") else ""
-    loading = entry.at.loading
-    return folder if not loading.trail or loading.folder is None else str(loading.folder / folder)
-
-
-# -- judges -------------------------------------------------------------------------------------------------
+# -- judges ------------------------------------------------------------------------------------------------
 
 
 def read_judge(at: Cursor, scope: Scope) -> Judge | None:
@@ -135,27 +434,23 @@ def read_judge(at: Cursor, scope: Scope) -> Judge | None:
         if at.has("temperature"):
             at["temperature"].once("`temperature` is not used: the grader names no model")
         return None
-    config = named["config"].value
     name = named["id"].value if isinstance(named.value, Mapping) else named.value
     if not isinstance(name, str) or not name:
         named.refuse("the id of a provider, such as openai:gpt-5")
         return None
-    return _judge_named(name, {**(config if isinstance(config, Mapping) else {}), **at.value}, named, scope)
-
-
-def _judge_named(name: str, settings: Mapping[Any, Any], at: Cursor, scope: Scope) -> Judge | None:
+    settings = {**named.under("config").value, **at.value}
     given = {key: settings[key] for key in SETTINGS if settings.get(key) is not None}
     try:
-        return Judge(litellm_name(scope.fill(name, at)), **given)
+        return Judge(litellm_name(scope.fill(name, named)), **given)
     except DefinitionError as problem:
         if problem.field in given:
-            at.error(problem)
+            named.error(problem)
         else:
-            at.warn(f"no model is known as {shorten(name, 60)!r}: the judge of the run takes its place")
+            named.warn(f"no model is known as {shorten(name, 60)!r}: the judge of the run takes its place")
         return None
 
 
-# -- sets ---------------------------------------------------------------------------------------------------
+# -- sets --------------------------------------------------------------------------------------------------
 
 SETS = ("assert-set", "composite")
 """The types of sets."""
@@ -169,60 +464,40 @@ _KNOWN = frozenset(
 )  # fmt: skip
 
 
-@frozen
-class Rule:
-    """When a set passes (None: when all in it pass), and what its graders weigh, by name."""
-
-    threshold: float | None = None
-    weights: Mapping[str, float] = {}
-
-
 def read_set(entry: Entry, children: Sequence[Grader]) -> Grader | None:
     """Return the set *entry* of the graders *children*: all must pass, or their mean must meet a threshold."""
     entry.check_keys(_KNOWN)
     if not children:
         entry.warn("there is no grader in it; it is left out")
         return None
-    rule = _rule(entry)
-    if isinstance(rule, str):
-        entry.warn(f"{rule} is not supported: the case is ungraded")
-        return Grader(entry.name, Unsupported(rule))
-    criteria = [as_criterion(child, rule.weights.get(child.name)) for child in renamed(children)]
+    own, weights = entry.at.find("threshold"), {}
+    threshold = None if entry.kind != "composite" else entry.task.threshold
+    if entry.kind == "composite" and entry.at["aggregator"].value:
+        aggregator = entry.at["aggregator"]
+        kind = aggregator["type"].value if isinstance(aggregator.value, Mapping) else aggregator.value
+        if kind not in ("weighted_average", "threshold") or not isinstance(aggregator.value, Mapping):
+            why = f"composite with the aggregator {shorten(str(kind), 60)}"
+            entry.warn(f"{why} is not supported: the case is ungraded")
+            return Grader(entry.name, Unsupported(why))
+        own = aggregator.find("threshold") or own
+        if aggregator.has("weights") and aggregator["weights"].mapping("a weight for each name"):
+            weights = {str(name): weight.number(0) for name, weight in aggregator["weights"].items()}
+    if own is not None:
+        threshold = own.number(0, 1)
+    criteria = [as_criterion(child, weights.get(child.name)) for child in renamed(children)]
     judges = {child.judge for child in children}
     if len(judges) > 1:
         entry.warn("its graders name several judges; the case's judge takes them all")
     return Grader(
         entry.name,
-        Rubric(entry.name, criteria=criteria, threshold=rule.threshold, binding=binds(criteria)),
+        Rubric(entry.name, criteria=criteria, threshold=threshold, binding=binds(criteria)),
         judge=next(iter(judges)) if len(judges) == 1 else None,
         decides=True,
         variables={name: text for child in children for name, text in child.variables.items()},
     )
 
 
-def _rule(entry: Entry) -> Rule | str:
-    """Return the rule of a set, or the description of one that is not supported."""
-    own = entry.at.find("threshold")
-    if entry.kind != "composite":
-        return Rule(None if own is None else own.number(0, 1))
-    aggregator = entry.at["aggregator"]
-    if not aggregator.value:
-        aggregator = aggregator.holding({"type": "weighted_average"})
-    kind = aggregator["type"].value if isinstance(aggregator.value, Mapping) else aggregator.value
-    if kind not in ("weighted_average", "threshold") or not isinstance(aggregator.value, Mapping):
-        return f"composite with the aggregator {shorten(str(kind), 60)}"
-    own = aggregator.find("threshold") or own
-    return Rule(entry.task.threshold if own is None else own.number(0, 1), _weights(aggregator["weights"]))
-
-
-def _weights(at: Cursor) -> dict[str, float]:
-    if at.value is None or not at.mapping("a weight for each name"):
-        return {}
-    read = {str(name): weight.number(0) for name, weight in at.items()}
-    return {name: weight for name, weight in read.items() if weight is not None}
-
-
-# -- one grader ---------------------------------------------------------------------------------------------
+# -- one grader --------------------------------------------------------------------------------------------
 
 _REMOVED: dict[str, str] = {
     **dict.fromkeys(ITEMS, "write `type: llm-rubric` with the items in `value`"),
@@ -240,68 +515,47 @@ _FUTURE = frozenset(
 
 def read_graders(at: Cursor, scope: Scope, task: Task) -> list[Grader]:
     """Return the graders of a list; the texts among them together are one."""
-    graders: list[Grader] = []
+    graders: list[Grader | None] = []
     entries = at.listing("a list of graders")
     texts = [entry for entry in entries if isinstance(entry.value, str) and entry.value.strip()]
     for entry in entries:
         if texts and entry is texts[0]:
-            graders.extend(_checklist(texts, scope, task))
+            name, items = "llm-rubric" if scope.is_current else "rubrics", read_items(texts, scope)
+            if items:
+                graders.append(Grader(name, rubric_of(name, items, task), len(items), plain=True))
         elif isinstance(entry.value, Mapping):
-            graders.extend(_grader(entry, scope, task))
+            graders.append(_grader(entry, scope, task))
         elif not isinstance(entry.value, str):
             entry.refuse("a text, or a mapping with `type`")
         elif not entry.value.strip():
             entry.warn("an empty text is no criterion; it is left out")
-    return graders
+    return [grader for grader in graders if grader is not None]
 
 
-def _checklist(texts: list[Cursor], scope: Scope, task: Task) -> Iterator[Grader]:
-    items = read_items(texts, scope)
-    if items:
-        name = "llm-rubric" if scope.is_current else "rubrics"
-        yield Grader(name, rubric_of(name, items, task), len(items), plain=True)
-
-
-def _grader(at: Cursor, scope: Scope, task: Task) -> Iterator[Grader]:
-    kind = _kind(at, scope)
-    negate = kind.startswith("not-") != (at.value.get("negate") is True)
-    kind = kind.removeprefix("not-")
-    if refusal := _refusal(kind, scope):
-        at["type"].error(refusal)
-    elif kind:
-        try:
-            entry = Entry(kind, _name(at, kind, scope), at, scope, task)
-            made = _made(entry)
-            if made is not None:
-                yield _counted(made, entry, negate=negate)
-        except DefinitionError as problem:
-            (at[problem.field] if problem.field in at.value else at).error(problem)
-
-
-def _kind(at: Cursor, scope: Scope) -> str:
+def _grader(at: Cursor, scope: Scope, task: Task) -> Grader | None:
     kind = at.value.get("type")
     if kind is None and is_item(at.value) and not scope.is_current:
         kind = ITEMS[0]
-    if isinstance(kind, str) and kind.removeprefix("not-"):
-        return kind
-    at.error("a grader needs a `type`, such as llm-rubric or contains")
-    return ""
-
-
-def _refusal(kind: str, scope: Scope) -> str:
-    """Return why generation 2 does not have the type *kind*, and what it has instead; empty if it may be used."""
-    if not scope.is_current:
-        return ""
-    if kind in _REMOVED:
-        return f"AgentV has no type {kind!r} any more (unsupported); {_REMOVED[kind]}"
-    if kind in _FUTURE:
-        return f"AgentV does not have promptfoo's type {kind!r} (unsupported); write `type: llm-rubric`"
-    return ""
-
-
-def _name(at: Cursor, kind: str, scope: Scope) -> str:
-    own = at.find("metric", "name", "id")
-    return kind if own is None else " ".join(scope.text(own).split()) or kind
+    if not isinstance(kind, str) or not kind.removeprefix("not-"):
+        at.error("a grader needs a `type`, such as llm-rubric or contains")
+        return None
+    negate = kind.startswith("not-") != (at.value.get("negate") is True)
+    kind = kind.removeprefix("not-")
+    if scope.is_current and kind in _REMOVED:
+        at["type"].error(f"AgentV has no type {kind!r} any more (unsupported); {_REMOVED[kind]}")
+        return None
+    if scope.is_current and kind in _FUTURE:
+        at["type"].error(f"AgentV does not have promptfoo's type {kind!r} (unsupported); write `type: llm-rubric`")
+        return None
+    try:
+        own = at.find("metric", "name", "id")
+        name = kind if own is None else " ".join(scope.text(own).split()) or kind
+        entry = Entry(kind, name, at, scope, task)
+        made = _made(entry)
+        return None if made is None else _counted(made, entry, negate=negate)
+    except DefinitionError as problem:
+        (at[problem.field] if problem.field in at.value else at).error(problem)
+        return None
 
 
 def _made(entry: Entry) -> Grader | None:
@@ -317,32 +571,26 @@ def _made(entry: Entry) -> Grader | None:
 
 def _counted(made: Grader, entry: Entry, *, negate: bool) -> Grader:
     """Return *made* with its weight, its gate and its judge, and turned over where that is wanted."""
-    at = entry.at
+    at, answer, judge = entry.at, made.answer, None
     weight = at["weight"].number(0) if at.has("weight") else made.weight
     if at.has("negate"):
         at["negate"].flag()
     gate = entry.gate()
+    if negate and isinstance(answer, Rubric):
+        answer = evolve(answer, negate=True)
+    elif negate:
+        answer = Rubric(threshold=None, criteria=[Criterion(str(answer), answer=answer)], negate=True)
+    if isinstance(made.answer, Rubric):
+        judge = read_judge(at, entry.scope) or made.judge
+    else:
+        for key in (key for key in ("provider", "target") if at.has(key)):
+            entry.warn(f"{entry.kind} is not answered by a judge; `{key}` is not used", key)
     return evolve(
         made,
-        answer=_turned(made.answer) if negate else made.answer,
+        answer=answer,
         weight=1 if weight is None else weight,
         gate=gate,
         common=at.value.get("required") is True and entry.least() is None,
-        judge=_judge(made, entry),
+        judge=judge,
         plain=made.plain and gate is None and not negate,
     )
-
-
-def _judge(made: Grader, entry: Entry) -> Judge | None:
-    """Return the judge of the grader; code and programs need none."""
-    if isinstance(made.answer, Rubric):
-        return read_judge(entry.at, entry.scope) or made.judge
-    for key in (key for key in ("provider", "target") if entry.at.has(key)):
-        entry.warn(f"{entry.kind} is not answered by a judge; `{key}` is not used", key)
-    return None
-
-
-def _turned(answer: Answer) -> Rubric:
-    if isinstance(answer, Rubric):
-        return evolve(answer, negate=True)
-    return Rubric(threshold=None, criteria=[Criterion(str(answer), answer=answer)], negate=True)

@@ -9,27 +9,38 @@ test, or a variable of that name; `__expected` (and `__expected1`, ...) hold ass
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import Any
 
-from attrs import frozen
-
-from rubric.formats.agentv.messages import Template, read_prompts
+from rubric.formats.agentv.graders import read_judge
 from rubric.formats.agentv.scope import CASES, GRADERS, Scope, generation_of, looks_like_grader
-from rubric.formats.agentv.tests import Defaults, Test, check_keys, mapping_at, read_case, read_defaults
+from rubric.formats.agentv.tests import (
+    Defaults,
+    Template,
+    Test,
+    check_inner,
+    check_keys,
+    read_case,
+    read_defaults,
+    read_prompts,
+)
 from rubric.formats.agentv.writer import KEPT
 from rubric.formats.assertion_types import assertion_of
 from rubric.formats.cursor import Cursor, Loading, Notes
 from rubric.formats.includes import expand_at, read_document_at
-from rubric.formats.rubric_items import Generation, unknown_field
-from rubric.internals.fields import misspelt
+from rubric.formats.rubric_items import Generation, check_fields
 from rubric.internals.text import shorten
 from rubric.suites.cases import Case
 from rubric.suites.suite import Suite
 
-_UNUSED = frozenset(
-    {"environment", "workspace", "providers", "targets", "target", "evaluate_options", "extensions", "hooks",
-     "preprocessors", "defaults", "trials", "tracing", "env", "output_path", "output", "on_error", "run", "experiment"}
-)  # fmt: skip
+_UNUSED = {
+    key: f"`{key}` is not used: it is about how answers are made"
+    for key in (
+        *("environment", "workspace", "providers", "targets", "target", "evaluate_options", "extensions", "hooks"),
+        *("preprocessors", "defaults", "trials", "tracing", "env", "output_path", "output", "on_error", "run"),
+        "experiment",
+    )
+}
 _KNOWN = frozenset(
     {"$schema", "name", "dataset", "suite", "execution", "input", "input_messages", "input_files", "default_test",
      "prompts", "refs", "threshold", "rubrics", *CASES, *GRADERS, *KEPT}
@@ -55,19 +66,18 @@ def read(notes: Notes, loading: Loading, generation: Generation | None = None) -
     """
     root = Cursor.of(notes, loading)
     scope = Scope(generation or generation_of(root.value), loading.required)
-    content = _content(root)
-    whole = content.fields
+    whole, parts = _content(root)
     _check_keys(whole)
     defaults = read_defaults(whole, scope)
     check_keys(defaults.test)
     templates: list[Template | None] = [*read_prompts(whole["prompts"], scope)] or [None]
-    cases = list(_cases(content, defaults, templates))
+    cases = list(_cases(parts, defaults, templates))
     if not cases and not notes.errors:
-        (content.tests[0] if content.tests else root).error("there are no tests in it; an eval file has `tests`")
+        (parts[0] if parts else root).error("there are no tests in it; an eval file has `tests`")
     return Suite(
         next((str(whole.value[key]) for key in ("name", "suite", "dataset") if whole.value.get(key)), ""),
         cases,
-        judge=defaults.judge(),
+        judge=read_judge(defaults.test.under("options"), scope),
         format=scope.generation,
         source=notes.document.source,
         warnings=tuple(notes.warnings),
@@ -75,54 +85,36 @@ def read(notes: Notes, loading: Loading, generation: Generation | None = None) -
     )
 
 
-@frozen
-class Content:
-    """The fields of a whole file, and its tests: lists, names of files, or one test."""
-
-    fields: Cursor
-    tests: tuple[Cursor, ...]
-
-
-def _content(root: Cursor) -> Content:
-    """Return what a file holds: a list is its tests; graders without tests, or one test, are one case."""
+def _content(root: Cursor) -> tuple[Cursor, list[Cursor]]:
+    """Return the fields of a file and its tests: lists, names of files, or one test, as graders without tests are."""
     data = root.value
     if isinstance(data, list):
         if any(looks_like_grader(item) for item in data):
-            return Content(root.holding({"assertions": data}), (root.holding({}),))
-        return Content(root.holding({}), (root,))
-    nothing = Content(root.holding({}), ())
+            return root.holding({"assertions": data}), [root.holding({})]
+        return root.holding({}), [root]
     if not root.mapping("an eval file with `tests`"):
-        return nothing
+        return root.holding({}), []
     if any(key in data for key in CASES):
-        return Content(root, tuple(root[key] for key in CASES if key in data))
+        return root, [root[key] for key in CASES if key in data]
     if any(key in data for key in (*GRADERS, "rubrics", "execution")):
         own = {key: part for key, part in data.items() if key in _OWN}
         if not own:
             root.warn("there are no `tests`: the graders alone make one case, called test-1")
         rest = {key: part for key, part in data.items() if key not in _OWN}
-        return Content(root.holding(rest), (root.holding(own),))
+        return root.holding(rest), [root.holding(own)]
     found = ", ".join(map(str, data)) or "nothing"
     root.error(f"expected an eval file with `tests` (generation 1: `evalcases`), got {shorten(found)}")
-    return nothing
+    return root.holding({}), []
 
 
 def _check_keys(whole: Cursor) -> None:
-    for key in whole.value:
-        if key in _UNUSED:
-            whole[key].once(f"`{key}` is not used: it is about how answers are made")
-        elif key not in _KNOWN:
-            unknown_field(whole[key], "an eval file has no such field", _KNOWN, _ELSEWHERE)
-    for key in (key for key in mapping_at(whole, "execution") if key not in _EXECUTION):
-        at = whole["execution"][key]
-        if misspelt(key, _EXECUTION):
-            unknown_field(at, "", _EXECUTION)
-        else:
-            at.once(f"`execution.{key}` is not used: it is about how answers are made")
+    check_fields(whole, "an eval file", _KNOWN, _ELSEWHERE, _UNUSED)
+    check_inner(whole["execution"], _EXECUTION, "`execution.{}` is not used: it is about how answers are made")
 
 
-def _cases(content: Content, defaults: Defaults, templates: list[Template | None]) -> Iterator[Case]:
+def _cases(parts: list[Cursor], defaults: Defaults, templates: list[Template | None]) -> Iterator[Case]:
     seen: set[str] = set()
-    tests = (at for part in content.tests for at in ([part] if isinstance(part.value, Mapping) else _tests(part)))
+    tests = (at for part in parts for at in ([part] if isinstance(part.value, Mapping) else _tests(part)))
     for number, at in enumerate(tests, 1):
         if len(at.value.keys() & _RESULTS) > 1 and "assert" not in at:
             at.error("this is the result of a run, not a test; load the eval file that it came from")
@@ -147,7 +139,8 @@ def _tests(at: Cursor) -> Iterator[Cursor]:
         if isinstance(entry.value, str):
             yield from _included(entry)
         elif entry.mapping("a test (a mapping), or the name of a file with tests"):
-            yield entry.holding(_test_of(entry.value)) if _is_row(entry.value) else entry
+            is_row = any(isinstance(key, str) and key.startswith(f"{_MAGIC}expected") for key in entry.value)
+            yield entry.holding(_test_of(entry.value)) if is_row else entry
 
 
 def _included(at: Cursor) -> Iterator[Cursor]:
@@ -167,11 +160,6 @@ _FIELDS = frozenset({"id", "criteria", "input", "expected_output", "threshold", 
 _MAGIC = "__"
 
 
-def _is_row(fields: Mapping[Any, Any]) -> bool:
-    """True if *fields* are a row with columns that hold assertions."""
-    return any(isinstance(key, str) and key.startswith(f"{_MAGIC}expected") for key in fields)
-
-
 def _test_of(row: Mapping[Any, Any]) -> dict[Any, Any]:
     """Return *row* as the fields of a test."""
     magic = {key.removeprefix(_MAGIC): row[key] for key in row if isinstance(key, str) and key.startswith(_MAGIC)}
@@ -180,15 +168,9 @@ def _test_of(row: Mapping[Any, Any]) -> dict[Any, Any]:
     test["vars"] = {key: value for key, value in plain.items() if key not in _FIELDS}
     said = [str(value) for name, value in magic.items() if name.startswith("expected") and value]
     test["assert"] = [assertion_of(text) for text in said]
-    for name in ("threshold", "description"):
-        if magic.get(name):
-            test[name] = _number(magic[name]) if name == "threshold" else magic[name]
+    test |= {name: magic[name] for name in ("threshold", "description") if magic.get(name)}
+    if magic.get("threshold"):
+        with suppress(TypeError, ValueError):
+            test["threshold"] = float(magic["threshold"])
     left = [name for name in magic if not name.startswith("expected") and name not in ("threshold", "description")]
     return test | {f"{_MAGIC}{name}": magic[name] for name in left if magic[name]}
-
-
-def _number(value: Any) -> Any:
-    try:
-        return float(value)
-    except (TypeError, ValueError):
-        return value

@@ -15,15 +15,17 @@ the two ways.
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 from attrs import evolve, field, frozen
 
 from rubric.formats.cursor import Cursor
 from rubric.formats.includes import is_reference
-from rubric.formats.rubric_items import Generation, ItemScope, unknown_field
+from rubric.formats.rubric_items import Generation, ItemScope, check_fields
 from rubric.formats.templates.render import is_template, render, show_environment
 from rubric.internals.text import as_json
 
@@ -48,8 +50,15 @@ def generation_of(data: Any) -> Generation:
     if isinstance(data, Mapping) and not data.keys().isdisjoint(("evalcases", "eval_cases")):
         return "agentv-1"
     if isinstance(data, list) and any(looks_like_grader(item) for item in data):
-        return _by_types(data)
-    parts = [*_parts(data)]
+        graders = [item for item in data if isinstance(item, Mapping)]
+        types = {str(grader.get("type")) for grader in graders}
+        if types & _FIRST_TYPES or any("evaluators" in grader for grader in graders):
+            return "agentv-1"
+        return "agentv-2" if types & _SECOND_TYPES else "agentv-1.5"
+    whole = data if isinstance(data, Mapping) else {}
+    tests = whole.get("tests") if isinstance(data, Mapping) else data
+    candidates = [data, whole.get("execution"), *(tests if isinstance(tests, list) else ())]
+    parts = [part for part in candidates if isinstance(part, Mapping)]
     keys = {key for part in parts for key in part}
     if {"timestamp", "score", "dataset"} <= keys:  # the record of a run, whose suite was a dataset until generation 2
         return "agentv-1.5"
@@ -64,33 +73,13 @@ def generation_of(data: Any) -> Generation:
 
 def _asserts_removed(part: Mapping[Any, Any]) -> bool:
     entries = part.get("assert")
-    graders = [entry for entry in entries if isinstance(entry, Mapping)] if isinstance(entries, list) else []
-    return any(str(grader.get("type")) in _REMOVED_TYPES for grader in graders)
+    graders = entries if isinstance(entries, list) else []
+    return any(isinstance(grader, Mapping) and str(grader.get("type")) in _REMOVED_TYPES for grader in graders)
 
 
 def looks_like_grader(item: object) -> bool:
     """True if *item* of a list is a grader, not a case."""
     return isinstance(item, Mapping) and "type" in item and item.keys().isdisjoint(("input", "vars", *GRADERS[:2]))
-
-
-def _by_types(items: list[Any]) -> Generation:
-    types = {str(item.get("type")) for item in items if isinstance(item, Mapping)}
-    if types & _FIRST_TYPES or any(isinstance(item, Mapping) and "evaluators" in item for item in items):
-        return "agentv-1"
-    return "agentv-2" if types & _SECOND_TYPES else "agentv-1.5"
-
-
-def _parts(data: Any) -> Iterator[Mapping[Any, Any]]:
-    """Yield the mappings whose keys tell the generation: the file, its `execution` and its cases."""
-    if isinstance(data, Mapping):
-        yield data
-        if isinstance(data.get("execution"), Mapping):
-            yield data["execution"]
-        tests = data.get("tests")
-    else:
-        tests = data
-    if isinstance(tests, list):
-        yield from (test for test in tests if isinstance(test, Mapping))
 
 
 _RAW = re.compile(r"\{%\s*raw\s*%\}((?:(?!\{%-?\s*endraw).)*)\{%\s*endraw\s*%\}", re.DOTALL)
@@ -123,6 +112,14 @@ _DEEPEST = 4
 def as_text(value: Any) -> str:
     """Return *value* as people read it: a text as it is, all else as JSON."""
     return value if isinstance(value, str) else as_json(value)
+
+
+def as_json_list(text: str) -> list[Any] | None:
+    """Return the JSON list that *text* is; None for any other text."""
+    with suppress(ValueError, RecursionError):
+        found = json.loads(text) if text.lstrip().startswith("[") else None
+        return found if isinstance(found, list) else None
+    return None
 
 
 @frozen
@@ -253,5 +250,4 @@ class Entry:
 
     def check_keys(self, known: frozenset[str]) -> None:
         """Warn of fields that are not *known*."""
-        for key in (key for key in self.at.value if key not in known):
-            unknown_field(self.at[key], f"{self.kind} has no such field", known, _ELSEWHERE)
+        check_fields(self.at, self.kind, known, _ELSEWHERE)

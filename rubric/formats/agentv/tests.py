@@ -3,29 +3,163 @@ One test, as AgentV calls it: from its fields to a `Case`; and what the tests of
 
 What a test says in its own words of a good answer (`criteria`, `expected_outcome`) is what a grader without criteria of
 its own judges by; where there are others, it is `Case.context`, which the judge is shown beside the task.
+
+A chat (`input`, `expected_output`) is a text or a list of messages. The `prompts` of a generation 2 file say how the
+variables of a case become what is asked.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
-from pathlib import Path as Folder
+from os.path import normpath
+from pathlib import Path
 from typing import Any
 
 from attrs import evolve, frozen
 
-from rubric.formats.agentv.graders import read_graders, read_judge
-from rubric.formats.agentv.judged_graders import Grader, grouped, read_prompt, renamed
-from rubric.formats.agentv.messages import Asked, Template, read_asked, read_calls, read_text
-from rubric.formats.agentv.scope import GRADERS, THRESHOLD, Scope, Task, as_text
+from rubric.errors import DefinitionError
+from rubric.formats.agentv.graders import Grader, grouped, read_graders, read_judge, read_prompt, renamed
+from rubric.formats.agentv.scope import GRADERS, THRESHOLD, Scope, Task, as_json_list, as_text
 from rubric.formats.cursor import Cursor
-from rubric.formats.includes import is_reference, read_document_at
-from rubric.formats.rubric_items import unknown_field
+from rubric.formats.includes import is_reference, read_document_at, read_text_at
+from rubric.formats.rubric_items import check_fields, unknown_field
 from rubric.internals.fields import misspelt, suggest
 from rubric.internals.text import shorten
 from rubric.suites.cases import Case
+from rubric.values.candidates import Message, ToolCall
 from rubric.values.checks import NOTHING, Unsupported
-from rubric.values.judges import Judge
 from rubric.values.rubrics import Rubric
+
+Asked = tuple[str, tuple[Message, ...]]
+"""What a case asks: one text, or the messages of a chat."""
+
+_CALLS = "a list of tool calls, such as {tool: search, input: {...}}"
+
+
+def read_asked(parts: list[Cursor], scope: Scope) -> Asked:
+    """Return what *parts*, each a text or a list of messages, ask together: a lone user's message is a text."""
+    messages = [message for part in parts for message in _messages(part, scope)]
+    if len(messages) == 1 and messages[0].role == "user":
+        return messages[0].content, ()
+    return "", tuple(messages)
+
+
+def _messages(at: Cursor, scope: Scope) -> Iterator[Message]:
+    match at.value:
+        case None:
+            return
+        case list() as parts if parts and all(isinstance(part, Mapping) and "role" in part for part in parts):
+            yield from (message for part in at if (message := _message(part, scope)))
+        case str() | list() | Mapping():
+            yield Message("user", read_text(at, scope))
+        case _:
+            yield Message("user", scope.text(at))
+
+
+def _message(at: Cursor, scope: Scope) -> Message | None:
+    try:
+        return Message(at.value["role"], read_text(at["content"], scope))
+    except DefinitionError as problem:
+        at[problem.field].error(problem)
+        return None
+
+
+def read_text(at: Cursor, scope: Scope) -> str:
+    """Return a text, a list of messages or of blocks, or plain data, as one text."""
+    match at.value:
+        case None:
+            return ""
+        case str() as text:
+            return scope.fill(text, at)
+        case list() as parts if parts and all(isinstance(part, Mapping) and "content" in part for part in parts):
+            return "\n\n".join(read_text(part["content"], scope) for part in at)
+        case list() as parts if parts and all(isinstance(part, Mapping) and "type" in part for part in parts):
+            return "\n\n".join(_block(part, scope) for part in at)
+        case _:
+            return as_text(scope.filled(at))
+
+
+def _block(at: Cursor, scope: Scope) -> str:
+    kind, value = at.value["type"], next((at.value[key] for key in ("value", "text", "path") if key in at), "")
+    if kind in ("text", "input_text"):
+        return scope.text(at.holding(value))
+    if kind == "file" and isinstance(value, str):
+        return _file(scope.fill(value, at), at)
+    at.once(f"content of the type {shorten(repr(kind), 40)} is not shown to the judge")
+    return f"[{kind}]"
+
+
+def _file(name: str, at: Cursor) -> str:
+    """Return the text of an attached file where it is there and may be read, else its name."""
+    folder, root = at.loading.folder, at.loading.root
+    relative = name.removeprefix("file://")
+    file = Path(normpath((folder or Path()) / relative))
+    # Nothing is told of what lies outside of the base, not even whether it is there.
+    within = folder is not None and not relative.startswith("/") and file.is_relative_to(normpath(root or folder))
+    if not within or not file.is_file():
+        at.once(f"the file {shorten(name, 100)} is not there: the judge is shown its name alone")
+    elif (text := read_text_at(relative, at)) is not None:
+        return f"{relative}:\n{text}"
+    return f"[file: {name}]"
+
+
+def read_calls(at: Cursor) -> list[ToolCall]:
+    """Return the tool calls of a fixed response."""
+    return [] if at.value is None else at.each(_CALLS, _call)
+
+
+def _call(at: Cursor) -> ToolCall | None:
+    if not at.mapping(_CALLS):
+        return None
+    name = next((at.value[key] for key in ("tool", "name") if key in at), None)
+    arguments = at.find("input", "arguments", "args")
+    given = {} if arguments is None else arguments.value
+    return at.built(ToolCall, name, arguments=given, result=at.first("output", "result").value)
+
+
+_ALONE = re.compile(r"\s*\{\{\s*(?:vars\.)?([^\W\d]\w*)\s*\}\}\s*")
+
+
+@frozen
+class Template:
+    """One way to ask: a text or messages, with `{{ variables }}`; *label* tells it from the others."""
+
+    label: str
+    content: Any
+
+    def asks(self, scope: Scope) -> Any:
+        """Return the input with the variables of *scope*; a lone variable is taken whole."""
+        if isinstance(self.content, str) and (match := _ALONE.fullmatch(self.content)):
+            return scope.variables.get(match[1])
+        return self.content
+
+
+def read_prompts(at: Cursor, scope: Scope) -> list[Template]:
+    """Return the templates of a file: texts, lists of messages, files, or mappings with one of them."""
+    if at.value is None:
+        return []
+    entries = at if isinstance(at.value, list) else at.holding([at.value])
+    return entries.each("prompts", lambda entry: _template(entry, f"prompt {entry.step + 1}", scope))
+
+
+def _template(at: Cursor, label: str, scope: Scope) -> Template | None:
+    if isinstance(at.value, Mapping) and "role" not in at.value:
+        label = next((str(at.value[key]) for key in ("label", "id") if at.value.get(key)), label)
+        at = at.find("prompt", "raw", "file", "content", "messages") or at.holding(None)
+        if at.step == "file" and isinstance(at.value, str) and not is_reference(at.value):
+            at = at.holding(f"file://{at.value}")
+    if isinstance(at.value, str) and is_reference(at.value):
+        text = read_text_at(scope.fill(at.value, at), at)
+        chat = None if text is None else as_json_list(text)
+        return None if text is None else Template(label, text if chat is None else chat)
+    if isinstance(at.value, str | list):
+        return Template(label, at.value)
+    at.refuse("a prompt: a text, a list of messages or a file")
+    return None
+
+
+# -- one test ----------------------------------------------------------------------------------------------
 
 BORDERLINE = 0.6
 """Where the borderline band of generation 1 begins."""
@@ -36,11 +170,14 @@ _REFERENCES = ("expected_output", "expected_messages", "reference_answer")
 _OUTPUTS = ("output", "answer", "actual_output")
 _KEPT = ("conversation_id", "dataset", "suite", "description", "name")
 
-_UNUSED = frozenset(
-    {"environment", "workspace", "providers", "provider", "target", "targets", "trials", "repeat", "extensions",
-     "hooks", "preprocessors", "depends_on", "window_size", "mode", "aggregation", "on_turn_failure", "run",
-     "evaluate_options", "note"}
-)  # fmt: skip
+_UNUSED = {
+    key: f"`{key}` of a test is not used: it is about how answers are made"
+    for key in (
+        *("environment", "workspace", "providers", "provider", "target", "targets", "trials", "repeat", "extensions"),
+        *("hooks", "preprocessors", "depends_on", "window_size", "mode", "aggregation", "on_turn_failure", "run"),
+        *("evaluate_options", "note"),
+    )
+}
 
 _KNOWN = frozenset(
     {"id", "vars", "assert", "assertions", "graders", "evaluators", "rubrics", "execution", "options", "threshold",
@@ -51,7 +188,7 @@ _KNOWN = frozenset(
 _ELSEWHERE = dict.fromkeys(
     ("type", "value", "metric", "weight", "required", "min_score", "negate"), "it belongs to a grader, under `assert`"
 ) | dict.fromkeys(("default_test", "tests", "refs"), "it belongs to the file, not to a test")
-_BESIDE = dict.fromkeys(("vars", "assert", "threshold"), "it belongs to the test")
+_BESIDE: dict[str, str] = dict.fromkeys(("vars", "assert", "threshold"), "it belongs to the test")
 _OPTIONS = frozenset(
     {"provider", "target", "model", "transform", "rubric_prompt", "temperature", "max_tokens", "seed", "repeat"}
 )
@@ -63,12 +200,6 @@ _CONFIG = ".agentv/config.yaml"
 _DEEPEST = 8
 
 
-def mapping_at(at: Cursor, key: str) -> Mapping[Any, Any]:
-    """Return the mapping at *key*; an empty one where anything else is there."""
-    found = at[key].value
-    return found if isinstance(found, Mapping) else {}
-
-
 @frozen
 class Defaults:
     """What the tests of a file share: the fields of the file (*suite*), and those of its `default_test`."""
@@ -77,18 +208,8 @@ class Defaults:
     test: Cursor
     scope: Scope
 
-    @property
-    def options(self) -> Cursor:
-        """The options of `default_test`."""
-        options = self.test["options"]
-        return options if isinstance(options.value, Mapping) else options.holding({})
 
-    def judge(self) -> Judge | None:
-        """Return the judge of tests that name none."""
-        return read_judge(self.options, self.scope)
-
-
-def entries_of(at: Cursor) -> list[Cursor]:
+def _entries(at: Cursor) -> list[Cursor]:
     """Return the lists of graders that a test, or a file, has; inline rubrics come first."""
     rubrics, execution = at["rubrics"], at["execution"]
     inline = [rubrics.holding([{"type": "rubric", "rubrics": rubrics.value}])] if rubrics.value else []
@@ -98,26 +219,24 @@ def entries_of(at: Cursor) -> list[Cursor]:
 def read_defaults(whole: Cursor, scope: Scope) -> Defaults:
     """Return what the tests of a whole file share."""
     default = whole["default_test"]
-    defaults = Defaults(whole, default, scope)
+    test: Cursor | None = default
     if isinstance(default.value, str):
-        return evolve(defaults, test=_included(default, whole, scope) or default.holding({}))
-    if default.value is not None and not isinstance(default.value, Mapping):
+        reference = _resolved(default, whole, scope)
+        test = None if reference is None else read_document_at(reference, default)
+        if test is not None and not isinstance(test.value, Mapping):
+            test.error("expected the fields of a test: `options`, `vars`, `assert`, `threshold`")
+            test = None
+    elif default.value is not None and not isinstance(default.value, Mapping):
         default.refuse("the fields of a test, `file://...` or `ref://...`")
-    return defaults if isinstance(default.value, Mapping) else evolve(defaults, test=default.holding({}))
-
-
-def _included(at: Cursor, whole: Cursor, scope: Scope) -> Cursor | None:
-    reference = _resolved(at, whole, scope)
-    test = None if reference is None else read_document_at(reference, at)
-    if test is not None and not isinstance(test.value, Mapping):
-        test.error("expected the fields of a test: `options`, `vars`, `assert`, `threshold`")
-        return None
-    return test
+    return Defaults(whole, test if test is not None and isinstance(test.value, Mapping) else default.holding({}), scope)
 
 
 def _resolved(at: Cursor, whole: Cursor, scope: Scope) -> str | None:
     """Return the file that *at* names, by the names of a project where it uses one."""
-    names = {**_project(at), **mapping_at(whole, "refs")}
+    root, names = at.loading.root, whole.under("refs").value
+    if root is not None and Path(root, _CONFIG).is_file():
+        config = read_document_at(_CONFIG, at, evolve(at.loading, folder=root))
+        names = names if config is None else {**config.under("refs").value, **names}
     value = at.value
     for _ in range(_DEEPEST):
         value = scope.fill(value.strip(), at)
@@ -136,15 +255,6 @@ def _resolved(at: Cursor, whole: Cursor, scope: Scope) -> str | None:
     return None
 
 
-def _project(at: Cursor) -> Mapping[Any, Any]:
-    """Return the references of the project's configuration; none where it has no such file."""
-    root = at.loading.root
-    if root is None or not Folder(root, _CONFIG).is_file():
-        return {}
-    config = read_document_at(_CONFIG, at, evolve(at.loading, folder=root))
-    return {} if config is None else mapping_at(config, "refs")
-
-
 @frozen
 class Test:
     """One test: its fields and where they are, what it is read with, and its number in the suite, from 1."""
@@ -157,15 +267,14 @@ class Test:
 
     def under(self, key: str) -> Cursor:
         """Return the mapping at *key*; an empty one, with an error noted, for anything else."""
-        found = self.at[key]
-        if found.value is not None and not isinstance(found.value, Mapping):
-            found.refuse("a mapping")
-        return found if isinstance(found.value, Mapping) else found.holding({})
+        if self.at.has(key):
+            self.at[key].mapping()
+        return self.at.under(key)
 
     @property
     def skips_defaults(self) -> bool:
         """True if the file's own input and graders are not this test's."""
-        return mapping_at(self.at, "execution").get("skip_defaults") is True
+        return self.at.under("execution")["skip_defaults"].value is True
 
 
 def read_case(test: Test, defaults: Defaults, template: Template | None, *, several: bool) -> Case | None:
@@ -179,7 +288,7 @@ def read_case(test: Test, defaults: Defaults, template: Template | None, *, seve
         several: Whether there are other templates, so that the case says which one it is.
     """
     own = test.under("vars")
-    variables = {str(key): value for key, value in {**mapping_at(defaults.test, "vars"), **own.value}.items()}
+    variables = {str(key): value for key, value in {**defaults.test.under("vars").value, **own.value}.items()}
     test = evolve(test, scope=test.scope.seeing(variables, own))
     check_keys(test.at)
     test.under("execution")
@@ -194,6 +303,7 @@ def _case(test: Test, task: Task, graders: list[Grader], asked: Asked, label: st
     rubric = grouped(graders, task)
     judge = read_judge(test.under("options"), scope)
     alone = len(graders) == 1 and graders[0].plain
+    said = alone and any(criterion.text == task.criteria for criterion in rubric.criteria)
     output = at.find(*_OUTPUTS)
     id_ = _id(test)
     return Case(
@@ -203,9 +313,7 @@ def _case(test: Test, task: Task, graders: list[Grader], asked: Asked, label: st
         messages=asked[1],
         output=None if output is None else read_text(output, scope),
         reference=read_text(at.find(*_REFERENCES) or _variable(test, "expected_output"), scope),
-        context=""
-        if alone and any(criterion.text == task.criteria for criterion in rubric.criteria)
-        else task.criteria,
+        context="" if said else task.criteria,
         tool_calls=read_calls(at["tool_calls"]),
         file_changes=scope.text(at["file_changes"]) if at.has("file_changes") else "",
         variables=_variables(test, graders),
@@ -220,19 +328,18 @@ def _case(test: Test, task: Task, graders: list[Grader], asked: Asked, label: st
 
 def check_keys(at: Cursor) -> None:
     """Note the keys of a test, or of `default_test`, that are none of a test's."""
-    for key in at.value:
-        if key in _UNUSED:
-            at[key].once(f"`{key}` of a test is not used: it is about how answers are made")
-        elif key not in _KNOWN:
-            unknown_field(at[key], "a test has no such field", _KNOWN, _ELSEWHERE)
-    for outer, known in (("execution", _EXECUTION), ("options", _OPTIONS)):
-        for key in mapping_at(at, outer):
-            if key in known:
-                continue
-            if misspelt(key, known) or key in _BESIDE:
-                unknown_field(at[outer][key], "", known, _BESIDE)
-            else:
-                at[outer][key].once(f"`{outer}.{key}` of a test is not used")
+    check_fields(at, "a test", _KNOWN, _ELSEWHERE, _UNUSED)
+    check_inner(at["execution"], _EXECUTION, "`execution.{}` of a test is not used", _BESIDE)
+    check_inner(at["options"], _OPTIONS, "`options.{}` of a test is not used", _BESIDE)
+
+
+def check_inner(at: Cursor, known: frozenset[str], unused: str, elsewhere: Mapping[str, str] | None = None) -> None:
+    """Note the keys of a mapping that are not *known*: those that are no slip are *unused*, which is told once."""
+    for key in (key for key in at.value if key not in known) if isinstance(at.value, Mapping) else ():
+        if misspelt(key, known) or key in (elsewhere or ()):
+            unknown_field(at[key], "", known, elsewhere)
+        else:
+            at[key].once(unused.format(key))
 
 
 def _id(test: Test) -> str:
@@ -246,43 +353,33 @@ def _id(test: Test) -> str:
 def _task(test: Test, defaults: Defaults) -> Task:
     said = test.at.first(*_CRITERIA)
     said = said.holding(said.value.strip()) if isinstance(said.value, str) else said
+    holders = (part for at in (test.at, defaults.test, defaults.suite) for part in (at, at["execution"]))
+    own = next((part["threshold"] for part in holders if part.has("threshold")), None)
+    threshold = None if own is None else own.number(0, 1)
     return Task(
-        threshold=_threshold(test, defaults),
+        threshold=THRESHOLD if threshold is None else threshold,
         criteria=read_text(said, test.scope),
         borderline=BORDERLINE if test.scope.generation == "agentv-1" else None,
     )
 
 
-def _threshold(test: Test, defaults: Defaults) -> float:
-    """Return where the case passes: as the test says, or the default test, or the file, or AgentV."""
-    holders = (part for at in (test.at, defaults.test, defaults.suite) for part in (at, at["execution"]))
-    own = next((part["threshold"] for part in holders if part.has("threshold")), None)
-    value = None if own is None else own.number(0, 1)
-    return THRESHOLD if value is None else value
-
-
 def _graders(test: Test, defaults: Defaults, task: Task) -> list[Grader]:
     """Return the test's graders, then those of the file; without any, one judgement by the test's criteria."""
     holders = [test.at] if test.skips_defaults else [test.at, defaults.suite, defaults.test]
-    entries = (entry for holder in holders for entry in entries_of(holder))
+    entries = (entry for holder in holders for entry in _entries(holder))
     graders = [grader for entry in entries for grader in read_graders(entry, test.scope, task)]
     graders = [_with_default_prompt(grader, defaults) for grader in graders]
-    if not graders and not test.at.notes.errors:
-        graders = [_by_criteria(test, task)]
+    if not graders and not test.at.notes.errors and task.criteria:
+        graders = read_graders(test.at.holding([{"type": "llm-rubric", "value": task.criteria}]), test.scope, task)
+    elif not graders and not test.at.notes.errors:
+        test.at.warn("there is nothing to grade by: no grader and no criteria; the case is ungraded")
+        graders = [Grader("nothing", NOTHING)]
     return [*graders, *_unsupported(test, defaults)] or [Grader("nothing", NOTHING)]
-
-
-def _by_criteria(test: Test, task: Task) -> Grader:
-    if task.criteria:
-        grader = test.at.holding([{"type": "llm-rubric", "value": task.criteria}])
-        return read_graders(grader, test.scope, task)[0]
-    test.at.warn("there is nothing to grade by: no grader and no criteria; the case is ungraded")
-    return Grader("nothing", NOTHING)
 
 
 def _with_default_prompt(grader: Grader, defaults: Defaults) -> Grader:
     """Return *grader* with the prompt that the file gives to all judges, unless it has its own."""
-    default = defaults.options.find("rubric_prompt")
+    default = defaults.test.under("options").find("rubric_prompt")
     if default is None or not isinstance(grader.answer, Rubric) or grader.answer.prompt:
         return grader
     prompt = read_prompt(default, defaults.scope)
@@ -305,7 +402,7 @@ def _unsupported(test: Test, defaults: Defaults) -> Iterator[Grader]:
     if test.at.has("turns"):
         test.at["turns"].warn("turns that are graded one by one are not supported", key=True)
         yield Grader("turns", Unsupported("turns that are graded one by one"))
-    if any(options.has("transform") for options in (defaults.options, test.under("options"))):
+    if any(options.has("transform") for options in (defaults.test.under("options"), test.under("options"))):
         test.at["options"].once("a `transform` of the answer is not supported: cases are ungraded")
         yield Grader("transform", Unsupported("a transform of the answer"))
 

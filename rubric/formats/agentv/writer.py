@@ -13,8 +13,7 @@ from typing import Any, cast
 
 from attrs import evolve, frozen
 
-from rubric.formats.agentv.judged_graders import Grader, binds, renamed, write_prompt
-from rubric.formats.agentv.messages import write_asked
+from rubric.formats.agentv.graders import Grader, binds, renamed, write_prompt
 from rubric.formats.agentv.scope import THRESHOLD, quoted
 from rubric.formats.assertion_types import type_of
 from rubric.formats.losses import Held, Losses, provider_of
@@ -197,19 +196,13 @@ def _is_judged(rubric: Rubric) -> bool:
 
 
 def _alone(rubric: Rubric, writing: Writing) -> list[Any]:
-    texts = [_as_text(c, n) for n, c in enumerate(rubric.criteria, 1)]
     writing.losses.fields(averaged(rubric), "rubric.")
     if rubric.binding:
         writing.losses.add("rubric.binding", "it has no effect on the rubric of a case")
-    if rubric.name == KIND and rubric.prompt is None and all(text is not None for text in texts):
-        return texts
+    texts = [Criterion(c.text, id=f"rubric-{n}", required=True) for n, c in enumerate(rubric.criteria, 1)]
+    if rubric.name == KIND and rubric.prompt is None and texts == [*rubric.criteria]:
+        return [quoted(criterion.text) for criterion in rubric.criteria]
     return [_judged(rubric, rubric.name or KIND, None, writing)]
-
-
-def _as_text(criterion: Criterion, number: int) -> str | None:
-    """Return the text that is the criterion at position *number*; None where it is more than a text."""
-    plain = Criterion(criterion.text, id=f"rubric-{number}", required=True)
-    return quoted(criterion.text) if criterion == plain else None
 
 
 # -- graders ---------------------------------------------------------------------------------------------
@@ -225,18 +218,15 @@ def _graders(criteria: Sequence[Criterion], judges: Mapping[str, Any], writing: 
 
 def _names(criteria: Sequence[Criterion]) -> list[str]:
     """Return the names of the graders: their own, where reading them makes the same ids of those."""
-    own = [_own_name(criterion) for criterion in criteria]
-    ids = [grader.name for grader in renamed([Grader(name, YesNo()) for name in own])]
-    if ids == [criterion.id for criterion in criteria]:
-        return own
-    return [criterion.id for criterion in criteria]
-
-
-def _own_name(criterion: Criterion) -> str:
-    answer = criterion.answer
-    if isinstance(answer, Check):
-        return str((write_check(answer) or {})["type"])
-    return (answer.name if isinstance(answer, Rubric) else "") or criterion.id
+    own = []
+    for criterion in criteria:
+        answer = criterion.answer
+        if isinstance(answer, Check):
+            own.append(str((write_check(answer) or {})["type"]))
+        else:
+            own.append((answer.name if isinstance(answer, Rubric) else "") or criterion.id)
+    ids = [criterion.id for criterion in criteria]
+    return own if [grader.name for grader in renamed([Grader(name, YesNo()) for name in own])] == ids else ids
 
 
 def _grader(criterion: Criterion, name: str, writing: Writing) -> dict[str, Any]:
@@ -272,8 +262,11 @@ def _nested_or_check(criterion: Criterion, name: str, writing: Writing) -> dict[
     answer = criterion.answer
     if not isinstance(answer, Rubric):
         return _check(answer, name)
-    if _is_turned(answer):
-        return {**_check(answer.criteria[0].answer, name), "negate": True}
+    only = answer.criteria[0].answer if len(answer.criteria) == 1 else None
+    if isinstance(only, Check) and answer == Rubric(
+        threshold=None, criteria=[Criterion(str(only), answer=only)], negate=True
+    ):  # no more than one check, turned over
+        return {**_check(only, name), "negate": True}
     writing.losses.fields(averaged(answer), f"{criterion.id}.")
     row = _judged(answer, name, criterion.id, writing) if _is_judged(answer) else _set(answer, name, writing)
     return {**row, "negate": True} if answer.negate else row
@@ -282,14 +275,6 @@ def _nested_or_check(criterion: Criterion, name: str, writing: Writing) -> dict[
 def _check(answer: Answer, name: str) -> dict[str, Any]:
     row = write_check(cast("Check", answer)) or {}
     return row if row["type"] == name else {"metric": quoted(name), **row}
-
-
-def _is_turned(rubric: Rubric) -> bool:
-    """True if *rubric* is no more than one check, turned over."""
-    answers = [criterion.answer for criterion in rubric.criteria]
-    if not rubric.negate or len(answers) != 1 or not isinstance(answers[0], Check):
-        return False
-    return rubric == Rubric(threshold=None, criteria=[Criterion(str(answers[0]), answer=answers[0])], negate=True)
 
 
 def _set(rubric: Rubric, name: str, writing: Writing) -> dict[str, Any]:
@@ -402,9 +387,13 @@ def _test(case: Case, losses: Losses) -> dict[str, Any] | None:
         return None
     threshold = THRESHOLD if case.rubric.threshold is None else case.rubric.threshold
     provider = provider_of(case.judge, losses)
+    context = case.context
+    if context and any(criterion.text == context for criterion in case.rubric.criteria):
+        losses.add("context", "the rubric says the same, and is shown once")
+        context = ""
     row = {
         "id": quoted(case.id),
-        "criteria": _context(case, losses),
+        "criteria": quoted(context),
         "input": _asked(case, losses),
         "expected_output": quoted(case.reference),
         "vars": _variables(case, losses),
@@ -417,22 +406,15 @@ def _test(case: Case, losses: Losses) -> dict[str, Any] | None:
     return {key: value for key, value in row.items() if value not in (None, "", [], {})}
 
 
-def _context(case: Case, losses: Losses) -> str:
-    if case.context and any(criterion.text == case.context for criterion in case.rubric.criteria):
-        losses.add("context", "the rubric says the same, and is shown once")
-        return ""
-    return quoted(case.context)
-
-
 def _asked(case: Case, losses: Losses) -> Any:
     if case.messages and case.input:
         losses.add("input", "it is written as the last message")
     elif len(case.messages) == 1 and case.messages[0].role == "user":
         losses.add("messages", "a lone message of the user's is read as the input")
-    asked = write_asked(case.input, case.messages)
-    if isinstance(asked, str):
-        return quoted(asked)
-    return [{**message, "content": quoted(message["content"])} for message in asked]
+    chat = [{"role": message.role, "content": quoted(message.content)} for message in case.messages]
+    if not chat:
+        return quoted(case.input)
+    return [*chat, {"role": "user", "content": quoted(case.input)}] if case.input else chat
 
 
 def _variables(case: Case, losses: Losses) -> dict[str, Any]:

@@ -23,26 +23,21 @@ every rubric, those with guards too, and uncut.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rubric.errors import DefinitionError
 from rubric.formats.benchmarks.signed_weights import Ids, as_penalty, by_points, warn_of_pass_mark
 from rubric.formats.cursor import Cursor, Loading, Notes
+from rubric.results.result import Grade
 from rubric.scoring.outcomes import policy
 from rubric.suites.cases import Case
 from rubric.suites.suite import Suite
 from rubric.values.answers import Choice, Choices
 from rubric.values.criteria import Criterion
-from rubric.values.findings import Abstained, NotApplicable, Scored
+from rubric.values.findings import Abstained, Finding, NotApplicable, Scored
 from rubric.values.rubrics import Rubric
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from rubric.results.result import Grade
-    from rubric.values.findings import Finding
-
 
 WEIGHT = 10
 """What autorubric takes where a criterion gives no weight."""
@@ -51,15 +46,8 @@ _CRITERION = {"text": "requirement", "id": "name", "weight": "weight"}
 _OPTION = {"label": "label", "score": "value"}
 
 _ROOT = (
-    "name",
-    "description",
-    "prompt",
-    "rubric",
-    "sections",
-    "criteria",
-    "guidelines",
-    "reference_submission",
-    "items",
+    *("name", "description", "prompt", "rubric", "sections", "criteria"),
+    *("guidelines", "reference_submission", "items"),
 )
 
 _SECTION = ("name", "title", "id", "description", "weight", "criteria", "sections")
@@ -77,14 +65,14 @@ def read(notes: Notes, loading: Loading) -> Suite:
     root = Cursor.of(notes, loading)
     if isinstance(root.value, list):
         rubric = _rubric(root, "")
-        cases = [*_case(root, {"id": "rubric", "rubric": rubric})] if rubric else []
+        cases = _case(root, {"id": "rubric", "rubric": rubric}) if rubric else []
     elif root.mapping("a list of criteria, or a mapping"):
         root.only(_ROOT)
         if "description" in root:
             root["description"].warn("what the file says of itself is left out", key=True)
         rubric = _whole(root)
         values = {"id": _name(root) or "rubric", "rubric": rubric, **root.given(_BOTH, blank=_BOTH.values())}
-        cases = [*_items(root, rubric)] if "items" in root else [*_case(root, values)] if rubric else []
+        cases = [*_items(root, rubric)] if "items" in root else _case(root, values) if rubric else []
     else:
         return Suite(format="autorubric")
     warn_of_pass_mark(root)
@@ -146,33 +134,26 @@ def _criteria(at: Cursor, tags: tuple[str, ...]) -> Iterator[tuple[Cursor, tuple
         yield from _criteria(item, (*tags, title) if title else tags)
 
 
-def _criterion(item: Cursor, tags: tuple[str, ...], ids: Ids) -> Criterion | None:
-    if not item.mapping("a criterion (a mapping with requirement and weight)"):
+def _criterion(at: Cursor, tags: tuple[str, ...], ids: Ids) -> Criterion | None:
+    if not at.mapping("a criterion (a mapping with requirement and weight)"):
         return None
-    item.only((*_CRITERION.values(), "id", "options", *_TOGETHER))
-    keys = {**_CRITERION, "id": _key_of_id(item)}
-    values = {"weight": WEIGHT, **item.given(keys, blank=("name",)), "tags": tags}
+    at.only((*_CRITERION.values(), "id", "options", *_TOGETHER))
+    keys = _CRITERION if at.has("name") or "id" not in at else {**_CRITERION, "id": "id"}
+    if at.has("name") and "id" in at:
+        at["id"].warn("the name stands for the id; this one is left out", key=True)
+    values = {"weight": WEIGHT, **at.given(keys, blank=("name",)), "tags": tags}
     as_penalty(values)
     if "id" not in values:
         values |= ids.make(values.get("text"))
     elif not ids.take(values["id"]):
-        item[keys["id"]].error(f"the name {values['id']!r} belongs to another criterion already; change one")
+        at[keys["id"]].error(f"the name {values['id']!r} belongs to another criterion already; change one")
         return None
-    if item.has("options"):
-        values |= _options(item["options"])
+    if at.has("options"):
+        values |= _options(at["options"])
     for key, usual in _TOGETHER.items():
-        if item.value.get(key, usual) not in (usual, None):
-            item[key].warn("several judges are put together by a Panel, not by the criterion", key=True)
-    return item.made(Criterion, values, keys)
-
-
-def _key_of_id(item: Cursor) -> str:
-    """Return the key that gives the id; with two, the name does."""
-    if not item.has("name"):
-        return "id" if "id" in item else "name"
-    if "id" in item:
-        item["id"].warn("the name stands for the id; this one is left out", key=True)
-    return "name"
+        if at.value.get(key, usual) not in (usual, None):
+            at[key].warn("several judges are put together by a Panel, not by the criterion", key=True)
+    return at.made(Criterion, values, keys)
 
 
 def _options(at: Cursor) -> dict[str, Any]:
@@ -205,10 +186,10 @@ def _items(root: Cursor, rubric: Rubric | None) -> Iterator[Case]:
         yield from _case(item, values)
 
 
-def _case(at: Cursor, values: dict[str, Any]) -> Iterator[Case]:
-    """Yield the case of *values*; without an output it waits for one."""
+def _case(at: Cursor, values: dict[str, Any]) -> list[Case]:
+    """Return the case of *values*, which waits for an output where it has none; nothing if it is no case."""
     case = at.made(Case, {**values, "place": at.place}, _KEYS)
-    yield from () if case is None else (case,)
+    return [] if case is None else [case]
 
 
 def llm_data_score(grade: Grade, *, cut: bool = True) -> float:
@@ -243,24 +224,21 @@ def _part(rubric: Rubric, criterion: Criterion, finding: Finding) -> tuple[Fract
     match finding:
         case Scored():
             return Fraction(finding.score), weight
-        case Abstained():
-            credit = policy(rubric, criterion)
-            return None if credit == "exclude" else (_of_abstention(criterion, credit), weight)
         case NotApplicable():
             return None
-    raise AssertionError(finding)  # a grade has no unjudged criterion
-
-
-def _of_abstention(criterion: Criterion, credit: str | float) -> Fraction:
-    """Return the value of "cannot tell"; a guard gets no partial credit."""
-    negative = criterion.is_unwanted
-    match credit:
+        case Abstained():
+            pass
+        case _:
+            raise AssertionError(finding)  # a grade has no unjudged criterion
+    match policy(rubric, criterion):
+        case "exclude":
+            return None
         case "fail" if isinstance(criterion.answer, Choices):
             scores = [choice.score for choice in criterion.answer.choices]
-            return Fraction(max(scores) if negative else min(scores))
+            return Fraction(max(scores) if negative else min(scores)), weight
         case "fail":
-            return Fraction(negative)
+            return Fraction(negative), weight
         case str():
-            return Fraction()
-        case number:
-            return Fraction() if negative else Fraction(number)
+            return Fraction(), weight
+        case number:  # a guard gets no partial credit
+            return Fraction() if negative else Fraction(number), weight

@@ -30,6 +30,7 @@ GUIDELINES = (
 _CASE = {"id": "prompt_id", "output": "completion", "tags": "example_tags"}
 _CRITERION = {"text": "criterion", "weight": "points", "tags": "tags"}
 _MESSAGE = {"role": "role", "content": "content"}
+_WHAT = "a message (a mapping with role and content)"
 
 
 def read(notes: Notes, loading: Loading) -> Suite:
@@ -49,8 +50,17 @@ def _example(example: Cursor) -> Case | None:
         return None
     values = example.given(_CASE, blank=_CASE.values())
     values.setdefault("id", f"example {example.step + 1}" if isinstance(example.step, int) else "example")
-    rubric = _rubric(example) if example.needs("rubrics") else None
-    messages = _messages(example["prompt"]) if "prompt" in example else []
+    ids, rubric = Ids(), None
+    if example.needs("rubrics"):
+        criteria = example["rubrics"].each("a list of criteria", lambda item: _criterion(item, ids))
+        if not criteria:
+            example["rubrics"].error("an example has nothing to grade by without criteria; give it some")
+        else:
+            rubric = example.made(Rubric, {**by_points(criteria), "guidelines": GUIDELINES}, {"criteria": "rubrics"})
+    prompt = example["prompt"]
+    messages = [Message("user", prompt.value)] if isinstance(prompt.value, str) else []
+    if "prompt" in example and not messages:
+        messages = prompt.each("a list of messages (role and content)", lambda at: at.noun(Message, _WHAT, _MESSAGE))
     about = {key: value for key, value in example.value.items() if key not in (*_CASE.values(), "prompt", "rubrics")}
     if rubric is None:
         return None
@@ -58,28 +68,11 @@ def _example(example: Cursor) -> Case | None:
     return example.made(Case, {**values, "metadata": about}, _CASE)
 
 
-def _messages(prompt: Cursor) -> list[Message]:
-    if isinstance(prompt.value, str):
-        return [Message("user", prompt.value)]
-    what = "a message (a mapping with role and content)"
-    found = (item.noun(Message, what, _MESSAGE) for item in prompt.listing("a list of messages (role and content)"))
-    return [message for message in found if message is not None]
-
-
-def _rubric(example: Cursor) -> Rubric | None:
-    ids, items = Ids(), example["rubrics"].listing("a list of criteria")
-    criteria = [criterion for item in items if (criterion := _criterion(item, ids)) is not None]
-    if not criteria:
-        example["rubrics"].error("an example has nothing to grade by without criteria; give it some")
+def _criterion(at: Cursor, ids: Ids) -> Criterion | None:
+    if not at.mapping("a criterion (a mapping with criterion and points)"):
         return None
-    return example.made(Rubric, {**by_points(criteria), "guidelines": GUIDELINES}, {"criteria": "rubrics"})
-
-
-def _criterion(item: Cursor, ids: Ids) -> Criterion | None:
-    if not item.mapping("a criterion (a mapping with criterion and points)"):
-        return None
-    item.only(_CRITERION.values())
-    values = item.given(_CRITERION)
-    item.needs("points")
+    at.only(_CRITERION.values())
+    values = at.given(_CRITERION)
+    at.needs("points")
     as_penalty(values)
-    return item.made(Criterion, values | ids.make(values.get("text")), _CRITERION)
+    return at.made(Criterion, values | ids.make(values.get("text")), _CRITERION)

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from itertools import count
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 from attrs import define, field
 
-from rubric.values.criteria import slug
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from rubric.formats.cursor import Cursor
-    from rubric.values.criteria import Criterion
+from rubric.formats.cursor import Cursor
+from rubric.formats.rubric_items import unused
+from rubric.values.criteria import Criterion, slug
 
 
 def as_penalty(values: dict[str, Any]) -> None:
@@ -54,14 +50,9 @@ class Ids:
         """Return the field of a criterion with this *text* and an id of its own; nothing where there is no text."""
         if not isinstance(text, str) or not text.strip():
             return {}
-        base = slug(text)
-        found = next(id for id in self._tries(base) if id not in self.used | self.given)
+        found = unused(slug(text), self.used | self.given)
         self.used.add(found)
         return {"id": found}
-
-    def _tries(self, base: str) -> Iterator[str]:
-        yield base
-        yield from (f"{base}-{number}" for number in count(2))
 
 
 _ROOTS = ("tests", "examples")

@@ -18,26 +18,144 @@ See "Rubric scoring" and the reference of the `evals` block in mcptest's documen
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
-from attrs import evolve, frozen
+from attrs import evolve, fields, frozen
 
-from rubric.formats.cursor import Cursor
-from rubric.formats.mcptest.judges import cells, read_judge, read_matrix, read_model
+from rubric.errors import DefinitionError
+from rubric.formats.cursor import Cursor, Loading, Notes
 from rubric.formats.mcptest.rubrics import Shared, overridden, read_rubric, read_shared
-from rubric.internals.fields import misspelt
+from rubric.formats.model_names import litellm_name
+from rubric.internals.fields import identifier, misspelt
+from rubric.models.registry import EnvironmentModel
 from rubric.suites.cases import Case
+from rubric.suites.cases import cells as fanned_out
 from rubric.suites.suite import Suite
 from rubric.values.checks import Unsupported
 from rubric.values.criteria import Criterion
 from rubric.values.judges import AnyJudge, Judge, Jury, Panel, passes_needed
 from rubric.values.rubrics import Rubric
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+# -- judges ------------------------------------------------------------------------------------------------
 
-    from rubric.formats.cursor import Loading, Notes
+_JUDGE = ("model", "jury", "panel", "aggregate", "tie_break")
+_RULE = {"size": "size", "consensus": "consensus"}
+_PANEL = {"aggregate": "aggregate", "tie_break": "tie_break"}
 
+
+def model_name(name: str) -> str:
+    """
+    Return LiteLLM's name for the model *name*: a bare name is one already, `vendor:model` is another system's.
+
+    Raises:
+        DefinitionError: The vendor is not known.
+    """
+    vendor = name.partition(":")[0]
+    return litellm_name(name) if vendor != name and "/" not in vendor else name
+
+
+def read_model(at: Cursor) -> Judge | None:
+    """Return the judge that *at* names."""
+    name = at.value
+    if isinstance(name, str):
+        try:
+            identifier(None, fields(Judge).model, name)
+            name = model_name(name)
+        except DefinitionError as problem:
+            at.error(problem.message)
+            return None
+    elif name is None:
+        at.error("expected the name of a model, got nothing")
+        return None
+    return at.parent.made(Judge, {"model": name}, {"model": at.step}) if at.parent else None
+
+
+def read_judge(at: Cursor) -> AnyJudge | None:
+    """Return the judge of a block: a model, a jury of one model, or a panel of several."""
+    if not at.mapping("a mapping with model, jury or panel"):
+        return None
+    at.only(_JUDGE)
+    if "jury" in at and "panel" in at:
+        message = "a judge is a jury (one model, several times) or a panel (several models), not both; keep one of them"
+        at["panel"].error(message, key=True)
+        return None
+    if "panel" in at:
+        return _read_panel(at)
+    for key in (key for key in _PANEL if key in at):
+        at[key].error("this belongs to a panel, and here is none; give one, or take it out", key=True)
+    judge = read_model(at["model"]) if "model" in at else None
+    if "jury" not in at:
+        return judge
+    member = judge or Judge(EnvironmentModel(), sealed=True)
+    if not at["jury"].mapping("a mapping with size and consensus"):
+        return None
+    at["jury"].only(_RULE)
+    return at["jury"].made(Jury, {"judge": member, **at["jury"].given(_RULE)})
+
+
+def _read_panel(at: Cursor) -> Panel | None:
+    if "model" in at:
+        at["model"].warn("a panel names its own models; this one is left out", key=True)
+    judges = [read_model(name) for name in at["panel"].listing("a list of models")]
+    if not isinstance(at["panel"].value, list) or None in judges:
+        return None
+    rules = dict(_PANEL)
+    if at.value.get("aggregate", "mean") != "majority" and "tie_break" in at:
+        at["tie_break"].warn("only a majority has ties; this does nothing, and is left out", key=True)
+        del rules["tie_break"]
+    return at.made(Panel, {"judges": judges, **at.given(rules)}, {"judges": "panel"})
+
+
+_AXES = ("models", "prompts")
+
+
+@frozen
+class Axes:
+    """The models (as the file names them, with their judges) and the prompts of a matrix; an axis may be empty."""
+
+    models: tuple[tuple[str, Judge], ...] = ()
+    prompts: tuple[str, ...] = ()
+
+
+def read_matrix(at: Cursor, judge: AnyJudge | None) -> Axes | None:
+    """Return the axes of a matrix for an eval that *judge* judges."""
+    if not at.mapping("a mapping with models, prompts or both"):
+        return None
+    at.only(_AXES)
+    if at.value.keys().isdisjoint(_AXES):
+        at.error("a matrix has models, prompts or both, and here is neither; give one")
+        return None
+    if "models" in at and isinstance(judge, Panel):
+        message = "the models of a matrix vary the judge, and a panel names its own; keep the models or the panel"
+        at["models"].error(message, key=True)
+    models = [(name.value, read_model(name)) for name in _axis(at, "models")]
+    prompts = tuple(prompt.value for prompt in _axis(at, "prompts") if prompt.passes())
+    return Axes(tuple((name, judge) for name, judge in models if judge is not None), prompts)
+
+
+def _axis(at: Cursor, axis: str) -> list[Cursor]:
+    if axis not in at:
+        return []
+    if at.value[axis] == []:
+        at[axis].error(f"expected at least one of the {axis}, got none; give one, or take the key out")
+    found: list[Cursor] = []
+    for item in at[axis].listing(f"a list of {axis}"):
+        if any(item.value == other.value for other in found):
+            item.error("this stands in the list already; each cell is there once")
+        else:
+            found.append(item)
+    return found
+
+
+def cells(case: Case, axes: Axes) -> Iterator[Case]:
+    """Yield *case* once for each cell: a model varies the judge, a prompt the input."""
+    whole = case.judge
+    judges = [(name, evolve(whole, judge=own) if isinstance(whole, Jury) else own) for name, own in axes.models]
+    return fanned_out(case, judges, axes.prompts)
+
+
+# -- cases -------------------------------------------------------------------------------------------------
 
 _KEYS = {
     "llm-judge": ("rubric", "threshold", "model"),
@@ -88,31 +206,31 @@ def _unique(found: list[Found]) -> list[Case]:
     return [*seen.values()]
 
 
-# -- evals --------------------------------------------------------------------------------------------------
+# -- evals -------------------------------------------------------------------------------------------------
 
 
-def _read_eval(item: Cursor, shared: Shared) -> list[Case]:
-    if not item.mapping("an eval (a mapping with name, prompt and rubric)"):
+def _read_eval(at: Cursor, shared: Shared) -> list[Case]:
+    if not at.mapping("an eval (a mapping with name, prompt and rubric)"):
         return []
-    item.only(_EVAL)
-    values = item.given(FIELDS, blank=("response",))
-    if "name" not in item:
-        values["id"] = f"eval {item.step + 1}"
-        item.warn(f"this eval has no name; it is called {values['id']!r} here")
-    judge = read_judge(item["judge"]) if "judge" in item else None
-    axes = read_matrix(item["matrix"], judge) if "matrix" in item else None
+    at.only(_EVAL)
+    values = at.given(FIELDS, blank=("response",))
+    if "name" not in at:
+        values["id"] = f"eval {at.step + 1}"
+        at.warn(f"this eval has no name; it is called {values['id']!r} here")
+    judge = read_judge(at["judge"]) if "judge" in at else None
+    axes = read_matrix(at["matrix"], judge) if "matrix" in at else None
     if not (values.keys() & {"input", "output"} or (axes and axes.prompts)):
-        item.error("nothing to grade: an eval has a prompt for a live run, or a fixed response; give one")
-    rubric = read_rubric(item["rubric"], shared) if item.needs("rubric") else None
+        at.error("nothing to grade: an eval has a prompt for a live run, or a fixed response; give one")
+    rubric = read_rubric(at["rubric"], shared) if at.needs("rubric") else None
     if rubric is None:
-        item.fits(Case, {"rubric": "unknown", **values}, FIELDS)
+        at.fits(Case, {"rubric": "unknown", **values}, FIELDS)
         return []
-    values |= {"rubric": overridden(item, rubric), "judge": judge, "place": item.place}
-    case = item.made(Case, values, FIELDS)
+    values |= {"rubric": overridden(at, rubric), "judge": judge, "place": at.place}
+    case = at.made(Case, values, FIELDS)
     return [] if case is None else [case] if axes is None else [*cells(case, axes)]
 
 
-# -- matchers of the other blocks -----------------------------------------------------------------------------
+# -- matchers of the other blocks --------------------------------------------------------------------------
 
 
 def _read_other(block: Cursor, shared: Shared) -> list[Found]:
@@ -130,28 +248,21 @@ def _read_matchers(block: Cursor, shared: Shared) -> Iterator[Found]:
     """Yield a case for each rubric among the tests of a block."""
     for test in block if isinstance(block.value, list) else ():
         matchers = [*_matchers(test)]
-        for number, matcher in enumerate(matchers, 1):
-            case = _read_matcher(matcher, test, shared)
-            name = _name(block, test) + (f" [{matcher.at.step} {number}]" if len(matchers) > 1 else "")
+        own = test["name"].value
+        called = " ".join(own.split()) if isinstance(own, str) and own.strip() else f"{block.step} {test.step + 1}"
+        for number, (matcher, kept) in enumerate(matchers, 1):
+            case = _read_matcher(matcher, kept, test, shared)
+            name = f"{called} [{matcher.step} {number}]" if len(matchers) > 1 else called
             if case is not None and test.fits(Case, {"id": name, "rubric": case.rubric}, {"id": "name"}):
                 yield test["name"], evolve(case, id=name)
 
 
-def _name(block: Cursor, test: Cursor) -> str:
-    name = test["name"].value
-    return " ".join(name.split()) if isinstance(name, str) and name.strip() else f"{block.step} {test.step + 1}"
+def _matchers(test: Cursor) -> Iterator[tuple[Cursor, dict[Any, Any]]]:
+    """
+    Yield each matcher of *test*, in the order of the file, and what the mappings around it keep.
 
-
-@frozen
-class Matcher:
-    """A matcher, and what the mappings around it keep; its key says its kind."""
-
-    at: Cursor
-    kept: dict[Any, Any]
-
-
-def _matchers(test: Cursor) -> Iterator[Matcher]:
-    """Yield each matcher of *test*, in the order of the file; one that is misspelt is noted, or it would be lost."""
+    A matcher that is misspelt is noted, or it would be lost.
+    """
     stack: list[tuple[Cursor, dict[Any, Any]]] = [(test, {})]
     while stack:
         at, kept = stack.pop()
@@ -160,7 +271,7 @@ def _matchers(test: Cursor) -> Iterator[Matcher]:
         elif isinstance(at.value, dict):
             kept = {**kept, **{key: at.value[key] for key in _KEPT if key in at}}
             inner = [*at.items()]
-            yield from (Matcher(part, kept) for key, part in inner if key in _KEYS)
+            yield from ((part, kept) for key, part in inner if key in _KEYS)
             others = [(key, part) for key, part in inner if key not in _KEYS]
             for key, part in others:
                 if near := misspelt(key, _KEYS):
@@ -168,8 +279,8 @@ def _matchers(test: Cursor) -> Iterator[Matcher]:
             stack += [(part, kept) for key, part in reversed(others) if key != "args"]
 
 
-def _read_matcher(matcher: Matcher, test: Cursor, shared: Shared) -> Case | None:
-    at, kind = matcher.at, matcher.at.step
+def _read_matcher(at: Cursor, kept: dict[Any, Any], test: Cursor, shared: Shared) -> Case | None:
+    kind = at.step
     bare = isinstance(at.value, str) or (
         kind == "eval.rubric" and isinstance(at.value, dict) and "rubric" not in at.value
     )
@@ -189,7 +300,7 @@ def _read_matcher(matcher: Matcher, test: Cursor, shared: Shared) -> Case | None
     texts = {"server": test["server"].value, "input": test["prompt"].value}
     values: dict[str, Any] = {name: text for name, text in texts.items() if isinstance(text, str)}
     values |= {"id": "unnamed", "rubric": overridden(at, rubric), "judge": judge, "place": at.place}
-    case = at.made(Case, {**values, "metadata": matcher.kept})
+    case = at.made(Case, {**values, "metadata": kept})
     return None if case is None else _answerable(at, case)
 
 
@@ -212,7 +323,11 @@ def _read_jurors(at: Cursor) -> AnyJudge | None:
     """
     if not at.needs("jurors"):
         return None
-    jurors = [_read_juror(item) for item in at["jurors"].listing("a list of models")]
+    jurors: list[Judge | None] = []
+    for item in at["jurors"].listing("a list of models"):
+        if isinstance(item.value, dict):
+            item.only(["model"])
+        jurors.append(read_model(item["model"] if isinstance(item.value, dict) else item))
     quorum = at.given({"consensus": "quorum"}).get("consensus", QUORUM)
     judges = [juror for juror in jurors if juror is not None]
     if not judges:
@@ -223,13 +338,6 @@ def _read_jurors(at: Cursor) -> AnyJudge | None:
         return jury
     half = passes_needed(jury.consensus, jury.size) * 2 <= jury.size
     return Panel(judges, aggregate="majority", tie_break="pass" if half else "fail")
-
-
-def _read_juror(item: Cursor) -> Judge | None:
-    if isinstance(item.value, dict):
-        item.only(["model"])
-        return read_model(item["model"])
-    return read_model(item)
 
 
 def _answerable(at: Cursor, case: Case) -> Case:

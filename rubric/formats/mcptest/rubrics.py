@@ -8,25 +8,20 @@ and one line for each; the words of the criteria here are this library's own. Ea
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 from attrs import evolve
 
 from rubric.errors import DefinitionError
+from rubric.formats.cursor import Cursor
 from rubric.formats.document import Unreadable
-from rubric.formats.mcptest.judges import passes
 from rubric.internals.fields import check_number, suggest
 from rubric.internals.frozen_map import FrozenMap
 from rubric.values.answers import Boolean, Letter, Likert, Scale, Unit, UnitScale
 from rubric.values.criteria import Anchor, Criterion, When
 from rubric.values.rubrics import Rubric
 from rubric.values.trees import DecisionTree, Leaf
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from rubric.formats.cursor import Cursor
-
 
 FIELDS = {
     "id": "name",
@@ -62,29 +57,26 @@ def read_criteria(at: Cursor, taken: Mapping[str, str]) -> list[Criterion]:
     return found
 
 
-def _read_criterion(item: Cursor) -> Criterion | None:
-    if not item.mapping("a criterion (a mapping with name and description)"):
+def _read_criterion(at: Cursor) -> Criterion | None:
+    if not at.mapping("a criterion (a mapping with name and description)"):
         return None
-    item.only(FIELDS.values())
-    item.needs("name", ": a criterion is reported by its name")
-    values = {**item.given(_PLAIN), **_gates(item), "answer": Unit()}
-    if "when" in item and (when := _read_when(item["when"])) is not None:
+    at.only(FIELDS.values())
+    at.needs("name", ": a criterion is reported by its name")
+    values = {**at.given(_PLAIN), **_gates(at), "answer": Unit()}
+    if "when" in at and (when := _read_when(at["when"])) is not None:
         values["when"] = when
-    if "examples" in item:
-        examples = item["examples"].listing("a list of examples")
-        anchors = (
-            example.noun(Anchor, "an example (a mapping with response and score)", _ANCHOR) for example in examples
-        )
-        values["anchors"] = [anchor for anchor in anchors if anchor is not None]
-    return item.made(Criterion, values, FIELDS)
+    if "examples" in at:
+        what = "an example (a mapping with response and score)"
+        values["anchors"] = at["examples"].each("a list of examples", lambda one: one.noun(Anchor, what, _ANCHOR))
+    return at.made(Criterion, values, FIELDS)
 
 
-def _gates(item: Cursor) -> dict[str, Any]:
+def _gates(at: Cursor) -> dict[str, Any]:
     """Return what makes the criterion a gate: a threshold of its own counts only where it is one."""
-    required, guard = (key in item and item[key].flag() is True for key in ("required", "guard"))
+    required, guard = (key in at and at[key].flag() is True for key in ("required", "guard"))
     values: dict[str, Any] = {"required": required, "polarity": "guard" if guard else "satisfy"}
-    own = item["threshold"]
-    if "threshold" not in item or not passes(own, lambda field, value: check_number(field, value, 0, 1)):
+    own = at["threshold"]
+    if "threshold" not in at or not own.passes(lambda field, value: check_number(field, value, 0, 1)):
         return values
     threshold = own.value
     if not required and not guard:
@@ -132,7 +124,13 @@ def _read_question(at: Cursor) -> DecisionTree | None:
     for side in ("yes", "no"):
         if side not in at:
             at.error(f"the branch {side!r} is missing; a question has both")
-        values[side] = _read_branch(at[side]) if side in values else None
+        branch = at[side]
+        made: DecisionTree | Leaf | None = None
+        if side in values and isinstance(branch.value, dict) and branch.value.keys().isdisjoint(_LEAF):
+            made = _read_question(branch)
+        elif side in values:
+            made = branch.noun(Leaf, "a leaf (a mapping with score and reason) or a question (ask, yes, no)", _LEAF)
+        values[side] = made
     whole = None not in values.values()
     values |= {side: Leaf(0) for side in ("yes", "no") if values[side] is None}  # so that what else is wrong shows too
     tree = at.made(DecisionTree, values, _QUESTION)
@@ -141,12 +139,6 @@ def _read_question(at: Cursor) -> DecisionTree | None:
 
 _BOOLEANS = {True: "yes", False: "no"}
 """What YAML 1.1 takes the keys `yes` and `no` for."""
-
-
-def _read_branch(at: Cursor) -> DecisionTree | Leaf | None:
-    if isinstance(at.value, dict) and at.value.keys().isdisjoint(_LEAF):
-        return _read_question(at)
-    return at.noun(Leaf, "a leaf (a mapping with score and reason) or a question (ask, yes, no)", _LEAF)
 
 
 _WORDS = {
@@ -173,11 +165,9 @@ _WORDS = {
 }
 
 
-def _rubric(name: str, words: str) -> Rubric:
-    return Rubric(name, criteria=[Criterion(words, id=name, answer=Unit())])
-
-
-PRESETS: FrozenMap = FrozenMap({name: _rubric(name, words) for name, words in _WORDS.items()})
+PRESETS: FrozenMap = FrozenMap(
+    {name: Rubric(name, criteria=[Criterion(words, id=name, answer=Unit())]) for name, words in _WORDS.items()}
+)
 """The rubrics, by name."""
 
 
@@ -231,7 +221,7 @@ def read_shared(at: Cursor) -> Shared:
 def read_rubric(at: Cursor, shared: Shared) -> Rubric | None:
     """Return the rubric of a block, which may name one of *shared*."""
     if isinstance(at.value, str):
-        return Rubric(text=at.value) if passes(at) else None
+        return Rubric(text=at.value) if at.passes() else None
     if not at.mapping("a text, or a mapping with criteria, tree, ref or preset"):
         return None
     at.only(_KEYS)
@@ -293,7 +283,13 @@ def _read_named(at: Cursor, form: str, shared: Shared) -> Rubric | None:
     for key in (key for key in at.value if key in _KEYS and key not in (form, *_BESIDE[form])):
         allowed = " and ".join(_BESIDE[form])
         at[key].error(f"only {allowed} may stand beside {form}; take {key} out", key=True)
-    rubric = _found(at[form], form, shared if form == "ref" else PRESETS)
+    name, known = at[form].value, shared if form == "ref" else PRESETS
+    found = known.get(name) if isinstance(name, str) else None
+    if not isinstance(name, str) or name not in known:
+        kind = "rubric" if form == "ref" else "preset"
+        hint = suggest(str(name), known) if known else "; the file has none under `rubrics`"
+        at[form].error(f"there is no {kind} {name!r}{hint}")
+    rubric = found if isinstance(found, Rubric) else None
     overrides = at.given(_OVERRIDES)
     sound = at.fits(Rubric, overrides)
     if "criteria" in at and form == "preset":
@@ -301,17 +297,6 @@ def _read_named(at: Cursor, form: str, shared: Shared) -> Rubric | None:
         added = read_criteria(at["criteria"], taken)
         rubric = None if rubric is None else rubric.adding(*added)
     return evolve(rubric, **overrides) if rubric is not None and sound else None
-
-
-def _found(at: Cursor, form: str, rubrics: Mapping[str, Any]) -> Rubric | None:
-    name = at.value
-    if not isinstance(name, str) or name not in rubrics:
-        kind = "rubric" if form == "ref" else "preset"
-        hint = suggest(str(name), rubrics) if rubrics else "; the file has none under `rubrics`"
-        at.error(f"there is no {kind} {name!r}{hint}")
-        return None
-    found = rubrics[name]
-    return found if isinstance(found, Rubric) else None
 
 
 def overridden(at: Cursor, rubric: Rubric) -> Rubric:

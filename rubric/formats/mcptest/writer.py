@@ -2,33 +2,31 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import re
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any
 
-from attrs import define, evolve, field
+from attrs import evolve
 
 from rubric.errors import DefinitionError
 from rubric.formats.fields import free
 from rubric.formats.losses import Held, Losses
-from rubric.formats.mcptest.judges import Axes, gathered, model_name
+from rubric.formats.mcptest.reader import Axes, cells, model_name
 from rubric.formats.mcptest.rubrics import FIELDS, OPTIONS, SCALES
 from rubric.internals.fields import shown_fields
 from rubric.models.registry import EnvironmentModel
 from rubric.suites.cases import Case
 from rubric.suites.suite import Suite
-from rubric.values.answers import Choices, Levels, Likert, Scale, Unit, YesNo
-from rubric.values.criteria import Criterion
+from rubric.values.answers import Choices, Levels, Likert, Unit, YesNo
+from rubric.values.criteria import Criterion, When
 from rubric.values.judges import AnyJudge, Cascade, Judge, Jury, Panel
 from rubric.values.rubrics import Rubric, averaged
-from rubric.values.trees import Leaf
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from rubric.values.criteria import When
-    from rubric.values.trees import DecisionTree
-
+from rubric.values.trees import DecisionTree, Leaf
 
 Data = dict[str, Any]
+Shared = dict[str, tuple[Rubric, Any]]
+"""The named rubrics that have been written, each with its data."""
 
 _THRESHOLD = 0.7
 """What mcptest takes where no threshold is given."""
@@ -71,25 +69,22 @@ def rubric_keys(losses: Losses, rubric: Rubric) -> Data | None:
     if rubric.tree is not None:
         return {"rubric": {**options, "tree": _tree(rubric.tree)}}
     if rubric.text:
-        losses.sentences.append(
-            f"{losses.whose}: the text of its rubric is written as one criterion, to keep the rest of it"
-        )
-    criteria = [
-        data for c in rubric.judged if (data := _criterion(losses.within(f"criterion {c.id!r}"), rubric, c)) is not None
-    ]
+        kept = "the text of its rubric is written as one criterion, to keep the rest of it"
+        losses.sentences.append(f"{losses.whose}: {kept}")
+    written = [_criterion(losses.within(f"criterion {c.id!r}"), rubric, c) for c in rubric.judged]
+    criteria = [data for data in written if data is not None]
     return {"rubric": {**options, "criteria": criteria}} if any(c.get("weight", 1) for c in criteria) else None
 
 
 def _options(rubric: Rubric) -> Data:
     names = {f.name for f in shown_fields(rubric)}
     values = {key: getattr(rubric, name) for name, key in OPTIONS.items() if name in names}
-    return values | ({"scale": _scale(rubric.scale)} if "scale" in values else {})
-
-
-def _scale(scale: Scale) -> Any:
+    scale = values.get("scale")
     if isinstance(scale, Likert):
-        return {"likert": {"min": scale.low, "max": scale.high}}
-    return next(name for name, kind in SCALES.items() if isinstance(scale, kind))
+        values["scale"] = {"likert": {"min": scale.low, "max": scale.high}}
+    elif scale is not None:
+        values["scale"] = next(name for name, kind in SCALES.items() if isinstance(scale, kind))
+    return values
 
 
 def _tree(node: DecisionTree | Leaf) -> Data:
@@ -105,7 +100,14 @@ def _criterion(losses: Losses, rubric: Rubric, criterion: Criterion) -> Data | N
     if criterion.polarity == "penalty":
         losses.add("the criterion", "mcptest subtracts nothing")
         return None
-    _add_losses(losses, rubric, criterion)
+    if criterion.answer != Unit():
+        losses.add("its kind of answer", "mcptest's judge says a number from 0 to 1")
+    # Evidence as the whole rubric asks for it is not lost: the option holds for all its criteria.
+    losses.fields(evolve(criterion, evidence=None) if criterion.evidence == rubric.evidence else criterion)
+    if criterion.polarity not in ("satisfy", "guard"):
+        losses.add(f"the polarity {criterion.polarity}", "mcptest knows guards and no others")
+    if any(anchor.reason for anchor in criterion.anchors):
+        losses.add("the reason of an example", _PLACELESS[""])
     guard = criterion.polarity == "guard"
     values = {
         "name": criterion.id,
@@ -120,18 +122,6 @@ def _criterion(losses: Losses, rubric: Rubric, criterion: Criterion) -> Data | N
     return {key: value for key, value in values.items() if value is not None}
 
 
-def _add_losses(losses: Losses, rubric: Rubric, criterion: Criterion) -> None:
-    """Add the losses of *criterion*."""
-    if criterion.answer != Unit():
-        losses.add("its kind of answer", "mcptest's judge says a number from 0 to 1")
-    # Evidence as the whole rubric asks for it is not lost: the option holds for all its criteria.
-    losses.fields(evolve(criterion, evidence=None) if criterion.evidence == rubric.evidence else criterion)
-    if criterion.polarity not in ("satisfy", "guard"):
-        losses.add(f"the polarity {criterion.polarity}", "mcptest knows guards and no others")
-    if any(anchor.reason for anchor in criterion.anchors):
-        losses.add("the reason of an example", _PLACELESS[""])
-
-
 def _when(losses: Losses, when: When | None) -> Data | None:
     if when is None:
         return None
@@ -141,85 +131,60 @@ def _when(losses: Losses, when: When | None) -> Data | None:
     return found or None
 
 
-def named(rubric: Rubric, first: Rubric) -> Data | None:
-    """Return the reference to *first* that says *rubric*: only threshold and strict may differ."""
-    overrides = {key: getattr(rubric, key) for key in ("threshold", "strict")}
-    changed = {key: value for key, value in overrides.items() if value != getattr(first, key)}
-    return {"ref": rubric.name, **changed} if evolve(first, **changed) == rubric else None
-
-
 def write(suite: Suite) -> tuple[Data, list[str]]:
     """
     Return *suite* as the plain data of an mcptest file, and what was dropped on the way.
 
     A case is dropped whole if mcptest could judge nothing of its rubric.
     """
-    writer = Writer(suite.judge, Losses(_HOLDS, "{}: {} is left out{}", mark=";", whose="the suite"))
-    writer.losses.fields(suite)
+    losses = Losses(_HOLDS, "{}: {} is left out{}", mark=";", whose="the suite")
+    losses.fields(suite)
+    evals: list[Data] = []
+    shared: Shared = {}
     cases = suite.cases
     while cases:
-        cases = cases[writer.add(cases) :]
-    shared = {name: data for name, (_, data) in writer.shared.items()}
-    return free({**({"rubrics": shared} if shared else {}), "evals": writer.evals}), writer.losses.sentences
+        case, axes, taken = _gathered(cases)
+        row = _eval(losses.of(f"case {case.id!r}"), case, axes, suite.judge, shared)
+        evals += [] if row is None else [row]
+        cases = cases[taken:]
+    rubrics = {"rubrics": {name: data for name, (_, data) in shared.items()}} if shared else {}
+    return free({**rubrics, "evals": evals}), losses.sentences
 
 
-@define
-class Writer:
-    """
-    The part of a suite that has been written.
+def _eval(losses: Losses, case: Case, axes: Axes, judge: AnyJudge | None, shared: Shared) -> Data | None:
+    if case.rubric.negate:
+        losses.within("rubric").add("negate", "it would say the opposite, so the case is left out")
+        return None
+    rubric = _rubric(losses, plain_rubric(losses, case.rubric), shared)
+    if rubric is None:
+        losses.sentences.append(f"{losses.whose}: it is left out; mcptest can judge nothing of its rubric")
+        return None
+    losses.fields(case)
+    if case.cell:
+        losses.add("cell", "its matrix is not whole")
+    judged = _judge(losses, case.judge or judge, varied=bool(axes.models))
+    matrix = {"models": [name for name, _ in axes.models], "prompts": [*axes.prompts]}
+    matrix = {axis: found for axis, found in matrix.items() if found}
+    return {**_plain(case, axes), **rubric, **judged, **({"matrix": matrix} if matrix else {})}
 
-    Args:
-        judge: The judge of cases that name none.
-        losses: The losses of the suite.
-        evals: The evals so far.
-        shared: The named rubrics, each with its data.
-    """
 
-    judge: AnyJudge | None
-    losses: Losses
-    evals: list[Data] = field(factory=list)
-    shared: dict[str, tuple[Rubric, Any]] = field(factory=dict)
-
-    def add(self, cases: Sequence[Case]) -> int:
-        """Write the first of *cases*, with the rest of its matrix if it has one; return how many that were."""
-        case, axes, taken = gathered(cases)
-        losses = self.losses.of(f"case {case.id!r}")
-        if case.rubric.negate:
-            losses.within("rubric").add("negate", "it would say the opposite, so the case is left out")
-            return taken
-        rubric = self._rubric(losses, plain_rubric(losses, case.rubric))
-        if not rubric:
-            losses.sentences.append(f"{losses.whose}: it is left out; mcptest can judge nothing of its rubric")
-            return taken
-        losses.fields(case)
-        if case.cell:
-            losses.add("cell", "its matrix is not whole")
-        judge = _judge(losses, case.judge or self.judge, varied=bool(axes.models))
-        self.evals.append({**_plain(case, axes), **rubric, **judge, **_matrix(axes)})
-        return taken
-
-    def _rubric(self, losses: Losses, rubric: Rubric) -> Data | None:
-        """Return the keys of an eval that say *rubric*; one with a name is written once, and referred to."""
-        if not rubric.name:
-            return rubric_keys(losses, rubric)
-        reference = self._reference(losses, rubric)
-        if reference is None:
-            losses.add("the name of its rubric", "another one has it, or it cannot be named as it is")
-            return rubric_keys(losses, rubric)
-        return reference and {"rubric": reference}
-
-    def _reference(self, losses: Losses, rubric: Rubric) -> Data | None:
-        """Return the reference to the shared rubric that says *rubric*: None if none can, empty if nothing is left."""
-        if rubric.name in self.shared:
-            return named(rubric, self.shared[rubric.name][0])
-        start = Rubric(rubric.name, text=rubric.text) if rubric.text else rubric
-        reference = named(rubric, start)
-        if reference is not None:
-            keys = rubric_keys(losses, start)
-            if keys is None:
-                return {}
-            self.shared[rubric.name] = (start, keys["rubric"])
-        return reference
+def _rubric(losses: Losses, rubric: Rubric, shared: Shared) -> Data | None:
+    """Return the keys of an eval that say *rubric*; one with a name is written once, into *shared*, and referred to."""
+    if not rubric.name:
+        return rubric_keys(losses, rubric)
+    known = shared.get(rubric.name)
+    start = known[0] if known else Rubric(rubric.name, text=rubric.text) if rubric.text else rubric
+    overrides = {key: getattr(rubric, key) for key in ("threshold", "strict")}
+    changed = {key: value for key, value in overrides.items() if value != getattr(start, key)}
+    if evolve(start, **changed) != rubric:
+        losses.add("the name of its rubric", "another one has it, or it cannot be named as it is")
+        return rubric_keys(losses, rubric)
+    if known is None:
+        keys = rubric_keys(losses, start)
+        if keys is None:
+            return None
+        shared[rubric.name] = (start, keys["rubric"])
+    return {"rubric": {"ref": rubric.name, **changed}}
 
 
 def _judge(losses: Losses, judge: AnyJudge | None, *, varied: bool) -> Data:
@@ -254,18 +219,15 @@ def _panel(losses: Losses, panel: Panel) -> Data:
 
 
 def _model(losses: Losses, judge: Judge) -> Data:
-    if not isinstance(judge.model, str) or not _is_nameable(judge.model):
+    name = None
+    if isinstance(judge.model, str):
+        with suppress(DefinitionError):
+            name = model_name(judge.model)
+    if name is None or name != judge.model:
         losses.add("judge", f"an mcptest file cannot name the model {judge.name!r}")
         return {}
     losses.within("judge").fields(judge)
-    return {"model": judge.model}
-
-
-def _is_nameable(model: str) -> bool:
-    try:
-        return model_name(model) == model
-    except DefinitionError:
-        return False
+    return {"model": name}
 
 
 def _plain(case: Case, axes: Axes) -> Data:
@@ -281,7 +243,38 @@ def _plain(case: Case, axes: Axes) -> Data:
     }
 
 
-def _matrix(axes: Axes) -> Data:
-    values = {"models": [name for name, _ in axes.models], "prompts": [*axes.prompts]}
-    matrix = {axis: found for axis, found in values.items() if found}
-    return {"matrix": matrix} if matrix else {}
+# -- cells -------------------------------------------------------------------------------------------------
+
+_CELL = re.compile(r"(.+) \[[^\[\]]*\]", re.DOTALL)
+"""The id of a cell: the name of its eval, and its label."""
+
+
+def _gathered(cases: Sequence[Case]) -> tuple[Case, Axes, int]:
+    """Return the eval that the first of *cases* comes from, its axes, and how many of *cases* are its cells."""
+    first = cases[0]
+    name = _CELL.fullmatch(first.id)
+    if name and first.cell and first.cell.keys() <= {"model", "prompt"}:
+        siblings = [case for case in cases if case.cell and case.id.startswith(f"{name[1]} [")]
+        for group in (siblings, [first]):
+            whole, axes = _whole(name[1], group)
+            expected = [*cells(whole, axes)]
+            if [*cases[: len(expected)]] == expected:
+                return whole, axes, len(expected)
+    return first, Axes(), 1
+
+
+def _whole(name: str, group: Sequence[Case]) -> tuple[Case, Axes]:
+    """Return the eval whose cells *group* may be, and its axes."""
+    first = group[0]
+    models = dict.fromkeys(str(case.cell["model"]) for case in group if "model" in case.cell)
+    prompts = dict.fromkeys(str(case.cell["prompt"]) for case in group if "prompt" in case.cell)
+    judge = first.judge if not models or isinstance(first.judge, Jury) else None
+    whole = evolve(first, id=name, cell={}, judge=judge, input="" if prompts else first.input)
+    return whole, Axes(tuple((model, _named(model)) for model in models), tuple(prompts))
+
+
+def _named(model: str) -> Judge:
+    try:
+        return Judge(model_name(model))
+    except DefinitionError:
+        return Judge("unknown")

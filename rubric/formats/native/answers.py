@@ -1,5 +1,5 @@
 """
-What a judge may answer, in files: one table of the keys of a criterion, each with its reader, writer and JSON Schema.
+Answer types in files: one table of the keys of a criterion, each with its reader, writer and JSON Schema.
 
 `native.rubric` adds the rows whose values hold rubrics and trees.
 """
@@ -13,20 +13,23 @@ from typing import Any
 from attrs import frozen
 
 from rubric.errors import DefinitionError, DumpError
-from rubric.formats.cursor import as_dict, as_list, wanted
 from rubric.formats.fields import (
     WRITERS,
     Data,
     Gathering,
+    as_dict,
+    as_list,
     check_key,
     fields_of,
     free,
     read_all,
     read_bare,
+    read_each,
     read_inner,
     read_named,
     read_text,
     reader_of,
+    wanted,
     write,
 )
 from rubric.internals.fields import check_number
@@ -36,11 +39,11 @@ from rubric.values.answers import Answer, Choice, Choices, Levels, ScoreRange, U
 @frozen
 class AnswerKey:
     """
-    A key of a criterion that says what may be answered.
+    A key of a criterion that gives its answer type.
 
     Args:
-        kinds: The answers that it stands for.
-        read: Makes an answer of its value.
+        kinds: The classes of its answers.
+        read: Reads an answer from its value.
         schema: The JSON Schema of its value.
     """
 
@@ -57,7 +60,7 @@ ANSWERS: dict[Any, AnswerKey] = {}
 
 
 def read_named_answer(data: Any) -> Answer:
-    """Return what `answer:` says: `yes_no`, `unit` or `{unit: {flag: true}}`."""
+    """Return the answer type under `answer:`: `yes_no`, `unit` or `{unit: {flag: true}}`."""
     if isinstance(data, dict) and [*data] == ["unit"]:
         return read_inner(data, "unit", _read_unit)
     return read_named(data, _NAMED, "{unit: {flag: true}}")
@@ -76,19 +79,14 @@ def read_levels(data: Any) -> Levels:
     if isinstance(data, list):
         return read_bare(Levels, read_all(data, "scorerange", _read_range))
     bands = as_dict(data, "a mapping from scores to texts, a list of {score_range, text}, or 0..10")
-    gathering = Gathering()
-    for score, text in bands.items():
-        with gathering.at(score):
-            read_text(text)
-    gathering.finish()
+    read_each(bands, read_text)
     if not bands:
         raise DefinitionError("", "expected levels, got none; write 0..10 for a scale without texts")
     return read_bare(Levels, bands)
 
 
 def _read_range(data: Any) -> ScoreRange:
-    band = dict(as_dict(data, "a mapping with score_range and text"))
-    band.setdefault("score_range", None)
+    band = {"score_range": None, **as_dict(data, "a mapping with score_range and text")}
     low, high = read_inner(band, "score_range", _read_ends)
     del band["score_range"]
     return _read_band({"low": low, "high": high, **band})

@@ -9,8 +9,17 @@ import attrs
 from attrs import frozen
 
 from rubric.errors import DefinitionError
-from rubric.formats.cursor import WrongKeyError, as_dict
-from rubric.formats.fields import WRITERS, Data, Gathering, fields_of, free, read_free, reader_of
+from rubric.formats.fields import (
+    WRITERS,
+    Data,
+    Gathering,
+    WrongKeyError,
+    as_dict,
+    fields_of,
+    free,
+    read_free,
+    reader_of,
+)
 from rubric.formats.native.answers import TEXT, mapping_of, schema_of
 from rubric.internals.fields import suggest
 from rubric.values.checks import (
@@ -51,7 +60,7 @@ _FIELDS: dict[str, Data] = {
 @frozen
 class CheckRow:
     """
-    A check that has fields: its name in files is its key in `CHECKS`.
+    A check that has fields.
 
     Args:
         kind: Its class. The first field may stand for the whole check.
@@ -65,7 +74,6 @@ class CheckRow:
 
     @property
     def fields(self) -> list[str]:
-        """The names of its fields."""
         return [f.name for f in attrs.fields(cast("Any", self.kind))]
 
     def reader(self) -> Callable[[Any], Check]:
@@ -93,19 +101,17 @@ _ROWS: dict[str, CheckRow] = {
     "unsupported": CheckRow(Unsupported, what="A grader of another system that this library does not have."),
 }
 
-_BEFORE = ("contains", "starts_with", "ends_with", "contains_any", "contains_all", "equals", "matches", "fits_schema")
-"""The order in which messages name the checks; the rest follows."""
-
-_READERS: dict[Any, Callable[[Any], Check]] = {
-    **{name: row.reader() for name, row in _ROWS.items()},
+_FIRST = ("contains", "starts_with", "ends_with", "contains_any", "contains_all", "equals", "matches")
+CHECKS: dict[Any, Callable[[Any], Check]] = {
+    **{name: _ROWS[name].reader() for name in _FIRST},
     "fits_schema": lambda data: FitsSchema(read_free(data)),
+    **{name: row.reader() for name, row in _ROWS.items() if name not in _FIRST},
 }
-CHECKS: dict[Any, Callable[[Any], Check]] = {name: _READERS[name] for name in dict.fromkeys((*_BEFORE, *_READERS))}
-"""The reader of each check but `is_json`, which has no fields."""
+"""The reader of each check but `is_json`, which has no fields, in the order of messages."""
 
 
 def read_check(data: Any) -> Check:
-    """Return what code decides: `is_json`, or one check by its name, such as `{contains: ...}`."""
+    """Return a check: `is_json`, or one by its name, such as `{contains: ...}`."""
     if data == "is_json":
         return IsJSON()
     checks = as_dict(data, f"is_json, or a mapping with one of {', '.join(CHECKS)}")

@@ -1,4 +1,4 @@
-"""Judges, juries, panels and cascades in files, which never hold an address, a key or a header."""
+"""Judges, juries, panels and cascades in files; no file has an address, a key or a header."""
 
 from __future__ import annotations
 
@@ -6,8 +6,18 @@ from collections.abc import Callable
 from typing import Any
 
 from rubric.errors import DefinitionError, DumpError
-from rubric.formats.cursor import WrongKeyError, wanted
-from rubric.formats.fields import WRITERS, Gathering, fields_of, read_all, read_inner, reader_of
+from rubric.formats.fields import (
+    WRITERS,
+    SeveralError,
+    WrongKeyError,
+    as_dict,
+    fields_of,
+    read_all,
+    read_each,
+    read_inner,
+    reader_of,
+    wanted,
+)
 from rubric.values.judges import AnyJudge, Cascade, Judge, Jury, Panel
 
 
@@ -26,19 +36,13 @@ def read_any_judge(data: Any) -> AnyJudge | None:
         case dict() if data.keys() & _KINDS:
             kinds = " and ".join(str(key) for key in data)
             raise DefinitionError("", f"expected a judge, a jury, a panel or a cascade, got {kinds}; keep one of them")
+        case {"params": _}:
+            message = "a file sets no parameters of the vendor's; give them in code: Judge(params=...)"
+            raise SeveralError([(("params",), WrongKeyError("", message))])
         case dict():
-            _refuse_params(data)
             return _read_judge(data)
         case _:
             raise wanted("a model's name, or a mapping with model, jury, panel or cascade", data)
-
-
-def _refuse_params(data: dict[Any, Any]) -> None:
-    if "params" in data:
-        gathering = Gathering()
-        with gathering.at("params"):
-            raise WrongKeyError("", "a file sets no parameters of the vendor's; give them in code: Judge(params=...)")
-        gathering.finish()
 
 
 def _read_members(data: Any) -> list[AnyJudge]:
@@ -46,7 +50,7 @@ def _read_members(data: Any) -> list[AnyJudge]:
 
 
 def read_member(data: Any) -> AnyJudge:
-    """Return a judge like `read_any_judge`, where one must be named."""
+    """Return a judge as `read_any_judge` does; refuse nothing."""
     member = read_any_judge(data)
     if member is None:
         raise wanted("a model's name", None)
@@ -55,15 +59,7 @@ def read_member(data: Any) -> AnyJudge:
 
 def read_judges(data: Any) -> dict[str, AnyJudge | None]:
     """Return the judges of single criteria, by their ids."""
-    if not isinstance(data, dict):
-        raise wanted("a mapping from the ids of criteria to judges", data)
-    gathering = Gathering()
-    found: dict[str, AnyJudge | None] = {}
-    for key, value in data.items():
-        with gathering.at(key):
-            found[key] = read_any_judge(value)
-    gathering.finish()
-    return found
+    return read_each(as_dict(data, "a mapping from the ids of criteria to judges"), read_any_judge)
 
 
 def _read_occasion(data: Any) -> Any:
@@ -102,7 +98,9 @@ def _write_cascade(cascade: Cascade) -> Any:
     return {"cascade": fields_of(cascade)}
 
 
-WRITERS[Judge] = _write_judge
-WRITERS[Jury] = lambda jury: {"jury": fields_of(jury)}
-WRITERS[Cascade] = _write_cascade
-WRITERS[Panel] = lambda panel: {"panel": fields_of(panel)}
+WRITERS |= {
+    Judge: _write_judge,
+    Jury: lambda jury: {"jury": fields_of(jury)},
+    Cascade: _write_cascade,
+    Panel: lambda panel: {"panel": fields_of(panel)},
+}

@@ -6,12 +6,14 @@ from collections.abc import Callable
 from typing import Any
 
 from rubric.errors import DefinitionError, DumpError
-from rubric.formats.cursor import WrongKeyError, as_dict, as_list, wanted
 from rubric.formats.fields import (
     KEYS,
     WRITERS,
     Data,
     Gathering,
+    WrongKeyError,
+    as_dict,
+    as_list,
     fields_of,
     free,
     read_all,
@@ -20,6 +22,7 @@ from rubric.formats.fields import (
     read_named,
     read_text,
     reader_of,
+    wanted,
     write,
 )
 from rubric.formats.native.answers import ANSWERS, AnswerKey, write_answer
@@ -39,7 +42,7 @@ _NAMED_SCALES: dict[str, Callable[[], Scale]] = {"unit": UnitScale, "boolean": B
 
 
 def read_branch(data: Any) -> DecisionTree | Leaf:
-    """Return what follows an answer in a tree: a question, a score, or `{score, reason}`."""
+    """Return the branch of an answer: a question, a score, or `{score, reason}`."""
     if isinstance(data, dict):
         return _read_leaf(data) if "score" in data or "reason" in data else read_tree(data)
     if isinstance(data, bool) or not isinstance(data, int | float):
@@ -147,10 +150,6 @@ def read_rubric(data: Any) -> Rubric:
     return rubric
 
 
-def _read_worst(data: Any) -> Any:
-    return "min" if data == "worst" else data
-
-
 _read_leaf = reader_of(Leaf)
 _read_likert = reader_of(Likert, {"low": "min", "high": "max"})
 _read_anchor = reader_of(Anchor)
@@ -170,7 +169,7 @@ _read_rubric = reader_of(
     criteria=read_criteria,
     text=read_text,
     tree=read_tree,
-    aggregation=_read_worst,
+    aggregation=lambda data: "min" if data == "worst" else data,
     scale=read_scale,
 )
 
@@ -183,7 +182,7 @@ def as_data(rubric: Rubric) -> Data:
     Return *rubric* as plain data in the spelling of files.
 
     Raises:
-        DumpError: It holds what no file can say; the message names the criterion.
+        DumpError: It has a value that no file can hold; the message names the criterion.
     """
     data: Data = write(rubric)
     return data
@@ -191,11 +190,6 @@ def as_data(rubric: Rubric) -> Data:
 
 _CRITERION = ("id", "text", "weight", "required", "polarity", "min_score", "evidence", "abstain", "when", "answer")
 _RUBRIC = ("name", "threshold", "borderline", "strict", "aggregation", "evidence", "abstain", "scale", "negate")
-_LAST = ("criteria", "text", "tree")
-
-
-def _leaf(leaf: Leaf) -> Any:
-    return fields_of(leaf) if leaf.reason else free(leaf.score)
 
 
 def _when(when: When) -> Data:
@@ -228,12 +222,8 @@ def _criterion(criterion: Criterion) -> Data | str:
 
 
 def _rubric(rubric: Rubric) -> Data:
-    data = fields_of(rubric, first=_RUBRIC, last=_LAST)
-    return data if any(key in data for key in _LAST) else {**data, "criteria": []}
-
-
-def _likert(likert: Likert) -> Data:
-    return {"likert": {"min": free(likert.low), "max": free(likert.high)}}
+    data = fields_of(rubric, first=_RUBRIC, last=KINDS)
+    return data if any(key in data for key in KINDS) else {**data, "criteria": []}
 
 
 ANSWERS |= {
@@ -250,7 +240,7 @@ ANSWERS |= {
 
 WRITERS |= {
     DecisionTree: fields_of,
-    Leaf: _leaf,
+    Leaf: lambda leaf: fields_of(leaf) if leaf.reason else free(leaf.score),
     Rubric: _rubric,
     Criterion: _criterion,
     Anchor: fields_of,
@@ -258,5 +248,5 @@ WRITERS |= {
     UnitScale: lambda _: "unit",
     Boolean: lambda _: "boolean",
     Letter: lambda _: "letter",
-    Likert: _likert,
+    Likert: lambda likert: {"likert": {"min": free(likert.low), "max": free(likert.high)}},
 }

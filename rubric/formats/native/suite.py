@@ -8,34 +8,41 @@ from typing import Any
 from attrs import evolve
 
 from rubric.errors import DefinitionError
-from rubric.formats.cursor import Loading, Notes, as_dict
+from rubric.formats.cursor import Loading, Notes
 from rubric.formats.document import Document, Mapping, find
-from rubric.formats.fields import WRITERS, Gathering, fields_of, read_all, read_free, reader_of, write
+from rubric.formats.fields import (
+    WRITERS,
+    Gathering,
+    as_dict,
+    fields_of,
+    read_all,
+    read_as,
+    read_each,
+    read_free,
+    reader_of,
+    write,
+)
 from rubric.formats.native.judge import read_any_judge, read_judges
 from rubric.formats.native.rubric import read_rubric
-from rubric.formats.problems import read_as
 from rubric.internals.fields import suggest
 from rubric.suites.cases import Case, Place
 from rubric.suites.suite import Suite
 from rubric.values.candidates import Message, ToolCall
 from rubric.values.rubrics import Rubric
 
-NAMED, DEFAULT = "rubrics", "rubric"
-"""The keys of a suite that are not its own fields: rubrics by name, and the one of cases that have none."""
-
-UNKNOWN = "unknown"
-"""Stands in for a rubric that is referred to and is not there, so that the rest of its case is still looked at."""
-
 
 def read_suite(document: Document) -> Suite:
     """
-    Return the suite that a native *document* says.
+    Return the suite in a native *document*.
 
     Raises:
-        LoadError: All that is wrong with it.
+        LoadError: With all problems of the document.
     """
     suite = read_as(_read_suite, document)
-    cases = [evolve(case, place=_place(document, index)) for index, case in enumerate(suite.cases)]
+    cases = []
+    for index, case in enumerate(suite.cases):
+        node, _ = find(document.root, ("cases", index))
+        cases.append(evolve(case, place=Place(document.source, *node.place)))
     return evolve(suite, cases=cases, source=document.source)
 
 
@@ -55,17 +62,12 @@ def is_suite(document: Document) -> bool:
     return bool({"suite", "cases"} & {*keys})
 
 
-def _place(document: Document, index: int) -> Place:
-    node, _ = find(document.root, ("cases", index))
-    return Place(document.source, node.line, node.column)
-
-
 def as_suite_data(suite: Suite) -> dict[str, Any]:
     """
     Return *suite* as plain data in the spelling of files.
 
     Raises:
-        DumpError: It holds what no file can say.
+        DumpError: It has a value that no file can hold.
     """
     data: dict[str, Any] = write(evolve(suite, format="native", warnings=()))
     return data
@@ -73,59 +75,36 @@ def as_suite_data(suite: Suite) -> dict[str, Any]:
 
 def _read_suite(data: Any) -> Suite:
     given = dict(as_dict(data, "a suite (a mapping with cases)"))
-    named, default = given.pop(NAMED, {}), given.pop(DEFAULT, None)
+    named, default = given.pop("rubrics", {}), given.pop("rubric", None)
     gathering = Gathering()
-    with gathering.at(NAMED):
-        _read_named(named)
+    with gathering.at("rubrics"):
+        read_each(as_dict(named, "a mapping from names to rubrics"), _read_any_rubric)
     if isinstance(given.get("cases"), list) and isinstance(named, dict):
-        with gathering.at("cases"):
-            _check_references(given["cases"], named)
-        given["cases"] = [_whole(index, case, named, default) for index, case in enumerate(given["cases"])]
+        cases = given["cases"] = [*given["cases"]]
+        for index, case in enumerate(cases):
+            if isinstance(case, dict):
+                rubric: Any = "unknown"  # where its reference is wrong, so that the rest of the case is read
+                with gathering.at("cases", index):
+                    rubric = _rubric_of(case, named, default)
+                whole = {"id": f"case-{index + 1}", **case}
+                cases[index] = whole if rubric is None else {**whole, "rubric": rubric}
     with gathering.at():
         suite = _read_fields(given)
     gathering.finish()
     return suite
 
 
-def _read_named(named: Any) -> None:
-    gathering = Gathering()
-    for name, rubric in as_dict(named, "a mapping from names to rubrics").items():
-        with gathering.at(name):
-            _read_any_rubric(rubric)
-    gathering.finish()
-
-
-def _check_references(cases: list[Any], named: dict[Any, Any]) -> None:
-    """Refuse each `{ref: name}` of *cases* that names no rubric."""
-    gathering = Gathering()
-    for index, case in enumerate(cases):
-        with gathering.at(index):
-            if _refers(case) and _named(case, named) is None:
-                name, known = case["rubric"]["ref"], [str(name) for name in named]
-                hint = suggest(str(name), known) if known else ", which is missing or empty"
-                raise DefinitionError("rubric.ref", f"no rubric {name!r} under `rubrics`{hint}")
-    gathering.finish()
-
-
-def _refers(case: Any) -> bool:
-    rubric = case.get("rubric") if isinstance(case, dict) else None
-    return isinstance(rubric, dict) and [*rubric] == ["ref"]
-
-
-def _named(case: dict[str, Any], named: dict[Any, Any]) -> Any:
-    name = case["rubric"]["ref"]
-    return named.get(name) if isinstance(name, str) else None
-
-
-def _whole(index: int, case: Any, named: dict[Any, Any], default: Any) -> Any:
-    """Return *case* with its rubric, the *default* where it has none, and with an id where it has none."""
-    if not isinstance(case, dict):
-        return case
+def _rubric_of(case: dict[str, Any], named: dict[Any, Any], default: Any) -> Any:
+    """Return the rubric of *case*, its own, one of those *named* by `{ref: name}`, or the *default*."""
     rubric = case.get("rubric", default)
-    if _refers(case):
-        rubric = _named(case, named) or UNKNOWN
-    whole = {"id": f"case-{index + 1}", **case}
-    return whole if rubric is None else {**whole, "rubric": rubric}
+    if "rubric" not in case or not isinstance(rubric, dict) or [*rubric] != ["ref"]:
+        return rubric
+    name, known = rubric["ref"], [str(key) for key in named]
+    found = named.get(name) if isinstance(name, str) else None
+    if found is None:
+        hint = suggest(str(name), known) if known else ", which is missing or empty"
+        raise DefinitionError("rubric.ref", f"no rubric {name!r} under `rubrics`{hint}")
+    return found or "unknown"  # an empty one, which is refused where it is named
 
 
 def _read_any_rubric(data: Any) -> Rubric:
@@ -172,7 +151,7 @@ def _write_case(case: Case) -> Any:
 
 
 def write_suite(suite: Suite) -> tuple[dict[str, Any], list[str]]:
-    """Return *suite* as plain data, and what its first format said that the library does not do."""
+    """Return *suite* as plain data, and the warnings of the format that it was read from."""
     return as_suite_data(suite), [f"{problem}" for problem in suite.warnings]
 
 
@@ -181,7 +160,4 @@ def _write_suite(suite: Suite) -> Any:
     return {"suite": suite.name, **data, "cases": data.get("cases", [])}
 
 
-WRITERS[Case] = _write_case
-WRITERS[Suite] = _write_suite
-WRITERS[Message] = fields_of
-WRITERS[ToolCall] = fields_of
+WRITERS |= {Case: _write_case, Suite: _write_suite, Message: fields_of, ToolCall: fields_of}

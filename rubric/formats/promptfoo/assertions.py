@@ -21,10 +21,20 @@ from rubric.errors import DefinitionError
 from rubric.formats.assertion_types import KNOWN, check_of, is_known
 from rubric.formats.cursor import Cursor
 from rubric.formats.model_names import SETTINGS, litellm_name
-from rubric.formats.promptfoo.rubric_prompts import Context, UnsupportedPromptError, content_of, rendered, template_of
 from rubric.formats.promptfoo.tests import OPTIONS
-from rubric.formats.promptfoo.texts import as_text, check_keys, compact, listed, named
-from rubric.formats.rubric_items import ItemScope, read_items
+from rubric.formats.promptfoo.texts import (
+    Context,
+    UnsupportedPromptError,
+    as_text,
+    check_keys,
+    compact,
+    content_of,
+    fields,
+    listed,
+    named,
+    template_of,
+)
+from rubric.formats.rubric_items import ItemScope, read_items, unused
 from rubric.internals.fields import misspelt
 from rubric.internals.secrets import is_secret
 from rubric.internals.text import shorten
@@ -56,69 +66,51 @@ def unsupported(kind: str, detail: str, place: Cursor) -> Assertion:
     return Assertion(words, Unsupported(kind), kind=kind, place=place)
 
 
-def _unused(made: Assertion, taken: set[str]) -> str:
-    """Return an unused id, made of the metric or the type."""
-    stem = slug(made.tags[0] if made.tags else made.kind)
-    number, id_ = 1, stem
-    while id_ in taken:
-        number += 1
-        id_ = f"{stem}-{number}"
-    taken.add(id_)
-    return id_
-
-
-def _criterion(made: Assertion, id_: str, *, flat: bool) -> Criterion:
-    options: dict[str, Any] = {"id": id_, "weight": made.weight, "tags": made.tags}
-    if flat and made.weight and made.plain:
-        return Criterion(made.text, answer=Unit(flag=True), **options)
-    return Criterion(made.text, answer=made.answer, **options)
-
-
-def checked(part: Cursor, context: Context, kind: str) -> Assertion | None:
-    """Return the assertion *part* of a type that code decides, or none; None where an error was noted."""
+def checked(at: Cursor, context: Context, kind: str) -> Assertion | None:
+    """Return the assertion at the cursor, of a type that code decides or of none; None where an error was noted."""
     bare = kind.removeprefix("not-")
-    check = _function(part, bare)
+    check = _function(at, bare)
     if check is not None:
-        return _thresholded(part, check, kind)
-    detail = as_text(part.value.get("value"))
+        return _thresholded(at, check, kind)
+    detail = as_text(at.value.get("value"))
     if not is_known(bare):
-        return unsupported(kind, detail, part)
-    value = part["value"]
+        return unsupported(kind, detail, at)
+    value = at["value"]
     try:
         content = value if value.value is None else content_of(value, context)
         check = None if content is None else check_of(bare, content.value)
     except UnsupportedPromptError:
-        return unsupported(kind, detail, part)
+        return unsupported(kind, detail, at)
     except DefinitionError as problem:
         value.error(problem.message)
         return None
-    return None if check is None else _thresholded(part, check, kind)
+    return None if check is None else _thresholded(at, check, kind)
 
 
-def _thresholded(part: Cursor, check: Check, kind: str) -> Assertion | None:
+def _thresholded(at: Cursor, check: Check, kind: str) -> Assertion | None:
     """Return *check* under the assertion's own threshold and turned over, where it says so."""
     negate = kind.startswith("not-")
     words = f"not {check}" if negate else str(check)
-    bar = part["threshold"].number(written=True) if part.has("threshold") else None
-    if part.has("threshold") and bar is None:
+    bar = at["threshold"].number(written=True) if at.has("threshold") else None
+    if at.has("threshold") and bar is None:
         return None
     if not negate and bar is None:
         return Assertion(words, check, kind=kind)
     criteria = [Criterion(str(check), id="overall", answer=check)]
-    rubric = part.built(Rubric, criteria=criteria, threshold=bar, negate=negate, degenerate="judge")
+    rubric = at.built(Rubric, criteria=criteria, threshold=bar, negate=negate, degenerate="judge")
     return None if rubric is None else Assertion(words, rubric, kind=kind)
 
 
-def _function(part: Cursor, kind: str) -> Check | None:
+def _function(at: Cursor, kind: str) -> Check | None:
     """Return the check by the function that a `python` assertion names, if the caller gave one of that name."""
-    value = part.value.get("value")
+    value = at.value.get("value")
     if kind != "python" or not isinstance(value, str):
         return None
     path, _, name = value.removeprefix("file://").partition(":")
     names = (value, name, PurePosixPath(path).stem) if value.startswith("file://") else (value.strip(),)
     for known in names:
-        if known in part.loading.functions:
-            return Holds(part.loading.functions[known])
+        if known in at.loading.functions:
+            return Holds(at.loading.functions[known])
     return None
 
 
@@ -130,62 +122,50 @@ _OTHER_KINDS = frozenset({"text", "embedding", "classification", "moderation"})
 _PLACE = re.compile(r"header|url|host|endpoint|auth|base", re.IGNORECASE)
 
 
-def judge_of(part: Cursor | None) -> Judge | None:
-    """Return the judge that *part* names, or None; a provider that cannot judge is noted."""
-    if part is None or part.value is None:
+def judge_of(at: Cursor | None) -> Judge | None:
+    """Return the judge that the cursor names, or None; a provider that cannot judge is noted."""
+    if at is None or at.value is None:
         return None
-    if isinstance(part.value, str):
-        return _judge(part, part.value, {})
-    if not isinstance(part.value, dict):
-        part.error("expected a provider: a text such as openai:gpt-5, or a mapping with an id")
+    if isinstance(at.value, str):
+        return _judge(at, at.value, {})
+    if not isinstance(at.value, dict):
+        at.error("expected a provider: a text such as openai:gpt-5, or a mapping with an id")
         return None
-    if part.has("id"):
-        return _with_config(part)
-    if part.has("text"):
-        return judge_of(part["text"])
-    if part.value.keys() <= {"config", "label"} | _OTHER_KINDS:
-        part.warn("this provider has no id, so it is not used; write `id: openai:gpt-5`")
+    if at.has("id"):
+        return _with_config(at)
+    if at.has("text"):
+        return judge_of(at["text"])
+    if at.value.keys() <= {"config", "label"} | _OTHER_KINDS:
+        at.warn("this provider has no id, so it is not used; write `id: openai:gpt-5`")
         return None
-    if len(part.value) == 1:
-        return _keyed(part)
-    part.error("this provider has no id; write `id: openai:gpt-5`")
+    if len(at.value) == 1:
+        ((id_, inner),) = named(at)  # openai:gpt-5: {config: ...}
+        return judge_of(at.holding({**(inner.value if isinstance(inner.value, dict) else {}), "id": id_}))
+    at.error("this provider has no id; write `id: openai:gpt-5`")
     return None
 
 
-def _keyed(part: Cursor) -> Judge | None:
-    """Read `openai:gpt-5: {config: ...}`."""
-    ((id_, inner),) = named(part)
-    whole = inner.value if isinstance(inner.value, dict) else {}
-    return judge_of(part.holding({**whole, "id": id_}))
-
-
-def _with_config(part: Cursor) -> Judge | None:
-    id_ = part["id"].text("the id of a provider")
+def _with_config(at: Cursor) -> Judge | None:
+    id_ = at["id"].text("the id of a provider")
     settings: dict[str, Any] = {}
-    config = part.find("config")
-    if config is not None and config.mapping("the configuration of a provider (a mapping)"):
-        for name, setting in named(config):
-            _take(name, setting, settings)
-    check_keys(part, frozenset({"id", "config", "label"}), quiet=_OTHER_KINDS)
-    return None if id_ is None else _judge(part, id_, settings)
+    for name, setting in fields(at["config"], "the configuration of a provider (a mapping)").items():
+        if name in _TAKEN:
+            settings[_TAKEN[name]] = setting.value
+        elif is_secret(name) or _PLACE.search(name):
+            setting.warn(f"{name} is not used: no file says where a judge is, or with which key; use the environment")
+        else:
+            known = _TAKEN if name.islower() else ()  # maxTokens is another vendor's own word
+            what = f"{name} is not used; of a grader's configuration, temperature, max_tokens and seed are"
+            setting.unknown(what, known)
+    check_keys(at, frozenset({"id", "config", "label"}), quiet=_OTHER_KINDS)
+    return None if id_ is None else _judge(at, id_, settings)
 
 
-def _take(name: str, setting: Cursor, settings: dict[str, Any]) -> None:
-    if name in _TAKEN:
-        settings[_TAKEN[name]] = setting.value
-    elif is_secret(name) or _PLACE.search(name):
-        setting.warn(f"{name} is not used: no file says where a judge is, or with which key; use the environment")
-    else:
-        known = _TAKEN if name.islower() else ()  # maxTokens is another vendor's own word
-        what = f"{name} is not used; of a grader's configuration, temperature, max_tokens and seed are"
-        setting.unknown(what, known)
-
-
-def _judge(part: Cursor, id_: str, settings: dict[str, Any]) -> Judge | None:
+def _judge(at: Cursor, id_: str, settings: dict[str, Any]) -> Judge | None:
     try:
         return Judge(litellm_name(id_), **settings)
     except DefinitionError as problem:
-        part.error(f"as a grader, {problem}" if problem.field else str(problem))
+        at.error(f"as a grader, {problem}" if problem.field else str(problem))
         return None
 
 
@@ -193,19 +173,19 @@ _WITHOUT_VALUE = "as the rubric prompt says"
 """The text of a rubric that has a prompt of its own, and no other text."""
 
 
-def judged(part: Cursor, context: Context, kind: str) -> Assertion | None:
-    """Return the `llm-rubric` (or `not-llm-rubric`: *kind*) *part*; None where an error was noted."""
-    provider, prompt = part.find("provider") or context.provider, part.find("rubricPrompt") or context.prompt
+def judged(at: Cursor, context: Context, kind: str) -> Assertion | None:
+    """Return the `llm-rubric` (or `not-llm-rubric`: *kind*) at the cursor; None where an error was noted."""
+    provider, prompt = at.find("provider") or context.provider, at.find("rubricPrompt") or context.prompt
     judge = judge_of(provider)
     try:
         template = None if prompt is None else template_of(prompt, context.slots)
-        content = _rubric_text(part, context, has_prompt=prompt is not None)
+        content = _rubric_text(at, context, has_prompt=prompt is not None)
     except UnsupportedPromptError as why:
-        return unsupported(f"{kind} with {why}", "", part)
-    bar = part["threshold"].number(written=True) if part.has("threshold") else None
-    if content is None or (prompt is not None and template is None) or (part.has("threshold") and bar is None):
+        return unsupported(f"{kind} with {why}", "", at)
+    bar = at["threshold"].number(written=True) if at.has("threshold") else None
+    if content is None or (prompt is not None and template is None) or (at.has("threshold") and bar is None):
         return None
-    rubric = (part.find("threshold") or part).built(_rubric, content, bar, template, negate=kind.startswith("not-"))
+    rubric = (at.find("threshold") or at).built(_rubric, content, bar, template, negate=kind.startswith("not-"))
     if rubric is None or not rubric.judged:
         return None  # why it has no items has been noted
     words = content.value if isinstance(content.value, str) else ", ".join(c.text for c in rubric.criteria)
@@ -225,15 +205,15 @@ def _rubric(content: Cursor, bar: float | None, template: str | None, *, negate:
     return Rubric(criteria=[Criterion(content.value, id="overall", answer=Unit(flag=True))], **options)
 
 
-def _rubric_text(part: Cursor, context: Context, *, has_prompt: bool) -> Cursor | None:
+def _rubric_text(at: Cursor, context: Context, *, has_prompt: bool) -> Cursor | None:
     """Return the rendered text of a rubric, or the list of its criteria; None if it was noted that there is none."""
-    value = part["value"]
+    value = at["value"]
     if value.value is None and has_prompt:
         return value.holding(_WITHOUT_VALUE)
     content = None if value.value is None else content_of(value, context)
     if content is None:
         if value.value is None:
-            part.error("a rubric needs text; write it as `value`")
+            at.error("a rubric needs text; write it as `value`")
         return None
     if isinstance(content.value, dict):
         return content.holding(compact(content.value))
@@ -278,7 +258,7 @@ def graded(
         threshold: Of the test.
         more: Features of the test that this library does not have.
     """
-    made = [made for part in asserts if (made := _made(part, context)) is not None]
+    made = [made for at in asserts if (made := _made(at, context)) is not None]
     bar = None if threshold is None else threshold.number(written=True)
     if len(made) < len(asserts) or (threshold is not None and bar is None):
         return None
@@ -295,100 +275,96 @@ def graded(
     everyone = frozenset(judge for one in made for judge in one.judges)
     if len(everyone) == 1:
         return Graded(rubric, judge=next(iter(everyone)))
-    return Graded(rubric, judges=_by_id(rubric.criteria, made))
-
-
-def _together(made: Sequence[Assertion], bar: float | None) -> Rubric:
-    """Return the rubric of several assertions; without a threshold a flag that fails may fail the whole."""
-    taken: set[str] = set()
-    criteria = [_criterion(one, _unused(one, taken), flat=bar is None) for one in made]
-    # An empty output is left to the checks where no judge is asked: only a judge can be talked round by nothing.
-    return Rubric(criteria=criteria, threshold=bar, degenerate="fail" if any(one.judges for one in made) else "judge")
-
-
-def _by_id(criteria: Sequence[Criterion], made: Sequence[Assertion]) -> dict[str, Judge]:
-    found: dict[str, Judge] = {}
-    for criterion, one in zip(criteria, made, strict=True):
+    judges: dict[str, Judge] = {}
+    for criterion, one in zip(rubric.criteria, made, strict=True):
         if len(one.judges) > 1 and one.place is not None:
             one.place.warn("the assertions of a set have one grader; the first one's is taken")
         judge = next((judge for judge in one.judges if judge is not None), None)
         if judge is not None:
-            found[criterion.id] = judge
-    return found
+            judges[criterion.id] = judge
+    return Graded(rubric, judges=judges)
+
+
+def _together(made: Sequence[Assertion], bar: float | None) -> Rubric:
+    """Return the rubric of several assertions; without a threshold a flag that fails may fail the whole."""
+    criteria: dict[str, Criterion] = {}
+    for one in made:
+        id_ = unused(slug(one.tags[0] if one.tags else one.kind), criteria)
+        answer = Unit(flag=True) if bar is None and one.weight and one.plain else one.answer
+        criteria[id_] = Criterion(one.text, answer=answer, id=id_, weight=one.weight, tags=one.tags)
+    # An empty output is left to the checks where no judge is asked: only a judge can be talked round by nothing.
+    judged = any(one.judges for one in made)
+    return Rubric(criteria=[*criteria.values()], threshold=bar, degenerate="fail" if judged else "judge")
 
 
 # -- one assertion ---------------------------------------------------------------------------------------
 
 
-def _made(part: Cursor, context: Context, depth: int = 0) -> Assertion | None:
-    resolved = _resolved(part)
+def _made(at: Cursor, context: Context, depth: int = 0) -> Assertion | None:
+    resolved = _resolved(at)
     if resolved is None or not resolved.mapping("an assertion (a mapping)"):
         return None
     if depth > _DEEPEST:
         resolved.error(f"sets of assertions nest more than {_DEEPEST} deep; make them flatter")
         return None
-    return _weighed(resolved, context, depth)
+    made = _of_type(resolved, context, depth)
+    weight = resolved["weight"].number(written=True) if resolved.has("weight") else 1
+    if made is None or weight is None:
+        return None
+    if weight < 0:
+        resolved["weight"].error(f"expected a weight of at least 0, got {weight:g}")
+        return None
+    metric = content_of(resolved["metric"], context) if isinstance(resolved["metric"].value, str) else None
+    tags = () if metric is None or not str(metric.value).strip() else (str(metric.value),)
+    return evolve(made, weight=weight, tags=tags, place=resolved)
 
 
-def _resolved(part: Cursor) -> Cursor | None:
+def _resolved(at: Cursor) -> Cursor | None:
     """Follow a `$ref` within the file; keys beside it win over those that it names."""
     for _ in range(_DEEPEST):
-        if not isinstance(part.value, dict) or "$ref" not in part.value:
-            return part
-        target = _target(part)
+        if not isinstance(at.value, dict) or "$ref" not in at.value:
+            return at
+        target = _target(at)
         if target is None or not target.mapping("an assertion (a mapping)"):
             return None
-        own = {key: value for key, value in part.value.items() if key != "$ref"}
-        part = target.holding({**target.value, **own})
-    part.error("these references lead in a circle")
+        own = {key: value for key, value in at.value.items() if key != "$ref"}
+        at = target.holding({**target.value, **own})
+    at.error("these references lead in a circle")
     return None
 
 
-def _target(part: Cursor) -> Cursor | None:
-    reference = part.value["$ref"]
+def _target(at: Cursor) -> Cursor | None:
+    reference = at.value["$ref"]
     steps = reference.removeprefix("#/").split("/") if isinstance(reference, str) else []
     if not steps or not reference.startswith("#/"):
-        part.error(f"expected a reference such as #/assertionTemplates/name, got {shorten(repr(reference), 60)}")
+        at.error(f"expected a reference such as #/assertionTemplates/name, got {shorten(repr(reference), 60)}")
         return None
-    target = part.root
+    target = at.root
     for step in steps:
         if not target.has(step):
-            part.error(f"there is no {step!r} at {shorten(reference, 80)} in this file")
+            at.error(f"there is no {step!r} at {shorten(reference, 80)} in this file")
             return None
         target = target[step]
     return target
 
 
-def _weighed(part: Cursor, context: Context, depth: int) -> Assertion | None:
-    made = _of_type(part, context, depth)
-    weight = part["weight"].number(written=True) if part.has("weight") else 1
-    if made is None or weight is None:
-        return None
-    if weight < 0:
-        part["weight"].error(f"expected a weight of at least 0, got {weight:g}")
-        return None
-    metric = part.value.get("metric")
-    tags = (rendered(metric, part["metric"], context) or "",) if isinstance(metric, str) else ()
-    return evolve(made, weight=weight, tags=tuple(filter(str.strip, tags)), place=part)
-
-
-def _of_type(part: Cursor, context: Context, depth: int) -> Assertion | None:
-    kind = part.value.get("type")
-    if kind == "assert-set" or (kind is None and part.has("assert")):
-        return _set(part, context, depth)
+def _of_type(at: Cursor, context: Context, depth: int) -> Assertion | None:
+    kind = at.value.get("type")
+    if kind == "assert-set" or (kind is None and at.has("assert")):
+        return _set(at, context, depth)
     if not isinstance(kind, str) or not kind.strip():
-        part.error("an assertion has a type, such as llm-rubric or contains")
+        at.error("an assertion has a type, such as llm-rubric or contains")
         return None
     bare = kind.removeprefix("not-")
     if near := _misspelt(kind):
-        part["type"].error(f"unknown type {kind!r}; did you mean {near!r}?")
+        at["type"].error(f"unknown type {kind!r}; did you mean {near!r}?")
         return None
-    check_keys(part, _KNOWN_KEYS, _FATES, _ELSEWHERE | _OF_SETS, _QUIET_KEYS)
-    if part.has("transform"):
-        return unsupported(f"{kind} with a transform", as_text(part.value["transform"]), part)
+    check_keys(at, _KNOWN_KEYS, _FATES, _ELSEWHERE | _OF_SETS, _QUIET_KEYS)
+    if at.has("transform"):
+        return unsupported(f"{kind} with a transform", as_text(at.value["transform"]), at)
     if bare == "llm-rubric":
-        return judged(part, context, kind)
-    return checked(part, context, kind)
+        return judged(at, context, kind)
+    return checked(at, context, kind)
 
 
 _TURNED = re.compile(r"\Anot[-_ ]?", re.IGNORECASE)
@@ -402,21 +378,21 @@ def _misspelt(kind: str) -> str:
     return f"not-{near}" if near and _TURNED.match(kind) else near
 
 
-def _set(part: Cursor, context: Context, depth: int) -> Assertion | None:
-    check_keys(part, _KNOWN_KEYS | {"assert"}, _FATES, _ELSEWHERE, _QUIET_KEYS)
-    children = listed(part["assert"], "assertions")
+def _set(at: Cursor, context: Context, depth: int) -> Assertion | None:
+    check_keys(at, _KNOWN_KEYS | {"assert"}, _FATES, _ELSEWHERE, _QUIET_KEYS)
+    children = listed(at["assert"], "assertions")
     if not children:
-        part.error("a set of assertions has at least one; give it an `assert`")
+        at.error("a set of assertions has at least one; give it an `assert`")
         return None
     made = [made for child in children if (made := _made(child, context, depth + 1)) is not None]
-    bar = part["threshold"].number(written=True) if part.has("threshold") else None
-    if len(made) < len(children) or (part.has("threshold") and bar is None):
+    bar = at["threshold"].number(written=True) if at.has("threshold") else None
+    if len(made) < len(children) or (at.has("threshold") and bar is None):
         return None
     if len(made) == 1 and bar is None and made[0].weight and not made[0].tags:
         return evolve(made[0], weight=1)
-    rubric = part.built(_together, made, bar)
+    rubric = at.built(_together, made, bar)
     if rubric is None:
         return None
-    words = part.value.get("description") or ", ".join(one.text for one in made)
+    words = at.value.get("description") or ", ".join(one.text for one in made)
     everyone = frozenset(judge for one in made for judge in one.judges)
     return Assertion(shorten(str(words)), rubric, kind="assert-set", judges=everyone)

@@ -7,32 +7,276 @@ criterion that stays unjudged; if not, there is a warning.
 
 from __future__ import annotations
 
+import json
+import re
 import unicodedata
 from collections.abc import Iterator, Mapping
+from fnmatch import fnmatchcase
+from pathlib import PurePosixPath
 from typing import Any
 
-from attrs import evolve
+from attrs import evolve, frozen
 
+from rubric.errors import DefinitionError, LoadError
 from rubric.formats.cursor import Cursor, Loading, Notes
+from rubric.formats.document import plain
+from rubric.formats.files import parse
+from rubric.formats.includes import expand_at, is_code, is_reference, read_document_at, read_text_at
 from rubric.formats.promptfoo.assertions import Graded, graded, unsupported
-from rubric.formats.promptfoo.prompts import Asked, Cell, Prompt, ask, cells_for, cells_of, prompts_of, providers_of
-from rubric.formats.promptfoo.rubric_prompts import Context, Slots
 from rubric.formats.promptfoo.tests import (
     OPTIONS,
     OWN,
     Test,
-    as_texts,
     combinations,
     is_test,
     scenarios_of,
-    scripted,
     test_of,
     tests_of,
 )
-from rubric.formats.promptfoo.texts import as_text, check_keys, compact, listed, named
+from rubric.formats.promptfoo.texts import (
+    Context,
+    Slots,
+    as_json_list,
+    as_text,
+    check_keys,
+    compact,
+    each_text,
+    filled,
+    listed,
+    named,
+)
 from rubric.internals.text import shorten
 from rubric.suites.cases import Case
 from rubric.suites.suite import Suite
+from rubric.values.candidates import Message
+
+# -- the columns of promptfoo's table: prompts and providers -----------------------------------------------
+
+_PROMPT_FILE = re.compile(r"[^\s{}]+\.(?:txt|json|jsonl|ya?ml|md|j2|csv|[cm]?[jt]s|py)(?::\w+)?")
+_YAML_CHAT = re.compile(r"\s*-\s+role:")
+_SEPARATOR = re.compile(r"^---[ \t]*$", re.MULTILINE)
+_OF_PROMPTS = frozenset({"id", "raw", "label", "display", "template"})
+_PROMPT_FATES = {
+    "config": "the configuration of a prompt is not used",
+    "function": "a prompt that a function makes is not read; the input of its cases is empty",
+}
+
+
+@frozen
+class Prompt:
+    """A prompt: its *template*, empty where code would make it; and what it is called."""
+
+    template: str
+    label: str
+    at: Cursor
+
+
+@frozen
+class Asked:
+    """The input of a target: a text, or the messages of a chat."""
+
+    input: str = ""
+    messages: tuple[Message, ...] = ()
+
+
+def prompts_of(at: Cursor | None) -> list[Prompt]:
+    """Return the prompts of the configuration, in order; one that cannot be read is noted."""
+    if at is None:
+        return []
+    if isinstance(at.value, str):
+        found = _of_text(at, "")
+    elif isinstance(at.value, dict):
+        found = [p for name, label in named(at) for p in _of_text(label.holding(name), as_text(label.value))]
+    else:
+        found = [prompt for item in listed(at, "prompts") for prompt in _of_item(item)]
+    return [Prompt(p.template, p.label or f"prompt-{n}", p.at) for n, p in enumerate(found, 1)]
+
+
+def _of_item(at: Cursor) -> list[Prompt]:
+    if isinstance(at.value, str):
+        return _of_text(at, "")
+    if not at.mapping("a prompt: a text, or a mapping with raw and label"):
+        return []
+    check_keys(at, _OF_PROMPTS, _PROMPT_FATES)
+    label = as_text(at.value.get("label") or at.value.get("display"))
+    raw = at.find("raw", "template")
+    if raw is not None:
+        text = raw.text("the text of a prompt")
+        return [] if text is None else [Prompt(text, label or as_text(at.value.get("id")), raw)]
+    source = at.find("id")
+    if source is None or source.text("the file of a prompt") is None:
+        if source is None and not at.has("function"):
+            at.error("a prompt has a text; write it as `raw`")
+        return [Prompt("", label, at)]
+    return _of_text(source, label)
+
+
+def _of_text(at: Cursor, label: str) -> list[Prompt]:
+    """Return the prompts of a text: itself, or those in the files that it names."""
+    text = at.value
+    if not is_reference(text) and not _PROMPT_FILE.fullmatch(text):
+        return [Prompt(text, label, at)]
+    name = text.removeprefix("file://")
+    if is_code(name):
+        at.warn(f"{shorten(name, 80)} is code, which is not run; the input of its cases is empty")
+        return [Prompt("", label or name, at)]
+    references = expand_at(text, at)
+    return [prompt for reference in references for prompt in _of_file(at.holding(reference), label)]
+
+
+def _of_file(at: Cursor, label: str) -> list[Prompt]:
+    name = PurePosixPath(at.value.removeprefix("file://"))
+    label = label or name.name
+    if name.suffix in (".yaml", ".yml", ".csv", ".jsonl"):
+        whole = read_document_at(at.value, at)
+        if whole is None:
+            return []
+        if name.suffix in (".yaml", ".yml"):
+            chat = compact(whole.value) if isinstance(whole.value, list) else as_text(whole.value)
+            return [Prompt(chat, label, whole)]
+        rows = listed(whole, "prompts")
+        return [_of_row(row, _numbered(label, n, len(rows))) for n, row in enumerate(rows, 1)]
+    text = read_text_at(at.value, at)
+    if text is None:
+        return []
+    pieces = [piece.strip() for piece in _SEPARATOR.split(text)] if name.suffix == ".txt" else [text]
+    kept = [piece for piece in pieces if piece]
+    return [Prompt(piece, _numbered(label, n, len(kept)), at) for n, piece in enumerate(kept, 1)]
+
+
+def _of_row(row: Cursor, label: str) -> Prompt:
+    if row.has("prompt"):
+        return Prompt(as_text(row.value["prompt"]), as_text(row.value.get("label")) or label, row["prompt"])
+    return Prompt(as_text(row.value), label, row)
+
+
+def _numbered(label: str, number: int, count: int) -> str:
+    return label if count == 1 else f"{label} {number}"
+
+
+def ask(prompt: Prompt, variables: Mapping[str, Any], prefix: str = "", suffix: str = "") -> Asked:
+    """Return the input that *prompt* makes of *variables*; a broken template is noted, and asks nothing."""
+    try:
+        messages = as_json_list(prompt.template) or _as_yaml_list(prompt.template)
+        if messages is not None:
+            # Each text by itself, so that no value can break the JSON around it.
+            return _messages(prompt, each_text(messages, lambda text: filled(prompt.at, text, variables)))
+        text = filled(prompt.at, f"{prefix}{prompt.template}{suffix}", variables)
+    except DefinitionError as problem:
+        prompt.at.error(problem)
+        return Asked()
+    chat = as_json_list(text)
+    return Asked(text) if chat is None else _messages(prompt, chat, text)
+
+
+def _as_yaml_list(text: str) -> list[Any] | None:
+    """Return the messages of a text that is a YAML list of them; None for any other text."""
+    if not _YAML_CHAT.match(text):
+        return None
+    try:
+        found = plain(parse(text, "prompt").root, lambda *_: None)
+    except LoadError:
+        return None
+    return found if isinstance(found, list) and all(isinstance(message, dict) for message in found) else None
+
+
+def _messages(prompt: Prompt, chat: list[Any], text: str = "") -> Asked:
+    """Return *chat* as messages; a list that is no chat is a text like any other."""
+    if not is_chat(chat):
+        return Asked(text or json.dumps(chat, ensure_ascii=False))
+    return Asked(messages=tuple(Message(m["role"], _content(prompt, m["content"])) for m in chat))
+
+
+def is_chat(found: list[Any]) -> bool:
+    """True if a JSON list is the messages of a chat."""
+    return all(isinstance(m, dict) and isinstance(m.get("role"), str) and "content" in m for m in found)
+
+
+def _content(prompt: Prompt, content: Any) -> str:
+    if not isinstance(content, list):
+        return as_text(content)
+    texts = [piece for piece in content if isinstance(piece, dict) and isinstance(piece.get("text"), str)]
+    if len(texts) < len(content):
+        prompt.at.warn("the pictures and sounds of a prompt are not carried over, only its texts")
+    return "\n".join(piece["text"] for piece in texts)
+
+
+@frozen
+class Cell:
+    """One column of promptfoo's table: a prompt and a provider, and their names where there are several."""
+
+    prompt: Prompt | None
+    provider: str
+    names: dict[str, str]
+
+
+_OF_PROVIDERS = frozenset({"id", "config", "label", "prompts", "transform", "delay", "env", "inputs"})
+
+
+def providers_of(whole: Cursor) -> list[Cursor]:
+    """Return the providers (or targets) that a configuration lists."""
+    at = whole.find("providers", "targets")
+    if at is None:
+        return []
+    found = [*at] if isinstance(at.value, list) else [at]
+    for provider in found:
+        if isinstance(provider.value, dict) and "id" in provider.value:
+            check_keys(provider, _OF_PROVIDERS)
+    return found
+
+
+def cells_of(prompts: list[Prompt], providers: list[Cursor]) -> list[Cell]:
+    """Return a cell for each provider and each prompt that it takes; one cell where there are none."""
+    found: list[Cell] = []
+    rows: list[Prompt | None] = [*prompts] or [None]
+    columns: list[Cursor | None] = [*providers] or [None]
+    for provider in columns:
+        name, wanted = _named(provider)
+        for prompt in rows:
+            if prompt is not None and wanted and not _is_among(prompt.label, wanted):
+                continue
+            names = {"prompt": prompt.label} if prompt is not None and len(prompts) > 1 else {}
+            names |= {"provider": name} if len(providers) > 1 else {}
+            found.append(Cell(prompt, name, names))
+    return found
+
+
+def _named(provider: Cursor | None) -> tuple[str, list[str]]:
+    """Return the name of a provider, and the prompts that it is limited to."""
+    value = None if provider is None else provider.value
+    if not isinstance(value, dict):
+        return as_text(value), []
+    if len(value) == 1 and "id" not in value:
+        ((id_, inner),) = value.items()
+        value = {"id": id_, **(inner if isinstance(inner, dict) else {})}
+    wanted = value.get("prompts")
+    name = as_text(value.get("label") or value.get("id"))
+    return name, [as_text(label) for label in wanted] if isinstance(wanted, list) else []
+
+
+def _is_among(name: str, wanted: list[str]) -> bool:
+    return any(fnmatchcase(name, pattern) or name.startswith(f"{pattern}:") for pattern in wanted)
+
+
+def cells_for(test: Test, cells: list[Cell]) -> list[Cell]:
+    """Return the cells that *test* runs in."""
+    for key in ("providers", "prompts"):
+        at = test.fields.get(key)
+        if at is not None and isinstance(at.value, list):
+            wanted = [as_text(value) for value in at.value]
+            names = [
+                cell.provider if key == "providers" else cell.prompt.label if cell.prompt else "" for cell in cells
+            ]
+            cells = [cell for cell, name in zip(cells, names, strict=True) if _is_among(name, wanted)]
+    own = test.fields.get("provider")
+    if own is None:
+        return cells
+    name, _ = _named(own)
+    kept = {cell.prompt.label if cell.prompt else "": cell for cell in cells}.values()
+    return [Cell(cell.prompt, name, {**cell.names, "provider": name}) for cell in kept]
+
+
+# -- the configuration -------------------------------------------------------------------------------------
 
 MOST_CASES = 50_000
 _KNOWN_KEYS = frozenset({
@@ -71,7 +315,12 @@ def read(notes: Notes, loading: Loading) -> Suite:
     if not isinstance(whole.value, list):
         if not whole.mapping("a configuration of promptfoo (a mapping)"):
             return Suite(format="promptfoo")
-        _declare_environment(whole)
+        env = whole.find("env")
+        if env is not None and env.mapping("environment variables (a mapping)"):
+            env.warn("env is not set for anything that runs; only templates see it")
+            declared = {name: as_text(value.value) for name, value in named(env)}
+            # Templates see what the file itself declares; what the caller declares wins.
+            notes.loading = evolve(loading, environ={**declared, **loading.environ})
         if not is_test(whole):
             check_keys(whole, _KNOWN_KEYS, _FATES, _ELSEWHERE, _QUIET_KEYS)
     cases = _unique(_cases(whole))
@@ -88,19 +337,10 @@ def read(notes: Notes, loading: Loading) -> Suite:
     )
 
 
-def _declare_environment(whole: Cursor) -> None:
-    """Let templates show what the file itself declares; what the caller declares wins."""
-    env = whole.find("env")
-    if env is None or not env.mapping("environment variables (a mapping)"):
-        return
-    env.warn("env is not set for anything that runs; only templates see it")
-    declared = {name: as_text(value.value) for name, value in named(env)}
-    whole.notes.loading = evolve(whole.loading, environ={**declared, **whole.loading.environ})
-
-
 def _cases(whole: Cursor) -> Iterator[Case]:
     default = whole.find("defaultTest")
-    defaults = ((None if default is None else test_of(default)) or Test(whole)).as_defaults()
+    (test,) = (test_of(default) if default is not None else []) or [Test(whole)]
+    defaults = test.as_defaults()
     cells = cells_of(prompts_of(whole.find("prompts")), providers_of(whole))
     for number, test in enumerate(_tests(whole, defaults), 1):
         yield from _of_test(test, number, cells)
@@ -110,7 +350,7 @@ def _tests(whole: Cursor, defaults: Test) -> list[Test]:
     if isinstance(whole.value, list):  # a file of tests by themselves
         return tests_of(whole)
     if is_test(whole):  # an example of the documentation: one test by itself, or no more than assertions
-        return [test] if (test := test_of(whole)) is not None else []
+        return test_of(whole)
     tests = [test.on(defaults) for test in tests_of(whole.find("tests"))]
     tests += scenarios_of(whole.find("scenarios"), defaults)
     fragment = listed(whole["assert"], "assertions")
@@ -129,16 +369,16 @@ def _tests(whole: Cursor, defaults: Test) -> list[Test]:
 
 def _of_test(test: Test, number: int, cells: list[Cell]) -> Iterator[Case]:
     options = test.options
-    for name, part in options.items():
+    for name, at in options.items():
         if name not in OPTIONS:
-            part.unknown(f"the option {name} is not used", OPTIONS, _BESIDE_OPTIONS)
+            at.unknown(f"the option {name} is not used", OPTIONS, _BESIDE_OPTIONS)
         elif name in _UNUSED_OPTIONS:
-            part.warn(f"the option {name} is not used")
+            at.warn(f"the option {name} is not used")
     expand = "disableVarExpansion" not in options or options["disableVarExpansion"].value is not True
     found = combinations(test.variables, expand=expand)
     columns = cells_for(test, cells)
     if len(found) * len(columns) > MOST_CASES:
-        test.part.error(f"this test stands for more than {MOST_CASES} cases; split the file")
+        test.at.error(f"this test stands for more than {MOST_CASES} cases; split the file")
         return
     for variables in found:
         slots = Slots(variables)
@@ -153,25 +393,21 @@ def _of_test(test: Test, number: int, cells: list[Cell]) -> Iterator[Case]:
 
 
 def _graded(test: Test, slots: Slots) -> Graded | None:
-    provider = test.options.get("provider")
-    context = Context(slots, provider, test.options.get("rubricPrompt"))
-    more = [unsupported(name, as_text(part.value), part) for name, part in _changing(test)]
-    return graded(test.asserts, context, test.threshold, test.part, more)
-
-
-def _changing(test: Test) -> list[tuple[str, Cursor]]:
-    """Return the options and fields that would change the graded text, the rubric or the score by code."""
-    found = [(name, part) for name, part in test.options.items() if name in _CHANGING]
-    found += [("vars", part) for part in scripted(test.variables)]
-    scoring = test.fields.get("assertScoringFunction")
-    return found if scoring is None else [*found, ("assertScoringFunction", scoring)]
+    context = Context(slots, test.options.get("provider"), test.options.get("rubricPrompt"))
+    # What would change the graded text, the rubric or the score by code.
+    changing = [(name, at) for name, at in test.options.items() if name in _CHANGING]
+    changing += [("vars", at) for at in test.variables.values() if is_reference(at.value) and is_code(at.value)]
+    if (scoring := test.fields.get("assertScoringFunction")) is not None:
+        changing.append(("assertScoringFunction", scoring))
+    more = [unsupported(name, as_text(at.value), at) for name, at in changing]
+    return graded(test.asserts, context, test.threshold, test.at, more)
 
 
 def _name(test: Test, number: int, variables: Mapping[str, Any], *, several: bool) -> str:
     name = clean(test.description) or f"test-{number}"
     if not several:
         return name
-    listed = [key for key, part in test.variables.items() if isinstance(part.value, list)]
+    listed = [key for key, at in test.variables.items() if isinstance(at.value, list)]
     varying = [f"{key}={shorten(as_text(variables[key]), 40)}" for key in listed if isinstance(variables[key], str)]
     return clean(f"{name} ({', '.join(varying)})") if varying else name
 
@@ -185,32 +421,27 @@ def clean(text: str) -> str:
 
 
 def _case(test: Test, name: str, cell: Cell, rubric: Graded, slots: Slots) -> Case | None:
-    asked = _asked(test, cell, slots)
-    return test.part.built(
+    prompt, asked = cell.prompt, Asked()
+    if prompt is not None:
+        around = (as_text(test.options[key].value) if key in test.options else "" for key in ("prefix", "suffix"))
+        asked = ask(prompt, slots.variables, *around)
+    # The variable that holds an input that our own writer wrote is the input again, and no variable.
+    own = prompt is not None and prompt.template == f"{{{{ {OWN} }}}}"
+    shown = {name: as_text(value) for name, value in slots.variables.items() if name != OWN or not own}
+    return test.at.built(
         Case,
         " / ".join([name, *map(clean, cell.names.values())]),
         rubric.rubric,
         input=asked.input,
         messages=asked.messages,
         output=_output(test, cell, asked),
-        variables={**as_texts(slots.variables, own=_is_ours(cell.prompt)), **slots.extra},
+        variables={**shown, **slots.extra},
         judge=rubric.judge,
         judges=rubric.judges,
         cell=cell.names,
         metadata=test.metadata,
-        place=test.part.place,
+        place=test.at.place,
     )
-
-
-def _is_ours(prompt: Prompt | None) -> bool:
-    return prompt is not None and prompt.template == f"{{{{ {OWN} }}}}"
-
-
-def _asked(test: Test, cell: Cell, slots: Slots) -> Asked:
-    if cell.prompt is None:
-        return Asked()
-    prefix, suffix = (as_text(test.options[key].value) if key in test.options else "" for key in ("prefix", "suffix"))
-    return ask(cell.prompt, slots.variables, prefix, suffix)
 
 
 def _output(test: Test, cell: Cell, asked: Asked) -> str | None:

@@ -8,7 +8,7 @@ are read from files, put into one another, and multiplied where they are lists o
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from itertools import islice, product
 from pathlib import PurePosixPath
 from typing import Any
@@ -18,7 +18,7 @@ from attrs import evolve, field, frozen
 from rubric.formats.assertion_types import assertion_of
 from rubric.formats.cursor import Cursor
 from rubric.formats.includes import expand_at, is_code, is_reference, read_document_at, read_text_at
-from rubric.formats.promptfoo.texts import as_text, check_keys, followed, listed, named
+from rubric.formats.promptfoo.texts import as_text, check_keys, fields, followed, listed, named
 from rubric.internals.text import shorten
 
 _EXPECTED = re.compile(r"__expected\d*")
@@ -34,11 +34,11 @@ _PLAIN = {
 }
 
 
-def row_of(part: Cursor) -> Cursor:
-    """Return the row *part* as the mapping that a test is in YAML. A column that is not known is noted."""
+def row_of(at: Cursor) -> Cursor:
+    """Return the row at the cursor as the mapping that a test is in YAML. A column that is not known is noted."""
     test: dict[str, Any] = {"vars": {}, "assert": []}
     numbered: dict[int, dict[str, Any]] = {}
-    for column, cell in named(part):
+    for column, cell in named(at):
         if not column.startswith("__"):
             test["vars"][column] = cell.value
         elif not cell.value.strip():
@@ -49,8 +49,8 @@ def row_of(part: Cursor) -> Cursor:
             test["assert"].append(numbered[number])
         else:
             _set(test, column, cell)
-    _configure(part, test, numbered)
-    return part.holding({key: value for key, value in test.items() if value})
+    _configure(at, test, numbered)
+    return at.holding({key: value for key, value in test.items() if value})
 
 
 def _set(test: dict[str, Any], column: str, cell: Cursor) -> None:
@@ -65,13 +65,13 @@ def _set(test: dict[str, Any], column: str, cell: Cursor) -> None:
         cell.unknown(f"the column {column} is not read", ("__expected", "__metric", *_PLAIN))
 
 
-def _configure(part: Cursor, test: dict[str, Any], numbered: dict[int, dict[str, Any]]) -> None:
+def _configure(at: Cursor, test: dict[str, Any], numbered: dict[int, dict[str, Any]]) -> None:
     """Apply the columns that configure the assertions of the row."""
-    metric = part.value.get("__metric") or ""
+    metric = at.value.get("__metric") or ""
     for assertion in test["assert"]:
         if metric.strip():
             assertion["metric"] = metric
-    for column, cell in named(part):
+    for column, cell in named(at):
         match = _SETTING.fullmatch(column)
         if match is None or not cell.value.strip():
             continue
@@ -114,7 +114,7 @@ class Test:
     A test, with the fields that it has of `defaultTest`.
 
     Args:
-        part: Its place in the file.
+        at: Its place in the file.
         description: The id of its cases.
         variables: By name.
         asserts: The assertions, the defaults first.
@@ -124,7 +124,7 @@ class Test:
         metadata: Free data.
     """
 
-    part: Cursor
+    at: Cursor
     description: str = ""
     variables: dict[str, Cursor] = field(factory=dict)
     asserts: tuple[Cursor, ...] = ()
@@ -149,7 +149,7 @@ class Test:
 
     def as_defaults(self) -> Test:
         """Return a `defaultTest` as the base of other tests: its provider is the grader of them all."""
-        fields = {name: part for name, part in self.fields.items() if name != "provider"}
+        fields = {name: at for name, at in self.fields.items() if name != "provider"}
         grader = {"provider": self.fields["provider"]} if "provider" in self.fields else {}
         return evolve(self, fields=fields, options=self.options | grader)
 
@@ -157,98 +157,89 @@ class Test:
 _FIELDS = ("provider", "providers", "prompts", "providerOutput", "assertScoringFunction")
 
 
-def test_of(part: Cursor) -> Test | None:
-    """Return a mapping as a test, without any defaults; None, with an error noted, if it is none."""
-    found = followed(part)
+def test_of(at: Cursor) -> list[Test]:
+    """Return a mapping as a test, without any defaults; nothing, with an error noted, if it is none."""
+    found = followed(at)
     if found is None or not found.mapping("a test (a mapping)"):
-        return None
+        return []
     check_keys(found, _KNOWN_KEYS, None, _ELSEWHERE, _QUIET_KEYS)
-    options = found.find("options")
     metadata = found.find("metadata")
-    asserts = listed(found["assert"], "assertions")
-    return Test(
+    test = Test(
         found,
         description=as_text(found.value.get("description")),
         variables=_variables(found.find("vars")),
-        asserts=tuple(asserts),
-        options=dict(named(options)) if options is not None and options.mapping("options (a mapping)") else {},
+        asserts=tuple(listed(found["assert"], "assertions")),
+        options=fields(found["options"], "options (a mapping)"),
         threshold=found.find("threshold"),
         fields={name: found[name] for name in _FIELDS if found.has(name)},
         metadata=dict(metadata.value) if metadata is not None and metadata.mapping("metadata (a mapping)") else {},
     )
+    return [test]
 
 
-def _variables(part: Cursor | None) -> dict[str, Cursor]:
+def _variables(at: Cursor | None) -> dict[str, Cursor]:
     """Return the variables by name: of a mapping, of a file, or of several files one after the other."""
-    if part is None:
+    if at is None:
         return {}
-    if isinstance(part.value, list):
-        return {name: value for item in part for name, value in _variables(item).items()}
-    if isinstance(part.value, str):
-        return _of_files(part)
-    return dict(named(part)) if part.mapping("variables (a mapping)") else {}
-
-
-def _of_files(part: Cursor) -> dict[str, Cursor]:
+    if isinstance(at.value, list):
+        return {name: value for item in at for name, value in _variables(item).items()}
+    parts: Iterable[Cursor | None] = [at]
+    if isinstance(at.value, str):
+        parts = (read_document_at(reference, at) for reference in expand_at(at.value, at))
     found: dict[str, Cursor] = {}
-    for reference in expand_at(part.value, part):
-        whole = read_document_at(reference, part)
+    for whole in parts:
         if whole is not None and whole.mapping("variables (a mapping)"):
-            found |= dict(named(whole))
+            found |= named(whole)
     return found
 
 
-def tests_of(part: Cursor | None) -> list[Test]:
+def tests_of(at: Cursor | None) -> list[Test]:
     """Return the tests of a list, or of the files that are named instead; a file that cannot be read is noted."""
-    if part is None:
+    if at is None:
         return []
-    if isinstance(part.value, str):
-        return _named(part)
-    if isinstance(part.value, dict) and part.has("path"):
-        part.error("tests that a program generates are not read; write them as YAML, JSON, JSONL or CSV")
+    if isinstance(at.value, str):
+        return _named(at)
+    if isinstance(at.value, dict) and at.has("path"):
+        at.error("tests that a program generates are not read; write them as YAML, JSON, JSONL or CSV")
         return []
-    found = listed(part, "tests")
-    return [test for item in found for test in (_named(item) if isinstance(item.value, str) else _one(item))]
+    found = listed(at, "tests")
+    return [test for item in found for test in (_named(item) if isinstance(item.value, str) else test_of(item))]
 
 
-def _one(part: Cursor) -> list[Test]:
-    test = test_of(part)
-    return [] if test is None else [test]
-
-
-def _named(part: Cursor) -> list[Test]:
-    """Return the tests of the files that a text names."""
-    name = part.value.removeprefix("file://")
+def _named(at: Cursor) -> list[Test]:
+    name = at.value.removeprefix("file://")
     if is_code(name):
-        part.error(f"{shorten(name, 80)} is code, which is not run; write its tests as YAML, JSON, JSONL or CSV")
+        at.error(f"{shorten(name, 80)} is code, which is not run; write its tests as YAML, JSON, JSONL or CSV")
         return []
     if "://" in name:
-        part.error(f"{shorten(name, 80)}: tests are read from files only; download them, and name the file")
+        at.error(f"{shorten(name, 80)}: tests are read from files only; download them, and name the file")
         return []
-    references = expand_at(part.value, part)
-    return [test for reference in references for test in _of_file(part.holding(reference))]
+    references = expand_at(at.value, at)
+    return [test for reference in references for test in _of_file(at.holding(reference))]
 
 
-def _of_file(part: Cursor) -> list[Test]:
-    whole = read_document_at(part.value, part)
+def _of_file(at: Cursor) -> list[Test]:
+    whole = read_document_at(at.value, at)
     if whole is None:
         return []
-    if part.value.lower().endswith(_TABLES):
-        return [test for row in whole for test in _one(row_of(row))]
+    if at.value.lower().endswith(_TABLES):
+        return [test for row in whole for test in test_of(row_of(row))]
     if isinstance(whole.value, dict):
-        return tests_of(whole["tests"]) if "tests" in whole.value else _one(whole)
+        return tests_of(whole["tests"]) if "tests" in whole.value else test_of(whole)
     return tests_of(whole)
 
 
-def is_test(part: Cursor) -> bool:
+def is_test(at: Cursor) -> bool:
     """True if a whole file is one test, or the assertions of one, as examples in documentation are."""
-    return isinstance(part.value, dict) and bool(part.value) and part.value.keys() <= _KNOWN_KEYS | _QUIET_KEYS
+    return isinstance(at.value, dict) and bool(at.value) and at.value.keys() <= _KNOWN_KEYS | _QUIET_KEYS
 
 
-def scenarios_of(part: Cursor | None, defaults: Test) -> list[Test]:
+def scenarios_of(at: Cursor | None, defaults: Test) -> list[Test]:
     """Return each test of each scenario on top of each of its configurations."""
+    opened = [] if at is None else [followed(item) for item in listed(at, "scenarios")]
+    scenarios = [one for at in opened if at is not None for one in (at if isinstance(at.value, list) else [at])]
     found: list[Test] = []
-    for scenario in [] if part is None else _scenarios(part):
+    for scenario in scenarios:
         if not scenario.mapping("a scenario with config and tests (a mapping)"):
             continue
         check_keys(scenario, OF_A_SCENARIO, None, _IN_TESTS)
@@ -256,15 +247,6 @@ def scenarios_of(part: Cursor | None, defaults: Test) -> list[Test]:
         tests = tests_of(scenario.find("tests")) or [Test(scenario)]
         found += [test.on(data) for data in configurations for test in tests]
     return [test.on(defaults) for test in found]
-
-
-def _scenarios(part: Cursor) -> list[Cursor]:
-    found: list[Cursor] = []
-    for item in listed(part, "scenarios"):
-        opened = followed(item)
-        if opened is not None:
-            found += [*opened] if isinstance(opened.value, list) else [opened]
-    return found
 
 
 OWN = "case_input"
@@ -281,18 +263,13 @@ _MEDIA = frozenset({
 })  # fmt: skip
 
 
-def scripted(variables: Mapping[str, Cursor]) -> list[Cursor]:
-    """Return the variables whose values code would make."""
-    return [part for part in variables.values() if is_reference(part.value) and is_code(part.value)]
-
-
 def combinations(variables: Mapping[str, Cursor], *, expand: bool) -> list[dict[str, Any]]:
     """
     Return the variables of each case of a test: one case, or with *expand* one for each combination of lists.
 
     As in promptfoo, only lists whose first item is a text are expanded. A file that cannot be read is noted.
     """
-    choices = [_choices(part, expand=expand) for part in variables.values()]
+    choices = [_choices(at, expand=expand) for at in variables.values()]
     found = [dict(zip(variables, picked, strict=True)) for picked in islice(product(*choices), MOST + 1)]
     if len(found) > MOST:
         next(iter(variables.values())).error(f"these lists come to more than {MOST} combinations; shorten them")
@@ -300,49 +277,35 @@ def combinations(variables: Mapping[str, Cursor], *, expand: bool) -> list[dict[
     return [nested(values) for values in found]
 
 
-def _choices(part: Cursor, *, expand: bool) -> list[Any]:
-    if is_reference(part.value):
-        return _read_all(part)
-    if expand and isinstance(part.value, list) and part.value and isinstance(part.value[0], str):
-        return [value for item in part for value in _choices(item, expand=False)]
-    return [part.value]
+def _choices(at: Cursor, *, expand: bool) -> list[Any]:
+    if is_reference(at.value) and not is_code(at.value):
+        return [_read(at.holding(reference)) for reference in expand_at(at.value, at)] or [None]
+    if expand and isinstance(at.value, list) and at.value and isinstance(at.value[0], str):
+        return [value for item in at for value in _choices(item, expand=False)]
+    return [at.value]
 
 
-def _read_all(part: Cursor) -> list[Any]:
-    if is_code(part.value):
-        return [part.value]
-    references = expand_at(part.value, part)
-    return [_read(part.holding(reference)) for reference in references] or [None]
-
-
-def _read(part: Cursor) -> Any:
-    suffix = PurePosixPath(part.value).suffix.lower()
+def _read(at: Cursor) -> Any:
+    suffix = PurePosixPath(at.value).suffix.lower()
     if suffix in _MEDIA:
-        part.warn(f"{suffix[1:]} files are not read; the variable stays the name of the file")
-        return part.value
+        at.warn(f"{suffix[1:]} files are not read; the variable stays the name of the file")
+        return at.value
     if suffix in (".yaml", ".yml", ".json"):
-        found = followed(part)
+        found = followed(at)
         return None if found is None else found.value
-    text = read_text_at(part.value, part)
+    text = read_text_at(at.value, at)
     return None if text is None else text.strip()
 
 
 def nested(values: dict[str, Any]) -> dict[str, Any]:
     """Put variables into the texts of others; nothing more than a plain slot is read in them."""
+
+    def show(found: re.Match[str]) -> str:
+        return as_text(values[found[1]]) if found[1] in values else found[0]
+
     for _ in range(_ROUNDS):  # bounded, since two variables that show each other would grow for ever
-        filled = {name: _filled(value, values) for name, value in values.items()}
-        if filled == values:
+        shown = {name: _NESTED.sub(show, v) if isinstance(v, str) else v for name, v in values.items()}
+        if shown == values:
             break
-        values = filled
+        values = shown
     return values
-
-
-def _filled(value: Any, values: Mapping[str, Any]) -> Any:
-    if not isinstance(value, str):
-        return value
-    return _NESTED.sub(lambda found: as_text(values[found[1]]) if found[1] in values else found[0], value)
-
-
-def as_texts(variables: Mapping[str, Any], *, own: bool = False) -> dict[str, str]:
-    """Return the variables as texts, for the prompts of judges; without `OWN` where it is our *own*."""
-    return {name: as_text(value) for name, value in variables.items() if name != OWN or not own}

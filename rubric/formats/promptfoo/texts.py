@@ -1,16 +1,28 @@
-"""Values of a promptfoo configuration: shown as texts, filled with variables, followed to the files that they name."""
+"""
+Values of a promptfoo configuration: shown as texts, filled with variables, followed to the files that they name.
+
+A `rubricPrompt` becomes a template of ours. Its plain slots, such as `{{output}}` and `{{question}}`, stay slots: their
+values are put in once, when a candidate is graded, and none of them is ever read as a template. Anything else is
+rendered while loading.
+"""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import PurePosixPath
+from typing import Any, get_args
 
+from attrs import field, frozen
+
+from rubric.errors import DefinitionError
 from rubric.formats.cursor import Cursor
-from rubric.formats.includes import is_reference, read_document_at
+from rubric.formats.includes import is_code, is_reference, read_document_at, read_text_at
 from rubric.formats.templates.render import is_template, names_in, render, show_environment
 from rubric.internals.fields import suggest
+from rubric.internals.text import shorten
+from rubric.values.requests import Role
 
 _PROVIDED = frozenset({"env", "output", "rubric", "context", "vars", "prompt"})
 """Names that promptfoo gives a template itself."""
@@ -40,6 +52,11 @@ def compact(value: Any) -> str:
 def named(at: Cursor) -> Iterator[tuple[str, Cursor]]:
     """Yield the keys, as texts, and the values of a mapping."""
     return ((str(key), part) for key, part in at.items())
+
+
+def fields(at: Cursor, what: str) -> dict[str, Cursor]:
+    """Return the values of a mapping, *what* is expected, by their keys as texts; nothing is an empty one."""
+    return dict(named(at)) if at.value is not None and at.mapping(what) else {}
 
 
 def listed(at: Cursor, what: str) -> list[Cursor]:
@@ -113,6 +130,198 @@ def _missing(text: str, variables: Mapping[str, Any]) -> list[str]:
     return sorted(name for name in names_in(text) - variables.keys() - _PROVIDED if not name.startswith("_"))
 
 
+def each_text(value: Any, change: Callable[[str], Any]) -> Any:
+    """Return plain data with each text in it as *change* makes it."""
+    if isinstance(value, dict):
+        return {key: each_text(inner, change) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [each_text(inner, change) for inner in value]
+    return change(value) if isinstance(value, str) else value
+
+
 def followed(at: Cursor) -> Cursor | None:
     """Return the document that *at* names, if it is a reference, else *at*; None if it could not be read."""
     return read_document_at(at.value, at) if is_reference(at.value) else at
+
+
+# -- templates of assertions -------------------------------------------------------------------------------
+
+_BUILT_IN = frozenset({"output", "rubric"})
+
+_OURS = frozenset({
+    "candidate", "input", "reference", "context", "conversation", "tool_calls", "file_changes", "guidelines",
+    "criterion", "reply",
+})  # fmt: skip
+"""Slots of ours that promptfoo does not have: a variable of that name gets another name."""
+
+SLOT = re.compile(r"\{\{\s*([^\W\d]\w*(?:\.\w+)*)\s*\}\}")
+_RAW_OR_PLAIN = re.compile(r"\{%\s*raw\s*%\}(.*?)\{%\s*endraw\s*%\}|\{\{-?\s*([^\W\d]\w*)\s*-?\}\}", re.DOTALL)
+
+_BOUND = re.compile(r"\{%-?\s*(?:for\s+(.+?)\s+in|set\s+([^=%]+?)\s*=)\s")
+"""What a loop or a `set` gives a name to."""
+
+_COMMENT = re.compile(r"^[ \t]*//.*$", re.MULTILINE)
+
+
+class UnsupportedPromptError(Exception):
+    """A prompt that this library cannot send as it is meant; the text says what it needs."""
+
+
+@frozen
+class Slots:
+    """The variables of a test, and the *extra* ones that its prompts turned out to need."""
+
+    variables: dict[str, Any]
+    extra: dict[str, str] = field(factory=dict)
+
+    def _named(self, name: str) -> str:
+        """Return the slot for the variable *name*, or for promptfoo's own of that name."""
+        if name in _BUILT_IN or name not in _OURS:
+            return name
+        self.extra[f"vars.{name}"] = as_text(self.variables[name])
+        return f"vars.{name}"
+
+    def _verbatim(self, text: str) -> str:
+        """Return *text* with a slot in the place of each part that looks like one."""
+        return SLOT.sub(lambda match: f"{{{{ {self._holding(match[0])} }}}}", text)
+
+    def _holding(self, text: str) -> str:
+        for name, value in self.extra.items():
+            if value == text and name.startswith("verbatim."):
+                return name
+        name = f"verbatim.{len(self.extra)}"
+        self.extra[name] = text
+        return name
+
+    def filled(self, template: str) -> str:
+        """
+        Return *template* with only plain slots left in it.
+
+        Raises:
+            DefinitionError: It is no template, or computes with values that are known only when a candidate is graded.
+        """
+        whole, mark = as_text([template, self.variables]), "\ue000"
+        while mark in whole:  # for private use, and nowhere in the texts
+            mark += "\ue000"
+        own = _bound(template)
+        kept: list[str] = []
+
+        def keep(match: re.Match[str]) -> str:
+            raw, name = match.groups()
+            if name in own:
+                return match[0]
+            if raw is None and name not in _BUILT_IN and name not in self.variables:
+                return ""
+            kept.append(self._verbatim(raw) if raw is not None else f"{{{{ {self._named(name)} }}}}")
+            return f"{mark}{len(kept) - 1}{mark}"
+
+        held = _RAW_OR_PLAIN.sub(keep, template)
+        if is_template(held):
+            for name in _BUILT_IN & names_in(held):
+                message = (
+                    f"a template that computes with {name} is not read; only a plain {{{{ {name} }}}} is filled in"
+                )
+                raise DefinitionError("", message)
+            held = self._verbatim(render(held, self.variables))
+        return re.sub(f"{mark}(\\d+){mark}", lambda match: kept[int(match[1])], held)
+
+
+def _bound(template: str) -> frozenset[str]:
+    """Return the names that *template* itself gives to something: those are no slots."""
+    found = (name for pair in _BOUND.findall(template) for part in pair for name in part.split(","))
+    return frozenset(name.strip() for name in found if name.strip())
+
+
+def template_of(at: Cursor, slots: Slots) -> str | None:
+    """
+    Return the `rubricPrompt` *at* as a template of ours; None, with an error noted, if it is none.
+
+    Raises:
+        UnsupportedPromptError: It needs code or pictures, which this library does not have.
+    """
+    found = _opened(at, is_prompt=True)
+    if found is None:
+        return None
+    messages = as_json_list(found.value) if isinstance(found.value, str) else found.value
+    if messages is None and isinstance(found.value, str):
+        return found.built(slots.filled, found.value)
+    return found.built(_of_messages, messages, slots)
+
+
+def _opened(at: Cursor, *, is_prompt: bool) -> Cursor | None:
+    """Return the file that *at* names, if it is a reference, else *at*; None if it could not be read."""
+    if not is_reference(at.value):
+        return at
+    if is_code(at.value):
+        raise UnsupportedPromptError(f"code: {at.value}")
+    suffix = PurePosixPath(at.value).suffix
+    if suffix in (".yaml", ".yml") or (suffix == ".json" and not is_prompt):
+        return followed(at)
+    text = read_text_at(at.value, at)
+    return None if text is None else at.holding(text.strip() if suffix == ".txt" or not is_prompt else text)
+
+
+def as_json_list(text: str) -> list[Any] | None:
+    """Return the JSON list that *text* is, with or without `//` comments in it; None for any other text."""
+    if not text.lstrip().startswith("["):
+        return None
+    bare = _COMMENT.sub("", text)
+    for attempt in (text, bare, bare.replace('\\\\"', '\\"')):
+        try:
+            found = json.loads(attempt)
+        except (ValueError, RecursionError):
+            continue
+        return found if isinstance(found, list) and found and isinstance(found[0], dict) else None
+    return None
+
+
+def _of_messages(messages: Any, slots: Slots) -> str:
+    if not isinstance(messages, list) or not messages:
+        raise DefinitionError("", "expected a prompt: a text, or a list of messages with role and content")
+    made = [_message(index, message, slots) for index, message in enumerate(messages)]
+    return json.dumps(made, ensure_ascii=False)
+
+
+def _message(index: int, message: Any, slots: Slots) -> dict[str, str]:
+    role, content = (message.get("role"), message.get("content")) if isinstance(message, dict) else (None, None)
+    role = "system" if role == "developer" else role
+    if not isinstance(role, str) or role not in get_args(Role) or not isinstance(content, str | list):
+        allowed = "a message with a role (system, user, assistant) and a content"
+        raise DefinitionError("", f"message {index + 1}: expected {allowed}, got {shorten(repr(message), 60)}")
+    return {"role": role, "content": slots.filled(content if isinstance(content, str) else _joined(content))}
+
+
+def _joined(content: list[Any]) -> str:
+    for piece in content:
+        if not isinstance(piece, dict) or piece.get("type") != "text" or not isinstance(piece.get("text"), str):
+            kind = piece.get("type") if isinstance(piece, dict) else piece
+            raise UnsupportedPromptError(f"{shorten(str(kind), 40)} in its rubricPrompt")
+    return "\n".join(piece["text"] for piece in content)
+
+
+@frozen
+class Context:
+    """
+    The test around assertions, which they are read with.
+
+    Args:
+        slots: Its variables.
+        provider: The grader, unless an assertion names another.
+        prompt: The `rubricPrompt`, unless an assertion has another.
+    """
+
+    slots: Slots
+    provider: Cursor | None = None
+    prompt: Cursor | None = None
+
+
+def content_of(at: Cursor, context: Context) -> Cursor | None:
+    """Return the value with files read and templates rendered, all the way down; None if it was noted why not."""
+    found = _opened(at, is_prompt=False)
+    if found is None:
+        return None
+
+    def rendered() -> Cursor:
+        return found.holding(each_text(found.value, lambda text: filled(found, text, context.slots.variables)))
+
+    return rendered() if is_reference(at.value) else at.built(rendered)

@@ -17,11 +17,10 @@ from rubric.formats.assertion_types import KNOWN, ContainsJSON, type_of
 from rubric.formats.includes import is_reference
 from rubric.formats.losses import Held, Losses, provider_of
 from rubric.formats.model_names import SETTINGS
-from rubric.formats.promptfoo.prompts import is_chat
-from rubric.formats.promptfoo.reader import clean
-from rubric.formats.promptfoo.rubric_prompts import SLOT, as_json_list
+from rubric.formats.promptfoo.reader import clean, is_chat
 from rubric.formats.promptfoo.tests import OWN, nested
-from rubric.formats.promptfoo.texts import as_text, compact
+from rubric.formats.promptfoo.texts import SLOT, as_json_list, as_text, compact, each_text
+from rubric.formats.rubric_items import unused
 from rubric.formats.templates.render import is_template
 from rubric.grading.prompting import level_lines
 from rubric.internals.frozen_map import thaw
@@ -79,10 +78,7 @@ def _name(asserts: list[dict[str, Any]], ids: list[str]) -> None:
     """Give an assertion its criterion's id as metric, where reading would give it another."""
     taken: set[str] = set()
     for assertion, id_ in zip(asserts, ids, strict=True):
-        stem = slug(assertion.get("metric") or assertion["type"])
-        number = 1
-        while (own := stem if number == 1 else f"{stem}-{number}") in taken:
-            number += 1
+        own = unused(slug(assertion.get("metric") or assertion["type"]), taken)
         if own != id_ and "metric" not in assertion:
             assertion["metric"] = id_
         taken.add(id_)
@@ -92,37 +88,29 @@ def _name(asserts: list[dict[str, Any]], ids: list[str]) -> None:
 
 
 def _alone(rubric: Rubric, variables: Mapping[str, Any], losses: Losses) -> dict[str, Any] | None:
-    """Return the one assertion that *rubric* is, or None."""
     if len(rubric.judged) != 1 or rubric.tree is not None:
         return None
     (only,) = rubric.judged
     if rubric.criteria and (only.id != "overall" or only.tags or only.weight != 1 or only.is_unwanted):
         return None
-    negation = "not-" if rubric.negate else ""
     if isinstance(only.answer, Check):
-        return _negated_check(rubric, only.answer, losses)
+        made = _check(only.answer) if rubric.negate and rubric.threshold is None else None
+        if made is None:
+            return None
+        losses.fields(averaged(rubric), after=" of the rubric")
+        return {**made, "type": f"not-{made['type']}"}
     if not isinstance(only.answer, Unit):
         return None
     losses.fields(averaged(rubric), after=" of the rubric")
     _add_losses(only, losses)
     if rubric.threshold is not None and only.answer != Unit(flag=True):
         losses.add("that the score alone decides", "promptfoo's graders also have a pass flag")
-    made: dict[str, Any] = {"type": f"{negation}llm-rubric", "value": escaped(only.text)}
+    made = {"type": "not-llm-rubric" if rubric.negate else "llm-rubric", "value": escaped(only.text)}
     if rubric.threshold is not None:
         made["threshold"] = rubric.threshold
     if rubric.prompt is not None:
         made["rubricPrompt"] = _prompt(rubric.prompt, variables, losses)
     return made
-
-
-def _negated_check(rubric: Rubric, check: Check, losses: Losses) -> dict[str, Any] | None:
-    if not rubric.negate or rubric.threshold is not None:
-        return None
-    made = _check(check)
-    if made is None:
-        return None
-    losses.fields(averaged(rubric), after=" of the rubric")
-    return {**made, "type": f"not-{made['type']}"}
 
 
 def _add_losses(criterion: Criterion, losses: Losses) -> None:
@@ -183,16 +171,13 @@ def _answered(criterion: Criterion, variables: Mapping[str, Any], losses: Losses
             losses.add(
                 f"the answer of the criterion {criterion.id!r}", "a grader gives a score in 0..1 and a pass flag"
             )
-            return {"type": "llm-rubric", "value": escaped(_with_levels(criterion))}
+            words = [criterion.text]
+            if isinstance(criterion.answer, Levels):
+                low, high = criterion.answer.low, criterion.answer.high
+                words += [f"Of a score of 1, {low} is worth 0 and {high} is worth 1.", *level_lines(criterion.answer)]
+            return {"type": "llm-rubric", "value": escaped("\n".join(words))}
         case _:
             return None
-
-
-def _with_levels(criterion: Criterion) -> str:
-    if not isinstance(criterion.answer, Levels):
-        return criterion.text
-    span = f"Of a score of 1, {criterion.answer.low} is worth 0 and {criterion.answer.high} is worth 1."
-    return "\n".join([criterion.text, span, *level_lines(criterion.answer)])
 
 
 def _nested(criterion: Criterion, inner: Rubric, variables: Mapping[str, Any], losses: Losses) -> dict[str, Any] | None:
@@ -217,7 +202,6 @@ def _nested(criterion: Criterion, inner: Rubric, variables: Mapping[str, Any], l
 
 
 def _check(check: Check) -> dict[str, Any] | None:
-    """Return the deterministic assertion for *check*, if there is one."""
     match check:
         case FitsSchema(schema={"const": tuple() | Mapping() as const}) if len(check.schema) == 1:
             return {"type": "equals", "value": escaped(thaw(const))}
@@ -237,13 +221,7 @@ def _check(check: Check) -> dict[str, Any] | None:
 
 def escaped(value: Any) -> Any:
     """Return *value* with every text in it written so that promptfoo shows it as it is."""
-    if isinstance(value, dict):
-        return {key: escaped(inner) for key, inner in value.items()}
-    if isinstance(value, list):
-        return [escaped(inner) for inner in value]
-    if not isinstance(value, str) or not (is_template(value) or is_reference(value)):
-        return value
-    return _raw(value)
+    return each_text(value, lambda text: _raw(text) if is_template(text) or is_reference(text) else text)
 
 
 def _raw(text: str) -> str:
@@ -302,8 +280,10 @@ def _test(case: Case, number: int, losses: Losses) -> dict[str, Any] | None:
         for inner in assertion.get("assert", [assertion]) if grader is not None else ():
             inner["provider"] = grader
     grader = provider_of(case.judge, losses, "the judge")
+    if clean(case.id) != case.id:
+        losses.add("its id", "it is put on one short line")
     row = {
-        "description": None if case.id == f"test-{number}" else _description(case, losses),
+        "description": None if case.id == f"test-{number}" else case.id,
         "vars": _variables(case, losses) or None,
         "providerOutput": case.output,
         "options": None if grader is None else {"provider": grader},
@@ -312,12 +292,6 @@ def _test(case: Case, number: int, losses: Losses) -> dict[str, Any] | None:
         "assert": None if nothing else graded.asserts,
     }
     return {key: value for key, value in row.items() if value is not None}
-
-
-def _description(case: Case, losses: Losses) -> str:
-    if clean(case.id) != case.id:
-        losses.add("its id", "it is put on one short line")
-    return case.id
 
 
 def _variables(case: Case, losses: Losses) -> dict[str, Any]:

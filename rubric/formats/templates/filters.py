@@ -10,7 +10,7 @@ import html
 import json
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 from urllib.parse import quote
 
@@ -21,16 +21,25 @@ from rubric.errors import DefinitionError
 LARGEST = 1_000_000
 """Characters of any text that a template makes."""
 
-_DEEPEST_INDENT = 8
+
+def check_size(size: int) -> None:
+    """Refuse a text of more than `LARGEST` characters."""
+    if size > LARGEST:
+        raise DefinitionError("", f"the template makes more than {LARGEST} characters; make it shorter")
 
 
-def too_large() -> DefinitionError:
-    """Return the error for a text that grows beyond `LARGEST`."""
-    return DefinitionError("", f"the template makes more than {LARGEST} characters; make it shorter")
+def joined(parts: Iterable[str]) -> str:
+    """Return *parts* as one text; a `DefinitionError` says that it grows beyond `LARGEST`."""
+    found, size = [], 0
+    for part in parts:
+        size += len(part)
+        check_size(size)
+        found.append(part)
+    return "".join(found)
 
 
 def as_text(value: Any) -> str:
-    """Return how *value* shows itself: nothing as an empty text, lists and mappings as JSON, 1.0 as 1."""
+    """Return *value* as text: nothing is empty, lists and mappings are JSON, 1.0 is 1."""
     match value:
         case str():
             return value
@@ -44,22 +53,16 @@ def as_text(value: Any) -> str:
             return dump(value)
         case int() | float() | Undefined():
             return str(value)
-        case _:  # what belongs to Jinja, such as the loop itself
+        case _:  # an object of Jinja's, such as the loop
             return ""
 
 
 def dump(value: Any, indent: Any = None) -> str:
     """Return *value* as JSON: on one line, or with *indent* spaces a level (at most 8)."""
-    spaces = None if indent is None else min(max(_int(indent), 0), _DEEPEST_INDENT)
+    spaces = None if indent is None else min(max(_int(indent), 0), 8)
     separators = (",", ":") if spaces is None else (",", ": ")
     encoder = json.JSONEncoder(ensure_ascii=False, indent=spaces, separators=separators, default=as_text)
-    parts, size = [], 0
-    for part in encoder.iterencode(None if isinstance(value, Undefined) else value):
-        size += len(part)
-        if size > LARGEST:
-            raise too_large()
-        parts.append(part)
-    return "".join(parts)
+    return joined(encoder.iterencode(None if isinstance(value, Undefined) else value))
 
 
 def _default(value: Any, fallback: Any = "", boolean: Any = False) -> Any:  # noqa: FBT002
@@ -69,14 +72,6 @@ def _default(value: Any, fallback: Any = "", boolean: Any = False) -> Any:  # no
 
 def _length(value: Any) -> int:
     return len(value) if isinstance(value, str | list | tuple | Mapping) else 0
-
-
-def _first(value: Any) -> Any:
-    return next(iter(_items(value)), None)
-
-
-def _last(value: Any) -> Any:
-    return next(reversed(_items(value)), None)
 
 
 def _items(value: Any) -> list[Any]:
@@ -90,16 +85,14 @@ def _items(value: Any) -> list[Any]:
 
 def _join(value: Any, separator: Any = "") -> str:
     parts, between = [as_text(part) for part in _items(value)], as_text(separator)
-    if sum(map(len, parts)) + len(between) * len(parts) > LARGEST:
-        raise too_large()
+    check_size(sum(map(len, parts)) + len(between) * len(parts))
     return between.join(parts)
 
 
 def _replace(value: Any, old: Any, new: Any, count: Any = -1) -> str:
     text, found, fresh, most = as_text(value), as_text(old), as_text(new), _int(count)
     times = len(text) + 1 if not found else text.count(found)
-    if len(text) + (times if most < 0 else min(times, most)) * len(fresh) > LARGEST:
-        raise too_large()
+    check_size(len(text) + (times if most < 0 else min(times, most)) * len(fresh))
     return text.replace(found, fresh, most)
 
 
@@ -119,13 +112,15 @@ def _float(value: Any, default: Any = 0.0) -> Any:
 
 def _round(value: Any, digits: Any = 0, method: Any = "common") -> Any:
     places = min(max(_int(digits), -15), 15)
-    number, scale = float(value), 10.0**places
-    way: Callable[[float], float] = {"ceil": math.ceil, "floor": math.floor}.get(as_text(method), _half_up)
-    return way(number * scale) / scale
-
-
-def _half_up(value: float) -> float:
-    return math.floor(value + 0.5)
+    scale = 10.0**places
+    scaled = float(value) * scale
+    match as_text(method):
+        case "ceil":
+            return math.ceil(scaled) / scale
+        case "floor":
+            return math.floor(scaled) / scale
+        case _:
+            return math.floor(scaled + 0.5) / scale
 
 
 def _truncate(value: Any, length: Any = 255, killwords: Any = False, end: Any = "...") -> str:  # noqa: FBT002
@@ -157,7 +152,6 @@ def _striptags(value: Any) -> str:
 
 
 def _of_text(change: Callable[[str], Any]) -> Callable[[Any], Any]:
-    """Return *change* for whatever shows itself as text."""
     return lambda value: change(as_text(value))
 
 
@@ -176,13 +170,13 @@ FILTERS: dict[str, Callable[..., Any]] = {
     "dump": dump,
     "e": _escape,
     "escape": _escape,
-    "first": _first,
+    "first": lambda value: next(iter(_items(value)), None),
     "float": _float,
     "forceescape": _escape,
     "indent": _indent,
     "int": _int,
     "join": _join,
-    "last": _last,
+    "last": lambda value: next(reversed(_items(value)), None),
     "length": _length,
     "list": _items,
     "lower": _of_text(str.lower),

@@ -2,8 +2,8 @@
 Render templates: `{{ name }}` and a little more of Jinja, as users of Nunjucks write it.
 
 Nothing is escaped, a missing variable is empty, and lists and mappings are shown as JSON (promptfoo shows `[object
-Object]`). `sandbox` says what a template may hold. `show_environment` puts in the environment variables that a file
-asks for: only those that the caller declares; `os.environ` is never read.
+Object]`). `sandbox` has the constructs that are allowed. `show_environment` fills in the environment variables that the
+caller declares; `os.environ` is never read.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from jinja2 import Template, TemplateError, nodes
 from rubric.errors import DefinitionError
 from rubric.formats.cursor import Loading, Notes
 from rubric.formats.document import KeyPath
-from rubric.formats.templates.filters import LARGEST, too_large
-from rubric.formats.templates.sandbox import Counting, Sandbox, check, names
+from rubric.formats.templates.filters import joined
+from rubric.formats.templates.sandbox import Counting, Sandbox, check
 from rubric.internals.text import shorten
 
 LONGEST = 200_000
@@ -33,16 +33,16 @@ MOST_DATA = 4_000_000
 
 
 def is_template(text: str) -> bool:
-    """True if *text* holds anything that `render` would replace."""
+    """True if *text* has a tag that `render` would replace."""
     return any(mark in text for mark in ("{{", "{%", "{#"))
 
 
 def names_in(template: str) -> frozenset[str]:
     """
-    Return the names that *template* asks for.
+    Return the names of the variables that *template* uses, its own included.
 
     Raises:
-        DefinitionError: It is no template, or uses what templates here may not.
+        DefinitionError: It is no template, or uses a construct that is not allowed.
     """
     return _prepared(template).names
 
@@ -52,12 +52,12 @@ def render(template: str, variables: Mapping[str, Any], *, unknown: Literal["emp
     Return *template* with *variables* in their places.
 
     Args:
-        template: What is rendered; what the variables hold is not rendered again.
+        template: The text to render; the values of variables are not rendered again.
         variables: Plain data: texts, numbers, booleans, nothing, lists and mappings.
-        unknown: What becomes of names that *variables* does not have: nothing, or they stay as they are.
+        unknown: Whether names that *variables* does not have are empty, or stay as they are.
 
     Raises:
-        DefinitionError: It is no template, uses what templates here may not (with the line), or grows beyond bounds.
+        DefinitionError: It is no template, uses a construct that is not allowed (with the line), or grows too large.
     """
     if not is_template(template):
         return template
@@ -67,7 +67,8 @@ def render(template: str, variables: Mapping[str, Any], *, unknown: Literal["emp
     data = plain.take({name: variables[name] for name in prepared.names if name in variables})
     sandbox.longest = plain.size
     try:
-        return _run(prepared, sandbox, data)
+        sandbox.charge_parts(prepared.parts)
+        return joined(Template.from_code(sandbox, prepared.code, {}).generate(data))
     except DefinitionError:
         raise
     except (TemplateError, TypeError, ValueError, ArithmeticError, LookupError, RecursionError) as problem:
@@ -76,7 +77,7 @@ def render(template: str, variables: Mapping[str, Any], *, unknown: Literal["emp
 
 @frozen
 class _Prepared:
-    """A template that was checked: its code, its names, and of how many parts it is."""
+    """A checked template: its code, the names that it uses, and the number of its nodes."""
 
     code: CodeType
     names: frozenset[str]
@@ -92,8 +93,8 @@ def _prepared(template: str) -> _Prepared:
         root = sandbox.parse(template)
         check(root)
         parts = sum(1 for _ in root.find_all(nodes.Node))
-        asked = names(root)
-        return _Prepared(sandbox.compile(Counting().visit(root), "rubric"), asked, parts)
+        used = frozenset(node.name for node in root.find_all(nodes.Name) if node.ctx == "load")
+        return _Prepared(sandbox.compile(Counting().visit(root), "rubric"), used, parts)
     except TemplateError as problem:
         line = getattr(problem, "lineno", 1)
         raise DefinitionError("", f"line {line} of the template: {shorten(problem.message or '', 160)}") from None
@@ -101,18 +102,6 @@ def _prepared(template: str) -> _Prepared:
         raise
     except (RecursionError, SyntaxError, ValueError, MemoryError):
         raise DefinitionError("", "the template nests too deep, or has too long a number; make it simpler") from None
-
-
-def _run(prepared: _Prepared, sandbox: Sandbox, data: Mapping[str, Any]) -> str:
-    sandbox.charge_parts(prepared.parts)
-    template = Template.from_code(sandbox, prepared.code, {})
-    parts, size = [], 0
-    for part in template.generate(data):
-        size += len(part)
-        if size > LARGEST:
-            raise too_large()
-        parts.append(part)
-    return "".join(parts)
 
 
 @define
@@ -145,10 +134,10 @@ def show_environment(text: str, loading: Loading, notes: Notes, path: KeyPath, *
 
     `{{ env.NAME }}` (also `env["NAME"]` and `process.env.NAME`, in any expression), `${{ NAME }}` and `${NAME}` ask for
     one; the latter two in capitals only, and not where NAME is one of the *known* variables of the case. `$${NAME}` is
-    `${NAME}` itself. What is not declared is noted as an error at *path*, unless `| default(...)` or `or` follows. A
+    `${NAME}` itself. An undeclared variable is noted as an error at *path*, unless `| default(...)` or `or` follows. A
     value that is all `$NAME` or `%NAME%` is an error too; within prose those are prose.
     """
-    return _Showing(loading, notes, path, frozenset(known)).show(text)
+    return _EnvironmentFiller(loading, notes, path, frozenset(known)).fill(text)
 
 
 _BARE = re.compile(r"(?:\$([A-Z_][A-Z0-9_]+)|%([A-Z_][A-Z0-9_]+)%)(?:[/\\]\S*)?")
@@ -158,26 +147,29 @@ _ROOT = "AGENTV_REPO_ROOT"
 
 
 @frozen
-class _Showing:
-    """Puts declared environment variables into the texts of a file."""
-
+class _EnvironmentFiller:
     loading: Loading
     notes: Notes
     path: KeyPath
     known: frozenset[str]
     told: set[str] = field(factory=set)
 
-    def show(self, text: str) -> str:
+    def fill(self, text: str) -> str:
         if bare := _BARE.fullmatch(text.strip()):
-            return self._bare(text, bare[1] or bare[2])
-        shown = _DOLLAR.sub(self._dollar, text) if "${" in text else text
-        return self._tags(shown) if is_template(shown) and _MENTION.search(shown) else shown
-
-    def _bare(self, text: str, name: str) -> str:
-        value = self._value(name)
-        if value is None and name not in self.known:
-            self._refuse(name)
-        return text if value is None else re.sub(rf"\${name}|%{name}%", lambda _: value, text, count=1)
+            name = bare[1] or bare[2]
+            value = self._value(name)
+            if value is None and name not in self.known:
+                self._refuse(name)
+            return text if value is None else re.sub(rf"\${name}|%{name}%", lambda _: value, text, count=1)
+        filled = _DOLLAR.sub(self._dollar, text) if "${" in text else text
+        if not (is_template(filled) and _MENTION.search(filled)):
+            return filled
+        try:
+            tokens = [_Token(kind, value) for _, kind, value in Sandbox().lex(filled)]
+        except TemplateError as problem:
+            self._tell(f"this is no template: {shorten(problem.message or '', 160)}")
+            return filled
+        return "".join(self._tag(tag) for tag in _split(tokens))
 
     def _dollar(self, found: re.Match[str]) -> str:
         escaped, doubled, single, default = found.groups()
@@ -209,16 +201,8 @@ class _Showing:
             self.told.add(str(message))
             self.notes.error(self.path, message)
 
-    def _tags(self, text: str) -> str:
-        """Replace what asks for a variable in `{{ }}` and `{% %}`; leave the rest as it stands."""
-        try:
-            tokens = [_Token(kind, value) for _, kind, value in Sandbox().lex(text)]
-        except TemplateError as problem:
-            self._tell(f"this is no template: {shorten(problem.message or '', 160)}")
-            return text
-        return "".join(self._tag(tag) for tag in _split(tokens))
-
     def _tag(self, tag: list[_Token]) -> str:
+        """Return *tag* with literals for environment variables; rendered, unless it uses variables of the case too."""
         parts: list[str] = []
         asked, start, before = False, 0, ""
         while start < len(tag):
@@ -231,11 +215,18 @@ class _Showing:
                 parts.append(self._literal(name, tag[start + taken : start + taken + 10]))
             before = before if tag[start].blank else tag[start].text
             start += taken or 1
-        shown = "".join(parts)
-        return self._rendered(shown) if asked else shown
+        filled = "".join(parts)
+        if not asked:
+            return filled
+        try:
+            own = filled.startswith("{{") and names_in(filled) <= {"undeclared"}
+            return render(filled, {}) if own else filled
+        except DefinitionError as problem:
+            self._tell(problem)
+            return filled
 
     def _literal(self, name: str, rest: list[_Token]) -> str:
-        """Return what stands in an expression for the variable *name*, which *rest* follows."""
+        """Return the literal that replaces the variable *name* in an expression, which *rest* follows."""
         value = self._value(name) if name else None
         if value is not None:
             return json.dumps(value, ensure_ascii=False)
@@ -246,20 +237,9 @@ class _Showing:
             self._refuse(name)
         return "undeclared"
 
-    def _rendered(self, tag: str) -> str:
-        """Return what *tag* comes to, or the tag itself where it asks for variables of the case too."""
-        try:
-            own = tag.startswith("{{") and names_in(tag) <= {"undeclared"}
-            return render(tag, {}) if own else tag
-        except DefinitionError as problem:
-            self._tell(problem)
-            return tag
-
 
 @frozen
 class _Token:
-    """A piece of a template, as the lexer has it."""
-
     kind: str
     text: str
 
@@ -269,7 +249,7 @@ class _Token:
 
 
 def _split(tokens: list[_Token]) -> Iterator[list[_Token]]:
-    """Yield the pieces of each tag together, and the text between them."""
+    """Yield the tokens of each tag together, and those of the text between them."""
     tag: list[_Token] = []
     for token in tokens:
         if token.kind in ("variable_begin", "block_begin"):
@@ -283,7 +263,7 @@ def _split(tokens: list[_Token]) -> Iterator[list[_Token]]:
 
 
 def _asked(tokens: list[_Token]) -> tuple[str | None, int]:
-    """Return the name of the variable that *tokens* start with, and how many they are; "" is the whole environment."""
+    """Return the variable that *tokens* start with, and their number; '' is the environment as a whole."""
     places = [index for index, token in enumerate(tokens) if not token.blank][:6]
     texts = [tokens[index].text for index in places]
     if not tokens or tokens[0].kind != "name":

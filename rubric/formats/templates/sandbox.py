@@ -1,14 +1,14 @@
 """
-A sandbox for untrusted templates: Jinja's own, with a short list of constructs, plain data and a budget of work.
+A sandbox for untrusted templates: Jinja's own, with an allowlist of constructs, plain data and a budget of work.
 
-Every tree is checked against the list before anything runs: there are no calls, no other templates, and no lists of
-lists that could grow; an error names the line. Each part that runs is charged, more in loops and where texts are long,
-so that no template can exhaust the processor or the memory.
+Every syntax tree is checked before anything runs: calls, other templates and lists of lists that could grow are
+refused, with the line. Each node that runs is charged, more in loops and where texts are long, so that no template can
+exhaust the processor or the memory.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, cast
 
@@ -20,7 +20,7 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from jinja2.visitor import NodeTransformer
 
 from rubric.errors import DefinitionError
-from rubric.formats.templates.filters import FILTERS, LARGEST, as_text, too_large
+from rubric.formats.templates.filters import FILTERS, as_text, check_size, joined
 from rubric.internals.fields import suggest
 
 MOST_PARTS = 10_000
@@ -54,9 +54,9 @@ _PLAIN: tuple[type[nodes.Node], ...] = (
     nodes.Slice,
     nodes.Keyword,
 )
-"""What may stand anywhere, whatever it holds."""
+"""Nodes that are allowed anywhere, whatever they hold."""
 
-_WORDS: dict[type[nodes.Node], str] = {
+_REFUSED: dict[type[nodes.Node], str] = {
     nodes.Call: "a call; use a filter, as in {{ names | join }}",
     nodes.Pow: "a power",
     nodes.Import: "import",
@@ -86,10 +86,10 @@ TESTS: dict[str, Callable[..., bool]] = {
 
 def check(root: nodes.Template) -> None:
     """
-    Refuse what no template here may hold.
+    Refuse a syntax tree with a construct that is not allowed.
 
     Raises:
-        DefinitionError: It names the first such thing, and its line.
+        DefinitionError: It names the first such construct, and its line.
     """
     waiting: list[tuple[nodes.Node, int]] = [(root, 1)]
     parts = 0
@@ -105,59 +105,34 @@ def check(root: nodes.Template) -> None:
 
 
 def _refusal(node: nodes.Node) -> str:
-    """Say what is wrong with *node* itself; nothing where it may stand."""
+    """Return why *node* itself is not allowed, or ''."""
     match node:
-        case nodes.Name():
-            return _private(node.name)
-        case nodes.Getattr():
-            return _private(node.attr)
-        case nodes.Getitem(arg=nodes.Const(value=str(key))):
-            return _private(key)
-        case nodes.Filter():
-            return _unknown("filter", node.name, FILTERS)
-        case nodes.Test():
-            return _unknown("test", node.name, TESTS)
-        case nodes.For() | nodes.Assign():
-            return _misshapen(node)
+        case nodes.Name(name=name) | nodes.Getattr(attr=name) | nodes.Getitem(arg=nodes.Const(value=str(name))):
+            if name == "self":
+                return "the name 'self' is Jinja's own; call the variable something else"
+            return f"the name {name!r} starts with an underscore; no such name is shown" if name.startswith("_") else ""
+        case nodes.Filter() | nodes.Test():
+            kind, known = ("filter", FILTERS) if isinstance(node, nodes.Filter) else ("test", TESTS)
+            return "" if node.name in known else f"no {kind} is called {node.name!r}{suggest(node.name, known)}"
+        case nodes.For():
+            return "a recursive loop is not allowed" if node.recursive else ""
+        case nodes.Assign():
+            return "" if isinstance(node.target, nodes.Name) else "`set` takes one name, as in {% set name = value %}"
         case nodes.Tuple(ctx="store"):
             return ""
         case nodes.List() | nodes.Dict() | nodes.Tuple() | nodes.Pair():
-            return _variable(node)
+            # Lists of lists of variables could grow beyond all bounds.
+            fixed = (nodes.Const, nodes.List, nodes.Dict, nodes.Tuple, nodes.Pair, nodes.Neg)
+            if all(isinstance(child, fixed) for child in node.iter_child_nodes()):
+                return ""
+            return "a list or mapping made here holds texts and numbers only, no variables"
         case _:
-            word = _WORDS.get(type(node), type(node).__name__)
-            return "" if isinstance(node, _PLAIN) else f"not allowed here: {word}"
-
-
-def _misshapen(node: nodes.For | nodes.Assign) -> str:
-    if isinstance(node, nodes.For):
-        return "a recursive loop is not allowed" if node.recursive else ""
-    return "" if isinstance(node.target, nodes.Name) else "`set` takes one name, as in {% set name = value %}"
-
-
-def _private(name: str) -> str:
-    if name == "self":
-        return "the name 'self' is Jinja's own; call the variable something else"
-    return f"the name {name!r} starts with an underscore; no such name is shown" if name.startswith("_") else ""
-
-
-def _unknown(kind: str, name: str, known: Iterable[str]) -> str:
-    return "" if name in known else f"no {kind} is called {name!r}{suggest(name, known)}"
-
-
-def _variable(node: nodes.Node) -> str:
-    """Say that a list holds more than constants: lists of lists of variables could grow beyond all bounds."""
-    parts = (nodes.Const, nodes.List, nodes.Dict, nodes.Tuple, nodes.Pair, nodes.Neg)
-    fixed = all(isinstance(child, parts) for child in node.iter_child_nodes())
-    return "" if fixed else "a list or mapping made here holds texts and numbers only, no variables"
-
-
-def names(root: nodes.Template) -> frozenset[str]:
-    """Return the names of the variables that a template asks for, those among them that it sets itself."""
-    return frozenset(node.name for node in root.find_all(nodes.Name) if node.ctx == "load")
+            shown = _REFUSED.get(type(node), type(node).__name__)
+            return "" if isinstance(node, _PLAIN) else f"not allowed here: {shown}"
 
 
 MOST_WORK = 20_000_000
-"""What one rendering may cost: about one for each character made, and 100 for each part of the template that runs."""
+"""The cost of one rendering: about one for each character made, and 100 for each node of the template that runs."""
 
 MOST_ROUNDS = 10_000
 """Rounds of all loops of one rendering."""
@@ -172,32 +147,29 @@ class Dialect(Extension):
         """Yield the tokens as Jinja has them."""
         before = ""
         for token in stream:
-            if not (token.type == "assign" and before in ("eq", "ne")):
-                yield _translated(token, before)
-            before = token.type
-
-
-def _translated(token: Token, before: str) -> Token:
-    if token.type == "name" and token.value == "elseif" and before == "block_begin":
-        return Token(token.lineno, "name", "elif")
-    if token.type == "name" and token.value == "null" and before != "dot":
-        return Token(token.lineno, "name", "none")
-    return token
+            kind, value = token.type, token.value
+            if kind == "name" and value == "elseif" and before == "block_begin":
+                yield Token(token.lineno, "name", "elif")
+            elif kind == "name" and value == "null" and before != "dot":
+                yield Token(token.lineno, "name", "none")
+            elif not (kind == "assign" and before in ("eq", "ne")):
+                yield token
+            before = kind
 
 
 class Counting(NodeTransformer):
-    """Puts our own filters where Jinja would loop or join texts unseen."""
+    """Puts our own filters where Jinja would loop or join texts uncounted."""
 
-    def visit_For(self, node: nodes.For) -> nodes.For:  # noqa: N802  # what Jinja calls it
-        """Let the rounds of a loop be counted, each with the parts that run in it."""
+    def visit_For(self, node: nodes.For) -> nodes.For:  # noqa: N802  # Jinja's name
+        """Count the rounds of a loop, each with the nodes that run in it."""
         weight = sum(1 for _ in node.find_all(nodes.Node))
         pairs = isinstance(node.target, nodes.Tuple)
         self.generic_visit(node)
         node.iter = _filtered(cast("nodes.Expr", node.iter), "_rounds", nodes.Const(weight), nodes.Const(pairs))
         return node
 
-    def visit_Concat(self, node: nodes.Concat) -> nodes.Filter:  # noqa: N802  # what Jinja calls it
-        """Let what `~` joins be counted."""
+    def visit_Concat(self, node: nodes.Concat) -> nodes.Filter:  # noqa: N802  # Jinja's name
+        """Count the texts that `~` joins."""
         self.generic_visit(node)
         return _filtered(node.nodes[0], "_concat", *node.nodes[1:])
 
@@ -206,19 +178,15 @@ def _filtered(node: nodes.Expr, name: str, *args: nodes.Expr) -> nodes.Filter:
     return nodes.Filter(node, name, list(args), [], None, None, lineno=node.lineno)
 
 
-class Missing(ChainableUndefined):
-    """What no variable is: an empty text, and so is all that is asked of it."""
-
-
 class Kept(ChainableUndefined):
-    """What no variable is, left as it was written."""
+    """A missing variable, left as it was written; one that is not kept is empty, and so are its items."""
 
     def __str__(self) -> str:
         return f"{{{{ {self._undefined_name} }}}}"
 
 
 class Sandbox(ImmutableSandboxedEnvironment):
-    """What one rendering happens in: plain data, our filters, and the account of its work."""
+    """The environment of one rendering: plain data, our filters, and the work done so far."""
 
     intercepted_binops = frozenset({"+", "-", "*", "/", "//", "%"})
 
@@ -230,10 +198,12 @@ class Sandbox(ImmutableSandboxedEnvironment):
             finalize=self._show,
             keep_trailing_newline=True,
             optimized=False,
-            undefined=Kept if keep else Missing,
+            undefined=Kept if keep else ChainableUndefined,
         )
         self.globals = {}
-        self.filters = {name: _charged(function, raw=name in _RAW) for name, function in FILTERS.items()}
+        self.filters = {
+            name: pass_environment(partial(_apply, function, name in _RAW)) for name, function in FILTERS.items()
+        }
         self.filters |= {"_rounds": pass_environment(_rounds), "_concat": pass_environment(_concat)}
         self.tests = {**TESTS}
         self.work = self.rounds = self.longest = 0
@@ -246,14 +216,13 @@ class Sandbox(ImmutableSandboxedEnvironment):
             raise DefinitionError("", message)
 
     def charge_parts(self, parts: int) -> None:
-        """Count so many parts of the template; they cost more where texts are long."""
+        """Count nodes that run; they cost more where texts are long."""
         self.charge(parts * (100 + self.longest // 64))
 
     def made(self, value: Any) -> Any:
-        """Count what a filter or an operator made, and return it."""
+        """Count and return the result of a filter or an operator."""
         size = len(value) if isinstance(value, str | list | tuple | dict) else 1
-        if size > LARGEST:
-            raise too_large()
+        check_size(size)
         self.longest = max(self.longest, size)
         self.charge(size)
         return value
@@ -283,7 +252,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
         return self.made(found)
 
     def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:
-        """Return what *operator* makes of two numbers; `+` takes texts too. Numbers stay within ±2**53."""
+        """Apply *operator* to two numbers; `+` takes texts too. Numbers stay within ±2**53."""
         del context
         if operator == "+" and (isinstance(left, str) or isinstance(right, str)):
             return _concat(self, left, right)
@@ -301,17 +270,13 @@ class Sandbox(ImmutableSandboxedEnvironment):
 
 
 _RAW = {"d", "default"}
-"""Filters that are to see what is undefined."""
+"""Filters that see undefined values."""
 
 _LOOP = {"index", "index0", "revindex", "revindex0", "first", "last", "length"}
 
 
 def _kind(value: Any) -> str:
     return "nothing" if value is None or isinstance(value, Undefined) else type(value).__name__
-
-
-def _charged(function: Callable[..., Any], *, raw: bool) -> Callable[..., Any]:
-    return pass_environment(partial(_apply, function, raw))
 
 
 def _apply(function: Callable[..., Any], raw: bool, sandbox: Sandbox, value: Any, *args: Any, **named: Any) -> Any:  # noqa: FBT001
@@ -322,10 +287,7 @@ def _apply(function: Callable[..., Any], raw: bool, sandbox: Sandbox, value: Any
 
 
 def _concat(sandbox: Sandbox, *parts: Any) -> str:
-    texts = [as_text(part) for part in parts]
-    if sum(map(len, texts)) > LARGEST:
-        raise too_large()
-    return str(sandbox.made("".join(texts)))
+    return str(sandbox.made(joined(map(as_text, parts))))
 
 
 def _rounds(sandbox: Sandbox, value: Any, weight: int, pairs: bool) -> Sequence[Any]:  # noqa: FBT001
