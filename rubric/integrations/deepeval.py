@@ -7,6 +7,8 @@ explanation and its `score` is None. deepeval counts such a case as failed in it
 
 from __future__ import annotations
 
+# pyright: reportMissingImports=false
+# The harness is not a dependency.
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

@@ -7,6 +7,8 @@ asyncio and under trio. An ungraded sample is `Score.unscored`, which Inspect's 
 
 from __future__ import annotations
 
+# pyright: reportMissingImports=false
+# The harness is not a dependency.
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
