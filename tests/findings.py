@@ -32,7 +32,7 @@ from rubric import (
     YesNo,
 )
 from rubric.grading.reply_parser import reach
-from rubric.scoring.outcomes import abstainable, asks_evidence, outcome
+from rubric.scoring.aggregation import abstainable, asks_evidence, outcome
 from rubric.testing.scripted_model import Line, Says, reply_to
 from rubric.testing.strategies import built
 from rubric.values.answers import Answer

@@ -29,7 +29,7 @@ from rubric import (
     loads,
 )
 from rubric.results.result import Ungraded
-from rubric.scoring.outcomes import outcome
+from rubric.scoring.aggregation import outcome
 from rubric.suites.cases import Case
 from rubric.suites.suite import Suite
 from rubric.testing.scripted_model import Says, ScriptedModel

@@ -30,7 +30,7 @@ from rubric import (
 )
 from rubric.errors import DefinitionError
 from rubric.scoring import outcomes
-from rubric.scoring.outcomes import Outcome, mean, outcome
+from rubric.scoring.aggregation import Outcome, mean, outcome
 from rubric.values.findings import Finding
 
 from .findings import GONE, INVENTED, QUOTED, Known, at_stage, cases

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rubric import Criterion, Failure, Grade, Judge, Jury, Panel, Rubric, Scored, Ungraded, ask
-from rubric.scoring.outcomes import Extreme, Outcome, median, unknown
+from rubric.scoring.aggregation import Extreme, Outcome, median, unknown
 from rubric.scoring.votes import fewest_votes, is_decided, tally
 from rubric.testing.scripted_model import Line, Says, ScriptedModel
 from rubric.values.judges import passes_needed

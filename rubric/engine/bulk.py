@@ -24,7 +24,7 @@ from rubric.internals.containers import NoTruth
 from rubric.internals.secrets import describe
 from rubric.results.collection import Grades
 from rubric.results.result import Grade, Ungraded
-from rubric.scoring.outcomes import unknown
+from rubric.scoring.aggregation import unknown
 from rubric.store.cache_key import fingerprint
 from rubric.values.findings import Unjudged
 from rubric.values.judges import AnyJudge, Judge

@@ -32,7 +32,7 @@ from rubric.grading.prompting import APART, SharedPrompt, as_question, compose, 
 from rubric.grading.reply_parser import read
 from rubric.grading.steps import Batch, Got, Steps, as_one, together
 from rubric.results.result import Grade, Ungraded, conclude, conclude_votes, degenerate, goes_on
-from rubric.scoring.outcomes import EVEN, outcome
+from rubric.scoring.aggregation import EVEN, outcome
 from rubric.scoring.votes import Voter, fewest_votes, is_decided, number_votes
 from rubric.values.candidates import Candidate
 from rubric.values.checks import Check

@@ -21,7 +21,7 @@ from rubric.grading.response_format import Form, shape_of
 from rubric.internals.frozen_map import FrozenMap, thaw
 from rubric.internals.text import as_json, visible
 from rubric.prompts import render
-from rubric.scoring.outcomes import asks_evidence, policy
+from rubric.scoring.aggregation import asks_evidence, policy
 from rubric.values.answers import Choices, JudgeAnswer, Levels, Unit, nearest
 from rubric.values.candidates import Candidate
 from rubric.values.criteria import Anchor, Criterion

@@ -14,7 +14,7 @@ from attrs import frozen
 
 from rubric.internals.frozen_map import FrozenMap
 from rubric.internals.text import as_json
-from rubric.scoring.outcomes import asks_evidence, policy
+from rubric.scoring.aggregation import asks_evidence, policy
 from rubric.values.answers import Answer, Choices, JudgeAnswer, Levels, Unit, YesNo
 from rubric.values.criteria import Criterion
 from rubric.values.judges import Judge

@@ -16,7 +16,7 @@ from rubric.internals.containers import Listed, NoTruth
 from rubric.internals.fields import check_fields
 from rubric.internals.frozen_map import FrozenMap
 from rubric.results import rendering
-from rubric.scoring.outcomes import TOLERANCE, Extreme, Outcome, Verdict, outcome, unknown
+from rubric.scoring.aggregation import TOLERANCE, Extreme, Outcome, Verdict, outcome, unknown
 from rubric.scoring.votes import Pooling, pool, tally
 from rubric.values.answers import Unit
 from rubric.values.criteria import Criterion

@@ -17,7 +17,7 @@ from typing import Any, assert_never
 
 from attrs import evolve, frozen
 
-from rubric.scoring.outcomes import (
+from rubric.scoring.aggregation import (
     EVEN,
     TOLERANCE,
     Extreme,

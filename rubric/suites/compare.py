@@ -15,7 +15,7 @@ from attrs import asdict, field, frozen
 from rubric.internals.containers import Listed, NoTruth
 from rubric.internals.fields import check_name, number, optional
 from rubric.internals.text import shorten, table
-from rubric.scoring.outcomes import TOLERANCE, mean
+from rubric.scoring.aggregation import TOLERANCE, mean
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

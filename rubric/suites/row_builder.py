@@ -17,7 +17,7 @@ from rubric.internals.frozen_map import FrozenMap, thaw
 from rubric.internals.secrets import clean, moved, whole
 from rubric.internals.text import as_json, shorten
 from rubric.results.result import Grade, Ungraded
-from rubric.scoring.outcomes import Outcome, outcome, unknown
+from rubric.scoring.aggregation import Outcome, outcome, unknown
 from rubric.suites.assignment import NO_JUDGE, name_of
 from rubric.suites.cases import Case
 from rubric.suites.report import Entry, Row, Vote, below

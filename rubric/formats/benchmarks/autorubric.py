@@ -31,7 +31,7 @@ from rubric.errors import DefinitionError
 from rubric.formats.benchmarks.signed_weights import Ids, as_penalty, by_points, warn_of_pass_mark
 from rubric.formats.cursor import Cursor, Loading, Notes
 from rubric.results.result import Grade
-from rubric.scoring.outcomes import policy
+from rubric.scoring.aggregation import policy
 from rubric.suites.cases import Case
 from rubric.suites.suite import Suite
 from rubric.values.answers import Choice, Choices

@@ -19,7 +19,7 @@ from attrs import frozen
 from jinja2 import Environment, StrictUndefined, Template
 from markupsafe import Markup
 
-from rubric.scoring.outcomes import TOLERANCE
+from rubric.scoring.aggregation import TOLERANCE
 from rubric.suites.report import tally
 from rubric.suites.reporters.rendering import cut, figure, score_of, short, shown
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rubric.internals.text import visible
-from rubric.scoring.outcomes import TOLERANCE
+from rubric.scoring.aggregation import TOLERANCE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
