@@ -29,7 +29,7 @@ from rubric import (
     plan,
 )
 from rubric.errors import DefinitionError
-from rubric.scoring import outcomes
+from rubric.scoring import aggregation
 from rubric.scoring.aggregation import Outcome, mean, outcome
 from rubric.values.findings import Finding
 
@@ -352,8 +352,8 @@ def test_each_level_of_a_deep_rubric_is_worked_out_once(monkeypatch: pytest.Monk
         counted.append(rubric)
         return original(rubric, *given, **options)
 
-    original = outcomes._parts
-    monkeypatch.setattr(outcomes, "_parts", parts)
+    original = aggregation._parts
+    monkeypatch.setattr(aggregation, "_parts", parts)
     rubric = Rubric("innermost", criteria=[Criterion("b", id="b")])
     finding = Scored("b", 1.0)
     for level in range(40):

@@ -16,7 +16,7 @@ from typing import Any
 
 from rubric.engine.grade import aevaluate
 from rubric.errors import UngradedError
-from rubric.formats.nouns import as_data
+from rubric.formats.native.rubric import as_data
 from rubric.formats.rubrics import loads
 from rubric.integrations.mapping import checked_candidate, mapped, missing, rubric_of, text_of
 from rubric.results.result import Grade
