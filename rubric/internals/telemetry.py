@@ -181,7 +181,7 @@ def is_traced() -> bool:
 
 def _tracer() -> Any:
     """Return the tracer, or None; without a provider a request pays for one look at a module, not for an empty span."""
-    trace = sys.modules.get("opentelemetry.trace")  # whoever configures a provider has imported it
+    trace = sys.modules.get("opentelemetry.trace")  # to configure a provider, it was imported
     if trace is None or isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider):
         return None
     if os.environ.get(_SWITCH, "").lower() == "off":

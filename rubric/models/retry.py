@@ -85,7 +85,7 @@ def retry_delay(
     last = failures[-1]
     if last.in_doubt and not resends:
         return None
-    if last.again:  # each format is refused once, so this comes to an end
+    if last.again:  # each format is refused once, so this ends
         return 0.0
     attempts = sum(not failure.again for failure in failures)
     if attempts > retries or last.kind not in RETRIED or (last.retry_after or 0) > LONGEST_WAIT:

@@ -82,7 +82,7 @@ def _write_judge(judge: Judge) -> Any:
         msg = f"the judge {judge.name!r} is a function; name a model"
         raise DumpError(msg)
     if judge.params:
-        msg = f"the judge {judge.name!r} has params, which stay in code: a file could send a key to a stranger"
+        msg = f"the judge {judge.name!r} has params, which stay in code: a file could send a key to another party"
         raise DumpError(msg)
     if judge.via != "litellm":
         msg = f"the judge {judge.name!r} is asked via={judge.via!r}, which stays in code, as its address does"
