@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import sys
 from importlib.util import find_spec
 from types import ModuleType, SimpleNamespace
@@ -41,6 +42,13 @@ pytestmark = [  # the clients are the user's, who closes them; some of these lib
 POLITE = Rubric("polite").expects("Is polite").expects("Names a day")
 NAME = "gpt-4o-mini"
 KEY = "sk-test-0123456789abcdef"
+
+
+@pytest.fixture(autouse=True)
+def collected() -> Iterator[None]:
+    """Collect the clients that a test made while its own filters hold, and not during another test."""
+    yield
+    gc.collect()
 
 
 def openai(endpoint: Endpoint) -> Any:
