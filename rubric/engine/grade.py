@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import AsyncIterable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from rubric.grading.flow import check, flow
 from rubric.grading.planning import Plan, plan_one
 from rubric.internals import background_loop
 from rubric.internals.fields import refuse
-from rubric.internals.telemetry import grade_span
+from rubric.internals.telemetry import TRACES, grade_span, warn_of
 from rubric.models.api_keys import default_judge
 from rubric.models.pricing import count_tokens, price, worst_cost
 from rubric.results.result import Grade, Ungraded
@@ -154,9 +155,15 @@ def check_loop() -> None:
 
 async def traced(candidate: Candidate, rubric: Rubric, judge: AnyJudge, send: Transport) -> Grade | Ungraded:
     """Grade *candidate* over *send*, in a span of its own."""
-    with grade_span(rubric) as record:
-        result = await adrive(flow(candidate, rubric, judge), send)
-        record(result)
+    steps = flow(candidate, rubric, judge)
+    if TRACES not in sys.modules:  # the usual case, and so without a context manager
+        result = await adrive(steps, send)
+    else:
+        with grade_span(rubric) as record:
+            result = await adrive(steps, send)
+            record(result)
+    if isinstance(result, Ungraded):
+        warn_of(result)
     return result
 
 

@@ -59,6 +59,9 @@ COVERAGE = "rubric.coverage"
 CALLS = "rubric.calls"
 COST = "rubric.cost_usd"
 
+TRACES = "opentelemetry.trace"
+"""Without this module nobody has configured a provider, so callers look for it before they call anything here."""
+
 _SWITCH = "RUBRIC_TELEMETRY"
 _CONTENT = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
 
@@ -72,14 +75,13 @@ def grade_span(rubric: Rubric) -> Iterator[Callable[[Grade | Ungraded], None]]:
     """Open the span of a grade; what is yielded records the result."""
     tracer = _tracer()
     if tracer is None:
-        yield _warn
+        yield _nothing
         return
     name = rubric.name or "rubric"
     with tracer.start_as_current_span(f"evaluate {name}", attributes={OPERATION: "evaluate"}) as span:
         span.set_attributes({EVALUATION_NAME: name, DIGEST: rubric.digest})
 
         def record(result: Grade | Ungraded) -> None:
-            _warn(result)
             told = _result(result)
             span.set_attributes(told)
             _emit(told)
@@ -87,10 +89,10 @@ def grade_span(rubric: Rubric) -> Iterator[Callable[[Grade | Ungraded], None]]:
         yield record
 
 
-def _warn(result: Grade | Ungraded) -> None:
-    if result.outcome.score is None:
-        kinds = ", ".join(sorted({failure.kind for failure in result.failures})) or "abstention"
-        logger.warning("ungraded: rubric %s (%s), %s", result.rubric.name or "-", result.rubric.digest, kinds)
+def warn_of(result: Ungraded) -> None:
+    """Log that a candidate could not be graded."""
+    kinds = ", ".join(sorted({failure.kind for failure in result.failures})) or "abstention"
+    logger.warning("ungraded: rubric %s (%s), %s", result.rubric.name or "-", result.rubric.digest, kinds)
 
 
 def _result(result: Grade | Ungraded) -> dict[str, Any]:
@@ -181,7 +183,7 @@ def is_traced() -> bool:
 
 def _tracer() -> Any:
     """Return the tracer, or None; without a provider a request pays for one look at a module, not for an empty span."""
-    trace = sys.modules.get("opentelemetry.trace")  # to configure a provider, it was imported
+    trace = sys.modules.get(TRACES)  # to configure a provider, it was imported
     if trace is None or isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider):
         return None
     if os.environ.get(_SWITCH, "").lower() == "off":

@@ -14,6 +14,7 @@ from contextvars import copy_context
 from functools import cache
 from threading import Lock
 from time import perf_counter
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
@@ -142,7 +143,8 @@ def model_of(judge: Judge, /) -> Model:
         return _offline if model == OFFLINE else _keyless if surely_missing_key(judge) else _litellm
     if isinstance(model, Model):
         return model
-    return _of_client(model) if client_kind(model) else _of_function(model, judge.threads)
+    is_client = not isinstance(model, FunctionType) and client_kind(model)
+    return _of_client(model) if is_client else _of_function(model, judge.threads)
 
 
 @cache

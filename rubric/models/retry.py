@@ -23,6 +23,7 @@ from __future__ import annotations
 import asyncio
 import math
 import random as randomness
+import sys
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -35,7 +36,7 @@ from attrs import define, evolve, field, frozen
 
 from rubric.errors import ModelError
 from rubric.internals.secrets import describe
-from rubric.internals.telemetry import chat_span, is_traced, logger
+from rubric.internals.telemetry import TRACES, chat_span, is_traced, logger
 from rubric.models.failures import UNSENT_USAGE
 from rubric.values.requests import RETRIED, UNSENT, Failure, Limiter, Reply, Usage
 
@@ -357,7 +358,7 @@ async def _send(model: Model, ask: Ask, limiter: Limiter | None) -> Reply | _Uns
 
 
 async def _answer(model: Model, ask: Ask) -> Reply | Failure:
-    if not is_traced():
+    if TRACES not in sys.modules or not is_traced():
         return await _answered(model, ask)
     with chat_span(ask) as record:
         outcome = await _answered(model, ask)

@@ -211,7 +211,7 @@ class Judge(Shown):
         """The model's name, or the function's."""
         if isinstance(self.model, str):
             return self.model
-        named = client_model_name(self.model) or getattr(self.model, "__name__", None)
+        named = getattr(self.model, "__name__", None) or client_model_name(self.model)
         return str(named or type(self.model).__name__)
 
     @property

@@ -43,7 +43,6 @@ from rubric.values.answers import (
 from rubric.values.candidates import Candidate
 from rubric.values.checks import AnyCheck, Check
 from rubric.values.criteria import Abstention, Anchor, Criterion, Polarity, When, abstention
-from rubric.values.digest import digest_of
 from rubric.values.trees import DecisionTree
 
 Aggregation = Literal["weighted_average", "min", "points"]
@@ -216,6 +215,8 @@ class Rubric(Answer, Shown, Listed[Criterion]):
     @cached_property
     def digest(self) -> str:
         """16 hexadecimal digits of what is asked and how it is scored; equal after a round trip through a file."""
+        from rubric.values.digest import digest_of  # noqa: PLC0415 - hashlib and json, which few rubrics need
+
         return digest_of(self)
 
     @cached_property
