@@ -41,8 +41,9 @@ class Judges:
 
 
 @pytest.mark.parametrize(("name", "kind"), [("offline", OfflineModel), ("openai/gpt-5.6", LiteLLMModel)])
-def test_names(name: str, kind: type) -> None:
-    """The name `offline` is the judge without a model; every other name is LiteLLM's."""
+def test_names(name: str, kind: type, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The name `offline` is the judge without a model; every other name, with a key, is LiteLLM's."""
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
     assert type(model_of(Judge(name))) is kind
 
 
