@@ -27,7 +27,7 @@ ROOT = Path(__file__).parent.parent
 def exported() -> tuple[Any, Any]:
     """Return the spans and the log records of this process, as exporters in memory keep them."""
     from opentelemetry import trace
-    from opentelemetry._logs import set_logger_provider
+    from opentelemetry._logs import get_logger_provider, set_logger_provider
     from opentelemetry.sdk._logs import LoggerProvider
     from opentelemetry.sdk._logs.export import InMemoryLogRecordExporter, SimpleLogRecordProcessor
     from opentelemetry.sdk.trace import TracerProvider
@@ -36,11 +36,15 @@ def exported() -> tuple[Any, Any]:
 
     spans = InMemorySpanExporter()
     logs = InMemoryLogRecordExporter()  # type: ignore[no-untyped-call]
-    tracing, logging_ = TracerProvider(), LoggerProvider()
+    # A process has one provider: another test of this process may have set it.
+    if not isinstance(trace.get_tracer_provider(), TracerProvider):
+        trace.set_tracer_provider(TracerProvider())
+    if not isinstance(get_logger_provider(), LoggerProvider):
+        set_logger_provider(LoggerProvider())
+    tracing: Any = trace.get_tracer_provider()
+    logged: Any = get_logger_provider()
     tracing.add_span_processor(SimpleSpanProcessor(spans))
-    logging_.add_log_record_processor(SimpleLogRecordProcessor(logs))
-    trace.set_tracer_provider(tracing)
-    set_logger_provider(logging_)
+    logged.add_log_record_processor(SimpleLogRecordProcessor(logs))
     return spans, logs
 
 
