@@ -16,7 +16,7 @@ What every adapter reads of a result, and how it makes candidates of a harness's
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -195,7 +195,3 @@ def checked_candidate(value: Any, made_by: str) -> Candidate:
 def missing(package: str, install: str) -> ImportError:
     """Return the error for an adapter whose harness is not installed."""
     return ImportError(f"rubric.integrations.{package} needs {install}: pip install {install}")
-
-
-Make = Callable[..., Candidate]
-Parts = Sequence[str]
