@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Iterator, Mapping
 from pathlib import Path
 from typing import Self
 
-from attrs import define, field, frozen
+from attrs import define, evolve, field, frozen
 
 from rubric.engine.budget import Budget
 from rubric.engine.grade import JudgeLike, as_rubric, judge_or_default, remarked, traced
@@ -26,6 +26,7 @@ from rubric.results.collection import Grades
 from rubric.results.result import Grade, Ungraded
 from rubric.scoring.aggregation import unknown
 from rubric.store.cache_key import fingerprint
+from rubric.values.candidates import Candidate
 from rubric.values.findings import Unjudged
 from rubric.values.judges import AnyJudge, Judge
 from rubric.values.requests import Failure, Limiter
@@ -144,6 +145,7 @@ class _Job:
     async def grade(self, index: int, item: object) -> Result:
         """Grade *item*; nothing is raised but errors that end the stream."""
         given, columns = item, self.source.columns
+        candidate: Candidate | None = None
         if isinstance(item, Placed):
             index, given, columns = item.index, item.item, item.columns
         try:
@@ -155,19 +157,20 @@ class _Job:
         except StoreError:  # a reply that cannot be kept ends the stream: it would be paid for again
             raise
         except Exception as error:  # noqa: BLE001 - a condition of the user's own may raise anything
-            return self._ungraded(index, error)
+            return self._ungraded(index, error, candidate)
         result = remarked(result, self.pipeline.dispatcher)
         # Set in place, since the result is new and nobody else has it yet: a copy of twenty fields for the sake of one
         # costs as much as scoring them.
         object.__setattr__(result, "index", index)
         return result
 
-    def _ungraded(self, index: int, error: Exception) -> Ungraded:
+    def _ungraded(self, index: int, error: Exception, candidate: Candidate | None) -> Ungraded:
         failure = Failure("exception", describe(error))
         if isinstance(error, DefinitionError):
             failure = Failure("bad_request", str(located(index, error)))
         missing = tuple(Unjudged(criterion.id, failure) for criterion in self.rubric.judged)
-        return Ungraded(self.rubric, _NOBODY, missing, unknown(self.rubric), failures=(failure,), index=index)
+        result = Ungraded(self.rubric, _NOBODY, missing, unknown(self.rubric), failures=(failure,), index=index)
+        return result if candidate is None else evolve(result, key=candidate.key, group=candidate.group)
 
 
 def _nobody(_: object) -> str:

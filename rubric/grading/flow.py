@@ -217,8 +217,12 @@ def _graded(candidate: Candidate, rubric: Rubric, judge: AnyJudge) -> Steps[Resu
     rubric.derive(("checked",), partial(check, rubric))  # once for a rubric, not for each of its candidates
     why = why_degenerate(candidate) if rubric.degenerate != "judge" else ""
     if why:
-        return degenerate(rubric, judge, why)
-    return (yield from _any_judge(shared_prompt(candidate, rubric), number_votes(judge)))
+        result: Result = degenerate(rubric, judge, why)
+    else:
+        result = yield from _any_judge(shared_prompt(candidate, rubric), number_votes(judge))
+    if candidate.key or candidate.group:
+        result = evolve(result, key=candidate.key, group=candidate.group)
+    return result
 
 
 def _any_judge(about: SharedPrompt, voter: Voter) -> Steps[Result]:

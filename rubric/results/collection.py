@@ -132,6 +132,7 @@ class Grades(Sequence[Grade | Ungraded]):
         Return a flat row a result, all with the same keys, in this order:
 
         - `index`: the place of the candidate, from 0;
+        - `key`, `group`: the candidate's; None if it has none, and left out if no candidate has;
         - `score`: in 0..1; None if ungraded;
         - `passed`: a bool; None if ungraded, unless what is missing cannot change it;
         - `verdict`: `pass`, `borderline`, `fail` or `ungraded`;
@@ -144,8 +145,8 @@ class Grades(Sequence[Grade | Ungraded]):
         - `calls`, `prompt_tokens`, `cached_tokens`, `completion_tokens`: what was used;
         - `cost`: in US dollars; None if it is unknown.
         """
-        ids = self._ids()
-        return [_row(result, n, ids) for n, result in enumerate(self.results)]
+        names, ids = self._names(), self._ids()
+        return [_row(result, n, names, ids) for n, result in enumerate(self.results)]
 
     def to_pandas(self) -> pd.DataFrame:
         """Return the `rows` as a frame of pandas (extra `pandas`), with the same types whatever is in them."""
@@ -153,7 +154,7 @@ class Grades(Sequence[Grade | Ungraded]):
             import pandas as pd  # noqa: PLC0415 - an extra
         except ImportError as error:
             raise _without("pandas") from error
-        types = _types(self._ids())
+        types = _types(self._names(), self._ids())
         named = {int: "int64", float: "float64", bool: "boolean", str: "string"}
         frame = pd.DataFrame(self.rows(), columns=[*types])
         return frame.astype({name: named[kind] for name, kind in types.items()})
@@ -165,7 +166,11 @@ class Grades(Sequence[Grade | Ungraded]):
         except ImportError as error:
             raise _without("polars") from error
         named: dict[type, Any] = {int: pl.Int64, float: pl.Float64, bool: pl.Boolean, str: pl.String}
-        return pl.DataFrame(self.rows(), {name: named[kind] for name, kind in _types(self._ids()).items()})
+        types = _types(self._names(), self._ids())
+        return pl.DataFrame(self.rows(), {name: named[kind] for name, kind in types.items()})
+
+    def _names(self) -> list[str]:
+        return [name for name in ("key", "group") if any(getattr(result, name) for result in self.results)]
 
     def _ids(self) -> list[str]:
         return list(dict.fromkeys(finding.id for result in self.results for finding in result.findings))
@@ -212,20 +217,22 @@ def _why(result: Ungraded) -> str:
     return f"{failures[0].kind}: {failures[0].message}" if failures else "the judge could tell nothing"
 
 
-def _types(ids: Iterable[str]) -> dict[str, type]:
+def _types(names: Iterable[str], ids: Iterable[str]) -> dict[str, type]:
     """Return what a row holds under each key; any of it but the counts may be None."""
-    before = {"index": int, "score": float, "passed": bool, "verdict": str, "low": float, "high": float}
+    named = {"index": int, **dict.fromkeys(names, str)}
+    before = {"score": float, "passed": bool, "verdict": str, "low": float, "high": float}
     counts = dict.fromkeys(("calls", "prompt_tokens", "cached_tokens", "completion_tokens"), int)
     contributions = {f"criterion.{id_}": float for id_ in ids}
     after = {"failures": str, "why": str, **counts, "cost": float}
-    return {**before, "coverage": float, "gates": str, **contributions, **after}
+    return {**named, **before, "coverage": float, "gates": str, **contributions, **after}
 
 
-def _row(result: Grade | Ungraded, n: int, ids: Sequence[str]) -> dict[str, Any]:
+def _row(result: Grade | Ungraded, n: int, names: Sequence[str], ids: Sequence[str]) -> dict[str, Any]:
     low, high = result.bounds
     ungraded = result if isinstance(result, Ungraded) else None
     return {
         "index": _place(result, n),
+        **{name: getattr(result, name) or None for name in names},
         "score": result.outcome.score,
         "passed": result.passed,
         "verdict": verdict(result),

@@ -110,7 +110,8 @@ def _what_failed(finding: Unjudged) -> str:
 
 def as_dict(result: Result) -> dict[str, Any]:
     """Return *result* as plain data that JSON can hold."""
-    return {
+    named = {name: value for name, value in (("key", result.key), ("group", result.group)) if value}
+    return named | {
         "rubric": result.rubric.name,
         "digest": result.rubric.digest,
         "judge": result.judge.name if isinstance(result.judge, Judge) else repr(result.judge),

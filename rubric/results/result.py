@@ -74,6 +74,8 @@ class Result(NoTruth, Listed[Finding]):
             score.
         degenerate: Why the candidate was answered without a call; empty if it was not.
         index: The place of the candidate among those of `grade_many`, from 0; None for one that was graded alone.
+        key: The candidate's, see `Candidate`; empty if it has none.
+        group: The candidate's.
     """
 
     _kind = "finding"
@@ -88,6 +90,8 @@ class Result(NoTruth, Listed[Finding]):
     warnings: tuple[str, ...] = ()
     degenerate: str = ""
     index: int | None = field(default=None, eq=False, kw_only=True)
+    key: str = field(default="", eq=False, kw_only=True)
+    group: str = field(default="", eq=False, kw_only=True)
 
     @property
     def bounds(self) -> tuple[float, float]:
@@ -130,7 +134,7 @@ class Result(NoTruth, Listed[Finding]):
         Raises:
             DefinitionError: The criteria are others, or the votes do not fit.
         """
-        return evolve(self._rescored(rubric, judge, rule), index=self.index)
+        return evolve(self._rescored(rubric, judge, rule), index=self.index, key=self.key, group=self.group)
 
     def _rescored(
         self, rubric: Rubric | None, judge: Jury | Panel | Cascade | None, rule: Mapping[str, Any]

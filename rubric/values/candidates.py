@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
-from attrs import field, frozen
+from attrs import Converter, field, frozen
 
 from rubric.errors import DefinitionError
-from rubric.internals.fields import Shown, as_map, as_tuple, string, text
+from rubric.internals.fields import Shown, as_map, as_tuple, refuse, string, text
 from rubric.internals.frozen_map import FrozenMap, freeze
 
 T = TypeVar("T")
@@ -65,6 +65,18 @@ def _as_images(value: Iterable[str]) -> tuple[str, ...]:
     return images
 
 
+def _as_key(value: Any, field: Any) -> Any:
+    """Return *value*, a text or a whole number, as a text; columns of frames with gaps hold such numbers as floats."""
+    if isinstance(value, str):
+        return value
+    whole = getattr(value, "__index__", None)
+    if whole is None and isinstance(value, float) and value.is_integer():
+        whole = value.__int__
+    if whole is None or isinstance(value, bool):
+        raise refuse(field.name, value, "a text or a whole number")
+    return str(whole())
+
+
 def _as_variables(value: Mapping[str, Any]) -> FrozenMap:
     return as_map("variables", value)
 
@@ -84,6 +96,10 @@ class Candidate(Shown):
         context: Material on which the answer should rest.
         variables: Named texts for custom prompts.
         images: `data:image/...` or `https://...` addresses, attached for judges that see.
+        key: Its name in the data set, such as the id of its row. Results carry it, and labels and other runs are
+            matched by it. Candidates of one key are one group. No judge sees it.
+        group: The name of the candidates that belong together, such as the answers to one prompt. Results carry it, and
+            intervals treat a group as one draw. No judge sees it.
     """
 
     output: str = field(validator=string)
@@ -95,6 +111,8 @@ class Candidate(Shown):
     context: str = field(default="", kw_only=True, validator=string)
     variables: FrozenMap = field(default=FrozenMap(), kw_only=True, converter=_as_variables)
     images: tuple[str, ...] = field(default=(), kw_only=True, converter=_as_images)
+    key: str = field(default="", kw_only=True, converter=Converter(_as_key, takes_field=True))
+    group: str = field(default="", kw_only=True, converter=Converter(_as_key, takes_field=True))
 
     @classmethod
     def of(cls, value: Candidate | str, /) -> Candidate:
