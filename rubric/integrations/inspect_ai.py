@@ -18,11 +18,12 @@ from rubric.engine.pipeline import adrive
 from rubric.errors import DumpError, ModelError
 from rubric.formats.rubrics import dumps
 from rubric.grading.flow import flow
-from rubric.integrations.mapping import chat_of, checked_candidate, mapped, missing, rubric_of
+from rubric.integrations.mapping import checked_candidate, mapped, missing, rubric_of
 from rubric.models.client_models import ClientModel, inspect_reply
 from rubric.models.client_models import model as held
 from rubric.models.failures import failure_of
 from rubric.values.candidates import Candidate
+from rubric.values.chats import chat_of
 from rubric.values.judges import AnyJudge, Cascade, Judge, Jury, Panel
 from rubric.values.judges import Model as HasAnswer
 from rubric.values.requests import Ask, Failure, Reply

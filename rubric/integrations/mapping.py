@@ -16,7 +16,7 @@ What every adapter reads of a result, and how it makes candidates of a harness's
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -24,9 +24,9 @@ from attrs import field, frozen
 
 from rubric.engine.grade import aevaluate, as_rubric, evaluate
 from rubric.errors import DefinitionError
-from rubric.internals.frozen_map import thaw
 from rubric.results.result import Grade, Ungraded
-from rubric.values.candidates import Candidate, Message, ToolCall
+from rubric.values.candidates import Candidate
+from rubric.values.chats import chat_of, text_of  # noqa: F401 - adapters take them from here
 from rubric.values.judges import AnyJudge, as_judge
 from rubric.values.rubrics import Rubric
 
@@ -123,65 +123,6 @@ class Grader:
 
 
 # -- candidates -------------------------------------------------------------------------------------------
-
-
-def text_of(value: Any) -> str:
-    """Return *value* as the text that a judge reads: a text as it is, a single text in a mapping alone, else JSON."""
-    if value is None:
-        return ""
-    if isinstance(value, str):
-        return value
-    if isinstance(value, Mapping) and len(value) == 1:
-        (only,) = value.values()
-        if isinstance(only, str):
-            return only
-    return json.dumps(thaw(value), ensure_ascii=False, default=str)
-
-
-def chat_of(messages: Iterable[Any]) -> tuple[tuple[Message, ...], tuple[ToolCall, ...]]:
-    """
-    Return the messages and the tool calls of a chat in OpenAI's form, or of objects with the same attributes.
-
-    A tool's result is kept with its call; a call without a result has None.
-    """
-    said: list[Message] = []
-    calls: dict[str, ToolCall] = {}
-    for number, each in enumerate(messages):
-        role, content = _at(each, "role"), _text_in(_at(each, "content"))
-        for order, call in enumerate(_at(each, "tool_calls") or ()):
-            key = str(_at(call, "id") or f"{number}.{order}")
-            calls[key] = _tool_call(call)
-        if role == "tool":
-            key = str(_at(each, "tool_call_id") or "")
-            if key in calls:
-                calls[key] = ToolCall(calls[key].name, arguments=calls[key].arguments, result=content)
-                continue
-        if content:
-            said.append(Message(str(role or "user"), content))
-    return tuple(said), tuple(calls.values())
-
-
-def _at(value: Any, name: str) -> Any:
-    return value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)
-
-
-def _text_in(content: Any) -> str:
-    if isinstance(content, list | tuple):
-        return "".join(part if isinstance(part, str) else str(_at(part, "text") or "") for part in content)
-    return "" if content is None else str(content)
-
-
-def _tool_call(call: Any) -> ToolCall:
-    function = _at(call, "function")
-    named = function if isinstance(function, Mapping) or hasattr(function, "name") else call
-    name = _at(named, "name") or (function if isinstance(function, str) else "tool")
-    given = _at(named, "arguments") or _at(call, "args") or {}
-    if isinstance(given, str):
-        try:
-            given = json.loads(given)
-        except ValueError:
-            given = {"text": given}
-    return ToolCall(str(name), arguments=given if isinstance(given, Mapping) else {"value": given})
 
 
 def checked_candidate(value: Any, made_by: str) -> Candidate:

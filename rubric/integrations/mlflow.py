@@ -16,8 +16,9 @@ from typing import Any
 
 from rubric.engine.grade import JudgeLike
 from rubric.errors import RubricError
-from rubric.integrations.mapping import Grader, checked_candidate, missing, text_of
+from rubric.integrations.mapping import Grader, checked_candidate, missing
 from rubric.values.candidates import Candidate
+from rubric.values.chats import text_of
 from rubric.values.rubrics import Rubric
 
 try:

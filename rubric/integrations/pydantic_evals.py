@@ -18,9 +18,10 @@ from rubric.engine.grade import aevaluate
 from rubric.errors import UngradedError
 from rubric.formats.native.rubric import as_data
 from rubric.formats.rubrics import loads
-from rubric.integrations.mapping import checked_candidate, mapped, missing, rubric_of, text_of
+from rubric.integrations.mapping import checked_candidate, mapped, missing, rubric_of
 from rubric.results.result import Grade
 from rubric.values.candidates import Candidate
+from rubric.values.chats import text_of
 from rubric.values.rubrics import Rubric
 
 try:

@@ -14,9 +14,10 @@ from typing import Any
 from rubric.engine.bulk import agrade_many
 from rubric.engine.grade import JudgeLike
 from rubric.errors import DefinitionError
-from rubric.integrations.mapping import chat_of, rubric_of, text_of
+from rubric.integrations.mapping import rubric_of
 from rubric.results.result import Grade, Ungraded
 from rubric.values.candidates import Candidate
+from rubric.values.chats import chat_of, text_of
 from rubric.values.judges import as_judge
 from rubric.values.rubrics import Rubric
 
