@@ -149,6 +149,26 @@ def shorten(text: str, limit: int = 200) -> str:
     return line if len(line) <= limit else f"{line[: limit - 1]}…"
 
 
+def shown(text: str) -> str:
+    r"""Return *text* with invisible and invalid characters as `\u{...}`; lines end in a line feed alone."""
+    return visible(text.replace("\r\n", "\n"))[0].replace("\r", "\\u{d}")
+
+
+def cut(text: str, limit: int) -> str:
+    """Return *text*; if it is longer than *limit* characters, its start and its end with a mark between them."""
+    if len(text) <= limit:
+        return text
+    half = limit // 2
+    return f"{text[:half]}\n[… {len(text) - 2 * half:,} characters are left out here …]\n{text[-half:]}"
+
+
+def line(text: str, limit: int = 300) -> str:
+    """Return *text* on one line of at most *limit* characters, with invisible characters as escapes."""
+    words = " ".join(text[: 4 * limit].split())
+    whole = len(text) <= 4 * limit and len(words) <= limit
+    return shown(words if whole else f"{words[: limit - 1]}…")
+
+
 def as_json(value: Any) -> str:
     """Return *value* as JSON on one line, with its keys in order; values that JSON does not know as text."""
     import json  # noqa: PLC0415 - building a rubric needs none

@@ -19,9 +19,10 @@ from attrs import frozen
 from jinja2 import Environment, StrictUndefined, Template
 from markupsafe import Markup
 
+from rubric.internals.text import cut, shown
 from rubric.scoring.aggregation import TOLERANCE
 from rubric.suites.report import tally
-from rubric.suites.reporters.rendering import cut, figure, score_of, short, shown
+from rubric.suites.reporters.rendering import figure, score_of, short
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

@@ -16,8 +16,9 @@ from urllib.parse import quote
 
 from attrs import frozen
 
+from rubric.internals.text import line, shown
 from rubric.suites.report import Entry, Row, Status, written
-from rubric.suites.reporters.rendering import VACUOUS, line, result_of, short, shown
+from rubric.suites.reporters.rendering import VACUOUS, result_of, short
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -14,7 +14,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
-from rubric.suites.reporters.rendering import VACUOUS, cut, flat, line, proof, shown, verdict, walk
+from rubric.internals.text import cut, line, shown
+from rubric.suites.reporters.rendering import VACUOUS, flat, proof, verdict, walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

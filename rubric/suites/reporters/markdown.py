@@ -10,20 +10,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from rubric.internals.text import cell
+from rubric.internals.text import cell, cut, line, shown
 from rubric.suites.report import below, tally
-from rubric.suites.reporters.rendering import (
-    VACUOUS,
-    cut,
-    flat,
-    line,
-    proof,
-    score_of,
-    score_of_vote,
-    shown,
-    verdict,
-    walk,
-)
+from rubric.suites.reporters.rendering import VACUOUS, flat, proof, score_of, score_of_vote, verdict, walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rubric.internals.text import visible
+from rubric.internals.text import line
 from rubric.scoring.aggregation import TOLERANCE
 
 if TYPE_CHECKING:
@@ -16,26 +16,6 @@ if TYPE_CHECKING:
 
 VACUOUS = "vacuous: nothing applied"
 """The remark on a pass to which no criterion applied, so that it does not look like a judged 1.00."""
-
-
-def shown(text: str) -> str:
-    r"""Return *text* with invisible and invalid characters as `\u{...}`; lines end in a line feed alone."""
-    return visible(text.replace("\r\n", "\n"))[0].replace("\r", "\\u{d}")
-
-
-def cut(text: str, limit: int) -> str:
-    """Return *text*; if it is longer than *limit* characters, its start and its end with a mark between them."""
-    if len(text) <= limit:
-        return text
-    half = limit // 2
-    return f"{text[:half]}\n[… {len(text) - 2 * half:,} characters are left out here …]\n{text[-half:]}"
-
-
-def line(text: str, limit: int = 300) -> str:
-    """Return *text* on one line of at most *limit* characters, with invisible characters as escapes."""
-    words = " ".join(text[: 4 * limit].split())
-    whole = len(text) <= 4 * limit and len(words) <= limit
-    return shown(words if whole else f"{words[: limit - 1]}…")
 
 
 def quotes(evidence: Iterable[Evidence], limit: int = 120) -> str:

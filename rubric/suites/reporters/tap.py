@@ -10,8 +10,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from rubric.internals.text import cut, line
 from rubric.suites.report import written
-from rubric.suites.reporters.rendering import VACUOUS, cut, line, quotes, walk
+from rubric.suites.reporters.rendering import VACUOUS, quotes, walk
 
 if TYPE_CHECKING:
     from rubric.suites.report import Entry, Report, Row

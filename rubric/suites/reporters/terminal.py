@@ -9,8 +9,9 @@ from rich.console import Console, Group
 from rich.padding import Padding
 from rich.text import Text
 
+from rubric.internals.text import line
 from rubric.suites.report import below
-from rubric.suites.reporters.rendering import VACUOUS, figure, line, proof, score_of, score_of_vote, short, walk
+from rubric.suites.reporters.rendering import VACUOUS, figure, proof, score_of, score_of_vote, short, walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

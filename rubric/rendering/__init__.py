@@ -1,0 +1,1 @@
+"""Show results as HTML: pieces (`html`), drawings (`charts`) and their style sheet. Nothing here reads or runs."""
