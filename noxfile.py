@@ -129,9 +129,13 @@ HARNESSES = {
     "pydantic_evals": ["pydantic-evals>=2.62"],
     "langsmith": ["langsmith>=0.15"],
     "mlflow": ["mlflow>=3.17"],
+    "promptfoo": [],
     "clients": ["anthropic>=2.12", "langchain-openai", "langchain-anthropic", "dspy>=3.4"],
 }
 """What the adapters are run with: each in an environment of its own, since they exclude one another's libraries."""
+
+PROMPTFOO = ["promptfoo@0.121.20", "@libsql/linux-x64-gnu"]
+"""From npm, without its optional parts; of these it needs the driver of its database, which is one a platform."""
 
 
 @nox.session(default=False)
@@ -143,6 +147,12 @@ def integrations(session: nox.Session, harness: str, versions: str) -> None:
     session.install("--quiet", "-e", ".", "pytest>=9", "pytest-xdist", "hypothesis", "sybil", "opentelemetry-sdk")
     # In a second step: Inspect's OpenAI provider and LiteLLM ask for different versions of `openai`.
     session.install("--quiet", *[each.replace(">=", "==") if versions == "floor" else each for each in wanted])
+    if harness == "promptfoo":
+        folder = Path(session.virtualenv.location) / "npm"
+        names = [re.sub("(?<=.)@.*", "@latest", each) if versions == "newest" else each for each in PROMPTFOO]
+        options = ["--ignore-scripts", "--omit=optional", "--no-audit", "--no-fund", "--prefix", str(folder)]
+        session.run("npm", "install", *options, *names, external=True)
+        session.env["PROMPTFOO"] = str(folder / "node_modules/promptfoo/dist/src/main.js")
     modules = ["tests/test_client_models.py"]
     if harness != "clients":
         session.run("pytest", "-q", "tests/test_docs.py", "-k", f"docs/integrations/{harness}.md")

@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from rubric.engine.grade import JudgeLike
-from rubric.integrations.mapping import Grader, Mapped, chat_of, checked_candidate, text_of
+from rubric.integrations.mapping import Grader, Mapped, checked_candidate
 from rubric.values.candidates import Candidate
+from rubric.values.chats import chat_of, text_of
 from rubric.values.rubrics import Rubric
 
 Result = dict[str, Any]

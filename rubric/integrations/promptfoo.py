@@ -1,0 +1,131 @@
+"""
+A Python assertion for promptfoo: `get_assert`, or one of your own by `rubric_assert(rubric)`.
+
+promptfoo has no "no score". An ungraded output fails with the score 0 and a reason that begins with `UNGRADED:`, and
+has no named score. So the named score of the rubric has the mean of the graded outputs.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from attrs import evolve
+
+from rubric.engine.grade import JudgeLike
+from rubric.errors import DefinitionError
+from rubric.integrations.mapping import Grader, Mapped, checked_candidate
+from rubric.internals.fields import suggest
+from rubric.values.candidates import Candidate, Message
+from rubric.values.chats import calls_of, candidate_of_chat, is_chat, text_of
+from rubric.values.rubrics import Rubric
+
+Assertion = Callable[[Any, Mapping[str, Any]], dict[str, Any]]
+_CONFIG = ("rubric", "judge", "reference")
+
+
+def default_candidate(output: Any, context: Mapping[str, Any], reference: str | None = None) -> Candidate:
+    """
+    Return the output as the candidate, with the prompt as its input and the variables of the test.
+
+    Of a prompt that is a chat the last message is the input, and those before it are the conversation. An output that
+    is a chat, or a list of tool calls, is read as such. *reference* is the variable with the reference answer.
+    """
+    variables = context.get("vars") or {}
+    if reference is not None and reference not in variables:
+        raise DefinitionError("reference", f"there is no variable {reference!r}; there are: {', '.join(variables)}")
+    asked = _said(_parsed(context.get("prompt")))
+    said = _said(output.get("messages", output) if isinstance(output, Mapping) else output)
+    before = [Message("user", asked.input)] if asked.input else []
+    passages = variables.get("context")
+    return evolve(
+        said,
+        input=asked.output,
+        messages=(*asked.messages, *before, *said.messages),
+        reference="" if reference is None else text_of(variables[reference]),
+        context=passages if isinstance(passages, str) else "",
+        variables={name: text_of(value) for name, value in variables.items()},
+    )
+
+
+def _parsed(prompt: Any) -> Any:
+    """Return a prompt that is a chat in JSON, as promptfoo has them, as that chat."""
+    try:
+        chat = json.loads(prompt)
+    except (TypeError, ValueError):
+        return prompt
+    return chat if is_chat(chat) else prompt
+
+
+def _said(value: Any) -> Candidate:
+    """Return *value* as a candidate: a chat, what OpenAI's provider returns for tool calls, or a text."""
+    if is_chat(value):
+        return candidate_of_chat(value)
+    if isinstance(value, list) and value and all(isinstance(each, Mapping) and "function" in each for each in value):
+        return Candidate("", tool_calls=calls_of(value))
+    return Candidate(text_of(value))
+
+
+def rubric_assert(
+    rubric: Rubric | str | Path,
+    judge: JudgeLike | None = None,
+    *,
+    reference: str | None = None,
+    candidate: Callable[[Any, Mapping[str, Any]], Candidate] | None = None,
+) -> Assertion:
+    """
+    Return a function for `type: python` assertions: name it `get_assert`.
+
+    Args:
+        rubric: A rubric, a free-form text, or the path of a file.
+        judge: A judge or the name of a model; None takes the model that the environment has a key for.
+        reference: The variable of the test with the reference answer; None: there is none.
+        candidate: Makes the candidate of the output and the context of the assertion.
+    """
+    grader = Grader(rubric, judge)
+    if candidate is not None and reference is not None:
+        raise DefinitionError("reference", "has no effect, since candidate= makes the candidate; leave one of them out")
+
+    def get_assert(output: Any, context: Mapping[str, Any]) -> dict[str, Any]:
+        made = default_candidate(output, context, reference) if candidate is None else candidate(output, context)
+        return _result(grader, grader.evaluate(checked_candidate(made, "candidate")), context)
+
+    return get_assert
+
+
+def get_assert(output: Any, context: Mapping[str, Any]) -> dict[str, Any]:
+    """
+    Grade *output* as the assertion's `config` says: `rubric`, and if wanted `judge` and `reference`.
+
+    Raises:
+        DefinitionError: The config has no rubric, or another key.
+    """
+    config = context.get("config") or {}
+    if unknown := [name for name in config if name not in _CONFIG]:
+        raise DefinitionError(f"config.{unknown[0]}", f"is no key of it{suggest(unknown[0], _CONFIG)}")
+    if "rubric" not in config:
+        raise DefinitionError("config.rubric", "is not there; give the path of a rubric file, or a text")
+    return rubric_assert(config["rubric"], config.get("judge"), reference=config.get("reference"))(output, context)
+
+
+def _result(grader: Grader, result: Mapped, context: Mapping[str, Any]) -> dict[str, Any]:
+    given = {
+        "tokensUsed": {
+            "total": result.prompt_tokens + result.completion_tokens,
+            "prompt": result.prompt_tokens,
+            "completion": result.completion_tokens,
+        },
+        "metadata": {**result.metadata, "verdict": result.label, "cost": result.cost},
+    }
+    if result.score is None:
+        asserted = (context.get("test") or {}).get("assert") or ()
+        if any(isinstance(each, Mapping) and each.get("type") == "not-python" for each in asserted):
+            raise DefinitionError(
+                "assert", "not-python would make a pass of what is ungraded; give a rubric with negate=True"
+            )
+        return {"pass": False, "score": 0, "reason": f"UNGRADED: {result.reason}", **given}
+    name = grader.rubric.name or "rubric"
+    scores = {name: result.score, **{f"{name}/{key}": share for key, share in result.parts.items()}}
+    return {"pass": result.passed, "score": result.score, "reason": result.reason, "namedScores": scores, **given}
