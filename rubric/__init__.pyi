@@ -53,6 +53,7 @@ from .models.retry import retry_delay as retry_delay
 from .results.collection import Grades as Grades
 from .results.result import Grade as Grade
 from .results.result import Ungraded as Ungraded
+from .results.rows import Row as Row
 from .results.summary import CriterionSummary as CriterionSummary
 from .results.summary import Summary as Summary
 from .store.database import Tally as Tally
@@ -60,7 +61,6 @@ from .store.store import Store as Store
 from .suites.cases import Case as Case
 from .suites.compare import Comparison as Comparison
 from .suites.report import Report as Report
-from .suites.report import Row as Row
 from .suites.suite import Suite as Suite
 from .suites.suite_plan import SuitePlan as SuitePlan
 from .suites.targets.agents import AgentTarget as AgentTarget

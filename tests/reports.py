@@ -8,10 +8,11 @@ from typing import Any
 from hypothesis import strategies as st
 
 from rubric.internals.frozen_map import FrozenMap
-from rubric.suites.cases import Place
-from rubric.suites.report import Entry, Report, Row, Vote
+from rubric.results.rows import Entry, Row, Vote
+from rubric.suites.report import Report
 from rubric.testing.strategies import any_texts, free_maps
 from rubric.values.findings import Evidence, Step
+from rubric.values.places import Place
 from rubric.values.requests import Usage
 
 OUTPUT = "Hello Ada, your parcel is in Oslo and arrives on Friday. You get the full price back whatever happens."

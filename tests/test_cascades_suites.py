@@ -6,8 +6,8 @@ import pytest
 
 from rubric import Jury
 from rubric.formats.suites import convert
-from rubric.suites.assignment import name_of, without_key
-from rubric.values.judges import Cascade, judges_of
+from rubric.suites.assignment import without_key
+from rubric.values.judges import Cascade, judges_of, name_of
 
 from .suite_help import TWO, asks_of, one, saying
 

@@ -10,7 +10,8 @@ from attrs import evolve
 from hypothesis import given, settings
 
 from rubric.errors import DefinitionError
-from rubric.suites.report import Deferred, Entry, Report, Row, Status
+from rubric.results.rows import Entry, Row, Status
+from rubric.suites.report import Deferred, Report
 from tests.reports import FAILED, REPORT, entry, reports
 
 if TYPE_CHECKING:

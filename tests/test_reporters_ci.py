@@ -15,11 +15,11 @@ from junitparser import JUnitXml
 from tap.parser import Parser  # type: ignore[import-untyped]  # it does not say what its types are
 from xmlschema import XMLSchema
 
-from rubric.suites.cases import Place
 from rubric.suites.report import Deferred, Report
 from rubric.suites.reporters.issues import address, issues
 from rubric.suites.reporters.junit import outcome
 from rubric.values.findings import Evidence, Step
+from rubric.values.places import Place
 from tests.reports import DEFERRED, FAILED, JUDGED, NASTY, PASSED, REPORT, UNGRADED, VACUOUS, entry, reports
 
 if TYPE_CHECKING:

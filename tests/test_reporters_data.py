@@ -15,8 +15,9 @@ from rubric import Judge, Panel, Rubric, Unit
 from rubric import ask as when_asked
 from rubric.errors import DefinitionError
 from rubric.internals.frozen_map import FrozenMap
+from rubric.results.rows import Row
 from rubric.suites.cases import Case
-from rubric.suites.report import SCHEMA, Report, Row
+from rubric.suites.report import SCHEMA, Report
 from rubric.suites.reporters.registry import REPORTERS, reporter_for
 from rubric.suites.runner import run_suite
 from rubric.suites.suite import Suite

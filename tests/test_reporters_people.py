@@ -11,7 +11,8 @@ from attrs import evolve
 from hypothesis import given, settings
 from markdown_it import MarkdownIt
 
-from rubric.suites.report import Entry, Report, Row, below
+from rubric.results.rows import Entry, Row, below
+from rubric.suites.report import Report
 from rubric.suites.reporters import markdown
 from rubric.suites.reporters import terminal as pretty
 from tests.reports import DEFERRED, FAILED, NASTY, PASSED, REPORT, UNGRADED, reports

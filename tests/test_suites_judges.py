@@ -9,11 +9,11 @@ from attrs import evolve
 
 from rubric import Contains, Criterion, DefinitionError, Grade, Judge, Jury, Panel, Rubric, Ungraded, grade
 from rubric.models.registry import EnvironmentModel
-from rubric.suites.assignment import name_of, without_key
+from rubric.suites.assignment import without_key
 from rubric.suites.cases import Case
 from rubric.suites.suite import Suite
 from rubric.testing.scripted_model import Says, ScriptedModel
-from rubric.values.judges import judges_of
+from rubric.values.judges import judges_of, name_of
 
 from .suite_help import GOOD, TWO, asks_of, one, saying
 

@@ -9,10 +9,11 @@ from hypothesis import strategies as st
 from rubric import Candidate, Criterion, Failure, Grade, Judge, Jury, Panel, Rubric, ToolCall, Ungraded, ask, grade
 from rubric.errors import UngradedError
 from rubric.internals.secrets import MASK, clean, moved, whole
-from rubric.suites.cases import Case, Place
-from rubric.suites.report import Row
+from rubric.results.rows import Row
+from rubric.suites.cases import Case
 from rubric.suites.row_builder import RowBuilder, row_id, ungraded
 from rubric.testing.scripted_model import Says, ScriptedModel
+from rubric.values.places import Place
 
 from .suite_help import GOOD, TWO, one, saying
 

@@ -25,8 +25,9 @@ from rubric import (
     Usage,
 )
 from rubric.errors import LoadError, ModelError, Problem
+from rubric.results.rows import Row
 from rubric.suites.cases import Case
-from rubric.suites.report import Report, Row
+from rubric.suites.report import Report
 from rubric.suites.suite import Suite
 from rubric.suites.suite_plan import NO_RESPONSE
 from rubric.suites.targets.base import DeferError

@@ -13,9 +13,10 @@ from typing import Any
 import pytest
 
 from rubric import Candidate, Criterion, Jury, Rubric, Script, ToolCall, When
-from rubric.suites.cases import Case, Place
-from rubric.suites.report import Row
+from rubric.results.rows import Row
+from rubric.suites.cases import Case
 from rubric.suites.scripts import ScriptError, run_script
+from rubric.values.places import Place
 
 from .suite_help import GOOD, asks_of, one, saying
 

@@ -46,7 +46,8 @@ from rubric.errors import DefinitionError, LoadError, UngradedError
 from rubric.formats.rubrics import load
 from rubric.formats.suites import is_rubric, load_suite
 from rubric.internals.fields import check_number
-from rubric.suites.report import Deferred, Report, Row
+from rubric.results.rows import Row
+from rubric.suites.report import Deferred, Report
 from rubric.suites.reporters.registry import reporter, reporter_for, reporter_names
 from rubric.suites.reporters.terminal import show
 from rubric.suites.row_builder import RowBuilder, row_id, ungraded

@@ -66,7 +66,7 @@ class Counts:
         failures = tuple(Failure(failure.kind, "") for failure in result.failures)
         key = (type(result), result.outcome, findings, failures)
         if key not in self._known:
-            bare: dict[str, Any] = {"usage": Usage(), "votes": (), "warnings": (), "index": None}
+            bare: dict[str, Any] = {"usage": Usage(), "votes": (), "warnings": (), "index": None, "candidate": None}
             self._known[key] = evolve(result, findings=findings, failures=failures, **bare)
         self._results.append(self._known[key])
         self._usage += result.usage

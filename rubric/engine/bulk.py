@@ -170,7 +170,9 @@ class _Job:
             failure = Failure("bad_request", str(located(index, error)))
         missing = tuple(Unjudged(criterion.id, failure) for criterion in self.rubric.judged)
         result = Ungraded(self.rubric, _NOBODY, missing, unknown(self.rubric), failures=(failure,), index=index)
-        return result if candidate is None else evolve(result, key=candidate.key, group=candidate.group)
+        if candidate is None:
+            return result
+        return evolve(result, key=candidate.key, group=candidate.group, candidate=candidate)
 
 
 def _nobody(_: object) -> str:

@@ -24,7 +24,7 @@ from rubric.formats.document import Document, KeyPath, Node, Unreadable, find, p
 from rubric.formats.fields import cure, wanted
 from rubric.internals.fields import check_text, misspelt, suggest
 from rubric.internals.text import shorten
-from rubric.suites.cases import Place
+from rubric.values.places import Place
 
 T = TypeVar("T")
 

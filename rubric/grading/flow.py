@@ -220,8 +220,11 @@ def _graded(candidate: Candidate, rubric: Rubric, judge: AnyJudge) -> Steps[Resu
         result: Result = degenerate(rubric, judge, why)
     else:
         result = yield from _any_judge(shared_prompt(candidate, rubric), number_votes(judge))
+    # Set in place, since the result is new and nobody else has it yet: a copy of all fields costs as much as scoring.
+    object.__setattr__(result, "candidate", candidate)
     if candidate.key or candidate.group:
-        result = evolve(result, key=candidate.key, group=candidate.group)
+        object.__setattr__(result, "key", candidate.key)
+        object.__setattr__(result, "group", candidate.group)
     return result
 
 

@@ -19,6 +19,7 @@ from rubric.results import rendering
 from rubric.scoring.aggregation import TOLERANCE, Extreme, Outcome, Verdict, outcome, unknown
 from rubric.scoring.votes import Pooling, pool, tally
 from rubric.values.answers import Unit
+from rubric.values.candidates import Candidate
 from rubric.values.criteria import Criterion
 from rubric.values.findings import Finding, NotApplicable, Scored, Step, Unjudged
 from rubric.values.judges import AnyJudge, Cascade, Judge, Jury, Panel, members_of, size_of
@@ -76,6 +77,7 @@ class Result(NoTruth, Listed[Finding]):
         index: The place of the candidate among those of `grade_many`, from 0; None for one that was graded alone.
         key: The candidate's, see `Candidate`; empty if it has none.
         group: The candidate's.
+        candidate: What was graded; None where that is not kept.
     """
 
     _kind = "finding"
@@ -92,6 +94,7 @@ class Result(NoTruth, Listed[Finding]):
     index: int | None = field(default=None, eq=False, kw_only=True)
     key: str = field(default="", eq=False, kw_only=True)
     group: str = field(default="", eq=False, kw_only=True)
+    candidate: Candidate | None = field(default=None, eq=False, kw_only=True)
 
     @property
     def bounds(self) -> tuple[float, float]:
@@ -134,7 +137,8 @@ class Result(NoTruth, Listed[Finding]):
         Raises:
             DefinitionError: The criteria are others, or the votes do not fit.
         """
-        return evolve(self._rescored(rubric, judge, rule), index=self.index, key=self.key, group=self.group)
+        same: dict[str, Any] = {name: getattr(self, name) for name in ("index", "key", "group", "candidate")}
+        return evolve(self._rescored(rubric, judge, rule), **same)
 
     def _rescored(
         self, rubric: Rubric | None, judge: Jury | Panel | Cascade | None, rule: Mapping[str, Any]

@@ -37,7 +37,7 @@ from rubric.values.candidates import Candidate
 from rubric.values.checks import Check
 from rubric.values.criteria import Criterion
 from rubric.values.findings import Finding
-from rubric.values.judges import AnyJudge, Cascade, Judge, Jury, Panel, judges_of, members_of, unhurried
+from rubric.values.judges import AnyJudge, Cascade, Judge, Jury, Panel, judges_of, members_of, name_of, unhurried
 from rubric.values.requests import Transport, Usage
 from rubric.values.rubrics import Rubric
 
@@ -124,19 +124,6 @@ def _is_cell_of_judges(case: Case) -> bool:
 def _without_vendor(model: str) -> str:
     """Return the last part of *model*: the vendor has several spellings."""
     return model.replace(":", "/").rpartition("/")[2]
-
-
-def name_of(judge: AnyJudge) -> str:
-    """Describe *judge* in a few words."""
-    match judge:
-        case Judge():
-            return judge.name
-        case Jury():
-            return f"jury of {judge.size}: {name_of(judge.judge)}"
-        case Panel():
-            return f"panel: {', '.join(name_of(member) for member in judge.judges)}"
-        case Cascade():
-            return f"cascade: {name_of(judge.first)}, then {name_of(judge.then)}"
 
 
 def asked(rubric: Rubric, candidate: Candidate | None) -> Iterator[Criterion]:

@@ -17,19 +17,8 @@ from rubric.internals.fields import Shown, as_map, as_tuple, identifier, optiona
 from rubric.internals.frozen_map import FrozenMap
 from rubric.values.candidates import Candidate, Message, ToolCall, as_calls, as_messages
 from rubric.values.judges import AnyJudge, Judge, as_judge
+from rubric.values.places import Place
 from rubric.values.rubrics import Rubric, check_weights, rubric_of
-
-
-@frozen
-class Place:
-    """A place in a file; lines and columns count from 1."""
-
-    source: str
-    line: int = 1
-    column: int = 1
-
-    def __str__(self) -> str:
-        return f"{self.source}:{self.line}:{self.column}"
 
 
 def _as_rubric(value: Rubric | str) -> Rubric:

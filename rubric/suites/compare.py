@@ -20,7 +20,8 @@ from rubric.scoring.aggregation import TOLERANCE, mean
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from rubric.suites.report import Deferred, Entry, Report, Row, Status
+    from rubric.results.rows import Entry, Row, Status
+    from rubric.suites.report import Deferred, Report
 
 
 Kind = Literal["better", "worse", "same", "new", "gone"]

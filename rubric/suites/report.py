@@ -13,7 +13,7 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from attrs import field, fields, frozen
+from attrs import field, fields, frozen, resolve_types
 from cattrs import Converter, transform_error
 from cattrs.gen import make_dict_structure_fn, make_dict_unstructure_fn, override
 
@@ -23,8 +23,7 @@ from rubric.internals.fields import as_path, one_of
 from rubric.internals.frozen_map import FrozenMap, thaw
 from rubric.internals.text import shorten
 from rubric.results.result import Grade, Ungraded
-from rubric.suites.cases import Place
-from rubric.values.findings import Evidence, Step
+from rubric.results.rows import Row, Status
 from rubric.values.requests import Usage
 
 if TYPE_CHECKING:
@@ -34,133 +33,9 @@ if TYPE_CHECKING:
     from rubric.suites.compare import Comparison
 
 
-Status = Literal["passed", "failed", "ungraded", "deferred"]
-
-
-@frozen
-class Entry(NoTruth):
-    """
-    One criterion of a case.
-
-    Args:
-        id: The criterion's.
-        text: What was to be judged.
-        status: `scored`, `not applicable`, `abstained` or `unjudged`.
-        score: The judge's answer in 0..1; None unless scored.
-        contribution: What it adds to the mean, in 0..1 with 1 as good; None while it is not known.
-        weight: How much it counts.
-        answer: A description of its answers: `yes or no`, `0..10, required`.
-        value: The answer itself, as text: `yes`, `7`, `warm`; of a guard and a penalty, whether it was found.
-        level: What a level means, see `Scored`.
-        gated: True if it failed the grade.
-        reason: The judge's reason, or why there is no verdict.
-        evidence: The quotes.
-        path: The walk, for a tree.
-        parts: The entries of a nested rubric.
-        votes: The entries of the members of a jury or a panel.
-        judge: The voter; empty if it is no vote.
-    """
-
-    _truth = ".contribution"
-
-    id: str
-    text: str
-    status: Literal["scored", "not applicable", "abstained", "unjudged"]
-    score: float | None = None
-    contribution: float | None = None
-    weight: float = 1
-    answer: str = ""
-    value: str = ""
-    level: str = ""
-    gated: bool = False
-    reason: str = ""
-    evidence: tuple[Evidence, ...] = ()
-    path: tuple[Step, ...] = ()
-    parts: tuple[Entry, ...] = ()
-    votes: tuple[Entry, ...] = ()
-    judge: str = ""
-
-
-@frozen
-class Vote(NoTruth):
-    """The result of one member of a jury or a panel."""
-
-    judge: str
-    score: float | None
-    passed: bool | None
-    verdict: str = ""
-
-
-@frozen
-class Row(NoTruth):
-    """
-    The result of one case, as plain data.
-
-    Args:
-        id: The case's, with its cell in a matrix.
-        status: `passed`; `failed`; `ungraded` (something could not be judged); `deferred` (it had no candidate or no
-            judge).
-        score: In 0..1; None without a grade.
-        verdict: `pass`, `borderline` or `fail`; empty without a grade.
-        shown: The score on the rubric's scale, for people.
-        threshold: What the score had to meet; None where the judge's own pass flag decided.
-        bounds: The lowest and the highest score that the findings allow.
-        reason: Why it failed, is ungraded or deferred, in a sentence or two; empty for a plain pass.
-        rubric: The rubric's name.
-        judge: The name of the judge.
-        input: What the candidate answers.
-        output: The candidate's text; empty if there was none.
-        run: The candidate's tool calls, a line each.
-        entries: One for each criterion.
-        votes: The results of the members of a jury or a panel.
-        gates: The ids of the criteria that failed the grade whatever the mean is.
-        path: The walk, where the rubric is one tree.
-        warnings: For people.
-        usage: Of judges, target and scripts.
-        cell: The coordinates in a matrix.
-        tags: The case's labels.
-        place: Where the case was written.
-        vacuous: True if no criterion applied.
-        result: The whole result; it is not written to files, and None in a report that was read from one.
-    """
-
-    _truth = '.status == "passed"'
-
-    id: str
-    status: Status
-    score: float | None = None
-    verdict: str = ""
-    shown: str = ""
-    threshold: float | None = None
-    bounds: tuple[float, float] = (0.0, 1.0)
-    reason: str = ""
-    rubric: str = ""
-    judge: str = ""
-    input: str = ""
-    output: str = ""
-    run: tuple[str, ...] = ()
-    entries: tuple[Entry, ...] = ()
-    votes: tuple[Vote, ...] = ()
-    gates: tuple[str, ...] = ()
-    path: tuple[Step, ...] = ()
-    warnings: tuple[str, ...] = ()
-    usage: Usage = Usage()
-    cell: FrozenMap = FrozenMap()
-    tags: tuple[str, ...] = ()
-    place: Place | None = None
-    vacuous: bool = False
-    result: Grade | Ungraded | None = field(default=None, eq=False, repr=False)
-
-
 def tally(counts: Mapping[Any, int]) -> str:
     """Return *counts* without zeros, such as `3 passed, 1 failed`."""
     return ", ".join(f"{count} {name}" for name, count in counts.items() if count) or "no cases"
-
-
-def below(score: float, mark: float, digits: int = 2) -> str:
-    """Format a *score* below *mark* with as many decimals as show that it is below, at least *digits*."""
-    texts = (f"{score:.{more}f}" for more in range(digits, 17))
-    return next((text for text in texts if float(text) < mark), repr(score))
 
 
 Deferred = Literal["pass", "fail", "error"]
@@ -394,6 +269,8 @@ def _make_converter() -> Converter:
     converter.register_structure_hook(float, _exactly(int, float))
     converter.register_structure_hook(FrozenMap, lambda value, _: FrozenMap(_exactly(dict)(value, dict)))
     converter.register_unstructure_hook(FrozenMap, _plain)
+    # `Row.result` is left out all the same, but cattrs resolves the types of all fields.
+    resolve_types(Row, localns={"Grade": Grade, "Ungraded": Ungraded})
     left_out: Any = {fields(Row).result.name: override(omit=True)}
     converter.register_structure_hook(Row, make_dict_structure_fn(Row, converter, **left_out))
     converter.register_unstructure_hook(Row, make_dict_unstructure_fn(Row, converter, **left_out))

@@ -16,9 +16,10 @@ from rubric.engine.pipeline import CONCURRENCY, Pipeline, StoreLike, pipeline
 from rubric.errors import DefinitionError, ModelError, StoreError
 from rubric.internals.fields import check_count, check_number
 from rubric.internals.secrets import clean, describe
+from rubric.results.rows import Row
 from rubric.suites.assignment import Assigned, assign, graded, side_by_side
 from rubric.suites.cases import Case
-from rubric.suites.report import Deferred, Report, Row
+from rubric.suites.report import Deferred, Report
 from rubric.suites.row_builder import RowBuilder, ungraded
 from rubric.suites.scripts import Decisions, can_be_judged, restored, run_scripts
 from rubric.suites.suite_plan import plan_case, why_deferred

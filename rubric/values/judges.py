@@ -440,6 +440,19 @@ def members_of(rule: Jury | Panel | Cascade) -> Sequence[AnyJudge]:
             assert_never(never)
 
 
+def name_of(judge: AnyJudge) -> str:
+    """Describe *judge* in a few words."""
+    match judge:
+        case Judge():
+            return judge.name
+        case Jury():
+            return f"jury of {judge.size}: {name_of(judge.judge)}"
+        case Panel():
+            return f"panel: {', '.join(name_of(member) for member in judge.judges)}"
+        case Cascade():
+            return f"cascade: {name_of(judge.first)}, then {name_of(judge.then)}"
+
+
 def judges_of(judge: AnyJudge) -> Iterator[Judge]:
     """Yield every single judge in *judge*, in order; that of a jury once."""
     if isinstance(judge, Judge):

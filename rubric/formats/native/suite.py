@@ -25,9 +25,10 @@ from rubric.formats.fields import (
 from rubric.formats.native.judge import read_any_judge, read_judges
 from rubric.formats.native.rubric import read_rubric
 from rubric.internals.fields import suggest
-from rubric.suites.cases import Case, Place
+from rubric.suites.cases import Case
 from rubric.suites.suite import Suite
 from rubric.values.candidates import Message, ToolCall
+from rubric.values.places import Place
 from rubric.values.rubrics import Rubric
 
 

@@ -20,14 +20,15 @@ from jinja2 import Environment, StrictUndefined, Template
 from markupsafe import Markup
 
 from rubric.internals.text import cut, shown
+from rubric.results.rows import figure, score_of, short
 from rubric.scoring.aggregation import TOLERANCE
 from rubric.suites.report import tally
-from rubric.suites.reporters.rendering import figure, score_of, short
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from rubric.suites.report import Entry, Report, Row
+    from rubric.results.rows import Entry, Row
+    from rubric.suites.report import Report
     from rubric.values.findings import Evidence
 
 

@@ -17,8 +17,8 @@ from urllib.parse import quote
 from attrs import frozen
 
 from rubric.internals.text import line, shown
-from rubric.suites.report import Entry, Row, Status, written
-from rubric.suites.reporters.rendering import VACUOUS, result_of, short
+from rubric.results.rows import VACUOUS, Entry, Row, Status, result_of, short
+from rubric.suites.report import written
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

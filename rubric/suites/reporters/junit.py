@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
 from rubric.internals.text import cut, line, shown
-from rubric.suites.reporters.rendering import VACUOUS, flat, proof, verdict, walk
+from rubric.results.rows import VACUOUS, flat, proof, verdict, walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from rubric.suites.report import Entry, Report, Row
+    from rubric.results.rows import Entry, Row
+    from rubric.suites.report import Report
 
 
 LONGEST = 20_000

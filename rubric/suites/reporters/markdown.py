@@ -11,13 +11,14 @@ import re
 from typing import TYPE_CHECKING
 
 from rubric.internals.text import cell, cut, line, shown
-from rubric.suites.report import below, tally
-from rubric.suites.reporters.rendering import VACUOUS, flat, proof, score_of, score_of_vote, verdict, walk
+from rubric.results.rows import VACUOUS, below, flat, proof, score_of, score_of_vote, verdict, walk
+from rubric.suites.report import tally
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from rubric.suites.report import Entry, Report, Row, Status
+    from rubric.results.rows import Entry, Row, Status
+    from rubric.suites.report import Report
 
 
 LONGEST = 4_000

@@ -11,11 +11,12 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from rubric.internals.text import cut, line
+from rubric.results.rows import VACUOUS, quotes, walk
 from rubric.suites.report import written
-from rubric.suites.reporters.rendering import VACUOUS, quotes, walk
 
 if TYPE_CHECKING:
-    from rubric.suites.report import Entry, Report, Row
+    from rubric.results.rows import Entry, Row
+    from rubric.suites.report import Report
 
 
 LONGEST = 2_000

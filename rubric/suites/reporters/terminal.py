@@ -10,15 +10,15 @@ from rich.padding import Padding
 from rich.text import Text
 
 from rubric.internals.text import line
-from rubric.suites.report import below
-from rubric.suites.reporters.rendering import VACUOUS, figure, proof, score_of, score_of_vote, short, walk
+from rubric.results.rows import VACUOUS, below, figure, proof, score_of, score_of_vote, short, walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from rich.console import RenderableType
 
-    from rubric.suites.report import Entry, Report, Row, Status
+    from rubric.results.rows import Entry, Row, Status
+    from rubric.suites.report import Report
 
 
 WIDTH = 100
