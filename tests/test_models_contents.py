@@ -28,6 +28,15 @@ def test_the_shared_part_is_marked() -> None:
     ]
 
 
+def test_each_part_that_other_candidates_share_is_marked() -> None:
+    """With cache control the shared part is cut where candidates may begin to differ, and each piece has the mark."""
+    ask = ask_of(Judge("offline"), messages=(Outgoing("user", ("task, run, output", "tail"), (6, 11)),))
+    *shared, tail = chat(ask, cache_control=True)[-1]["content"]
+    assert [block["text"] for block in shared] == ["task, ", "run, ", "output"]
+    assert all(block["cache_control"] for block in shared)
+    assert tail == {"type": "text", "text": "tail"}
+
+
 def test_nothing_is_shared() -> None:
     """A message of one part has nothing to mark."""
     ask = ask_of(Judge("offline"), messages=(Outgoing("user", ("all",)),))

@@ -7,6 +7,7 @@ The main prompts are kept in tests/files/prompts; `python -m tests.test_prompts`
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -117,7 +118,8 @@ def test_the_candidate_slot_is_fenced_and_the_criterion_comes_with_advice_or_bar
     ((_, text),) = texts_of("{{candidate}}\n##\n{{ criterion }}\n##\n{{ rubric }}\n##\n{{  reply  }}")
     material, criterion, rubric, reply = text.split("\n##\n")
     assert material.startswith("The mark is ")
-    assert material.count(material[12:28]) == 15
+    given, run, output = re.findall(r"mark is(?: now)? (\w{16})\.\n", material)
+    assert [material.count(mark) for mark in (given, run, output)] == [8, 8, 3]
     assert rubric == "Returns are possible for 30 days."
     assert criterion.startswith(f"Criterion:\n{rubric}\nThis is a fact.")
     assert reply.startswith("Answer with one JSON object")

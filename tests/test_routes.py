@@ -12,6 +12,7 @@ import pytest
 
 from rubric import (
     Budget,
+    Candidate,
     Case,
     DefinitionError,
     Grade,
@@ -28,7 +29,10 @@ from rubric import (
     agrade_many,
     grade,
     grade_many,
+    plan,
 )
+from rubric.engine.pipeline import Leads
+from rubric.values.requests import Ask, Failure, Reply
 from tests.storing import POLITE, Counted
 
 TEXTS = [f"Good morning, number {n}!" for n in range(20)]
@@ -199,3 +203,77 @@ def test_limits_hold_for_many() -> None:
 
     grades = grade_many([f"text {n}" for n in range(20)], POLITE, judge, limits=Limits(concurrency=3)).collect()
     assert (len(grades.passed), most) == (20, 3)
+
+
+# -- the first request about a task ------------------------------------------------------------------------------
+
+TASK = "Explain, step by step, how a refund is made. " * 100
+
+
+def rounds(candidates: list[Candidate], **options: Any) -> list[int]:
+    """Grade *candidates* together; return how many requests are in flight each time that nothing else can go on."""
+    waiting, found = list[asyncio.Event](), list[int]()
+
+    async def judge(_: list[dict[str, Any]]) -> str:
+        waiting.append(asyncio.Event())
+        await waiting[-1].wait()
+        return '{"reason": "it is", "verdict": true}'
+
+    async def grades() -> None:
+        async for _ in agrade_many(candidates, POLITE, Judge(judge, **options), progress=False):
+            pass
+
+    async def main() -> None:
+        grading = asyncio.ensure_future(grades())
+        while not grading.done():
+            for _ in range(200):
+                await asyncio.sleep(0)
+            found.append(len(waiting))
+            while waiting:
+                waiting.pop().set()
+        await grading
+
+    asyncio.run(main())
+    return [number for number in found if number]
+
+
+@pytest.mark.parametrize(
+    ("task", "prime", "expected"), [(TASK, True, [1, 7]), (TASK, False, [8]), ("Explain a refund.", True, [8])]
+)
+def test_the_first_request_about_a_long_task_goes_ahead(task: str, prime: bool, expected: list[int]) -> None:
+    """Completions of one task wait until the first has an answer, unless the judge or a short task spares the round."""
+    assert rounds([Candidate(f"Answer {n}.", input=task) for n in range(8)], prime=prime) == expected
+
+
+def test_each_task_has_a_first_request_of_its_own() -> None:
+    """A task holds up no other."""
+    assert rounds([Candidate(f"Answer {n}.", input=f"{n % 3} {TASK}") for n in range(9)]) == [3, 6]
+
+
+def test_requests_of_a_task_go_on_when_the_first_fails_or_is_cancelled() -> None:
+    """Whatever becomes of the first request, the others are sent."""
+
+    async def main(*, cancel: bool) -> list[object]:
+        hanging, sent = asyncio.Event(), list[Ask]()
+
+        async def transport(ask: Ask) -> Reply | Failure:
+            sent.append(ask)
+            if len(sent) == 1:
+                await hanging.wait()
+                return Failure("overloaded", "503")
+            return Reply("{}")
+
+        leads = Leads(transport)
+        asks = [ask for n in range(3) for ask in plan(Candidate(f"{n}", input=TASK), POLITE, Judge(Counted())).asks]
+        tasks = [asyncio.ensure_future(leads.send(ask)) for ask in asks]
+        await asyncio.sleep(0.01)
+        assert len(sent) == 1
+        if cancel:
+            tasks[0].cancel()
+        hanging.set()
+        done = await asyncio.gather(*tasks, return_exceptions=True)
+        assert len(sent) == 3
+        return [type(one) for one in done]
+
+    assert asyncio.run(main(cancel=False)) == [Failure, Reply, Reply]
+    assert asyncio.run(main(cancel=True)) == [asyncio.CancelledError, Reply, Reply]

@@ -5,7 +5,7 @@ Drive steps, and build the request pipeline: store, concurrency, budget, rate li
 outcomes. `drive` and `adrive` are the two drivers. Both get each ask to a *transport*, a function from an `Ask` to its
 `Reply` or `Failure`. Transports wrap one another like middleware:
 
-    ask -> store -> dispatcher (retries) -> [turn, place, budget, limits, the store's record] -> model
+    ask -> leads -> store -> dispatcher (retries) -> [turn, place, budget, limits, the store's record] -> model
 
 Every single request passes the part in brackets, retries included, and leaves it when it is through. The store's record
 comes last: a request that still waits when the process dies was not sent.
@@ -26,6 +26,7 @@ from attrs import define, field, frozen
 
 from rubric.engine.budget import Budget
 from rubric.errors import ModelError
+from rubric.grading.flow import LONG_PREFIX
 from rubric.grading.steps import Batch, Got, Steps, T
 from rubric.internals import background_loop
 from rubric.internals.fields import check_count, refuse
@@ -282,6 +283,49 @@ class _Turns:
         )
 
 
+_MOST_LEADS = 256  # tasks, with the text of each
+
+
+@frozen
+class Leads:
+    """
+    Sends the first request about a task ahead of the others that share a long prefix with it.
+
+    `rubric.grading.flow` does so for the asks about one candidate. Completions of one task are graded side by side, and
+    would all be billed for the whole task: a vendor caches a prefix when the first request that has it is answered.
+    A judge with `prime=False` saves that round. An ask without such a prefix costs nothing here.
+
+    Args:
+        transport: Gets the asks.
+    """
+
+    transport: Transport
+    _leads: dict[tuple[str, str, str], asyncio.Event] = field(factory=dict)
+
+    def send(self, ask: Ask) -> Awaitable[Outcome]:
+        """Send *ask*, once the first ask with its prefix has an outcome, whatever it is."""
+        message = ask.messages[-1]
+        if message.cuts and ask.judge.prime:
+            system = ask.messages[0].text
+            for cut in message.cuts:
+                if len(system) + cut >= LONG_PREFIX:
+                    return self._in_order((ask.judge.name, system, message.parts[0][:cut]), ask)
+        return self.transport(ask)
+
+    async def _in_order(self, prefix: tuple[str, str, str], ask: Ask) -> Outcome:
+        lead = self._leads.get(prefix)
+        if lead is not None:
+            await lead.wait()
+            return await self.transport(ask)
+        if len(self._leads) >= _MOST_LEADS:  # the oldest; the asks that wait for it hold it themselves
+            del self._leads[next(iter(self._leads))]
+        lead = self._leads[prefix] = asyncio.Event()
+        try:
+            return await self.transport(ask)
+        finally:
+            lead.set()
+
+
 def chained(*several: Limiter | None) -> Limiter | None:
     """
     Return one limiter that passes a request through all of *several*, in order; None for none.
@@ -427,11 +471,11 @@ class Options:
         places, limiter = asyncio.Semaphore(self.concurrency), chained(self.budget, self.limits)
         if self.store is None:
             dispatcher = Dispatcher(places, limiter, models)
-            return Pipeline(dispatcher.send, dispatcher)
+            return Pipeline(Leads(dispatcher.send).send, dispatcher)
         kept = self.store if isinstance(self.store, Store) else Store(self.store)
         dispatcher = Dispatcher(places, kept.limiter(limiter), models)
         own = None if kept is self.store else kept
-        return Pipeline(kept.transport(dispatcher.send, limited=True), dispatcher, own)
+        return Pipeline(Leads(kept.transport(dispatcher.send, limited=True)).send, dispatcher, own)
 
 
 @frozen

@@ -3,7 +3,8 @@ From a candidate and a criterion to an `Ask`: the exact messages, and the schema
 
 The order makes one call per criterion affordable: first the instructions, then the candidate with all that belongs to
 it, then the criterion: its text, its levels and options, its calibration examples, and how to reply. All asks about
-one candidate share everything but that tail, so a vendor's prefix cache serves all of them but the first.
+one candidate share everything but that tail, so a vendor's prefix cache serves all of them but the first. Candidates
+that answer one task share its part too, since a mark depends on nothing that follows it.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from base64 import b32encode
 from collections.abc import Mapping, Sequence
 from functools import lru_cache, partial
 from hashlib import sha256
-from itertools import count
+from itertools import chain, count
 from typing import TYPE_CHECKING, Any, cast
 
 from attrs import field, frozen
@@ -85,6 +86,7 @@ class SharedPrompt:
         variables: The candidate's variables, as they are shown.
         run: Conversation, tool calls and file changes, as they are shown.
         warnings: What a user should know of the candidate's texts.
+        cuts: The places in *shared* up to which candidates may be the same that differ in what follows.
         digest: A hash of all that is shown; copied, and fed the rest of an ask, it gives the nonce.
     """
 
@@ -96,7 +98,13 @@ class SharedPrompt:
     variables: Mapping[str, str]
     run: str
     warnings: tuple[str, ...]
+    cuts: tuple[int, ...]
     digest: _Hash = field(repr=False)
+
+
+_RUN = ("conversation", "tool calls", "file changes")
+_BLOCKS = (("task", "reference answer", "context"), _RUN, ("candidate",))
+"""The sections that have a mark in common: the given ones first, which many candidates share; the output last."""
 
 
 def shared_prompt(candidate: Candidate, rubric: Rubric) -> SharedPrompt:
@@ -112,30 +120,62 @@ def shared_prompt(candidate: Candidate, rubric: Rubric) -> SharedPrompt:
         "file changes": candidate.file_changes,
         "candidate": candidate.output,
     }
-    sections = {t: _shown(text, digest, warnings) for t, text in texts.items() if text or t == "candidate"}
+    sections: dict[str, str] = {}
+    blocks: list[tuple[list[str], _Hash]] = []  # each with a hash of all that is shown up to its end
+    for block in _BLOCKS:
+        titles = [title for title in block if texts[title] or title == "candidate"]
+        for title in titles:
+            digest.update(_framed(title))
+            sections[title] = _shown(texts[title], digest, warnings)
+        if titles:
+            blocks.append((titles, digest.copy()))
     digest.update(b"%d,%d;" % (len(sections), len(candidate.variables)))  # or one could be taken for the other
     # Sorted, since equal candidates must get equal prompts: a mapping is the same in any order.
     variables = {name: _shown(str(value), digest, warnings) for name, value in sorted(candidate.variables.items())}
-    for name in (*sections, *variables):
+    for name in variables:
         digest.update(_framed(name))
-    shown = [*sections.values(), *variables.values()]
-    marks = (_letters(digest, b"%d" % attempt) for attempt in count())
-    mark = next(mark for mark in marks if not any(mark in text for text in shown))
-    blocks = [f"{title}, {mark}:\n{text}\n{mark}" for title, text in sections.items()]
+    blocks[-1] = (blocks[-1][0], digest.copy())
     system = _system(rubric.guidelines)
     for text in (system.text, *candidate.images):
         digest.update(_framed(text))
+    shared, cuts = _fenced(blocks, digest, sections, [*sections.values(), *variables.values()])
     return SharedPrompt(
         candidate=candidate,
         rubric=rubric,
         system=system,
-        shared=f"The mark is {mark}.\n\n" + "\n\n".join(blocks) + "\n\n",
+        shared=shared,
         sections=sections,
         variables=variables,
-        run="\n\n".join([sections[t] for t in ("conversation", "tool calls", "file changes") if t in sections]),
+        run="\n\n".join([sections[title] for title in _RUN if title in sections]),
         warnings=tuple(warnings),
+        cuts=cuts,
         digest=digest,
     )
+
+
+def _fenced(
+    blocks: Sequence[tuple[Sequence[str], _Hash]], whole: _Hash, sections: Mapping[str, str], texts: Sequence[str]
+) -> tuple[str, tuple[int, ...]]:
+    """
+    Return *sections* between marks that occur in none of *texts*, and where each block but the last ends.
+
+    The mark of a block depends on what is shown up to its end and on nothing later, so that candidates with the same
+    beginning have the same prompt up to where they differ. A later block is announced in a line with the mark before:
+    no text can hold that mark, so no text can announce a block. The author of an output may know the task, and so its
+    mark. If the output holds it, the mark comes from *whole* instead, which depends on the output too; trying marks of
+    the task until one is missing would take minutes for an output that holds thousands of them.
+    """
+    shared, mark, cuts = "", "", list[int]()
+    for place, (titles, state) in enumerate(blocks):
+        others = (_letters(whole, b"%d,%d" % (place, attempt)) for attempt in count())
+        marks, before = chain([_letters(state, b"0")], others), mark
+        mark = next(mark for mark in marks if not any(mark in text for text in texts))
+        if before:
+            cuts.append(len(shared))
+        shared += f"{before}: the mark is now {mark}.\n\n" if before else f"The mark is {mark}.\n\n"
+        for title in titles:
+            shared += f"{title}, {mark}:\n{sections[title]}\n{mark}\n\n"
+    return shared, tuple(cuts)
 
 
 _PLAIN = bytes({*range(0x20, 0x7F), *b"\t\n\r"} - {*b"<["})
@@ -245,7 +285,7 @@ def compose_all(
             if asked.form.sealed:
                 nonce = _letters(digest, asked.digested)
                 ending = f"{asked.before_nonce}{nonce}{asked.after_nonce}"
-            messages = (about.system, Outgoing("user", (about.shared, ending)))
+            messages = (about.system, Outgoing("user", (about.shared, ending), about.cuts))
         ask = Ask(
             judge=judge,
             messages=messages,

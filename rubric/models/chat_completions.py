@@ -17,6 +17,7 @@ import math
 import re
 from collections.abc import Mapping
 from functools import lru_cache
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal
 
 from attrs import evolve, field, frozen
@@ -102,8 +103,9 @@ def chat(ask: Ask, *, cache_control: bool = False) -> list[dict[str, Any]]:
     Return the messages of *ask* as its `chat` does, with marks for the vendor's cache if they are wanted.
 
     Args:
-        cache_control: Mark the end of the prompt that all asks about one candidate share, for vendors whose prefix
-            cache needs a mark (Anthropic). Others find the same prefix by themselves.
+        cache_control: Mark the end of the prompt that all asks about one candidate share, and the ends of what other
+            candidates share, for vendors whose prefix cache needs marks (Anthropic, which takes four). Others find the
+            same prefixes by themselves.
     """
     messages = ask.chat()
     shared, *tail = ask.messages[-1].parts
@@ -111,8 +113,10 @@ def chat(ask: Ask, *, cache_control: bool = False) -> list[dict[str, Any]]:
         return messages
     *before, last = messages
     images = last["content"][:-1] if ask.images else []
-    marked = {"type": "text", "text": shared, "cache_control": {"type": "ephemeral"}}
-    return [*before, {**last, "content": [*images, marked, {"type": "text", "text": "".join(tail)}]}]
+    cuts = (0, *ask.messages[-1].cuts, len(shared))
+    texts = [{"type": "text", "text": shared[start:end]} for start, end in pairwise(cuts)]
+    marked = [{**text, "cache_control": {"type": "ephemeral"}} for text in texts]
+    return [*before, {**last, "content": [*images, *marked, {"type": "text", "text": "".join(tail)}]}]
 
 
 @frozen(eq=False)

@@ -60,10 +60,15 @@ class Outgoing:
 
     The first part of the last message is the same for all asks about one candidate; a vendor's prefix cache
     can serve it. Joined without a separator, the parts are the text.
+
+    Args:
+        cuts: Places in the first part. Up to each of them, it is the same for many candidates: those that answer one
+            task, and those that differ in their output alone.
     """
 
     role: Role
     parts: tuple[str, ...]
+    cuts: tuple[int, ...] = field(default=(), eq=False, repr=False)
 
     @property
     def text(self) -> str:

@@ -2,12 +2,13 @@
 Tokens a grade, and how much of them a prefix cache can serve: ours by strategy, and other libraries.
 
     python -m tests.benchmarks.prefixes [--criteria 1 5 20] [--tokens 2000]
+    python -m tests.benchmarks.prefixes --group 8
 
 One candidate is graded. A server writes down every request and when it came; tokens are those of OpenAI's tokeniser, of
 all messages of a request. A cache holds the beginnings of prompts whose answers are out, in blocks of 128 tokens from
 1,024 on, as OpenAI documents its own; "in turn" is for calls one after another, "at once" for 64 at a time, as far as
 the library makes them so. The tokens billed count a cached token as a tenth. What ours asks must be what
-`rubric.plan` says.
+`rubric.plan` says. With `--group`, so many completions of one task are graded by ours, by five criteria.
 """
 
 from __future__ import annotations
@@ -19,12 +20,12 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import field, frozen
 
-from rubric import Candidate, Judge, plan
+from rubric import Candidate, Judge, grade_many, plan
 from rubric.models.litellm_library import library
 from rubric.models.pricing import count_tokens
 from tests.benchmarks.homes import Failed, installed, run_way
 from tests.benchmarks.instant import requests_at, running
-from tests.benchmarks.ways import MODEL, QUESTION, Work, candidates, criteria, our_rubric
+from tests.benchmarks.ways import MODEL, QUESTION, Work, candidates, criteria, our_judge, our_rubric
 from tests.servers import prompt_of
 
 if TYPE_CHECKING:
@@ -125,6 +126,36 @@ def agree(seen: Sequence[Seen], count: int, characters: int) -> None:
     assert planned.prompt_tokens == (sent, sent), (planned, sent)
 
 
+# -- completions of one task -----------------------------------------------------------------------------
+
+
+def completions(count: int) -> list[Candidate]:
+    """Return *count* completions of some 100 tokens of one task of some 1,600."""
+    task, reference, context = candidates(3, 2_500, seed=3)
+    return [Candidate(text, input=task, reference=reference, context=context) for text in candidates(count, 500)]
+
+
+def common(prompts: Sequence[str]) -> int:
+    """Return how many characters all of *prompts* begin with."""
+    return next(place for place, letters in enumerate(zip(*prompts, strict=False)) if len({*letters}) > 1)
+
+
+def measured_group(count: int) -> str:
+    """Grade *count* completions of one task, in turn and at once; return what came of it as a table."""
+    seen, rubric = [], our_rubric(Work("", criteria(5), 1))
+    with running(SECONDS, record=True) as base:
+        for concurrency in (1, 64):
+            judge = our_judge(Work(base, [], concurrency), via="http")
+            grade_many(completions(count), rubric, judge, concurrency=concurrency, progress=False).collect()
+            seen.append(requests_at(base))
+    # The prompts about one criterion: the ends of the others differ in it.
+    planned = [plan(each, rubric, judge).asks[0] for each in completions(count)]
+    prompts = ["".join(message.text for message in ask.messages) for ask in planned]
+    head = f"{common(prompts):,} of {max(map(len, prompts)):,} characters of the prompts are the same.\n\n"
+    head += "| completions | calls | prompt tokens | cacheable in turn | at once | billed in turn | at once |\n"
+    return f"{head}|---|---|---|---|---|---|---|\n| {count} | {Row.of(*seen).cells()} |\n"
+
+
 def characters_of(tokens: int) -> int:
     """Return how long a candidate of so many *tokens* is."""
     (text,) = candidates(1, 10_000)
@@ -180,7 +211,11 @@ def main(*words: str) -> int:
     parser.add_argument("--criteria", type=int, nargs="+", default=[1, 5, 20])
     parser.add_argument("--tokens", type=int, default=2000)
     parser.add_argument("--ways", nargs="+")
+    parser.add_argument("--group", type=int, metavar="COMPLETIONS", help="of one task, instead of single candidates")
     given: Any = parser.parse_args(words)
+    if given.group:
+        print(measured_group(given.group))
+        return 0
     ways = [way for way in installed() if (way in given.ways if given.ways else way not in DOUBLES)]
     print(f"One candidate of {given.tokens:,} tokens; a cached token is billed as {CACHED_PRICE:g}.\n")
     found = measure_all(ways, given.criteria, given.tokens)
