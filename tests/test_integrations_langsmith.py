@@ -71,14 +71,15 @@ def test_a_chat_is_not_flattened() -> None:
 
     call = {"id": "1", "function": {"name": "orders", "arguments": '{"id": 7}'}}
     chat = [
+        {"role": "system", "content": "Be kind."},
         {"role": "user", "content": "When?"},
         {"role": "assistant", "content": "", "tool_calls": [call]},
         {"role": "tool", "tool_call_id": "1", "content": "paid"},
         {"role": "assistant", "content": GOOD},
     ]
     candidate = default_candidate({"q": "When?"}, {"messages": chat}, None)
-    assert candidate.output == GOOD
-    assert [message.content for message in candidate.messages] == ["When?"]
+    assert (candidate.output, candidate.input) == (GOOD, "When?")
+    assert [message.content for message in candidate.messages] == ["Be kind."]
     assert [(each.name, dict(each.arguments), each.result) for each in candidate.tool_calls] == [
         ("orders", {"id": 7}, "paid")
     ]

@@ -6,42 +6,18 @@ An ungraded example has the score None and the label `ungraded`, which LangSmith
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
 from rubric.engine.grade import JudgeLike
-from rubric.integrations.mapping import Grader, Mapped, checked_candidate
+from rubric.integrations.mapping import Grader, Mapped, checked_candidate, default_candidate
 from rubric.values.candidates import Candidate
-from rubric.values.chats import chat_of, text_of
 from rubric.values.rubrics import Rubric
 
+__all__ = ["arubric_evaluator", "default_candidate", "rubric_evaluator"]
+
 Result = dict[str, Any]
-
-
-def default_candidate(inputs: Any, outputs: Any, reference_outputs: Any) -> Candidate:
-    """
-    Return the outputs as the candidate, with inputs and reference outputs.
-
-    Outputs with `messages` are a chat: its last message is the candidate, those before it the conversation, and its
-    tool calls are kept.
-    """
-    said = outputs.get("messages") if isinstance(outputs, Mapping) else outputs
-    if isinstance(said, list | tuple) and said and all(_is_message(each) for each in said):
-        messages, calls = chat_of(said)
-        output = messages[-1].content if messages else ""
-        return Candidate(
-            output,
-            input=text_of(inputs),
-            reference=text_of(reference_outputs),
-            messages=messages[:-1],
-            tool_calls=calls,
-        )
-    return Candidate(text_of(outputs), input=text_of(inputs), reference=text_of(reference_outputs))
-
-
-def _is_message(value: Any) -> bool:
-    return "role" in value if isinstance(value, Mapping) else hasattr(value, "content")
 
 
 def rubric_evaluator(

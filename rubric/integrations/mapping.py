@@ -26,7 +26,7 @@ from rubric.engine.grade import aevaluate, as_rubric, evaluate
 from rubric.errors import DefinitionError
 from rubric.results.result import Grade, Ungraded
 from rubric.values.candidates import Candidate
-from rubric.values.chats import chat_of, text_of  # noqa: F401 - adapters take them from here
+from rubric.values.chats import candidate_of_chat, is_chat, text_of
 from rubric.values.judges import AnyJudge, as_judge
 from rubric.values.rubrics import Rubric
 
@@ -123,6 +123,20 @@ class Grader:
 
 
 # -- candidates -------------------------------------------------------------------------------------------
+
+
+def default_candidate(inputs: Any, output: Any, reference: Any) -> Candidate:
+    """
+    Return *output* as the candidate, with inputs and reference.
+
+    An output with `messages` is a chat: its last message is the candidate, those before it the conversation, and its
+    tool calls are kept.
+    """
+    asked, expected = text_of(inputs), text_of(reference)
+    said: Any = output.get("messages") if isinstance(output, Mapping) else output
+    if is_chat(said):
+        return candidate_of_chat(said, input=asked, reference=expected)
+    return Candidate(text_of(output), input=asked, reference=expected)
 
 
 def checked_candidate(value: Any, made_by: str) -> Candidate:

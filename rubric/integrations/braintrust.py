@@ -1,0 +1,68 @@
+"""
+A scorer for Braintrust and autoevals: `RubricScorer(rubric)`.
+
+An ungraded case has the score None, which Braintrust's averages leave out.
+"""
+
+from __future__ import annotations
+
+# pyright: reportMissingImports=false
+# The harness is not a dependency.
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from rubric.engine.grade import JudgeLike
+from rubric.integrations.mapping import Grader, Mapped, checked_candidate, default_candidate, missing
+from rubric.values.candidates import Candidate
+from rubric.values.rubrics import Rubric
+
+try:  # one protocol, which each of the two packages defines
+    from autoevals import Score, Scorer
+except ImportError:
+    try:
+        from braintrust.score import Score, Scorer
+    except ImportError as error:
+        raise missing("braintrust", "autoevals") from error
+
+__all__ = ["RubricScorer", "default_candidate"]
+
+
+class RubricScorer(Scorer):  # type: ignore[misc]  # autoevals may not be installed
+    """
+    Score the output of a case against a rubric.
+
+    Args:
+        rubric: A rubric, a free-form text, or the path of a file.
+        judge: A judge or the name of a model; None takes the model that the environment has a key for.
+        name: The name of the score; None takes the rubric's name, or `rubric`.
+        candidate: Makes the candidate of input, output and expected output.
+    """
+
+    def __init__(
+        self,
+        rubric: Rubric | str | Path,
+        judge: JudgeLike | None = None,
+        *,
+        name: str | None = None,
+        candidate: Callable[[Any, Any, Any], Candidate] = default_candidate,
+    ) -> None:
+        self._grader = Grader(rubric, judge)
+        self._called = name or self._grader.rubric.name or "rubric"
+        self._candidate = candidate
+
+    def _name(self) -> str:
+        return self._called
+
+    def _run_eval_sync(self, output: Any, expected: Any = None, **given: Any) -> Score:
+        return self._score(self._grader.evaluate(self._made(output, expected, given)))
+
+    async def _run_eval_async(self, output: Any, expected: Any = None, **given: Any) -> Score:
+        return self._score(await self._grader.aevaluate(self._made(output, expected, given)))
+
+    def _made(self, output: Any, expected: Any, given: dict[str, Any]) -> Candidate:
+        return checked_candidate(self._candidate(given.get("input"), output, expected), "candidate")
+
+    def _score(self, result: Mapped) -> Score:
+        metadata = {"reason": result.reason, "verdict": result.label, "passed": result.passed, "cost": result.cost}
+        return Score(name=self._called, score=result.score, metadata={**metadata, **result.metadata})

@@ -1,0 +1,161 @@
+"""
+A metric for DSPy: `rubric_metric(rubric)`.
+
+An ungraded example raises, which DSPy logs and counts with its `failure_score`, 0 as a rule: read `metric.mean`, which
+is that of the graded ones, and `metric.ungraded`.
+"""
+
+from __future__ import annotations
+
+# pyright: reportMissingImports=false
+# The harness is not a dependency.
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from rubric.engine.grade import JudgeLike, evaluate
+from rubric.errors import DefinitionError, UngradedError
+from rubric.integrations.mapping import Grader, checked_candidate, mapped, missing
+from rubric.results.result import Grade, Ungraded
+from rubric.values.candidates import Candidate, ToolCall
+from rubric.values.chats import text_of
+from rubric.values.rubrics import Rubric
+
+try:
+    from dspy.primitives import Example, Prediction
+except ImportError as error:
+    raise missing("dspy", "dspy") from error
+
+
+def default_candidate(gold: Example, prediction: Prediction, output: str | None = None) -> Candidate:
+    """
+    Return a field of *prediction* as the candidate, with the inputs of *gold* and its label of the same name.
+
+    Without a label of that name all labels are the reference. The tool calls of `dspy.ReAct` are kept.
+    """
+    fields = dict(prediction.items())
+    output = output or _only_output(fields)
+    if output not in fields:
+        known = ", ".join(sorted(fields)) or "none"
+        raise DefinitionError("output", f"the prediction has no field {output!r}; its fields are: {known}")
+    labels = dict(gold.labels().items())
+    return Candidate(
+        text_of(fields[output]),
+        input=text_of(dict(gold.inputs().items())),
+        reference=text_of(labels.get(output, labels or None)),
+        tool_calls=_tool_calls(fields.get("trajectory")),
+    )
+
+
+def _only_output(fields: Mapping[str, Any]) -> str:
+    names = [name for name in fields if name not in ("reasoning", "trajectory")]
+    if len(names) == 1:
+        return names[0]
+    found = ", ".join(names) or "none"
+    message = f"the prediction has {len(names)} output fields ({found}); name one: rubric_metric(..., output='answer')"
+    raise DefinitionError("output", message)
+
+
+def _tool_calls(trajectory: Any) -> list[ToolCall]:
+    """Return the calls of a trajectory as `dspy.ReAct` numbers them, without the one that ends it."""
+    calls: list[ToolCall] = []
+    if not isinstance(trajectory, Mapping):
+        return calls
+    while (name := trajectory.get(f"tool_name_{len(calls)}")) not in (None, "finish"):
+        number = len(calls)
+        given = trajectory.get(f"tool_args_{number}")
+        calls.append(
+            ToolCall(
+                str(name),
+                arguments=given if isinstance(given, Mapping) else {},
+                result=text_of(trajectory.get(f"observation_{number}")),
+            )
+        )
+    return calls
+
+
+class RubricMetric:
+    """
+    A metric for `dspy.Evaluate` and for DSPy's optimizers, made by `rubric_metric`.
+
+    A metric remembers what it graded until `reset`, so that one can be read after each evaluation.
+    """
+
+    def __init__(self, grader: Grader, output: str | None, candidate: Callable[..., Candidate]) -> None:
+        self._grader, self._output, self._candidate = grader, output, candidate
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget earlier results."""
+        self.graded: list[Grade] = []
+        self.ungraded: list[Ungraded] = []
+        self._last: dict[Candidate, Grade] = {}
+
+    @property
+    def mean(self) -> float | None:
+        """Return the mean score of the graded examples, in 0..1; None if there are none."""
+        return sum(each.score for each in self.graded) / len(self.graded) if self.graded else None
+
+    @property
+    def cost(self) -> float | None:
+        """Return the cost of all results in US dollars; None if one is unknown."""
+        costs = [each.usage.cost for each in (*self.graded, *self.ungraded)]
+        known = [cost for cost in costs if cost is not None]
+        return sum(known) if len(known) == len(costs) else None
+
+    def __call__(
+        self, gold: Example, pred: Prediction, trace: Any = None, pred_name: str | None = None, pred_trace: Any = None
+    ) -> Any:
+        """
+        Return a `dspy.Prediction` with `score` and `feedback`, or whether it passed if an optimizer gives a *trace*.
+
+        Raises:
+            UngradedError: If the prediction could not be graded.
+        """
+        del pred_trace
+        made = checked_candidate(self._candidate(gold, pred, self._output), "candidate")
+        # GEPA asks again, by predictor, for feedback on a prediction that it has had scored: that is no new grade.
+        result = self._last.get(made) if pred_name is not None else None
+        if result is None:
+            result = self._grade(made)
+        if trace is not None and pred_name is None:
+            return result.passed
+        said = mapped(result)
+        return Prediction(
+            score=said.score,
+            feedback=said.reason,
+            verdict=said.label,
+            passed=said.passed,
+            cost=said.cost,
+            **said.metadata,
+        )
+
+    def _grade(self, candidate: Candidate) -> Grade:
+        result = evaluate(candidate, self._grader.rubric, self._grader.judge, **self._grader.options)
+        if isinstance(result, Ungraded):
+            self.ungraded.append(result)
+            raise UngradedError(result)
+        self.graded.append(result)
+        self._last[candidate] = result
+        return result
+
+
+def rubric_metric(
+    rubric: Rubric | str | Path,
+    judge: JudgeLike | None = None,
+    *,
+    output: str | None = None,
+    candidate: Callable[..., Candidate] = default_candidate,
+    **options: Any,
+) -> RubricMetric:
+    """
+    Return a metric for `dspy.Evaluate`, GEPA, MIPROv2, BootstrapFewShot and the other optimizers.
+
+    Args:
+        rubric: A rubric, a free-form text, or the path of a file.
+        judge: A judge, the name of a model, or a `dspy.LM`; None takes the model that the environment has a key for.
+        output: The field of the prediction that is graded; None takes the only one besides `reasoning`.
+        candidate: Makes the candidate of the example, the prediction and *output*.
+        options: What `evaluate` takes besides: `store`, `limits`, `budget`.
+    """
+    return RubricMetric(Grader(rubric, judge, options), output, candidate)

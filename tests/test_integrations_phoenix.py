@@ -1,0 +1,90 @@
+"""The evaluator for Phoenix, in real evaluations of data frames."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+
+from tests.harnesses import BAD, GOOD, ODD, POLITE, judging
+
+phoenix = pytest.importorskip("phoenix.evals", reason="phoenix is not installed; `nox -s integrations` has it")
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+def evaluated(judge: Any, *, later: bool = False) -> Any:
+    """Return the frame of an evaluation of a good, a bad and an odd output."""
+    import pandas as pd
+    from phoenix.evals import async_evaluate_dataframe, evaluate_dataframe
+
+    from rubric.integrations.phoenix import RubricEvaluator
+
+    frame = pd.DataFrame({"context.span_id": ["a", "b", "c"], "input": "When?", "output": [GOOD, BAD, ODD]})
+    given: dict[str, Any] = {"dataframe": frame, "evaluators": [RubricEvaluator(POLITE, judge)], "hide_tqdm_bar": True}
+    return asyncio.run(async_evaluate_dataframe(**given)) if later else evaluate_dataframe(**given)
+
+
+@pytest.mark.parametrize("later", [False, True])
+def test_the_mean_is_that_of_the_graded_rows(later: bool) -> None:
+    """In Phoenix's annotations an ungraded row has no number, so its mean leaves it out."""
+    from phoenix.evals.utils import to_annotation_dataframe
+
+    with judging() as judge:
+        found = to_annotation_dataframe(dataframe=evaluated(judge, later=later), score_names=["polite"])
+    assert found["score"].mean() == (1 + 0.25) / 2
+    assert found["score"].count() == 2
+    assert list(found["label"]) == ["pass", "fail", "ungraded"]
+    assert "✗ Names a day" in found["explanation"][1]
+    assert "not graded" in found["explanation"][2]
+
+
+def test_the_scores_are_json_with_cost_and_digest() -> None:
+    """Each cell of the column is a score of Phoenix's; each criterion has a column besides."""
+    with judging() as judge:
+        found = evaluated(judge)
+    rows = [json.loads(json.dumps(each)) for each in found["polite_score"]]
+    assert all(each["metadata"]["rubric"]["digest"] == POLITE.digest for each in rows)
+    assert [each["metadata"]["passed"] for each in rows] == [True, False, None]
+    assert all("cost" in each["metadata"] for each in rows)
+    assert [each and each["score"] for each in found["polite.day_score"]] == [1, 0, None]
+    # An evaluation that raises would be repeated ten times.
+    assert {each["status"] for each in found["polite_execution_details"]} == {"COMPLETED"}
+
+
+def test_columns_can_be_renamed_and_missing_ones_are_empty() -> None:
+    """Input, reference and context are kept though Phoenix needs the output alone; NaN is no text."""
+    from phoenix.evals import bind_evaluator
+
+    from rubric.integrations.phoenix import RubricEvaluator, default_candidate
+
+    seen = []
+
+    def candidate(row: Any) -> Any:
+        seen.append(default_candidate(row))
+        return seen[-1]
+
+    evaluator = RubricEvaluator(POLITE, "offline", candidate=candidate)
+    bound = bind_evaluator(evaluator=evaluator, input_mapping={"output": "answer"})
+    bound.evaluate({"answer": GOOD, "input": "When?", "reference": float("nan"), "expected": "Friday", "context": "A."})
+    (made,) = seen
+    assert (made.output, made.input, made.reference, made.context) == (GOOD, "When?", "Friday", "A.")
+
+
+def test_a_chat_is_not_flattened() -> None:
+    """An output with messages keeps the conversation and the tool calls."""
+    from rubric.integrations.phoenix import default_candidate
+
+    call = {"id": "1", "function": {"name": "orders", "arguments": '{"id": 7}'}}
+    chat = [
+        {"role": "system", "content": "Be kind."},
+        {"role": "user", "content": "When?"},
+        {"role": "assistant", "content": "", "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "1", "content": "paid"},
+        {"role": "assistant", "content": GOOD},
+    ]
+    candidate = default_candidate({"output": {"messages": chat}})
+    assert (candidate.output, candidate.input) == (GOOD, "When?")
+    assert [message.content for message in candidate.messages] == ["Be kind."]
+    assert [(each.name, each.result) for each in candidate.tool_calls] == [("orders", "paid")]
