@@ -129,10 +129,12 @@ HARNESSES = {
     "pydantic_evals": ["pydantic-evals>=2.62"],
     "langsmith": ["langsmith>=0.15"],
     "mlflow": ["mlflow>=3.17"],
-    "promptfoo": [],
     "braintrust": ["braintrust>=0.47", "autoevals>=0.4"],
     "dspy": ["dspy>=3.4"],
     "phoenix": ["arize-phoenix-evals>=3.9", "pandas>=2.2"],
+    "promptfoo": [],
+    "langchain": ["langchain-core>=1.7"],
+    "datasets": ["datasets>=5.2"],
     "clients": ["anthropic>=2.12", "langchain-openai", "langchain-anthropic", "dspy>=3.4"],
 }
 """What the adapters are run with: each in an environment of its own, since they exclude one another's libraries."""

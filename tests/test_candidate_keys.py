@@ -56,7 +56,8 @@ def test_they_come_from_columns() -> None:
 
 
 def test_a_key_is_a_text_or_a_whole_number() -> None:
-    for wrong in (1.5, ["a"], True):
+    wrongs: list[Any] = [1.5, ["a"], True]
+    for wrong in wrongs:
         with pytest.raises(DefinitionError, match="key: expected a text or a whole number"):
             Candidate("a", key=wrong)
 

@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from rubric import DefinitionError
+from rubric.engine.sources import as_candidate
 from rubric.values.chats import candidate_of_chat, chat_of, is_chat
 
 CALL = {"id": "1", "function": {"name": "orders", "arguments": '{"id": 7}'}}
@@ -51,3 +53,19 @@ def test_a_result_without_its_call_is_a_message() -> None:
 def test_other_values_are_no_chats(value: Any) -> None:
     """A list of texts, or of parts of one message, is none."""
     assert not is_chat(value)
+
+
+def test_rows_of_data_sets_hold_chats() -> None:
+    """Without an output a chat has it in its last message; explicit fields and the chat's are put together."""
+    candidate = as_candidate({"messages": OPENAI})
+    assert (candidate.output, candidate.input, len(candidate.tool_calls)) == ("On Friday.", "When?", 1)
+    candidate = as_candidate({"output": "Yes.", "messages": ANTHROPIC, "tool_calls": [CALL]})
+    assert ([call.name for call in candidate.tool_calls], len(candidate.messages)) == (["orders", "orders"], 2)
+    candidate = as_candidate({"input": "When?", "output": LANGCHAIN})
+    assert (candidate.input, candidate.messages, len(candidate.tool_calls)) == ("When?", (), 1)
+
+
+def test_a_chat_without_an_answer_is_refused() -> None:
+    """The user's message is never graded as the answer."""
+    with pytest.raises(DefinitionError, match="the last of messages is no answer, but of the user"):
+        as_candidate({"messages": OPENAI[:1]})

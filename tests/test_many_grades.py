@@ -98,11 +98,13 @@ def test_the_summary_of_nothing() -> None:
 
 def test_they_show_themselves(grades: Grades) -> None:
     """The repr is one line, the Markdown a table a criterion and a row a result, which says why there is no grade."""
-    line = "6 results: 2 of 4 grades pass; pass rate 50.0% (15.0% to 85.0%); mean 0.688 (0.091 to 1.000); ungraded 2"
-    assert repr(grades).startswith(f"<Grades: {line} (1 refusal, 1 bad_request), so 33.3% to 66.7% of all pass; ")
+    line = "6 results: 2 of 4 grades pass; pass rate 50.0% (15.0% to 85.0%); mean 0.688 (0.053 to 1.000); ungraded 2"
+    assert repr(grades).startswith(
+        f"<Grades: {line} (1 refusal, 1 bad_request), left out of the rates: 33.3% to 66.7% of all pass, mean 0.542 to 0.792; "
+    )
     assert repr(grades.summary()) == repr(grades).replace("Grades", "Summary", 1)
     shown = grades._repr_markdown_()
-    assert "| warm | 4 | 0.625 (0.000 to 1.000) | 0 | 0 | 2 | 0 |" in shown
+    assert "| warm | 4 | 0.625 (0.000 to 1.000); of all 0.417 to 0.750 | 0 | 0 | 2 | 0 |" in shown
     assert "| 3 | ungraded | 0.50 to 1.00, undecided" in shown
     assert "refusal: the model refused |" in shown
     assert "and 80 more" in Grades([*grades] * 20)[:100]._repr_markdown_()
@@ -114,13 +116,13 @@ def test_printed_they_are_a_table(grades: Grades) -> None:
     assert str(grades).splitlines() == [
         "6 results: 2 of 4 grades pass",
         "  pass rate  50.0% (15.0% to 85.0%)",
-        "  mean       0.688 (0.091 to 1.000)",
-        "  ungraded   2 (1 refusal, 1 bad_request), so 33.3% to 66.7% of all pass",
+        "  mean       0.688 (0.053 to 1.000)",
+        "  ungraded   2 (1 refusal, 1 bad_request), left out of the rates: 33.3% to 66.7% of all pass, mean 0.542 to 0.792",
         "  used       10 calls, 0 + 0 tokens, cost unknown",
         "",
-        "  criterion  scored                    mean  not applicable  abstained  unjudged  gate failed",
-        "  polite          5  0.800 (0.376 to 0.964)               0          0         1            1",
-        "  warm            4  0.625 (0.000 to 1.000)               0          0         2            0",
+        "  criterion  scored                                           mean  not applicable  abstained  unjudged  gate failed",
+        "  polite          5  0.800 (0.376 to 0.964); of all 0.667 to 0.833               0          0         1            1",
+        "  warm            4  0.625 (0.000 to 1.000); of all 0.417 to 0.750               0          0         2            0",
         "",
         (
             "2 ungraded: 1 × refusal: the model refused; 1 × bad_request: candidates[4]: expected a text, a Candidate, a "

@@ -69,6 +69,9 @@ RUNNING = options(
     click.option("--allow-scripts", is_flag=True, help="Run the programs that a suite names as graders."),
     click.option("--baseline", type=click.Path(), metavar="FILE", help="Compare with an earlier report (json)."),
     click.option("--largest-drop", type=float, metavar="D", help="Fail if a score falls by more."),
+    click.option(
+        "--risk", type=float, metavar="R", help="Fail only if chance does not explain a drop; R false alarms."
+    ),
 )
 
 
@@ -83,6 +86,7 @@ class RunOptions:
     allow_scripts: bool
     baseline: str | None
     largest_drop: float | None
+    risk: float | None
     store: Path | None
     form: str
 
@@ -100,17 +104,24 @@ class RunOptions:
                 reporter_for(self.out)
         elif self.form == "json" and self.reporter not in (None, "json"):
             raise click.UsageError(f"--format json and --reporter {self.reporter} cannot both be printed; give one")
+        self._check_comparison()
         if self.baseline is None:
-            if self.largest_drop is not None:
-                message = "--largest-drop is for a comparison; name the earlier report with --baseline FILE"
-                raise click.UsageError(message)
             return None
-        if self.largest_drop is not None:
-            check_number("largest_drop", self.largest_drop, 0, 1)
         try:
             return Report.load(self.baseline)
         except OSError as problem:
             raise Refusal(f"{self.baseline}: this baseline cannot be read: {problem.strerror}") from problem
+
+    def _check_comparison(self) -> None:
+        for name, given in (("--largest-drop", self.largest_drop), ("--risk", self.risk)):
+            if given is not None and self.baseline is None:
+                raise click.UsageError(f"{name} is for a comparison; name the earlier report with --baseline FILE")
+        if self.largest_drop is not None and self.risk is not None:
+            raise click.UsageError("--largest-drop allows a drop of any cause, --risk one by chance; give one of them")
+        if self.risk is not None:
+            check_number("risk", self.risk, 1e-6, 0.5)
+        if self.largest_drop is not None:
+            check_number("largest_drop", self.largest_drop, 0, 1)
 
     def run(self, suites: Sequence[Suite], files: Sequence[str], judge: Any, target: Any) -> Report:
         """
@@ -161,7 +172,8 @@ class RunOptions:
 
         It goes to standard error if machines read the report on standard output.
         """
-        comparison = report.against(earlier, largest_drop=self.largest_drop)
+        allowed = report.against(earlier, largest_drop=self.largest_drop)
+        comparison = allowed if self.risk is None else report.compare(earlier, risk=self.risk)
         for_machines = self.form == "json" or (self.out is None and self.reporter not in (None, "pretty"))
         print_markdown(comparison._repr_markdown_(), problem=for_machines)
         return comparison.exit_code

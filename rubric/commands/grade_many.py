@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import IO, Any, get_args
@@ -31,9 +31,8 @@ from rubric.engine.rate_limits import Limits
 from rubric.engine.shards import Shard, merge_results
 from rubric.errors import DefinitionError
 from rubric.formats.rubrics import load
-from rubric.results.collection import Grades
 from rubric.results.result import Grade, Ungraded
-from rubric.results.summary import Frequencies, Summary, reasons_of
+from rubric.results.summary import Frequencies, Summary, cluster_of, reasons_of, summarise
 from rubric.store.database import InDoubt
 from rubric.store.store import Store
 from rubric.values.findings import Finding, Unjudged
@@ -53,6 +52,7 @@ class Counts:
     """
 
     _results: list[Grade | Ungraded] = field(factory=list)
+    _clusters: list[Hashable] = field(factory=list)
     _known: dict[Any, Grade | Ungraded] = field(factory=dict)
     _usage: Usage = Usage()
     _reasons: Frequencies = field(factory=Frequencies)
@@ -66,15 +66,17 @@ class Counts:
         failures = tuple(Failure(failure.kind, "") for failure in result.failures)
         key = (type(result), result.outcome, findings, failures)
         if key not in self._known:
-            bare: dict[str, Any] = {"usage": Usage(), "votes": (), "warnings": (), "index": None, "candidate": None}
+            unnamed = {"index": None, "key": "", "group": "", "candidate": None}
+            bare: dict[str, Any] = {"usage": Usage(), "votes": (), "warnings": (), **unnamed}
             self._known[key] = evolve(result, findings=findings, failures=failures, **bare)
         self._results.append(self._known[key])
+        self._clusters.append(cluster_of(result))
         self._usage += result.usage
         self._reasons.add(reasons_of(result))
         self._warnings.add(result.warnings)
 
     def summary(self) -> Summary:
-        summary = Grades(self._results).summary()
+        summary = summarise(self._results, self._clusters)
         reasons, warnings = self._reasons.most_common(), self._warnings.most_common()
         return evolve(summary, usage=self._usage, reasons=reasons, warnings=warnings)
 

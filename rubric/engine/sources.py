@@ -5,12 +5,14 @@ Where candidates come from: iterables, sync or async, columns and frames, and fi
 |------------------------------------------------------|----------------------------------------------------------|
 | an iterable or async iterable, a column              | a text, a `Candidate`, a mapping of its fields, a `Path` |
 | a frame of pandas or polars, a table of Arrow        | a row, a mapping of its columns                          |
+| a data set of Hugging Face's `datasets`              | a row, a mapping of its columns                          |
 | a path that ends in .jsonl or .ndjson                | a line: a JSON text, or an object                        |
 | a path that ends in .csv or .tsv                     | a row under the names of the first                       |
 | a path that ends in .parquet (extra `parquet`)       | a row, a mapping of its columns                          |
 
-Of a mapping, the keys that a `Candidate` has count, or those that `columns=` names; `output` must be among them. A key
-that looks like a field and is not used is refused; other keys are ignored (`rubric.engine.columns`).
+Of a mapping, the keys that a `Candidate` has count, or those that `columns=` names; `output` must be among them, unless
+`messages` are a chat that ends with it (`rubric.values.chats`). A key that looks like a field and is not used is
+refused; other keys are ignored (`rubric.engine.columns`).
 A `Path` among the items is read: its text is the output. A text that looks like a path is refused
 (`rubric.internals.fields.names_a_file`); give `Candidate("notes.txt")` or `{"output": "notes.txt"}` to grade the text.
 Files and frames are read while they are graded, so memory stays flat. A broken line costs that line alone, if possible.
@@ -36,6 +38,7 @@ from rubric.errors import DefinitionError
 from rubric.internals.fields import names_a_file, refuse, refuse_path
 from rubric.results.result import Grade, Ungraded
 from rubric.values.candidates import Candidate
+from rubric.values.chats import fields_with_chats
 from rubric.values.rubrics import Rubric
 
 Candidates = Iterable[Any] | AsyncIterable[Any] | str | Path
@@ -211,7 +214,7 @@ def _called(item: object) -> str:
 
 
 def _of_row(row: Mapping[Any, Any], columns: Columns) -> Candidate:
-    given = columns.row(row)
+    given = fields_with_chats(columns.row(row))
     if "output" not in given:
         named = ", ".join(map(str, row)) or "nothing"
         raise DefinitionError("output", f"is not there; name the text that is graded so (there are: {named})")
@@ -312,6 +315,9 @@ def _frame(candidates: Any) -> tuple[_Rows, list[str]] | None:
         case "pyarrow", "Table" | "RecordBatch":
             rows = _Rows(lambda: (row for batch in candidates.to_batches() for row in batch.to_pylist()))
             return rows, [*candidates.schema.names]
+        case "datasets", "Dataset" | "IterableDataset":
+            plain = candidates.with_format(None)  # a format for tensors is of numbers
+            return _Rows(lambda: iter(plain)), [*(candidates.column_names or ())]
         case _:
             return None
 

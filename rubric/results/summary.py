@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from statistics import fmean
 from typing import Any
 
@@ -13,7 +13,7 @@ from attrs import asdict, field, frozen
 from rubric.internals.containers import NoTruth
 from rubric.internals.text import cell, shorten, table
 from rubric.results.result import Grade, Ungraded
-from rubric.scoring.intervals import Interval, mean_interval, share_interval
+from rubric.scoring.intervals import FEW_GROUPS, Interval, mean_interval, share_interval
 from rubric.values.findings import Abstained, NotApplicable, Scored, Unjudged
 from rubric.values.requests import Failure, Usage
 
@@ -30,7 +30,10 @@ class CriterionSummary(NoTruth):
         scored: The number of results with a score for it.
         mean: The mean contribution, in 0..1 with 1 as good; None if there is no score.
         interval: Where the true mean lies, with 95 % confidence: Wilson's where each contribution is 0 or 1, as of yes
-            and no, else Student's, within 0..1. None if there is no score, or for Student's fewer than two.
+            and no, else Student's, within 0..1; by group where candidates have groups. None if there is no score, or
+            for Student's fewer than two.
+        bounds: The mean over all results to which it applies, at least and at most, whatever those that have no score
+            for it would say.
         not_applicable: The number of results to which it does not apply.
         abstained: The number of results of which the judge could not tell.
         unjudged: The number of results without a verdict on it.
@@ -43,6 +46,7 @@ class CriterionSummary(NoTruth):
     scored: int = 0
     mean: float | None = None
     interval: Interval | None = None
+    bounds: Interval | None = None
     not_applicable: int = 0
     abstained: int = 0
     unjudged: int = 0
@@ -64,12 +68,15 @@ class Summary(NoTruth):
         pass_bounds: The share of all results that pass, at least and at most, whatever the missing verdicts are.
         mean: The mean score of the grades; None if there is no grade.
         mean_interval: Where the true mean lies, with 95 % confidence (Student's t, within 0..1); None below two grades.
+        mean_bounds: The mean score of all results, at least and at most, whatever the missing verdicts are.
         criteria: Each criterion, in the rubric's order.
         failures: How often each kind of failure made a result ungraded.
         usage: The usage of all results.
         reasons: How often each failure made a result ungraded, described, the commonest first. Those that differ only
             in numbers and quotations are one, shown as it came first.
         warnings: The number of results with each warning, likewise.
+        groups: The number of groups, where candidates have groups or share keys: intervals are by group then. None
+            where each result is by itself.
     """
 
     _truth = ".pass_rate"
@@ -83,11 +90,13 @@ class Summary(NoTruth):
     pass_bounds: Interval | None
     mean: float | None
     mean_interval: Interval | None
+    mean_bounds: Interval | None
     criteria: tuple[CriterionSummary, ...]
     failures: dict[str, int] = field(hash=False)
     usage: Usage
     reasons: dict[str, int] = field(factory=dict, hash=False)
     warnings: dict[str, int] = field(factory=dict, hash=False)
+    groups: int | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the summary as plain JSON-able data."""
@@ -123,12 +132,18 @@ class Summary(NoTruth):
         if self.ungraded:
             kinds = ", ".join(f"{count:,} {kind}" for kind, count in self.failures.items())
             low, high = self.pass_bounds or (0.0, 1.0)
-            facts["ungraded"] = f"{self.ungraded:,} ({kinds}), so {low:.1%} to {high:.1%} of all pass"
+            least, most = self.mean_bounds or (0.0, 1.0)
+            of_all = f"{low:.1%} to {high:.1%} of all pass, mean {least:.3f} to {most:.3f}"
+            facts["ungraded"] = f"{self.ungraded:,} ({kinds}), left out of the rates: {of_all}"
+        if self.groups is not None:
+            facts["groups"] = f"{self.groups:,}, and intervals are by group"
         return {name: said for name, said in facts.items() if said} | {"used": _used(self.usage)}
 
     def _remarks(self) -> list[str]:
         """Return the reasons of ungraded results and the warnings, a line each, the commonest first."""
         remarks = []
+        if self.groups is not None and self.groups < FEW_GROUPS:
+            remarks.append(f"{self.groups} groups: with fewer than {FEW_GROUPS}, intervals can be too narrow")
         for name, counts in ((f"{self.ungraded:,} ungraded", self.reasons), ("warnings", self.warnings)):
             said = [f"{count:,} × {shorten(text, _LONGEST_SHOWN)}" for text, count in counts.items()][:_MOST_SHOWN]
             said += [f"and {len(counts) - _MOST_SHOWN} others"] if len(counts) > _MOST_SHOWN else []
@@ -136,7 +151,7 @@ class Summary(NoTruth):
         return remarks
 
     def _rows(self) -> list[tuple[object, ...]]:
-        means = (_with_interval(c.mean, c.interval, "{:.3f}") for c in self.criteria)
+        means = (_with_interval(c.mean, c.interval, "{:.3f}") + _of_all(c) for c in self.criteria)
         return [
             (c.id, c.scored, mean, c.not_applicable, c.abstained, c.unjudged, c.gated)
             for c, mean in zip(self.criteria, means, strict=True)
@@ -156,6 +171,14 @@ def _with_interval(value: float | None, interval: Interval | None, form: str) ->
     if value is None:
         return ""
     return form.format(value) + ("" if interval is None else f" ({' to '.join(map(form.format, interval))})")
+
+
+def _of_all(criterion: CriterionSummary) -> str:
+    """Return the bounds of the mean where results are left out of it."""
+    if not criterion.abstained + criterion.unjudged or criterion.bounds is None:
+        return ""
+    low, high = criterion.bounds
+    return f"; of all {low:.3f} to {high:.3f}"
 
 
 def _columns(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
@@ -198,33 +221,56 @@ def reasons_of(result: Grade | Ungraded) -> list[str]:
     return said or ["abstained: of every criterion that applies, the judge said that it cannot tell"]
 
 
-def summarise(results: Sequence[Grade | Ungraded]) -> Summary:
-    """Return the summary of *results*."""
+def cluster_of(result: Grade | Ungraded) -> Hashable:
+    """Return what *result* shares with those that belong together: its group, else its key; None if it has neither."""
+    return ("group", result.group) if result.group else ("key", result.key) if result.key else None
+
+
+def summarise(results: Sequence[Grade | Ungraded], clusters: Sequence[Hashable] | None = None) -> Summary:
+    """
+    Return the summary of *results*.
+
+    Args:
+        results: The results.
+        clusters: The `cluster_of` each, where the results do not name it themselves.
+    """
+    groups = _groups(clusters or [cluster_of(result) for result in results])
     reasons, warnings = Frequencies(), Frequencies()
     for result in results:
         reasons.add(reasons_of(result))
         warnings.add(result.warnings)
-    scores = [result.score for result in results if isinstance(result, Grade)]
-    passed = sum(isinstance(result, Grade) and result.passed for result in results)
+    graded = [(result, group) for result, group in zip(results, groups, strict=True) if isinstance(result, Grade)]
+    scores, verdicts = [result.score for result, _ in graded], [float(result.passed) for result, _ in graded]
+    among = [group for _, group in graded]
+    passed, count = sum(result.passed for result, _ in graded), len(results)
     surely = sum(result.passed is True for result in results)
     perhaps = sum(result.passed is not False for result in results)
     kinds = Counter(kind for result in results if isinstance(result, Ungraded) for kind in kinds_of(result))
+    lowest, highest = (fmean(result.bounds[end] for result in results) if results else 0.0 for end in (0, 1))
+    distinct = len({*groups})
     return Summary(
-        len(results),
+        count,
         passed,
-        len(scores) - passed,
-        len(results) - len(scores),
-        passed / len(scores) if scores else None,
-        share_interval(passed, len(scores)),
-        (surely / len(results), perhaps / len(results)) if results else None,
+        len(graded) - passed,
+        count - len(graded),
+        passed / len(graded) if graded else None,
+        share_interval(passed, len(graded)) if len({*among}) == len(graded) else mean_interval(verdicts, among),
+        (surely / count, perhaps / count) if results else None,
         fmean(scores) if scores else None,
-        mean_interval(scores),
-        tuple(_criteria(results)),
+        mean_interval(scores, among),
+        (lowest, highest) if results else None,
+        tuple(_criteria(results, groups)),
         dict(kinds.most_common()),
         Usage.total(result.usage for result in results),
         reasons.most_common(),
         warnings.most_common(),
+        distinct if distinct < count else None,
     )
+
+
+def _groups(clusters: Sequence[Hashable]) -> list[Hashable]:
+    """Return the group of each result; one without a name is a group by itself."""
+    return [number if cluster is None else cluster for number, cluster in enumerate(clusters)]
 
 
 def kinds_of(result: Ungraded) -> list[str]:
@@ -238,21 +284,26 @@ def failures_of(result: Ungraded) -> Sequence[Failure]:
     return missing or result.failures
 
 
-def _criteria(results: Iterable[Grade | Ungraded]) -> Iterator[CriterionSummary]:
+def _criteria(results: Sequence[Grade | Ungraded], groups: Sequence[Hashable]) -> Iterator[CriterionSummary]:
     """Yield the summary of each criterion."""
     kinds: defaultdict[str, Counter[type]] = defaultdict(Counter)
     contributions: defaultdict[str, list[float]] = defaultdict(list)
+    among: defaultdict[str, list[Hashable]] = defaultdict(list)
     gated: Counter[str] = Counter()
-    for result in results:
+    for result, group in zip(results, groups, strict=True):
         gated.update(result.outcome.gates)
         for finding in result.findings:
             kinds[finding.id][type(finding)] += 1
             contribution = result.contributions.get(finding.id)
             if contribution is not None and isinstance(finding, Scored):
                 contributions[finding.id].append(contribution)
+                among[finding.id].append(group)
     for id_, count in kinds.items():
-        values = contributions[id_]
-        is_share = all(value in (0, 1) for value in values)
-        interval = share_interval(round(sum(values)), len(values)) if is_share else mean_interval(values)
+        values, missing = contributions[id_], count[Abstained] + count[Unjudged]
+        is_one = len(values) == 1 and values[0] in (0, 1)
+        interval = share_interval(round(values[0]), 1) if is_one else mean_interval(values, among[id_])
+        total, n = sum(values), len(values) + missing
+        bounds = (total / n, (total + missing) / n) if n else None
         others = (count[NotApplicable], count[Abstained], count[Unjudged], gated[id_])
-        yield CriterionSummary(id_, count[Scored], fmean(values) if values else None, interval, *others)
+        mean = fmean(values) if values else None
+        yield CriterionSummary(id_, count[Scored], mean, interval, bounds, *others)

@@ -1,23 +1,34 @@
 """
 Intervals around shares and means, with 95 % confidence.
 
-A share has Wilson's score interval (E. B. Wilson, JASA 22, 1927). A mean has Student's: its quantile comes from the
-exact series of the distribution for whole degrees of freedom (Abramowitz and Stegun 26.7.3 and 26.7.4), and for many
-from the expansion around the normal one (26.7.5).
+A share has Wilson's score interval (E. B. Wilson, JASA 22, 1927). A mean of values in 0..1 has Student's, around one
+pseudo-observation more at each end of the scale (the idea of Agresti and Coull, The American Statistician 52, 1998):
+values near an end vary less in a small sample than in truth, and five equal ones do not vary at all.
+
+Observations that belong together are one group: their spread is that between groups, by the jackknife that leaves out a
+group at a time (K. M. Wolter, Introduction to Variance Estimation, 2007, chapter 4), with groups - 1 degrees of
+freedom. A pseudo-observation then weighs as much as it takes to count as one, which is the design effect (L. Kish,
+Survey Sampling, 1965).
+
+Student's quantile comes from the exact series of the distribution for whole degrees of freedom (Abramowitz and Stegun
+26.7.3 and 26.7.4), and for many from the expansion around the normal one (26.7.5).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from functools import lru_cache
-from statistics import NormalDist, fmean, stdev
+from statistics import NormalDist, fmean
 
 Interval = tuple[float, float]
 """The lower and the upper end."""
 
-_CONFIDENCE = 0.95
-_Z = NormalDist().inv_cdf(0.5 + _CONFIDENCE / 2)
+CONFIDENCE = 0.95
+_Z = NormalDist().inv_cdf(0.5 + CONFIDENCE / 2)
+
+FEW_GROUPS = 20
+"""With fewer groups than these an interval can be too narrow."""
 
 _MANY = 200
 """Degrees of freedom from which the expansion is exact to nine digits."""
@@ -36,27 +47,68 @@ def share_interval(successes: int, n: int) -> Interval | None:
     return low, 1.0 if successes == n else min(1.0, middle + half)
 
 
-def mean_interval(values: Sequence[float]) -> Interval | None:
-    """Return where the true mean of *values*, all in 0..1, lies; None if there are fewer than two."""
+def mean_interval(values: Sequence[float], groups: Sequence[Hashable] | None = None) -> Interval | None:
+    """
+    Return where the true mean of *values*, all in 0..1, lies; that of values which are 0 or 1 is a share.
+
+    Args:
+        values: The observations.
+        groups: The group of each; None, or a group for each observation, where they are independent.
+
+    Returns:
+        The interval; None if there are fewer than two observations or groups.
+    """
     if len(values) < 2:  # noqa: PLR2004
         return None
-    mean = fmean(values)
-    half = t_quantile(len(values) - 1) * stdev(values, mean) / math.sqrt(len(values))
-    return max(0.0, mean - half), min(1.0, mean + half)
+    sums, sizes = _by_group(values, groups)
+    if len(sums) < 2:  # noqa: PLR2004
+        return None
+    if len(sums) == len(values) and all(value in (0, 1) for value in values):
+        return share_interval(round(sum(values)), len(values))
+    size, mean = len(values) / len(sums), fmean(values)
+    pseudo = size  # first as much as a group; then as much as counts as one observation, one at least
+    for _ in range(2):
+        total = len(values) + 2 * pseudo
+        middle, variance = jackknife([*sums, 0.0, pseudo], [*sizes, pseudo, pseudo])
+        effective = min(total, max(1.0, middle * (1 - middle) / variance))
+        half = t_quantile(len(sums) - 1) * math.sqrt(variance)
+        pseudo = min(size, total / effective)
+    return max(0.0, min(middle - half, mean)), min(1.0, max(middle + half, mean))
+
+
+def jackknife(sums: Sequence[float], sizes: Sequence[float]) -> tuple[float, float]:
+    """Return the mean of grouped observations, and its variance by leaving out a group at a time."""
+    total, n, m = math.fsum(sums), math.fsum(sizes), len(sums)
+    mean = total / n
+    without = ((total - one) / (n - size) for one, size in zip(sums, sizes, strict=True))
+    return mean, (m - 1) / m * math.fsum((each - mean) ** 2 for each in without)
+
+
+def _by_group(values: Sequence[float], groups: Sequence[Hashable] | None) -> tuple[list[float], list[float]]:
+    """Return the sum and the size of each group."""
+    if groups is None:
+        return [*values], [1.0] * len(values)
+    sums: dict[Hashable, float] = {}
+    sizes: dict[Hashable, float] = {}
+    for value, group in zip(values, groups, strict=True):
+        sums[group] = sums.get(group, 0.0) + value
+        sizes[group] = sizes.get(group, 0.0) + 1
+    return [*sums.values()], [*sizes.values()]
 
 
 @lru_cache
-def t_quantile(freedom: int) -> float:
-    """Return how many standard errors a mean lies within, with 95 % confidence, by its degrees of *freedom*."""
+def t_quantile(freedom: int, confidence: float = CONFIDENCE) -> float:
+    """Return how many standard errors a mean lies within, with *confidence*, by its degrees of *freedom*."""
     if freedom > _MANY:
-        first = (_Z**3 + _Z) / 4
-        second = (5 * _Z**5 + 16 * _Z**3 + 3 * _Z) / 96
-        third = (3 * _Z**7 + 19 * _Z**5 + 17 * _Z**3 - 15 * _Z) / 384
-        return _Z + first / freedom + second / freedom**2 + third / freedom**3
-    low, high = 0.0, 20.0
+        z = NormalDist().inv_cdf(0.5 + confidence / 2)
+        first = (z**3 + z) / 4
+        second = (5 * z**5 + 16 * z**3 + 3 * z) / 96
+        third = (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384
+        return z + first / freedom + second / freedom**2 + third / freedom**3
+    low, high = 0.0, 100.0
     for _ in range(_BISECTIONS):
         middle = (low + high) / 2
-        low, high = (middle, high) if _within(middle, freedom) < _CONFIDENCE else (low, middle)
+        low, high = (middle, high) if _within(middle, freedom) < confidence else (low, middle)
     return (low + high) / 2
 
 

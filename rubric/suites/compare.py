@@ -16,6 +16,7 @@ from rubric.internals.containers import Listed, NoTruth
 from rubric.internals.fields import check_name, number, optional
 from rubric.internals.text import shorten, table
 from rubric.scoring.aggregation import TOLERANCE, mean
+from rubric.scoring.paired import Drop, drop_of, power
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -26,6 +27,12 @@ if TYPE_CHECKING:
 
 Kind = Literal["better", "worse", "same", "new", "gone"]
 PASSED, FAILED, ERROR = 0, 1, 2
+
+_NOTABLE = 0.1
+"""The drop of the pass rate for which a comparison states its power."""
+
+_BOTH = 2
+"""Scores that are those of a pass and of a fail, and say nothing more."""
 
 _RANKS: dict[Status, int] = {"passed": 2, "failed": 1, "ungraded": 0, "deferred": 0}
 """A failed case ranks above one without a grade: its result is known."""
@@ -98,6 +105,7 @@ class Comparison(NoTruth, Listed[Change]):
         largest_drop: How far the score of a case, and the mean of the cases that have a score in both, may fall;
             None lets scores fall as long as no case that passed stops passing.
         deferred: What deferred cases count as, as in the report.
+        risk: How often a comparison with an unchanged system may fail; None lets no case get worse.
     """
 
     _kind = "case"
@@ -106,6 +114,7 @@ class Comparison(NoTruth, Listed[Change]):
     changes: tuple[Change, ...]
     largest_drop: float | None = field(default=None, validator=optional(number(0, 1)))
     deferred: Deferred = "error"
+    risk: float | None = field(default=None, validator=optional(number(1e-6, 0.5)))
 
     def of(self, kind: Kind) -> tuple[Change, ...]:
         """Return the changes of one *kind*."""
@@ -155,6 +164,29 @@ class Comparison(NoTruth, Listed[Change]):
         graded = ("passed", "failed")
         return tuple(c for c in self.changes if c.before in graded and self._counts_as(c.after) == "error")
 
+    @property
+    def drops(self) -> tuple[Drop, ...]:
+        """
+        How far the pass rate fell, and the mean score where it says more; empty without `risk`, or below two cases.
+
+        Cases without a verdict on either side are left out. Two measures have half of the risk each.
+        """
+        if self.risk is None:
+            return ()
+        verdicts = [(self._counts_as(c.before), self._counts_as(c.after)) for c in self.changes]
+        known = [both for both in verdicts if set(both) <= {"pass", "fail"}]
+        scored = [(c.score_before or 0.0, c.score_after or 0.0) for c in self._scored]
+        says_more = (
+            len({pair for c in self._scored for pair in ((c.before, c.score_before), (c.after, c.score_after))}) > _BOTH
+        )
+        measures = {"pass rate": [(float(a == "pass"), float(b == "pass")) for a, b in known]}
+        measures |= {"mean score": scored} if says_more else {}
+        found = (
+            drop_of(name, [a for a, _ in pairs], [b for _, b in pairs], self.risk / len(measures))
+            for name, pairs in measures.items()
+        )
+        return tuple(drop for drop in found if drop is not None)
+
     def _is_drop(self, delta: float | None) -> bool:
         return self.largest_drop is not None and delta is not None and delta < -self.largest_drop - TOLERANCE
 
@@ -169,9 +201,15 @@ class Comparison(NoTruth, Listed[Change]):
 
     @property
     def exit_code(self) -> int:
-        """0: no worse than is allowed; 1: a pass was lost, or a score fell too far; 2: a case is no longer graded."""
+        """
+        0: no worse than is allowed; 1: a pass was lost, or a score fell too far; 2: a case is no longer graded.
+
+        With `risk` 1 says that the pass rate or the mean score fell by more than chance explains.
+        """
         if self.lost:
             return ERROR
+        if self.risk is not None:
+            return FAILED if any(drop.is_shown for drop in self.drops) else PASSED
         return FAILED if self.broken or self.dropped or self._is_drop(self.mean_delta) else PASSED
 
     @property
@@ -190,9 +228,28 @@ class Comparison(NoTruth, Listed[Change]):
         counts = ", ".join(f"{count} {kind}" for kind, count in self.counts.items() if count)
         return f"{counts or 'no cases'}, mean {_signed(self.mean_delta)}"
 
+    def __str__(self) -> str:
+        return "\n".join([f"{self.suite}: {self._summary()}", *self._said()])
+
+    def _said(self) -> list[str]:
+        """Return a sentence for each drop, the cases that are left out, and what such a comparison would find."""
+        if self.risk is None:
+            return []
+        lines = [_in_words(drop) for drop in self.drops]
+        rated = next(iter(self.drops), None)
+        left_out = len(self.changes) - (rated.n if rated else 0)
+        if left_out:
+            lines.append(f"{left_out} cases are left out: no verdict in one of the runs.")
+        if rated is None:
+            return [*lines, "Fewer than two cases have a verdict in both runs, so nothing can be compared."]
+        found = power(rated.n, rated.noise, _NOTABLE, rated.risk)
+        chance = f"{rated.noise:.0%} of the verdicts differing by chance"
+        return [*lines, f"A drop of {_NOTABLE:.2f} would be found in {found:.0%} of such comparisons ({chance})."]
+
     def _repr_markdown_(self) -> str:
         head = f"**{'no worse' if self.passed else 'worse'} than the baseline** · {self._summary()}"
         rows = [_cells(change) for change in self.changes if change.kind != "same" or change.changed_status]
+        head = "\n\n".join([head, *self._said()])
         if not rows:
             return head
         return f"{head}\n\n{table(('case', 'change', 'before', 'after', 'score', 'criteria'), rows)}"
@@ -211,6 +268,8 @@ class Comparison(NoTruth, Listed[Change]):
             "exit_code": self.exit_code,
             "counts": dict(self.counts),
             "largest_drop": self.largest_drop,
+            "risk": self.risk,
+            "drops": [{**asdict(drop), "is_shown": drop.is_shown} for drop in self.drops],
             "mean_before": self.mean_before,
             "mean_after": self.mean_after,
             "mean_delta": self.mean_delta,
@@ -218,7 +277,9 @@ class Comparison(NoTruth, Listed[Change]):
         }
 
 
-def compare(report: Report, baseline: Report, *, largest_drop: float | None = None) -> Comparison:
+def compare(
+    report: Report, baseline: Report, *, largest_drop: float | None = None, risk: float | None = None
+) -> Comparison:
     """
     Compare *report* with *baseline*; cases with the same id belong together.
 
@@ -226,11 +287,12 @@ def compare(report: Report, baseline: Report, *, largest_drop: float | None = No
         report: The run now.
         baseline: The earlier run.
         largest_drop: How far the score of a case, and the mean of them, may fall, in 0..1; None sets no limit.
+        risk: How often a comparison with an unchanged system may fail.
     """
     before, after = _by_id(baseline), _by_id(report)
     changes = [_change(before.get(key), row) for key, row in after.items()]
     changes += [_change(row, None) for key, row in before.items() if key not in after]
-    return Comparison(report.suite, tuple(changes), largest_drop, report.deferred)
+    return Comparison(report.suite, tuple(changes), largest_drop, report.deferred, risk)
 
 
 def _by_id(report: Report) -> dict[tuple[str, int], Row]:
@@ -286,6 +348,14 @@ def _result(entry: Entry | None) -> float | str | None:
     if entry is None:
         return None
     return entry.status if entry.contribution is None else entry.contribution
+
+
+def _in_words(drop: Drop) -> str:
+    low, high = drop.interval
+    where = f"({1 - 2 * drop.risk:.0%} interval {low:+.3f} to {high:+.3f}, {drop.n} cases)"
+    moved = f"fell by {drop.drop:.3f}" if drop.drop >= 0 else f"rose by {-drop.drop:.3f}"
+    judged = "chance does not explain it" if drop.is_shown else "no drop is shown"
+    return f"The {drop.measure} {moved} {where}: {judged}."
 
 
 def _signed(delta: float | None) -> str:

@@ -185,8 +185,30 @@ class Report(NoTruth, Listed[Row]):
         """
         from rubric.suites.compare import compare  # noqa: PLC0415 - as above
 
-        earlier = baseline if isinstance(baseline, Report) else Report.load(baseline)
-        return compare(self, earlier, largest_drop=largest_drop)
+        return compare(self, _report_of(baseline), largest_drop=largest_drop)
+
+    def compare(self, baseline: Report | str | PathLike[str], *, risk: float = 0.05) -> Comparison:
+        """
+        Compare this report with a *baseline*, and fail only where chance does not explain a drop.
+
+        A judge that is asked twice differs from itself in a few cases. `against` fails for one of them; this fails if
+        the interval of the drop, over the cases that both runs graded, lies above 0. The comparison states its power,
+        since few cases show only large drops.
+
+        Args:
+            baseline: An earlier report, or the file that holds it.
+            risk: How often a comparison with an unchanged system may fail, in 0..0.5.
+
+        Raises:
+            DefinitionError: The file holds no report.
+        """
+        from rubric.suites.compare import compare  # noqa: PLC0415 - as above
+
+        return compare(self, _report_of(baseline), risk=risk)
+
+
+def _report_of(baseline: Report | str | PathLike[str]) -> Report:
+    return baseline if isinstance(baseline, Report) else Report.load(baseline)
 
 
 # -- plain data ------------------------------------------------------------------------------------------

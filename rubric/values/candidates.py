@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
-from attrs import Converter, field, frozen
+from attrs import field, frozen
 
 from rubric.errors import DefinitionError
 from rubric.internals.fields import Shown, as_map, as_tuple, refuse, string, text
@@ -65,7 +65,7 @@ def _as_images(value: Iterable[str]) -> tuple[str, ...]:
     return images
 
 
-def _as_key(value: Any, field: Any) -> Any:
+def _as_name(field: str, value: Any) -> str:
     """Return *value*, a text or a whole number, as a text; columns of frames with gaps hold such numbers as floats."""
     if isinstance(value, str):
         return value
@@ -73,8 +73,16 @@ def _as_key(value: Any, field: Any) -> Any:
     if whole is None and isinstance(value, float) and value.is_integer():
         whole = value.__int__
     if whole is None or isinstance(value, bool):
-        raise refuse(field.name, value, "a text or a whole number")
+        raise refuse(field, value, "a text or a whole number")
     return str(whole())
+
+
+def _as_key(value: str | int) -> str:
+    return _as_name("key", value)
+
+
+def _as_group(value: str | int) -> str:
+    return _as_name("group", value)
 
 
 def _as_variables(value: Mapping[str, Any]) -> FrozenMap:
@@ -111,8 +119,8 @@ class Candidate(Shown):
     context: str = field(default="", kw_only=True, validator=string)
     variables: FrozenMap = field(default=FrozenMap(), kw_only=True, converter=_as_variables)
     images: tuple[str, ...] = field(default=(), kw_only=True, converter=_as_images)
-    key: str = field(default="", kw_only=True, converter=Converter(_as_key, takes_field=True))
-    group: str = field(default="", kw_only=True, converter=Converter(_as_key, takes_field=True))
+    key: str = field(default="", kw_only=True, converter=_as_key)
+    group: str = field(default="", kw_only=True, converter=_as_group)
 
     @classmethod
     def of(cls, value: Candidate | str, /) -> Candidate:

@@ -12,6 +12,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from rubric.errors import DefinitionError
 from rubric.internals.frozen_map import thaw
 from rubric.values.candidates import Candidate, Message, ToolCall
 
@@ -50,6 +51,47 @@ def candidate_of_chat(messages: Iterable[Any], **fields: Any) -> Candidate:
     elif asked and fields["input"] == before[-1].content:
         before = before[:-1]
     return Candidate(said[-1].content if said else "", messages=before, tool_calls=calls, **fields)
+
+
+def fields_with_chats(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """
+    Return the *fields* of a candidate, with the chats of other tools read.
+
+    The output may be a message or a chat. Where it is missing and `messages` end with an answer, that is the output.
+
+    Raises:
+        DefinitionError: There is no output, and the last message is none.
+    """
+    given = dict(fields)
+    messages: Any = given.get("messages")
+    output = given.get("output")
+    if output is None and is_chat(messages):
+        if (last := _role(_bare(messages[-1]))) in ("user", "system", "developer", "tool"):
+            raise DefinitionError("output", f"is not there, and the last of messages is no answer, but of the {last}")
+        output = given.pop("messages")
+    elif is_chat(messages) and not all(map(_is_own, messages)):
+        given["messages"], calls = chat_of(messages)
+        given["tool_calls"] = (*calls, *_own_calls(given))
+    if output is not None and not isinstance(output, str):
+        chat = output if is_chat(output) else [output]
+        if is_chat(chat):
+            said = candidate_of_chat(chat, **({"input": given["input"]} if given.get("input") else {}))
+            given |= {"output": said.output, "messages": (*(given.get("messages") or ()), *said.messages)}
+            given["tool_calls"] = (*_own_calls(given), *said.tool_calls)
+            given["input"] = said.input
+    if any("function" in call for call in given.get("tool_calls") or () if isinstance(call, Mapping)):
+        given["tool_calls"] = calls_of(given["tool_calls"])
+    return given
+
+
+def _own_calls(fields: Mapping[str, Any]) -> tuple[Any, ...]:
+    return tuple(fields.get("tool_calls") or ())
+
+
+def _is_own(message: Any) -> bool:
+    """True if *message* has our own form; its mistakes are reported by the field."""
+    has_text = isinstance(message, Mapping) and not isinstance(message.get("content"), list | tuple | None)
+    return isinstance(message, Message) or (has_text and {*message} <= {"role", "content"})
 
 
 def chat_of(messages: Iterable[Any]) -> tuple[tuple[Message, ...], tuple[ToolCall, ...]]:

@@ -1,0 +1,134 @@
+"""
+Functions for `Dataset.map` of Hugging Face: `rubric_map(rubric)`, `arubric_map(rubric)`.
+
+They add columns. Score and pass of an ungraded row are null, which a mean of pandas, Polars or Arrow leaves out.
+"""
+
+from __future__ import annotations
+
+# pyright: reportMissingImports=false
+# The harness is not a dependency.
+import json
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from attrs import field, frozen
+
+from rubric.engine.bulk import agrade_many, grade_many
+from rubric.engine.grade import JudgeLike
+from rubric.integrations.mapping import Mapped, mapped, missing, rubric_of
+from rubric.results.result import Grade, Ungraded
+from rubric.values.chats import is_chat
+from rubric.values.rubrics import Rubric
+
+try:
+    import pyarrow as pa
+except ImportError as error:
+    raise missing("datasets", "datasets") from error
+
+Columns = dict[str, Any]
+"""A value a column for a row, a list a column for a batch."""
+
+
+class _Typed(list[Any]):
+    """
+    Values of a column with their type.
+
+    datasets takes the type of a new column from the first values that it writes. If these were all ungraded it would be
+    null, and the scores of later rows would be refused.
+    """
+
+    def __init__(self, values: Sequence[Any], kind: Any) -> None:
+        super().__init__(values)
+        self.kind = kind
+
+    def __arrow_array__(self, type: Any = None) -> Any:
+        return pa.array(list(self), type or self.kind)
+
+
+@frozen
+class _Map:
+    """Adds the columns of a result to a row, or to each row of a batch."""
+
+    rubric: Rubric = field(converter=rubric_of)
+    judge: JudgeLike | None
+    columns: Mapping[str, str | None] | None
+    prefix: str
+    options: Mapping[str, Any]
+
+    def __call__(self, data: Mapping[str, Any]) -> Columns:
+        rows, is_batch = self._rows(data)
+        given: Any = {**self.options, "columns": self.columns, "progress": False}
+        return self._columns([*grade_many(rows, self.rubric, self.judge, **given)], is_batch=is_batch)
+
+    async def agrade(self, data: Mapping[str, Any]) -> Columns:
+        rows, is_batch = self._rows(data)
+        given: Any = {**self.options, "columns": self.columns, "progress": False}
+        graded = [each async for each in agrade_many(rows, self.rubric, self.judge, **given)]
+        return self._columns(graded, is_batch=is_batch)
+
+    def _rows(self, data: Mapping[str, Any]) -> tuple[list[dict[str, Any]], bool]:
+        """Return *data* as rows, and whether it is a batch, whose columns are lists: an output is none by itself."""
+        plain = {name: data[name] for name in data}
+        output = (self.columns or {}).get("output") or "output"
+        first = plain.get(output, plain.get("messages"))
+        if not isinstance(first, list | tuple) or is_chat(first):
+            return [plain], False
+        return [dict(zip(plain, values, strict=True)) for values in zip(*plain.values(), strict=True)], True
+
+    def _columns(self, graded: Sequence[Grade | Ungraded], *, is_batch: bool) -> Columns:
+        results: list[Mapped] = [mapped(each) for each in graded]
+        texts: dict[str, list[Any]] = {
+            "verdict": [each.label for each in results],
+            "reason": [each.reason for each in results],
+            "result": [json.dumps(each.metadata["rubric"], ensure_ascii=False) for each in results],
+        }
+        numbers: dict[str, list[Any]] = {
+            "score": [each.score for each in results],
+            "cost": [each.cost for each in results],
+        }
+        for criterion in self.rubric.judged:
+            numbers[f"criterion.{criterion.id}"] = [each.parts.get(criterion.id) for each in results]
+        made = {name: _Typed(values, pa.string()) for name, values in texts.items()}
+        made |= {name: _Typed(values, pa.float64()) for name, values in numbers.items()}
+        made["passed"] = _Typed([each.passed for each in results], pa.bool_())
+        return {f"{self.prefix}.{name}": values if is_batch else values[0] for name, values in made.items()}
+
+
+def rubric_map(
+    rubric: Rubric | str | Path,
+    judge: JudgeLike | None = None,
+    *,
+    columns: Mapping[str, str | None] | None = None,
+    prefix: str = "rubric",
+    **options: Any,
+) -> Callable[[Mapping[str, Any]], Columns]:
+    """
+    Return a function for `Dataset.map(function, batched=True)`, which grades the rows of a batch side by side.
+
+    Args:
+        rubric: A rubric, a free-form text, or the path of a file.
+        judge: A judge or the name of a model; None takes the model that the environment has a key for.
+        columns: The column of each field of a candidate that has another name; None for a column to ignore.
+        prefix: What the names of the new columns begin with.
+        options: What `grade_many` takes besides: `concurrency`, `store`, `budget`, `limits`.
+    """
+    return _Map(rubric, judge, columns, prefix, options)
+
+
+def arubric_map(
+    rubric: Rubric | str | Path,
+    judge: JudgeLike | None = None,
+    *,
+    columns: Mapping[str, str | None] | None = None,
+    prefix: str = "rubric",
+    **options: Any,
+) -> Callable[[Mapping[str, Any]], Coroutine[Any, Any, Columns]]:
+    """Return an async function like that of `rubric_map`; `Dataset.map` runs many of them at once, batched or not."""
+    grader = _Map(rubric, judge, columns, prefix, options)
+
+    async def grade(data: Mapping[str, Any]) -> Columns:
+        return await grader.agrade(data)
+
+    return grade

@@ -1,0 +1,96 @@
+"""
+A LangChain `Runnable` that grades: `rubric_runnable(rubric)`.
+
+Its output is a mapping of plain data; that of an ungraded input has the score None and the verdict `ungraded`.
+"""
+
+from __future__ import annotations
+
+# pyright: reportMissingImports=false
+# The harness is not a dependency.
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from rubric.engine.columns import Columns
+from rubric.engine.grade import JudgeLike
+from rubric.engine.sources import as_candidate
+from rubric.errors import DefinitionError
+from rubric.integrations.mapping import Grader, Mapped, checked_candidate, missing
+from rubric.values.candidates import Candidate
+from rubric.values.chats import is_chat
+from rubric.values.rubrics import Rubric
+
+try:
+    from langchain_core.messages import BaseMessage
+    from langchain_core.prompt_values import PromptValue
+    from langchain_core.runnables import Runnable, RunnableLambda
+except ImportError as error:
+    raise missing("langchain", "langchain-core") from error
+
+
+def default_candidate(value: Any, columns: Mapping[str, str | None] | None = None) -> Candidate:
+    """
+    Return *value* as the candidate.
+
+    A text is the output; a message too, and of a chat (a list of messages, a prompt value, a state with `messages`) the
+    last message; tool calls are kept. A mapping has the fields of a candidate under their names, or under those that
+    *columns* maps them to, and the output may be a message or a chat there.
+    """
+    if isinstance(value, PromptValue):
+        value = value.to_messages()
+    if isinstance(value, BaseMessage):
+        value = [value]
+    if is_chat(value):
+        value = {"messages": value}
+    return as_candidate(value, Columns(columns or {}))
+
+
+def rubric_runnable(
+    rubric: Rubric | str | Path,
+    judge: JudgeLike | None = None,
+    *,
+    columns: Mapping[str, str | None] | None = None,
+    candidate: Callable[[Any], Candidate] | None = None,
+    **options: Any,
+) -> Runnable[Any, dict[str, Any]]:
+    """
+    Return a runnable that grades its input, with `invoke`, `ainvoke`, `batch`, `abatch`, `stream` and a config.
+
+    Args:
+        rubric: A rubric, a free-form text, or the path of a file.
+        judge: A judge or the name of a model; None takes the model that the environment has a key for.
+        columns: The key of each field of a candidate that has another name in the input; None for a key to ignore.
+        candidate: Makes the candidate of the input.
+        options: What `grade` takes besides: `store`, `limits`, `budget`.
+    """
+    grader = Grader(rubric, judge, options)
+    if candidate is not None and columns is not None:
+        raise DefinitionError("columns", "have no effect, since candidate= makes the candidate; leave one of them out")
+
+    def made(value: Any) -> Candidate:
+        return (
+            default_candidate(value, columns) if candidate is None else checked_candidate(candidate(value), "candidate")
+        )
+
+    def grade(value: Any) -> dict[str, Any]:
+        return _output(grader.evaluate(made(value)))
+
+    async def agrade(value: Any) -> dict[str, Any]:
+        return _output(await grader.aevaluate(made(value)))
+
+    return RunnableLambda(grade, agrade, name=grader.rubric.name or "rubric")
+
+
+def _output(result: Mapped) -> dict[str, Any]:
+    return {
+        "score": result.score,
+        "passed": result.passed,
+        "verdict": result.label,
+        "reason": result.reason,
+        "criteria": dict(result.parts),
+        "cost": result.cost,
+        "prompt_tokens": result.prompt_tokens,
+        "completion_tokens": result.completion_tokens,
+        **result.metadata,
+    }
