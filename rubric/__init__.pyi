@@ -60,6 +60,9 @@ from .store.database import Tally as Tally
 from .store.store import Store as Store
 from .suites.cases import Case as Case
 from .suites.compare import Comparison as Comparison
+from .suites.repetition import Flip as Flip
+from .suites.repetition import Flips as Flips
+from .suites.repetition import flips as flips
 from .suites.report import Report as Report
 from .suites.suite import Suite as Suite
 from .suites.suite_plan import SuitePlan as SuitePlan

@@ -287,6 +287,8 @@ def test_a_terminal_without_the_characters_gets_escapes() -> None:
 
 # -- suites ------------------------------------------------------------------------------------------------
 
+HEAD = "replies: 2 cases, 2 calls, free of charge, judged by offline\n"
+
 SUITE = """\
 suite: replies
 cases:
@@ -306,7 +308,7 @@ def suite(tmp_path: Path) -> str:
 def test_a_suite_is_graded_case_by_case(suite: str) -> None:
     """The summary counts, and one case that fails is a failure."""
     result = run("grade", suite, "-j", "offline")
-    assert (result.exit_code, result.stderr) == (1, "")
+    assert (result.exit_code, result.stderr) == (1, HEAD)
     assert "polite" in result.stdout
     assert "rude" in result.stdout
 
@@ -316,11 +318,13 @@ def test_a_threshold_is_that_of_every_case(suite: str) -> None:
     assert run("grade", suite, "-j", "offline", "--threshold", "0").exit_code == 0
 
 
-@pytest.mark.parametrize("reporter", ["pretty", "json", "junit", "md", "html", "sarif", "gitlab", "ndjson", "tap"])
+@pytest.mark.parametrize(
+    "reporter", ["pretty", "json", "junit", "md", "html", "sarif", "github", "gitlab", "ndjson", "tap"]
+)
 def test_every_reporter_can_be_asked_for(suite: str, reporter: str) -> None:
     """The report goes to standard output as the reporter writes it."""
     result = run("grade", suite, "-j", "offline", "--reporter", reporter)
-    assert (result.exit_code, result.stderr) == (1, "")
+    assert (result.exit_code, result.stderr) == (1, HEAD)
     assert "rude" in result.stdout
 
 

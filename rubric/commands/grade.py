@@ -8,223 +8,40 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from importlib.metadata import version
-from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, get_args
+from collections.abc import Sequence
+from typing import IO, TYPE_CHECKING, Any
 
 import click
 from attrs import evolve, fields, frozen
-from rich.console import Console
-from rich.progress import MofNCompleteColumn, Progress, TimeElapsedColumn
 
 from rubric.commands.options import (
+    COLOR,
+    CONCURRENT,
+    FILTER,
     GRADING,
-    PATH,
+    QUIET,
+    RUNNING,
     STORE,
     TEXT,
-    Name,
     declared,
-    options,
-    refuse_folder,
     refuse_given,
 )
-from rubric.commands.output import (
-    INTERRUPTED,
-    Command,
-    Refusal,
-    print_json,
-    print_line,
-    print_markdown,
-    print_result,
-    print_text,
-)
+from rubric.commands.output import Command, Refusal, print_json, print_line, print_markdown, print_result
+from rubric.commands.running import SUITES_ONLY, RunOptions, filtered
 from rubric.engine.grade import grade as grade_candidate
 from rubric.engine.grade import plan as plan_calls
-from rubric.errors import DefinitionError, LoadError, UngradedError
+from rubric.errors import LoadError, UngradedError
 from rubric.formats.rubrics import load
 from rubric.formats.suites import is_rubric, load_suite
-from rubric.internals.fields import check_number
-from rubric.results.rows import Row
-from rubric.suites.report import Deferred, Report
-from rubric.suites.reporters.registry import reporter, reporter_for, reporter_names
-from rubric.suites.reporters.terminal import show
-from rubric.suites.row_builder import RowBuilder, row_id, ungraded
+from rubric.internals.secrets import clean
+from rubric.internals.text import cell, shorten, table
 from rubric.suites.suite import Suite
 from rubric.values.candidates import Candidate
-from rubric.values.requests import Failure
+from rubric.values.rubrics import describe
 
 if TYPE_CHECKING:
     from rubric.suites.targets.base import Target
     from rubric.values.rubrics import Rubric
-
-
-RUNNING = options(
-    click.option("--reporter", type=Name(reporter_names, reporter), help="Write a suite's report in this form."),
-    click.option("--out", type=PATH, metavar="FILE", help="Write the report here; the ending names a reporter."),
-    click.option("--max-cost", type=float, metavar="DOLLARS", help="Spend no more on the judges of all suites."),
-    STORE,
-    click.option("--deferred", type=click.Choice(get_args(Deferred)), default="error", help="Count deferred cases so."),
-    click.option("--allow-scripts", is_flag=True, help="Run the programs that a suite names as graders."),
-    click.option("--baseline", type=click.Path(), metavar="FILE", help="Compare with an earlier report (json)."),
-    click.option("--largest-drop", type=float, metavar="D", help="Fail if a score falls by more."),
-    click.option(
-        "--risk", type=float, metavar="R", help="Fail only if chance does not explain a drop; R false alarms."
-    ),
-)
-
-
-@frozen
-class RunOptions:
-    """The options for the run of suites and for the report."""
-
-    reporter: str | None
-    out: Path | None
-    max_cost: float | None
-    deferred: Deferred
-    allow_scripts: bool
-    baseline: str | None
-    largest_drop: float | None
-    risk: float | None
-    store: Path | None
-    form: str
-
-    def earlier(self) -> Report | None:
-        """
-        Check all that would otherwise fail after the run is paid for, and return the report to compare with.
-
-        Raises:
-            RubricError: There is no such reporter, or the baseline holds no report.
-            click.ClickException: Options contradict each other, or a file cannot be used.
-        """
-        if self.out is not None:
-            refuse_folder(self.out)
-            if self.reporter is None:
-                reporter_for(self.out)
-        elif self.form == "json" and self.reporter not in (None, "json"):
-            raise click.UsageError(f"--format json and --reporter {self.reporter} cannot both be printed; give one")
-        self._check_comparison()
-        if self.baseline is None:
-            return None
-        try:
-            return Report.load(self.baseline)
-        except OSError as problem:
-            raise Refusal(f"{self.baseline}: this baseline cannot be read: {problem.strerror}") from problem
-
-    def _check_comparison(self) -> None:
-        for name, given in (("--largest-drop", self.largest_drop), ("--risk", self.risk)):
-            if given is not None and self.baseline is None:
-                raise click.UsageError(f"{name} is for a comparison; name the earlier report with --baseline FILE")
-        if self.largest_drop is not None and self.risk is not None:
-            raise click.UsageError("--largest-drop allows a drop of any cause, --risk one by chance; give one of them")
-        if self.risk is not None:
-            check_number("risk", self.risk, 1e-6, 0.5)
-        if self.largest_drop is not None:
-            check_number("largest_drop", self.largest_drop, 0, 1)
-
-    def run(self, suites: Sequence[Suite], files: Sequence[str], judge: Any, target: Any) -> Report:
-        """
-        Run *suites* one after another, within one budget, and return one report.
-
-        An interrupted run writes its report too; the cases that were not finished are ungraded.
-        """
-        reports: list[Report] = []
-        for suite in suites:
-            done: list[Row] = []
-            spent = sum(report.usage.cost or 0.0 for report in reports)
-            try:
-                with _progress(suite, done) as on_row:
-                    report = suite.run(
-                        judge,
-                        target=target,
-                        deferred=self.deferred,
-                        allow_scripts=self.allow_scripts,
-                        max_cost=None if self.max_cost is None else max(0.0, self.max_cost - spent),
-                        store=self.store,
-                        on_row=on_row,
-                    )
-            except KeyboardInterrupt:
-                print_line(
-                    f"interrupted: {len(done)} of {len(suite)} cases of {suite.name!r} were finished", problem=True
-                )
-                self.write(joined([*reports, _interrupted(suite, done, self.deferred)], files[: len(reports) + 1]))
-                raise SystemExit(INTERRUPTED) from None
-            reports.append(report)
-        return joined(reports, files)
-
-    def write(self, report: Report) -> None:
-        """Print *report*, and write it to `--out`."""
-        printed = "json" if self.form == "json" else "pretty" if self.out is not None else self.reporter or "pretty"
-        if printed == "pretty" and sys.stdout.isatty():
-            show(report)
-        else:
-            print_text(report.render(printed))
-        if self.out is not None:
-            try:
-                report.write(self.out, self.reporter)
-            except OSError as problem:
-                raise Refusal(f"--out {self.out}: this cannot be written: {problem.strerror}") from problem
-
-    def compare(self, report: Report, earlier: Report) -> int:
-        """
-        Compare *report* with an *earlier* one, print the comparison, and return its exit code.
-
-        It goes to standard error if machines read the report on standard output.
-        """
-        allowed = report.against(earlier, largest_drop=self.largest_drop)
-        comparison = allowed if self.risk is None else report.compare(earlier, risk=self.risk)
-        for_machines = self.form == "json" or (self.out is None and self.reporter not in (None, "pretty"))
-        print_markdown(comparison._repr_markdown_(), problem=for_machines)
-        return comparison.exit_code
-
-
-SUITES_ONLY = frozenset(each.name for each in fields(RunOptions)) - {"store", "form"}
-"""The options that one candidate has no use for."""
-
-
-@contextmanager
-def _progress(suite: Suite, done: list[Row]) -> Iterator[Any]:
-    """Collect rows in *done*, and count them on standard error if that is a terminal."""
-    console = Console(stderr=True)
-    columns = (MofNCompleteColumn(), "cases", TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
-        task = progress.add_task("", total=len(suite))
-
-        def on_row(row: Row) -> None:
-            done.append(row)
-            progress.advance(task)
-
-        yield on_row
-
-
-def _interrupted(suite: Suite, done: Sequence[Row], deferred: Deferred) -> Report:
-    finished = {row.id: row for row in done}
-    stopped = Failure("exception", "the run was interrupted before this case was finished")
-    builder = RowBuilder()
-    rows = [finished.get(row_id(case), builder.row(case, ungraded(case, stopped))) for case in suite]
-    return Report(suite.name, tuple(rows), deferred, tuple(map(str, suite.warnings)), version("rubric-grade"))
-
-
-def joined(reports: Sequence[Report], files: Sequence[str]) -> Report:
-    """
-    Return *reports* as one; if there are several, each id starts with the file of its case.
-
-    That is its name without folder and ending, if these names differ.
-    """
-    if len(reports) == 1:
-        return reports[0]
-    if len(set(map(str, map(Path, files)))) < len(files):
-        raise DefinitionError("FILE", "one file is given twice; its cases would have the same ids")
-    stems = [Path(file).stem for file in files]
-    pairs = zip(reports, stems if len(set(stems)) == len(stems) else files, strict=True)
-    return evolve(
-        reports[0],
-        suite=", ".join(report.suite for report in reports),
-        rows=tuple(evolve(row, id=f"{name}: {row.id}") for report, name in pairs for row in report),
-        warnings=tuple(warning for report in reports for warning in report.warnings),
-        duration=sum(report.duration for report in reports),
-    )
 
 
 PASSED, FAILED = 0, 1
@@ -324,7 +141,9 @@ class Inputs:
 @click.command(cls=Command)
 @click.argument("files", nargs=-1, required=True, metavar="FILE...", type=click.Path(allow_dash=True))
 @GRADING
-def plan(files: Sequence[str], form: str, **given: Any) -> None:
+@FILTER
+@COLOR
+def plan(files: Sequence[str], form: str, patterns: tuple[str, ...], **given: Any) -> None:
     """
     Count calls, tokens and dollars; send nothing.
 
@@ -333,47 +152,68 @@ def plan(files: Sequence[str], form: str, **given: Any) -> None:
     """
     inputs = Inputs(**given)
     if inputs.is_for_candidate(files):
-        candidate = inputs.candidate(files[1] if files[1:] else None)
-        print_result(plan_calls(candidate, inputs.rubric(files[0]), inputs.judge), form)
+        candidate, rubric = inputs.candidate(files[1] if files[1:] else None), inputs.rubric(files[0])
+        planned = plan_calls(candidate, rubric, inputs.judge)
+        if form == "table":
+            print_markdown(as_markdown(rubric))
+        print_result(planned, form)
         return
-    plans = [suite.plan(inputs.judge, target=inputs.target_of_cases()) for suite in inputs.suites(files)]
+    suites, _ = filtered(inputs.suites(files), files, patterns)
+    plans = [suite.plan(inputs.judge, target=inputs.target_of_cases()) for suite in suites]
     if form == "json":
         print_json(plans[0].to_dict() if len(plans) == 1 else [one.to_dict() for one in plans])
-    else:
-        for one in plans:
-            print_result(one, form)
+        return
+    for one in plans:
+        rubrics = dict.fromkeys(case.rubric for case in one)
+        print_markdown("\n\n".join([one._repr_markdown_(), *map(as_markdown, rubrics)]))
 
 
 @click.command(cls=Command)
 @click.argument("files", nargs=-1, required=True, metavar="FILE...", type=click.Path(allow_dash=True))
 @GRADING
+@STORE
 @RUNNING
-def grade(files: Sequence[str], form: str, store: Path | None, **given: Any) -> None:
+@CONCURRENT
+@QUIET
+@COLOR
+def grade(files: Sequence[str], **given: Any) -> None:
     """
     Grade a text against a rubric, or every case of suites.
 
     FILE is a rubric, followed by the file of a candidate (- is standard input); or FILE... are suites, of any of the
     formats that `validate` knows.
     """
-    running = RunOptions(form=form, store=store, **{name: given.pop(name) for name in SUITES_ONLY})
-    inputs = Inputs(**given)
+    running, inputs = RunOptions.of(given), Inputs(**{each.name: given[each.name] for each in fields(Inputs)})
     if inputs.is_for_candidate(files):
         rubric = inputs.rubric(files[0])
         if len(files) == 1:
             message = f"{files[0]} is a rubric; name the file of the candidate too, or a --target that answers"
             raise click.UsageError(message)
+        concurrency = {name: given[name] for name in ("concurrency",) if given[name] is not None}
         try:
-            result = grade_candidate(inputs.candidate(files[1]), rubric, inputs.judge, store=store)
+            result = grade_candidate(
+                inputs.candidate(files[1]), rubric, inputs.judge, store=running.store, **concurrency
+            )
         except UngradedError as problem:
-            print_result(problem.result, form)
+            print_result(problem.result, running.form, quiet=running.quiet)
             raise
-        print_result(result, form)
+        print_result(result, running.form, quiet=running.quiet)
         sys.exit(PASSED if result.passed else FAILED)
     earlier = running.earlier()
-    report = running.run(inputs.suites(files), files, inputs.judge, inputs.target_of_cases())
+    suites, kept = filtered(inputs.suites(files), files, running.patterns)
+    report = running.run_all(suites, kept, inputs.judge, inputs.target_of_cases())
     running.write(report)
     code = report.exit_code
     sys.exit(code if earlier is None else max(code, running.compare(report, earlier)))
+
+
+def as_markdown(rubric: Rubric) -> str:
+    """Return *rubric* as Markdown: its name, what a grade passes from, and a row for each criterion."""
+    needs = "the judge's own pass flag" if rubric.threshold is None else f"a score of {rubric.threshold:g}"
+    needs = "a perfect score" if rubric.strict else needs
+    head = f"{cell(rubric.name or 'rubric')}: passes from {needs}"
+    rows = [(c.id, shorten(c.text, 160), describe(c), f"{c.weight:g}") for c in rubric.judged]
+    return clean(f"{head}\n\n{table(('criterion', 'text', 'answer', 'weight'), rows)}\n")
 
 
 def _read(stream: IO[str] | None) -> str:

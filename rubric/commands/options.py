@@ -5,26 +5,42 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 import click
+from attrs import frozen
 from click.core import ParameterSource
+from click.shell_completion import CompletionItem
 
 from rubric.errors import DefinitionError
 from rubric.formats.registry import format_names
+from rubric.suites.report import Deferred
+from rubric.suites.reporters.registry import reporter, reporter_names
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
-def options(*given: Callable[[Command], Command]) -> Callable[[Command], Command]:
-    """Return one decorator that adds all options *given*."""
+@frozen
+class Options:
+    """Options that commands share: one decorator that adds them all."""
 
-    def decorate(command: Command) -> Command:
-        for option in reversed(given):
+    given: tuple[Callable[[Any], Any], ...]
+
+    def __call__(self, command: Command) -> Command:
+        for option in reversed(self.given):
             command = option(command)
         return command
 
-    return decorate
+    @property
+    def names(self) -> frozenset[str]:
+        """The names of the options, as the functions of commands take them."""
+        added: list[click.Parameter] = getattr(self(lambda: None), "__click_params__", [])
+        return frozenset(option.name for option in added if option.name is not None and option.expose_value)
+
+
+def options(*given: Callable[[Any], Any]) -> Options:
+    """Return one decorator that adds all options *given*."""
+    return Options(given)
 
 
 class Name(click.ParamType):  # type: ignore[type-arg]  # generic from click 8.4 on
@@ -41,6 +57,9 @@ class Name(click.ParamType):  # type: ignore[type-arg]  # generic from click 8.4
 
     def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:  # noqa: ARG002 - as click calls it
         return f"[{'|'.join(self._known())}]"
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:  # noqa: ARG002 - as above
+        return [CompletionItem(name) for name in self._known() if name.startswith(incomplete)]
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
         try:
@@ -68,6 +87,65 @@ FROM = options(
 
 PATH = click.Path(path_type=Path)
 STORE = click.option("--store", type=PATH, metavar="FILE", help="Keep every reply in FILE, and answer from it.")
+
+
+A_COUNT = click.IntRange(min=1)
+CONCURRENT = click.option("--concurrency", type=A_COUNT, metavar="N", help="Keep so many cases (or calls) in flight.")
+FILTER = click.option(
+    "--filter",
+    "patterns",
+    multiple=True,
+    metavar="PATTERN",
+    help="Take only cases whose id has PATTERN in it, or that have this tag; with * or ?, all of it is compared.",
+)
+
+
+def _set_color(ctx: click.Context, _: click.Parameter, when: str) -> None:
+    """Set what `click.echo` and `rubric.commands.output` go by; None is up to the terminal."""
+    ctx.color = {"auto": None, "always": True, "never": False}[when]
+
+
+COLOR = click.option(
+    "--color",
+    type=click.Choice(["auto", "always", "never"]),
+    default="auto",
+    callback=_set_color,
+    expose_value=False,
+    is_eager=True,
+    help="Use colours: by default on a terminal alone.",
+)
+QUIET = click.option("--quiet", "-q", is_flag=True, help="Print the totals alone.")
+VERBOSE = click.option("--verbose", "-v", is_flag=True, help="Print every criterion, its text, reason and evidence.")
+
+TO_RUN = options(
+    click.option("--deferred", type=click.Choice(get_args(Deferred)), default="error", help="Count deferred cases so."),
+    click.option("--allow-scripts", is_flag=True, help="Run the programs that a suite names as graders."),
+    click.option("--repeat", type=A_COUNT, default=1, metavar="N", help="Grade N times; tell how often verdicts flip."),
+    click.option("--fail-fast", is_flag=True, help="Start no case after the first that fails or is not graded."),
+)
+"""The options that `Suite.run` gets as they are: each has the name of its parameter."""
+
+RUNNING = options(
+    click.option("--reporter", type=Name(reporter_names, reporter), help="Write a suite's report in this form."),
+    click.option(
+        "--out",
+        "outs",
+        type=PATH,
+        multiple=True,
+        metavar="FILE",
+        help="Write the report here; the ending names a reporter. May be repeated.",
+    ),
+    click.option("--max-cost", type=float, metavar="DOLLARS", help="Spend no more on the judges of all suites."),
+    click.option("--baseline", type=click.Path(), metavar="FILE", help="Compare with an earlier report (json)."),
+    click.option("--largest-drop", type=float, metavar="D", help="Fail if a score falls by more."),
+    click.option(
+        "--risk", type=float, metavar="R", help="Fail only if chance does not explain a drop; R false alarms."
+    ),
+    FILTER,
+    VERBOSE,
+    TO_RUN,
+)
+"""The options of `grade` that one candidate has no use for. A new one is a line here, and a field of `RunOptions`."""
 
 
 def _as_judge(_: click.Context, __: click.Parameter, models: Sequence[str]) -> str | list[str] | None:
@@ -106,6 +184,11 @@ def declared(names: Sequence[str]) -> dict[str, str]:
     return {name: os.environ[name] for name in names}
 
 
+def was_given(name: str) -> bool:
+    """True if the command line gives the option *name*."""
+    return click.get_current_context().get_parameter_source(name) is ParameterSource.COMMANDLINE
+
+
 def refuse_folder(out: Path) -> None:
     """Refuse `--out` if it names a folder."""
     if out.is_dir():
@@ -116,7 +199,7 @@ def refuse_given(names: Collection[str], why: str) -> None:
     """Refuse the options *names*, which would do nothing here, if the command line gives one."""
     context = click.get_current_context()
     for option in context.command.params:
-        if option.name in names and context.get_parameter_source(option.name) is ParameterSource.COMMANDLINE:
+        if option.name in names and was_given(option.name):
             raise click.UsageError(f"{option.opts[0]} {why}")
 
 

@@ -13,8 +13,9 @@ import re
 import shlex
 import sys
 from collections import Counter
-from collections.abc import Callable
-from typing import IO, Any, Protocol
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import IO, TYPE_CHECKING, Any, Protocol
 
 import click
 from rich.console import Console
@@ -23,8 +24,36 @@ from rich.markdown import Markdown
 from rubric.errors import RubricError
 from rubric.internals.text import visible
 
-WIDTH = 100
-"""Characters a line where the output is no terminal."""
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+UNWRAPPED = 100_000
+"""Characters a line where the output is no terminal: programs, and logs that wrap by themselves, get whole lines."""
+
+
+def console(*, problem: bool = False) -> Console:
+    """Return what prints to standard output, or a *problem* to standard error, as `--color` says."""
+    stream = sys.stderr if problem else sys.stdout
+    context = click.get_current_context(silent=True)
+    color = None if context is None else context.color
+    return Console(
+        file=stream,
+        width=None if stream.isatty() else UNWRAPPED,
+        force_terminal=color,
+        no_color=True if color is False else None,
+        legacy_windows=False if color else None,
+    )
+
+
+def print_styled(item: RenderableType, *, problem: bool = False) -> None:
+    """Print *item*: as wide as the terminal is, else in whole lines without blanks at their ends."""
+    target = console(problem=problem)
+    if target.file.isatty():
+        target.print(item, highlight=False, markup=False, emoji=False)
+        return
+    with target.capture() as captured:
+        target.print(item, highlight=False, markup=False, emoji=False)
+    target.file.write("\n".join(line.rstrip() for line in captured.get().splitlines()) + "\n")
 
 
 def print_json(data: Any) -> None:
@@ -38,19 +67,19 @@ class Printable(Protocol):
     def _repr_markdown_(self) -> str: ...
 
 
-def print_result(result: Printable, form: str) -> None:
-    """Print *result* in the *form* that `--format` names."""
+def print_result(result: Printable, form: str, *, quiet: bool = False) -> None:
+    """Print *result* in the *form* that `--format` names; if *quiet*, its first line alone."""
     if form == "json":
         print_json(result.to_dict())
+    elif quiet:
+        print_markdown(result._repr_markdown_().partition("\n")[0])
     else:
         print_markdown(result._repr_markdown_())
 
 
 def print_markdown(text: str, *, problem: bool = False) -> None:
     """Print Markdown *text* as a terminal shows it; a *problem* goes to standard error."""
-    stream = sys.stderr if problem else sys.stdout
-    console = Console(file=stream, width=None if stream.isatty() else WIDTH)
-    console.print(Markdown(visible(text)[0]))
+    print_styled(Markdown(visible(text)[0]), problem=problem)
 
 
 def print_line(text: str, *, problem: bool = False) -> None:
@@ -78,7 +107,21 @@ class Refusal(click.ClickException):
 
 
 class Command(click.Command):
-    """A command that refuses an option of one value that is given twice; click would take the last."""
+    """
+    A command that refuses an option of one value that is given twice; click would take the last.
+
+    A wrong call is told like any other problem, in one line that names the help.
+    """
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
+        with _in_one_voice():
+            return super().make_context(info_name, args, parent, **extra)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        with _in_one_voice():
+            return super().invoke(ctx)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         _, _, given = self.make_parser(ctx).parse_args(args=[*args])
@@ -89,15 +132,35 @@ class Command(click.Command):
         return super().parse_args(ctx, args)
 
 
+@contextmanager
+def _in_one_voice() -> Iterator[None]:
+    """Turn a wrong call into a refusal."""
+    try:
+        yield
+    except click.exceptions.NoArgsIsHelpError:
+        raise
+    except click.UsageError as problem:
+        said = problem.format_message().rstrip(".")
+        path = "" if problem.ctx is None else f"; see {problem.ctx.command_path} --help"
+        raise Refusal(f"{said}{path}") from problem
+
+
 class Commands(click.Group):
     """Commands that turn a `RubricError`, and output that cannot be written, into a refusal without a traceback."""
 
     command_class = Command
 
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
+        with _in_one_voice():
+            return super().make_context(info_name, args, parent, **extra)
+
     def invoke(self, ctx: click.Context) -> Any:
         try:
             try:
-                result = super().invoke(ctx)
+                with _in_one_voice():
+                    result = super().invoke(ctx)
             except SystemExit:
                 sys.stdout.flush()
                 raise

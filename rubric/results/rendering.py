@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, assert_never
 
 from attrs import asdict, evolve
@@ -11,6 +12,7 @@ from rubric.internals.text import cell, shorten, table
 from rubric.values.criteria import Criterion
 from rubric.values.findings import Abstained, Finding, NotApplicable, Scored, Unjudged
 from rubric.values.judges import Judge
+from rubric.values.requests import Failure, Usage
 
 if TYPE_CHECKING:
     from rubric.results.result import Grade, Result, Ungraded
@@ -96,16 +98,32 @@ def explanation(result: Ungraded) -> str:
     """Describe what could not be judged, why, and what the score could have been."""
     low, high = result.bounds
     missing = [f for f in result.findings if isinstance(f, Unjudged)]
-    lines = [_what_failed(f) for f in missing] or [str(failure) for failure in result.failures]
+    lines = _failures_of(missing) or [str(failure) for failure in dict.fromkeys(result.failures)]
     lines = lines or ["of every criterion that applies, the judge said that it cannot tell"]
     head = f"not graded: the score could be {low:.3f} to {high:.3f} ({result.coverage:.0%} of the weight was judged)"
     rest = [f"  and {len(lines) - _MOST} more"] if len(lines) > _MOST else []
     return "\n".join([head, *(f"  {line}" for line in lines[:_MOST]), *rest])
 
 
-def _what_failed(finding: Unjudged) -> str:
-    failure = evolve(finding.failure, criterion=finding.failure.criterion or finding.id)
-    return f"{failure}; it said: {shorten(finding.text, 120)!r}" if finding.text else str(failure)
+def _failures_of(missing: Sequence[Unjudged]) -> list[str]:
+    """Return a line for each failure; one that several criteria share is told once, with their number and ids."""
+    groups: dict[object, list[Unjudged]] = {}
+    for finding in missing:
+        alike = evolve(finding.failure, criterion="", usage=Usage())
+        groups.setdefault((alike, finding.text), []).append(finding)
+    lines = []
+    for first, *others in groups.values():
+        if others:
+            ids = shorten(", ".join(finding.id for finding in (first, *others)), 120)
+            lines.append(f"{1 + len(others)} criteria ({ids}), {_said(first.failure, first.text, '')}")
+        else:
+            lines.append(_said(first.failure, first.text, first.failure.criterion or first.id))
+    return lines
+
+
+def _said(failure: Failure, text: str, criterion: str) -> str:
+    shown = str(evolve(failure, criterion=criterion))
+    return f"{shown}; it said: {shorten(text, 120)!r}" if text else shown
 
 
 def as_dict(result: Result) -> dict[str, Any]:

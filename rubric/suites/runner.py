@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack
+from functools import partial
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,7 @@ from rubric.internals.secrets import clean, describe
 from rubric.results.rows import Row
 from rubric.suites.assignment import Assigned, assign, graded, side_by_side
 from rubric.suites.cases import Case
+from rubric.suites.repetition import repeated
 from rubric.suites.report import Deferred, Report
 from rubric.suites.row_builder import RowBuilder, ungraded
 from rubric.suites.scripts import Decisions, can_be_judged, restored, run_scripts
@@ -26,8 +28,9 @@ from rubric.suites.suite_plan import plan_case, why_deferred
 from rubric.suites.targets.base import DeferError, Response, Target, TargetLike
 from rubric.suites.targets.models import as_target
 from rubric.values.candidates import Candidate
-from rubric.values.judges import AnyJudge, as_judge
-from rubric.values.requests import Failure, Limiter, Usage
+from rubric.values.judges import AnyJudge, Judge, as_judge, members_of
+from rubric.values.requests import Failure, Limiter, Transport, Usage
+from rubric.values.rubrics import Rubric
 
 if TYPE_CHECKING:
     from rubric.suites.suite import Suite
@@ -47,6 +50,8 @@ async def run_suite(
     max_cost: float | None = None,
     store: StoreLike | None = None,
     limits: Limiter | None = None,
+    repeat: int = 1,
+    fail_fast: bool = False,
     on_row: OnRow | None = None,
 ) -> Report:
     """
@@ -57,6 +62,7 @@ async def run_suite(
     """
     report = Report(clean(suite.name), deferred=deferred, version=version("rubric-grade"))
     check_count("concurrency", concurrency)
+    check_count("repeat", repeat)
     began = time.monotonic()
     requests = cases = None
     if max_cost is not None:
@@ -65,12 +71,24 @@ async def run_suite(
     given = None if judge is None else as_judge(judge)
     maker = None if target is None else as_target(target)
     with pipeline(concurrency=max(CONCURRENCY, concurrency), store=store, budget=requests, limits=limits) as opened:
-        run = Run(suite, given, maker, allow_scripts, opened, requests, cases)
+        run = Run(suite, given, maker, allow_scripts, opened, requests, cases, repeat)
         # It may load LiteLLM, which takes seconds: not on the event loop.
         prepared = await asyncio.to_thread(run.prepared)
-        rows = await run.rows(prepared, concurrency, on_row)
-    warnings = tuple(clean(str(warning)) for warning in (*suite.warnings, *opened.dispatcher.remarks()))
+        enough = partial(_ends_the_run, deferred) if fail_fast else _never
+        rows = await run.rows(prepared, concurrency, on_row, enough)
+    notes: list[object] = [*suite.warnings, *opened.dispatcher.remarks()]
+    if missing := len(suite) * repeat - len(rows):
+        notes.append(f"the run stopped early: {missing} of {len(suite) * repeat} cases were not run")
+    warnings = tuple(clean(str(note)) for note in notes)
     return evolve(report, rows=rows, warnings=warnings, duration=time.monotonic() - began)
+
+
+def _ends_the_run(deferred: Deferred, row: Row) -> bool:
+    return row.status in ("failed", "ungraded") or (row.status == "deferred" and deferred != "pass")
+
+
+def _never(_: Row) -> bool:
+    return False
 
 
 @frozen(eq=False)
@@ -104,6 +122,7 @@ class Run:
         requests: The budget that every request passes in the pipeline; None without a limit.
         cases: The same budget for whole cases, by their planned cost: a case that would run out of money halfway is not
             started, since half a case is paid for and worth nothing.
+        repeat: How many times each candidate is graded.
     """
 
     suite: Suite
@@ -113,6 +132,7 @@ class Run:
     pipeline: Pipeline
     requests: Budget | None
     cases: Budget | None
+    repeat: int = 1
     builder: RowBuilder = field(factory=RowBuilder, init=False)
 
     def prepared(self) -> list[Prepared]:
@@ -145,33 +165,57 @@ class Run:
         cost = plan_case(case, assigned, candidate).cost
         return None if cost is None else cost[1]
 
-    async def rows(self, prepared: Sequence[Prepared], concurrency: int, on_row: OnRow | None) -> tuple[Row, ...]:
-        """Return the rows in order, of at most *concurrency* cases in flight."""
-        done: dict[int, Row] = {}
+    async def rows(
+        self, prepared: Sequence[Prepared], concurrency: int, on_row: OnRow | None, enough: Callable[[Row], bool]
+    ) -> tuple[Row, ...]:
+        """
+        Return the rows in order, of at most *concurrency* cases in flight.
+
+        No further case starts once *enough* is true of a row. Cases in flight are finished: they are being paid for.
+        """
+        done: dict[int, list[Row]] = {}
         waiting = iter(enumerate(prepared))  # the workers take turns at it
+        is_over = False
 
         async def work() -> None:
+            nonlocal is_over
             for index, one in waiting:
-                done[index] = await self.row(one)
-                if on_row is not None:
-                    on_row(done[index])
+                rows = done[index] = []
+                async for row in self.rows_of(one):
+                    rows.append(row)
+                    if on_row is not None:
+                        on_row(row)
+                    is_over = is_over or enough(row)
+                    if is_over:
+                        return
 
         await side_by_side(work() for _ in range(min(concurrency, len(prepared))))
-        return tuple(done[index] for index in range(len(done)))
+        return tuple(row for index in sorted(done) for row in done[index])
 
-    async def row(self, prepared: Prepared) -> Row:
-        """Return the row of a case; only an error that ends the run is raised."""
-        case = prepared.case
+    async def rows_of(self, prepared: Prepared) -> AsyncIterator[Row]:
+        """Yield the row of each repetition of a case; only an error that ends the run is raised."""
+        repetitions = [*repeated(prepared.case, self.repeat)]
         try:
             response = await self._response(prepared)
         except DeferError as reason:
-            return self.builder.deferred(case, str(reason))
+            for case in repetitions:
+                yield self.builder.deferred(case, str(reason))
+            return
         except Exception as error:  # noqa: BLE001 - a target of the user's own may raise anything
             failure = _failure_of(error)
             self._charge(failure.usage, self.cases, self.requests)
-            return self.builder.row(case, ungraded(case, failure))
+            for case in repetitions:
+                yield self.builder.row(case, ungraded(case, failure))
+                failure = evolve(failure, usage=Usage())  # the target was asked once
+            return
+        for number, case in enumerate(repetitions):
+            yield await self._row(evolve(prepared, case=case), response, number)
+            response = evolve(response, usage=Usage())  # as above
+
+    async def _row(self, prepared: Prepared, response: Response, number: int) -> Row:
+        case = prepared.case
         try:
-            return await self._judged(prepared, response)
+            return await self._judged(prepared, response, number)
         except StoreError:  # a reply that cannot be stored ends the run: the next run would pay for it again
             raise
         except Exception as error:  # noqa: BLE001 - as may a condition
@@ -205,7 +249,7 @@ class Run:
             if budget is not None:
                 budget.charge(usage)
 
-    async def _judged(self, prepared: Prepared, response: Response) -> Row:
+    async def _judged(self, prepared: Prepared, response: Response, number: int) -> Row:
         case, assigned, candidate = prepared.case, prepared.assigned, response.candidate
         async with AsyncExitStack() as stack:
             commit = None
@@ -216,7 +260,7 @@ class Run:
                 commit = await stack.enter_async_context(self.cases.holding(worst or 0.0))
             decided = await run_scripts(case, candidate) if self.allow_scripts else Decisions(case.rubric)
             self._charge(decided.usage, self.requests)
-            result = await graded(candidate, decided.rubric, assigned, self.pipeline.send)
+            result = await graded(candidate, decided.rubric, assigned, self._transport(assigned, case.rubric, number))
             if commit is not None:
                 commit(result.usage + decided.usage)
         return self.builder.row(
@@ -227,6 +271,23 @@ class Run:
             spent=response.usage + decided.usage,
             warnings=response.warnings,
         )
+
+    def _transport(self, assigned: Assigned, rubric: Rubric, number: int) -> Transport:
+        """
+        Return what sends the asks of repetition *number*.
+
+        Its votes are numbered on from those of the repetitions before it: the store keeps a reply by its vote, and
+        would else serve the first repetition's replies to all others.
+        """
+        if not number:
+            return self.pipeline.send
+        before = number * max((_votes(judge) for judge, _ in assigned.groups(rubric)), default=1)
+        return lambda ask: self.pipeline.send(evolve(ask, vote=ask.vote + before))
+
+
+def _votes(judge: AnyJudge) -> int:
+    """Return how many single judges vote in *judge*, however they are nested."""
+    return 1 if isinstance(judge, Judge) else sum(map(_votes, members_of(judge)))
 
 
 _HOPELESS = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from functools import wraps
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
@@ -13,6 +14,7 @@ from rubric.errors import DefinitionError, Problem
 from rubric.internals.containers import Listed
 from rubric.internals.fields import as_tuple, string
 from rubric.internals.frozen_map import FrozenMap
+from rubric.internals.text import shorten
 from rubric.suites.cases import Case, as_metadata, cells
 from rubric.values.judges import AnyJudge, Judge, as_judge
 
@@ -38,6 +40,20 @@ def _unique(_: Any, __: Attribute[Any], cases: tuple[Case, ...]) -> None:
         if case.id in seen:
             raise DefinitionError(f"cases[{index}].id", f"the id {case.id!r} is used twice; rename one of them")
         seen.add(case.id)
+
+
+def fits(patterns: Iterable[str], id: str, tags: Iterable[str] = ()) -> bool:
+    """True if one of *patterns* fits the *id* or one of the *tags* of a case, see `Suite.filter`."""
+    names, name = [tag.lower() for tag in (id, *tags)], id.lower()
+    for pattern in map(str.lower, patterns):
+        if "*" not in pattern and "?" not in pattern:
+            if pattern in name or pattern in names:
+                return True
+            continue
+        glob = re.escape(pattern).replace(r"\*", ".*").replace(r"\?", ".")
+        if any(re.fullmatch(glob, each, re.DOTALL) for each in names):
+            return True
+    return False
 
 
 P = ParamSpec("P")
@@ -96,6 +112,22 @@ class Suite(Listed[Case]):
         """Return the suite with only the cases *ids*."""
         return evolve(self, cases=[self[id_] for id_ in ids])
 
+    def filter(self, *patterns: str) -> Suite:
+        """
+        Return the suite with only the cases whose id or one of whose tags fits one of the *patterns*.
+
+        A pattern with `*` or `?` is compared with all of an id or a tag, any other with a part of an id or a whole tag;
+        capital letters make no difference.
+
+        Raises:
+            DefinitionError: No case fits.
+        """
+        kept = [case for case in self.cases if fits(patterns, case.id, case.tags)]
+        if not kept:
+            known = shorten(", ".join(case.id for case in self.cases), 300)
+            raise DefinitionError("filter", f"no case fits {', '.join(map(repr, patterns))}; the cases are {known}")
+        return evolve(self, cases=kept)
+
     def matrix(self, *, judges: Iterable[Any] = (), prompts: Iterable[str] = ()) -> Suite:
         """
         Return the suite with each case once for each of the *judges* and each of the *prompts*, to compare them.
@@ -124,6 +156,8 @@ class Suite(Listed[Case]):
         max_cost: float | None = None,
         store: StoreLike | None = None,
         limits: Limiter | None = None,
+        repeat: int = 1,
+        fail_fast: bool = False,
         on_row: OnRow | None = None,
     ) -> Report:
         """Grade every case like `run`, without blocking the event loop."""
@@ -139,6 +173,8 @@ class Suite(Listed[Case]):
             max_cost=max_cost,
             store=store,
             limits=limits,
+            repeat=repeat,
+            fail_fast=fail_fast,
             on_row=on_row,
         )
 
@@ -164,6 +200,10 @@ class Suite(Listed[Case]):
                 is ungraded, and so is one whose retries and re-asks do not fit.
             store: A `Store`, or the path of one: keeps every reply of the judges, and answers from what it has.
             limits: The rate limits of the judges' models: `Limits`.
+            repeat: How many times each candidate is graded, each a row of its own: `flips(report)` says how often the
+                verdicts differ. A target is asked once a case.
+            fail_fast: Whether no further case starts once one failed or was not graded. The report has no rows for
+                the cases that were not run.
             on_row: Called with each row as soon as its case is finished.
 
         Raises:

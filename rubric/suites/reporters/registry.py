@@ -78,6 +78,7 @@ _OURS = (
     Reporter("md", "markdown:render", (".md", ".markdown")),
     Reporter("html", "html:render", (".html", ".htm")),
     Reporter("sarif", "issues:render_sarif", (".sarif", ".sarif.json")),
+    Reporter("github", "github:render", ()),
     Reporter("gitlab", "issues:render_gitlab", ("gl-code-quality-report.json", ".codequality.json")),
 )
 

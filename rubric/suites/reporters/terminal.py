@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import io
-from typing import IO, TYPE_CHECKING
+from collections import Counter
+from typing import IO, TYPE_CHECKING, Literal
 
 from rich.console import Console, Group
 from rich.padding import Padding
@@ -53,12 +54,40 @@ def show(report: Report, file: IO[str] | None = None) -> None:
 
 
 def _print(report: Report, console: Console) -> None:
-    console.print(Group(*_blocks(report)), highlight=False, markup=False, emoji=False)
+    console.print(layout(report), highlight=False, markup=False, emoji=False)
 
 
-def _blocks(report: Report) -> Iterator[RenderableType]:
-    yield Text(line(report.suite) or "rubric", style="bold")
-    yield ""
+Detail = Literal["totals", "failures", "verbose"]
+"""The totals alone; the criteria that are not met in cases that did not pass; or all criteria, with their texts."""
+
+
+def layout(report: Report, detail: Detail = "failures") -> Group:
+    """Return *report* as what a console of rich prints, in this *detail*."""
+    return Group(*_blocks(report, detail))
+
+
+def _blocks(report: Report, detail: Detail) -> Iterator[RenderableType]:
+    if detail != "totals":
+        yield Text(line(report.suite) or "rubric", style="bold")
+        yield ""
+        yield from _rows(report, verbose=detail == "verbose")
+        for warning in report.warnings:
+            yield Text(f"warning: {line(warning)}", style="yellow")
+        yield "" if len(report) else "no cases"
+    totals = Text()
+    for status, count in report.counts.items():
+        if count:
+            totals.append(f"{count} {status}", style=_MARKS[status][1]).append(", ")
+    yield totals.append(f"{report.usage}, {report.duration:.1f} s")
+    if report.counts["deferred"]:
+        yield Text(f"deferred cases count as {report.deferred}", style="cyan")
+
+
+def _rows(report: Report, *, verbose: bool) -> Iterator[RenderableType]:
+    """Yield the lines of each case. A reason that several cases share is told once, with their number."""
+    unjudged = [row for row in report if row.status in ("ungraded", "deferred")]
+    times = Counter(_common_reason(row) for row in unjudged)
+    told: set[str] = set()
     for row in report:
         mark, style = _MARKS[row.status]
         words = [score_of(row, "..")]
@@ -68,22 +97,28 @@ def _blocks(report: Report) -> Iterator[RenderableType]:
         head = Text(f"{mark} {row.status:<8}", style=style)
         head.append(f"  {', '.join(filter(None, words)):<8}", style="bold")
         yield head.append(f"  {line(row.id, 200)}", style="default")
+        common = _common_reason(row) if row in unjudged else ""
+        if times[common] > 1 and not verbose:
+            if common not in told:
+                told.add(common)
+                yield Padding(f"{times[common]} cases: {line(common)}", (0, 0, 0, 4), expand=False)
+            continue
         details = [*((1, Text(text)) for text in _why(row))]
         for entry in row.entries:
-            details += _entry(row, entry)
+            details += _entry(row, entry, verbose=verbose)
         details += [(1, Text(f"warning: {line(warning)}", style="yellow")) for warning in row.warnings]
         for depth, text in details:
             yield Padding(text, (0, 0, 0, 2 + 2 * depth), expand=False)
-    for warning in report.warnings:
-        yield Text(f"warning: {line(warning)}", style="yellow")
-    yield "" if len(report) else "no cases"
-    totals = Text()
-    for status, count in report.counts.items():
-        if count:
-            totals.append(f"{count} {status}", style=_MARKS[status][1]).append(", ")
-    yield totals.append(f"{report.usage}, {report.duration:.1f} s")
-    if report.counts["deferred"]:
-        yield Text(f"deferred cases count as {report.deferred}", style="cyan")
+
+
+def _common_reason(row: Row) -> str:
+    """Return why nothing of *row* was judged, if that is one reason; its criteria say the same."""
+    reasons = {entry.reason for entry in row.entries}
+    if row.status == "deferred" or not row.entries:
+        return row.reason
+    if len(reasons) == 1 and all(entry.status == "unjudged" for entry in row.entries):
+        return reasons.pop()
+    return row.id  # its own
 
 
 def _why(row: Row) -> Iterator[str]:
@@ -99,21 +134,23 @@ def _why(row: Row) -> Iterator[str]:
         yield f"{line(vote.judge, 80)}: {score_of_vote(vote)} {line(vote.verdict, 40)}"
 
 
-def _entry(row: Row, entry: Entry, depth: int = 2) -> Iterator[tuple[int, Text]]:
+def _entry(row: Row, entry: Entry, depth: int = 2, *, verbose: bool = False) -> Iterator[tuple[int, Text]]:
     """
     Yield a line for a criterion, and below it the reason; for a nested rubric, its criteria.
 
-    In a case that did not pass, the criteria that are met are left out.
+    In a case that did not pass, the criteria that are met are left out, unless *verbose*: then each has its text too.
     """
     kept = row.status == "passed" or entry.status in ("abstained", "unjudged") or short(row, entry)
-    if entry.status == "not applicable" or not kept:
+    if (entry.status == "not applicable" or not kept) and not verbose:
         return
     style = "red" if entry.gated else "yellow" if entry.status == "unjudged" else ""
     gate = "  gate failed" if entry.gated else ""
     yield depth, Text(f"{figure(entry)}  {line(entry.id, 80)}{gate}", style=style)
+    if verbose and entry.text and entry.text != entry.id:
+        yield depth + 2, Text(line(entry.text, 1000))
     if entry.reason:
         yield depth + 2, Text(line(entry.reason), style="dim")
     if proven := proof(entry, row.path, 1000):
         yield depth + 2, Text(proven, style="dim")
     for part in entry.parts:
-        yield from _entry(row, part, depth + 1)
+        yield from _entry(row, part, depth + 1, verbose=verbose)

@@ -1,0 +1,301 @@
+"""The run of suites: what is checked and printed before the first call, the run itself, and the report of it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import click
+from attrs import evolve, fields, frozen
+from rich.progress import MofNCompleteColumn, Progress, TimeElapsedColumn
+
+from rubric.commands.options import RUNNING, TO_RUN, refuse_folder
+from rubric.commands.output import (
+    INTERRUPTED,
+    Refusal,
+    console,
+    print_line,
+    print_markdown,
+    print_styled,
+    print_text,
+)
+from rubric.errors import DefinitionError
+from rubric.grading.planning import Plan
+from rubric.internals.fields import check_number
+from rubric.internals.text import shorten
+from rubric.results.rows import Row
+from rubric.suites.repetition import flips, repeated
+from rubric.suites.report import Deferred, Report
+from rubric.suites.reporters import github
+from rubric.suites.reporters.registry import reporter_for
+from rubric.suites.reporters.terminal import Detail, layout
+from rubric.suites.row_builder import RowBuilder, row_id, ungraded
+from rubric.suites.suite import Suite, fits
+from rubric.values.requests import Failure
+
+
+@frozen
+class RunOptions:
+    """
+    The options for the run of suites and for the report.
+
+    Args:
+        run: Those that `Suite.run` gets as they are, by name.
+    """
+
+    reporter: str | None
+    outs: tuple[Path, ...]
+    max_cost: float | None
+    baseline: str | None
+    largest_drop: float | None
+    risk: float | None
+    patterns: tuple[str, ...]
+    verbose: bool
+    quiet: bool
+    store: Path | None
+    form: str
+    run: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any]) -> RunOptions:
+        """Return the options for the run among all that are *given* to a command."""
+        run = {name: given[name] for name in TO_RUN.names}
+        if given["concurrency"] is not None:
+            run["concurrency"] = given["concurrency"]
+        return cls(run=run, **{each.name: given[each.name] for each in fields(cls) if each.name != "run"})
+
+    @property
+    def printed(self) -> str:
+        """The name of the reporter that prints the report."""
+        if self.form == "json":
+            return "json"
+        return "pretty" if self.outs and self.reporter != github.NAME else self.reporter or "pretty"
+
+    @property
+    def is_for_machines(self) -> bool:
+        """True if programs read what is printed; remarks for people then go to standard error."""
+        return self.printed != "pretty"
+
+    def earlier(self) -> Report | None:
+        """
+        Check all that would otherwise fail after the run is paid for, and return the report to compare with.
+
+        Raises:
+            RubricError: There is no such reporter, or the baseline holds no report.
+            click.ClickException: Options contradict each other, or a file cannot be used.
+        """
+        self._check_outs()
+        if self.verbose and (self.quiet or self.is_for_machines):
+            other = "--quiet" if self.quiet else f"the form {self.printed!r}"
+            raise click.UsageError(f"--verbose is for the report that people read, and not for {other}; give one")
+        self._check_comparison()
+        if self.baseline is None:
+            return None
+        try:
+            earlier = Report.load(self.baseline)
+        except OSError as problem:
+            raise Refusal(f"{self.baseline}: this baseline cannot be read: {problem.strerror}") from problem
+        if not self.patterns:
+            return earlier
+        kept = tuple(row for row in earlier if fits(self.patterns, row.id.rpartition(": ")[2], row.tags))
+        return evolve(earlier, rows=kept)
+
+    def _check_comparison(self) -> None:
+        for name, given in (("--largest-drop", self.largest_drop), ("--risk", self.risk)):
+            if given is not None and self.baseline is None:
+                raise click.UsageError(f"{name} is for a comparison; name the earlier report with --baseline FILE")
+        if self.largest_drop is not None and self.risk is not None:
+            raise click.UsageError("--largest-drop allows a drop of any cause, --risk one by chance; give one of them")
+        if self.risk is not None:
+            check_number("risk", self.risk, 1e-6, 0.5)
+        if self.largest_drop is not None:
+            check_number("largest_drop", self.largest_drop, 0, 1)
+
+    def _check_outs(self) -> None:
+        if self.form == "json" and self.reporter not in (None, "json") and not self._is_form_of_file:
+            raise click.UsageError(f"--format json and --reporter {self.reporter} cannot both be printed; give one")
+        if len(self.outs) > 1 and self.reporter not in (None, github.NAME):
+            message = f"--reporter {self.reporter} cannot be the form of {len(self.outs)} files: their endings name it"
+            raise click.UsageError(f"{message}; leave --reporter out")
+        if len({out.resolve() for out in self.outs}) < len(self.outs):
+            raise click.UsageError("--out names one file twice; give each report a file of its own")
+        for out in self.outs:
+            refuse_folder(out)
+            if not self._is_form_of_file:
+                reporter_for(out)
+
+    @property
+    def _is_form_of_file(self) -> bool:
+        """True if `--reporter` names the form of the one file; annotations for GitHub have to be printed."""
+        return len(self.outs) == 1 and self.reporter not in (None, github.NAME)
+
+    def run_all(self, suites: Sequence[Suite], files: Sequence[str], judge: Any, target: Any) -> Report:
+        """
+        Run *suites* one after another, within one budget, and return one report.
+
+        An interrupted run writes its report too; the cases that were not finished are ungraded.
+        """
+        reports: list[Report] = []
+        if not self.quiet:
+            for suite in suites:
+                print_line(self._head(suite, judge, target), problem=True)
+        for suite in suites:
+            done: list[Row] = []
+            spent = sum(report.usage.cost or 0.0 for report in reports)
+            try:
+                with self._progress(suite, done) as on_row:
+                    report = suite.run(
+                        judge,
+                        target=target,
+                        max_cost=None if self.max_cost is None else max(0.0, self.max_cost - spent),
+                        store=self.store,
+                        on_row=on_row,
+                        **self.run,
+                    )
+            except KeyboardInterrupt:
+                total = len(suite) * self.run["repeat"]
+                print_line(f"interrupted: {len(done)} of {total} cases of {suite.name!r} were finished", problem=True)
+                self.write(joined([*reports, self._interrupted(suite, done)], files))
+                raise SystemExit(INTERRUPTED) from None
+            reports.append(report)
+            if self.run["fail_fast"] and report.exit_code:
+                break
+        return joined(reports, files)
+
+    def _head(self, suite: Suite, judge: Any, target: Any) -> str:
+        """Return a line that says before the first call what the run of *suite* will take."""
+        plan = suite.plan(judge, target=target)
+        repeat: int = self.run["repeat"]
+        names = sorted({case.judge for case in plan if case.judge})
+        ready = [case.plan for case in plan if not case.deferred]
+        parts = [f"{suite.name or 'suite'}: {counted(len(suite), 'case')}{f' {repeat} times' if repeat > 1 else ''}"]
+        parts += [f"{len(plan.deferred)} deferred"] if plan.deferred else []
+        parts.append(projected(Plan.total(ready * repeat)))
+        parts += [f"judged by {', '.join(names)}"] if names else []
+        parts += [f"replies in {self.store} are not paid for again"] if self.store and self.store.exists() else []
+        return ", ".join(parts)
+
+    @contextmanager
+    def _progress(self, suite: Suite, done: list[Row]) -> Iterator[Any]:
+        """Collect rows in *done*, and count them on standard error if that is a terminal."""
+        target = console(problem=True)
+        columns = (MofNCompleteColumn(), "cases", TimeElapsedColumn())
+        is_shown = sys.stderr.isatty() and not self.quiet
+        with Progress(*columns, console=target, transient=True, disable=not is_shown) as progress:
+            task = progress.add_task("", total=len(suite) * self.run["repeat"])
+
+            def on_row(row: Row) -> None:
+                done.append(row)
+                progress.advance(task)
+
+            yield on_row
+
+    def _interrupted(self, suite: Suite, done: Sequence[Row]) -> Report:
+        finished = {row.id: row for row in done}
+        stopped = Failure("exception", "the run was interrupted before this case was finished")
+        builder = RowBuilder()
+        cases = [one for case in suite for one in repeated(case, self.run["repeat"])]
+        rows = [finished.get(row_id(case), builder.row(case, ungraded(case, stopped))) for case in cases]
+        deferred: Deferred = self.run["deferred"]
+        return Report(suite.name, tuple(rows), deferred, tuple(map(str, suite.warnings)), version("rubric-grade"))
+
+    def write(self, report: Report) -> None:
+        """Print *report*, and write it to each `--out`."""
+        if self.printed == "pretty":
+            detail: Detail = "verbose" if self.verbose else "totals" if self.quiet else "failures"
+            print_styled(layout(report, detail))
+        else:
+            print_text(report.render(self.printed))
+        if self.printed == github.NAME and (summary := os.environ.get("GITHUB_STEP_SUMMARY")):
+            with _writing(f"GITHUB_STEP_SUMMARY={summary}"), Path(summary).open("a", encoding="utf-8") as file:
+                file.write(github.render_summary(report))
+        for out in self.outs:
+            with _writing(f"--out {out}"):
+                report.write(out, self.reporter if self._is_form_of_file else None)
+        if self.run["repeat"] > 1 and len(found := flips(report)) and not self.quiet:
+            print_markdown(found._repr_markdown_(), problem=self.is_for_machines)
+
+    def compare(self, report: Report, earlier: Report) -> int:
+        """
+        Compare *report* with an *earlier* one, print the comparison, and return its exit code.
+
+        It goes to standard error if machines read the report on standard output.
+        """
+        allowed = report.against(earlier, largest_drop=self.largest_drop)
+        comparison = allowed if self.risk is None else report.compare(earlier, risk=self.risk)
+        print_markdown(comparison._repr_markdown_(), problem=self.is_for_machines)
+        return comparison.exit_code
+
+
+SUITES_ONLY = RUNNING.names
+"""The options that one candidate has no use for."""
+
+
+@contextmanager
+def _writing(name: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as problem:
+        raise Refusal(f"{name}: this cannot be written: {problem.strerror}") from problem
+
+
+def filtered(suites: Sequence[Suite], files: Sequence[str], patterns: Sequence[str]) -> tuple[list[Suite], list[str]]:
+    """
+    Return the suites with a case that fits one of *patterns*, with these cases alone, and their files.
+
+    Raises:
+        DefinitionError: No case of any of them fits.
+    """
+    if not patterns:
+        return [*suites], [*files]
+    pairs = [(s, f) for s, f in zip(suites, files, strict=True) if any(fits(patterns, c.id, c.tags) for c in s)]
+    if not pairs:
+        every = shorten(", ".join(case.id for suite in suites for case in suite), 300)
+        raise DefinitionError("--filter", f"no case fits {', '.join(map(repr, patterns))}; the cases are {every}")
+    return [suite.filter(*patterns) for suite, _ in pairs], [file for _, file in pairs]
+
+
+def counted(number: int, noun: str) -> str:
+    """Return *number* with its *noun*: `1 case`, `2 cases`."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def projected(plan: Plan) -> str:
+    """Return the calls and the cost of *plan* in a few words: `4 to 6 calls, at most $0.0120`."""
+    if not plan.most:
+        return "no calls"
+    calls = f"{plan.least:,} to {counted(plan.most, 'call')}" if plan.least != plan.most else counted(plan.most, "call")
+    if plan.cost is None:
+        return f"{calls}, cost unknown"
+    return f"{calls}, at most ${plan.cost[1]:,.4f}" if plan.cost[1] else f"{calls}, free of charge"
+
+
+def joined(reports: Sequence[Report], files: Sequence[str]) -> Report:
+    """
+    Return *reports* as one; if there are several *files*, each id starts with the file of its case.
+
+    That is its name without folder and ending, if these names differ. The last files may have no report.
+    """
+    if len(files) == 1:
+        return reports[0]
+    if len(set(map(str, map(Path, files)))) < len(files):
+        raise DefinitionError("FILE", "one file is given twice; its cases would have the same ids")
+    stems = [Path(file).stem for file in files]
+    names = stems if len(set(stems)) == len(stems) else files
+    pairs = [*zip(names, reports, strict=False)]
+    missing = len(files) - len(reports)
+    return evolve(
+        reports[0],
+        suite=", ".join(report.suite for report in reports),
+        rows=tuple(evolve(row, id=f"{name}: {row.id}") for name, rows in pairs for row in rows),
+        warnings=(
+            *(warning for report in reports for warning in report.warnings),
+            *([f"the run stopped early: {missing} of {len(files)} files were not run"] if missing else []),
+        ),
+        duration=sum(report.duration for report in reports),
+    )
