@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from contextlib import closing
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -27,13 +28,15 @@ from rubric import (
     Ungraded,
     agrade,
     agrade_many,
+    evaluate,
     grade,
     grade_many,
     plan,
 )
 from rubric.engine.pipeline import Leads
+from rubric.testing.scripted_model import reply_to
 from rubric.values.requests import Ask, Failure, Reply
-from tests.storing import POLITE, Counted
+from tests.storing import PAID, POLITE, Counted
 
 TEXTS = [f"Good morning, number {n}!" for n in range(20)]
 
@@ -277,3 +280,37 @@ def test_requests_of_a_task_go_on_when_the_first_fails_or_is_cancelled() -> None
 
     assert asyncio.run(main(cancel=False)) == [Failure, Reply, Reply]
     assert asyncio.run(main(cancel=True)) == [asyncio.CancelledError, Reply, Reply]
+
+
+# -- the models that answered ------------------------------------------------------------------------------------
+
+
+def reporting(*names: str) -> Counted:
+    """Return a model whose replies report *names* in turn."""
+    turn = cycle(names)
+    return Counted(lambda ask: Reply(reply_to(ask, True), usage=PAID, model=next(turn)))
+
+
+def test_a_result_names_the_models_that_answered(tmp_path: Path) -> None:
+    """As they were reported, each once: of one judge, of a jury, of many candidates, of a case, and from a store."""
+    two = Rubric("two").expects("Is polite", id="a").expects("Is short", id="b")
+    one, other = Judge(reporting("gpt-5-2026-01-01")), Judge(reporting("gemini-4", "gemini-4-001"))
+    single = grade(TEXTS[0], two, other, store=tmp_path / "replies.db")
+    replayed = grade(TEXTS[0], two, other, store=tmp_path / "replies.db")
+    assert single.models == replayed.models == ("gemini-4", "gemini-4-001")
+    assert replayed.usage.calls == 0
+    assert grade(TEXTS[0], two, Panel([one, other])).models == ("gemini-4", "gemini-4-001", "gpt-5-2026-01-01")
+    (many,) = grade_many(TEXTS[:1], two, one, progress=False)
+    assert many.to_dict()["models"] == ["gpt-5-2026-01-01"]
+    assert many.rescore(threshold=0.1).models == many.models
+
+
+def test_models_are_named_where_one_of_them_failed() -> None:
+    """An ungraded result names those that replied; judges that report no model, and checks, give none."""
+    two = Rubric("two").expects("Is polite", id="a").expects("Is short", id="b")
+    model = Counted(lambda ask: Reply("?", usage=PAID, model="m-1") if "short" in ask.criteria[0].text else True)
+    result = evaluate(TEXTS[0], two, Judge(model, repairs=0))
+    assert isinstance(result, Ungraded)
+    assert result.to_dict()["models"] == ["m-1"]
+    assert grade(TEXTS[0], POLITE, Judge(Counted())).models == ()
+    assert grade(TEXTS[0], POLITE, "offline").to_dict()["models"] == []

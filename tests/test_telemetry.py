@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from attrs import evolve
 
-from rubric import Judge, Rubric, evaluate, grade_many
+from rubric import Case, Judge, Rubric, Suite, evaluate, grade_many
 from rubric.internals import telemetry
 from tests.harnesses import BAD, GOOD, KEY, ODD, POLITE, judging
 from tests.servers import Server
@@ -120,6 +123,72 @@ def test_many_candidates_are_a_span_each(records: tuple[Any, Any]) -> None:
     assert len(wholes) == 10
     assert len(parents) == 20
     assert {*parents} == wholes
+
+
+def test_each_case_of_a_suite_is_a_span(records: tuple[Any, Any]) -> None:
+    """With the requests of all its judges in it, and one event; an ungraded case has the failure's kind."""
+    cases = [Case(name, POLITE, output=text) for name, text in (("good", GOOD), ("odd", ODD))]
+    with judging() as judge:
+        apart = Case("apart", POLITE, output=BAD, judges={"day": evolve(judge, temperature=1)})
+        Suite("replies", [*cases, apart]).run(judge)
+    spans = records[0].get_finished_spans()
+    wholes = {span.context.span_id: span for span in spans if span.name == "evaluate polite"}
+    chats = [span for span in spans if span.name.startswith("chat ")]
+    assert Counter(span.parent.span_id for span in chats) == Counter([*wholes] * 2)
+    events = [each.log_record.attributes for each in records[1].get_finished_logs()]
+    assert sorted(event.get(telemetry.EVALUATION_SCORE, -1) for event in events) == [-1, 0.25, 1]
+    assert [event[telemetry.ERROR_TYPE] for event in events if telemetry.ERROR_TYPE in event] == ["unreadable"]
+    assert {event[telemetry.DIGEST] for event in events} == {POLITE.digest}
+
+
+LITELLM = """
+import json, os, sys, time
+import litellm
+from opentelemetry import trace
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from rubric import Judge, Rubric, evaluate
+
+spans, provider = InMemorySpanExporter(), TracerProvider()
+provider.add_span_processor(SimpleSpanProcessor(spans))
+trace.set_tracer_provider(provider)
+litellm.callbacks = ["otel"]
+polite = Rubric("polite").expects("Is polite").expects("Is short")
+found = {}
+for switch in ("on", "off"):
+    os.environ["RUBRIC_TELEMETRY"] = switch
+    spans.clear()
+    with trace.get_tracer("app").start_as_current_span("mine"):
+        evaluate("Hello.", polite, Judge("openai/gpt-4o-mini", params=json.loads(sys.argv[1])))
+    ends = time.monotonic() + 20
+    while sum(span.name == "litellm_request" for span in spans.get_finished_spans()) < 2 and time.monotonic() < ends:
+        time.sleep(0.01)  # the callback comes later, in a worker of LiteLLM's
+    all_ = spans.get_finished_spans()
+    names = {span.context.span_id: span.name for span in all_}
+    found[switch] = {
+        "mine": [dict(span.attributes) for span in all_ if span.name == "mine"],
+        "below": sorted(names[span.parent.span_id] for span in all_ if span.name == "litellm_request"),
+        "keys": sorted({key for span in all_ if span.name.startswith("chat ") for key in span.attributes}),
+    }
+print(json.dumps(found))
+"""
+
+
+def test_litellms_callback_has_spans_of_its_own() -> None:
+    """LiteLLM's `otel` adds a span below each request, or below the caller's; it writes over none, not even late."""
+    pytest.importorskip("litellm.integrations.opentelemetry", reason="this LiteLLM has no such callback")
+    with Server() as server:
+        params = json.dumps({"api_base": server.at("ok").openai, "api_key": KEY})
+        environ = {**os.environ, "PYTHONPATH": str(ROOT), "LITELLM_LOCAL_MODEL_COST_MAP": "True"}
+        command = [sys.executable, "-c", LITELLM, params]
+        done = subprocess.run(command, capture_output=True, text=True, check=True, env=environ)
+    found = json.loads(done.stdout.splitlines()[-1])
+    assert [each["mine"] for each in found.values()] == [[{}], [{}]]
+    assert found["on"]["below"] == ["chat openai/gpt-4o-mini"] * 2
+    assert found["off"]["below"] == ["mine"] * 2
+    assert not [key for key in found["on"]["keys"] if key.startswith(("metadata", "llm"))]
+    assert "ended span" not in done.stderr
 
 
 def test_the_callers_span_keeps_its_own_attributes(records: tuple[Any, Any]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import AsyncIterable, Iterable, Mapping
+from collections.abc import AsyncIterable, Awaitable, Coroutine, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -153,14 +153,20 @@ def check_loop() -> None:
         raise RubricError(message) from None
 
 
-async def traced(candidate: Candidate, rubric: Rubric, judge: AnyJudge, send: Transport) -> Grade | Ungraded:
+def traced(
+    candidate: Candidate, rubric: Rubric, judge: AnyJudge, send: Transport
+) -> Coroutine[Any, Any, Grade | Ungraded]:
     """Grade *candidate* over *send*, in a span of its own."""
-    steps = flow(candidate, rubric, judge)
+    return in_span(rubric, adrive(flow(candidate, rubric, judge), send))
+
+
+async def in_span(rubric: Rubric, grading: Awaitable[Grade | Ungraded]) -> Grade | Ungraded:
+    """Await *grading* against *rubric* in a span of its own, and log an ungraded result."""
     if TRACES not in sys.modules:  # the usual case, and so without a context manager
-        result = await adrive(steps, send)
+        result = await grading
     else:
         with grade_span(rubric) as record:
-            result = await adrive(steps, send)
+            result = await grading
             record(result)
     if isinstance(result, Ungraded):
         warn_of(result)

@@ -287,7 +287,9 @@ class _Log:
 def _one_judge(about: SharedPrompt, judge: Judge, vote: int) -> Steps[Result]:
     log = _Log()
     findings = yield from _Session(about, about.rubric, "", judge, vote, log).findings()
-    given = [reply for reply in log.replies if isinstance(reply, Reply) and (reply.unsent or reply.remarks)]
+    replies = [reply for reply in log.replies if isinstance(reply, Reply)]
+    models = sorted({reply.model for reply in replies if reply.model})
+    given = [reply for reply in replies if reply.unsent or reply.remarks]
     unsent = [f"{name} was not sent: the model does not take it" for reply in given for name in reply.unsent]
     remarks = [remark for reply in given for remark in reply.remarks]
     contradictory = [
@@ -297,7 +299,7 @@ def _one_judge(about: SharedPrompt, judge: Judge, vote: int) -> Steps[Result]:
     ]
     warnings = [*about.warnings, *dict.fromkeys([*unsent, *remarks, *log.notes]), *contradictory]
     usage = Usage.total([reply.usage for reply in log.replies])
-    return conclude(about.rubric, judge, findings, usage=usage, failures=log.failures, warnings=warnings)
+    return conclude(about.rubric, judge, findings, usage=usage, failures=log.failures, warnings=warnings, models=models)
 
 
 @frozen(eq=False)

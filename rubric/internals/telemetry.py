@@ -121,8 +121,7 @@ def chat_span(ask: Ask) -> Iterator[Callable[[Reply | Failure], None]]:
     """
     Open the span of one request; what is yielded records its reply or failure.
 
-    While it is open it is the current span, so instrumentation of client libraries (LiteLLM's callback `otel`, which
-    writes its attributes over the current span) does not touch the caller's.
+    While it is open it is the current span, so instrumentation of client libraries does not touch the caller's.
     """
     tracer = _tracer()
     if tracer is None:
@@ -189,6 +188,20 @@ def _tracer() -> Any:
     if os.environ.get(_SWITCH, "").lower() == "off":
         return None
     return trace.get_tracer("rubric")
+
+
+def parent_span() -> Any:
+    """
+    Return the current span as a parent that nothing can write to; None if there is none.
+
+    LiteLLM's callback `otel` takes it for the parent of a span of its own. Without it, the callback writes its
+    attributes over the current span, the last call over all others, when that span may have ended.
+    """
+    trace = sys.modules.get(TRACES)
+    if trace is None:
+        return None
+    current = trace.get_current_span().get_span_context()
+    return trace.NonRecordingSpan(current) if current.is_valid else None
 
 
 def _emit(told: dict[str, Any]) -> None:

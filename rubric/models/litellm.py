@@ -25,6 +25,7 @@ from rubric.errors import ModelError
 from rubric.internals import background_loop
 from rubric.internals.frozen_map import Memo, thaw
 from rubric.internals.secrets import values_of
+from rubric.internals.telemetry import parent_span
 from rubric.models import litellm_library
 from rubric.models.api_keys import borrowed
 from rubric.models.chat_completions import ADDRESSING, chat, form_for, lowered, reply_from, response_format, wanted_of
@@ -126,8 +127,11 @@ async def complete(
     with calling(logprobs=judge.logprobs, secrets=secrets, is_watched=is_watched(provider)) as call:
         try:
             wanted, unsent = _sendable(judge)
-            call.may_end_early = skip_unwanted_logging() and may_end_early
+            is_quiet = skip_unwanted_logging()
+            call.may_end_early = is_quiet and may_end_early
             given = {**request(), **wanted, **extra, **payer_of(provider, wanted)}
+            if not is_quiet and (parent := parent_span()) is not None:
+                given["metadata"] = {**(given.get("metadata") or {}), "litellm_parent_otel_span": parent}
             call.tokens = given["max_tokens"] * given.get("n", 1)
             async with asyncio.timeout(judge.timeout):
                 response = await library().acompletion(**given, timeout=judge.timeout, max_retries=0)

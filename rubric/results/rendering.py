@@ -133,6 +133,7 @@ def as_dict(result: Result) -> dict[str, Any]:
         "rubric": result.rubric.name,
         "digest": result.rubric.digest,
         "judge": result.judge.name if isinstance(result.judge, Judge) else repr(result.judge),
+        "models": list(result.models),
         "score": result.outcome.score,
         "verdict": result.outcome.verdict,
         "passed": result.outcome.passed,

@@ -6,7 +6,7 @@ Both keep the findings that they rest on, so both can be recomputed under anothe
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, assert_never
 
 from attrs import evolve, field, frozen
@@ -74,6 +74,8 @@ class Result(NoTruth, Listed[Finding]):
         warnings: Remarks for people: invisible characters, parameters that were not sent, a pass that contradicts its
             score.
         degenerate: Why the candidate was answered without a call; empty if it was not.
+        models: The models that answered, as their vendors report them, each once and sorted; empty where none was
+            reported. A vendor may report a dated snapshot, or answer with another model than the judge names.
         index: The place of the candidate among those of `grade_many`, from 0; None for one that was graded alone.
         key: The candidate's, see `Candidate`; empty if it has none.
         group: The candidate's.
@@ -91,6 +93,7 @@ class Result(NoTruth, Listed[Finding]):
     failures: tuple[Failure, ...] = ()
     warnings: tuple[str, ...] = ()
     degenerate: str = ""
+    models: tuple[str, ...] = field(default=(), eq=False, kw_only=True)
     index: int | None = field(default=None, eq=False, kw_only=True)
     key: str = field(default="", eq=False, kw_only=True)
     group: str = field(default="", eq=False, kw_only=True)
@@ -137,7 +140,7 @@ class Result(NoTruth, Listed[Finding]):
         Raises:
             DefinitionError: The criteria are others, or the votes do not fit.
         """
-        same: dict[str, Any] = {name: getattr(self, name) for name in ("index", "key", "group", "candidate")}
+        same: dict[str, Any] = {name: getattr(self, name) for name in ("index", "key", "group", "candidate", "models")}
         return evolve(self._rescored(rubric, judge, rule), **same)
 
     def _rescored(
@@ -259,12 +262,13 @@ def conclude(
     usage: Usage = Usage(),
     failures: Sequence[Failure] = (),
     warnings: Sequence[str] = (),
+    models: Sequence[str] = (),
 ) -> Grade | Ungraded:
     """Return the result of the *findings* of one judge."""
     found = tuple(findings)
     result = outcome(rubric, found)
     made = Grade if result.score is not None else Ungraded
-    return made(rubric, judge, found, result, usage, (), tuple(failures), tuple(warnings))
+    return made(rubric, judge, found, result, usage, (), tuple(failures), tuple(warnings), models=tuple(models))
 
 
 def conclude_votes(rubric: Rubric, rule: Jury | Panel | Cascade, votes: Sequence[Grade | Ungraded]) -> Grade | Ungraded:
@@ -293,7 +297,13 @@ def conclude_votes(rubric: Rubric, rule: Jury | Panel | Cascade, votes: Sequence
     warnings = dict.fromkeys(warning for vote in votes for warning in vote.warnings)
     usage = Usage.total(vote.usage for vote in votes)
     degenerate = votes[0].degenerate if votes else ""
-    return made(rubric, rule, findings, combined, usage, tuple(votes), tuple(failures), tuple(warnings), degenerate)
+    made_of = (findings, combined, usage, tuple(votes), tuple(failures), tuple(warnings), degenerate)
+    return made(rubric, rule, *made_of, models=models_of(votes))
+
+
+def models_of(results: Iterable[Grade | Ungraded]) -> tuple[str, ...]:
+    """Return the models of all *results*, each once and sorted."""
+    return tuple(sorted({model for result in results for model in result.models}))
 
 
 def _uncast(findings: Sequence[Finding], why: Failure) -> tuple[Finding, ...]:

@@ -31,7 +31,7 @@ from rubric.models.api_keys import default_judge, missing_key
 from rubric.models.litellm_library import library, vendor_of
 from rubric.models.offline import OFFLINE
 from rubric.models.registry import EnvironmentModel
-from rubric.results.result import Grade, Ungraded, conclude, conclude_votes
+from rubric.results.result import Grade, Ungraded, conclude, conclude_votes, models_of
 from rubric.suites.cases import Case
 from rubric.values.candidates import Candidate
 from rubric.values.checks import Check
@@ -202,6 +202,7 @@ async def graded(candidate: Candidate, rubric: Rubric, assigned: Assigned, carry
         usage=sum((result.usage for result in results), Usage()),
         failures=tuple(failure for result in results for failure in result.failures),
         warnings=tuple(dict.fromkeys(warning for result in results for warning in result.warnings)),
+        models=models_of(results),
     )
 
 
@@ -236,4 +237,6 @@ def _merged(rubric: Rubric, judge: AnyJudge, own: Grade | Ungraded, others: Mapp
         return conclude_votes(rubric, judge, [_merged(rubric, member, vote, others) for member, vote in pairs])
     found = {**others, **{finding.id: finding for finding in own.findings}}
     findings = [found[criterion.id] for criterion in rubric.judged]
-    return conclude(rubric, judge, findings, usage=own.usage, failures=own.failures, warnings=own.warnings)
+    return conclude(
+        rubric, judge, findings, usage=own.usage, failures=own.failures, warnings=own.warnings, models=own.models
+    )

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from attrs import evolve, field, frozen
 
 from rubric.engine.budget import Budget
+from rubric.engine.grade import in_span
 from rubric.engine.pipeline import CONCURRENCY, Pipeline, StoreLike, pipeline
 from rubric.errors import DefinitionError, ModelError, StoreError
 from rubric.internals.fields import check_count, check_number
@@ -33,6 +34,7 @@ from rubric.values.requests import Failure, Limiter, Transport, Usage
 from rubric.values.rubrics import Rubric
 
 if TYPE_CHECKING:
+    from rubric.results.result import Grade, Ungraded
     from rubric.suites.suite import Suite
 
 OnRow = Callable[[Row], object]
@@ -260,12 +262,13 @@ class Run:
                 commit = await stack.enter_async_context(self.cases.holding(worst or 0.0))
             decided = await run_scripts(case, candidate) if self.allow_scripts else Decisions(case.rubric)
             self._charge(decided.usage, self.requests)
-            result = await graded(candidate, decided.rubric, assigned, self._transport(assigned, case.rubric, number))
+            send = self._transport(assigned, case.rubric, number)
+            result = await in_span(case.rubric, _graded(case.rubric, candidate, decided, assigned, send))
             if commit is not None:
                 commit(result.usage + decided.usage)
         return self.builder.row(
             case,
-            restored(result, case.rubric),
+            result,
             candidate,
             judge=assigned.name(case.rubric),
             spent=response.usage + decided.usage,
@@ -288,6 +291,12 @@ class Run:
 def _votes(judge: AnyJudge) -> int:
     """Return how many single judges vote in *judge*, however they are nested."""
     return 1 if isinstance(judge, Judge) else sum(map(_votes, members_of(judge)))
+
+
+async def _graded(
+    rubric: Rubric, candidate: Candidate, decided: Decisions, assigned: Assigned, send: Transport
+) -> Grade | Ungraded:
+    return restored(await graded(candidate, decided.rubric, assigned, send), rubric)
 
 
 _HOPELESS = (
