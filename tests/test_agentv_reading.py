@@ -30,6 +30,7 @@ from rubric.formats.agentv.graders import REPLY
 from rubric.formats.agentv.reader import read
 from rubric.formats.agentv.scope import generation_of
 from rubric.formats.cursor import Loading
+from rubric.formats.suites import load_suite
 from rubric.grading.flow import flow
 from rubric.suites.suite import Suite
 from rubric.values.checks import Holds, Script, Unsupported
@@ -396,15 +397,27 @@ def test_a_plain_prompt_is_what_is_judged() -> None:
     assert (rubric.criteria[0].text, rubric.prompt) == ("Is it warm?", None)
 
 
-def test_a_prompt_file_must_show_the_answer(tmp_path: Path) -> None:
-    """A template without the answer could not judge it."""
+def test_a_prompt_file_that_shows_no_answer_is_given_it_at_its_end(tmp_path: Path) -> None:
+    """A template without the answer could not judge it; AgentV skips such a grader."""
     written(tmp_path / "good.md", "Judge {{ output }}")
     written(tmp_path / "bad.md", "Judge it")
     text = "tests: [{{id: a, input: Q, assert: [{{type: llm-rubric, value: x, prompt: 'file://{}'}}]}}]"
     suite = _load(written(tmp_path / "good.yaml", text.format("good.md")))
     assert suite["a"].rubric.prompt == "Judge {{ output }}" + REPLY
-    with pytest.raises(LoadError, match=r"put \{\{ output \}\}"):
-        _load(written(tmp_path / "bad.yaml", text.format("bad.md")))
+    suite = _load(written(tmp_path / "bad.yaml", text.format("bad.md")))
+    assert suite["a"].rubric.prompt == "Judge it\n\n[[ ## answer ## ]]\n{{ output }}" + REPLY
+    assert "shows no answer" in str(suite.warnings[0])
+
+
+@pytest.mark.parametrize("name", ["missing.md", "../outside.md", "file://grader.ts"])
+def test_a_prompt_that_is_not_within_reach_leaves_its_case_ungraded(name: str, tmp_path: Path) -> None:
+    """A warning says where was looked; the other cases are graded, and nothing outside is read."""
+    written(tmp_path / "outside.md", "Judge {{ output }}")
+    text = f"tests: [{{id: a, input: Q, assert: [{{type: llm-rubric, value: x, prompt: '{name}'}}]}}, {{id: b, input: Q, assert: [x]}}]"
+    suite = load_suite(written(tmp_path / "in" / "x.eval.yaml", text), base=tmp_path / "in")
+    assert isinstance(suite["a"].rubric.criteria[0].answer, Unsupported)
+    assert isinstance(suite["b"].rubric.criteria[0].answer, YesNo)
+    assert suite.warnings
 
 
 # -- cases -----------------------------------------------------------------------------------------------

@@ -8,7 +8,9 @@ import pytest
 
 from rubric.engine.grade import grade
 from rubric.errors import DefinitionError
-from rubric.formats.assertion_types import assertion_of, check_of, is_known
+from rubric.formats.assertion_types import UnsupportedPatternError, assertion_of, check_of, is_known
+from rubric.grading.code_checks import decide
+from rubric.values.candidates import Candidate
 from rubric.values.checks import Contains, ContainsAll, ContainsAny, Equals, FitsSchema, IsJSON, Matches, StartsWith
 from rubric.values.criteria import Criterion
 from rubric.values.judges import Judge
@@ -51,7 +53,7 @@ def test_a_type_that_is_not_known_is_no_check() -> None:
         ("contains", None),
         ("contains-any", []),
         ("contains-any", {"a": 1}),
-        ("regex", "(?=a)"),
+        ("regex", "(a"),
         ("is-json", 7),
         ("is-json", "{"),
         ("is-json", {"type": "nothing"}),
@@ -61,6 +63,34 @@ def test_a_value_that_a_type_cannot_have_is_refused(kind: str, value: Any) -> No
     """What is wrong is said as a definition error."""
     with pytest.raises(DefinitionError):
         check_of(kind, value)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "output"),
+    [
+        (r"1\u00A0000", "1\u00a0000"),
+        (r"^[\u4e00-\u9fff]+$", "\u4e2d"),
+        ("a[^]b", "a\nb"),
+        (r"a\/b", "a/b"),
+    ],
+)
+def test_a_pattern_of_javascript_is_written_for_re2(pattern: str, output: str) -> None:
+    """What only the spelling keeps from RE2 is spelled otherwise."""
+    assert decide(check_of("regex", pattern) or Contains("no"), Candidate(output))[0]
+
+
+@pytest.mark.parametrize("pattern", ["(?<=a)b", "(?=a)", r"(a)\1"])
+def test_a_pattern_that_re2_does_not_have_leaves_its_case_ungraded(pattern: str) -> None:
+    """It is an ordinary one of JavaScript, and no mistake."""
+    with pytest.raises(UnsupportedPatternError):
+        check_of("regex", pattern)
+
+
+def test_an_output_may_be_compared_with_nothing() -> None:
+    """`not-equals: ''` is how a configuration asks for any output at all."""
+    check = check_of("equals", "")
+    assert check is not None
+    assert [decide(check, Candidate(output))[0] for output in ("", " \n", "a")] == [True, True, False]
 
 
 @pytest.mark.parametrize(

@@ -98,7 +98,9 @@ def test_all_filters_work() -> None:
     """Every filter takes text, a list or a number, and what is not there does no harm."""
     for name in FILTERS:
         arguments = "('a', 'b')" if name == "replace" else ""
-        value = "half" if name in ("abs", "round") else "[1, 2]" if name == "sum" else "name"
+        value = (
+            "half" if name in ("abs", "round") else "[1, 2]" if name == "sum" else "'[1]'" if name == "load" else "name"
+        )
         assert isinstance(render(f"{{{{ {value} | {name}{arguments} }}}}", VARIABLES), str)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -14,7 +15,7 @@ from attrs import asdict, define, field
 from rubric.commands.options import FORMAT, FROM, declared, refuse_given
 from rubric.commands.output import REFUSED, Command, as_options, print_json, print_line, print_markdown, print_text
 from rubric.errors import LoadError, Problem
-from rubric.formats.files import write_text
+from rubric.formats.files import project_of, write_text
 from rubric.formats.rubrics import load
 from rubric.formats.rubrics import schema as rubric_schema
 from rubric.formats.suites import convert as convert_suite
@@ -37,6 +38,7 @@ class Checked:
         empty: How many of these assert nothing.
         lacking: The graders of the others that this library does not have.
         remark: Why it was read in this format, if it has problems.
+        base: The folder that it may include files from, where that is not its own.
     """
 
     file: str
@@ -50,6 +52,7 @@ class Checked:
     empty: int = 0
     lacking: list[str] = field(factory=list)
     remark: str = ""
+    base: str = ""
 
     @property
     def sound(self) -> bool:
@@ -75,7 +78,8 @@ class Checked:
         if self.empty:
             parts.append(f"{self.empty} of {total} {'asserts' if self.empty == 1 else 'assert'} nothing")
         read = "a rubric" if self.format == "rubric" else f"{self.format}, {_counted(self.cases)}"
-        return "; ".join([*parts, f"read as {read}"])
+        wider = [f"it may include files below {self.base}"] if self.base else []
+        return "; ".join([*parts, f"read as {read}", *wider])
 
 
 @click.command(cls=Command)
@@ -103,7 +107,8 @@ def validate(
         for checked in found:
             remarks = [checked.remark] if checked.remark else []
             problems = [as_options(str(problem)) for problem in (*checked.problems, *remarks)]
-            for line in (*(f"warning: {warning}" for warning in checked.warnings), *problems):
+            warnings = [as_options(f"warning: {warning}") for warning in checked.warnings]
+            for line in (*warnings, *problems):
                 print_line(line, problem=True)
             if not checked.problems:
                 print_line(f"{checked.file}: {checked.verdict}")
@@ -179,6 +184,8 @@ def _check(file: str, source: str | None, names: Sequence[str], base: str | None
             criteria = sum(len(rubric.judged) for rubric in rubrics)
             checked = Checked(file, suite.format, len(suite), len(rubrics), criteria, warnings=list(suite.warnings))
             checked.count(case.rubric for case in suite)
+            root = project_of(Path(file)) if base is None else Path(base)
+            checked.base = "" if os.path.abspath(root) == os.path.abspath(Path(file).parent) else str(root)  # noqa: PTH100
             nothing = () if suite.cases else ("cases", "there are no cases in it; write one")
     except LoadError as error:
         return Checked(file, source or error.format, problems=list(error.problems), remark=error.remark)

@@ -16,9 +16,11 @@ from typing import Any
 from attrs import field, frozen
 from attrs.converters import optional
 
+from rubric.errors import DefinitionError
 from rubric.grading.code_checks import decide
 from rubric.internals.fields import refuse
 from rubric.internals.frozen_map import FrozenMap, thaw
+from rubric.internals.text import shorten
 from rubric.values.candidates import Candidate
 from rubric.values.checks import (
     Check,
@@ -33,7 +35,7 @@ from rubric.values.checks import (
     Matches,
     StartsWith,
 )
-from rubric.values.matching import check_schema
+from rubric.values.matching import check_pattern, check_schema
 
 
 def check_of(type: str, value: Any) -> Check | None:
@@ -87,8 +89,52 @@ def as_schema(value: Any) -> dict[str, Any]:
 
 
 def _equals(value: Any) -> Check:
+    if value == "":
+        return Matches(r"^\s*$")
+    if isinstance(value, bool):
+        value = "true" if value else "false"
     # Lists and mappings are compared with the JSON that the output is, texts as texts.
     return FitsSchema({"const": value}) if isinstance(value, list | Mapping) else Equals(as_text(value))
+
+
+class UnsupportedPatternError(Exception):
+    """A regular expression of JavaScript that RE2 does not take; the text names it."""
+
+
+_ESCAPE = re.compile(r"\\(?:u\{([0-9A-Fa-f]{1,6})\}|u([0-9A-Fa-f]{4})|c([A-Za-z])|(.))|(\[\^\])", re.DOTALL)
+
+
+def as_re2(pattern: str) -> str:
+    """
+    Return *pattern*, of JavaScript, as RE2 writes it: `\\u00A0` is `\\x{00A0}`, and `[^]` is any character.
+
+    Raises:
+        UnsupportedPatternError: It is one of JavaScript that has none in RE2, such as a look-behind.
+        DefinitionError: It is no pattern.
+    """
+
+    def escape(found: re.Match[str]) -> str:
+        braced, plain, control, other, anything = found.groups()
+        if anything:
+            return r"[\s\S]"
+        if control:
+            return f"\\x{ord(control) % 32:02x}"
+        code = braced or plain
+        return f"\\x{{{code}}}" if code else "/" if other == "/" else found[0]
+
+    written = _ESCAPE.sub(escape, pattern)
+    try:
+        return check_pattern("value", written)
+    except DefinitionError:
+        try:
+            re.compile(re.sub(r"\(\?<(?![=!])", "(?P<", re.sub(r"\\[xpP]\{\w+\}", "x", written)))
+        except (re.error, RecursionError, OverflowError):
+            known = False
+        else:
+            known = True
+        if known:
+            raise UnsupportedPatternError(shorten(pattern, 60)) from None
+        raise
 
 
 DETERMINISTIC: Mapping[str, Callable[[Any], Check]] = {
@@ -99,7 +145,7 @@ DETERMINISTIC: Mapping[str, Callable[[Any], Check]] = {
     "icontains-any": lambda value: ContainsAny(_as_texts(value), ignore_case=True),
     "icontains-all": lambda value: ContainsAll(_as_texts(value), ignore_case=True),
     "equals": _equals,
-    "regex": lambda value: Matches(as_text(value)),
+    "regex": lambda value: Matches(as_re2(as_text(value))),
     "starts-with": lambda value: StartsWith(as_text(value)),
     "ends-with": lambda value: EndsWith(as_text(value)),
     "is-json": lambda value: IsJSON() if value is None else FitsSchema(as_schema(value)),

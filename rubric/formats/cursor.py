@@ -58,6 +58,8 @@ class Loading:
         required: Whether an AgentV criterion that does not say so is a gate. None: as its generation documents it.
         functions: The Python functions that assertions may name. A file cannot bring code of its own.
         trail: The files that led here, the outermost first; a file cannot include one of them.
+        climbs: Whether a file is looked for in each folder from *folder* up to *base* too, then in the working folder
+            where that is within *base*; a leading slash then means any of these.
         library: The files read so far.
     """
 
@@ -67,6 +69,7 @@ class Loading:
     required: bool | None = None
     functions: Mapping[str, Callable[..., Any]] = field(factory=dict)
     trail: tuple[Path, ...] = ()
+    climbs: bool = False
     library: Library = field(factory=Library, eq=False, repr=False)
 
     @property

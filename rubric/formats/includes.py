@@ -14,6 +14,7 @@ import io
 import os
 import re
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
@@ -66,7 +67,7 @@ def _refusal(reference: str, why: str) -> DefinitionError:
     return DefinitionError("", f"{quoted(reference)}: {why}")
 
 
-_CODE = re.compile(r"\.(?:[cm]?[jt]sx?|py|rb|go|sh|bash|ps1|bat|cmd|exe|lua|php|pl|wasm)(?::\w+)?$", re.IGNORECASE)
+_CODE = re.compile(r"\.(?:[cm]?[jt]sx?|py|rb|go|sh|bash|ps1|bat|cmd|exe|lua|php|pl|wasm)(?::[\w.]+)?$", re.IGNORECASE)
 
 
 def is_code(name: str) -> bool:
@@ -101,13 +102,73 @@ def is_pattern(name: str) -> bool:
 
 def locate(name: str, loading: Loading) -> Located:
     """
-    Return the file that *name* (a path from the folder of *loading*) leads to, whether or not it is there.
+    Return the file that *name* leads to, whether or not it is there: a path from the folder of *loading*.
+
+    Where *loading* climbs, it is the first that is there, from any of the folders that are searched.
 
     Raises:
         DefinitionError: It may not be read.
     """
+    found: Located | None = None
+    refused: DefinitionError | None = None
+    for path, folder in _candidates(name, loading):
+        try:
+            located = _within(path, folder, name, loading)
+        except _OutsideError as error:  # nothing is asked about it; another folder may have the file
+            refused = refused or error
+            continue
+        if not loading.climbs or os.path.exists(located.real):  # noqa: PTH110  # that of Path may raise
+            return located
+        found = found or located
+    if found is None:
+        assert refused is not None  # noqa: S101 - there is at least one folder
+        raise refused
+    return found
+
+
+def may_be_read(name: str, loading: Loading) -> bool:
+    """True if *name* is that of a file that is there, and that may be read."""
+    try:
+        return os.path.isfile(locate(bare(name), loading).real)  # noqa: PTH113  # that of Path may raise
+    except DefinitionError:
+        return False
+
+
+class _LackingError(DefinitionError):
+    """A file is not there, is no text, or is outside of the base."""
+
+
+class _OutsideError(_LackingError):
+    """The file is outside of the base."""
+
+
+class _UnmatchedError(DefinitionError):
+    """A pattern matches no file."""
+
+
+def _candidates(name: str, loading: Loading) -> Iterator[tuple[str, Path]]:
+    """Yield each path that *name* may be, and the folder from which it starts."""
     root, folder = _folders(loading)
-    relative = _below(name, root, folder, loading)
+    if not loading.climbs or not name.startswith("/"):
+        yield from ((name, start) for start in _starts(root, folder, loading))
+        return
+    if Path(name).is_relative_to(root) or Path(name).is_relative_to(os.path.abspath(loading.root or root)):  # noqa: PTH100
+        yield name, folder
+    yield from ((name.lstrip("/"), start) for start in _starts(root, folder, loading))
+
+
+def _starts(root: Path, folder: Path, loading: Loading) -> list[Path]:
+    """Return the folders from which the names of files start."""
+    if not loading.climbs:
+        return [folder]
+    above = [parent for parent in folder.parents if parent.is_relative_to(root)]
+    here = Path(os.path.realpath(os.curdir))
+    return [*dict.fromkeys([folder, *above, *([here] if here.is_relative_to(root) else ())])]
+
+
+def _within(path: str, folder: Path, name: str, loading: Loading) -> Located:
+    root, _ = _folders(loading)
+    relative = _below(path, root, folder, loading)
     # Looked at twice: the name as it is written, and where its links lead: `notes.txt` may be a link to `.env`.
     _refuse_secrets(relative, name)
     try:
@@ -115,7 +176,7 @@ def locate(name: str, loading: Loading) -> Located:
     except (OSError, ValueError, RuntimeError):  # a loop of links was a RuntimeError until 3.13
         raise _refusal(name, "the links of this file lead nowhere; name another") from None
     if not real.is_relative_to(root):
-        raise _refusal(name, _OUTSIDE.format(loading.root))
+        raise _outside(name, loading)
     _refuse_secrets(real.relative_to(root), name)
     if real.parts[:2] in _MACHINE:
         raise _refusal(name, "this belongs to the machine and is not read; name another file")
@@ -123,7 +184,21 @@ def locate(name: str, loading: Loading) -> Located:
 
 
 _MACHINE = {("/", "proc"), ("/", "sys"), ("/", "dev")}
-_OUTSIDE = "this is outside of {}, and nothing outside of it is read; move the file, or give a wider base="
+
+
+def _outside(name: str, loading: Loading) -> _OutsideError:
+    base = os.path.abspath(loading.root or "")  # noqa: PTH100  # "." tells nobody which folder is meant
+    why = f"this is outside of {base}, and nothing outside of it is read; move the file, or give a wider base="
+    return _OutsideError("", f"{quoted(name)}: {why}")
+
+
+def searched(loading: Loading) -> str:
+    """Return the folders in which files are looked for, in words."""
+    root, folder = _folders(loading)
+    where = shorten(str(loading.folder), 120)
+    if not loading.climbs or folder == root:
+        return f"which starts at {where}"
+    return f"looked for in {where}, and in each folder above it up to {shorten(os.path.abspath(root), 120)}"  # noqa: PTH100
 
 
 def _folders(loading: Loading) -> tuple[Path, Path]:
@@ -140,12 +215,14 @@ def _below(name: str, root: Path, folder: Path, loading: Loading) -> Path:
     for top in (root, given):
         if found.is_relative_to(top):
             return found.relative_to(top)
-    raise _refusal(name, _OUTSIDE.format(loading.root))
+    raise _outside(name, loading)
 
 
 _SECRET = re.compile(
-    r"\.env(?:\..*|rc)?|\.(?:git|hg|svn|ssh|aws|gnupg|kube|docker|azure)|\.(?:netrc|npmrc|pypirc|pgpass|htpasswd)"
-    r"|.*\.(?:pem|key|p12|pfx|keystore)|id_(?:rsa|dsa|ecdsa|ed25519)|credentials(?:\.json)?",
+    r"\.env(?:\..*|rc)?|\.(?:git|hg|svn|ssh|aws|gnupg|kube|docker|azure|gcloud|terraform)"
+    r"|\.(?:netrc|npmrc|yarnrc(?:\.yml)?|pypirc|pgpass|htpasswd|git-credentials|dockercfg|vault-token|boto|s3cfg)"
+    r"|.*\.(?:pem|key|p12|pfx|jks|keystore|kdbx|ppk|tfstate|tfvars|env)|id_(?:rsa|dsa|ecdsa|ed25519)"
+    r"|credentials(?:\.json)?|secrets?\.(?:json|ya?ml|toml|ini)|service[-_]account[\w.-]*\.json",
     re.IGNORECASE,
 )
 
@@ -163,15 +240,24 @@ def expand(name: str, loading: Loading) -> list[str]:
         DefinitionError: It may not be read, matches nothing, or too much.
     """
     root, folder = _folders(loading)
-    parts = _below(name, root, folder, loading).parts
-    steps = [step for step, before in zip(parts, ("", *parts), strict=False) if (step, before) != ("**", "**")]
-    try:
-        paths = {*_Search().walk(root, tuple(steps))}
-    except RecursionError:
-        raise _refusal(name, "the folders here nest too deep; name them") from None
-    found = sorted(os.path.relpath(path, folder).replace(os.sep, "/") for path in paths)
+    found: list[str] = []
+    refused: DefinitionError | None = None
+    for path, start in _candidates(name, loading):
+        try:
+            parts = _below(path, root, start, loading).parts
+        except _OutsideError as error:
+            refused = refused or error
+            continue
+        steps = [step for step, before in zip(parts, ("", *parts), strict=False) if (step, before) != ("**", "**")]
+        try:
+            paths = {*_Search().walk(root, tuple(steps))}
+        except RecursionError:
+            raise _refusal(name, "the folders here nest too deep; name them") from None
+        found = sorted(os.path.relpath(path, folder).replace(os.sep, "/") for path in paths)
+        if found:
+            break
     if not found:
-        raise _refusal(name, "no file matches this; check the pattern")
+        raise refused or _UnmatchedError("", f"{quoted(name)}: no file matches this; check the pattern")
     if len(found) > MOST_MATCHES:
         raise _refusal(name, f"more than {MOST_MATCHES} files match this; narrow the pattern")
     return found
@@ -307,34 +393,63 @@ def is_reference(value: object) -> bool:
     return isinstance(value, str) and value.lstrip()[:7].lower() == "file://"
 
 
-def expand_at(reference: str, at: Cursor) -> list[str]:
+def expand_at(reference: str, at: Cursor, folders: tuple[str, ...] = ()) -> list[str]:
     """
     Return the references that *reference*, at the cursor, is short for: itself, or the files that a pattern matches.
 
     The files are sorted. A pattern (`*`, `?` and `**`) that matches nothing is noted as an error.
+
+    Args:
+        folders: The patterns of the files that a folder is short for, the first that matches any; none: a folder is no
+            name of files.
     """
 
     def work(name: str) -> list[str]:
-        return [f"file://{found}" for found in expand(name, at.loading)] if is_pattern(name) else [reference]
+        if is_pattern(name):
+            return [f"file://{found}" for found in expand(name, at.loading)]
+        if folders and not is_code(name) and _is_folder(name, at.loading):
+            return [f"file://{found}" for found in _in_folder(name, folders, at.loading)]
+        return [reference]
 
     return _noted(reference, at, work) or []
 
 
-def read_text_at(reference: str, at: Cursor, *, code: bool = False) -> str | None:
+def _is_folder(name: str, loading: Loading) -> bool:
+    try:
+        return os.path.isdir(locate(name, loading).real)  # noqa: PTH112  # that of Path may raise
+    except DefinitionError:  # the reader of the file tells it
+        return False
+
+
+def _in_folder(name: str, patterns: tuple[str, ...], loading: Loading) -> list[str]:
+    for pattern in patterns:
+        with suppress(_UnmatchedError):
+            return expand(f"{name.rstrip('/')}/{pattern}", loading)
+    raise _refusal(name, f"there is no file in this folder that matches {' or '.join(patterns)}; name the files")
+
+
+def read_text_at(
+    reference: str, at: Cursor, *, code: bool = False, lacking: Callable[[str], object] | None = None
+) -> str | None:
     """
     Return the text of the file that *reference* names; None, and an error noted at the cursor, where that cannot be.
 
-    With *code*, the file may be a program: it is material to be shown, and not run either.
+    Args:
+        code: Whether the file may be a program: it is material to be shown, and not run either.
+        lacking: Is told why there is no such file, or no text in it, within the base; then that is no error.
     """
-    return _noted(reference, at, lambda name: _text(_one(name, at.loading, code=code), at.loading, name))
+    return _noted(reference, at, lambda name: _text(_one(name, at.loading, code=code), at.loading, name), None, lacking)
 
 
-def read_document_at(reference: str, at: Cursor, loading: Loading | None = None) -> Cursor | None:
+def read_document_at(
+    reference: str, at: Cursor, loading: Loading | None = None, lacking: Callable[[str], object] | None = None
+) -> Cursor | None:
     """
     Return the root of the YAML, JSON, JSONL or CSV document that *reference* names; None where it cannot be read.
 
     It knows its own places, and notes into the same lists as the cursor *at*, so `Notes.finish` of either raises all.
-    *loading* replaces that of the cursor: where references start, and what may be seen.
+    *loading* replaces that of the cursor: where references start, and what may be seen. *lacking* is that of
+    `read_text_at`.
     """
     how = at.loading if loading is None else loading
 
@@ -350,10 +465,16 @@ def read_document_at(reference: str, at: Cursor, loading: Loading | None = None)
             documents[located.real] = _parsed(text, located.shown, name)
         return Cursor.of(at.notes.of(documents[located.real], how.within(located.shown.parent, located.real)))
 
-    return _noted(reference, at, work, how)
+    return _noted(reference, at, work, how, lacking)
 
 
-def _noted(reference: str, at: Cursor, work: Callable[[str], T], loading: Loading | None = None) -> T | None:
+def _noted(
+    reference: str,
+    at: Cursor,
+    work: Callable[[str], T],
+    loading: Loading | None = None,
+    lacking: Callable[[str], object] | None = None,
+) -> T | None:
     """Return what *work* makes of the bare name; errors are noted at the cursor, or where the file itself errs."""
     notes, before = at.notes, at.notes.failures
     shown = show_environment(reference, loading or at.loading, notes, at.path)
@@ -362,7 +483,10 @@ def _noted(reference: str, at: Cursor, work: Callable[[str], T], loading: Loadin
     try:
         return work(bare(shown))
     except DefinitionError as error:
-        at.error(error)
+        if lacking is not None and isinstance(error, _LackingError):
+            lacking(error.message)
+        else:
+            at.error(error)
     except LoadError as error:
         notes.add(*error.problems)
     return None
@@ -384,9 +508,10 @@ def _text(located: Located, loading: Loading, name: str) -> str:
         try:
             library.texts[located.real] = read_text(located.real, loading.root, FOR_SUITES)
         except LoadError as error:
-            missing = f"there is no such file; check its path, which starts at {shorten(str(loading.folder), 120)}"
+            missing = f"there is no such file; check its path, {searched(loading)}"
             there = os.path.exists(located.real)  # noqa: PTH110  # that of Path may raise
-            raise _refusal(name, error.problems[0].message if there else missing) from None
+            why = error.problems[0].message if there else missing
+            raise _LackingError("", f"{quoted(name)}: {why}") from None
     text = library.texts[located.real]
     # Each use counts, though the file is read once: a thousand references to one large file make a thousand copies.
     # The 64 are for empty files, which would count for nothing however often they are named.

@@ -18,19 +18,24 @@ from attrs import frozen
 
 from rubric.formats.agentv.scope import CASES, GRADERS
 from rubric.formats.assertion_types import KNOWN
+from rubric.formats.files import CONFIGS
 from rubric.internals.text import shorten
 
-SURE, STRONG, LIKELY, HINT = 8, 4, 2, 1
-"""The weight of a rule: only this system has it; others hardly do; it is this one's habit; all of them have it."""
+SURE, STRONG, NEAR, LIKELY, HINT = 8, 4, 3, 2, 1
+"""
+The weight of a rule: only this system has it; others hardly do; it stands in a project of this one; it is this one's
+habit; all of them have it.
+"""
 
 
 @frozen
 class Seen:
-    """The *data* of a file, its *name*, and the *schema* that its head names."""
+    """The *data* of a file, its *name*, the *schema* that its head names, and the names *around* it in its project."""
 
     data: Any
     name: str = ""
     schema: str = ""
+    around: frozenset[str] = frozenset()
 
     @property
     def keys(self) -> Mapping[Any, Any]:
@@ -141,6 +146,13 @@ def uses(fits: Callable[[str], bool]) -> Rule:
     return rule
 
 
+def uses_negation(seen: Seen) -> str:
+    """Look for a type that begins with `not-`, for which AgentV writes `negate`."""
+    types = (str(grader.get("type")) for grader in seen.graders if isinstance(grader, Mapping))
+    found = next((type for type in types if type.startswith("not-")), None)
+    return "" if found is None else f"it has an assertion of the type {shorten(found, 40)!r}"
+
+
 def named(*patterns: str) -> Rule:
     """Look for a name of the file that fits one of *patterns*."""
 
@@ -158,6 +170,16 @@ def schema_has(word: str) -> Rule:
         addresses = [address for address in (seen.schema, seen.keys.get("$schema")) if isinstance(address, str)]
         found = next((address for address in addresses if word in address.lower()), None)
         return "" if found is None else f"its schema is {shorten(found, 80)}"
+
+    return rule
+
+
+def stands_by(*names: str) -> Rule:
+    """Look for one of *names* in the folders around a file of promptfoo's words, up to that of its project."""
+
+    def rule(seen: Seen) -> str:
+        found = sorted(seen.around.intersection(names)) if shared_words(seen) else []
+        return f"it stands in a project with {found[0]}" if found else ""
 
     return rule
 
@@ -287,8 +309,27 @@ def _servers(seen: Seen) -> str:
 
 
 def _evals(seen: Seen) -> str:
-    evals = "evals" in seen.keys and "skill_name" not in seen.keys  # the evals.json of an agent skill
-    return "it has the key 'evals'" if evals else ""
+    return "it has the key 'evals'" if "evals" in seen.keys and not _skill(seen) else ""
+
+
+def _skill(seen: Seen) -> str:
+    """The `evals.json` of an agent skill lists evals without rubrics and servers: texts are asserted, if anything."""
+    evals = seen.keys.get("evals")
+    listed = [item for item in evals if isinstance(item, Mapping)] if isinstance(evals, list) else []
+    own = {"assertions", "expectations", "expected_output", "files"}
+    fits = [item for item in listed if "prompt" in item and "rubric" not in item and "server" not in item]
+    is_skill = fits and ("skill_name" in seen.keys or any(own & item.keys() for item in fits))
+    return "it lists the evals of an agent skill" if is_skill else ""
+
+
+def _expands(seen: Seen) -> str:
+    """A list of texts as a variable makes a case of each in promptfoo alone."""
+    for test in seen.tests:
+        variables = test.get("vars")
+        for name, value in variables.items() if isinstance(variables, Mapping) else ():
+            if isinstance(value, list) and value and all(isinstance(item, str) for item in value):
+                return f"the variable {shorten(str(name), 40)!r} lists texts"
+    return ""
 
 
 def _has_points(seen: Seen) -> str:
@@ -355,6 +396,9 @@ PROMPTFOO: Evidence = (
     (STRONG, option("rubricPrompt", "transformVars", "storeOutputAs", "disableVarExpansion")),
     (STRONG, case_has("providerOutput", "assertScoringFunction")),
     (STRONG, named("promptfooconfig*")),
+    (NEAR, stands_by(*CONFIGS)),
+    (LIKELY, _expands),
+    (HINT, uses_negation),
     (LIKELY, _asks(_ids, _PROGRAM, "it asks the provider {}")),
     (LIKELY, has("targets", kind=list)),
     (LIKELY, lambda seen: case_has("description")(seen) if seen.tests != [seen.data] else ""),
@@ -363,6 +407,8 @@ PROMPTFOO: Evidence = (
 
 AGENTV: Evidence = (
     (SURE, has("evalcases", "eval_cases")),
+    (SURE, _skill),
+    (NEAR, stands_by(".agentv")),
     (SURE, schema_has("agentv")),
     (STRONG, has("default_test", "evaluate_options", "refs")),
     (STRONG, has("governance", "environment", "workspace", "experiment", "execution")),

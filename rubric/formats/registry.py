@@ -148,7 +148,7 @@ class Guess:
     rivals: tuple[str, ...] = ()
 
 
-def recognise(data: Any, name: str = "", schema: str = "") -> Guess:
+def recognise(data: Any, name: str = "", schema: str = "", around: frozenset[str] = frozenset()) -> Guess:
     """
     Return the format of *data*, the plain content of a file, with that of the case files that it names put in.
 
@@ -156,8 +156,9 @@ def recognise(data: Any, name: str = "", schema: str = "") -> Guess:
         data: What the file holds; see `case_files`.
         name: Of the file, such as `promptfooconfig.yaml`.
         schema: The address of the schema that a comment at its head names.
+        around: The names around it that tell what kind of project it is in; see `rubric.formats.files.around`.
     """
-    seen = Seen(data, name, schema)
+    seen = Seen(data, name, schema, around)
     fits = []
     for known in formats().values():
         if reasons := [(weight, why) for weight, rule in known.evidence if (why := rule(seen))]:

@@ -15,7 +15,7 @@ from rubric.errors import DefinitionError, DumpError, LoadError
 from rubric.formats.cursor import Cursor, Library, Loading, Notes
 from rubric.formats.document import FOR_SUITES, Document, Listing, Scalar, plain, refused
 from rubric.formats.document import Mapping as MappingNode
-from rubric.formats.files import Language, given_text, parse, read_text, write_text
+from rubric.formats.files import Language, around, given_text, parse, project_of, read_text, write_text
 from rubric.formats.includes import expand_at, read_document_at
 from rubric.formats.json import parse_json, to_json
 from rubric.formats.native.suite import as_suite_data, is_suite, read_suite
@@ -52,7 +52,8 @@ def load_suite(
         path: A YAML, JSON, JSONL or CSV file.
         format: One of `rubric.formats.registry.FORMATS`, or one that another package registers; None: the file is
             recognised by its content.
-        base: The folder that the file, and all files that it includes, must be in; None: the folder of the file.
+        base: The folder that the file, and all files that it includes, must be in; None: the project that the file
+            belongs to (see `rubric.formats.files.project_of`), from which it may include, or its own folder.
         environ: The variables that `{{ env.NAME }}` in the file may show. The process's own are never shown.
         required: Whether an AgentV criterion that does not say so is a gate; None: as its generation documents it;
             True: as AgentV's code takes it.
@@ -65,7 +66,7 @@ def load_suite(
     document = _document(file, None if base is None else Path(base))
     loading = Loading(
         folder=file.parent,
-        base=file.parent if base is None else Path(base),
+        base=project_of(file) if base is None else Path(base),
         environ=dict(environ or {}),
         required=required,
         functions=dict(functions or {}),
@@ -84,7 +85,7 @@ def is_rubric(path: str | PathLike[str], /) -> bool:
     if file.suffix.lower() not in LANGUAGES:
         return False
     document = _document(file, None)
-    guess = recognise(_plain(document), file.name, document.schema)
+    guess = recognise(_plain(document), file.name, document.schema, around(file))
     return not is_suite(document) and (guess.format == "native" or not (guess.format or guess.rivals))
 
 
@@ -143,7 +144,8 @@ def _guessed(document: Document, loading: Loading) -> Guess:
     if cases := [*_included(document, loading, [*case_files(data)])]:
         own = data["tests"] if isinstance(data["tests"], list) else []
         data = {**data, "tests": [*own, *cases]}
-    guess = recognise(data, Path(document.source).name, document.schema)
+    file = Path(document.source)
+    guess = recognise(data, file.name, document.schema, around(file) if loading.folder is not None else frozenset())
     if guess.rivals:
         choice = " or ".join(f"format={rival!r}" for rival in guess.rivals)
         message = f"this may be of two systems, which would grade it otherwise: {guess.why}; name one with {choice}"
@@ -159,8 +161,12 @@ MOST_LOOKED_INTO = 8
 
 
 def _included(document: Document, loading: Loading, names: list[str]) -> Iterator[Any]:
-    """Yield the cases in the files called *names*; problems are reported when the format's reader reads them."""
-    root = Cursor.of(Notes(document), evolve(loading, library=Library()))
+    """
+    Yield the cases in the files called *names*; problems are reported when the format's reader reads them.
+
+    Files are looked for where any format would.
+    """
+    root = Cursor.of(Notes(document), evolve(loading, library=Library(), climbs=True))
     references = (one for name in names for one in expand_at(name, root))
     for reference in islice(references, MOST_LOOKED_INTO):
         if reference.lower().endswith((".csv", ".tsv")):  # whose columns are variables, and may have any name

@@ -32,9 +32,9 @@ from attrs import evolve, frozen
 
 from rubric.errors import DefinitionError
 from rubric.formats.agentv.scope import SLOT, Entry, Scope, Task, as_json_list
-from rubric.formats.assertion_types import check_of
+from rubric.formats.assertion_types import UnsupportedPatternError, check_of
 from rubric.formats.cursor import Cursor
-from rubric.formats.includes import is_reference, read_text_at
+from rubric.formats.includes import is_code, is_reference, read_text_at
 from rubric.formats.model_names import SETTINGS, litellm_name
 from rubric.formats.rubric_items import are_items, is_item, read_items
 from rubric.internals.text import shorten
@@ -143,6 +143,9 @@ SLOTS: dict[str, str] = {
 """AgentV's variables, those of generation 1 included, and the slots of `Rubric.prompt` that hold the same."""
 
 REPLY = "\n\n{{ reply }}"
+_ANSWER = "\n\n[[ ## answer ## ]]\n{{ output }}"
+"""How a prompt that shows no answer shows it: under the heading that AgentV's own prompt has."""
+
 _FILE = re.compile(r"[\w./\\ -]*\.(?:md|markdown|txt|prompt|j2|njk|json|ya?ml)", re.IGNORECASE)
 _ANSWERS = frozenset({"output", "reference"})
 
@@ -156,24 +159,24 @@ class Prompt:
         text: What is to be judged, where the prompt says just that.
         template: For `Rubric.prompt`; None where the prompt is a mere text.
         variables: Named texts that the template shows.
-        program: Whether a program is to write the prompt, which is not supported.
+        missing: What is lacking to show the prompt, such as its file. The case is ungraded.
         lost: Whether it could not be read; the error is noted.
     """
 
     text: str = ""
     template: str | None = None
     variables: Mapping[str, str] = {}
-    program: bool = False
+    missing: str = ""
     lost: bool = False
 
 
 def read_prompt(at: Cursor, scope: Scope) -> Prompt:
     """Return what a grader's prompt says: a text, a template, or the name of a file with one of these."""
-    value = at.value
+    value, before = at.value, at.notes.failures
     if value is None:
         return Prompt()
     if isinstance(value, Mapping) and not value.keys().isdisjoint(("command", "script")):
-        return Prompt(program=True)
+        return Prompt(missing="a prompt that a program writes")
     if _is_chat(value):
         return _translated(json.dumps(value, ensure_ascii=False), at, scope)
     if not isinstance(value, str):
@@ -181,12 +184,22 @@ def read_prompt(at: Cursor, scope: Scope) -> Prompt:
         return Prompt(lost=True)
     if not is_reference(value) and not _FILE.fullmatch(value.strip()):
         return _translated(value, at, scope) if _shows_a_variable(value) else Prompt(scope.fill(value, at).strip())
-    text = read_text_at(scope.fill(value, at).strip(), at)
+    name = scope.fill(value, at).strip()
+    if is_code(name):
+        return Prompt(missing="a prompt that a program writes")
+    text = read_text_at(name, at, lacking=at.warn)
     if text is None:
-        return Prompt(lost=True)
+        failed = at.notes.failures > before
+        return (
+            Prompt(lost=True)
+            if failed
+            else Prompt(missing=f"a prompt in a file ({shorten(name, 80)}) that is not within reach")
+        )
     if _ANSWERS.isdisjoint(SLOTS.get(match[1]) for match in SLOT.finditer(text)):
-        at.error("the file shows no answer; put {{ output }} or {{ expected_output }} in it")
-        return Prompt(lost=True)
+        at.warn(
+            "the file shows no answer, and AgentV skips it; here the answer stands at its end, as {{ output }} would"
+        )
+        text = f"{text.rstrip()}{_ANSWER}"
     return _translated(text, at, scope)
 
 
@@ -271,9 +284,9 @@ def read_judged(entry: Entry) -> Grader | None:
         at["target"].error("`target` is no field of a grader any more; use `provider` instead", key=True)
     said = at.find("prompt") or at["rubric_prompt"]
     prompt = read_prompt(said, entry.scope)
-    missing = "a prompt that a program writes" if prompt.program else "a transform" if at["transform"].value else ""
+    missing = prompt.missing or ("a transform" if at["transform"].value else "")
     field, judged = _value(entry)
-    given = prompt.lost or prompt.program or bool(prompt.text or prompt.template)
+    given = prompt.lost or bool(prompt.missing or prompt.text or prompt.template)
     # Before generation 2 a grader without a prompt judges by the case's criteria.
     alone = entry.kind not in ITEMS and (given or not entry.scope.is_current)
     if judged.value in (None, []) and not alone:
@@ -380,7 +393,11 @@ def check_for(entry: Entry) -> Check:
     value = entry.scope.filled(at["value"])
     if entry.kind == "regex" and isinstance(value, str) and at["flags"].value:
         value = f"{_flags(at['flags'].value)}{value}"
-    check = check_of(entry.kind, value)
+    try:
+        check = check_of(entry.kind, value)
+    except UnsupportedPatternError as pattern:
+        entry.warn(f"RE2 does not take the pattern {pattern}: cases that have it are ungraded", "value")
+        return Unsupported(f"{entry.kind} by a pattern that RE2 does not take")
     if check is None:
         entry.warn(f"{shorten(repr(entry.kind), 60)} is not supported: cases that have it are ungraded", "type")
         return Unsupported(entry.kind)

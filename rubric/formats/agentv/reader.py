@@ -10,7 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from pathlib import PurePosixPath
 from typing import Any
+
+from attrs import evolve
 
 from rubric.formats.agentv.graders import read_judge
 from rubric.formats.agentv.scope import CASES, GRADERS, Scope, generation_of, looks_like_grader
@@ -64,7 +67,7 @@ def read(notes: Notes, loading: Loading, generation: Generation | None = None) -
         loading: Where it is, and what it may see.
         generation: That of the file; None: as its keys tell.
     """
-    root = Cursor.of(notes, loading)
+    root = Cursor.of(notes, evolve(loading, climbs=True))
     scope = Scope(generation or generation_of(root.value), loading.required)
     whole, parts = _content(root)
     _check_keys(whole)
@@ -94,6 +97,8 @@ def _content(root: Cursor) -> tuple[Cursor, list[Cursor]]:
         return root.holding({}), [root]
     if not root.mapping("an eval file with `tests`"):
         return root.holding({}), []
+    if isinstance(data.get("evals"), list):
+        return root.holding({}), [_skill_tests(root)]
     if any(key in data for key in CASES):
         return root, [root[key] for key in CASES if key in data]
     if any(key in data for key in (*GRADERS, "rubrics", "execution")):
@@ -105,6 +110,30 @@ def _content(root: Cursor) -> tuple[Cursor, list[Cursor]]:
     found = ", ".join(map(str, data)) or "nothing"
     root.error(f"expected an eval file with `tests` (generation 1: `evalcases`), got {shorten(found)}")
     return root.holding({}), []
+
+
+def _skill_tests(root: Cursor) -> Cursor:
+    """Return the tests of an `evals.json` of Agent Skills: each of its assertions is judged by itself, as by AgentV."""
+    kept = {"skill_name": root.value["skill_name"]} if root.has("skill_name") else {}
+    for key in root.value.keys() - {"skill_name", "evals", "$schema"}:
+        root[key].warn(f"`{key}` is not used: it is no part of the evals of a skill", key=True)
+    tests = []
+    for item in root["evals"]:
+        if not item.mapping("an eval of a skill (a mapping with prompt)") or not item.needs("prompt"):
+            continue
+        said = item.find("assertions", "expectations")
+        texts = [] if said is None else [one.text() for one in said.listing("a list of texts")]
+        given = {key: item.value[key] for key in ("id", "name", "expected_output") if item.has(key)}
+        given |= {"input": item.value["prompt"]} | ({} if texts else {"criteria": item.value.get("expected_output")})
+        given["assert"] = [
+            {"type": "llm-rubric", "metric": f"assertion-{number}", "value": text}
+            for number, text in enumerate(texts, 1)
+        ]
+        files = [{"type": "file", "value": name} for name in item.value.get("files") or [] if isinstance(name, str)]
+        if files:
+            given["input"] = [*files, {"type": "text", "value": given["input"]}]
+        tests.append({key: value for key, value in given.items() if value} | {"metadata": kept})
+    return root["evals"].holding(tests)
 
 
 def _check_keys(whole: Cursor) -> None:
@@ -143,13 +172,19 @@ def _tests(at: Cursor) -> Iterator[Cursor]:
             yield entry.holding(_test_of(entry.value)) if is_row else entry
 
 
+_FOLDERS = ("*/case.y*ml", "**/*.y*ml", "**/*.jsonl")
+"""The files that a folder of tests is short for: a folder for each case, called by its id, or files of cases."""
+
+
 def _included(at: Cursor) -> Iterator[Cursor]:
-    for reference in expand_at(at.value, at):
+    for reference in expand_at(at.value, at, _FOLDERS):
         whole = read_document_at(reference, at)
         if whole is None:
             continue
         if isinstance(whole.value, Mapping) and "tests" not in whole.value:
-            yield whole
+            name = PurePosixPath(reference)
+            alone = name.stem == "case" and "id" not in whole.value and "name" not in whole.value
+            yield whole.holding({**whole.value, "id": name.parent.name}) if alone else whole
         else:
             yield from _tests(whole["tests"] if isinstance(whole.value, Mapping) else whole)
 

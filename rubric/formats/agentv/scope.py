@@ -65,16 +65,22 @@ def generation_of(data: Any) -> Generation:
     if keys & _SECOND:
         return "agentv-2"
     if "assert" in keys:
-        return "agentv-1.5" if keys & {"criteria", "execution"} and any(map(_asserts_removed, parts)) else "agentv-2"
+        graders = [grader for part in parts for grader in _asserted(part)]
+        types = {str(grader.get("type")).removeprefix("not-") for grader in graders}
+        if types & _SECOND_TYPES or not types & _REMOVED_TYPES:
+            return "agentv-2"
+        # `value` came with generation 2, and its own files still have `rubrics`, which it refuses.
+        older = any(grader.get("type") in _REMOVED_TYPES - {"rubrics"} and "value" not in grader for grader in graders)
+        return "agentv-1.5" if older or keys & {"criteria", "execution"} else "agentv-2"
     if keys & _FIRST and "assertions" not in keys and "tests" not in keys:
         return "agentv-1"
     return "agentv-1.5" if keys & (_BETWEEN | _FIRST) else "agentv-2"
 
 
-def _asserts_removed(part: Mapping[Any, Any]) -> bool:
+def _asserted(part: Mapping[Any, Any]) -> list[Mapping[Any, Any]]:
+    """Return what *part* asserts, but for plain texts."""
     entries = part.get("assert")
-    graders = entries if isinstance(entries, list) else []
-    return any(isinstance(grader, Mapping) and str(grader.get("type")) in _REMOVED_TYPES for grader in graders)
+    return [grader for grader in entries if isinstance(grader, Mapping)] if isinstance(entries, list) else []
 
 
 def looks_like_grader(item: object) -> bool:

@@ -10,10 +10,9 @@ variables of a case become what is asked.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Mapping
-from os.path import normpath
-from pathlib import Path
 from typing import Any
 
 from attrs import evolve, frozen
@@ -22,7 +21,7 @@ from rubric.errors import DefinitionError
 from rubric.formats.agentv.graders import Grader, grouped, read_graders, read_judge, read_prompt, renamed
 from rubric.formats.agentv.scope import GRADERS, THRESHOLD, Scope, Task, as_json_list, as_text
 from rubric.formats.cursor import Cursor
-from rubric.formats.includes import is_reference, read_document_at, read_text_at
+from rubric.formats.includes import is_code, is_reference, locate, may_be_read, read_document_at, read_text_at, searched
 from rubric.formats.rubric_items import check_fields, unknown_field
 from rubric.internals.fields import misspelt, suggest
 from rubric.internals.text import shorten
@@ -92,14 +91,15 @@ def _block(at: Cursor, scope: Scope) -> str:
 
 def _file(name: str, at: Cursor) -> str:
     """Return the text of an attached file where it is there and may be read, else its name."""
-    folder, root = at.loading.folder, at.loading.root
     relative = name.removeprefix("file://")
-    file = Path(normpath((folder or Path()) / relative))
-    # Nothing is told of what lies outside of the base, not even whether it is there.
-    within = folder is not None and not relative.startswith("/") and file.is_relative_to(normpath(root or folder))
-    if not within or not file.is_file():
+
+    def lacking(_: str) -> None:
+        at.once(f"the file {shorten(name, 100)} is not there, or is no text: the judge is shown its name alone")
+
+    if not may_be_read(relative, at.loading):
+        # Nothing is told of what lies outside of the base, not even whether it is there.
         at.once(f"the file {shorten(name, 100)} is not there: the judge is shown its name alone")
-    elif (text := read_text_at(relative, at)) is not None:
+    elif (text := read_text_at(relative, at, code=True, lacking=lacking)) is not None:
         return f"{relative}:\n{text}"
     return f"[file: {name}]"
 
@@ -123,10 +123,15 @@ _ALONE = re.compile(r"\s*\{\{\s*(?:vars\.)?([^\W\d]\w*)\s*\}\}\s*")
 
 @frozen
 class Template:
-    """One way to ask: a text or messages, with `{{ variables }}`; *label* tells it from the others."""
+    """
+    One way to ask: a text or messages, with `{{ variables }}`; *label* tells it from the others.
+
+    *missing* says what this library lacks to ask so: a program, or its file. Its cases are ungraded.
+    """
 
     label: str
     content: Any
+    missing: str = ""
 
     def asks(self, scope: Scope) -> Any:
         """Return the input with the variables of *scope*; a lone variable is taken whole."""
@@ -150,9 +155,20 @@ def _template(at: Cursor, label: str, scope: Scope) -> Template | None:
         if at.step == "file" and isinstance(at.value, str) and not is_reference(at.value):
             at = at.holding(f"file://{at.value}")
     if isinstance(at.value, str) and is_reference(at.value):
-        text = read_text_at(scope.fill(at.value, at), at)
-        chat = None if text is None else as_json_list(text)
-        return None if text is None else Template(label, text if chat is None else chat)
+        name, before = scope.fill(at.value, at), at.notes.failures
+        if is_code(name):
+            at.warn(f"{shorten(name, 80)} is code, which is not run: its cases are ungraded")
+            return Template(label, "", "a prompt that a program writes")
+        text = read_text_at(name, at, lacking=at.warn)
+        if text is None:
+            lost = at.notes.failures > before
+            return (
+                None
+                if lost
+                else Template(label, "", f"a prompt in a file ({shorten(name, 80)}) that is not within reach")
+            )
+        chat = as_json_list(text)
+        return Template(label, text if chat is None else chat)
     if isinstance(at.value, str | list):
         return Template(label, at.value)
     at.refuse("a prompt: a text, a list of messages or a file")
@@ -233,9 +249,9 @@ def read_defaults(whole: Cursor, scope: Scope) -> Defaults:
 
 def _resolved(at: Cursor, whole: Cursor, scope: Scope) -> str | None:
     """Return the file that *at* names, by the names of a project where it uses one."""
-    root, names = at.loading.root, whole.under("refs").value
-    if root is not None and Path(root, _CONFIG).is_file():
-        config = read_document_at(_CONFIG, at, evolve(at.loading, folder=root))
+    names = whole.under("refs").value
+    if at.loading.folder is not None and os.path.isfile(locate(_CONFIG, at.loading).real):  # noqa: PTH113
+        config = read_document_at(_CONFIG, at)
         names = names if config is None else {**config.under("refs").value, **names}
     value = at.value
     for _ in range(_DEEPEST):
@@ -248,7 +264,8 @@ def _resolved(at: Cursor, whole: Cursor, scope: Scope) -> str | None:
         name = value.removeprefix(_REF)
         value = names.get(name)
         if not isinstance(value, str):
-            hint = suggest(name, names) if names else f"; write it under `refs` in {_CONFIG}"
+            where = f" ({searched(at.loading)})" if at.loading.folder is not None else ""
+            hint = suggest(name, names) if names else f"; write it under `refs` in {_CONFIG}{where}"
             at.error(f"no reference is called {name!r}{hint}")
             return None
     at.error("the references lead from one to another without end")
@@ -294,6 +311,8 @@ def read_case(test: Test, defaults: Defaults, template: Template | None, *, seve
     test.under("execution")
     task = _task(test, defaults)
     graders, asked = _graders(test, defaults, task), _asked(test, defaults, template)
+    if template is not None and template.missing:
+        graders.append(Grader("prompt", Unsupported(template.missing)))
     label = template.label if template is not None and several else ""
     return test.at.built(_case, test, task, graders, asked, label)
 
@@ -383,6 +402,8 @@ def _with_default_prompt(grader: Grader, defaults: Defaults) -> Grader:
     if default is None or not isinstance(grader.answer, Rubric) or grader.answer.prompt:
         return grader
     prompt = read_prompt(default, defaults.scope)
+    if prompt.missing:
+        return evolve(grader, answer=Unsupported(f"a rubric_prompt: {prompt.missing}"))
     if prompt.template is None:
         return grader
     return evolve(grader, answer=_prompted(grader.answer, prompt.template), variables=prompt.variables)

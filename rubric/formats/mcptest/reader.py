@@ -174,7 +174,7 @@ FIELDS = {"id": "name", "server": "server", "input": "prompt", "output": "respon
 """For each plain field of a case that an mcptest file can give, its key there."""
 
 _EVAL = (*FIELDS.values(), "rubric", "threshold", "judge", "matrix")
-_BLOCKS = ("evals", "rubrics")
+_BLOCKS = ("evals", "rubrics", "judge")
 
 Found = tuple["Cursor", Case]
 """The place of a case's name, and the case."""
@@ -192,7 +192,7 @@ def read(notes: Notes, loading: Loading) -> Suite:
     for key, block in root.items():
         if key not in _BLOCKS:
             found += _read_other(block, shared)
-    return Suite(cases=_unique(found), format="mcptest")
+    return Suite(cases=_unique(found), judge=read_judge(root["judge"]) if root.has("judge") else None, format="mcptest")
 
 
 def _unique(found: list[Found]) -> list[Case]:
@@ -272,6 +272,10 @@ def _matchers(test: Cursor) -> Iterator[tuple[Cursor, dict[Any, Any]]]:
             kept = {**kept, **{key: at.value[key] for key in _KEPT if key in at}}
             inner = [*at.items()]
             yield from ((part, kept) for key, part in inner if key in _KEYS)
+            nested = [part["rubric"] for key, part in inner if key == "eval" and part.has("rubric")]
+            for part in nested:  # `eval: {rubric: ...}` is `eval.rubric: ...`
+                yield Cursor(part.value, part.notes, part.parent, "eval.rubric"), kept
+            inner = [(key, part) for key, part in inner if key != "eval" or not part.has("rubric")]
             others = [(key, part) for key, part in inner if key not in _KEYS]
             for key, part in others:
                 if near := misspelt(key, _KEYS):

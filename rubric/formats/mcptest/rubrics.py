@@ -209,12 +209,20 @@ def read_shared(at: Cursor) -> Shared:
     for name, rubric in at.items() if at.mapping("a mapping from names to rubrics") else ():
         if not isinstance(name, str):
             rubric.error(f"expected text as a name, got {name!r}; quote it", key=True)
-        elif isinstance(rubric.value, dict) and "ref" in rubric:
-            rubric["ref"].error("a named rubric is written out; it cannot refer to another", key=True)
-            found[name] = None
-        else:
+        elif not (isinstance(rubric.value, dict) and "ref" in rubric):
             read = read_rubric(rubric, {})
             found[name] = None if read is None else evolve(read, name=name)
+    # A named rubric may refer to another, wherever it stands; what is left when no more can be read refers in a circle.
+    waiting = [one for name, one in at.items() if isinstance(name, str) and name not in found] if at.value else []
+    names = {*found, *(one.step for one in waiting)}
+    while ready := [one for one in waiting if one.value["ref"] in found or one.value["ref"] not in names]:
+        for one in ready:
+            read = read_rubric(one, found)
+            found[one.step] = None if read is None else evolve(read, name=one.step)
+        waiting = [one for one in waiting if one not in ready]
+    for one in waiting:
+        one["ref"].error("these rubrics refer to one another in a circle; write one of them out", key=True)
+        found[one.step] = None
     return found
 
 

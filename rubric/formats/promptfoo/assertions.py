@@ -18,7 +18,7 @@ from typing import Any
 from attrs import evolve, field, frozen
 
 from rubric.errors import DefinitionError
-from rubric.formats.assertion_types import KNOWN, check_of, is_known
+from rubric.formats.assertion_types import KNOWN, UnsupportedPatternError, check_of, is_known
 from rubric.formats.cursor import Cursor
 from rubric.formats.model_names import SETTINGS, litellm_name
 from rubric.formats.promptfoo.tests import OPTIONS
@@ -81,6 +81,8 @@ def checked(at: Cursor, context: Context, kind: str) -> Assertion | None:
         check = None if content is None else check_of(bare, content.value)
     except UnsupportedPromptError:
         return unsupported(kind, detail, at)
+    except UnsupportedPatternError as pattern:
+        return unsupported(f"{kind} by a pattern that RE2 does not take", str(pattern), at)
     except DefinitionError as problem:
         value.error(problem.message)
         return None

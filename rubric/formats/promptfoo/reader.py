@@ -64,11 +64,17 @@ _PROMPT_FATES = {
 
 @frozen
 class Prompt:
-    """A prompt: its *template*, empty where code would make it; and what it is called."""
+    """
+    A prompt: its *template*, and what it is called.
+
+    *missing* says what this library lacks to show it, a file or a conversation: its cases are ungraded. A prompt that
+    code makes is empty: what answers it is graded all the same.
+    """
 
     template: str
     label: str
     at: Cursor
+    missing: str = ""
 
 
 @frozen
@@ -89,7 +95,7 @@ def prompts_of(at: Cursor | None) -> list[Prompt]:
         found = [p for name, label in named(at) for p in _of_text(label.holding(name), as_text(label.value))]
     else:
         found = [prompt for item in listed(at, "prompts") for prompt in _of_item(item)]
-    return [Prompt(p.template, p.label or f"prompt-{n}", p.at) for n, p in enumerate(found, 1)]
+    return [evolve(prompt, label=prompt.label or f"prompt-{n}") for n, prompt in enumerate(found, 1)]
 
 
 def _of_item(at: Cursor) -> list[Prompt]:
@@ -120,25 +126,37 @@ def _of_text(at: Cursor, label: str) -> list[Prompt]:
     if is_code(name):
         at.warn(f"{shorten(name, 80)} is code, which is not run; the input of its cases is empty")
         return [Prompt("", label or name, at)]
-    references = expand_at(text, at)
+    references = expand_at(text, at, ("**/*.*",))
     return [prompt for reference in references for prompt in _of_file(at.holding(reference), label)]
 
 
 def _of_file(at: Cursor, label: str) -> list[Prompt]:
     name = PurePosixPath(at.value.removeprefix("file://"))
     label = label or name.name
+    if is_code(name.name):
+        at.warn(f"{shorten(str(name), 80)} is code, which is not run; the input of its cases is empty")
+        return [Prompt("", label, at)]
+    before = at.notes.failures
+    found = _read_file(at, name, label)
+    if found is not None or at.notes.failures > before:
+        return found or []
+    return [Prompt("", label, at, f"a prompt in a file ({shorten(str(name), 80)}) that is not within reach")]
+
+
+def _read_file(at: Cursor, name: PurePosixPath, label: str) -> list[Prompt] | None:
+    """Return the prompts of the file *name*; None where it is not to be had, which is noted."""
     if name.suffix in (".yaml", ".yml", ".csv", ".jsonl"):
-        whole = read_document_at(at.value, at)
+        whole = read_document_at(at.value, at, lacking=at.warn)
         if whole is None:
-            return []
+            return None
         if name.suffix in (".yaml", ".yml"):
             chat = compact(whole.value) if isinstance(whole.value, list) else as_text(whole.value)
             return [Prompt(chat, label, whole)]
         rows = listed(whole, "prompts")
         return [_of_row(row, _numbered(label, n, len(rows))) for n, row in enumerate(rows, 1)]
-    text = read_text_at(at.value, at)
+    text = read_text_at(at.value, at, lacking=at.warn)
     if text is None:
-        return []
+        return None
     pieces = [piece.strip() for piece in _SEPARATOR.split(text)] if name.suffix == ".txt" else [text]
     kept = [piece for piece in pieces if piece]
     return [Prompt(piece, _numbered(label, n, len(kept)), at) for n, piece in enumerate(kept, 1)]
@@ -382,24 +400,43 @@ def _of_test(test: Test, number: int, cells: list[Cell]) -> Iterator[Case]:
         return
     for variables in found:
         slots = Slots(variables)
-        rubric = _graded(test, slots)
-        if rubric is None:
-            continue
+        rubrics = {lacks: _graded(test, slots, lacks) for lacks in {_lacks(cell) for cell in columns}}
         name = _name(test, number, variables, several=len(found) > 1)
         for cell in columns:
-            case = _case(test, name, cell, rubric, slots)
+            rubric = rubrics[_lacks(cell)]
+            case = None if rubric is None else _case(test, name, cell, rubric, slots)
             if case is not None:
                 yield case
 
 
-def _graded(test: Test, slots: Slots) -> Graded | None:
-    context = Context(slots, test.options.get("provider"), test.options.get("rubricPrompt"))
+SIMULATED = "promptfoo:simulated-user"
+_SIMULATED = "a simulated user, and so a conversation of many turns"
+_CONVERSATION = re.compile(r"\{[{%][^{}]*\b_conversation\b")
+
+
+def _lacks(cell: Cell) -> str:
+    """Return what this library lacks to ask as *cell* does; '' where it lacks nothing."""
+    if cell.provider.startswith(SIMULATED):
+        return _SIMULATED
+    if cell.prompt is None:
+        return ""
+    return cell.prompt.missing or (
+        "the turns before, as _conversation" if _CONVERSATION.search(cell.prompt.template) else ""
+    )
+
+
+def _graded(test: Test, slots: Slots, lacks: str) -> Graded | None:
+    provider = test.options.get("provider")
+    if provider is not None and _named(provider)[0].startswith(SIMULATED):
+        lacks, provider = _SIMULATED, None
+    context = Context(slots, provider, test.options.get("rubricPrompt"))
     # What would change the graded text, the rubric or the score by code.
     changing = [(name, at) for name, at in test.options.items() if name in _CHANGING]
     changing += [("vars", at) for at in test.variables.values() if is_reference(at.value) and is_code(at.value)]
     if (scoring := test.fields.get("assertScoringFunction")) is not None:
         changing.append(("assertScoringFunction", scoring))
     more = [unsupported(name, as_text(at.value), at) for name, at in changing]
+    more += [unsupported(what, "", test.at) for what in (lacks, test.lacks) if what]
     return graded(test.asserts, context, test.threshold, test.at, more)
 
 
@@ -422,7 +459,7 @@ def clean(text: str) -> str:
 
 def _case(test: Test, name: str, cell: Cell, rubric: Graded, slots: Slots) -> Case | None:
     prompt, asked = cell.prompt, Asked()
-    if prompt is not None:
+    if prompt is not None and not _lacks(cell):
         around = (as_text(test.options[key].value) if key in test.options else "" for key in ("prefix", "suffix"))
         asked = ask(prompt, slots.variables, *around)
     # The variable that holds an input that our own writer wrote is the input again, and no variable.

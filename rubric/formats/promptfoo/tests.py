@@ -122,6 +122,7 @@ class Test:
         threshold: The least weighted mean with which it passes.
         fields: `provider`, `providers`, `prompts`, `providerOutput` and `assertScoringFunction`, where it has them.
         metadata: Free data.
+        lacks: What this library lacks to read the test; it is ungraded.
     """
 
     at: Cursor
@@ -132,6 +133,7 @@ class Test:
     threshold: Cursor | None = None
     fields: dict[str, Cursor] = field(factory=dict)
     metadata: dict[str, Any] = field(factory=dict)
+    lacks: str = ""
 
     def on(self, defaults: Test) -> Test:
         """Return the test with *defaults* under it: their asserts come first, their fields give way to its own."""
@@ -200,22 +202,31 @@ def tests_of(at: Cursor | None) -> list[Test]:
     if isinstance(at.value, str):
         return _named(at)
     if isinstance(at.value, dict) and at.has("path"):
-        at.error("tests that a program generates are not read; write them as YAML, JSON, JSONL or CSV")
-        return []
+        return [_elsewhere(at, as_text(at.value["path"]))]
     found = listed(at, "tests")
     return [test for item in found for test in (_named(item) if isinstance(item.value, str) else test_of(item))]
 
 
+_FOLDERS = ("**/*.y*ml", "**/*.json*", "**/*.csv")
+"""The files of tests that a folder is short for."""
+
+
 def _named(at: Cursor) -> list[Test]:
     name = at.value.removeprefix("file://")
-    if is_code(name):
-        at.error(f"{shorten(name, 80)} is code, which is not run; write its tests as YAML, JSON, JSONL or CSV")
-        return []
-    if "://" in name:
-        at.error(f"{shorten(name, 80)}: tests are read from files only; download them, and name the file")
-        return []
-    references = expand_at(at.value, at)
+    if is_code(name) or "://" in name:
+        return [_elsewhere(at, name)]
+    references = expand_at(at.value, at, _FOLDERS)
     return [test for reference in references for test in _of_file(at.holding(reference))]
+
+
+def _elsewhere(at: Cursor, name: str) -> Test:
+    """Return a test that stands for those that a program makes, or that are on another machine: it is ungraded."""
+    if is_code(name):
+        what, cure = "a program makes", "write them as YAML, JSON, JSONL or CSV"
+    else:
+        what, cure = "are on another machine", "download them, and name the file"
+    at.warn(f"{shorten(name, 80)}: tests that {what} are not read, and one ungraded case stands for them; {cure}")
+    return Test(at.holding({}), description=f"tests of {name}", lacks=f"tests that {what} ({shorten(name, 80)})")
 
 
 def _of_file(at: Cursor) -> list[Test]:
@@ -234,9 +245,20 @@ def is_test(at: Cursor) -> bool:
     return isinstance(at.value, dict) and bool(at.value) and at.value.keys() <= _KNOWN_KEYS | _QUIET_KEYS
 
 
+def _items(at: Cursor) -> list[Cursor]:
+    return [at] if isinstance(at.value, str) else listed(at, "scenarios")
+
+
+def _spread(at: Cursor) -> list[Cursor]:
+    """Return each file that *at* names, one or a pattern for several, with its scheme; else *at* itself."""
+    if not isinstance(at.value, str):
+        return [at]
+    return [at.holding(name if is_reference(name) else f"file://{name}") for name in expand_at(at.value, at, _FOLDERS)]
+
+
 def scenarios_of(at: Cursor | None, defaults: Test) -> list[Test]:
     """Return each test of each scenario on top of each of its configurations."""
-    opened = [] if at is None else [followed(item) for item in listed(at, "scenarios")]
+    opened = [] if at is None else [followed(one) for item in _items(at) for one in _spread(item)]
     scenarios = [one for at in opened if at is not None for one in (at if isinstance(at.value, list) else [at])]
     found: list[Test] = []
     for scenario in scenarios:

@@ -17,6 +17,7 @@ from urllib.parse import quote
 from jinja2.runtime import Undefined
 
 from rubric.errors import DefinitionError
+from rubric.internals.text import shorten
 
 LARGEST = 1_000_000
 """Characters of any text that a template makes."""
@@ -161,6 +162,15 @@ def _trim(value: Any, letters: Any = None) -> str:
 
 _escape = _of_text(html.escape)
 
+
+def _load(text: str) -> Any:
+    """Return the data that *text*, which is JSON, stands for."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        raise DefinitionError("", f"the filter load takes JSON, got {shorten(repr(text), 60)}") from None
+
+
 FILTERS: dict[str, Callable[..., Any]] = {
     "abs": abs,
     "capitalize": _of_text(str.capitalize),
@@ -179,6 +189,7 @@ FILTERS: dict[str, Callable[..., Any]] = {
     "last": lambda value: next(reversed(_items(value)), None),
     "length": _length,
     "list": _items,
+    "load": _of_text(_load),
     "lower": _of_text(str.lower),
     "nl2br": _of_text(lambda text: text.replace("\n", "<br />\n")),
     "replace": _replace,
