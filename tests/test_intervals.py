@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 
 from rubric import Candidate, grade_many
 from rubric.errors import DefinitionError
+from rubric.results.rows import Row, Status
 from rubric.results.summary import cluster_of, summarise
 from rubric.scoring.intervals import mean_interval, share_interval
 from rubric.scoring.paired import drop_of, power
-from rubric.suites.report import Report, Row, Status
+from rubric.suites.report import Report
 
 if TYPE_CHECKING:
     from collections.abc import Callable

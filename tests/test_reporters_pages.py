@@ -9,9 +9,9 @@ from attrs import evolve
 from hypothesis import given, settings
 
 from rubric.internals.frozen_map import FrozenMap
+from rubric.results.cards import LONGEST_OUTPUT as LONGEST
+from rubric.results.cards import numbered, pieces
 from rubric.suites.report import Report
-from rubric.suites.reporters.html import LONGEST_OUTPUT as LONGEST
-from rubric.suites.reporters.html import numbered, pieces
 from rubric.values.findings import Evidence
 from tests.browsers import Seen, dom_of
 from tests.reports import FAILED, NASTY, OUTPUT, PASSED, PAYLOADS, REPORT, entry, hostile, quote, reports
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 OURS = {
     "html", "head", "meta", "title", "style", "body", "div", "header", "h1", "h2", "h3", "span", "b", "p", "svg", "rect", "line",
     "input", "nav", "label", "main", "table", "thead", "tbody", "tr", "th", "td", "a", "details", "summary", "section",
-    "ul", "ol", "li", "small", "blockquote", "pre", "mark", "footer",
+    "ul", "ol", "li", "small", "strong", "blockquote", "pre", "mark", "footer",
 }  # fmt: skip
 
 

@@ -9,7 +9,7 @@ from attrs import evolve, field, frozen
 
 from rubric.grading.code_checks import applies, why_degenerate
 from rubric.grading.prompting import SharedPrompt, as_question, compose, grouped, shared_prompt
-from rubric.internals.text import cell, table
+from rubric.internals.text import cell, cut, table
 from rubric.scoring.votes import Voter, fewest_votes, number_votes
 from rubric.values.candidates import Candidate
 from rubric.values.checks import Check
@@ -22,6 +22,8 @@ from rubric.values.trees import DecisionTree
 Range = tuple[int, int]
 Count = Callable[[Judge, str], int]
 Price = Callable[[Judge], tuple[float, float] | None]
+_MOST_SHOWN, _LONGEST_SHOWN = 40, 20_000
+
 Worst = Callable[[Ask], float | None]
 
 
@@ -83,6 +85,22 @@ class Plan:
                 for a in self.asks
             ],
         }
+
+    def _repr_html_(self) -> str:
+        from rubric.rendering import html  # noqa: PLC0415 - only notebooks need it
+
+        shown = self.asks[:_MOST_SHOWN]
+        folds = []
+        for a in shown:
+            said = f"{a.judge.name} · {', '.join(c.id for c in a.criteria)}{f' · vote {a.vote}' if a.vote else ''}"
+            messages = [html.section(m.role, html.candidate(cut(m.text, _LONGEST_SHOWN))) for m in a.messages]
+            size = f" · {sum(len(m.text) for m in a.messages):,} characters"
+            folds.append(html.fold(html.join((html.text(said, html.NAME), size)), *messages))
+        more = html.tag("p", f"and {len(self.asks) - len(shown):,} more") if len(self.asks) > len(shown) else None
+        free = html.notice(f"without a call: {', '.join(self.free)}", "deferred") if self.free else None
+        head = html.header(f"{repr(self)[len('<Plan: ') : -1]}.", title="plan: nothing has been sent")
+        facts = html.facts(("calls with every re-ask", f"{self.ceiling:,}"), ("messages", f"{len(self.asks):,}"))
+        return html.fragment(html.card(head, facts, free, html.section("Requests", *folds, more)))
 
     def _repr_markdown_(self) -> str:
         rows = [(a.judge.name, ", ".join(c.id for c in a.criteria), len(a.messages[-1].text)) for a in self.asks]

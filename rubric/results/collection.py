@@ -69,7 +69,16 @@ class Grades(Sequence[Grade | Ungraded]):
     def __str__(self) -> str:
         return str(self.summary())
 
+    def _repr_html_(self) -> str:
+        from rubric.results.cards import cards  # noqa: PLC0415 - only notebooks and pages need it
+
+        return cards(self, self.summary())
+
     def _repr_markdown_(self) -> str:
+        return self.to_markdown()
+
+    def to_markdown(self) -> str:
+        """Return the summary as Markdown, with a row for each of the first twenty results."""
         rows = []
         for n, result in enumerate(self[:_MOST_ROWS]):
             why = f" · {shorten(_why(result), 120)}" if isinstance(result, Ungraded) else ""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, assert_never
 from attrs import asdict, evolve
 
 from rubric.internals.frozen_map import thaw
-from rubric.internals.text import cell, shorten, table
+from rubric.internals.text import cell, shorten, table, visible
 from rubric.values.criteria import Criterion
 from rubric.values.findings import Abstained, Finding, NotApplicable, Scored, Unjudged
 from rubric.values.judges import Judge
@@ -32,6 +32,18 @@ def as_table(result: Result) -> str:
         parts.append(" → ".join(f"{cell(s.question)} **{'yes' if s.yes else 'no'}**" for s in result.path))
     parts += [f"- {cell(warning)}" for warning in result.warnings]
     return "\n\n".join(parts)
+
+
+def as_text(result: Result) -> str:
+    """Return *result* in plain text: the verdict and the score, a line a criterion with its reason, the votes."""
+    needs = "" if result.rubric.threshold is None else f", needs {result.rubric.threshold:.2f}"
+    name = f"{shorten(result.rubric.name, 80)}: " if result.rubric.name else ""
+    lines = [f"{name}{verdict(result)}, {headline(result).split(' · ')[0]}{needs}"]
+    lines += [f"  {line}" for line in result.explain().splitlines()[result.outcome.score is None :]]
+    if result.votes:
+        lines.append(f"  {sum(vote.passed is True for vote in result.votes)} of {len(result.votes)} votes pass")
+    lines += [f"  warning: {shorten(warning, 300)}" for warning in result.warnings]
+    return visible("\n".join([*lines, f"  {result.usage}"]))[0]
 
 
 _HEAD = ("criterion", "verdict", "reason", "evidence")

@@ -176,12 +176,28 @@ class Result(NoTruth, Listed[Finding]):
                 return Ungraded(changed, by, findings, unknown(changed), usage, again.votes, failures, warnings)
         return evolve(again, usage=usage, warnings=warnings)
 
+    def explain(self) -> str:
+        """Return a line a criterion: a mark, the text, the reason; of what is ungraded, why, and what it could be."""
+        raise NotImplementedError
+
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain JSON-able data."""
         return rendering.as_dict(self)
 
-    def _repr_markdown_(self) -> str:
+    def to_markdown(self) -> str:
+        """Return the result as Markdown: a table of the criteria, the votes, the walk down a tree."""
         return rendering.as_table(self)
+
+    def _repr_markdown_(self) -> str:
+        return self.to_markdown()
+
+    def _repr_html_(self) -> str:
+        from rubric.results.cards import card  # noqa: PLC0415 - only notebooks and pages need it
+
+        return card(self)
+
+    def __str__(self) -> str:
+        return rendering.as_text(self)
 
 
 @frozen(repr=False)

@@ -38,6 +38,7 @@ class CriterionSummary(NoTruth):
         abstained: The number of results of which the judge could not tell.
         unjudged: The number of results without a verdict on it.
         gated: The number of results that it failed as a gate.
+        text: The criterion's.
     """
 
     _truth = ".mean"
@@ -51,6 +52,7 @@ class CriterionSummary(NoTruth):
     abstained: int = 0
     unjudged: int = 0
     gated: int = 0
+    text: str = ""
 
 
 @frozen(repr=False)
@@ -110,7 +112,17 @@ class Summary(NoTruth):
     def __repr__(self) -> str:
         return f"<Summary: {self.line}>"
 
+    def _repr_html_(self) -> str:
+        from rubric.rendering.html import fragment  # noqa: PLC0415 - only notebooks and pages need these
+        from rubric.results.cards import summary_card  # noqa: PLC0415
+
+        return fragment(summary_card(self))
+
     def _repr_markdown_(self) -> str:
+        return self.to_markdown()
+
+    def to_markdown(self) -> str:
+        """Return the summary as Markdown."""
         facts = [f"- {name}: {cell(said)}" for name, said in self._facts().items()]
         remarks = [f"\n{cell(remark)}" for remark in self._remarks()]
         return "\n".join([f"**{cell(self._head())}**", "", *facts, "", table(_HEAD, self._rows()), *remarks])
@@ -290,8 +302,10 @@ def _criteria(results: Sequence[Grade | Ungraded], groups: Sequence[Hashable]) -
     contributions: defaultdict[str, list[float]] = defaultdict(list)
     among: defaultdict[str, list[Hashable]] = defaultdict(list)
     gated: Counter[str] = Counter()
+    texts: dict[str, str] = {}
     for result, group in zip(results, groups, strict=True):
         gated.update(result.outcome.gates)
+        texts |= {criterion.id: criterion.text for criterion in result.rubric.judged if criterion.id not in texts}
         for finding in result.findings:
             kinds[finding.id][type(finding)] += 1
             contribution = result.contributions.get(finding.id)
@@ -306,4 +320,4 @@ def _criteria(results: Sequence[Grade | Ungraded], groups: Sequence[Hashable]) -
         bounds = (total / n, (total + missing) / n) if n else None
         others = (count[NotApplicable], count[Abstained], count[Unjudged], gated[id_])
         mean = fmean(values) if values else None
-        yield CriterionSummary(id_, count[Scored], mean, interval, bounds, *others)
+        yield CriterionSummary(id_, count[Scored], mean, interval, bounds, *others, texts.get(id_, ""))

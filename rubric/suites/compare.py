@@ -254,6 +254,24 @@ class Comparison(NoTruth, Listed[Change]):
             return head
         return f"{head}\n\n{table(('case', 'change', 'before', 'after', 'score', 'criteria'), rows)}"
 
+    def _repr_html_(self) -> str:
+        from rubric.rendering import html  # noqa: PLC0415 - only notebooks need it
+
+        kind = "passed" if self.passed else "failed"
+        head = html.header(
+            f"{'No worse' if self.passed else 'Worse'} than the baseline: {self._summary()}.", title=self.suite
+        )
+        rows = []
+        for change in self.changes:
+            if change.kind == "same" and not change.changed_status:
+                continue
+            name, _, before, after, score, criteria = _cells(change)
+            badge = html.badge(change.kind, {"better": "passed", "worse": "failed"}.get(change.kind, "plain"))
+            rows.append((name, badge, before, after, score, criteria))
+        columns = ("case", "change", "before", "after", "score", "criteria")
+        changed = html.table(columns, rows, figures=(4,)) if rows else html.tag("p", "Nothing changed.")
+        return html.fragment(html.card(head, changed, kind=kind))
+
     def to_dict(self) -> dict[str, Any]:
         """Return the comparison as plain JSON-able data."""
         changes = []

@@ -103,6 +103,11 @@ class Report(NoTruth, Listed[Row]):
     def __repr__(self) -> str:
         return f"<Report {self.suite!r}: {tally(self.counts)}, {self.usage}>"
 
+    def _repr_html_(self) -> str:
+        from rubric.suites.reporters.html import card  # noqa: PLC0415 - only notebooks need it
+
+        return card(self)
+
     def _repr_markdown_(self) -> str:
         return self.render("md")
 

@@ -416,6 +416,12 @@ class Rubric(Answer, Shown, Listed[Criterion]):
         what = what if self.judged else "nothing yet"
         return f"{what}, {'the judge decides' if self.threshold is None else f'pass at {self.threshold:g}'}"
 
+    def _repr_html_(self) -> str:
+        from rubric.rendering.html import fragment  # noqa: PLC0415 - only notebooks need these
+        from rubric.values.cards import rubric_card  # noqa: PLC0415
+
+        return fragment(rubric_card(self, self._summary(), describe))
+
     def _repr_markdown_(self) -> str:
         head = f"**{cell(self.name) or 'rubric'}** ({self._summary()})"
         counts = "points" if self.aggregation == "points" else "weight"

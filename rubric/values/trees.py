@@ -75,6 +75,12 @@ class DecisionTree(Answer, Shown):
         """The number of questions on the shortest walk."""
         return 1 + min(b.shortest if isinstance(b, DecisionTree) else 0 for b in (self.yes, self.no))
 
+    def _repr_html_(self) -> str:
+        from rubric.rendering.html import fragment  # noqa: PLC0415 - only notebooks need these
+        from rubric.values.cards import tree_card  # noqa: PLC0415
+
+        return fragment(tree_card(self))
+
     def nodes(self) -> Iterator[DecisionTree]:
         """Yield this node and those below it, the yes branch first."""
         yield self

@@ -1,220 +1,103 @@
-"""
-A report as one HTML page that holds all it needs: it loads nothing, runs nothing, and shows untrusted text as text.
-
-Jinja escapes every text in the template, after its invisible characters have been turned into escapes. A
-Content-Security-Policy is the second line of defence: it allows no script, and one style sheet, by its hash.
-"""
+"""The report of a suite as one HTML page, with a grid of the cells of its matrix."""
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import re
-from functools import cache
-from importlib.resources import files
-from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any
 
-from attrs import frozen
-from jinja2 import Environment, StrictUndefined, Template
-from markupsafe import Markup
-
-from rubric.internals.text import cut, shown
-from rubric.results.rows import figure, score_of, short
-from rubric.scoring.aggregation import TOLERANCE
+from rubric.internals.text import cut
+from rubric.rendering import charts, html
+from rubric.rendering.html import Html, tag, text
+from rubric.results.cards import MOST_ROWS, anchor_of, case
+from rubric.results.page import page
+from rubric.results.rows import score_of
 from rubric.suites.report import tally
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable
 
-    from rubric.results.rows import Entry, Row
+    from rubric.results.rows import Row
     from rubric.suites.report import Report
-    from rubric.values.findings import Evidence
-
-
-LONGEST_OUTPUT = 20_000
-"""Characters of a candidate; of a longer one, only its ends and the quotes are shown."""
-
-AROUND = 300
-"""Characters that are shown around a quote in the middle of a long candidate."""
-
-
-@frozen
-class Piece:
-    """A stretch of the candidate, with the *numbers* of the quotes that begin in it; or how much is *left_out* here."""
-
-    text: str = ""
-    quoted: bool = False
-    numbers: tuple[int, ...] = ()
-    left_out: int = 0
-
-
-def evidence_of(entries: Iterable[Entry]) -> Iterator[Evidence]:
-    """Yield every quote, those of nested rubrics and of votes too."""
-    for entry in entries:
-        yield from entry.evidence
-        yield from evidence_of((*entry.parts, *entry.votes))
-
-
-def numbered(output: str, entries: Iterable[Entry]) -> dict[Evidence, int]:
-    """Return a number from 1 for each quote in *output*, in the order of the text."""
-    found = {e for e in evidence_of(entries) if _span(e, len(output)) is not None}
-    return {e: n for n, e in enumerate(sorted(found, key=lambda e: (e.start, e.end, e.text)), 1)}
-
-
-def _span(evidence: Evidence, length: int) -> tuple[int, int] | None:
-    """Return the place of the quote in a text of *length* characters, or None if it has none."""
-    start, end = evidence.start, evidence.end
-    if evidence.where != "output" or start is None or end is None or not 0 <= start < end <= length:
-        return None
-    return start, end
-
-
-def pieces(output: str, marks: Mapping[Evidence, int]) -> list[Piece]:
-    """Return *output* in pieces; a quote that overlaps others is in several of them."""
-    length, half = len(output), LONGEST_OUTPUT // 2
-    spans = {n: span for e, n in marks.items() if (span := _span(e, length))}
-    kept = [(0, length)]
-    if length > LONGEST_OUTPUT:
-        windows = [(max(a - AROUND, 0), min(a + 2 * AROUND, length)) for a, _ in spans.values()]
-        kept = [(0, half), (length - half, length), *windows]
-    found: list[Piece] = []
-    for start, end in pairwise(sorted({0, length}.union(*spans.values(), *kept))):
-        if any(a <= start and end <= b for a, b in kept):
-            quoted = any(a <= start and end <= b for a, b in spans.values())
-            found.append(Piece(output[start:end], quoted, tuple(n for n, (a, _) in spans.items() if a == start)))
-        else:
-            before = found.pop().left_out if found and found[-1].left_out else 0
-            found.append(Piece(left_out=before + end - start))
-    return found
-
-
-LONGEST = 2_000
-"""Characters of a reason or another text that are shown."""
-
-NAME = 300
-"""Characters of an id or another name."""
-
-OPEN = 8
-"""How many of the cases that did not pass are unfolded from the start."""
 
 
 def render(report: Report) -> str:
     """Return *report* as a page."""
-    style = _text("page.css")
-    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
-    cases = list(_cases(report))
-    widths = [count / max(len(report), 1) for count in report.counts.values()]
-    return _template().render(
-        report=report,
-        headline=tally(report.counts),
-        shares=list(zip(report.counts, accumulate(widths, initial=0.0), widths, strict=False)),
-        cases=cases,
-        grid=_grid(cases),
-        style=Markup(style),  # noqa: S704 - our own
-        style_hash=Markup(digest),  # noqa: S704 - as above
+    usage = report.usage
+    cached = f" ({usage.cached_tokens:,} cached)" if usage.cached_tokens else ""
+    figures: list[tuple[str, Any]] = [
+        ("cases", f"{len(report):,}"),
+        ("calls", f"{usage.calls:,}"),
+        (f"tokens in{cached}", f"{usage.prompt_tokens:,}"),
+        ("tokens out", f"{usage.completion_tokens:,}"),
+        ("cost", "unknown" if usage.cost is None else f"${usage.cost:.4f}"),
+        ("s", f"{report.duration:.1f}"),
+    ]
+    if report.counts["deferred"]:
+        figures.append(("is what deferred cases count as", report.deferred))
+    return page(
+        report.suite or "rubric",
+        tally(report.counts),
+        report.rows,
+        passed=report.passed,
+        figures=figures,
+        counts=report.counts,  # type: ignore[arg-type]  # a status is a text
+        warnings=report.warnings,
+        above=[_grid(report)],
+        version=report.version,
     )
-
-
-@cache
-def _text(name: str) -> str:
-    return files("rubric.suites.reporters").joinpath(name).read_text("utf-8")
-
-
-@cache
-def _template() -> Template:
-    environment = Environment(autoescape=True, undefined=StrictUndefined, keep_trailing_newline=True, finalize=_visible)
-    environment.filters |= {
-        "cut": lambda text, limit=LONGEST: cut(text, limit),
-        "figure": figure,
-        "look": _look,
-        "mark": lambda share: f"{min(max(100 * share, 1), 99):.2f}",
-        "name": lambda text: cut(text, NAME),
-        "percent": lambda share: f"{min(max(100 * share, 0), 100):.2f}",
-        "word": lambda verdict: verdict if verdict in ("pass", "borderline", "fail", "ungraded") else "plain",
-    }
-    return environment.from_string(_text("page.html"))
-
-
-def _visible(value: Any) -> Any:
-    """Return *value* with invisible characters as escapes."""
-    return shown(value) if isinstance(value, str) and not isinstance(value, Markup) else value
-
-
-@frozen
-class Shape:
-    """A case as the page shows it."""
-
-    row: Row
-    anchor: str
-    score: str
-    open: bool
-    marks: Mapping[Evidence, int]
-    pieces: tuple[Piece, ...]
-
-
-def _cases(report: Report) -> Iterator[Shape]:
-    left = OPEN
-    for number, row in enumerate(report, 1):
-        left -= row.status != "passed"
-        is_open = row.status != "passed" and left >= 0
-        marks = numbered(row.output, row.entries)
-        score = score_of(row, "–") or "–"
-        yield Shape(row, f"case-{number}", score, is_open, marks, tuple(pieces(row.output, marks)))
-
-
-@frozen
-class Look:
-    """How an entry is marked: the *kind* of its icon, the *sign* in it, the *word* for it, the *fill* of its bar."""
-
-    kind: str
-    sign: str
-    word: str
-    fill: str = "passed"
-
-
-def _look(entry: Entry, row: Row) -> Look:
-    if entry.contribution is None:
-        kinds = {"unjudged": Look("open", "!", "unjudged"), "abstained": Look("none", "?", "cannot tell")}
-        return kinds.get(entry.status, Look("none", "–", entry.status))
-    if not entry.contribution or entry.gated:
-        return Look("unmet", "✕", "not met", "failed")
-    if entry.contribution < 1 - TOLERANCE:
-        return Look("part", "~", "met in part", "ungraded" if short(row, entry) else "passed")
-    return Look("met", "✓", "met")
-
-
-@frozen
-class Grid:
-    """
-    The cases of a matrix by its last coordinate (the columns) and by all others (the lines).
-
-    A line is the common part of its cases' names, and the cases of each column.
-    """
-
-    corner: str
-    columns: tuple[str, ...]
-    lines: tuple[tuple[str, list[list[Shape]]], ...]
 
 
 _BRACKETS = re.compile(r"\s*[\[(][^\[\]()]*[\])]$")
 """The cell of a matrix at the end of a case's id."""
 
 
-def _grid(cases: Iterable[Shape]) -> Grid | None:
-    """Return the grid of the cases that are cells of a matrix; None if there are none."""
-    placed = [case for case in cases if case.row.cell]
+def card(report: Report) -> str:
+    """Return *report* as a card for a notebook: the first cases, those that did not pass before the others."""
+    rows = sorted(report.rows, key=lambda row: row.status == "passed")
+    anchor = anchor_of(rows[:MOST_ROWS])
+    lines = [case(row, f"{anchor}-{n}") for n, row in enumerate(rows[:MOST_ROWS])]
+    more = f'and {len(rows) - MOST_ROWS:,} more: .write("report.html") shows all' if len(rows) > MOST_ROWS else None
+    head = html.header(f"{tally(report.counts)}.", title=report.suite or "rubric")
+    figures = html.facts(("cases", f"{len(report):,}"), ("used", str(report.usage)))
+    notices = map(html.notice, report.warnings)
+    shares = charts.shares(report.counts)  # type: ignore[arg-type]  # a status is a text
+    kind = "passed" if report.passed else "failed"
+    return html.fragment(html.card(head, figures, shares, *notices, *lines, more, kind=kind))
+
+
+def _grid(rows: Iterable[Row]) -> Html | None:
+    """
+    Return the cells of a matrix by their last coordinate (the columns) and by all others (the lines).
+
+    A line is named by the common part of its cases' names. None if there is no matrix.
+    """
     columns: dict[str, None] = {}
-    spots: dict[str, dict[str, list[Shape]]] = {}
-    for case in placed:
-        *others, column = map(str, case.row.cell.values())
-        name = " · ".join(part for part in (_without_cell(case.row), *others) if part)
+    corner: dict[str, None] = {}
+    spots: dict[str, dict[str, list[Html]]] = {}
+    for number, row in enumerate(rows, 1):
+        if not row.cell:
+            continue
+        *others, column = map(str, row.cell.values())
+        name = " · ".join(part for part in (_without_cell(row), *others) if part)
         columns[column] = None
-        spots.setdefault(name, {}).setdefault(column, []).append(case)
-    if not placed:
+        corner |= dict.fromkeys(row.cell)
+        score, named = score_of(row, "–") or "–", cut(row.id, html.NAME)
+        chip = tag("a", score, class_=f"chip {row.status}", href=f"#case-{number}", title=named)
+        spots.setdefault(name, {}).setdefault(column, []).append(chip)
+    if not spots:
         return None
-    lines = tuple((name, [found.get(column, []) for column in columns]) for name, found in spots.items())
-    return Grid(" × ".join(dict.fromkeys(key for case in placed for key in case.row.cell)), tuple(columns), lines)
+    head = [tag("th", text(" × ".join(corner), html.NAME))]
+    head += [tag("th", text(column, html.NAME), scope="col") for column in columns]
+    body = [
+        tag(
+            "tr",
+            tag("th", text(name, html.NAME), scope="row"),
+            *(tag("td", *found.get(column, [])) for column in columns),
+        )
+        for name, found in spots.items()
+    ]
+    grid = tag("table", tag("thead", tag("tr", *head)), tag("tbody", *body), class_="grid")
+    return html.section("Matrix", tag("div", grid, class_="scroll"))
 
 
 def _without_cell(row: Row) -> str:

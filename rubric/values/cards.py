@@ -1,0 +1,65 @@
+"""Cards of rubrics and decision trees, for notebooks: answers, weights, gates, guidelines, and trees drawn."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from rubric.internals.text import cut
+from rubric.rendering import charts, html
+from rubric.rendering.html import Html, join, tag, text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rubric.values.criteria import Criterion
+    from rubric.values.rubrics import Rubric
+    from rubric.values.trees import DecisionTree
+
+_LONGEST = 20_000
+
+
+def rubric_card(rubric: Rubric, summary: str, describe: Callable[[Criterion], str]) -> Html:
+    """Return the card of *rubric*, of which *summary* and *describe* say more in words."""
+    counts = "points" if rubric.aggregation == "points" else "weight"
+    rows = [_row(criterion, describe) for criterion in rubric.judged]
+    badges = [html.badge(words) for words in _rules(rubric)]
+    head = html.header(f"{summary[:1].upper()}{summary[1:]}.", *badges, title=rubric.name or "rubric")
+    table = html.table(("criterion", "answer", counts), rows, figures=(2,)) if rows else None
+    below = [html.fold("Guidelines", html.candidate(cut(rubric.guidelines, _LONGEST)))] if rubric.guidelines else []
+    for criterion in rubric.judged:
+        inner: Any = criterion.answer
+        if hasattr(inner, "judged"):  # a rubric
+            said = f"{len(inner.judged)} criteria"
+            below.append(html.fold(join(("In ", text(criterion.id))), rubric_card(inner, said, describe)))
+    return html.card(head, table, *below)
+
+
+def _rules(rubric: Rubric) -> list[str]:
+    rules = {"strict": rubric.strict, "evidence asked for": rubric.evidence, "must not hold": rubric.negate}
+    said = [words for words, holds in rules.items() if holds]
+    said += [f"aggregation: {rubric.aggregation}"] if rubric.aggregation != "weighted_average" else []
+    said += [f"borderline from {rubric.borderline:g}"] if rubric.borderline is not None else []
+    return said
+
+
+def _row(criterion: Criterion, describe: Callable[[Criterion], str]) -> tuple[Html, Html, str]:
+    sign = "-" if criterion.polarity == "penalty" else ""
+    gate = criterion.required or criterion.min_score is not None or criterion.polarity == "guard"
+    named = [tag("div", text(criterion.text, class_="what"), " ", html.badge("gate", "gate") if gate else None)]
+    named.append(tag("div", text(criterion.id, html.NAME, class_="mono"), class_="how"))
+    if criterion.when is not None:
+        named.append(tag("div", "only when ", text(repr(criterion.when), html.NAME), class_="how"))
+    if criterion.anchors:
+        lines = [(f"{a.score:g}", cut(a.response, html.LONGEST), a.reason) for a in criterion.anchors]
+        named.append(html.fold(f"{len(lines)} examples", html.table(("score", "response", "reason"), lines)))
+    answer = [text(describe(criterion))]
+    if hasattr(criterion.answer, "question"):
+        answer = [charts.tree(criterion.answer)]
+    return join(named), join(answer), f"{sign}{criterion.weight:g}"
+
+
+def tree_card(tree: DecisionTree) -> Html:
+    """Return the card of a decision tree."""
+    leaves = sum(1 for _ in tree.leaves())
+    said = f"{tree.shortest} to {tree.depth} questions" if tree.shortest != tree.depth else f"{tree.depth} questions"
+    return html.card(html.header(f"A decision tree: {said}, {leaves} leaves."), charts.tree(tree))
