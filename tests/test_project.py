@@ -142,6 +142,6 @@ def test_a_wheel_holds_all_that_the_package_reads(tmp_path: Path) -> None:
     prompts = {f"rubric/prompts/{path.name}" for path in (ROOT / "rubric" / "prompts").glob("*.md")}
     assert prompts
     schemas = {"rubric/formats/rubric.schema.json", "rubric/formats/suite.schema.json"}
-    page = {"rubric/suites/reporters/page.html", "rubric/suites/reporters/page.css"}
+    page = {"rubric/rendering/style.css"}
     assert {"rubric/py.typed", *schemas, *prompts, *page} <= set(names)
     assert {name.partition("/")[0] for name in names} == {"rubric", "rubric_grade-0.1.0.dist-info"}
