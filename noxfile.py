@@ -132,6 +132,7 @@ HARNESSES = {
     "braintrust": ["braintrust>=0.47", "autoevals>=0.4"],
     "dspy": ["dspy>=3.4"],
     "phoenix": ["arize-phoenix-evals>=3.9", "pandas>=2.2"],
+    "lm_eval": ["lm_eval>=0.4.13"],
     "promptfoo": [],
     "langchain": ["langchain-core>=1.7"],
     "datasets": ["datasets>=5.2"],
