@@ -136,6 +136,8 @@ HARNESSES = {
     "promptfoo": [],
     "langchain": ["langchain-core>=1.7"],
     "datasets": ["datasets>=5.2"],
+    "trl": ["trl>=1.16"],
+    "verifiers": ["verifiers>=0.4"],
     "clients": ["anthropic>=2.12", "langchain-openai", "langchain-anthropic", "dspy>=3.4"],
 }
 """What the adapters are run with: each in an environment of its own, since they exclude one another's libraries."""

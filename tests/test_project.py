@@ -144,4 +144,8 @@ def test_a_wheel_holds_all_that_the_package_reads(tmp_path: Path) -> None:
     schemas = {"rubric/formats/rubric.schema.json", "rubric/formats/suite.schema.json"}
     page = {"rubric/rendering/style.css"}
     assert {"rubric/py.typed", *schemas, *prompts, *page} <= set(names)
-    assert {name.partition("/")[0] for name in names} == {"rubric", "rubric_grade-0.1.0.dist-info"}
+    assert {name.partition("/")[0] for name in names} == {
+        "rubric",
+        "rubric_verifiers.py",
+        "rubric_grade-0.1.0.dist-info",
+    }
