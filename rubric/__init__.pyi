@@ -50,6 +50,12 @@ from .grading.flow import flow as flow
 from .grading.planning import Plan as Plan
 from .models.client_models import model as model
 from .models.retry import retry_delay as retry_delay
+from .quality.influence import Influence as Influence
+from .quality.influence import Influences as Influences
+from .quality.influence import influence as influence
+from .quality.lint import Remark as Remark
+from .quality.lint import Remarks as Remarks
+from .quality.lint import lint as lint
 from .results.collection import Grades as Grades
 from .results.result import Grade as Grade
 from .results.result import Ungraded as Ungraded

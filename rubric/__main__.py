@@ -19,6 +19,7 @@ from rubric.commands.files import convert, schema, validate
 from rubric.commands.grade import grade, plan
 from rubric.commands.grade_many import grade_many, merge
 from rubric.commands.output import Commands
+from rubric.commands.quality import explain, lint
 from rubric.commands.store import store
 
 
@@ -32,7 +33,7 @@ def main() -> None:
     """
 
 
-for command in (validate, plan, grade, grade_many, merge, convert, schema, store):
+for command in (validate, plan, grade, grade_many, merge, lint, explain, convert, schema, store):
     main.add_command(command)
 
 

@@ -98,7 +98,7 @@ def validate(
     """
     if form == "json":
         refuse_given({"summary"}, "is a table for people; with --format json, count the entries")
-    found = [_check(file, source, names, base) for file in _all_files(files)]
+    found = [_check(file, source, names, base) for file in rubric_files(files)]
     if form == "json":
         print_json([{"file": one.file, "valid": not one.problems, **asdict(one)} for one in found])
     elif summary:
@@ -150,7 +150,8 @@ def schema(what: Literal["rubric", "suite"]) -> None:
     print_json(suite_schema() if what == "suite" else rubric_schema())
 
 
-def _all_files(given: Sequence[str]) -> Iterator[str]:
+def rubric_files(given: Sequence[str]) -> Iterator[str]:
+    """Yield the files *given*; of a folder, all that may hold a rubric or a suite."""
     for name in given:
         if Path(name).is_dir():
             yield from (str(file) for file in sorted(Path(name).rglob("*")) if _may_be_a_suite(file))

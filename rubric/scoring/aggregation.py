@@ -282,7 +282,7 @@ class _Rule:
 
 
 @define
-class _Part:
+class Part:
     """One criterion at one extreme."""
 
     rule: _Rule
@@ -293,7 +293,7 @@ class _Part:
     leaves: bool = False  # whether it may yet leave the mean: the judge may abstain, and that is excluded
 
 
-def _parts(rubric: Rubric, findings: Sequence[Finding], *, best: bool) -> list[_Part]:
+def _parts(rubric: Rubric, findings: Sequence[Finding], *, best: bool) -> list[Part]:
     rules = rubric.derive(("rules",), lambda: tuple(_Rule.of(rubric, criterion) for criterion in rubric.judged))
     pairs = [*zip(rules, findings, strict=True)]
     parts = [part for rule, finding in pairs if (part := _part(rubric, rule, finding, best=best)) is not None]
@@ -303,12 +303,13 @@ def _parts(rubric: Rubric, findings: Sequence[Finding], *, best: bool) -> list[_
     return [] if lost else parts
 
 
-def _part(rubric: Rubric, rule: _Rule, finding: Finding, *, best: bool) -> _Part | None:
+def _part(rubric: Rubric, rule: _Rule, finding: Finding, *, best: bool) -> Part | None:
     match finding:  # the usual case first
         case Scored() | Unjudged() if isinstance(rule.criterion.answer, Rubric):
-            return _nested(rule, rule.criterion.answer, finding, best=best)
+            inner = _inner(finding, rule.criterion.answer)
+            return _nested(rule, rule.criterion.answer, inner, best=best)
         case Scored() if rule.quoted and not substantiated(rubric, rule.criterion, finding):
-            return _Part(rule, 0.0, holds=False, gated=not rule.penalty)
+            return Part(rule, 0.0, holds=False, gated=not rule.penalty)
         case Scored():
             part = _judged(rule, finding.score, flag=finding.flag)
             part.holds = part.holds or _leans_well(rubric, rule, finding)
@@ -336,12 +337,12 @@ Without it each level works out all levels below it again, at both extremes, and
 """
 
 
-def _judged(rule: _Rule, score: float, *, flag: bool | None) -> _Part:
+def _judged(rule: _Rule, score: float, *, flag: bool | None) -> Part:
     contribution, answer = 1 - score if rule.unwanted else score, rule.criterion.answer
     disowned = isinstance(answer, Unit) and answer.flag and flag is False
     holds = not disowned if isinstance(answer, Unit) else contribution == 1
     most_say_no = rule.plain and contribution < EVEN
-    return _Part(rule, contribution, holds, disowned or rule.gates(0.0 if most_say_no else contribution))
+    return Part(rule, contribution, holds, disowned or rule.gates(0.0 if most_say_no else contribution))
 
 
 def _leans_well(rubric: Rubric, rule: _Rule, finding: Scored) -> bool:
@@ -359,7 +360,7 @@ def _leans_well(rubric: Rubric, rule: _Rule, finding: Scored) -> bool:
     return backed and all(vote.score < EVEN if rule.unwanted else vote.score >= EVEN for vote in votes)
 
 
-def _open(rule: _Rule, low: float, high: float, *, best: bool) -> _Part:
+def _open(rule: _Rule, low: float, high: float, *, best: bool) -> Part:
     """
     Return a criterion whose verdict is missing, and may lie anywhere from *low* to *high*.
 
@@ -375,8 +376,8 @@ def _open(rule: _Rule, low: float, high: float, *, best: bool) -> _Part:
     return part
 
 
-def _nested(rule: _Rule, rubric: Rubric, finding: Scored | Unjudged, *, best: bool) -> _Part:
-    criterion, unwanted, inner = rule.criterion, rule.unwanted, _inner(finding, rubric)
+def _nested(rule: _Rule, rubric: Rubric, inner: Outcome, *, best: bool) -> Part:
+    criterion, unwanted = rule.criterion, rule.unwanted
     extreme = inner.best if best != unwanted else inner.worst
     contribution = 1 - extreme.score if unwanted else extreme.score
     holds = extreme.passed != unwanted
@@ -385,28 +386,45 @@ def _nested(rule: _Rule, rubric: Rubric, finding: Scored | Unjudged, *, best: bo
     bound = (all if best else any)((inner.worst.gated, inner.best.gated)) if unwanted else extreme.gated
     binds = rubric.binding and not rubric.negate
     gated = too_low or ((criterion.required or criterion.polarity == "guard") and not holds) or (binds and bound)
-    return _Part(rule, contribution, holds, gated, inner.coverage)
+    return Part(rule, contribution, holds, gated, inner.coverage)
 
 
-def _abstained(rule: _Rule, *, best: bool) -> _Part | None:
+def _abstained(rule: _Rule, *, best: bool) -> Part | None:
     match rule.policy:
         case "exclude":
             return None
         case "forbid":
             return _open(rule, 0.0, 1.0, best=best)
         case "fail":
-            return _Part(rule, 0.0, holds=False, gated=True)
+            return Part(rule, 0.0, holds=False, gated=True)
         case _ if rule.penalty:  # no points are no loss, and a part of none is none
-            return _Part(rule, 1.0, holds=True, gated=False)
+            return Part(rule, 1.0, holds=True, gated=False)
         case credit:
             part = 0.0 if credit == "zero" else float(credit)
-            return _Part(rule, part, holds=part == 1, gated=rule.gates(part))
+            return Part(rule, part, holds=part == 1, gated=rule.gates(part))
+
+
+# -- for those who ask "what if": parts that are certain, and the result of them --------------------------
+
+
+def part_of(rubric: Rubric, criterion: Criterion, inner: float | Extreme) -> Part:
+    """Return *criterion* for a judge's score, with the pass flag that goes with it, or for its rubric's result."""
+    rule = _Rule.of(rubric, criterion)
+    if isinstance(inner, Extreme):
+        assert isinstance(criterion.answer, Rubric)  # noqa: S101 - for type checkers
+        return _nested(rule, criterion.answer, Outcome(inner, inner, inner.score, None), best=False)
+    return _judged(rule, inner, flag=(inner < EVEN) == rule.unwanted)
+
+
+def resolve(rubric: Rubric, parts: Sequence[Part]) -> Extreme:
+    """Return the result of *parts* that are all certain, of the criteria that apply."""
+    return _extreme(rubric, parts, best=False) if parts else Extreme(1.0, passed=True)
 
 
 # -- from criteria to a score ----------------------------------------------------------------------------
 
 
-def _extreme(rubric: Rubric, parts: Sequence[_Part], *, best: bool) -> Extreme:
+def _extreme(rubric: Rubric, parts: Sequence[Part], *, best: bool) -> Extreme:
     if not parts:  # every judge abstained: nothing is known
         return unknown(rubric).best if best else unknown(rubric).worst
     counted = [part for part in parts if part.rule.weight]
@@ -420,7 +438,7 @@ def _extreme(rubric: Rubric, parts: Sequence[_Part], *, best: bool) -> Extreme:
     return Extreme(1 - score, not passed, gated) if rubric.negate else Extreme(score, passed, gated)
 
 
-def _score(rubric: Rubric, counted: Sequence[_Part], *, best: bool) -> float:
+def _score(rubric: Rubric, counted: Sequence[Part], *, best: bool) -> float:
     """Return the score of *counted*, before any negation."""
     if not counted:  # what counts does not apply
         return 1.0
@@ -441,11 +459,11 @@ def _score(rubric: Rubric, counted: Sequence[_Part], *, best: bool) -> float:
     return score
 
 
-def _mean(parts: Sequence[_Part]) -> float:
+def _mean(parts: Sequence[Part]) -> float:
     return mean([part.contribution for part in parts], [part.rule.weight for part in parts])
 
 
-def _coverage(parts: Sequence[_Part]) -> float:
+def _coverage(parts: Sequence[Part]) -> float:
     """Return the resolved share of the weight: 1 only if all of it is, however little is missing."""
     if all(part.resolved == 1 for part in parts):
         return 1.0 if parts else 0.0

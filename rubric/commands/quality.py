@@ -1,0 +1,78 @@
+"""The commands about the quality of rubrics, without a judge: `lint` and `explain`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+
+import click
+
+from rubric.commands.files import rubric_files
+from rubric.commands.options import FORMAT
+from rubric.commands.output import REFUSED, Command, print_json, print_line, print_text
+from rubric.errors import LoadError
+from rubric.formats.rubrics import load
+from rubric.formats.suites import is_rubric, load_suite
+from rubric.quality.influence import Influences, influence
+from rubric.quality.lint import Remarks
+from rubric.quality.lint import lint as lint_file
+
+
+@click.command(cls=Command)
+@click.argument("files", nargs=-1, required=True, metavar="FILE...", type=click.Path())
+@click.option("--hints", is_flag=True, help="Show remarks that may be wrong, too; they fail nothing.")
+@FORMAT
+def lint(files: Sequence[str], form: str, *, hints: bool) -> None:
+    """
+    Find faults in rubrics and suites, without a judge.
+
+    Exit codes: 0 nothing is wrong, 1 errors or warnings, 2 a file cannot be read. A comment waives a remark on its
+    line, or on the line below: "# lint: allow RULE: why".
+    """
+    found: dict[str, Remarks] = {}
+    unreadable = False
+    for file in rubric_files(files):
+        try:
+            found[file] = lint_file(file, hints=hints)
+        except LoadError as error:
+            unreadable = True
+            for problem in error.problems:
+                print_line(str(problem), problem=True)
+    if form == "json":
+        print_json([{"file": file, **remarks.to_dict()} for file, remarks in found.items()])
+    else:
+        for file, remarks in found.items():
+            for remark in remarks:
+                print_line(str(remark))
+            print_line(f"{file}: {remarks.sentence}")
+    if unreadable:
+        sys.exit(REFUSED)
+    if not all(remarks.ok for remarks in found.values()):
+        sys.exit(1)
+
+
+@click.command(cls=Command)
+@click.argument("file", type=click.Path())
+@FORMAT
+def explain(file: str, form: str) -> None:
+    """
+    Show how often each criterion of a rubric decides.
+
+    Of a suite, each rubric is explained once, at its first case.
+    """
+    found = [*_influences(file)]
+    if form == "json":
+        print_json([{"case": case, **one.to_dict()} for case, one in found])
+    else:
+        print_text("\n\n".join(f"{case}: {one}" if case else str(one) for case, one in found))
+
+
+def _influences(file: str) -> Iterator[tuple[str, Influences]]:
+    if is_rubric(file):
+        yield "", influence(load(file))
+        return
+    seen: set[str] = set()
+    for case in load_suite(file).cases:
+        if case.rubric.judged and case.rubric.digest not in seen:
+            seen.add(case.rubric.digest)
+            yield case.id, influence(case.rubric)

@@ -1,0 +1,188 @@
+"""
+What a criterion can do at all: whether any answers of the others let it decide, and how far it moves the score.
+
+Answers of the others include graded ones, and that they leave the mean. So this is about sums that can be reached, and
+not about chances.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from fractions import Fraction
+
+from attrs import frozen
+
+from rubric.quality.coalitions import earns, exact, part_at, scores_of, value_of, whole_of
+from rubric.scoring.aggregation import TOLERANCE, Part, meets, part_of, policy, resolve
+from rubric.values.answers import Choices, Levels, YesNo
+from rubric.values.checks import Check, Decided, Holds, Script, Unsupported
+from rubric.values.criteria import Criterion
+from rubric.values.rubrics import Rubric
+from rubric.values.trees import DecisionTree
+
+_MOST_VALUES = 4_000
+"""How many sums of the others are kept to decide whether a criterion can matter; beyond it, all between two ends."""
+
+
+def vetoes(rubric: Rubric, index: int) -> bool:
+    """True if the criterion at *index* alone, at its worst, changes the verdict of a candidate that is best in all."""
+    parts = [part_at(rubric, criterion, best=True) for criterion in rubric.judged]
+    best = resolve(rubric, parts).passed
+    parts[index] = part_at(rubric, rubric.judged[index], best=False)
+    return resolve(rubric, parts).passed != best
+
+
+def _leaves(rubric: Rubric, criterion: Criterion) -> bool:
+    """True if *criterion* may leave the mean: its condition may not hold, or its judge may abstain."""
+    return criterion.when is not None or policy(rubric, criterion) == "exclude"
+
+
+@frozen
+class Reach:
+    """
+    The sums that the other criteria can have without failing a gate: each of *before* with each of *after*.
+
+    To each sum anything up to *span* may be added, where scores are continuous.
+    """
+
+    before: Sequence[Fraction]
+    after: Sequence[Fraction]
+    span: Fraction
+    gated: bool  # whether some criterion of them always fails its gate
+
+    @classmethod
+    def of_others(cls, rubric: Rubric, *, from_threshold: bool = True) -> list[Reach]:
+        """
+        Return the sums of the others, for each criterion of *rubric*.
+
+        With *from_threshold* a criterion adds its weight times what it contributes above the threshold. So one that
+        leaves the mean adds 0, and the grade passes from a sum of 0.
+        """
+        threshold = exact(rubric.threshold or 0) if from_threshold else Fraction()
+        allowed = [_allowed(rubric, criterion, threshold, may_leave=from_threshold) for criterion in rubric.judged]
+        befores, afters = [_ZERO], [_ZERO]
+        for one in allowed:
+            befores.append(_plus(befores[-1], one))
+        for one in reversed(allowed):
+            afters.append(_plus(afters[-1], one))
+        afters.reverse()
+        reaches = []
+        for index in range(len(allowed)):
+            (before, span), (after, more) = befores[index], afters[index + 1]
+            gated = any(not values for at, (values, _) in enumerate(allowed) if at != index)
+            reaches.append(cls(before, after, span + more, gated))
+        return reaches
+
+    def above(self, least: Fraction) -> Fraction | None:
+        """Return the smallest sum from *least* on."""
+        found = []
+        for one in self.before:
+            at = bisect_left(self.after, least - self.span - one)
+            if at < len(self.after):
+                found.append(max(one + self.after[at], least))
+        return min(found, default=None)
+
+
+_Values = tuple[list[Fraction], Fraction]
+"""Sorted values, and how far above each of them any value is possible too."""
+
+_ZERO: _Values = ([Fraction()], Fraction())
+
+
+def _plus(one: _Values, other: _Values) -> _Values:
+    values = sorted({a + b for a in one[0] for b in other[0]}) if other[0] else one[0]
+    if len(values) > _MOST_VALUES:  # all that lies between the ends: more than there is, so nothing possible is denied
+        return [values[0]], one[1] + other[1] + values[-1] - values[0]
+    return values, one[1] + other[1]
+
+
+def _allowed(rubric: Rubric, criterion: Criterion, threshold: Fraction, *, may_leave: bool) -> _Values:
+    """Return what *criterion* can add without failing its gate."""
+    weight, adds = exact(criterion.weight), earns(rubric, criterion)
+    worst, best = (part_at(rubric, criterion, best=end) for end in (False, True))
+
+    def value(contribution: float) -> Fraction:
+        return weight * (exact(contribution) - threshold) if adds else -weight * (1 - exact(contribution))
+
+    continuous = not isinstance(criterion.answer, YesNo | Levels | Choices | DecisionTree)
+    if isinstance(criterion.answer, Check):
+        continuous = isinstance(criterion.answer, Holds | Script | Unsupported | Decided)
+    if continuous:
+        low = worst.contribution
+        if worst.gated and not best.gated and not isinstance(criterion.answer, Rubric):
+            low = worst.rule.gate or low
+        values = [] if best.gated else [value(low)]
+        span = value(best.contribution) - value(low) if values else Fraction()
+        if may_leave and _leaves(rubric, criterion):
+            values.append(Fraction())
+        return sorted(set(values)), max(span, Fraction())
+    parts = [part_of(rubric, criterion, score) for score in scores_of(criterion)]
+    found = {value(part.contribution) for part in parts if not part.gated}
+    if may_leave and _leaves(rubric, criterion):
+        found.add(Fraction())
+    elif isinstance(credit := policy(rubric, criterion), int | float):
+        found.add(value(float(credit)))
+    return sorted(found), Fraction()
+
+
+def decides(rubric: Rubric, index: int, others: Reach) -> bool:
+    """True unless no answers of the others let the criterion at *index* change the verdict."""
+    criterion = rubric.judged[index]
+    worst, best = (part_at(rubric, criterion, best=end) for end in (False, True))
+    if others.gated or best.gated:
+        return False
+    rest = [one for at, one in enumerate(rubric.judged) if at != index and one.weight and not _leaves(rubric, one)]
+    tops = [part_at(rubric, one, best=True) for one in rest]
+    if rubric.strict or rubric.threshold is None or rubric.aggregation == "min":
+
+        def suffices(part: Part) -> bool:
+            if rubric.strict:
+                return part.contribution == 1
+            return part.holds if rubric.threshold is None else meets(rubric, part.contribution)
+
+        if not all(suffices(part) for part in tops):
+            return False
+        counts = bool(criterion.weight)
+        return (suffices(best) or not counts) and (worst.gated or (counts and not suffices(worst)))
+    slack = Fraction(TOLERANCE) * whole_of(rubric)
+    low, high = (_above_threshold(rubric, part) for part in (worst, best))
+    least = others.above(-slack - high)
+    return least is not None and (worst.gated or least + low < -slack)
+
+
+def _above_threshold(rubric: Rubric, part: Part) -> Fraction:
+    value = value_of(rubric, part)
+    if earns(rubric, part.rule.criterion):
+        value -= exact(part.rule.criterion.weight) * exact(rubric.threshold or 0)
+    return value
+
+
+def pull(rubric: Rubric, index: int) -> tuple[float, float]:
+    """Return the least and the greatest change of the score between the worst and the best answer at *index*."""
+    criterion = rubric.judged[index]
+    if not criterion.weight:
+        return 0.0, 0.0
+    worst, best = (part_at(rubric, criterion, best=end).contribution for end in (False, True))
+    others = [one for at, one in enumerate(rubric.judged) if at != index and one.weight]
+    if rubric.aggregation == "min":
+        ends = [[part_at(rubric, one, best=end).contribution for one in others] for end in (False, True)]
+        ends[1] = [c for one, c in zip(others, ends[1], strict=True) if not _leaves(rubric, one)]
+        least, most = (min((*end, 1.0)) for end in ends)
+        return min(least, best) - min(least, worst), min(most, best) - min(most, worst)
+    change = exact(criterion.weight) * (exact(best) - exact(worst))
+    if all(earns(rubric, one) for one in rubric.judged):
+        staying = sum((exact(one.weight) for one in others if not _leaves(rubric, one)), exact(criterion.weight))
+        return float(change / whole_of(rubric)), float(change / staying)
+    whole = whole_of(rubric)
+    low = value_of(rubric, part_at(rubric, criterion, best=False))
+    reach = Reach.of_others(rubric, from_threshold=False)[index]
+
+    def at(others: Fraction) -> Fraction:
+        cut = [min(max((others + end) / whole, Fraction()), Fraction(1)) for end in (low, low + change)]
+        return cut[1] - cut[0]
+
+    bottom, top = (edge(reach.before) + edge(reach.after) for edge in (min, max))
+    inside = [found for found in (reach.above(-low), reach.above(whole - low - change)) if found is not None]
+    points = [bottom, top + reach.span, *inside]
+    return float(min(map(at, points))), float(max(map(at, points)))
