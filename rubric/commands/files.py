@@ -169,7 +169,7 @@ SAME, DIFFERENT = 0, 1
 @FORMAT
 def diff(before: str, after: str, form: str) -> None:
     """
-    Compare two rubrics: what changed for the judge, and what for the score alone.
+    Compare two rubrics, for the judge and for the score.
 
     A change for the score is free: results can be rescored. A change for the judge needs new calls.
 

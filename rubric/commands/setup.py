@@ -52,10 +52,11 @@ def init(folder: Path) -> None:
 @click.pass_context
 def completion(context: click.Context, shell: str) -> None:
     """
-    Print the code that completes commands, options and files in a shell.
+    Print the code for completion in a shell.
 
-    Have the shell run it when it starts: put `eval "$(rubric completion bash)"` into ~/.bashrc, the same with zsh into
-    ~/.zshrc, or `rubric completion fish | source` into ~/.config/fish/config.fish.
+    It completes commands, options and files. Have the shell run it when it starts: put `eval "$(rubric completion
+    bash)"` into ~/.bashrc, the same with zsh into ~/.zshrc, or `rubric completion fish | source` into
+    ~/.config/fish/config.fish.
     """
     root = context.find_root()
     program = root.info_name if root.info_name in PROGRAMS else PROGRAM
