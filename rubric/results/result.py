@@ -16,7 +16,7 @@ from rubric.internals.containers import Listed, NoTruth
 from rubric.internals.fields import check_fields
 from rubric.internals.frozen_map import FrozenMap
 from rubric.results import rendering
-from rubric.scoring.aggregation import TOLERANCE, Extreme, Outcome, Verdict, outcome, unknown
+from rubric.scoring.aggregation import TOLERANCE, Extreme, Outcome, Verdict, outcome, skipped_weight, unknown
 from rubric.scoring.votes import Pooling, pool, tally
 from rubric.values.answers import Unit
 from rubric.values.candidates import Candidate
@@ -106,8 +106,8 @@ class Result(NoTruth, Listed[Finding]):
 
     @property
     def coverage(self) -> float:
-        """The share of the weight, in 0..1, that was judged."""
-        return self.outcome.coverage
+        """The share of the weight, in 0..1, that was judged; graders that the caller skipped were not."""
+        return self.outcome.coverage * (1 - skipped_weight(self.rubric))
 
     @property
     def contributions(self) -> FrozenMap:
