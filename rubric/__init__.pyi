@@ -24,6 +24,7 @@ from .engine.vendor_batches import acancel_batches as acancel_batches
 from .engine.vendor_batches import agrade_in_batches as agrade_in_batches
 from .engine.vendor_batches import cancel_batches as cancel_batches
 from .engine.vendor_batches import grade_in_batches as grade_in_batches
+from .errors import CallError as CallError
 from .errors import ClusterError as ClusterError
 from .errors import DefinitionError as DefinitionError
 from .errors import DumpError as DumpError
@@ -57,9 +58,6 @@ from .quality.lint import Remark as Remark
 from .quality.lint import Remarks as Remarks
 from .quality.lint import lint as lint
 from .results.collection import Grades as Grades
-from .results.differences import RubricChange as RubricChange
-from .results.differences import RubricDiff as RubricDiff
-from .results.differences import diff as diff
 from .results.result import Grade as Grade
 from .results.result import Ungraded as Ungraded
 from .results.rows import Row as Row

@@ -3,6 +3,7 @@ Every exception that the library raises on purpose.
 
     RubricError
     ├── DefinitionError (ValueError)   a value that no rubric, candidate or judge can have
+    │   └── CallError (TypeError)      arguments that a call does not take; the message has the call that works
     ├── LoadError (ValueError)         a document with problems, each with its place in the file
     ├── DumpError (ValueError)         a value that exists in code but cannot be written down
     ├── NoJudgeError (LookupError)     no judge was given and the environment names none
@@ -47,9 +48,13 @@ class DefinitionError(RubricError, ValueError):
         return type(self), (self.field, self.message)
 
 
+class CallError(DefinitionError, TypeError):
+    """Arguments that a call does not take, or lacks; the message has the call that works."""
+
+
 @frozen
 class Problem:
-    """One fault of a document and its place (lines and columns count from 1)."""
+    """One fault of a document and its place: lines and columns count from 1, and are 0 in data that is no text."""
 
     source: str
     line: int
@@ -58,7 +63,7 @@ class Problem:
     message: str
 
     def __str__(self) -> str:
-        where = f"{self.source}:{self.line}:{self.column}: "
+        where = f"{self.source}:{self.line}:{self.column}: " if self.line else f"{self.source}: "
         return f"{where}{self.path}: {self.message}" if self.path else f"{where}{self.message}"
 
 

@@ -36,7 +36,7 @@ CANDIDATE = Candidate(
     tool_calls=[{"name": "look", "arguments": {"at": 1}, "result": "The result."}],
     file_changes="+ The change.",
 )
-ANSWERS = [
+ANSWERS: list[Any] = [
     YesNo(),
     Unit(),
     Unit(flag=True),

@@ -196,7 +196,7 @@ VERBS: list[tuple[Callable[[], Any], str]] = [
     (lambda: Rubric.deciding(TREE).by_worst(), "aggregation"),
     (lambda: Rubric().scores("a").passing_at(None), "threshold"),
     (lambda: Rubric().passing_at(None).scores("a"), "threshold"),
-    (lambda: Rubric().checks("x"), "check"),  # type: ignore[arg-type]  # the point of the test
+    (lambda: Rubric().checks(5), "check"),  # type: ignore[arg-type]  # the point of the test
     (lambda: Rubric().decides("x", by=HALF), "by"),
     (lambda: Rubric().includes("x"), "rubric"),  # type: ignore[arg-type]  # the point of the test
     (lambda: ask("q").yes(1).yes(0), "yes"),
@@ -246,5 +246,5 @@ def test_a_verb_cannot_be_taken_back() -> None:
     with pytest.raises(DefinitionError, match=r"^required: this verb means True, got False"):
         Rubric().requires("x", required=False)
     with pytest.raises(DefinitionError, match=r"^polarity: this verb means 'guard', got 'satisfy'"):
-        Rubric().forbids("x", polarity="satisfy")
+        Rubric().forbids("x", polarity="satisfy")  # type: ignore[call-arg]  # the point of the test
     assert Rubric().requires("x", required=True) == Rubric().requires("x")

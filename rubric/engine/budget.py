@@ -21,6 +21,7 @@ from rubric.engine.rate_limits import FairQueue, of_one_process
 from rubric.errors import DefinitionError, ModelError
 from rubric.internals.fields import as_map, check_number, count, number, optional, refuse
 from rubric.internals.frozen_map import FrozenMap
+from rubric.internals.guided import guided_init
 from rubric.models.pricing import dearest, most_tokens, price
 from rubric.models.retry import is_free
 from rubric.values.judges import AnyJudge, Judge, judges_of
@@ -145,6 +146,7 @@ def _as_prices(value: Mapping[str, tuple[float, float]]) -> FrozenMap:
     return found
 
 
+@guided_init
 @define(eq=False, repr=False)
 class Budget:
     """

@@ -6,7 +6,7 @@ import asyncio
 import os
 from collections.abc import AsyncIterator, Iterator, Mapping
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, NoReturn, Self
 
 from attrs import define, evolve, field, frozen
 
@@ -21,6 +21,7 @@ from rubric.errors import DefinitionError, StoreError
 from rubric.grading.flow import check
 from rubric.internals import background_loop
 from rubric.internals.containers import NoTruth
+from rubric.internals.guided import guided
 from rubric.internals.secrets import describe
 from rubric.results.collection import Grades
 from rubric.results.result import Grade, Ungraded
@@ -36,6 +37,7 @@ Result = Grade | Ungraded
 CONCURRENCY = 64
 
 
+@guided
 def grade_many(
     candidates: Candidates,
     rubric: Rubric | str | Path,
@@ -92,6 +94,7 @@ def grade_many(
     return Grading(_job(candidates, rubric, judge, columns, options, is_async=False), ordered, progress)
 
 
+@guided
 def agrade_many(
     candidates: Candidates,
     rubric: Rubric | str | Path,
@@ -235,6 +238,16 @@ class Grading(_Stream):
     """
 
     _process: int = field(factory=os.getpid)
+
+    if not TYPE_CHECKING:  # a type checker says so without them
+
+        def __len__(self) -> NoReturn:
+            message = "a stream of results has no length before it is read; write len(grade_many(...).collect())"
+            raise TypeError(message)
+
+        def __getitem__(self, _: object) -> NoReturn:
+            message = "a stream of results is read in order; write grade_many(...).collect()[0]"
+            raise TypeError(message)
 
     def __iter__(self) -> Iterator[Result]:
         return self._results(self._begin())

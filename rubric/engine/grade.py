@@ -18,6 +18,7 @@ from rubric.grading.flow import check, flow
 from rubric.grading.planning import Plan, plan_one
 from rubric.internals import background_loop
 from rubric.internals.fields import refuse
+from rubric.internals.guided import guided
 from rubric.internals.telemetry import TRACES, grade_span, warn_of
 from rubric.models.api_keys import default_judge
 from rubric.models.pricing import count_tokens, price, worst_cost
@@ -27,12 +28,16 @@ from rubric.values.judges import AnyJudge, Cascade, Function, Judge, Jury, Model
 from rubric.values.requests import Limiter, Transport
 from rubric.values.rubrics import Rubric, rubric_of
 
+CandidateLike = Candidate | str | Path | Mapping[str, Any]
+"""Anything that is one candidate: a `Candidate`, its text, the `Path` of its text, or a mapping of its fields."""
+
 JudgeLike = Judge | Jury | Panel | Cascade | Model | Function | str | Iterable[Any]
 """Anything that can serve as a judge: one, a jury, a panel, a cascade, a model name, a function, a list (a panel)."""
 
 
+@guided
 def grade(
-    candidate: Candidate | str | Path,
+    candidate: CandidateLike,
     rubric: Rubric | str | Path,
     judge: JudgeLike | None = None,
     *,
@@ -40,6 +45,9 @@ def grade(
     store: StoreLike | None = None,
     budget: Budget | None = None,
     limits: Limiter | None = None,
+    input: str = "",
+    reference: str = "",
+    context: str = "",
 ) -> Grade:
     """
     Grade *candidate* against *rubric* and return a `Grade`, with one finding for each criterion.
@@ -47,7 +55,8 @@ def grade(
     It may be called anywhere: in scripts, in threads, and inside a running event loop (as in Jupyter).
 
     Args:
-        candidate: The text to grade: a text is its output, and so is the text in the file at a `Path`.
+        candidate: The text to grade: a text is its output, and so is the text in the file at a `Path`. A mapping has
+            the fields of a `Candidate`.
         rubric: The rubric. A text is a free-form rubric; a `Path` is loaded, as by `load`. A text that looks like the
             path of a file ("rubric.yaml") is refused, here and as a candidate.
         judge: The judge. A model name stands for a judge of that model, a list for a panel. Left out, the
@@ -56,6 +65,9 @@ def grade(
         store: Keeps every reply, and serves those that it has: a `Store`, or the path of one.
         budget: What may be spent; grades that are given the same object share it.
         limits: How fast models may be asked: `Limits`, shared like a budget.
+        input: The question that a candidate given as a text answers; a `Candidate` has its own, and further fields.
+        reference: A reference answer, likewise.
+        context: Material on which the answer should rest, likewise.
 
     Raises:
         UngradedError: Something could not be judged; its `result` says what, and how the score could have come out.
@@ -65,11 +77,21 @@ def grade(
         NoJudgeError: No judge was given, and the environment names none.
         StoreError: The store cannot be opened, or not written to.
     """
-    return graded(background_loop.run(_run(candidate, rubric, judge, Options(concurrency, store, budget, limits))))
+    return graded(
+        background_loop.run(
+            _run(
+                _with_fields(candidate, input, reference, context),
+                rubric,
+                judge,
+                Options(concurrency, store, budget, limits),
+            )
+        )
+    )
 
 
+@guided
 async def agrade(
-    candidate: Candidate | str | Path,
+    candidate: CandidateLike,
     rubric: Rubric | str | Path,
     judge: JudgeLike | None = None,
     *,
@@ -77,13 +99,24 @@ async def agrade(
     store: StoreLike | None = None,
     budget: Budget | None = None,
     limits: Limiter | None = None,
+    input: str = "",
+    reference: str = "",
+    context: str = "",
 ) -> Grade:
     """Grade *candidate* like `grade`, without holding up the event loop."""
-    return graded(await _run(candidate, rubric, judge, Options(concurrency, store, budget, limits)))
+    return graded(
+        await _run(
+            _with_fields(candidate, input, reference, context),
+            rubric,
+            judge,
+            Options(concurrency, store, budget, limits),
+        )
+    )
 
 
+@guided
 def evaluate(
-    candidate: Candidate | str | Path,
+    candidate: CandidateLike,
     rubric: Rubric | str | Path,
     judge: JudgeLike | None = None,
     *,
@@ -91,6 +124,9 @@ def evaluate(
     store: StoreLike | None = None,
     budget: Budget | None = None,
     limits: Limiter | None = None,
+    input: str = "",
+    reference: str = "",
+    context: str = "",
 ) -> Grade | Ungraded:
     """
     Grade *candidate* like `grade`, and return an `Ungraded` where `grade` raises `UngradedError`.
@@ -104,11 +140,19 @@ def evaluate(
         ...         print(ungraded.bounds, ungraded.failures)
         0.5
     """
-    return background_loop.run(_run(candidate, rubric, judge, Options(concurrency, store, budget, limits)))
+    return background_loop.run(
+        _run(
+            _with_fields(candidate, input, reference, context),
+            rubric,
+            judge,
+            Options(concurrency, store, budget, limits),
+        )
+    )
 
 
+@guided
 async def aevaluate(
-    candidate: Candidate | str | Path,
+    candidate: CandidateLike,
     rubric: Rubric | str | Path,
     judge: JudgeLike | None = None,
     *,
@@ -116,13 +160,21 @@ async def aevaluate(
     store: StoreLike | None = None,
     budget: Budget | None = None,
     limits: Limiter | None = None,
+    input: str = "",
+    reference: str = "",
+    context: str = "",
 ) -> Grade | Ungraded:
     """Grade *candidate* like `evaluate`, without holding up the event loop."""
-    return await _run(candidate, rubric, judge, Options(concurrency, store, budget, limits))
+    return await _run(
+        _with_fields(candidate, input, reference, context), rubric, judge, Options(concurrency, store, budget, limits)
+    )
 
 
 async def _run(
-    candidate: Candidate | str | Path, rubric: Rubric | str | Path, judge: JudgeLike | None, options: Options
+    candidate: CandidateLike,
+    rubric: Rubric | str | Path,
+    judge: JudgeLike | None,
+    options: Options,
 ) -> Grade | Ungraded:
     check_loop()
     if isinstance(candidate, Path) or isinstance(rubric, Path):  # a file may be on a slow disk
@@ -134,6 +186,16 @@ async def _run(
         return remarked(await traced(one, by, judges, opened.send), opened.dispatcher)
     with await asyncio.to_thread(options.pipeline, judges) as opened:
         return remarked(await traced(one, by, judges, opened.send), opened.dispatcher)
+
+
+def _with_fields(candidate: CandidateLike, input: str, reference: str, context: str) -> CandidateLike:
+    """Return *candidate* with the fields that are given beside it; one that has fields of its own takes none."""
+    if input == reference == context == "":
+        return candidate
+    if not isinstance(candidate, str | Path):
+        name = "input" if input else "reference" if reference else "context"
+        raise DefinitionError(name, f"the candidate has its own fields; write Candidate(..., {name}=...)")
+    return evolve(one_candidate(candidate), input=input, reference=reference, context=context)
 
 
 def check_loop() -> None:
@@ -202,6 +264,7 @@ def as_rubric(rubric: Rubric | str | Path) -> Rubric:
     return rubric_of(rubric)
 
 
+@guided
 def plan(
     candidates: Candidate | str | Candidates,
     rubric: Rubric | str | Path,

@@ -29,6 +29,7 @@ from attrs import define, evolve, field, frozen
 from rubric.errors import DefinitionError, ModelError
 from rubric.internals.fields import as_map, count, number, optional
 from rubric.internals.frozen_map import FrozenMap
+from rubric.internals.guided import guided_init
 from rubric.models.pricing import most_tokens
 from rubric.models.retry import LONGEST_WAIT
 from rubric.values.requests import Ask, Commit, Failure, Reply
@@ -52,6 +53,7 @@ def _as_models(value: Mapping[str, Limits]) -> FrozenMap:
     return found
 
 
+@guided_init
 @frozen
 class Limits:
     """

@@ -161,8 +161,9 @@ def one_candidate(value: object, /) -> Candidate:
             raise DefinitionError("candidate", error.message) from None
     _refuse_swapped("candidate", value)
     if isinstance(value, Mapping):
-        cure = "Candidate(output=..., input=...), or Candidate(**row)"
-    elif isinstance(value, Path | Iterable | AsyncIterable) and not isinstance(value, bytes):
+        OWN_NAMES.check(value)
+        return as_candidate(value)
+    if isinstance(value, Path | Iterable | AsyncIterable) and not isinstance(value, bytes):
         cure = "many candidates are for grade_many(candidates, rubric, judge)"
     else:
         cure = "give the text that is graded, Candidate(text), or the Path of its file"

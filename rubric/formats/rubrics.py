@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import copy
 import json
+from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from attrs import evolve
 from ruamel.yaml.error import YAMLError
 
-from rubric.errors import DumpError, LoadError, Problem
+from rubric.errors import DefinitionError, DumpError, LoadError, Problem
 from rubric.formats.editing import edited
 from rubric.formats.fields import read_as
 from rubric.formats.files import Language, given_text, parse, read_text, write_text
@@ -20,6 +22,7 @@ from rubric.formats.native.checks import check_schema
 from rubric.formats.native.rubric import as_data, read_rubric
 from rubric.formats.yaml import to_yaml
 from rubric.internals.fields import as_path, check_name, refuse
+from rubric.internals.frozen_map import thaw
 from rubric.values.rubrics import Rubric
 
 if TYPE_CHECKING:
@@ -65,6 +68,32 @@ def loads(text: str, /, *, source: str = "<string>") -> Rubric:
 
 def _load(text: str, source: str, language: Language) -> Rubric:
     return read_as(read_rubric, parse(text, source, language))
+
+
+def of_data(data: Mapping[str, Any], /) -> Rubric:
+    """
+    Return the rubric in *data*, plain data as a file would hold it: mappings, lists, texts and numbers.
+
+    Raises:
+        DefinitionError: *data* is no mapping, or JSON has no form for a value in it.
+        LoadError: With all problems of the data, each with its path.
+    """
+    if not isinstance(data, Mapping):
+        raise refuse("data", data, "a mapping such as {'rubric': '...', 'criteria': [...]}; a text is for loads()")
+    try:
+        text = json.dumps(thaw(data), allow_nan=False)
+    except (TypeError, ValueError) as problem:
+        raise DefinitionError("data", f"a file cannot hold this: {problem}") from None
+    try:
+        return _load(text, "<data>", "json")
+    except LoadError as error:  # lines of a text that nobody wrote would mislead
+        raise LoadError([evolve(problem, source="data", line=0, column=0) for problem in error.problems]) from None
+
+
+def to_data(rubric: Rubric, /) -> dict[str, Any]:
+    """Return *rubric* as plain data: what `of_data` reads, and a file holds. It raises what `dumps` raises."""
+    found: dict[str, Any] = json.loads(dumps(rubric, format="json"))
+    return found
 
 
 def dumps(rubric: Rubric, /, *, format: Literal["yaml", "json"] = "yaml") -> str:

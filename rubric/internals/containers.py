@@ -7,13 +7,14 @@ from operator import attrgetter, index
 from typing import ClassVar, Generic, NoReturn, SupportsIndex, TypeVar, overload
 
 from rubric.internals.fields import nearest, suggest
+from rubric.internals.guided import Guided
 
 T = TypeVar("T")
 _MOST_NAMED = 10
 _id = attrgetter("id")
 
 
-class NoTruth:
+class NoTruth(Guided):
     """
     Refuses `bool`: `assert grade(...)` would hold for a fail as well, as it holds for every object.
 

@@ -15,6 +15,7 @@ import attrs
 
 from rubric.errors import DefinitionError
 from rubric.internals.frozen_map import FrozenMap, scalar, thaw
+from rubric.internals.guided import Guided
 from rubric.internals.text import shorten
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from attrs import Attribute
 
 
-class Shown:
+class Shown(Guided):
     """
     Gives a frozen attrs class the `repr` that one would type.
 
@@ -184,6 +185,15 @@ def check_number(field: str, value: object, low: float, high: float = math.inf, 
     if abs(found) > sys.float_info.max or (above and found == low):  # `math.isfinite` raises for huge whole numbers
         raise refuse(field, value, allowed)
     return found
+
+
+_PERCENT = re.compile(r"\s*(\d{1,3}(?:\.\d+)?)\s*%\s*", re.ASCII)
+
+
+def as_share(value: str) -> float | None:
+    """Return the share in 0..1 that *value*, such as "80%", means; None if it is no percentage."""
+    written = _PERCENT.fullmatch(value)
+    return float(written[1]) / 100 if written and float(written[1]) <= 100 else None  # noqa: PLR2004 - per cent
 
 
 def count(low: int = 1) -> Validator:

@@ -28,8 +28,16 @@ def attach(package: str, file: str, renamed: Mapping[str, str]) -> tuple[Callabl
     def find(name: str) -> object:
         if name in homes:
             return getattr(import_module(homes[name], package), name)
-        hint = f"; it is now called `{renamed[name]}`" if name in renamed else ""
+        hint = f"; it is now called `{renamed[name]}`" if name in renamed else _hint(name, homes)
         msg = f"module {package!r} has no attribute {name!r}{hint}"
         raise AttributeError(msg)
 
     return find, sorted(homes)
+
+
+def _hint(name: str, known: Mapping[str, str]) -> str:
+    if name.startswith("_"):  # Python's own questions, such as `__path__`
+        return ""
+    from rubric.internals.guesses import name_cure  # noqa: PLC0415 - needed for errors alone
+
+    return name_cure(name, known)

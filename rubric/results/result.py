@@ -13,10 +13,11 @@ from attrs import evolve, field, frozen
 
 from rubric.errors import DefinitionError
 from rubric.internals.containers import Listed, NoTruth
-from rubric.internals.fields import check_fields
+from rubric.internals.fields import as_map, check_fields
 from rubric.internals.frozen_map import FrozenMap
+from rubric.internals.text import shorten
 from rubric.results import rendering
-from rubric.scoring.aggregation import TOLERANCE, Extreme, Outcome, Verdict, outcome, skipped_weight, unknown
+from rubric.scoring.aggregation import TOLERANCE, Extreme, Outcome, Verdict, outcome, unknown
 from rubric.scoring.votes import Pooling, pool, tally
 from rubric.values.answers import Unit
 from rubric.values.candidates import Candidate
@@ -106,8 +107,8 @@ class Result(NoTruth, Listed[Finding]):
 
     @property
     def coverage(self) -> float:
-        """The share of the weight, in 0..1, that was judged; graders that the caller skipped were not."""
-        return self.outcome.coverage * (1 - skipped_weight(self.rubric))
+        """The share of the weight, in 0..1, that was judged."""
+        return self.outcome.coverage
 
     @property
     def contributions(self) -> FrozenMap:
@@ -135,7 +136,8 @@ class Result(NoTruth, Listed[Finding]):
             judge: Another way to combine the same votes; its members that are juries or panels combine theirs. Only a
                 cascade replaces a cascade; if its second judge was not asked, but would be under the new rule, the
                 result is ungraded.
-            rule: Fields of the rubric to change: `threshold`, `aggregation`, `strict`, `abstain`, ...
+            rule: Fields of the rubric to change: `threshold`, `aggregation`, `strict`, `abstain`, ...; and `weights`,
+                the new weights by the ids of their criteria: `rescore(weights={"clarity": 2})`.
 
         Raises:
             DefinitionError: The criteria are others, or the votes do not fit.
@@ -146,9 +148,7 @@ class Result(NoTruth, Listed[Finding]):
     def _rescored(
         self, rubric: Rubric | None, judge: Jury | Panel | Cascade | None, rule: Mapping[str, Any]
     ) -> Grade | Ungraded:
-        check_fields(Rubric, "a rubric", rule)
-        changed = evolve(rubric or self.rubric, **rule)
-        check_weights(changed)
+        changed = _under(self.rubric if rubric is None else rubric, rule)
         if not _asks_the_same(self.rubric, changed):
             raise DefinitionError("rubric", "other criteria than those that were judged; grade the candidate again")
         if isinstance(self.judge, Judge) and judge is not None:
@@ -338,6 +338,20 @@ def degenerate(rubric: Rubric, judge: AnyJudge, why: str) -> Grade | Ungraded:
     contributions = FrozenMap({c.id: 0.0 for c in rubric.judged})
     failed = Outcome(nothing, nothing, 0.0, "fail", contributions=contributions)
     return Grade(rubric, judge, findings, failed, degenerate=why)
+
+
+def _under(rubric: object, rule: Mapping[str, Any]) -> Rubric:
+    """Return *rubric* with the fields and the weights of *rule*."""
+    if not isinstance(rubric, Rubric):
+        cure = f"; write rescore(threshold={rubric!r})" if isinstance(rubric, int | float) else ""
+        raise DefinitionError("rubric", f"expected a Rubric, got {shorten(repr(rubric))}{cure}")
+    fields = {name: value for name, value in rule.items() if name != "weights"}
+    check_fields(Rubric, "a rubric", fields)
+    changed = evolve(rubric, **fields)
+    for id_, weight in as_map("weights", rule.get("weights", {})).items():
+        changed = changed.revising(id_, weight=weight)
+    check_weights(changed)
+    return changed
 
 
 def _asks_the_same(old: Rubric, new: Rubric) -> bool:

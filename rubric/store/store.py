@@ -31,6 +31,7 @@ from attrs import define, evolve
 
 from rubric.errors import DefinitionError, ModelError, StoreError
 from rubric.internals.fields import as_path, refuse
+from rubric.internals.guided import guided_init
 from rubric.store.cache_key import Request, request_of
 from rubric.store.database import (
     Busy,
@@ -410,6 +411,7 @@ _orphans: list[OpenFile] = []
 """What forked children have inherited. Closed there, or collected, SQLite would write to the file of the parent."""
 
 
+@guided_init
 class Store:
     """
     A file of replies: it serves stored replies free of charge, sends all other requests, and stores their replies.

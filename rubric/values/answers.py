@@ -20,6 +20,7 @@ from attrs import field, frozen
 
 from rubric.errors import DefinitionError
 from rubric.internals.fields import Shown, as_tuple, check_text, flag, number, plain_number, refuse, string, text
+from rubric.internals.guided import guided_class
 
 Said = bool | float | str
 """A judge's answer itself: yes, 0.8, 7, `"warm"`."""
@@ -75,6 +76,7 @@ class Unit(Answer, Shown):
         return float(value)
 
 
+@guided_class
 @frozen(repr=False)
 class ScoreRange(Shown):
     """
@@ -110,13 +112,19 @@ class ScoreRange(Shown):
         return str(self.low) if self.low == self.high else f"{self.low}-{self.high}"
 
 
-Bands = Mapping[Any, str] | Iterable[ScoreRange]  # Any: a mapping is invariant in its keys, numbers and "0-3" alike
-"""Levels in one argument; or each `ScoreRange` is an argument."""
+Bands = Mapping[Any, Any] | Iterable[ScoreRange] | range | tuple[int, int] | ScoreRange
+"""
+Levels in one argument; or each `ScoreRange` is an argument.
+
+A mapping has the texts by their numbers, or the numbers by their texts. `range(1, 6)` and the pair `(1, 5)` are a plain
+scale from 1 to 5.
+"""
 
 _PLAIN = (0, 10)
 
 
 def _as_ranges(value: Bands) -> tuple[ScoreRange, ...]:
+    value = _as_bands(value)
     if isinstance(value, Mapping):
         ranges = []
         for low, high, words in sorted(((*_read_key(k), words) for k, words in value.items()), key=itemgetter(0)):
@@ -135,6 +143,32 @@ def _as_ranges(value: Bands) -> tuple[ScoreRange, ...]:
         low = ranges[0].low
         raise DefinitionError("ranges", f"a range from {low} to itself tells nothing; give at least two scores")
     return tuple(ranges)
+
+
+def _as_bands(value: Any) -> Any:
+    """Return *value* as a mapping from numbers to texts or as ranges, where it is another plain form of levels."""
+    if isinstance(value, ScoreRange):
+        return (value,)
+    if isinstance(value, range):
+        if value.step != 1 or len(value) < 2:  # noqa: PLR2004 - the ends of a scale
+            raise refuse("ranges", value, "every whole number of the scale, such as range(1, 6) for 1 to 5")
+        return (ScoreRange(value[0], value[-1]),)
+    if isinstance(value, Mapping):
+        numbers = [plain_number(score) for score in value.values()]
+        is_swapped = value and all(isinstance(key, str) and not _KEY.fullmatch(key.strip()) for key in value)
+        if is_swapped and all(isinstance(n, int) and not isinstance(n, bool) for n in numbers):
+            if len({*numbers}) < len(numbers):
+                raise refuse("ranges", dict(value), "a number of its own for each text")
+            return dict(zip(numbers, value, strict=True))
+        return value
+    if isinstance(value, tuple | list) and value and all(isinstance(each, str) for each in value):
+        texts = {round(10 * n / max(1, len(value) - 1)): text for n, text in enumerate(value)}
+        raise DefinitionError("ranges", f"give the number of each text, such as {texts}; labels alone are Choices")
+    if isinstance(value, tuple | list) and len(value) == 2:  # noqa: PLR2004 - a pair
+        low, high = map(plain_number, value)
+        if isinstance(low, int) and isinstance(high, int) and not isinstance(low, bool) and not isinstance(high, bool):
+            return (ScoreRange(low, high),)
+    return value
 
 
 _KEY = re.compile(r"(-?\d{1,16})(?:\s*(?:-|\.\.|–)\s*(-?\d{1,16}))?", re.ASCII)
@@ -162,6 +196,7 @@ def _check_neighbours(before: ScoreRange, after: ScoreRange) -> None:
         raise DefinitionError("ranges", f"no band covers {gap}, between {before} and {after}; close the gap")
 
 
+@guided_class
 @frozen(repr=False, init=False)
 class Levels(Answer, Shown):
     """
@@ -176,7 +211,7 @@ class Levels(Answer, Shown):
 
     ranges: tuple[ScoreRange, ...] = field(default=(), converter=_as_ranges)
 
-    def __init__(self, *ranges: ScoreRange | Bands) -> None:
+    def __init__(self, *ranges: ScoreRange | Bands | int) -> None:
         self.__attrs_init__(_one_or_all(ranges, ScoreRange))  # pyright: ignore[reportAttributeAccessIssue] - attrs makes it
 
     @property
@@ -222,6 +257,7 @@ class Levels(Answer, Shown):
         return f"Levels({self.texts!r})" if self.texts else super().__repr__()
 
 
+@guided_class
 @frozen(repr=False)
 class Choice(Shown):
     """One option: the *label* that the judge gives back, its *score* in 0..1, and its meaning."""
@@ -236,15 +272,15 @@ def fold(label: str) -> str:
     return unicodedata.normalize("NFKC", label).strip().casefold()
 
 
-Menu = Mapping[str, float] | Iterable[Choice]
-"""Choices in one argument; or each `Choice` is an argument."""
+Menu = Mapping[str, float] | Iterable[Choice] | Iterable[str]
+"""Choices in one argument; or each `Choice` is an argument. Labels alone go from the worst, 0, to the best, 1."""
 
 
 def _as_choices(value: Menu) -> tuple[Choice, ...]:
     if isinstance(value, Mapping):
         choices = tuple(Choice(label, score) for label, score in cast("Mapping[str, float]", value).items())
     else:
-        choices = as_tuple("choices", value, Choice, "Choice")
+        choices = as_tuple("choices", _as_options(value), Choice, "Choice")
     if len(choices) < 2:  # noqa: PLR2004
         raise DefinitionError("choices", f"expected at least two options, got {len(choices)}")
     seen: set[str] = set()
@@ -255,6 +291,26 @@ def _as_choices(value: Menu) -> tuple[Choice, ...]:
     return choices
 
 
+_GOOD = frozenset({"yes", "true", "pass", "passed", "good", "great", "best", "excellent", "high", "correct", "perfect"})
+_BAD = frozenset({"no", "false", "fail", "failed", "bad", "poor", "worst", "low", "incorrect", "wrong", "terrible"})
+
+
+def _as_options(value: Any) -> Any:
+    """Return labels alone as choices in equal steps, from the worst, 0, to the best, 1; anything else as it is."""
+    labels = [*value] if isinstance(value, list | tuple) else []
+    if len(labels) < 2 or not all(isinstance(label, str) for label in labels):  # noqa: PLR2004 - the ends
+        return value
+    choices = {label: round(n / (len(labels) - 1), 6) for n, label in enumerate(labels)}
+    if fold(labels[0]) in _GOOD or fold(labels[-1]) in _BAD:  # the other way round every verdict would be wrong
+        scores = dict(zip(labels, reversed(choices.values()), strict=False))
+        message = f"labels alone go from the worst to the best, and these seem to go down; give their scores: {scores}"
+        raise DefinitionError("choices", message)
+    if len(choices) < len(labels):
+        raise refuse("choices", labels, "labels that differ")
+    return tuple(Choice(label, score) for label, score in choices.items())
+
+
+@guided_class
 @frozen(repr=False, init=False)
 class Choices(Answer, Shown):
     """One of several named options, each with its own score: `Choices({"hostile": 0, "neutral": 0.6, "warm": 1})`."""
@@ -279,6 +335,31 @@ class Choices(Answer, Shown):
         """Return the choice that *label* names; upper and lower case do not matter."""
         wanted = fold(label)
         return next((c for c in self.choices if fold(c.label) == wanted), None)
+
+
+_NAMED: dict[object, Answer] = {
+    **dict.fromkeys(("yes_no", "yesno", "yes/no", "bool", "boolean", "binary", "pass_fail", bool), YesNo()),
+    **dict.fromkeys(("unit", "float", "0..1", "0-1", float), Unit()),
+}
+
+
+def as_answer(value: object) -> object:
+    """Return the answer that *value* is a plain form of: a name, a range, a mapping, a list; anything else as it is."""
+    if isinstance(value, str | type):
+        return _NAMED.get(value.lower() if isinstance(value, str) else value, value)
+    if isinstance(value, ScoreRange | range):
+        return Levels(value)
+    if isinstance(value, Mapping) and value:
+        is_menu = all(isinstance(key, str) and not _KEY.fullmatch(key.strip()) for key in value)
+        is_menu = is_menu and not any(isinstance(score, int) and score > 1 for score in value.values())
+        return Choices(value) if is_menu else Levels(value)
+    if isinstance(value, list | tuple) and value:
+        kinds = {type(item) for item in value}
+        if kinds in ({str}, {Choice}):
+            return Choices(value)
+        if kinds == {ScoreRange} or (kinds == {int} and len(value) == 2):  # noqa: PLR2004 - a pair
+            return Levels(value)
+    return value
 
 
 JudgeAnswer = YesNo | Unit | Levels | Choices
@@ -319,6 +400,7 @@ class UnitScale(Scale, Shown):
         return f"{score:.2f}"
 
 
+@guided_class
 @frozen(repr=False)
 class Likert(Scale, Shown):
     """A band of numbers: 0..1 becomes *low*..*high*, with one decimal: `4.0/5`."""

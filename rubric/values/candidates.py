@@ -10,6 +10,7 @@ from attrs import field, frozen
 from rubric.errors import DefinitionError
 from rubric.internals.fields import Shown, as_map, as_tuple, refuse, string, text
 from rubric.internals.frozen_map import FrozenMap, freeze
+from rubric.internals.guided import GuidedType, guided_class
 
 T = TypeVar("T")
 
@@ -89,8 +90,9 @@ def _as_variables(value: Mapping[str, Any]) -> FrozenMap:
     return as_map("variables", value)
 
 
+@guided_class
 @frozen(repr=False)
-class Candidate(Shown):
+class Candidate(Shown, metaclass=GuidedType):
     """
     The answer, chat or run to grade. Where there is only an output, a plain text will do.
 
@@ -121,6 +123,10 @@ class Candidate(Shown):
     images: tuple[str, ...] = field(default=(), kw_only=True, converter=_as_images)
     key: str = field(default="", kw_only=True, converter=_as_key)
     group: str = field(default="", kw_only=True, converter=_as_group)
+
+    def __contains__(self, text: object) -> bool:
+        """True if *text* occurs in the output, so that a check may be `lambda candidate: "ticket" in candidate`."""
+        return isinstance(text, str) and text in self.output
 
     @classmethod
     def of(cls, value: Candidate | str, /) -> Candidate:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import Any, ClassVar, Literal, get_args
+from typing import Any, ClassVar
 
 from attrs import Attribute, field, frozen
 
-from rubric.internals.fields import Shown, as_map, as_tuple, flag, number, one_of, refuse, string, text
+from rubric.errors import DefinitionError
+from rubric.internals.fields import Shown, as_map, as_tuple, flag, number, refuse, string, text
 from rubric.internals.frozen_map import FrozenMap, thaw
 from rubric.internals.text import shorten
 from rubric.values.answers import Answer
@@ -210,22 +212,11 @@ class Script(Check, Shown):
         return f"script {_described(' '.join(self.command))}"
 
 
-Otherwise = Literal["ungraded", "skip", "fail"]
-
-
 @frozen(repr=False)
 class Unsupported(Check, Shown):
-    """
-    A grader of another system that this library lacks: its criterion stays unjudged.
-
-    Args:
-        type: What that system calls it.
-        otherwise: What the caller makes of it: `ungraded`; `skip` (it does not apply, and counts as not judged in
-            `coverage`); `fail` (it scores 0). No file of another system sets it: see `Suite.unsupported_as`.
-    """
+    """A grader of another system, *type*, that this library lacks: its criterion stays unjudged."""
 
     type: str = field(validator=text)
-    otherwise: Otherwise = field(default="ungraded", kw_only=True, validator=one_of(*get_args(Otherwise)))
 
     def __str__(self) -> str:
         return f"unsupported: {_described(self.type)}"
@@ -263,3 +254,31 @@ AnyCheck = (
     | Decided
 )
 """Every check there is: a `match` over it ends with `assert_never`, so that type checkers name each one forgotten."""
+
+_LONGEST_WORDING = 3
+"""Words of a text that is looked for; with more it may as well be a statement to judge."""
+
+
+def as_check(value: object, field: str = "check") -> Check:
+    """
+    Return *value* as a check: a short text is looked for, a function decides.
+
+    Raises:
+        DefinitionError: It is none, or a sentence, which a judge may have to decide.
+    """
+    if isinstance(value, Check):
+        return value
+    if isinstance(value, str) and value.strip():
+        if len(value.split()) > _LONGEST_WORDING:
+            cure = f"if these words must occur, give Contains({value!r}); if a judge decides, rubric.expects({value!r})"
+            raise DefinitionError(field, f"{shorten(value, 60)!r} may be a statement; {cure}")
+        return Contains(value)
+    if isinstance(value, re.Pattern) and isinstance(value.pattern, str):
+        if value.flags & ~(re.UNICODE | re.IGNORECASE):
+            raise DefinitionError(field, "the flags of this pattern have no effect; write them: Matches('(?s)...')")
+        return Matches(f"(?i){value.pattern}" if value.flags & re.IGNORECASE else value.pattern)
+    if isinstance(value, list | tuple) and value and all(isinstance(item, str) for item in value):
+        raise DefinitionError(field, f"give ContainsAll({[*value]!r}), or ContainsAny(...) if one of them is enough")
+    if callable(value) and not isinstance(value, type):
+        return Holds(value)
+    raise refuse(field, value, "a check such as Contains('...'), a short text that must occur, or a function")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
-from attrs import Attribute, Factory, field, frozen
+from attrs import NOTHING, Attribute, Factory, field, frozen
 
 from rubric.errors import DefinitionError
 from rubric.internals.fields import (
@@ -24,13 +24,17 @@ from rubric.internals.fields import (
     text,
 )
 from rubric.internals.frozen_map import FrozenMap
-from rubric.values.answers import Answer, JudgeAnswer, YesNo
+from rubric.internals.guided import GuidedType, guided_class
+from rubric.values.answers import Answer, Bands, Choices, JudgeAnswer, Levels, Menu, ScoreRange, YesNo, as_answer
 from rubric.values.candidates import Candidate
-from rubric.values.checks import Check, Decided, Holds, Script, Unsupported
+from rubric.values.checks import Check, Decided, Holds, Script, Unsupported, as_check
 from rubric.values.matching import pattern
 
 if TYPE_CHECKING:
+    import re as regex
+
     from rubric.values.rubrics import AnyAnswer
+    from rubric.values.trees import DecisionTree
 else:  # cattrs resolves the name; the union is complete only after this module, since a rubric is an answer too
     AnyAnswer = Answer
 
@@ -40,6 +44,7 @@ Abstention = Literal["forbid", "exclude", "zero", "fail"]
 POLARITIES, ABSTENTIONS = get_args(Polarity), get_args(Abstention)
 
 
+@guided_class
 @frozen(repr=False)
 class Anchor(Shown):
     """
@@ -53,6 +58,7 @@ class Anchor(Shown):
     reason: str = field(default="", kw_only=True, validator=string)
 
 
+@guided_class
 @frozen(repr=False)
 class When(Shown):
     """
@@ -99,16 +105,20 @@ def _as_id(value: str) -> str:
     return unicodedata.normalize("NFC", value) if isinstance(value, str) else value
 
 
-def _as_when(value: When | Callable[[Candidate], bool] | None) -> When | None:
+def _as_when(value: When | Callable[[Candidate], bool] | Mapping[str, Any] | None) -> When | None:
     if value is None or isinstance(value, When):
         return value
+    if isinstance(value, Mapping):
+        return When(**value)
     if not callable(value):
         raise refuse("when", value, "When(contains=...), When(regex=...), When(tool_called=...) or a function")
     return When(holds=value)
 
 
-def _as_anchors(value: Iterable[Anchor]) -> tuple[Anchor, ...]:
-    return as_tuple("anchors", value, Anchor, "Anchor")
+def _as_anchors(value: Iterable[Anchor | Mapping[str, Any]]) -> tuple[Anchor, ...]:
+    if isinstance(value, list | tuple):
+        value = [Anchor(**item) if isinstance(item, Mapping) else item for item in value]
+    return as_tuple("anchors", cast("Iterable[Anchor]", value), Anchor, "Anchor")
 
 
 def _as_tags(value: Iterable[str]) -> tuple[str, ...]:
@@ -119,10 +129,17 @@ def _as_metadata(value: Mapping[str, Any]) -> FrozenMap:
     return as_map("metadata", value)
 
 
-def _as_answer(value: Answer) -> AnyAnswer:
+PlainAnswer = str | type | range | tuple[int, int] | ScoreRange | Mapping[Any, Any] | Sequence[Any]
+"""What may be given for an answer: `"unit"`, `bool`, `range(1, 6)`, `(1, 5)`, and the levels or choices themselves."""
+
+
+def _as_answer(value: Answer | PlainAnswer) -> AnyAnswer:
     allowed = "YesNo(), Unit(), Levels(...), Choices(...), a DecisionTree, a check or a Rubric"
+    value = cast("Answer", as_answer(value))
     if not isinstance(value, Answer):
-        raise refuse("answer", value, allowed)
+        problem = refuse("answer", value, allowed)
+        cure = "; whole numbers are ScoreRange(1, 5)" if isinstance(value, str | type) else ""
+        raise DefinitionError("answer", problem.message + cure)
     ours = next(kind.__name__ for kind in type(value).__mro__ if kind.__module__.startswith("rubric."))
     if type(value).__module__.startswith("rubric.") or ours == "Rubric":  # subclasses of Rubric are asked for alike
         return cast("AnyAnswer", value)
@@ -139,8 +156,51 @@ def abstention(_: Any, attribute: Attribute[Any], value: object) -> None:
         number(0, 1)(_, attribute, value)
 
 
-@frozen(repr=False)
-class Criterion(Shown):
+def only_answer(given: Mapping[str, Any]) -> dict[str, Any]:
+    """
+    Return *given*, fields of a criterion, with its answer under `answer`, also where that is called as in files.
+
+    Raises:
+        DefinitionError: There are two answers, or it is none.
+    """
+    rest = {name: value for name, value in given.items() if name not in _ANSWERS}
+    names = [name for name in _ANSWERS if given.get(name) is not None]
+    if len(names) > 1:
+        raise DefinitionError(
+            names[1], f"a criterion has one answer, and {names[0]} gives it already; keep one of them"
+        )
+    if names:
+        value = given[names[0]]
+        try:
+            rest["answer"] = _ANSWERS[names[0]](value)
+        except DefinitionError as problem:
+            raise DefinitionError(names[0], problem.message) from None
+    return rest
+
+
+def _as_tree(value: object) -> Any:
+    from rubric.values.trees import DecisionTree  # noqa: PLC0415 - an answer too
+
+    if not isinstance(value, DecisionTree):
+        raise refuse("tree", value, "a DecisionTree: ask('...').yes(...).no(...)")
+    return value
+
+
+_ANSWERS: dict[str, Callable[[Any], Any]] = {
+    "answer": lambda value: value,
+    "levels": lambda value: value if isinstance(value, Levels) else Levels(value),
+    "choices": lambda value: value if isinstance(value, Choices) else Choices(value),
+    "check": as_check,
+    "tree": _as_tree,
+}
+"""How the answer of a criterion may be given: as itself, or under the key that it has in files."""
+
+ANSWER_KEYS = frozenset(_ANSWERS)
+
+
+@guided_class
+@frozen(repr=False, init=False)
+class Criterion(Shown, metaclass=GuidedType):
     """
     One thing that is judged: a *text*, and the type of the answer.
 
@@ -148,7 +208,13 @@ class Criterion(Shown):
         text: The statement to judge. For a guard and a penalty, one that should not hold.
         id: Unique in its rubric; by default made of the words of the text.
         answer: `YesNo()`, `Unit()`, `Levels(...)`, `Choices(...)`; or a `DecisionTree` that is walked, a check that
-            code decides, a `Rubric` that is graded as one criterion of this one.
+            code decides, a `Rubric` that is graded as one criterion of this one. Plain forms: `"unit"`,
+            `ScoreRange(0, 10)`, `range(1, 6)`, a mapping as for *levels* or *choices*.
+        levels: In place of *answer*, as in files: `(1, 5)`, `{0: "no", 5: "in part", 10: "yes"}`; see `Levels`.
+        choices: In place of *answer*: `{"cold": 0, "warm": 1}`, or labels from the worst to the best; see `Choices`.
+        check: In place of *answer*: a check, a short text that must occur, or a function from the `Candidate` to a
+            bool or a score. The text may be left out.
+        tree: In place of *answer*: a `DecisionTree`.
         polarity: `satisfy`; `guard` (the text must not hold: the contribution is 1 - score, and found
             present it fails the grade); `penalty` (the text should not hold: found present it takes off its weight
             and fails nothing; beside other criteria it needs a rubric by points); `contradiction` (the text is a
@@ -185,6 +251,51 @@ class Criterion(Shown):
     abstain: Abstention | float | None = field(default=None, kw_only=True, validator=optional(abstention))
     tags: tuple[str, ...] = field(default=(), kw_only=True, converter=_as_tags)
     metadata: FrozenMap = field(default=FrozenMap(), kw_only=True, converter=_as_metadata)
+
+    def __init__(
+        self,
+        text: str | None = None,
+        *,
+        id: str | None = None,
+        answer: Answer | PlainAnswer | None = None,
+        levels: Levels | Bands | None = None,
+        choices: Choices | Menu | None = None,
+        check: Check | str | regex.Pattern[str] | Callable[[Candidate], Any] | None = None,
+        tree: DecisionTree | None = None,
+        polarity: Polarity = "satisfy",
+        weight: float = 1,
+        required: bool = False,
+        min_score: float | None = None,
+        when: When | Callable[[Candidate], bool] | Mapping[str, Any] | None = None,
+        anchors: Iterable[Anchor | Mapping[str, Any]] = (),
+        evidence: bool | None = None,
+        abstain: Abstention | float | None = None,
+        tags: Iterable[str] = (),
+        metadata: Mapping[str, Any] = FrozenMap(),
+    ) -> None:
+        # In one mapping where there is more than one: this runs for each criterion of each rubric that is built.
+        if levels is not None or choices is not None or check is not None or tree is not None:
+            given = {"answer": answer, "levels": levels, "choices": choices, "check": check, "tree": tree}
+            answer = only_answer(given)["answer"]
+        if text is None:
+            if not isinstance(answer, Check):
+                raise DefinitionError("text", "a criterion has a text that is judged; write Criterion('Is polite')")
+            text = str(answer)
+        self.__attrs_init__(  # pyright: ignore[reportAttributeAccessIssue] - attrs makes it
+            text,
+            id=cast("str", NOTHING) if id is None else id,
+            answer=YesNo() if answer is None else answer,
+            polarity=polarity,
+            weight=weight,
+            required=required,
+            min_score=min_score,
+            when=when,
+            anchors=anchors,
+            evidence=evidence,
+            abstain=abstain,
+            tags=tags,
+            metadata=metadata,
+        )
 
     def __attrs_post_init__(self) -> None:
         if self.polarity == "penalty":  # fields that would make it a gate could only be ignored

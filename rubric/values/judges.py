@@ -25,6 +25,7 @@ from rubric.internals.fields import (
     wording,
 )
 from rubric.internals.frozen_map import FrozenMap
+from rubric.internals.guided import GuidedType, guided_class
 from rubric.internals.secrets import Settings, masked, redact, values_of
 from rubric.internals.text import cell, table
 from rubric.values.clients import CLIENTS, client_kind, client_model_name
@@ -129,13 +130,23 @@ def _via(judge: Judge, attribute: Attribute[Any], value: str) -> None:
         raise DefinitionError(attribute.name, "the address is in params as well; give it once")
 
 
+def _access(name: str, value: object, params: Mapping[str, Any]) -> str:
+    """Return *value*, given as the address or the key of a server; the message of a refusal never has it."""
+    if name in params:
+        raise DefinitionError(name, "it is in params as well; give it once")
+    if not isinstance(value, str) or not value.strip():
+        raise DefinitionError(name, f"expected text, got {type(value).__name__ if value else 'an empty one'}")
+    return value
+
+
 _OBJECT = "take it out, or give an object with `async def answer(self, ask)`, which sees `ask.judge`"
 _SCHEMES = ("http://", "https://")
 _WRITTEN_PRECISION = 0.005
 
 
-@frozen(repr=False)
-class Judge(Shown):
+@guided_class
+@frozen(repr=False, init=False)
+class Judge(Shown, metaclass=GuidedType):
     """
     One model, and how it is asked.
 
@@ -168,6 +179,9 @@ class Judge(Shown):
             `params={"api_base": ...}`, or OPENAI_BASE_URL, or OpenAI's own; the name is the server's name of the model,
             after `openai/` if it begins so. The cost is known of models that LiteLLM's price list has. An address
             (`"http://localhost:8000/v1"`) is short for `http` with that `api_base`.
+        api_base: Short for `params={"api_base": ...}`: the address of the server, for LiteLLM or over HTTP.
+        api_key: Short for `params={"api_key": ...}`. No `repr`, message, file or store ever holds it; without it, the
+            environment's key is used.
 
     Raises:
         DefinitionError: A value that no judge can have.
@@ -190,6 +204,52 @@ class Judge(Shown):
     threads: int = field(default=1, kw_only=True, validator=_threads)
     params: FrozenMap = field(default=FrozenMap(), kw_only=True, converter=_as_params)
     via: str = field(default="litellm", kw_only=True, validator=_via)
+
+    def __init__(
+        self,
+        model: str | Function | Model,
+        *,
+        temperature: float | None = None,
+        max_tokens: int = 4096,
+        seed: int | None = None,
+        timeout: float = 60.0,
+        retries: int = 2,
+        per_call: int | Literal["all"] = 1,
+        prompt: str | None = None,
+        repairs: int = 1,
+        sealed: bool | None = None,
+        reasoning: Reasoning = "before",
+        logprobs: bool = False,
+        speculate: bool = False,
+        prime: bool = True,
+        threads: int = 1,
+        params: Mapping[str, Any] = FrozenMap(),
+        via: str = "litellm",
+        api_base: str | None = None,
+        api_key: str | None = None,
+    ) -> None:
+        for name, value in (("api_base", api_base), ("api_key", api_key)):
+            if value is not None:
+                params = {**params, name: _access(name, value, params)}
+        self.__attrs_init__(  # pyright: ignore[reportAttributeAccessIssue] - attrs makes it
+            model,
+            temperature=temperature,
+            max_tokens=max_tokens,
+            seed=seed,
+            timeout=timeout,
+            retries=retries,
+            per_call=per_call,
+            prompt=prompt,
+            repairs=repairs,
+            sealed=sealed,
+            reasoning=reasoning,
+            logprobs=logprobs,
+            speculate=speculate,
+            prime=prime,
+            threads=threads,
+            params=params,
+            via=via,
+        )
 
     def __attrs_post_init__(self) -> None:
         if self.is_function:
@@ -241,6 +301,7 @@ def as_judge(value: AnyJudge | str | Function | Model | Iterable[Any], /) -> Any
     return Judge(cast("str | Function | Model", value))
 
 
+@guided_class
 @frozen(repr=False)
 class Jury(Shown):
     """
@@ -300,7 +361,8 @@ def _check_quorum(quorum: int | None, size: int) -> None:
 
 def _as_judges(value: Iterable[AnyJudge | str | Function | Model]) -> tuple[Judge | Jury | Panel | Cascade, ...]:
     if isinstance(value, str | Mapping) or not isinstance(value, Iterable):
-        raise refuse("judges", value, "a list of judges")
+        problem = refuse("judges", value, "a list of judges")
+        raise DefinitionError("judges", f"{problem.message}; write Panel('...', '...'), or Jury(judge, 3)")
     judges = tuple(as_judge(judge) for judge in value)
     if not judges:
         raise DefinitionError("judges", "a panel has at least one judge, this one has none")
@@ -315,13 +377,14 @@ def _as_weights(value: Iterable[float] | None) -> tuple[float, ...] | None:
     return tuple(cast("float", plain_number(weight)) for weight in value)
 
 
-@frozen(repr=False)
+@guided_class
+@frozen(repr=False, init=False)
 class Panel(Shown):
     """
     Several different judges; each grades the whole rubric. The reported score is the panel's mean.
 
     Args:
-        judges: The members: judges, juries, panels, or model names.
+        judges: The members: judges, juries, panels, or model names; one by one, or in a list.
         aggregate: The rule that decides: the `mean` or the `median` of the scores against the threshold (gates: more
             than half of the members must find them passed), or the `majority` of the members' verdicts.
         tie_break: The verdict of an even split, for a majority: `fail` or `pass`.
@@ -338,6 +401,31 @@ class Panel(Shown):
     weights: tuple[float, ...] | None = field(default=None, kw_only=True, converter=_as_weights)
     level: Pooled = field(default="rubric", kw_only=True, validator=one_of(*get_args(Pooled)))
     early_stop: bool = field(default=False, kw_only=True, validator=flag)
+
+    def __init__(
+        self,
+        *members: AnyJudge | str | Function | Model | Iterable[AnyJudge | str | Function | Model],
+        judges: Iterable[AnyJudge | str | Function | Model] | None = None,
+        aggregate: Aggregate = "mean",
+        tie_break: Literal["fail", "pass"] = "fail",
+        quorum: int | None = None,
+        weights: Iterable[float] | None = None,
+        level: Pooled = "rubric",
+        early_stop: bool = False,
+    ) -> None:
+        if members and judges is not None:
+            raise DefinitionError("judges", "they are given twice; write Panel('...', '...') or Panel(judges=[...])")
+        # One that is no list is refused below: a panel of one judge is more likely a list that was forgotten.
+        given: Any = judges if judges is not None else members[0] if len(members) == 1 else members
+        self.__attrs_init__(  # pyright: ignore[reportAttributeAccessIssue] - attrs makes it
+            given,
+            aggregate=aggregate,
+            tie_break=tie_break,
+            quorum=quorum,
+            weights=weights,
+            level=level,
+            early_stop=early_stop,
+        )
 
     def __attrs_post_init__(self) -> None:
         _check_quorum(self.quorum, len(self.judges))
@@ -384,6 +472,7 @@ def _occasion(_: Any, attribute: Attribute[Any], value: object) -> None:
         raise refuse(attribute.name, value, f"one of {', '.join(_OCCASIONS)}, a pair of scores, or a function")
 
 
+@guided_class
 @frozen(repr=False)
 class Cascade(Shown):
     """

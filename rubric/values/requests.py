@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from attrs import field, frozen
 
 from rubric.internals.frozen_map import FrozenMap, thaw
+from rubric.internals.guided import Guided
 
 if TYPE_CHECKING:
     from rubric.values.criteria import Criterion
@@ -150,7 +151,7 @@ class Ask:
 
 
 @frozen
-class Usage:
+class Usage(Guided):
     """
     The use of a judge: requests, tokens and money.
 

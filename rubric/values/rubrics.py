@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from os import PathLike, fspath
-from typing import Any, Literal, Self, TypedDict, TypeVar, Unpack, cast, get_args
+from typing import Any, Literal, Self, TypeVar, cast, get_args
 
 from attrs import Attribute, evolve, field, fields, frozen
 
@@ -13,8 +13,8 @@ from rubric.errors import DefinitionError
 from rubric.internals.containers import Listed
 from rubric.internals.fields import (
     Shown,
+    as_share,
     check_fields,
-    check_number,
     flag,
     number,
     one_of,
@@ -25,24 +25,13 @@ from rubric.internals.fields import (
     suggest,
     wording,
 )
-from rubric.internals.frozen_map import scalar
+from rubric.internals.frozen_map import FrozenMap, freeze, thaw
+from rubric.internals.guided import GuidedType, Unchanging, guided, guided_class
 from rubric.internals.text import cell, shorten, table
-from rubric.values.answers import (
-    Answer,
-    Bands,
-    Choices,
-    JudgeAnswer,
-    Levels,
-    Menu,
-    Scale,
-    ScoreRange,
-    Unit,
-    UnitScale,
-    YesNo,
-)
-from rubric.values.candidates import Candidate
+from rubric.values.answers import Answer, JudgeAnswer, Scale, Unit, UnitScale, YesNo
+from rubric.values.building import TREE, Building, check_gate
 from rubric.values.checks import AnyCheck, Check
-from rubric.values.criteria import Abstention, Anchor, Criterion, Polarity, When, abstention
+from rubric.values.criteria import ANSWER_KEYS, Abstention, Criterion, abstention, only_answer
 from rubric.values.trees import DecisionTree
 
 Aggregation = Literal["weighted_average", "min", "points"]
@@ -54,36 +43,49 @@ WHOLE = "overall"
 """The id of the one criterion of a free-form rubric or of a rubric that is a tree."""
 
 
-class CriterionOptions(TypedDict, total=False):
-    """The options of every method that adds a criterion; see `Criterion`."""
-
-    id: str
-    weight: float
-    required: bool
-    polarity: Polarity
-    min_score: float | None
-    when: When | Callable[[Candidate], bool] | None
-    anchors: Iterable[Anchor]
-    evidence: bool | None
-    abstain: Abstention | float | None
-    tags: Iterable[str]
-    metadata: Mapping[str, Any]
-
-
-def _as_criteria(value: Iterable[Criterion | str], start: int = 0) -> tuple[Criterion, ...]:
+def _as_criteria(value: Iterable[Criterion | str | Mapping[str, Any]], start: int = 0) -> tuple[Criterion, ...]:
     if isinstance(value, str | Mapping | Criterion | Rubric) or not isinstance(value, Iterable):
-        raise refuse("criteria", value, "a list of criteria (a Criterion, or its text)")
+        if isinstance(value, Mapping):
+            rows = [{"id": id_, "text": text} for id_, text in value.items()]
+            raise DefinitionError(
+                "criteria", f"expected a list of criteria, got a mapping; write {shorten(repr(rows))}"
+            )
+        line = {Criterion: "; write [criterion]", str: f"; write [{value!r}]", Rubric: "; write [*rubric]"}
+        problem = refuse("criteria", value, "a list of criteria (a Criterion, its text, or a mapping of its fields)")
+        raise DefinitionError("criteria", problem.message + line.get(type(value), ""))
     criteria = []
     for index, item in enumerate(value, start):
-        if isinstance(item, str):
+        if isinstance(item, str | Mapping):
             try:
-                item = Criterion(item)  # noqa: PLW2901
+                item = Criterion(item) if isinstance(item, str) else _of_mapping(item)  # noqa: PLW2901
             except DefinitionError as problem:
                 raise DefinitionError(f"criteria[{index}].{problem.field}", problem.message) from None
         if not isinstance(item, Criterion):
-            raise refuse(f"criteria[{index}]", item, "a Criterion, or its text")
+            cure = "; a check is rubric.checks(check)" if isinstance(item, Check) else ""
+            cure = "; a rubric in a rubric is rubric.includes(other)" if isinstance(item, Rubric) else cure
+            problem = refuse(f"criteria[{index}]", item, "a Criterion, its text, or a mapping of its fields")
+            raise DefinitionError(problem.field, problem.message + cure)
         criteria.append(item)
-    return tuple(criteria)
+    return Unchanging(criteria)
+
+
+def _of_mapping(item: Mapping[str, Any]) -> Criterion:
+    """Return the criterion with the fields in *item*; what only a file writes as a mapping is read as from a file."""
+    if isinstance(item.get("check"), Mapping) or isinstance(item.get("tree"), Mapping) or "rubric" in item:
+        return Rubric.from_dict({"criteria": [thaw(freeze(item))]}).criteria[0]
+    return Criterion(**item)
+
+
+def _files() -> Any:
+    """Return the module of rubric files, which only a rubric that is read or written needs."""
+    from rubric.formats import rubrics  # noqa: PLC0415 - it brings the parsers of YAML and JSON
+
+    return rubrics
+
+
+def _as_name(value: str | Iterable[Criterion | str | Mapping[str, Any]]) -> str:
+    # `Rubric([...])` is meant for a rubric without a name; the hook of the class rearranges it (`_rubric_of_criteria`).
+    return cast("str", value)
 
 
 def _unique(_: Any, __: Attribute[Any], value: tuple[Criterion, ...]) -> None:
@@ -102,11 +104,9 @@ def _of_type(expected: type, what: str) -> Callable[[Any, Attribute[Any], Any], 
     return validate
 
 
-_TREE = "a DecisionTree: ask('...').yes(...).no(...)"
-
-
+@guided_class
 @frozen(repr=False)
-class Rubric(Answer, Shown, Listed[Criterion]):
+class Rubric(Building, Answer, Shown, Listed[Criterion], metaclass=GuidedType):
     """
     The criteria that a candidate is graded against. A rubric never changes; every method returns a new one.
 
@@ -118,7 +118,8 @@ class Rubric(Answer, Shown, Listed[Criterion]):
 
     Args:
         name: Its name.
-        criteria: The criteria; a plain text is a yes/no criterion.
+        criteria: The criteria: each a `Criterion`, its text (yes or no), or a mapping of its fields as in a file. A
+            list alone, `Rubric([...])`, is a rubric without a name.
         text: One free-form text for a single, holistic judgement in 0..1.
         tree: One decision tree; the leaf that is reached is the score.
         threshold: The score in 0..1 from which a grade passes. None: the judge's own pass flag decides, so every
@@ -145,10 +146,12 @@ class Rubric(Answer, Shown, Listed[Criterion]):
 
     _kind = "criterion"
 
-    name: str = field(default="", validator=string)
-    criteria: tuple[Criterion, ...] = field(default=(), kw_only=True, converter=_as_criteria, validator=_unique)
+    _positional = ("name",)
+
+    name: str = field(default="", converter=_as_name, validator=string)
+    criteria: tuple[Criterion, ...] = field(default=(), converter=_as_criteria, validator=_unique)
     text: str = field(default="", kw_only=True, validator=string)
-    tree: DecisionTree | None = field(default=None, kw_only=True, validator=optional(_of_type(DecisionTree, _TREE)))
+    tree: DecisionTree | None = field(default=None, kw_only=True, validator=optional(_of_type(DecisionTree, TREE)))
     threshold: float | None = field(default=0.7, kw_only=True, validator=optional(number(0, 1)))
     borderline: float | None = field(default=None, kw_only=True, validator=optional(number(0, 1)))
     strict: bool = field(default=False, kw_only=True, validator=flag)
@@ -256,6 +259,56 @@ class Rubric(Answer, Shown, Listed[Criterion]):
         """True, also without criteria: a rubric to begin with is a rubric."""
         return True
 
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """The ids of the criteria, in their order."""
+        return tuple(criterion.id for criterion in self.judged)
+
+    @property
+    def weights(self) -> FrozenMap:
+        """The weights of the criteria, by id."""
+        return FrozenMap({criterion.id: criterion.weight for criterion in self.judged})
+
+    # -- files: see `load`, `loads`, `dump` and `dumps` --------------------------------------------------
+
+    @classmethod
+    def load(cls, path: str | PathLike[str], /) -> Rubric:
+        """Return the rubric in the file at *path* (YAML or JSON), like `load`."""
+        return cast("Rubric", _files().load(path))
+
+    @classmethod
+    def from_yaml(cls, text: str, /) -> Rubric:
+        """Return the rubric in *text*, which is YAML or JSON, like `loads`; a file is for `Rubric.load`."""
+        return cast("Rubric", _files().loads(text))
+
+    from_json = from_yaml
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any], /) -> Rubric:
+        """
+        Return the rubric in *data*, which is what a file would hold.
+
+        Raises:
+            LoadError: With all problems of the data, each with its path, such as `criteria[2].weight`.
+        """
+        return cast("Rubric", _files().of_data(data))
+
+    def save(self, path: str | PathLike[str], /) -> None:
+        """Write the rubric to the file at *path* (.yaml, .yml or .json), like `dump`."""
+        _files().dump(self, path)
+
+    def to_yaml(self) -> str:
+        """Return the rubric as YAML, like `dumps`."""
+        return str(_files().dumps(self))
+
+    def to_json(self) -> str:
+        """Return the rubric as JSON."""
+        return str(_files().dumps(self, format="json"))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what a file of the rubric holds, as plain data; what has its default is left out."""
+        return cast("dict[str, Any]", _files().to_data(self))
+
     # -- building: each method returns a new rubric --------------------------------------------------
 
     @classmethod
@@ -268,70 +321,11 @@ class Rubric(Answer, Shown, Listed[Criterion]):
         """Return a rubric that is one decision *tree*."""
         return cls(name, tree=tree, threshold=threshold)
 
-    def requires(self, text: str, /, **options: Unpack[CriterionOptions]) -> Self:
-        """Return the rubric with a yes/no criterion that must hold: unmet, the grade fails."""
-        return self._with(text, YesNo(), _meaning(options, required=True))
-
-    def expects(self, text: str, /, **options: Unpack[CriterionOptions]) -> Self:
-        """Return the rubric with a yes/no criterion."""
-        return self._with(text, YesNo(), options)
-
-    def scores(self, text: str, /, **options: Unpack[CriterionOptions]) -> Self:
-        """Return the rubric with a criterion that the judge scores in 0..1."""
-        return self._with(text, Unit(), options)
-
-    def rates(
-        self, text: str, levels: Bands | ScoreRange | Levels = (), /, **options: Unpack[CriterionOptions]
-    ) -> Self:
-        """
-        Return the rubric with a criterion rated in whole numbers: on *levels*, a `ScoreRange`, or from 0 to 10.
-
-        In a mapping a number is an anchor on the scale, between two of which the judge may answer too, and a key such
-        as `"0-3"` a band.
-        """
-        return self._with(text, levels if isinstance(levels, Levels) else Levels(levels), options)
-
-    def chooses(self, text: str, choices: Menu | Choices, /, **options: Unpack[CriterionOptions]) -> Self:
-        """Return the rubric with a criterion answered by one of the named *choices*."""
-        return self._with(text, choices if isinstance(choices, Choices) else Choices(choices), options)
-
-    def forbids(self, text: str, /, **options: Unpack[CriterionOptions]) -> Self:
-        """Return the rubric with a guard: *text* must not hold; found present, the grade fails."""
-        check_gate("guard", options)
-        return self._with(text, YesNo(), _meaning(options, polarity="guard"))
-
-    def penalizes(self, text: str, /, *, points: float = 1, **options: Unpack[CriterionOptions]) -> Self:
-        """
-        Return the rubric with a penalty: *text* should not hold; found present, it takes off its *points*.
-
-        It fails nothing by itself. Beside other criteria it needs a rubric `by_points`.
-        """
-        if "weight" in options:
-            raise DefinitionError("weight", "the weight of a penalty is its points; give points alone")
-        check_number("points", points, 0, above=True)
-        return self._with(text, YesNo(), _meaning(options, polarity="penalty", weight=points))
-
-    def checks(self, check: Check, /, text: str = "", **options: Unpack[CriterionOptions]) -> Self:
-        """Return the rubric with a *check* that code decides: no call."""
-        if not isinstance(check, Check):
-            raise refuse("check", check, "a check such as Contains('...')")
-        return self._with(text or str(check), check, options)
-
-    def decides(self, text: str, /, by: DecisionTree, **options: Unpack[CriterionOptions]) -> Self:
-        """Return the rubric with a criterion that a walk down the tree *by* scores."""
-        if not isinstance(by, DecisionTree):
-            raise refuse("by", by, _TREE)
-        return self._with(text, by, options)
-
-    def includes(self, rubric: Rubric, /, text: str = "", **options: Unpack[CriterionOptions]) -> Self:
-        """Return the rubric with another *rubric* as one criterion."""
-        if not isinstance(rubric, Rubric):
-            raise refuse("rubric", rubric, "a Rubric")
-        return self._with(text or rubric.name or shorten(rubric.text, 80) or "included", rubric, options)
-
-    def passing_at(self, threshold: float | None, /) -> Self:
-        """Return the rubric with another *threshold*; None lets the judge's own pass flag decide."""
-        return evolve(self, threshold=threshold)
+    @guided
+    def passing_at(self, threshold: float | str | None, /) -> Self:
+        """Return the rubric with another *threshold*: 0.8 or "80%"; None lets the judge's own pass flag decide."""
+        share = as_share(threshold) if isinstance(threshold, str) else None
+        return evolve(self, threshold=cast("float | None", threshold) if share is None else share)
 
     def borderline_at(self, score: float | None, /) -> Self:
         """Return the rubric with *score* as the start of the borderline band."""
@@ -365,11 +359,11 @@ class Rubric(Answer, Shown, Listed[Criterion]):
         """Return the rubric with *guidelines* that hold for all criteria."""
         return evolve(self, guidelines=guidelines)
 
-    def adding(self, *criteria: Criterion | str) -> Self:
-        """Return the rubric with *criteria* at its end."""
+    def adding(self, *criteria: Criterion | str | Mapping[str, Any]) -> Self:
+        """Return the rubric with *criteria* at its end; `rubric + criterion` does the same."""
         before, places = len(self.criteria), self._places
         added = _as_criteria(criteria, before)
-        whole = (*self.criteria, *added)
+        whole = Unchanging((*self.criteria, *added))
         plain = type(self) is Rubric and not self.text and self.tree is None and self.threshold is not None
         # A shared dict that is longer holds criteria of another rubric that was made of this one, perhaps by another
         # thread just now: then everything is checked anew, as it is for an id that seems to be taken.
@@ -385,6 +379,12 @@ class Rubric(Answer, Shown, Listed[Criterion]):
         object.__setattr__(longer, "_places", places)
         return longer
 
+    def __add__(self, other: Criterion | str | Mapping[str, Any] | Iterable[Criterion | str]) -> Self:
+        if isinstance(other, Rubric):
+            cure = "all criteria in one are rubric.adding(*other), and other as one criterion is rubric.includes(other)"
+            raise DefinitionError("rubric", f"the sum of two rubrics may mean two things; {cure}")
+        return self.adding(*(other if isinstance(other, list | tuple) else (other,)))
+
     def without(self, *ids: str) -> Self:
         """Return the rubric without the criteria called *ids*."""
         for id_ in ids:
@@ -394,15 +394,14 @@ class Rubric(Answer, Shown, Listed[Criterion]):
     def revising(self, id: str, /, **changes: Any) -> Self:
         """Return the rubric with *changes* to the fields of the criterion called *id*."""
         self._must_have(id)
-        _check_fields(changes)
+        check_options(changes)
+        changes = only_answer(changes)
         check_gate(changes.get("polarity", self[id].polarity), changes)
         return evolve(self, criteria=[evolve(c, **changes) if c.id == id else c for c in self.criteria])
 
-    def _with(self, text: str, answer: Answer, options: CriterionOptions) -> Self:
-        _check_fields(options)
-        return self.adding(Criterion(text, answer=answer, **cast("dict[str, Any]", options)))
-
     def _must_have(self, id: str) -> None:
+        if not isinstance(id, str):
+            raise refuse("id", id, "the id of a criterion")
         if id not in {c.id for c in self.criteria}:
             raise DefinitionError("id", f"no criterion {id!r}{suggest(id, [c.id for c in self.criteria])}")
 
@@ -436,22 +435,6 @@ AnyAnswer = JudgeAnswer | DecisionTree | Rubric | AnyCheck
 """Every answer there is: a `match` over it ends with `assert_never`, so that type checkers name each one forgotten."""
 
 _FIELDS = tuple(one.name for one in fields(Rubric))
-
-
-def _meaning(options: CriterionOptions, **meant: Any) -> CriterionOptions:
-    """Return *options* with those that the method itself sets; an option that contradicts them is refused."""
-    for name, value in meant.items():
-        given = options.get(name, value)
-        if given != value:
-            raise DefinitionError(name, f"this verb means {value!r}, got {given!r}; use another verb, such as expects")
-    return cast("CriterionOptions", {**options, **meant})
-
-
-def check_gate(polarity: object, options: Mapping[Any, Any]) -> None:
-    """Refuse *options* that take its gate from a guard, whose polarity alone makes it one."""
-    if polarity == "guard" and scalar(options.get("required", True)) is False:
-        cure = "one that takes points off, and fails nothing, is penalizes(text, points=...)"
-        raise DefinitionError("required", f"a guard that is found fails the grade, required or not; {cure}")
 
 
 def rubric_of(value: object) -> Rubric:
@@ -511,10 +494,11 @@ def averaged(rubric: Rubric) -> Rubric:
     return evolve(rubric, aggregation="weighted_average") if rubric.aggregation == "points" else rubric
 
 
-def _check_fields(given: Mapping[str, Any]) -> None:
+def check_options(given: Mapping[str, Any]) -> None:
+    """Refuse names in *given* that no criterion has."""
     if "points" in given:
         raise DefinitionError("points", "the points of a criterion are its weight; give weight=...")
-    check_fields(Criterion, "a criterion", given)
+    check_fields(Criterion, "a criterion", (name for name in given if name not in ANSWER_KEYS))
 
 
 def describe(criterion: Criterion) -> str:

@@ -13,11 +13,13 @@ from attrs import field, frozen
 
 from rubric.errors import DefinitionError
 from rubric.internals.fields import Shown, number, plain_number, refuse, string, text
+from rubric.internals.guided import guided, guided_class
 from rubric.values.answers import Answer
 
 _DEEPEST = 64
 
 
+@guided_class
 @frozen(repr=False)
 class Leaf(Shown):
     """The end of a walk: a *score* in 0..1, and the *reason* for it."""
@@ -49,6 +51,7 @@ def _as_no(value: DecisionTree | Leaf | float) -> DecisionTree | Leaf:
     return _branch("no", value)
 
 
+@guided_class
 @frozen(repr=False)
 class DecisionTree(Answer, Shown):
     """
@@ -57,9 +60,11 @@ class DecisionTree(Answer, Shown):
     The judge answers with a score; 0.5 or more is a yes (mcptest, "Rubric scoring", decision trees).
     """
 
+    _positional = ("question",)
+
     question: str = field(validator=text)
-    yes: DecisionTree | Leaf = field(kw_only=True, converter=_as_yes)
-    no: DecisionTree | Leaf = field(kw_only=True, converter=_as_no)
+    yes: DecisionTree | Leaf = field(converter=_as_yes)
+    no: DecisionTree | Leaf = field(converter=_as_no)
 
     def __attrs_post_init__(self) -> None:
         if self.depth > _DEEPEST:
@@ -136,6 +141,7 @@ class HalfAnswered(Shown):
         return DefinitionError(name, f"the question {self.question!r} has its {name} branch already")
 
 
+@guided
 def ask(question: str, /) -> Question:
     """Return *question*, to be given its branches: `ask("Is it polite?").yes(1.0).no(0.0)`."""
     return Question(question)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, cast, get_args
+from typing import Any, cast
 
 import attrs
 from attrs import frozen
@@ -33,7 +33,6 @@ from rubric.values.checks import (
     FitsSchema,
     IsJSON,
     Matches,
-    Otherwise,
     Script,
     StartsWith,
     Unsupported,
@@ -49,7 +48,6 @@ _FIELDS: dict[str, Data] = {
     "ignore_case": {"type": "boolean"},
     "name": TEXT,
     "type": TEXT,
-    "otherwise": {"enum": [*get_args(Otherwise)]},
     "arguments": _FREE,
     "command": _TEXTS,
     "folder": {"type": "string"},

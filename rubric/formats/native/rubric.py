@@ -30,9 +30,10 @@ from rubric.formats.native.checks import read_check
 from rubric.internals.fields import check_number
 from rubric.internals.text import shorten
 from rubric.values.answers import Answer, Boolean, Letter, Likert, Scale, UnitScale, YesNo
+from rubric.values.building import check_gate
 from rubric.values.checks import Check
 from rubric.values.criteria import Anchor, Criterion, When
-from rubric.values.rubrics import Rubric, check_gate, check_weights
+from rubric.values.rubrics import Rubric, check_weights
 from rubric.values.trees import DecisionTree, Leaf
 
 KINDS = ("criteria", "text", "tree")

@@ -1,0 +1,153 @@
+"""
+Answer wrong guesses at the API with the call that works: unknown attributes, arguments that do not fit.
+
+This is the hook alone, which every value and function has. The names that people try, and the calls that they meant,
+are in `rubric.internals.guesses`, which is loaded by the first wrong guess.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from inspect import iscoroutinefunction
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from attrs.exceptions import FrozenInstanceError
+
+from rubric.errors import DefinitionError
+
+F = TypeVar("F", bound=Callable[..., Any])
+T = TypeVar("T")
+
+
+class UnknownAttributeError(AttributeError):
+    """
+    An attribute that a class of ours lacks.
+
+    The message is made when it is read: `hasattr` and `getattr` with a default, which drop it, stay quick.
+    """
+
+    def __init__(self, kind: type, attribute: str) -> None:
+        super().__init__(kind, attribute)
+        self.kind = kind
+        self.attribute = attribute
+
+    def __str__(self) -> str:
+        from rubric.internals.guesses import attribute_cure  # noqa: PLC0415 - needed for errors alone
+
+        cure = attribute_cure(self.kind, self.attribute)
+        return f"{self.kind.__name__!r} object has no attribute {self.attribute!r}{cure}"
+
+
+class UnchangeableError(FrozenInstanceError):
+    """An attribute that was set on a value that never changes."""
+
+    def __init__(self, kind: type, attribute: str) -> None:
+        AttributeError.__init__(self, kind, attribute)  # the class between takes no arguments
+        self.kind = kind
+        self.attribute = attribute
+
+    def __str__(self) -> str:
+        from rubric.internals.guesses import change_cure  # noqa: PLC0415 - needed for errors alone
+
+        return f"a {self.kind.__name__} never changes; make a new one: {change_cure(self.kind, self.attribute)}"
+
+
+class Guided:
+    """Gives a class the hook: an unknown attribute is answered with the one that was meant."""
+
+    __slots__ = ()
+
+    if not TYPE_CHECKING:  # a type checker would take every name for an attribute
+
+        def __getattr__(self, name: str) -> object:
+            # An attribute that the class has is one whose own code raised, or a slot that is not filled yet.
+            if name.startswith("_") or hasattr(type(self), name):
+                return object.__getattribute__(self, name)
+            raise UnknownAttributeError(type(self), name)
+
+
+class GuidedType(type):
+    """The type of classes whose unknown class attributes, such as `Rubric.load_yaml`, are answered as well."""
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(cls, name: str) -> object:
+            if name.startswith("_"):
+                message = f"type object {cls.__name__!r} has no attribute {name!r}"
+                raise AttributeError(message)
+            raise UnknownAttributeError(cls, name)
+
+
+def guided(function: F) -> F:
+    """Return *function* with the hook: arguments that do not fit are answered with the call that works."""
+
+    @wraps(function)
+    def call(*args: Any, **named: Any) -> Any:
+        try:
+            return function(*args, **named)
+        except TypeError as error:
+            args, named = _again(function, args, named, error)
+        return function(*args, **named)
+
+    @wraps(function)
+    async def acall(*args: Any, **named: Any) -> Any:
+        try:
+            return await function(*args, **named)
+        except TypeError as error:
+            args, named = _again(function, args, named, error)
+        return await function(*args, **named)
+
+    return cast("F", acall if iscoroutinefunction(function) else call)
+
+
+def guided_init(kind: type[T]) -> type[T]:
+    """Give the constructor of *kind* the hook."""
+    of: Any = kind  # the method is that of this very class
+    of.__init__ = _guided_init(of.__init__)
+    return kind
+
+
+def guided_class(kind: type[T]) -> type[T]:
+    """Give the constructor of *kind*, an attrs class, the hook, and let it tell how one with other fields is made."""
+    of: Any = guided_init(kind)
+
+    def refuse_change(self: object, name: str, *_: object) -> None:
+        raise UnchangeableError(type(self), name)
+
+    of.__setattr__ = of.__delattr__ = refuse_change  # as attrs does, with a cure
+    return kind
+
+
+def _guided_init(made: Callable[..., None]) -> Callable[..., None]:
+    @wraps(made)
+    def __init__(self: object, *args: Any, **named: Any) -> None:  # noqa: N807 - it becomes a method
+        try:
+            return made(self, *args, **named)
+        except (TypeError, DefinitionError) as error:
+            args, named = _again(made, (self, *args), named, error)
+        return made(*args, **named)
+
+    return __init__
+
+
+def _again(
+    function: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any], error: TypeError | DefinitionError
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Return the arguments that were meant; raise *error*, or one with the call that works, where that is not plain."""
+    if isinstance(error, TypeError) and not _is_of_the_call(error):
+        raise error
+    from rubric.internals.guesses import understood  # noqa: PLC0415 - needed for errors alone
+
+    return understood(function, args, named, error)
+
+
+def _is_of_the_call(error: TypeError) -> bool:
+    """True if *error* is that of a call whose arguments do not fit: it was raised before the function began."""
+    return error.__traceback__ is not None and error.__traceback__.tb_next is None
+
+
+class Unchanging(tuple[T, ...], Guided):
+    """A tuple that says how a longer or shorter one is made, where a list would be changed."""
+
+    __slots__ = ()

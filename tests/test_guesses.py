@@ -1,0 +1,288 @@
+"""What a new user types at the API works as meant, or the message has the call that works."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import re
+from pathlib import Path
+from typing import Any
+
+import attrs
+import pandas as pd
+import pytest
+
+import rubric
+from rubric import CallError, Candidate, Criterion, DefinitionError, Judge, Rubric, RubricError, grade, grade_many
+
+R = Rubric("r").expects("Thanks the customer", id="clarity").expects("Is polite", id="polite")
+ONE = Criterion("Is warm")
+G = grade("We thank you, politely.", R, "offline")
+GS = grade_many(["We thank you.", "No."], R, "offline").collect()
+DF = pd.DataFrame({"id": [7, 8], "output": ["a", "b"]})
+
+NAMES: dict[str, Any] = {name: getattr(rubric, name) for name in rubric.__all__} | {
+    "r": R, "one": ONE, "g": G, "gs": GS, "df": DF, "re": re, "rubric": rubric,
+}  # fmt: skip
+
+
+def said_by(typed: str) -> str:
+    """Return the message of the error that *typed* raises."""
+    with pytest.raises((RubricError, AttributeError, TypeError)) as refused:
+        eval(typed, dict(NAMES))  # noqa: S307 - the lines are those below
+    return str(refused.value)
+
+
+WORKS = [
+    # what is typed, and what it is short for
+    ("Criterion(name='polite', description='Is polite')", "Criterion('Is polite', id='polite')"),
+    ("Criterion(prompt='Is polite')", "Criterion('Is polite')"),
+    ("Criterion('a', score_range=ScoreRange(0, 10))", "Criterion('a', answer=Levels())"),
+    ("Criterion('a', answer=ScoreRange(0, 10))", "Criterion('a', answer=Levels())"),
+    ("Criterion('a', answer='unit')", "Criterion('a', answer=Unit())"),
+    ("Criterion('a', answer=bool)", "Criterion('a')"),
+    ("Criterion('a', answer=(1, 5))", "Criterion('a', answer=Levels(ScoreRange(1, 5)))"),
+    ("Criterion('a', answer={'bad': 1, 'good': 5})", "Criterion('a', answer=Levels({1: 'bad', 5: 'good'}))"),
+    ("Criterion('a', answer={'bad': 0, 'good': 1})", "Criterion('a', answer=Choices({'bad': 0, 'good': 1}))"),
+    ("Criterion('a', levels={0: 'no', 5: 'yes'})", "Criterion('a', answer=Levels({0: 'no', 5: 'yes'}))"),
+    ("Criterion('a', choices={'x': 0, 'y': 1})", "Criterion('a', answer=Choices({'x': 0, 'y': 1}))"),
+    ("Criterion('a', choices=['x', 'y', 'z'])", "Criterion('a', answer=Choices({'x': 0, 'y': 0.5, 'z': 1}))"),
+    ("Criterion('a', check='ticket')", "Criterion('a', answer=Contains('ticket'))"),
+    ("Criterion(check=Contains('x'))", "Criterion(\"contains 'x'\", answer=Contains('x'))"),
+    ("Criterion('a', tree=ask('q').yes(1).no(0))", "Criterion('a', answer=ask('q').yes(1).no(0))"),
+    ("Criterion('a', when={'contains': 'x'})", "Criterion('a', when=When(contains='x'))"),
+    ("Criterion('a', anchors=[{'response': 'x', 'score': 1}])", "Criterion('a', anchors=[Anchor('x', 1)])"),
+    ("ScoreRange(min=0, max=10)", "ScoreRange(0, 10)"),
+    ("Levels(1, 5)", "Levels(ScoreRange(1, 5))"),
+    ("DecisionTree('q', 1.0, 0.0)", "DecisionTree('q', yes=1.0, no=0.0)"),
+    ("Rubric([Criterion('a')])", "Rubric(criteria=[Criterion('a')])"),
+    ("Rubric('r', ['a', 'b'])", "Rubric('r', criteria=[Criterion('a'), Criterion('b')])"),
+    ("Rubric(Criterion('a'), Criterion('b'))", "Rubric(criteria=[Criterion('a'), Criterion('b')])"),
+    ("Rubric('r', criteria=[{'text': 'a', 'weight': 2}])", "Rubric('r').expects('a', weight=2)"),
+    ("Rubric('r', criteria=[{'text': 'a', 'levels': {1: 'x', 5: 'y'}}])", "Rubric('r').rates('a', {1: 'x', 5: 'y'})"),
+    ("Rubric('r', criteria=[{'text': 'a', 'check': {'contains': 'x'}}])", "Rubric('r').checks(Contains('x'), 'a')"),
+    ("Rubric.from_dict({'rubric': 'r', 'criteria': ['a']})", "Rubric('r', ['a'])"),
+    ("Rubric.from_yaml('rubric: r\\ncriteria: [a]')", "Rubric('r', ['a'])"),
+    ('Rubric.from_json(\'{"rubric": "r", "criteria": ["a"]}\')', "Rubric('r', ['a'])"),
+    ("Rubric.from_dict(r.to_dict())", "r"),
+    ("Rubric.from_yaml(r.to_yaml())", "r"),
+    ("Rubric.from_json(r.to_json())", "r"),
+    ("r + one", "r.adding(one)"),
+    ("r + 'Is warm'", "r.adding('Is warm')"),
+    ("r.ids", "('clarity', 'polite')"),
+    ("dict(r.weights)", "{'clarity': 1, 'polite': 1}"),
+    ("r.expects(text='a')", "r.expects('a')"),
+    ("r.rates('a', 1, 5)", "r.rates('a', ScoreRange(1, 5))"),
+    ("r.rates('a', (1, 5))", "r.rates('a', ScoreRange(1, 5))"),
+    ("r.rates('a', range(1, 6))", "r.rates('a', ScoreRange(1, 5))"),
+    ("r.rates('a', min=1, max=5)", "r.rates('a', ScoreRange(1, 5))"),
+    ("r.rates('a', {'bad': 1, 'good': 5})", "r.rates('a', {1: 'bad', 5: 'good'})"),
+    ("r.chooses('a', ['x', 'y'])", "r.chooses('a', {'x': 0, 'y': 1})"),
+    ("r.decides(ask('q').yes(1).no(0))", "r.decides('q', by=ask('q').yes(1).no(0))"),
+    ("r.checks('ticket')", "r.checks(Contains('ticket'))"),
+    ("r.checks(re.compile('a.b', re.I))", "r.checks(Matches('(?i)a.b'))"),
+    ("r.checks(len)", "r.checks(Holds(len))"),
+    ("r.passing_at('80%')", "r.passing_at(0.8)"),
+    ("r.passing_at(threshold=0.8)", "r.passing_at(0.8)"),
+    ("grade('x', r, Judge('offline'), input='why?')", "grade(Candidate('x', input='why?'), r, 'offline')"),
+    ("grade({'output': 'x', 'input': 'why?'}, r, 'offline')", "grade(Candidate('x', input='why?'), r, 'offline')"),
+    ("grade(output='x', rubric=r, judge='offline')", "grade('x', r, 'offline')"),
+    ("grade('x', r, model='offline')", "grade('x', r, 'offline')"),
+    ("g['clarity'].reason", "g[0].reason"),
+    ("g.rescore(weights={'clarity': 2}).rubric", "r.revising('clarity', weight=2)"),
+    ("Jury('offline', n=3)", "Jury('offline', 3)"),
+    ("Panel('a', 'b')", "Panel(['a', 'b'])"),
+    ("Judge(model='offline')", "Judge('offline')"),
+    ("Judge('m', api_base='http://x')", "Judge('m', params={'api_base': 'http://x'})"),
+    ("Judge('m', base_url='http://x')", "Judge('m', params={'api_base': 'http://x'})"),
+    ("'ticket' in Candidate('my ticket')", "True"),
+    ("[c.id for c in r]", "['clarity', 'polite']"),
+    ("len(r)", "2"),
+    ("r[0]", "r['clarity']"),
+]
+
+
+@pytest.mark.parametrize(("typed", "meant"), WORKS, ids=[typed for typed, _ in WORKS])
+def test_a_guess_works_as_meant(typed: str, meant: str) -> None:
+    assert eval(typed, dict(NAMES)) == eval(meant, dict(NAMES))  # noqa: S307 - the lines are those above
+
+
+SAYS = [
+    # what is typed, and the call that the message has
+    ("Criterion('Is polite', description='x')", "Criterion('x', id='Is polite')"),
+    ("Criterion('polite', 'Is polite')", "Criterion('Is polite', id='polite')"),
+    ("Criterion('a', weight=-1)", "rubric.penalizes(text, points=1)"),
+    ("Criterion('a', points=2)", "weight=..."),
+    ("Criterion('a', threshold=0.5)", "Criterion('a', min_score=0.5)"),
+    ("Criterion(['a', 'b'])", "rubric.adding('a', 'b')"),
+    ("Criterion('a', levels=(1, 5), choices=['x', 'y'])", "keep one of them"),
+    ("Criterion('a', answer=int)", "ScoreRange(1, 5)"),
+    ("Criterion()", "Criterion('Is polite')"),
+    ("DecisionTree('q')", "DecisionTree('Is it polite?', yes=1.0, no=0.0)"),
+    ("DecisionTree('q', if_yes=1, if_no=0)", "DecisionTree('q', yes=1, no=0)"),
+    ("ask('q', yes=1, no=0)", "ask('Is it polite?').yes(1.0).no(0.0)"),
+    ("ScoreRange(5)", "ScoreRange(1, 5)"),
+    ("Rubric('r', 'a', 'b')", "Rubric('r', ['a', 'b'])"),
+    ("Rubric('r', 'a')", "Rubric('r', ['a'])"),
+    ("Rubric({'criteria': ['a']})", "Rubric.from_dict(data)"),
+    ("Rubric('r', {'x': 'a'})", "[{'id': 'x', 'text': 'a'}]"),
+    ("Rubric('r', items=['a'])", "Rubric('r', criteria=['a'])"),
+    ("Rubric('r', threshold='80%')", "threshold=0.8"),
+    ("Rubric('r', criteria=[Contains('x')])", "rubric.checks(check)"),
+    ("Rubric('r', criteria=[{'txt': 'a'}])", "Criterion(text='a')"),
+    ("Rubric.from_file('x.yaml')", "Rubric.load('rubric.yaml')"),
+    ("Rubric.load_yaml('x.yaml')", "Rubric.load('rubric.yaml')"),
+    ("Rubric.model_validate({})", "Rubric.from_dict(data)"),
+    ("r.dump('x.yaml')", "rubric.save('rubric.yaml')"),
+    ("r.model_dump()", "rubric.to_dict()"),
+    ("r.add(one)", "rubric = rubric.adding(Criterion('...'))"),
+    ("r.extend([one])", "rubric = rubric.adding(*criteria)"),
+    ("r.criteria.append(one)", "rubric = rubric.adding(Criterion('...'))"),
+    ("r.remove('clarity')", "rubric = rubric.without('id')"),
+    ("r.replace('clarity', weight=2)", "rubric = rubric.revising('id', weight=2)"),
+    ("r.with_threshold(0.5)", "rubric = rubric.passing_at(0.8)"),
+    ("r.evolve(threshold=0.5)", "attrs.evolve(rubric, threshold=0.8)"),
+    ("setattr(r, 'threshold', 0.5)", "rubric = rubric.passing_at(0.8)"),
+    ("setattr(r[0], 'weight', 2)", "rubric.revising('id', weight=...)"),
+    ("r.require('a')", ".requires"),
+    ("r.must('a')", "rubric.requires('...')"),
+    ("r + r", "rubric.includes(other)"),
+    ("r.grade('x', 'offline')", "grade(candidate, rubric, judge)"),
+    ("r.expects('a', weigth=2)", "rubric.expects('a', weight=2)"),
+    ("r.expects('a', name='x')", "rubric.expects('a', id='x')"),
+    ("r.requires('a', threshold=0.5)", "rubric.requires('a', min_score=0.5)"),
+    ("r.chooses('a', x=0, y=1)", "rubric.chooses('a', {'x': 0, 'y': 1})"),
+    ("r.chooses('a', 'x', 'y')", "rubric.chooses('a', ['x', 'y'])"),
+    ("r.chooses('a', ['yes', 'no'])", "{'yes': 1.0, 'no': 0.0}"),
+    ("r.rates('a', ['bad', 'good'])", "{0: 'bad', 10: 'good'}"),
+    ("r.rates('a', 5)", "rates('Is clear', 1, 5)"),
+    ("r.checks('Mentions the price of the ticket')", "rubric.expects('Mentions the price of the ticket')"),
+    ("r.checks(['a', 'b'])", "ContainsAll(['a', 'b'])"),
+    ("r.decides(ask('q').yes(1))", ".yes(...)"),
+    ("r.passing_at(80)", "threshold=0.8"),
+    ("r.without(0)", "the id of a criterion"),
+    ("grade(r, 'x', 'offline')", "the candidate comes first, then the rubric, then the judge"),
+    ("grade(['x', 'y'], r, 'offline')", "grade_many(candidates, rubric, judge)"),
+    ("grade('x')", "grade(candidate, rubric, judge)"),
+    ("grade('x', r, 'offline', threshold=0.5)", "rubric.passing_at(0.8)"),
+    ("grade('x', r, 'offline', expected='y')", "grade('x', rubric, 'offline', reference='y')"),
+    ("grade({'output': 'x', 'question': 'y'}, r, 'offline')", "'input': 'question'"),
+    ("grade(Candidate('x'), r, 'offline', input='y')", "Candidate(..., input=...)"),
+    ("grade('x', r, 'offlin')", "did you mean 'offline'"),
+    ("grade_many(['a'], r, 'offline', max_workers=4)", "concurrency=4"),
+    ("grade_many(['a'], r, 'offline', input='x')", "Candidate('...', input='...')"),
+    ("len(grade_many(df, r, 'offline'))", "len(grade_many(...).collect())"),
+    ("grade_many(df, r, 'offline')[0]", "grade_many(...).collect()[0]"),
+    ("grade_many(df, r, 'offline').to_pandas()", "grade_many(...).collect().to_pandas()"),
+    ("g.reasons", "{f.id: f.reason for f in grade}"),
+    ("g.reasoning", "grade['id'].reason"),
+    ("g.scores", "dict(grade.contributions)"),
+    ("g.pass_", "grade.passed"),
+    ("g.cost", "grade.usage.cost"),
+    ("g.summary()", "grade.explain()"),
+    ("g.threshold", "grade.rubric.threshold"),
+    ("g.rescore(0.5)", "rescore(threshold=0.5)"),
+    ("g['clarity'].passed", "grade.contributions[finding.id] == 1"),
+    ("g['clarity'].weight", "grade.rubric[finding.id].weight"),
+    ("g.usage.total_tokens", "usage.prompt_tokens + usage.completion_tokens"),
+    ("Candidate('x', 'y')", "Candidate('x', input='y')"),
+    ("Candidate('x', question='y')", "Candidate('x', input='y')"),
+    ("Candidate('x').lower()", "candidate.output.lower()"),
+    ("Judge('m', system_prompt='x')", "Rubric(guidelines='...')"),
+    ("Judge('m', max_retries=3)", "Judge('m', retries=3)"),
+    ("Judge('m', top_p=1)", "params={'top_p': ...}"),
+    ("Jury('a', 'b')", "Panel('a', 'b')"),
+    ("Panel('a')", "Panel('...', '...')"),
+    ("Panel(['a', 'b'], aggregation='mean')", "Panel(['a', 'b'], aggregate='mean')"),
+    ("Panel(['a', 'b'], voting='majority')", "aggregate='majority'"),
+    ("Budget(max_cost=5)", "Budget(cost=5)"),
+    ("Limits(requests_per_minute=5)", "rpm"),
+    ("rubric.load_rubric", "rubric.load"),
+    ("rubric.evaluate_many", "rubric.grade_many"),
+    ("rubric.Metric", "rubric.Criterion"),
+    ("loads('rubric: x')", "write one"),
+    ("dump(r, 'x.txt')", "name the file .yaml, .yml or .json"),
+]
+
+
+@pytest.mark.parametrize(("typed", "cure"), SAYS, ids=[typed for typed, _ in SAYS])
+def test_a_guess_that_cannot_work_is_told_the_call_that_does(typed: str, cure: str) -> None:
+    assert cure in said_by(typed)
+
+
+def test_a_rubric_is_saved_and_loaded_by_its_own_methods(tmp_path: Path) -> None:
+    R.save(tmp_path / "r.yaml")
+    assert Rubric.load(tmp_path / "r.yaml") == R
+
+
+def test_data_with_problems_names_their_paths() -> None:
+    assert said_by("Rubric.from_dict({'criteria': [{'text': 'a', 'wieght': 2}]})").startswith(
+        "data: criteria[0].wieght"
+    )
+
+
+def test_a_function_may_look_for_a_text_in_the_candidate() -> None:
+    checked = Rubric().checks(lambda candidate: "ticket" in candidate)
+    assert grade("my ticket", checked, "offline").passed
+    assert not grade("nothing", checked, "offline").passed
+
+
+@pytest.mark.parametrize("key", ["sk-0123456789abcdef", "plainsecretword"])
+def test_a_key_is_in_no_repr_and_in_no_message(key: str) -> None:
+    judge = Judge("openai/gpt-5", api_key=key)
+    assert judge.params["api_key"] == key
+    assert key not in repr(judge)
+    for wrong in ({"apikey": key}, {"api_key": key, "temprature": 0}, {"api_key": key, "params": {"api_key": key}}):
+        with pytest.raises(DefinitionError) as refused:
+            Judge("openai/gpt-5", **wrong)
+        assert key not in str(refused.value)
+
+
+def test_unknown_attributes_are_unknown_to_python_as_well() -> None:
+    for value in (R, R[0], G, G[0], GS, Candidate("x"), Judge("offline"), G.usage):
+        assert not hasattr(value, "surely_not_there")
+        assert getattr(value, "surely_not_there", 5) == 5
+        assert copy.copy(value) == value
+        assert copy.deepcopy(value) == value
+        assert pickle.loads(pickle.dumps(value)) == value  # noqa: S301 - our own
+    assert not hasattr(Rubric, "surely_not_there")
+    assert not hasattr(rubric, "surely_not_there")
+
+
+def test_errors_of_guesses_can_be_pickled() -> None:
+    for make in (lambda: R.add, lambda: Criterion("x", wieght=2), lambda: setattr(R, "name", "x")):  # type: ignore[attr-defined,call-arg]
+        with pytest.raises((AttributeError, CallError)) as refused:
+            make()
+        assert str(pickle.loads(pickle.dumps(refused.value))) == str(refused.value)  # noqa: S301 - our own
+
+
+def test_an_error_within_a_property_is_not_hidden() -> None:
+    class Broken(Rubric):
+        @property
+        def faulty(self) -> object:
+            return [].missing  # type: ignore[attr-defined]
+
+    with pytest.raises(AttributeError, match="'list' object has no attribute 'missing'"):
+        _ = Broken("x").faulty
+
+
+def test_an_error_within_a_call_is_not_taken_for_a_guess() -> None:
+    def faulty(_: Candidate) -> bool:
+        raise TypeError("missing 1 required positional argument: 'x'")
+
+    assert "missing 1 required" in said_by_grading(Rubric().checks(faulty))
+
+
+def said_by_grading(rule: Rubric) -> str:
+    with pytest.raises(rubric.UngradedError) as refused:
+        grade("x", rule, "offline")
+    return str(refused.value)
+
+
+@pytest.mark.parametrize("kind", [Criterion, Judge, rubric.Panel], ids=lambda kind: kind.__name__)
+def test_a_constructor_of_its_own_has_the_defaults_of_the_fields(kind: Any) -> None:
+    value = kind("x") if kind is not rubric.Panel else kind(["x"])
+    for field in attrs.fields(kind)[1:]:
+        if field.name != "id":
+            default = field.converter(field.default) if field.converter else field.default
+            assert getattr(value, field.name) == default
