@@ -58,6 +58,9 @@ from .quality.lint import Remark as Remark
 from .quality.lint import Remarks as Remarks
 from .quality.lint import lint as lint
 from .results.collection import Grades as Grades
+from .results.differences import RubricChange as RubricChange
+from .results.differences import RubricDiff as RubricDiff
+from .results.differences import diff as diff
 from .results.result import Grade as Grade
 from .results.result import Ungraded as Ungraded
 from .results.rows import Row as Row

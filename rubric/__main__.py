@@ -15,11 +15,12 @@ import sys
 
 import click
 
-from rubric.commands.files import convert, schema, validate
+from rubric.commands.files import convert, diff, schema, validate
 from rubric.commands.grade import grade, plan
 from rubric.commands.grade_many import grade_many, merge
 from rubric.commands.output import Commands
 from rubric.commands.quality import explain, lint
+from rubric.commands.setup import completion, init
 from rubric.commands.store import store
 
 
@@ -33,7 +34,23 @@ def main() -> None:
     """
 
 
-for command in (validate, plan, grade, grade_many, merge, lint, explain, convert, schema, store):
+COMMANDS = (
+    completion,
+    convert,
+    diff,
+    explain,
+    grade,
+    grade_many,
+    init,
+    lint,
+    merge,
+    plan,
+    schema,
+    store,
+    validate,
+)
+
+for command in COMMANDS:
     main.add_command(command)
 
 

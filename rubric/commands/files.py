@@ -1,4 +1,4 @@
-"""The commands about files: `validate`, `convert` and `schema`."""
+"""The commands about files: `validate`, `convert`, `diff` and `schema`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,16 @@ import click
 from attrs import asdict, define, field
 
 from rubric.commands.options import FORMAT, FROM, declared, refuse_given
-from rubric.commands.output import REFUSED, Command, as_options, print_json, print_line, print_markdown, print_text
+from rubric.commands.output import (
+    REFUSED,
+    Command,
+    as_options,
+    print_json,
+    print_line,
+    print_markdown,
+    print_result,
+    print_text,
+)
 from rubric.errors import LoadError, Problem
 from rubric.formats.files import project_of, write_text
 from rubric.formats.rubrics import load
@@ -21,6 +30,7 @@ from rubric.formats.rubrics import schema as rubric_schema
 from rubric.formats.suites import convert as convert_suite
 from rubric.formats.suites import is_rubric, load_suite, suite_schema
 from rubric.internals.text import shorten, table
+from rubric.results.differences import diff as rubric_diff
 from rubric.suites.scripts import unsupported_of
 from rubric.values.checks import NOTHING
 from rubric.values.rubrics import Rubric
@@ -148,6 +158,26 @@ def schema(what: Literal["rubric", "suite"]) -> None:
     Editors that know it complete keys and mark mistakes.
     """
     print_json(suite_schema() if what == "suite" else rubric_schema())
+
+
+SAME, DIFFERENT = 0, 1
+
+
+@click.command(cls=Command)
+@click.argument("before", type=click.Path())
+@click.argument("after", type=click.Path())
+@FORMAT
+def diff(before: str, after: str, form: str) -> None:
+    """
+    Compare two rubrics, for the judge and for the score.
+
+    A change for the score is free: results can be rescored. A change for the judge needs new calls.
+
+    Exit codes: 0 they ask and score alike, 1 they differ, 2 a file is no rubric.
+    """
+    found = rubric_diff(load(before), load(after))
+    print_result(found, form)
+    sys.exit(DIFFERENT if len(found) else SAME)
 
 
 def rubric_files(given: Sequence[str]) -> Iterator[str]:

@@ -37,6 +37,7 @@ from rubric.internals.secrets import clean
 from rubric.internals.text import cell, shorten, table
 from rubric.suites.suite import Suite
 from rubric.values.candidates import Candidate
+from rubric.values.checks import Otherwise
 from rubric.values.rubrics import describe
 
 if TYPE_CHECKING:
@@ -53,6 +54,7 @@ class Inputs:
 
     judge: str | list[str] | None
     threshold: float | None
+    unsupported: Otherwise | None
     question: IO[str] | None
     reference: IO[str] | None
     target: str | None
@@ -71,7 +73,7 @@ class Inputs:
         if is_suite or (len(files) == 1 and self.target is not None):
             refuse_given({"question", "reference"}, "is for one candidate; the cases of a suite have their own")
             return False
-        of_suites = SUITES_ONLY | {"target", "servers", "names"}
+        of_suites = SUITES_ONLY | {"target", "servers", "names", "unsupported"}
         refuse_given(of_suites, "is for suites; here is one rubric and one candidate")
         return True
 
@@ -83,6 +85,8 @@ class Inputs:
         suite = load_suite(file, self.source, base=self.base, environ=declared(self.names))
         if suite.format != "native":
             print_line(f"{file}: read as {suite.format}", problem=True)
+        if self.unsupported is not None:
+            suite = suite.unsupported_as(self.unsupported)
         if self.threshold is None:
             return suite
         return evolve(suite, cases=[evolve(c, rubric=c.rubric.passing_at(self.threshold)) for c in suite])

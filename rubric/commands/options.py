@@ -161,6 +161,11 @@ THRESHOLD = click.option("--threshold", "-t", type=float, help="Pass from this s
 GRADING = options(
     JUDGE,
     THRESHOLD,
+    click.option(
+        "--unsupported",
+        type=click.Choice(["ungraded", "skip", "fail"]),
+        help="Count graders that this library lacks as ungraded (by default), skip them, or fail them.",
+    ),
     click.option("--input", "question", type=TEXT, metavar="FILE", help="Read what the candidate answers."),
     click.option("--reference", type=TEXT, metavar="FILE", help="Read a reference answer."),
     click.option("--target", metavar="MODEL", help="Answer cases without a response with this model."),

@@ -87,6 +87,10 @@ def settle(criterion: Criterion, check: Check, candidate: Candidate) -> Finding:
                 return _undecided(criterion, "exception", f"{check} returned {said!r}, expected {allowed}")
             reason = why or f"{check}: {('yes' if score else 'no') if isinstance(score, bool) else f'{score:g}'}"
             return Scored(criterion.id, float(score), score, reason)
+        case Unsupported(otherwise="skip"):
+            return NotApplicable(criterion.id, f"{check.type}: no such grader here; skipped as asked")
+        case Unsupported(otherwise="fail"):
+            return Scored(criterion.id, 0.0, 0, f"{check.type}: no such grader here; failed as asked")
         case Unsupported() if check == NOTHING:
             return _undecided(criterion, "unsupported", "nothing is asserted, so there is nothing to grade by")
         case Unsupported():

@@ -17,7 +17,7 @@ from rubric.internals.fields import as_map, check_fields
 from rubric.internals.frozen_map import FrozenMap
 from rubric.internals.text import shorten
 from rubric.results import rendering
-from rubric.scoring.aggregation import TOLERANCE, Extreme, Outcome, Verdict, outcome, unknown
+from rubric.scoring.aggregation import TOLERANCE, Extreme, Outcome, Verdict, outcome, skipped_weight, unknown
 from rubric.scoring.votes import Pooling, pool, tally
 from rubric.values.answers import Unit
 from rubric.values.candidates import Candidate
@@ -107,8 +107,8 @@ class Result(NoTruth, Listed[Finding]):
 
     @property
     def coverage(self) -> float:
-        """The share of the weight, in 0..1, that was judged."""
-        return self.outcome.coverage
+        """The share of the weight, in 0..1, that was judged; graders that the caller skipped were not."""
+        return self.outcome.coverage * (1 - skipped_weight(self.rubric))
 
     @property
     def contributions(self) -> FrozenMap:

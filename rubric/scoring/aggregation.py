@@ -23,7 +23,7 @@ from attrs import define, frozen
 from rubric.internals.containers import NoTruth
 from rubric.internals.frozen_map import FrozenMap, Memo
 from rubric.values.answers import JudgeAnswer, Unit, YesNo
-from rubric.values.checks import Check
+from rubric.values.checks import Check, Unsupported
 from rubric.values.criteria import Criterion
 from rubric.values.findings import Abstained, Finding, NotApplicable, Scored, Unjudged
 from rubric.values.rubrics import Rubric
@@ -461,6 +461,24 @@ def _score(rubric: Rubric, counted: Sequence[Part], *, best: bool) -> float:
 
 def _mean(parts: Sequence[Part]) -> float:
     return mean([part.contribution for part in parts], [part.rule.weight for part in parts])
+
+
+def skipped_weight(rubric: Rubric) -> float:
+    """Return the share of the weight in *rubric* that graders have which the library lacks and the caller skipped."""
+    counted = [criterion for criterion in rubric.criteria if criterion.weight]
+    if not counted:
+        return 0.0
+    return mean([_skipped(criterion) for criterion in counted], [criterion.weight for criterion in counted])
+
+
+def _skipped(criterion: Criterion) -> float:
+    match criterion.answer:
+        case Unsupported(otherwise="skip"):
+            return 1.0
+        case Rubric() as inner:
+            return skipped_weight(inner)
+        case _:
+            return 0.0
 
 
 def _coverage(parts: Sequence[Part]) -> float:

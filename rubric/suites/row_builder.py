@@ -16,6 +16,7 @@ from rubric.results.rows import Row
 from rubric.scoring.aggregation import unknown
 from rubric.suites.assignment import NO_JUDGE
 from rubric.suites.cases import Case
+from rubric.suites.scripts import skipped_of
 from rubric.values.candidates import Candidate
 from rubric.values.findings import Unjudged
 from rubric.values.requests import Failure, Usage
@@ -65,7 +66,9 @@ class RowBuilder(row_builder.RowBuilder):
             more["judge"] = self._label(judge)
         if spent is not None:
             more["usage"] = spent + result.usage
-        more["warnings"] = tuple(map(clean, (*warnings, *result.warnings)))
+        skipped = skipped_of(case.rubric)
+        share = f"skipped as asked: {', '.join(skipped)}; {result.coverage:.0%} of the weight was judged"
+        more["warnings"] = tuple(map(clean, (*warnings, *result.warnings, *([share] if skipped else []))))
         return self.of(result, row_id(case), candidate or case.candidate or case.responding(""), **more)
 
     def deferred(self, case: Case, reason: str) -> Row:

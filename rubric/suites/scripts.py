@@ -48,7 +48,7 @@ from rubric.internals.text import shorten
 from rubric.results.result import Grade, Ungraded
 from rubric.suites.cases import Case
 from rubric.values.candidates import Candidate
-from rubric.values.checks import Decided, Holds, Script, Unsupported
+from rubric.values.checks import NOTHING, Decided, Holds, Otherwise, Script, Unsupported
 from rubric.values.criteria import Criterion
 from rubric.values.requests import Usage
 from rubric.values.rubrics import Rubric
@@ -317,6 +317,37 @@ def unsupported_of(rubric: Rubric) -> Iterator[Unsupported]:
     return (each.answer for each in _criteria_of(rubric) if isinstance(each.answer, Unsupported))
 
 
+def treating_unsupported(rubric: Rubric, otherwise: Otherwise) -> Rubric:
+    """
+    Return *rubric* with its unsupported graders skipped, failed or ungraded.
+
+    A rubric of which nothing would be left keeps its graders: if it skipped all of them, it would pass vacuously. The
+    same holds within it: a nested rubric of which nothing is left, or one that turns its outcome over, is itself
+    skipped or failed.
+    """
+    criteria = [_treated(criterion, otherwise) for criterion in rubric.criteria]
+    if otherwise == "skip" and all(isinstance(criterion.answer, Unsupported) for criterion in criteria):
+        return rubric
+    return evolve(rubric, criteria=criteria) if criteria != [*rubric.criteria] else rubric
+
+
+def _treated(criterion: Criterion, otherwise: Otherwise) -> Criterion:
+    answer = criterion.answer
+    if isinstance(answer, Unsupported) and answer != NOTHING:
+        return evolve(criterion, answer=evolve(answer, otherwise=otherwise))
+    if not isinstance(answer, Rubric) or not (lacking := [*unsupported_of(answer)]) or NOTHING in lacking:
+        return criterion
+    if all(isinstance(inner.answer, Unsupported) for inner in _criteria_of(answer)) or answer.negate:
+        types = ", ".join(dict.fromkeys(one.type for one in lacking))
+        return evolve(criterion, answer=Unsupported(types, otherwise=otherwise), min_score=None)
+    return evolve(criterion, answer=treating_unsupported(answer, otherwise))
+
+
+def skipped_of(rubric: Rubric) -> list[str]:
+    """Return the types of the graders in *rubric* that the caller has skipped, each once."""
+    return [*dict.fromkeys(one.type for one in unsupported_of(rubric) if one.otherwise == "skip")]
+
+
 def can_be_judged(rubric: Rubric, *, allow_scripts: bool) -> bool:
     """True if anything in *rubric* can be judged; else a target would be paid for a candidate in vain."""
 
@@ -327,7 +358,7 @@ def can_be_judged(rubric: Rubric, *, allow_scripts: bool) -> bool:
             case Script():
                 return allow_scripts
             case answer:
-                return not isinstance(answer, Unsupported)
+                return not isinstance(answer, Unsupported) or answer.otherwise == "fail"
 
     return any(possible(criterion) for criterion in rubric.judged)
 

@@ -12,7 +12,7 @@ from attrs.converters import optional
 
 from rubric.errors import DefinitionError, Problem
 from rubric.internals.containers import Listed
-from rubric.internals.fields import as_tuple, string
+from rubric.internals.fields import as_tuple, check_name, string
 from rubric.internals.frozen_map import FrozenMap
 from rubric.internals.text import shorten
 from rubric.suites.cases import Case, as_metadata, cells
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from rubric.suites.runner import OnRow
     from rubric.suites.suite_plan import SuitePlan
     from rubric.suites.targets.base import TargetLike
+    from rubric.values.checks import Otherwise
     from rubric.values.requests import Limiter
 
 
@@ -127,6 +128,22 @@ class Suite(Listed[Case]):
             known = shorten(", ".join(case.id for case in self.cases), 300)
             raise DefinitionError("filter", f"no case fits {', '.join(map(repr, patterns))}; the cases are {known}")
         return evolve(self, cases=kept)
+
+    def unsupported_as(self, otherwise: Otherwise, /) -> Suite:
+        """
+        Return the suite with graders that this library lacks skipped, failed or (as by default) ungraded.
+
+        Skipping is your word, not the file's: a skipped grader does not count, `coverage` is the share of the weight
+        that was judged, and the row of its case warns of it. A case of which no grader would be left stays ungraded.
+
+        Args:
+            otherwise: `skip`, `fail` (such a grader scores 0) or `ungraded`.
+        """
+        from rubric.suites.scripts import treating_unsupported  # noqa: PLC0415 - as in run
+
+        check_name("unsupported", otherwise, ("ungraded", "skip", "fail"))
+        cases = [evolve(case, rubric=treating_unsupported(case.rubric, otherwise)) for case in self.cases]
+        return evolve(self, cases=cases)
 
     def matrix(self, *, judges: Iterable[Any] = (), prompts: Iterable[str] = ()) -> Suite:
         """

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal, get_args
 
 from attrs import Attribute, field, frozen
 
 from rubric.errors import DefinitionError
-from rubric.internals.fields import Shown, as_map, as_tuple, flag, number, refuse, string, text
+from rubric.internals.fields import Shown, as_map, as_tuple, flag, number, one_of, refuse, string, text
 from rubric.internals.frozen_map import FrozenMap, thaw
 from rubric.internals.text import shorten
 from rubric.values.answers import Answer
@@ -212,11 +212,22 @@ class Script(Check, Shown):
         return f"script {_described(' '.join(self.command))}"
 
 
+Otherwise = Literal["ungraded", "skip", "fail"]
+
+
 @frozen(repr=False)
 class Unsupported(Check, Shown):
-    """A grader of another system, *type*, that this library lacks: its criterion stays unjudged."""
+    """
+    A grader of another system that this library lacks: its criterion stays unjudged.
+
+    Args:
+        type: What that system calls it.
+        otherwise: What the caller makes of it: `ungraded`; `skip` (it does not apply, and counts as not judged in
+            `coverage`); `fail` (it scores 0). No file of another system sets it: see `Suite.unsupported_as`.
+    """
 
     type: str = field(validator=text)
+    otherwise: Otherwise = field(default="ungraded", kw_only=True, validator=one_of(*get_args(Otherwise)))
 
     def __str__(self) -> str:
         return f"unsupported: {_described(self.type)}"

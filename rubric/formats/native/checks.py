@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any, cast, get_args
 
 import attrs
 from attrs import frozen
@@ -33,6 +33,7 @@ from rubric.values.checks import (
     FitsSchema,
     IsJSON,
     Matches,
+    Otherwise,
     Script,
     StartsWith,
     Unsupported,
@@ -48,6 +49,7 @@ _FIELDS: dict[str, Data] = {
     "ignore_case": {"type": "boolean"},
     "name": TEXT,
     "type": TEXT,
+    "otherwise": {"enum": [*get_args(Otherwise)]},
     "arguments": _FREE,
     "command": _TEXTS,
     "folder": {"type": "string"},
