@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from rubric import DefinitionError, dump
+from rubric import DefinitionError, dump, grade_many
 from rubric.integrations.promptfoo import default_candidate, get_assert, rubric_assert
 from tests.harnesses import BAD, GOOD, ODD, POLITE, judging
 
@@ -111,6 +111,8 @@ def test_a_real_evaluation(tmp_path: Path) -> None:
             timeout=120,
             check=False,
         )
+        again = {result.outcome.score for result in grade_many(tmp_path / "out.json", POLITE, judge)}
+    assert again == {1, 0.25, None}  # its report is a source of candidates, in the order in which they ended
     assert (tmp_path / "out.json").exists(), done.stdout + done.stderr
     report = json.loads((tmp_path / "out.json").read_text())["results"]
     metrics = report["prompts"][0]["metrics"]

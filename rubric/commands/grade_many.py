@@ -210,8 +210,9 @@ def grade_many(
     """
     Grade every candidate of a file against a rubric.
 
-    CANDIDATES is a file of JSON lines (a text, or an object with `output`, `input`, ... each), CSV or Parquet. The
-    summary goes to standard output, progress to standard error.
+    CANDIDATES is a file of JSON lines (a text, or an object with `output`, `input`, ... each), JSON, CSV or Parquet, or
+    a log of Inspect, promptfoo, LangSmith or Braintrust. The summary goes to standard output, progress to standard
+    error.
 
     Exit codes: 0 all were graded, 1 fewer pass than --min-pass-rate, 2 some could not be graded, 130 interrupted.
     """

@@ -9,6 +9,8 @@ Where candidates come from: iterables, sync or async, columns and frames, and fi
 | a path that ends in .jsonl or .ndjson                | a line: a JSON text, or an object                        |
 | a path that ends in .csv or .tsv                     | a row under the names of the first                       |
 | a path that ends in .parquet (extra `parquet`)       | a row, a mapping of its columns                          |
+| a path that ends in .json                            | an item of its array                                     |
+| a log of Inspect, promptfoo, LangSmith, Braintrust   | a sample, an output, a trace (`rubric.engine.logs`)      |
 
 Of a mapping, the keys that a `Candidate` has count, or those that `columns=` names; `output` must be among them, unless
 `messages` are a chat that ends with it (`rubric.values.chats`). A key that looks like a field and is not used is
@@ -34,6 +36,7 @@ from typing import Any, TextIO
 from attrs import field, frozen
 
 from rubric.engine.columns import OWN_NAMES, Columns
+from rubric.engine.logs import Broken, entries_of, inspect_samples, rows_of
 from rubric.errors import DefinitionError
 from rubric.internals.fields import names_a_file, refuse, refuse_path
 from rubric.results.result import Grade, Ungraded
@@ -357,13 +360,6 @@ _NO_TEXT = "no text in UTF-8; save the file in that encoding"
 _MARKED = re.compile("[\udc80-\udcff]")
 
 
-@frozen
-class Broken:
-    """A line that holds nothing; it is refused when its turn comes, and the lines after it are still read."""
-
-    why: str
-
-
 def holds_many(path: Path, /) -> bool:
     """True if *path* names a file of many candidates."""
     return path.suffix.lower() in READERS
@@ -389,14 +385,23 @@ def text_of(path: Path) -> str:
 def _file(given: str | Path, columns: Columns) -> Source:
     path = Path(given)
     read = READERS.get(path.suffix.lower())
+    if path.suffix.lower() == ".json" and path.is_file():
+        return _json_file(path, columns)
     if read is None:
-        known = ", ".join(READERS)
+        known = ", ".join([*READERS, ".json"])
         message = f"expected many candidates, got the text {str(given)[:60]!r}; a path ends in {known}, a text is"
         raise DefinitionError("candidates", f"{message} for grade()")
     if not path.is_file():
         raise DefinitionError("candidates", f"there is no file {str(given)!r}")
     if read is _parquet:
         polars()
+    if read is inspect_samples:
+        if columns.named:
+            raise DefinitionError("columns", f"{path.name} is a log of samples, and has no columns; leave it out")
+        inspect_samples(path)  # it says here what to install
+        return Source(_Rows(lambda: inspect_samples(path)))
+    if not columns.named and read is _json_lines and (entries := _entries_in(path)) is not None:
+        return Source(_Rows(entries))
     names: dict[Any, None] = {}
     with suppress(Exception):  # reading it again will tell what is wrong
         for row in islice(read(path), _LOOKED_AT):  # a row of JSON need not have all of them
@@ -404,6 +409,23 @@ def _file(given: str | Path, columns: Columns) -> Source:
     if names:  # there are none in an empty file, or in one of texts
         columns.check(names)
     return Source(_Rows(lambda: read(path)), partial(_count, path), columns=columns)
+
+
+def _json_file(path: Path, columns: Columns) -> Source:
+    """Return the rows of a JSON file, or the candidates of a log; `columns=` says that they are rows."""
+    rows = rows_of(path)
+    if not columns.named and (entries := entries_of(rows)) is not None:
+        return Source(_Rows(entries), None)
+    _check_held(rows, columns)
+    return Source(rows, partial(len, rows), is_held=True, columns=columns)
+
+
+def _entries_in(path: Path) -> Callable[[], Iterator[Any]] | None:
+    """Return a reader of *path* if its first line is of a log; it reads all, since traces are put together of spans."""
+    with suppress(Exception):  # reading it again will tell what is wrong
+        if entries_of([*islice(_json_lines(path), 1)]) is not None:
+            return entries_of([*_json_lines(path)])
+    return None
 
 
 def _count(path: Path) -> int | None:
@@ -511,5 +533,6 @@ READERS: dict[str, Callable[[Path], Iterator[Any]]] = {
     ".csv": partial(_separated, separator=","),
     ".tsv": partial(_separated, separator="\t"),
     ".parquet": _parquet,
+    ".eval": inspect_samples,
 }
 """How to read a file, by its suffix; nothing is read before the first row is taken."""

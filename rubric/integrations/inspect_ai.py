@@ -14,6 +14,7 @@ from pathlib import Path
 
 from attrs import evolve
 
+from rubric.engine.logs import candidate_of_conversation
 from rubric.engine.pipeline import adrive
 from rubric.errors import DumpError, ModelError
 from rubric.formats.rubrics import dumps
@@ -23,7 +24,6 @@ from rubric.models.client_models import ClientModel, inspect_reply
 from rubric.models.client_models import model as held
 from rubric.models.failures import failure_of
 from rubric.values.candidates import Candidate
-from rubric.values.chats import chat_of
 from rubric.values.judges import AnyJudge, Cascade, Judge, Jury, Panel
 from rubric.values.judges import Model as HasAnswer
 from rubric.values.requests import Ask, Failure, Reply
@@ -43,13 +43,7 @@ GRADER = "grader"
 
 def default_candidate(state: TaskState, target: Target) -> Candidate:
     """Return the completion as the candidate, with input, target, conversation and tool calls of the sample."""
-    messages, calls = chat_of(state.messages)
-    output = state.output.completion
-    if messages and messages[-1].content == output:
-        messages = messages[:-1]
-    if messages and messages[-1].content == state.input_text:
-        messages = messages[:-1]  # it is the input
-    return Candidate(output, input=state.input_text, reference=target.text, messages=messages, tool_calls=calls)
+    return candidate_of_conversation(state.messages, state.output.completion, state.input_text, reference=target.text)
 
 
 @scorer(metrics=[mean(), stderr()])  # type: ignore[untyped-decorator]  # Inspect may not be installed

@@ -7,19 +7,16 @@ has no named score. So the named score of the rubric has the mean of the graded 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from attrs import evolve
-
 from rubric.engine.grade import JudgeLike
+from rubric.engine.logs import promptfoo_candidate
 from rubric.errors import DefinitionError
 from rubric.integrations.mapping import Grader, Mapped, checked_candidate
 from rubric.internals.fields import suggest
-from rubric.values.candidates import Candidate, Message
-from rubric.values.chats import calls_of, candidate_of_chat, is_chat, text_of
+from rubric.values.candidates import Candidate
 from rubric.values.rubrics import Rubric
 
 Assertion = Callable[[Any, Mapping[str, Any]], dict[str, Any]]
@@ -36,36 +33,7 @@ def default_candidate(output: Any, context: Mapping[str, Any], reference: str | 
     variables = context.get("vars") or {}
     if reference is not None and reference not in variables:
         raise DefinitionError("reference", f"there is no variable {reference!r}; there are: {', '.join(variables)}")
-    asked = _said(_parsed(context.get("prompt")))
-    said = _said(output.get("messages", output) if isinstance(output, Mapping) else output)
-    before = [Message("user", asked.input)] if asked.input else []
-    passages = variables.get("context")
-    return evolve(
-        said,
-        input=asked.output,
-        messages=(*asked.messages, *before, *said.messages),
-        reference="" if reference is None else text_of(variables[reference]),
-        context=passages if isinstance(passages, str) else "",
-        variables={name: text_of(value) for name, value in variables.items()},
-    )
-
-
-def _parsed(prompt: Any) -> Any:
-    """Return a prompt that is a chat in JSON, as promptfoo has them, as that chat."""
-    try:
-        chat = json.loads(prompt)
-    except (TypeError, ValueError):
-        return prompt
-    return chat if is_chat(chat) else prompt
-
-
-def _said(value: Any) -> Candidate:
-    """Return *value* as a candidate: a chat, what OpenAI's provider returns for tool calls, or a text."""
-    if is_chat(value):
-        return candidate_of_chat(value)
-    if isinstance(value, list) and value and all(isinstance(each, Mapping) and "function" in each for each in value):
-        return Candidate("", tool_calls=calls_of(value))
-    return Candidate(text_of(value))
+    return promptfoo_candidate(output, context.get("prompt"), variables, reference)
 
 
 def rubric_assert(

@@ -12,12 +12,13 @@ from __future__ import annotations
 from typing import Any
 
 from rubric.engine.grade import aevaluate
+from rubric.engine.logs import candidate_of_conversation
 from rubric.errors import UngradedError
 from rubric.integrations.mapping import mapped, missing, rubric_of
 from rubric.models.client_models import model
 from rubric.results.result import Ungraded
 from rubric.values.candidates import Candidate
-from rubric.values.chats import chat_of, text_of
+from rubric.values.chats import text_of
 from rubric.values.judges import Judge
 
 try:
@@ -46,19 +47,10 @@ class RubricJudgeConfig(vf.JudgeConfig):  # type: ignore[misc]  # verifiers may 
 
 def default_candidate(task: Any, trace: Any, answer_field: str = "") -> Candidate:
     """Return the last reply as the candidate, with the prompt, the conversation and the tool calls of the rollout."""
-    reply, asked = trace.last_reply, task.prompt_text
-    messages, calls = chat_of(trace.messages)
-    if messages and messages[-1].content.strip() == reply:
-        messages = messages[:-1]
     if answer_field and not hasattr(task, answer_field):
         raise AttributeError(f"the task has no field {answer_field!r}, which answer_field names")
-    return Candidate(
-        reply,
-        input=asked,
-        reference=text_of(getattr(task, answer_field, None)) if answer_field else "",
-        messages=[message for message in messages if message.content != asked],
-        tool_calls=calls,
-    )
+    reference = text_of(getattr(task, answer_field, None)) if answer_field else ""
+    return candidate_of_conversation(trace.messages, trace.last_reply, task.prompt_text, reference=reference)
 
 
 class RubricJudge(vf.Judge[float, RubricJudgeConfig]):  # type: ignore[misc]  # verifiers may not be installed

@@ -1,0 +1,264 @@
+"""
+Candidates out of the logs of other tools; each log is recognised by its content.
+
+| log                                                     | a candidate is                                          |
+|---------------------------------------------------------|---------------------------------------------------------|
+| Inspect's `.eval` (needs inspect-ai)                    | a sample                                                |
+| promptfoo's results in JSON or JSON lines (`-o`)        | an output                                               |
+| runs of LangSmith, spans of Braintrust, JSON or lines   | a trace: its root; spans of tools are its tool calls    |
+
+Chats and tool calls are carried over (`rubric.values.chats`). What has no output, such as a sample with an error, has a
+place among the candidates all the same, as an ungraded one that says why.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from attrs import evolve, frozen
+
+from rubric.errors import DefinitionError
+from rubric.internals.text import shorten
+from rubric.values.candidates import Candidate, Message, ToolCall
+from rubric.values.chats import at, calls_of, candidate_of_chat, chat_of, is_chat, text_of
+
+
+@frozen
+class Broken:
+    """A line, or an entry, that holds nothing; it is refused when its turn comes, and those after it are still read."""
+
+    why: str
+
+
+Entries = Callable[[], Iterator[Any]]
+"""Reads a log: candidates, and `Broken` for entries without one."""
+
+
+def entries_of(rows: Sequence[Any]) -> Entries | None:
+    """Return a reader of *rows*, the objects of a log; None if they are of no log that is known."""
+    first = next((row for row in rows if isinstance(row, Mapping)), {})
+    if {"vars", "promptIdx"} <= first.keys() or {"vars", "prompt", "response"} <= first.keys():
+        return lambda: (_of_promptfoo(row) for row in rows)
+    for marks, read in _SPANS.items():
+        if marks <= first.keys():
+            return lambda: _of_spans([read(row) for row in rows if isinstance(row, Mapping)])
+    return None
+
+
+def rows_of(path: Path) -> list[Any]:
+    """
+    Return what a JSON file lists: an array, or the results of promptfoo.
+
+    Raises:
+        DefinitionError: It is no JSON, or no list.
+    """
+    try:
+        data = json.loads(path.read_text(encoding="utf-8-sig"))
+    except (ValueError, RecursionError) as problem:
+        raise DefinitionError("candidates", f"{path.name}: no JSON: {shorten(str(problem), 200)}") from None
+    found = data
+    while isinstance(found, Mapping) and "results" in found:  # promptfoo's are two deep, and were one
+        found = found["results"]
+    if not isinstance(found, list):
+        message = "expected an array of rows, or a log of promptfoo, LangSmith or Braintrust"
+        raise DefinitionError("candidates", f"{path.name}: {message}; for the text of one candidate use grade()")
+    return found
+
+
+# -- what someone said ------------------------------------------------------------------------------------
+
+
+def candidate_of(output: Any, asked: Any = None, **fields: Any) -> Candidate:
+    """
+    Return an *output* of any form as a candidate, with the input or the chat that it answers.
+
+    The forms are a text, a chat, a message, the choices of a completion, generations of LangChain, a list of tool
+    calls, and other data, which is shown as JSON.
+    """
+    said, question = _said(output), _said(asked)
+    if not question.output:
+        return evolve(said, **fields)
+    before = (*question.messages, *([Message("user", question.input)] if question.input else ()))
+    kept = said.messages[len(before) :] if said.messages[: len(before)] == before else said.messages
+    return evolve(said, input=question.output, messages=(*before, *kept), **fields)
+
+
+def candidate_of_conversation(messages: Iterable[Any], output: str, asked: str, **fields: Any) -> Candidate:
+    """Return *output* as a candidate with the conversation of a run, which may hold the output and the input too."""
+    said, calls = chat_of(messages)
+    if said and said[-1].content.strip() == output.strip():
+        said = said[:-1]
+    before = [message for message in said if (message.role, message.content) != ("user", asked)]
+    return Candidate(output, input=asked, messages=before, tool_calls=calls, **fields)
+
+
+def _said(value: Any) -> Candidate:
+    found = _inner(value)
+    while found is not value:
+        value, found = found, _inner(found)
+    if is_chat(chat := [value] if isinstance(value, Mapping) else value):
+        return candidate_of_chat(chat)
+    if isinstance(value, list) and value and all(isinstance(each, Mapping) and "function" in each for each in value):
+        return Candidate("", tool_calls=calls_of(value))
+    return Candidate(text_of(value))
+
+
+def _inner(value: Any) -> Any:
+    """Return what *value* wraps: a mapping of one value, the messages of a state, the message of a completion."""
+    if isinstance(value, Mapping):
+        for name in ("messages", "choices", "generations", "message"):
+            if value.get(name) and isinstance(value[name], list | tuple | Mapping):
+                return value[name]
+        return next(iter(value.values())) if len(value) == 1 else value
+    if isinstance(value, list | tuple) and value and not is_chat(value):
+        first = value[0]  # of LangChain's batches, and of the choices
+        return first if isinstance(first, list) or (isinstance(first, Mapping) and "message" in first) else value
+    return value
+
+
+# -- promptfoo --------------------------------------------------------------------------------------------
+
+
+def promptfoo_candidate(output: Any, prompt: Any, variables: Mapping[str, Any], reference: str | None) -> Candidate:
+    """Return an output of promptfoo's; *reference* is the variable with the reference answer."""
+    passages = variables.get("context")
+    return candidate_of(
+        output,
+        _as_chat(prompt),
+        reference="" if reference is None else text_of(variables[reference]),
+        context=passages if isinstance(passages, str) else "",
+        variables={name: text_of(value) for name, value in variables.items()},
+    )
+
+
+def _as_chat(prompt: Any) -> Any:
+    """Return a prompt that is a chat in JSON, as promptfoo has them, as that chat."""
+    try:
+        chat = json.loads(prompt)
+    except (TypeError, ValueError):
+        return prompt
+    return chat if is_chat(chat) else prompt
+
+
+def _of_promptfoo(row: Any) -> Candidate | Broken:
+    response = row.get("response") if isinstance(row, Mapping) else None
+    if not isinstance(response, Mapping) or response.get("output") is None:
+        why = (at(response, "error") or at(row, "error")) or "no output"
+        return Broken(f"promptfoo has no output: {shorten(str(why), 200)}")
+    prompt = row.get("prompt")
+    made = promptfoo_candidate(response["output"], at(prompt, "raw") or prompt, row.get("vars") or {}, None)
+    test = row.get("testIdx")
+    return made if test is None else evolve(made, key=f"{test}/{row.get('promptIdx', 0)}", group=str(test))
+
+
+# -- traces -----------------------------------------------------------------------------------------------
+
+
+@frozen
+class _Span:
+    id: str
+    trace: str
+    is_root: bool
+    is_tool: bool
+    order: str
+    name: str
+    input: Any
+    output: Any
+    reference: Any
+    error: Any
+
+
+def _of_langsmith(row: Mapping[str, Any]) -> _Span:
+    parents = row.get("parent_run_id") or row.get("parent_run_ids")
+    return _Span(
+        id=str(row.get("reference_example_id") or row.get("id") or ""),
+        trace=str(row.get("trace_id") or row.get("id")),
+        is_root=not parents,
+        is_tool=row.get("run_type") == "tool",
+        order=str(row.get("dotted_order") or row.get("start_time") or ""),
+        name=str(row.get("name") or "tool"),
+        input=row.get("inputs"),
+        output=row.get("outputs"),
+        reference=row.get("reference_outputs"),
+        error=row.get("error"),
+    )
+
+
+def _of_braintrust(row: Mapping[str, Any]) -> _Span:
+    attributes, metrics = row.get("span_attributes") or {}, row.get("metrics") or {}
+    return _Span(
+        id=str(row.get("id") or ""),
+        trace=str(row.get("root_span_id")),
+        is_root=bool(row.get("is_root", row.get("span_id") in (None, row.get("root_span_id")))),
+        is_tool=attributes.get("type") == "tool",
+        order=str(metrics.get("start") or row.get("created") or ""),
+        name=str(attributes.get("name") or "tool"),
+        input=row.get("input"),
+        output=row.get("output"),
+        reference=row.get("expected"),
+        error=row.get("error"),
+    )
+
+
+_SPANS: dict[frozenset[str], Callable[[Mapping[str, Any]], _Span]] = {
+    frozenset({"run_type", "inputs", "outputs"}): _of_langsmith,
+    frozenset({"root_span_id", "input", "output"}): _of_braintrust,
+}
+"""The keys by which the rows of an export are recognised. A data set's examples have no `run_type`: their outputs are
+reference answers."""
+
+
+def _of_spans(spans: Sequence[_Span]) -> Iterator[Candidate | Broken]:
+    """Yield the roots, with the calls of tools in their traces; without roots, all spans but those of tools."""
+    tools: dict[str, list[_Span]] = defaultdict(list)
+    for span in sorted(spans, key=lambda each: each.order):
+        if span.is_tool and not span.is_root:
+            tools[span.trace].append(span)
+    roots = [span for span in spans if span.is_root] or [span for span in spans if not span.is_tool]
+    for span in roots:
+        if span.output is None:
+            yield Broken(f"{span.name} {span.id} has no output: {shorten(str(span.error or 'it did not end'), 200)}")
+            continue
+        made = candidate_of(span.output, span.input, reference=_text(span.reference), key=span.id)
+        calls = made.tool_calls or [_call_of(tool) for tool in tools[span.trace]]
+        yield evolve(made, tool_calls=calls)
+
+
+def _text(value: Any) -> str:
+    return "" if value is None else _said(value).output
+
+
+def _call_of(span: _Span) -> ToolCall:
+    given = span.input if isinstance(span.input, Mapping) else {} if span.input is None else {"input": span.input}
+    return ToolCall(span.name, arguments=given, result=None if span.output is None else _text(span.output))
+
+
+# -- Inspect ----------------------------------------------------------------------------------------------
+
+
+def inspect_samples(path: Path) -> Iterator[Candidate | Broken]:
+    """
+    Return the samples of a log of Inspect's, which are read one at a time.
+
+    Raises:
+        ImportError: inspect-ai is not installed.
+    """
+    try:
+        from inspect_ai.log import read_eval_log_samples  # noqa: PLC0415 - Inspect reads its own logs
+    except ImportError as error:
+        raise ImportError(f"reading {path.name} needs inspect-ai: pip install inspect-ai") from error
+    return map(_of_inspect, read_eval_log_samples(str(path), all_samples_required=False, resolve_attachments=True))
+
+
+def _of_inspect(sample: Any) -> Candidate | Broken:
+    output = sample.output.completion
+    if sample.error is not None or not output:
+        why = sample.error.message if sample.error is not None else "the model said nothing"
+        return Broken(f"sample {sample.id} has no output: {shorten(why, 200)}")
+    asked = sample.input if isinstance(sample.input, str) else _said(sample.input).output
+    target = sample.target if isinstance(sample.target, str) else "\n".join(sample.target)
+    return candidate_of_conversation(sample.messages, output, asked, reference=target, key=str(sample.id))
