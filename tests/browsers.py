@@ -37,15 +37,17 @@ class Seen(HTMLParser):
         self.title = ""
         self.words: list[str] = []
         self._inside = ""
+        self._is_in_body = False
         self.feed(page)
         self.close()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.tags.append((tag, dict(attrs)))
         self._inside = tag
+        self._is_in_body |= tag == "body"
 
     def handle_data(self, data: str) -> None:
-        if self._inside == "title":
+        if self._inside == "title" and not self._is_in_body:  # drawings have titles too
             self.title += data
         elif self._inside != "style":
             self.words.append(data)

@@ -11,7 +11,7 @@ from rubric.rendering.html import Html, band, join, table, tag, text
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-_BINS, _WIDTH, _HEIGHT, _LEFT, _TOP = 20, 600, 150, 34, 12
+_BINS, _WIDTH, _HEIGHT, _LEFT, _TOP = 20, 600, 150, 46, 12
 
 
 def histogram(scores: Mapping[str, Sequence[float]], *, mark: float | None = None) -> Html:

@@ -15,7 +15,7 @@ from attrs import evolve, frozen
 
 from rubric.internals.text import cut, shorten
 from rubric.rendering import charts, html
-from rubric.rendering.html import Html, tag, text
+from rubric.rendering.html import Html, join, tag, text
 from rubric.results.row_builder import RowBuilder
 from rubric.results.rows import Entry, Row, figure, score_of, score_of_vote, short
 from rubric.scoring.aggregation import TOLERANCE
@@ -36,6 +36,9 @@ LONGEST_INPUT = 4_000
 
 AROUND = 300
 """Characters that are shown around a quote in the middle of a long candidate."""
+
+EXCERPT, LONGEST_LINE = 600, 300
+"""Characters of a candidate and of a criterion with its reason, where rows are shown in brief."""
 
 MOST_ROWS = 20
 """Results that the card of many shows."""
@@ -195,7 +198,7 @@ def _marked(row: Row, marks: Mapping[Evidence, int], anchor: str) -> Html:
             parts.append(tag("mark", piece.text, *numbers))
         else:
             parts.append(piece.text)
-    return html.join(parts)
+    return join(parts)
 
 
 def _passing(row: Row) -> str:
@@ -259,18 +262,18 @@ def _criteria(
 
 
 def _what(entry: Entry) -> Html:
-    gate = html.join((" ", html.badge("gate failed", "gate"))) if entry.gated else None
+    gate = join((" ", html.badge("gate failed", "gate"))) if entry.gated else None
     how = [text(entry.id, html.NAME, class_="mono")]
     how += [text(entry.answer)] if entry.answer else []
     how += [tag("span", f"weight {entry.weight:g}")] if entry.weight != 1 else []
-    how += [html.join(("level ", text(f"“{entry.level}”")))] if entry.level else []
+    how += [join(("level ", text(f"“{entry.level}”")))] if entry.level else []
     agreed = _agreement(entry)
     how += [agreed] if agreed is not None else []
     reason = tag("p", cut(entry.reason, html.LONGEST), class_="why t") if entry.reason and not entry.votes else None
-    return html.join(
+    return join(
         (
             tag("div", text(entry.text, class_="what"), gate),
-            tag("div", html.join(how, " · "), class_="how"),
+            tag("div", join(how, " · "), class_="how"),
             reason,
         )
     )
@@ -311,7 +314,7 @@ def _agreement(entry: Entry) -> Html | None:
         said = f"{met} of {len(entry.votes)} votes: met"
     else:
         said = f"{len(entry.votes)} votes, {min(known):.2f} to {max(known):.2f}"
-    return html.join((said, html.badge("the judges disagree", "borderline")), " ") if _disagrees(entry) else Html(said)
+    return join((said, html.badge("the judges disagree", "borderline")), " ") if _disagrees(entry) else Html(said)
 
 
 def _disagrees(entry: Entry) -> bool:
@@ -327,7 +330,7 @@ def _opinions(entry: Entry, marks: Mapping[Evidence, int], anchor: str) -> Html:
         value = tag("span", figure(vote), f" ({vote.value})" if vote.value else None, class_="num")
         reason = cut(vote.reason, html.LONGEST)
         words = tag("span", reason, class_="soft t")
-        lines.append((text(vote.judge, html.NAME), bar, value, html.join((words, *_quoted(vote, marks, anchor)))))
+        lines.append((text(vote.judge, html.NAME), bar, value, join((words, *_quoted(vote, marks, anchor)))))
     return html.fold(f"{len(lines)} votes and their reasons", _votes(lines), is_open=_disagrees(entry))
 
 
@@ -344,14 +347,32 @@ def _steps(path: Iterable[Step]) -> Html:
 # -- many results ----------------------------------------------------------------------------------------
 
 
-def case(row: Row, anchor: str, *, is_open: bool = False, kinds: str = "", rubric: Rubric | None = None) -> Html:
-    """Return *row* as a line with its status, score and bar, which unfolds its card; *kinds* are further classes."""
+def case(
+    row: Row,
+    anchor: str,
+    *,
+    is_open: bool = False,
+    kinds: str = "",
+    rubric: Rubric | None = None,
+    is_brief: bool = False,
+) -> Html:
+    """
+    Return *row* as a line with its status, score and bar, which unfolds its card.
+
+    Args:
+        anchor: Its id on the page.
+        is_open: Whether it is unfolded from the start.
+        kinds: Further classes, which buttons of a page select.
+        rubric: Draws its trees.
+        is_brief: Whether it unfolds a few lines and no card, which would be too much for ten thousand rows.
+    """
     labels = [f"{name}: {value}" for name, value in row.cell.items()] + list(row.tags)
     tags = tag("span", *map(html.badge, labels), class_="tags") if labels else None
+    excerpt = tag("span", shorten(row.output, 160), class_="excerpt") if row.output and row.place is None else None
     summary = tag(
         "summary",
         tag("span", tag("span", row.status, class_=f"badge {row.status}")),
-        tag("span", text(row.id, html.NAME, class_="id"), tags),
+        tag("span", text(row.id, html.NAME, class_="id"), excerpt, tags),
         _bar(row) if row.status != "deferred" else tag("span"),
         tag("span", score_of(row, "–") or "–", class_="score"),
     )
@@ -361,35 +382,53 @@ def case(row: Row, anchor: str, *, is_open: bool = False, kinds: str = "", rubri
         words.append(tag("span", f"{row.score:.3f}, {needs}", class_="soft num"))
     words += [html.badge(f"gate: {gate}", "gate") for gate in row.gates]
     words += [html.badge("vacuous: nothing applied")] if row.vacuous else []
-    said = tag("p", html.join(words, " "), class_="verdict") if words else None
+    said = tag("p", join(words, " "), class_="verdict") if words else None
     named = f"case {row.status} {kinds}".rstrip()
-    return tag("details", summary, said, inside(row, anchor, rubric), class_=named, id=anchor, open=is_open)
+    body = _in_brief(row) if is_brief else join((said, inside(row, anchor, rubric)))
+    return tag("details", summary, body, class_=named, id=anchor, open=is_open)
+
+
+def _in_brief(row: Row) -> Html:
+    """Return why, a line a criterion, and an excerpt of the candidate."""
+    lines = []
+    for entry in row.entries:
+        sign, _, word, _ = _look(entry, row)
+        said = word if entry.contribution is None else figure(entry)
+        lines.append(tag("li", shorten(f"{sign} {said} · {entry.text}: {entry.reason}", LONGEST_LINE)))
+    reason = html.notice(row.reason, row.status) if row.reason else None
+    excerpt = html.candidate(cut(row.output, EXCERPT)) if row.output else None
+    return tag("div", reason, tag("ul", *lines), excerpt, class_="inside brief t")
 
 
 def summary_card(summary: Summary, *more: object, title: str = "") -> Html:
     """Return counts, rates and each criterion of many results as a card, followed by *more*."""
     graded = summary.passed + summary.failed
     said = f"{summary.passed:,} of {graded:,} grades pass" if graded else "Nothing was graded"
-    badges = []
+    badges: list[Html] = []
     if summary.pass_rate is not None:
         badges.append(html.badge(_between(f"{summary.pass_rate:.1%}", summary.pass_interval, "{:.1%}"), "plain"))
     if summary.ungraded:
         badges.append(html.badge(f"{summary.ungraded:,} ungraded", "ungraded"))
+    counts = {"passed": summary.passed, "failed": summary.failed, "ungraded": summary.ungraded}
+    return html.card(
+        html.header(f"{said}.", *badges, title=title),
+        html.facts(*figures_of(summary)),
+        charts.shares(counts) if summary.results else None,
+        *remarks(summary),
+        measured(summary),
+        *more,
+    )
+
+
+def figures_of(summary: Summary) -> list[tuple[str, object]]:
+    """Return the figures of many results, each with its name."""
     figures: list[tuple[str, object]] = [("results", f"{summary.results:,}")]
     if summary.mean is not None:
         figures.append(("mean score", _between(f"{summary.mean:.3f}", summary.mean_interval, "{:.3f}")))
     figures.append(("calls", f"{summary.usage.calls:,}"))
     cost = summary.usage.cost
     figures.append(("cost", "unknown" if cost is None else f"${cost:,.4f}"))
-    counts = {"passed": summary.passed, "failed": summary.failed, "ungraded": summary.ungraded}
-    return html.card(
-        html.header(f"{said}.", *badges, title=title),
-        html.facts(*figures),
-        charts.shares(counts) if summary.results else None,
-        *remarks(summary),
-        measured(summary),
-        *more,
-    )
+    return figures
 
 
 def _between(value: str, interval: tuple[float, float] | None, form: str) -> str:
@@ -416,7 +455,7 @@ def measured(summary: Summary) -> Html | None:
         counts = (("not applicable", one.not_applicable), ("cannot tell", one.abstained), ("unjudged", one.unjudged))
         said = [f"{one.scored:,} scored", *(f"{count:,} {name}" for name, count in counts if count)]
         said += [f"{one.gated:,} gates failed"] if one.gated else []
-        name = html.join((text(one.text or one.id), tag("div", text(one.id, html.NAME, class_="mono"), class_="how")))
+        name = join((text(one.text or one.id), tag("div", text(one.id, html.NAME, class_="mono"), class_="how")))
         rows.append((name, one.mean, one.interval, ", ".join(said)))
     return html.section("Criteria: mean and 95 % interval", charts.intervals(rows))
 

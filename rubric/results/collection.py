@@ -8,14 +8,16 @@ False, since its booleans on pandas know no missing value.
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 from attrs import field, frozen
 
-from rubric.internals.fields import refuse
-from rubric.internals.text import shorten, table
+from rubric.errors import DefinitionError
+from rubric.internals.fields import as_path, refuse
+from rubric.internals.text import shorten, table, visible
 from rubric.results.rendering import headline, verdict
 from rubric.results.result import Grade, Ungraded
 from rubric.results.summary import Summary, failures_of, kinds_of, summarise
@@ -24,6 +26,7 @@ from rubric.values.requests import Usage
 from rubric.values.rubrics import Rubric
 
 if TYPE_CHECKING:
+    import altair as alt
     import pandas as pd
     import polars as pl
 
@@ -132,6 +135,74 @@ class Grades(Sequence[Grade | Ungraded]):
 
         return Grades(rescored(result) for result in self.results)
 
+    def show(self, most: int = 50) -> None:
+        """Show the summary and the first *most* results, with why each fell short: in a notebook a card, else text."""
+        shown = sys.modules.get("IPython")
+        if shown is not None and getattr(shown.get_ipython(), "kernel", None) is not None:
+            shown.display.display(self)
+            return
+        lines = [str(self.summary()), ""]
+        for n, result in enumerate(self[:most]):
+            head, *details = str(result).splitlines()[:-1]
+            lines += [f"{result.key or f'#{_place(result, n)}'}: {head}"]
+            lines += [line for line in details if not line.startswith("  ✓")]
+        lines += [f"and {len(self) - most:,} more"] if len(self) > most else []
+        print(visible("\n".join(lines))[0])  # noqa: T201 - it is what the caller asked for
+
+    def plot(self) -> alt.VConcatChart:
+        """
+        Return the scores as a histogram and the criteria with their intervals, as a chart of Altair (extra `plots`).
+
+        Raises:
+            ImportError: Altair is not installed.
+        """
+        try:
+            import altair as alt  # noqa: PLC0415 - an extra
+        except ImportError as error:
+            raise _without("plots", "altair", "plot") from error
+        scores = [{"score": r.outcome.score, "verdict": verdict(r)} for r in self if r.outcome.score is not None]
+        bars = alt.Chart({"values": scores}, title="scores").mark_bar()
+        histogram = bars.encode(
+            alt.X("score:Q", bin=alt.Bin(extent=[0, 1], step=0.05), title="score"),
+            alt.Y("count():Q", title="results"),
+            alt.Color("verdict:N", scale=alt.Scale(domain=[*_COLOURS], range=[*_COLOURS.values()])),
+        )
+        rows = []
+        for one in self.summary().criteria:
+            low, high = one.interval or (one.mean, one.mean)
+            rows.append({"criterion": one.text or one.id, "mean": one.mean, "low": low, "high": high})
+        base = alt.Chart({"values": [row for row in rows if row["mean"] is not None]}, title="criteria")
+        names = alt.Y("criterion:N", sort=None, title=None)
+        ranges = base.mark_rule().encode(
+            alt.X("low:Q", scale=alt.Scale(domain=[0, 1]), title="mean"), alt.X2("high:Q"), names
+        )
+        return alt.vconcat(histogram, ranges + base.mark_point(filled=True).encode(alt.X("mean:Q"), names))
+
+    def report(self, path: str | Path, *, title: str = "") -> Path:
+        """
+        Write all results to *path* as one HTML page, and return the path.
+
+        The page shows rates, a histogram of the scores, each criterion with its interval, why some results are
+        ungraded, and a card for every result, to filter and to sort. It needs no other file and runs no script.
+
+        Args:
+            path: The file; missing folders are made, and an old file is replaced.
+            title: The page's; the names of the rubrics if left empty.
+
+        Raises:
+            DefinitionError: *path* is no path of a page: it ends in neither `.html` nor `.htm`.
+            OSError: The file cannot be written.
+        """
+        from rubric.results.page import results_page  # noqa: PLC0415 - only notebooks and pages need it
+
+        file = as_path("path", path)
+        if file.suffix.lower() not in (".html", ".htm"):
+            cure = "to_jsonl(path) writes lines of JSON, to_pandas() has to_csv and the like"
+            raise DefinitionError("path", f"expected a file that ends in .html, got {str(path)!r}; {cure}")
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(results_page(self, self.summary(), title), encoding="utf-8", newline="\n")
+        return file
+
     def summary(self) -> Summary:
         """Return counts, rates with intervals, each criterion, and the usage."""
         return summarise(self.results)
@@ -213,8 +284,12 @@ class Grades(Sequence[Grade | Ungraded]):
             yield self._end
 
 
-def _without(library: str) -> ImportError:
-    return ImportError(f"to_{library} takes {library}: pip install rubric-grade[{library}]", name=library)
+_COLOURS = {"pass": "#1a7f4b", "borderline": "#a86400", "fail": "#c6283a"}
+
+
+def _without(extra: str, library: str = "", verb: str = "") -> ImportError:
+    library = library or extra
+    return ImportError(f"{verb or f'to_{extra}'} takes {library}: pip install rubric-grade[{extra}]", name=library)
 
 
 def _place(result: Grade | Ungraded, otherwise: int) -> int:

@@ -8,22 +8,32 @@ out, so ten thousand of them scroll.
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from attrs import evolve
 
 from rubric.rendering import charts, html
 from rubric.rendering.html import Html, tag, text
-from rubric.results.cards import case
+from rubric.results.cards import case, figures_of, histogram, measured, name_of_result, remarks
+from rubric.results.row_builder import RowBuilder
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from rubric.results.rows import Row
+    from rubric.results.summary import Summary
 
 OPEN = 8
 """How many of the results that did not pass are unfolded from the start, where there are few."""
 
 FEW = 200
 """Results on a page of few: above, all are folded."""
+
+WHOLE = 500
+"""Results on a page of many that unfold a whole card: those without a pass and with the lowest scores come first."""
+
+MANY = 1_500
+"""Results above which the others are shown in brief."""
 
 MOST_CRITERIA = 24
 """Criteria that rows can be filtered by: those that most rows fall short of."""
@@ -34,6 +44,27 @@ _SORTS = (
     ("low", "lowest first", "var(--n)"),
     ("high", "highest first", "calc(0 - var(--n))"),
 )
+
+
+def results_page(results: Sequence[Any], summary: Summary, title: str = "") -> str:
+    """Return any results as a page: rates, why some are ungraded, each criterion, the scores, and every result."""
+    build = RowBuilder()
+    rows = [evolve(build.of(result, name_of_result(result, n)), result=None) for n, result in enumerate(results)]
+    names = list(dict.fromkeys(row.rubric for row in rows if row.rubric))
+    graded = summary.passed + summary.failed
+    rest = f", {summary.ungraded:,} ungraded" if summary.ungraded else ""
+    headline = f"{summary.passed:,} of {graded:,} grades pass{rest}" if graded else f"nothing graded{rest}"
+    version = next((result.rubric.digest for result in results[:1]), "")
+    return page(
+        title or " · ".join(names[:3]) or "rubric",
+        headline,
+        rows,
+        passed=bool(graded) and summary.passed == len(rows),
+        figures=figures_of(summary),
+        above=[*remarks(summary), histogram(rows), measured(summary)],
+        named="Results",
+        footer=f"rubric digest {version[:16]}" if version else "",
+    )
 
 
 def page(
@@ -47,7 +78,7 @@ def page(
     warnings: Iterable[str] = (),
     above: Iterable[object] = (),
     named: str = "Cases",
-    version: str = "",
+    footer: str = "",
 ) -> str:
     """
     Return *rows* as a page.
@@ -61,7 +92,7 @@ def page(
         warnings: Of the whole run.
         above: Shown before the rows: charts, tables.
         named: The title of the rows.
-        version: Of the library.
+        footer: The last line.
     """
     counts = Counter(row.status for row in rows) if counts is None else counts
     short = _falling_short(rows)
@@ -74,11 +105,15 @@ def page(
         *(html.notice(warning) for warning in warnings),
     )
     body = tag("p", f"There are no {named.lower()} in this report.", class_="empty")
+    note = None
+    if len(rows) > MANY:
+        said = f"The {WHOLE:,} results with the lowest scores, those that did not pass first, unfold whole cards."
+        note = tag("p", f"{said} The others are in brief: a part of the results has a page of its own.", class_="soft")
     if rows:
         body = tag("div", *_cases(rows, list(short)), class_="cases")
-    main = tag("main", *above, tag("h2", named, class_="section"), body)
+    main = tag("main", *above, tag("h2", named, class_="section"), note, body)
     controls = _controls(len(rows), counts, short)
-    style, footer = _style(rows, len(short)), f"rubric {version}"
+    style = _style(rows, len(short))
     return html.page(f"{title}: {headline}", head, *controls, main, more_style=style, footer=footer)
 
 
@@ -118,11 +153,16 @@ def _falling_short(rows: Iterable[Row]) -> dict[str, int]:
 def _cases(rows: Sequence[Row], short: Sequence[str]) -> Iterable[Html]:
     left = OPEN if len(rows) <= FEW else 0
     places = {name: n for n, name in enumerate(short, 1)}
+    brief: set[int] = set()
+    if len(rows) > MANY:
+        ranked = sorted(range(len(rows)), key=lambda n: (rows[n].status == "passed", rows[n].bounds[0]))
+        brief = set(ranked[WHOLE:])
     for number, row in enumerate(rows, 1):
         left -= row.status != "passed"
         unmet = {e.text for e in row.entries if e.contribution is None or e.contribution < 1} & places.keys()
         kinds = " ".join(f"short{n}" for n in sorted(places[name] for name in unmet))
-        yield case(row, f"case-{number}", is_open=row.status != "passed" and left >= 0, kinds=kinds)
+        is_open = row.status != "passed" and left >= 0
+        yield case(row, f"case-{number}", is_open=is_open, kinds=kinds, is_brief=number - 1 in brief)
 
 
 def _style(rows: Sequence[Row], criteria: int) -> str:

@@ -43,7 +43,7 @@ def render(report: Report) -> str:
         counts=report.counts,  # type: ignore[arg-type]  # a status is a text
         warnings=report.warnings,
         above=[_grid(report)],
-        version=report.version,
+        footer=f"rubric {report.version}",
     )
 
 

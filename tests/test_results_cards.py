@@ -1,0 +1,280 @@
+"""Cards of results in notebooks, and pages of many: what they show, and that nothing in them runs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from attrs import evolve
+
+from rubric import (
+    Candidate,
+    Criterion,
+    DefinitionError,
+    Failure,
+    Grade,
+    Grades,
+    Judge,
+    Panel,
+    Rubric,
+    Ungraded,
+    ask,
+    evaluate,
+    plan,
+)
+from rubric.rendering import html
+from rubric.results.page import MANY, WHOLE
+from rubric.testing import ScriptedModel
+from rubric.testing.scripted_model import Says
+from tests.browsers import Seen, dom_of
+from tests.reports import NASTY, PAYLOADS, REPORT
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+REPLY = Candidate("Your parcel is in Oslo.", input="Where is it?", key="ticket-7")
+RUBRIC = (
+    Rubric("support", evidence=True)
+    .requires("Says where the parcel is", id="place")
+    .expects("Cites an article", weight=2, id="cites")
+    .passing_at(0.8)
+)
+TREE = Rubric.deciding(ask("Did it call?").yes(ask("Is it warm?").yes(1.0).no(0.4)).no(0.0))
+
+
+def says(place: bool | None = True, cites: bool | None = False, reason: str = "because") -> Judge:
+    quote = (REPLY.output[15:22],)
+    lines: dict[str, Any] = {
+        "place": Says(place, reason=reason, evidence=quote),
+        "cites": Says(cites, reason=reason, evidence=quote)
+        if cites is not None
+        else Failure("refusal", "it would not"),
+    }
+    return Judge(ScriptedModel(lines), retries=0, repairs=0)
+
+
+def seen(value: Any) -> Seen:
+    return Seen(value._repr_html_())
+
+
+# -- one result ------------------------------------------------------------------------------------------
+
+
+def test_a_grade_shows_texts_weights_gates_threshold_candidate_and_key() -> None:
+    text = seen(evaluate(REPLY, RUBRIC, says(place=False))).text
+    for words in ("support · ticket-7", "Fails with 0.00, needs 0.80; failed by", "Says where the parcel is", "required",
+                  "gate failed", "weight 2", "Where is it?", "Your parcel is", "because"):  # fmt: skip
+        assert words in text
+
+
+def test_evidence_is_marked_in_the_candidate() -> None:
+    page = seen(evaluate(REPLY, RUBRIC, says()))
+    assert len([tag for tag, _ in page.tags if tag == "mark"]) == 1
+    (link,) = {attrs["href"] for tag, attrs in page.tags if tag == "a" and "href" in attrs}
+    assert (link or "")[1:] in {attrs.get("id") for _, attrs in page.tags}
+
+
+def test_the_votes_of_a_panel_are_counted_with_each_reason() -> None:
+    judges = [says(cites=True, reason="one"), says(cites=True, reason="two"), says(reason="three")]
+    page = seen(evaluate(REPLY, RUBRIC, Panel(judges, level="criterion", aggregate="majority")))
+    for words in ("2 of 3 votes: met", "the judges disagree", "Votes: 2 of 3 pass", "one", "two", "three"):
+        assert words in page.text
+    folds = page.named("fold")
+    assert ["open" in attrs for attrs in folds] == [False, True]  # only the votes that differ
+
+
+def test_what_is_ungraded_shows_a_band_and_never_a_score() -> None:
+    result = evaluate(REPLY, RUBRIC, says(cites=None))
+    assert isinstance(result, Ungraded)
+    page = seen(result)
+    assert "Not graded: the score could be 0.33 to 1.00, needs 0.80 (undecided)." in page.text
+    assert "it would not" in page.text
+    assert len(page.named("may")) == 1
+
+
+def test_the_tree_of_a_rubric_is_drawn_with_the_path_walked() -> None:
+    result = evaluate(REPLY, TREE, Judge(ScriptedModel([0.9, Says(0.1, reason="It is curt.")])))
+    page = seen(result)
+    assert len(page.named("walked")) == 3
+    assert "It is curt." in page.text
+
+
+def test_a_result_in_plain_text_has_verdict_reasons_and_votes() -> None:
+    grade = evaluate(REPLY, RUBRIC, Panel([says(), says(cites=True)]))
+    lines = str(grade).splitlines()
+    assert lines[0] == "support: fail, 0.67, needs 0.80"
+    assert lines[1] == "  ✓ Says where the parcel is: because"
+    assert "  1 of 2 votes pass" in lines
+    assert str(evaluate(REPLY, RUBRIC, says(cites=None))).startswith("support: ungraded, 0.33 to 1.00, undecided")
+
+
+def test_markdown_is_what_a_notebook_falls_back_to() -> None:
+    grade = evaluate(REPLY, RUBRIC, says())
+    assert grade.to_markdown() == grade._repr_markdown_()
+    grades = Grades([grade])
+    assert grades.to_markdown() == grades._repr_markdown_()
+    assert grades.summary().to_markdown() == grades.summary()._repr_markdown_()
+
+
+# -- values ----------------------------------------------------------------------------------------------
+
+
+def test_a_rubric_shows_criteria_gates_weights_trees_and_examples() -> None:
+    from rubric import Anchor
+
+    warm = Criterion("Is warm", anchors=[Anchor("Dear Ada", 1.0)], min_score=0.5)
+    inner = Rubric("style").expects("No slang")
+    whole = (
+        evolve(RUBRIC, guidelines="Be kind.")
+        .adding(warm)
+        .decides("escalation", by=ask("Due?").yes(1).no(0))
+        .includes(inner)
+    )
+    page = seen(whole)
+    for words in (
+        "5 criteria, pass at 0.8.",
+        "Cites an article",
+        "Dear Ada",
+        "Be kind.",
+        "Due?",
+        "No slang",
+        "evidence asked for",
+    ):
+        assert words in page.text
+    assert len(page.named("gate")) == 2
+    assert "2 leaves" in seen(ask("Due?").yes(1.0).no(0.0)).text
+
+
+def test_a_plan_folds_the_exact_messages() -> None:
+    planned = plan(REPLY, RUBRIC, says())
+    page = seen(planned)
+    assert len(page.named("fold")) == 2
+    assert "Your parcel is in Oslo." in page.text
+    assert "nothing has been sent" in page.text
+
+
+def test_reports_and_comparisons_show_cards() -> None:
+    assert len(seen(REPORT).named("case")) == 4
+    assert "3 same" in seen(REPORT.against(evolve(REPORT, rows=REPORT.rows[1:]))).text
+
+
+# -- many ------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def grades() -> Grades:
+    judges = [says(place=n != 1, cites=[True, False, None][n % 3]) for n in range(30)]
+    return Grades(evaluate(evolve(REPLY, key=f"k{n}"), RUBRIC, judge) for n, judge in enumerate(judges))
+
+
+def test_many_results_show_rates_scores_criteria_and_why_some_are_ungraded(grades: Grades) -> None:
+    page = seen(grades)
+    for words in (
+        "10 of 20 grades pass.",
+        "10 ungraded",
+        "10 × refusal: it would not",
+        "Cites an article",
+        "and 10 more",
+    ):
+        assert words in page.text
+    assert len(page.named("case")) == 20
+    assert page.named("chart")
+    assert "10 of 20 grades pass." in seen(grades.summary()).text
+    assert "Nothing was graded." in seen(Grades()).text
+
+
+def test_a_page_of_results_filters_and_sorts_without_a_script(grades: Grades, tmp_path: Path) -> None:
+    path = grades.report(tmp_path / "deep" / "page.html", title="Friday")
+    text = path.read_text("utf-8")
+    assert "<script" not in text
+    assert "://" not in text
+    measure = """<script>
+const order = id => { document.getElementById(id).checked = true;
+  const shown = [...document.querySelectorAll('.case')].filter(e => e.offsetParent !== null);
+  return shown.sort((a, b) => a.offsetTop - b.offsetTop).map(e => e.id.slice(5)); };
+const said = [order('show-ungraded').length, order('show-all').length, order('sort-low')[29], order('sort-high')[0],
+  order('short-1').length, document.documentElement.scrollWidth <= innerWidth];
+document.title = said.join(' ');
+</script>"""
+    free = text.replace("Content-Security-Policy", "x").replace("</body>", f"{measure}</body>")
+    seen = dom_of(free, tmp_path)
+    assert seen.title.split()[:2] == ["10", "30"]
+    assert (int(seen.title.split()[2]) - 1) % 3 == 0, "the last is one that passes"
+    assert (int(seen.title.split()[3]) - 1) % 3 == 0
+    assert seen.title.split()[4:] == ["20", "true"]
+
+
+def test_a_page_of_very_many_keeps_whole_cards_for_the_worst(grades: Grades, tmp_path: Path) -> None:
+    many = Grades([*grades] * (MANY // len(grades) + 1))
+    page = Seen(many.report(tmp_path / "page.html").read_text("utf-8"))
+    assert len(page.named("case")) == len(many)
+    assert len(page.named("brief")) == len(many) - WHOLE
+
+
+def test_a_report_that_is_no_page_is_refused(grades: Grades, tmp_path: Path) -> None:
+    with pytest.raises(DefinitionError, match=r"ends in \.html"):
+        grades.report(tmp_path / "page.csv")
+
+
+def test_results_are_shown_in_a_terminal_with_why_they_fell_short(
+    grades: Grades, capsys: pytest.CaptureFixture[str]
+) -> None:
+    grades.show(5)
+    shown = capsys.readouterr().out
+    assert "k4: support: fail, 0.33, needs 0.80\n  ✗ Cites an article: because" in shown
+    assert "and 25 more" in shown
+
+
+def test_results_are_plotted_by_altair(grades: Grades) -> None:
+    drawn = grades.plot().to_dict()
+    assert len(drawn["vconcat"]) == 2
+
+
+# -- attacks ---------------------------------------------------------------------------------------------
+
+
+def hostile(words: str) -> list[str]:
+    """Return the cards of everything, with *words* in every text."""
+    said = f"x {words}"
+    rubric = evolve(RUBRIC.revising("cites", text=said), name=said, guidelines=said)
+    rubric = rubric.decides(said, by=ask(said).yes(1, words or "x").no(0), id="tree")
+    lines = {
+        "place": Says(True, reason=said, evidence=(said,)),
+        "cites": Says(False, reason=said),
+        "tree": Says(1.0, reason=said),
+    }
+    candidate = Candidate(f"{words} {said}", input=said, key=said)
+    grade = evaluate(candidate, rubric, Panel([Judge(ScriptedModel(lines)), Judge(ScriptedModel(lines))]))
+    failing = evaluate(
+        candidate, rubric, Judge(ScriptedModel({"place": Failure("refusal", said)}), retries=0, repairs=0)
+    )
+    assert isinstance(grade, Grade)
+    results = Grades([grade, failing])
+    values = [grade, failing, results, results.summary(), rubric, plan(candidate, rubric, "offline")]
+    return [value._repr_html_() for value in values]
+
+
+def test_attacks_in_every_text_of_every_card_run_nothing(tmp_path: Path) -> None:
+    usual = {tag for card in hostile("plain") for tag, _ in Seen(card).tags}
+    cards = [card for words in (*PAYLOADS, " ".join(NASTY)) for card in hostile(words)]
+    page = dom_of(f"<!DOCTYPE html><title>mine</title>{''.join(cards)}", tmp_path)
+    assert page.title == "mine"
+    assert {tag for tag, _ in page.tags} <= usual | {"html", "head", "body", "title"}
+    assert not [name for _, attrs in page.tags for name in attrs if name.startswith("on")]
+
+
+def test_attacks_in_a_page_of_results_run_nothing(tmp_path: Path) -> None:
+    lines = {"place": Says(True, reason=PAYLOADS[0]), "cites": Says(True, reason=PAYLOADS[1])}
+    candidates = [Candidate(words, input=words, key=words) for words in PAYLOADS]
+    rubric = evolve(RUBRIC.revising("cites", text=PAYLOADS[3]), name=PAYLOADS[2], evidence=False)
+    results = Grades([evaluate(each, rubric, Judge(ScriptedModel(lines))) for each in candidates])
+    page = dom_of(results.report(tmp_path / "r.html").read_text("utf-8"), tmp_path)
+    assert page.title.startswith(PAYLOADS[2])
+    assert not [tag for tag, _ in page.tags if tag in ("script", "img")]
+    assert len(page.named("case")) == len(PAYLOADS)
+
+
+def test_the_style_reaches_nothing_outside_of_a_card() -> None:
+    for line in html.style().splitlines():
+        if line[:1] not in (" ", "}", "/", "") and "{" in line:
+            assert ".rubric {" in line
