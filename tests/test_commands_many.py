@@ -66,6 +66,16 @@ def load(folder: Path) -> Any:
     return load(folder / "polite.yaml")
 
 
+def test_a_page_of_all_results_may_be_written(folder: Path) -> None:
+    done = graded(folder, "--report", folder / "page.html")
+    assert done.exit_code == 0
+    page = (folder / "page.html").read_text("utf-8")
+    assert page.count('<details class="case ') == len(TEXTS)
+    assert "Says please wait" in page
+    refused = graded(folder, "--report", folder / "page.csv")
+    assert (refused.exit_code, "name a file that ends in .html" in refused.stderr) == (2, True)
+
+
 def test_people_get_a_table(folder: Path) -> None:
     """Without a file of results, too."""
     done = graded(folder)

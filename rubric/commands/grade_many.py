@@ -117,9 +117,12 @@ class Inputs:
     concurrency: int
     shard: Shard | None
     columns: Sequence[str]
+    report: Path | None = None
 
     def check(self, rubric: Path) -> None:
         """Refuse to overwrite a file that is read, or results that would have to be paid for again."""
+        if self.report is not None and self.report.suffix.lower() not in (".html", ".htm"):
+            raise click.UsageError(f"--report {self.report}: the report is a page; name a file that ends in .html")
         if self.store is None:
             refuse_given({"in_doubt"}, "is for a store; name one with --store FILE")
         if self.out is None or not self.out.exists():
@@ -138,6 +141,7 @@ class Inputs:
         is_capped = self.max_cost is not None or self.max_calls is not None
         is_limited = self.rpm is not None or self.tpm is not None
         counts = Counts()
+        kept: list[Grade | Ungraded] = []
         try:
             with (
                 nullcontext() if self.store is None else Store(self.store, in_doubt=self.in_doubt) as store,
@@ -158,6 +162,8 @@ class Inputs:
                     if file is not None:
                         file.write(line_of(result))
                     counts.add(result)
+                    if self.report is not None:
+                        kept.append(result)
                 if file is not None:  # only a run that comes here has written all results
                     file.write(stream.end_mark.encode())
         except KeyboardInterrupt:
@@ -166,6 +172,8 @@ class Inputs:
                 cure = f"run the same command again to go on: what {self.store} has is not paid for again"
             print_line(f"interrupted: {len(counts):,} candidates were finished; {cure}", problem=True)
             raise SystemExit(INTERRUPTED) from None
+        if self.report is not None:
+            print_line(f"report: {Grades(kept).report(self.report)}", problem=True)
         return counts.summary()
 
 
@@ -175,6 +183,7 @@ class Inputs:
 @JUDGE
 @THRESHOLD
 @click.option("--out", type=PATH, metavar="FILE", help="Write the results here, a line of JSON each.")
+@click.option("--report", type=PATH, metavar="FILE", help="Write a page of all results here, to read in a browser.")
 @STORE
 @click.option(
     "--in-doubt",
