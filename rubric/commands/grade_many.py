@@ -31,6 +31,7 @@ from rubric.engine.rate_limits import Limits
 from rubric.engine.shards import Shard, merge_results
 from rubric.errors import DefinitionError
 from rubric.formats.rubrics import load
+from rubric.results.collection import Grades
 from rubric.results.result import Grade, Ungraded
 from rubric.results.summary import Frequencies, Summary, cluster_of, reasons_of, summarise
 from rubric.store.database import InDoubt
