@@ -75,8 +75,9 @@ def grade_many(
         store: Keeps every reply, and serves those that it has: a `Store`, or the path of one.
         budget: What may be spent; a candidate that it refuses is ungraded.
         limits: How fast models may be asked: `Limits`.
-        progress: True shows it on standard error (a bar on a terminal, else lines), False does not, None only on a
-            terminal; or a function that is called with a `Progress` after each result.
+        progress: True shows it in a notebook's cell or on standard error (a bar on a terminal, else lines), False does
+            not, None only in a notebook or on a terminal; or a function that is called with a `Progress` after each
+            result.
 
     Raises:
         DefinitionError: An argument that cannot be graded with, or a budget that cannot hold.

@@ -1,7 +1,7 @@
 """
 Progress of a run: rate, spend, failures, time left.
 
-A bar on a terminal; elsewhere (notebooks, CI) a line of text now and then, if it was asked for.
+A bar on a terminal and in a notebook; elsewhere (CI) a line of text now and then, if it was asked for.
 """
 
 from __future__ import annotations
@@ -10,11 +10,13 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import TextIO
+from typing import Any, TextIO
 
 from attrs import define, field, frozen
 
 from rubric.internals.fields import refuse
+from rubric.internals.notebooks import notebook
+from rubric.rendering.html import tag
 from rubric.results.result import Grade, Ungraded
 from rubric.values.requests import Usage
 
@@ -91,7 +93,8 @@ def reporting(
     Return a context that yields a function for each result, and shows progress.
 
     Args:
-        wanted: True for always, False for never, None if standard error is a terminal; or a function to call.
+        wanted: True for always, False for never, None if somebody looks: in a notebook, or if standard error is a
+            terminal; or a function to call.
         total: How many results there will be.
         stream: Where it is shown; None for standard error.
         clock: Returns seconds.
@@ -101,6 +104,9 @@ def reporting(
     """
     if not (wanted is None or isinstance(wanted, bool) or callable(wanted)):
         raise refuse("progress", wanted, "True, False, None, or a function of a Progress")
+    display = notebook() if stream is None and wanted is not False else None
+    if display is not None and not callable(wanted):
+        return _in_notebook(total, clock, display)
     stream = stream or sys.stderr
     is_terminal = stream is not None and stream.isatty()
     if wanted is False or (wanted is None and not is_terminal) or (stream is None and wanted is True):
@@ -153,6 +159,20 @@ def _told(total: int | None, clock: Callable[[], float], show: OnProgress, every
     finally:
         if every:
             tally.show()
+
+
+@contextmanager
+def _in_notebook(total: int | None, clock: Callable[[], float], display: Any) -> Iterator[Tell]:
+    """Show a bar in the output of the running cell: one that is updated in place."""
+    shown = display.display(display.HTML("grading…"), display_id=True)
+
+    def show(state: Progress) -> None:
+        share = {"value": state.done, "max": total} if total else {}
+        said = tag("div", tag("progress", **share), f" {state}")
+        shown.update(display.HTML(str(said)))
+
+    with _told(total, clock, show, _SECONDS_A_BAR) as tell:
+        yield tell
 
 
 @contextmanager

@@ -8,7 +8,6 @@ False, since its booleans on pandas know no missing value.
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
@@ -17,6 +16,7 @@ from attrs import field, frozen
 
 from rubric.errors import DefinitionError
 from rubric.internals.fields import as_path, refuse
+from rubric.internals.notebooks import notebook
 from rubric.internals.text import shorten, table, visible
 from rubric.results.rendering import headline, verdict
 from rubric.results.result import Grade, Ungraded
@@ -137,9 +137,8 @@ class Grades(Sequence[Grade | Ungraded]):
 
     def show(self, most: int = 50) -> None:
         """Show the summary and the first *most* results, with why each fell short: in a notebook a card, else text."""
-        shown = sys.modules.get("IPython")
-        if shown is not None and getattr(shown.get_ipython(), "kernel", None) is not None:
-            shown.display.display(self)
+        if (display := notebook()) is not None:
+            display.display(self)
             return
         lines = [str(self.summary()), ""]
         for n, result in enumerate(self[:most]):
