@@ -133,11 +133,13 @@ HARNESSES = {
     "dspy": ["dspy>=3.4"],
     "phoenix": ["arize-phoenix-evals>=3.9", "pandas>=2.2"],
     "lm_eval": ["lm_eval>=0.4.13"],
-    "promptfoo": [],
+    "promptfoo": ["pip"],
     "langchain": ["langchain-core>=1.7"],
     "datasets": ["datasets>=5.2"],
     "trl": ["trl>=1.16"],
     "verifiers": ["verifiers>=0.4"],
+    # For its schema alone, which any Python can read.
+    "every_eval_ever": ["--no-deps", "--ignore-requires-python", "every-eval-ever>=0.3"],
     "clients": ["anthropic>=2.12", "langchain-openai", "langchain-anthropic", "dspy>=3.4"],
 }
 """What the adapters are run with: each in an environment of its own, since they exclude one another's libraries."""
@@ -164,7 +166,7 @@ def integrations(session: nox.Session, harness: str, versions: str) -> None:
     modules = ["tests/test_client_models.py"]
     if harness != "clients":
         session.run("pytest", "-q", "tests/test_docs.py", "-k", f"docs/integrations/{harness}.md")
-        modules = [f"tests/test_integrations_{harness}.py"]
+        modules = [f"tests/test_integrations_{harness}.py", "tests/test_logs.py"]
     session.run("pytest", "-q", *modules, *session.posargs)
 
 

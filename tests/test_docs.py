@@ -89,7 +89,14 @@ def name(path: Any) -> str:
 def test_every_example_of_a_page_does_what_the_page_says(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Code runs, prints what the page shows; rubric files load; commands print what stands below them."""
     monkeypatch.chdir(ROOT)
-    if path.parent.name == "integrations" and path.stem not in ("index", "clients", "promptfoo", "trl", "verl"):
+    if path.parent.name == "integrations" and path.stem not in (
+        "index",
+        "clients",
+        "every_eval_ever",
+        "promptfoo",
+        "trl",
+        "verl",
+    ):
         pytest.importorskip(
             {"langchain": "langchain_core"}.get(path.stem, path.stem),
             reason=f"{path.stem} is not installed; `nox -s integrations` has it",
