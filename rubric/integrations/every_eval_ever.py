@@ -84,12 +84,10 @@ def record(
 def _results(name: str, summary: Summary) -> list[dict[str, Any]]:
     graded = summary.results - summary.ungraded
     counts = {"graded": str(graded), "ungraded": str(summary.ungraded), "cost": str(summary.usage.cost)}
-    bounds = (
-        {"lowest": str(summary.mean_bounds[0]), "highest": str(summary.mean_bounds[1])} if summary.mean_bounds else {}
-    )
+    bounds = dict(zip(("lowest", "highest"), map(str, summary.mean_bounds or ()), strict=False))
     found = [
-        _result(name, "mean_score", summary.mean, summary.mean_interval, graded, {**counts, **bounds}),
-        _result(name, "pass_rate", summary.pass_rate, summary.pass_interval, graded, counts),
+        _result((name, "mean_score"), summary.mean, summary.mean_interval, graded, {**counts, **bounds}),
+        _result((name, "pass_rate"), summary.pass_rate, summary.pass_interval, graded, counts),
     ]
     for criterion in summary.criteria:
         if criterion.mean is not None:
