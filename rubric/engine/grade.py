@@ -23,7 +23,7 @@ from rubric.internals.telemetry import TRACES, grade_span, warn_of
 from rubric.models.api_keys import default_judge
 from rubric.models.pricing import count_tokens, price, worst_cost
 from rubric.results.result import Grade, Ungraded
-from rubric.values.candidates import Candidate
+from rubric.values.candidates import Candidate, of_text
 from rubric.values.judges import AnyJudge, Cascade, Function, Judge, Jury, Model, Panel, as_judge
 from rubric.values.requests import Limiter, Transport
 from rubric.values.rubrics import Rubric, rubric_of
@@ -180,7 +180,8 @@ async def _run(
     if isinstance(candidate, Path) or isinstance(rubric, Path):  # a file may be on a slow disk
         candidate, rubric = await asyncio.to_thread(lambda: (one_candidate(candidate), as_rubric(rubric)))
     judges = judge_or_default(judge)
-    one, by = one_candidate(candidate), as_rubric(rubric)
+    one = of_text("candidate", candidate) if isinstance(candidate, str) else one_candidate(candidate)
+    by = as_rubric(rubric)
     if not options.is_slow_to_open:
         opened = options.pipeline()
         return remarked(await traced(one, by, judges, opened.send), opened.dispatcher)

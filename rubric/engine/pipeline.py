@@ -19,7 +19,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Itera
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from contextvars import copy_context
 from functools import partial
-from types import TracebackType
+from types import CoroutineType, TracebackType
 from typing import Any, Self
 
 from attrs import define, field, frozen
@@ -117,14 +117,19 @@ async def _side_by_side(transport: Transport, batch: Batch) -> Got:
     # before the second ones, and a budget that is spent in between would leave more candidates half graded.
     try:
         async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(_sent(transport, ask)) for ask in batch]
+            tasks = [group.create_task(_as_coroutine(transport(ask))) for ask in batch]
     except BaseExceptionGroup as errors:
         raise errors.exceptions[0] from None
     return tuple(task.result() for task in tasks)
 
 
-async def _sent(transport: Transport, ask: Ask) -> Outcome:
-    return await transport(ask)
+def _as_coroutine(sent: Awaitable[Outcome]) -> Coroutine[Any, Any, Outcome]:
+    """Return *sent* for a task, which takes coroutines alone; most are, and another around each would cost time."""
+    return sent if isinstance(sent, CoroutineType) else _awaited(sent)
+
+
+async def _awaited(sent: Awaitable[Outcome]) -> Outcome:
+    return await sent
 
 
 # -- the dispatcher --------------------------------------------------------------------------------------
@@ -384,7 +389,11 @@ class Pipeline:
         It runs on the library's background loop, so it and `send` must not be mixed on one pipeline: its places belong
         to one event loop.
         """
-        return background_loop.run(_sent(self.send, ask))
+
+        async def sent() -> Outcome:
+            return await self.send(ask)
+
+        return background_loop.run(sent())
 
     def close(self) -> None:
         """Close the store that was opened for it."""

@@ -38,9 +38,9 @@ from attrs import field, frozen
 from rubric.engine.columns import OWN_NAMES, Columns
 from rubric.engine.logs import Broken, entries_of, inspect_samples, rows_of
 from rubric.errors import DefinitionError
-from rubric.internals.fields import names_a_file, refuse, refuse_path
+from rubric.internals.fields import refuse
 from rubric.results.result import Grade, Ungraded
-from rubric.values.candidates import Candidate
+from rubric.values.candidates import Candidate, of_text
 from rubric.values.chats import fields_with_chats
 from rubric.values.rubrics import Rubric
 
@@ -133,10 +133,7 @@ def as_candidate(item: object, columns: Columns = OWN_NAMES, /) -> Candidate:
         DefinitionError: It can be none; the field is within the item, such as `output`.
     """
     if isinstance(item, str):
-        if names_a_file(item):  # checked here, since the text is in the message twice, and may have megabytes
-            cure = f"give Path({item!r}) to have the file read, or Candidate({item!r}) to grade these words"
-            refuse_path("", item, cure)
-        return Candidate(item)
+        return of_text("", item)
     if isinstance(item, Candidate):
         return item
     if isinstance(item, Path):
@@ -157,7 +154,9 @@ def one_candidate(value: object, /) -> Candidate:
     """
     if isinstance(value, Candidate):
         return value
-    if isinstance(value, str) or (isinstance(value, Path) and not holds_many(value)):
+    if isinstance(value, str):
+        return of_text("candidate", value)
+    if isinstance(value, Path) and not holds_many(value):
         try:
             return as_candidate(value)
         except DefinitionError as error:

@@ -166,6 +166,9 @@ def leading(steps: Steps[Result]) -> Steps[Result]:
 
 def _first_of_each_prefix(batch: Batch, sent: set[Any]) -> list[int]:
     """Return the places of the asks to send ahead, and add the prefixes of *batch* to those that are *sent*."""
+    if len(batch) == 1:
+        sent.add(_prefix(batch[0]))
+        return []
     places: dict[Any, list[int]] = {}
     last: Ask | None = None
     prefix: tuple[object, ...] | None = None
@@ -219,7 +222,9 @@ def _graded(candidate: Candidate, rubric: Rubric, judge: AnyJudge) -> Steps[Resu
     if why:
         result: Result = degenerate(rubric, judge, why)
     else:
-        result = yield from _any_judge(shared_prompt(candidate, rubric), number_votes(judge))
+        about = shared_prompt(candidate, rubric)
+        steps = _one_judge(about, judge, 0) if isinstance(judge, Judge) else _any_judge(about, number_votes(judge))
+        result = yield from steps
     # Set in place, since the result is new and nobody else has it yet: a copy of all fields costs as much as scoring.
     object.__setattr__(result, "candidate", candidate)
     if candidate.key or candidate.group:
@@ -287,9 +292,8 @@ class _Log:
 def _one_judge(about: SharedPrompt, judge: Judge, vote: int) -> Steps[Result]:
     log = _Log()
     findings = yield from _Session(about, about.rubric, "", judge, vote, log).findings()
-    replies = [reply for reply in log.replies if isinstance(reply, Reply)]
-    models = sorted({reply.model for reply in replies if reply.model})
-    given = [reply for reply in replies if reply.unsent or reply.remarks]
+    models = sorted({reply.model for reply in log.replies if isinstance(reply, Reply)} - {""})
+    given = [reply for reply in log.replies if isinstance(reply, Reply) and (reply.unsent or reply.remarks)]
     unsent = [f"{name} was not sent: the model does not take it" for reply in given for name in reply.unsent]
     remarks = [remark for reply in given for remark in reply.remarks]
     contradictory = [
@@ -334,6 +338,8 @@ class _Session:
         groups = grouped(open_, self.judge)
         if plain:
             judged = (yield from self._asked(groups)) if groups else []
+        elif len(groups) == 1:
+            judged = [(yield from self._of_group(groups[0]))]
         else:
             judged = yield from together([self._of_group(group) for group in groups])
         found |= {finding.id: finding for findings in judged for finding in findings}

@@ -9,11 +9,10 @@ that answer one task share its part too, since a mark depends on nothing that fo
 
 from __future__ import annotations
 
-from base64 import b32encode
+from binascii import b2a_base64
 from collections.abc import Mapping, Sequence
 from functools import lru_cache, partial
 from hashlib import sha256
-from itertools import chain, count
 from typing import TYPE_CHECKING, Any, cast
 
 from attrs import field, frozen
@@ -109,31 +108,29 @@ _BLOCKS = (("task", "reference answer", "context"), _RUN, ("candidate",))
 
 def shared_prompt(candidate: Candidate, rubric: Rubric) -> SharedPrompt:
     """Return what all asks about *candidate* under *rubric* share."""
-    digest, warnings = sha256(), dict[str, None]()
-    calls = [_call_line(c.name, thaw(c.arguments), thaw(c.result)) for c in candidate.tool_calls]
-    texts = {
-        "task": candidate.input,
-        "reference answer": candidate.reference,
-        "context": candidate.context,
-        "conversation": "\n".join([f"{m.role}: {m.content}" for m in candidate.messages]),
-        "tool calls": "\n".join(calls),
-        "file changes": candidate.file_changes,
-        "candidate": candidate.output,
-    }
-    sections: dict[str, str] = {}
+    digest, warnings, sections = sha256(), dict[str, None](), dict[str, str]()
+    texts = {"task": candidate.input, "reference answer": candidate.reference, "context": candidate.context}
+    texts |= {"file changes": candidate.file_changes, "candidate": candidate.output}
+    if candidate.messages:
+        texts["conversation"] = "\n".join([f"{m.role}: {m.content}" for m in candidate.messages])
+    if candidate.tool_calls:
+        calls = [_call_line(c.name, thaw(c.arguments), thaw(c.result)) for c in candidate.tool_calls]
+        texts["tool calls"] = "\n".join(calls)
     blocks: list[tuple[list[str], _Hash]] = []  # each with a hash of all that is shown up to its end
     for block in _BLOCKS:
-        titles = [title for title in block if texts[title] or title == "candidate"]
+        titles = [title for title in block if title == "candidate" or texts.get(title)]
         for title in titles:
             digest.update(_framed(title))
             sections[title] = _shown(texts[title], digest, warnings)
         if titles:
             blocks.append((titles, digest.copy()))
+    variables = dict[str, str]()
     digest.update(b"%d,%d;" % (len(sections), len(candidate.variables)))  # or one could be taken for the other
-    # Sorted, since equal candidates must get equal prompts: a mapping is the same in any order.
-    variables = {name: _shown(str(value), digest, warnings) for name, value in sorted(candidate.variables.items())}
-    for name in variables:
-        digest.update(_framed(name))
+    if candidate.variables:
+        # Sorted, since equal candidates must get equal prompts: a mapping is the same in any order.
+        variables = {name: _shown(str(value), digest, warnings) for name, value in sorted(candidate.variables.items())}
+        for name in variables:
+            digest.update(_framed(name))
     blocks[-1] = (blocks[-1][0], digest.copy())
     system = _system(rubric.guidelines)
     for text in (system.text, *candidate.images):
@@ -167,9 +164,9 @@ def _fenced(
     """
     shared, mark, cuts = "", "", list[int]()
     for place, (titles, state) in enumerate(blocks):
-        others = (_letters(whole, b"%d,%d" % (place, attempt)) for attempt in count())
-        marks, before = chain([_letters(state, b"0")], others), mark
-        mark = next(mark for mark in marks if not any(mark in text for text in texts))
+        before, mark, attempt = mark, _letters(state, b"0"), 0
+        while [True for text in texts if mark in text]:
+            mark, attempt = _letters(whole, b"%d,%d" % (place, attempt)), attempt + 1
         if before:
             cuts.append(len(shared))
         shared += f"{before}: the mark is now {mark}.\n\n" if before else f"The mark is {mark}.\n\n"
@@ -213,13 +210,18 @@ def _call_line(name: str, arguments: Any, result: Any) -> str:
 
 def _letters(digest: _Hash, end: bytes) -> str:
     """
-    Return 16 base-32 digits, 80 bits, of *digest* with *end* after it.
+    Return 16 letters and digits of *digest* with *end* after it.
 
-    A candidate that contained them would contain a part of its own hash.
+    A candidate that contained them would contain a part of its own hash. No letter or digit comes more often than twice
+    in 64, so each is worth five bits or more, and all of them 80. (Base 32, without such a bias, is Python code in the
+    standard library, and took a tenth of a whole grade.)
     """
     whole = digest.copy()
     whole.update(end)
-    return b32encode(whole.digest()[:10]).decode().lower()
+    return b2a_base64(whole.digest()[:12], newline=False).translate(_LETTERS).decode()
+
+
+_LETTERS = bytes.maketrans(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ+/", b"abcdefghijklmnopqrstuvwxyz01")
 
 
 # -- one ask -----------------------------------------------------------------------------------------------
@@ -271,13 +273,15 @@ def compose_all(
     other. Nor is it a secret from the model and all that see the prompt. Votes share it, since they are sent the same.
     """
     template = judge.prompt or rubric.prompt
-    flagless = rubric.threshold is not None
+    sealed, flagless = judge.is_sealed(own_prompt=rubric.prompt is not None), rubric.threshold is not None
     output, images = about.candidate.output, about.candidate.images
     digest = about.digest.copy()
     digest.update(b"%b%d;" % (_framed(judge.name), repair))
     asks = []
     for group in groups:
-        asked = _criterion_prompt(rubric, judge, group, output=output, complaint=complaint, guidelines=guidelines)
+        asked = _criterion_prompt(
+            rubric, judge, group, sealed=sealed, output=output, complaint=complaint, guidelines=guidelines
+        )
         nonce, ending = "", asked.unsealed
         if template is not None:
             nonce, messages = _own_messages(template, about, judge, repair, asked)
@@ -338,10 +342,16 @@ class CriterionPrompt:
 
 
 def _criterion_prompt(
-    rubric: Rubric, judge: Judge, criteria: Sequence[Criterion], *, output: str, complaint: str, guidelines: str
+    rubric: Rubric,
+    judge: Judge,
+    criteria: Sequence[Criterion],
+    *,
+    sealed: bool,
+    output: str,
+    complaint: str,
+    guidelines: str,
 ) -> CriterionPrompt:
     """Return the prompt for *criteria*; it is kept for the next candidate where it does not depend on this one."""
-    sealed = judge.is_sealed(own_prompt=rubric.prompt is not None)
 
     def worded() -> CriterionPrompt:
         form = Form.of(rubric, judge, criteria, sealed=sealed)

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 
 _Outcome = tuple[Any, BaseException | None]
+_USED = Usage(calls=1, cost=None, unmetered=1)
 
 
 class FunctionModel:
@@ -62,24 +63,34 @@ class FunctionModel:
 
     async def answer(self, ask: Ask, /) -> Reply:
         """Return the reply to *ask*; raise `ModelError` if the function raises, or returns no text and no mapping."""
-        # Exceptions of a function are passed as values: a StopIteration, which a script raises at its end, can pass
-        # neither through a future nor out of a coroutine.
-        said, error = await (_awaited(self._function(ask.chat())) if self._is_async else self._in_a_thread(ask))
-        if isinstance(error, Exception):
-            raise ModelError(Failure("exception", describe(error))) from error
-        if error is not None:
-            raise error
-        usage = Usage(calls=1, cost=None, unmetered=1)
+        if self._is_async:
+            try:
+                said: Any = self._function(ask.chat())
+                said = await said
+            except Exception as error:
+                raise ModelError(Failure("exception", describe(error))) from error
+        else:
+            said = await self._said_in_a_thread(ask)
         if isinstance(said, Mapping):
             said = json.dumps(dict(said), ensure_ascii=False, default=str)
         if not isinstance(said, str):
             message = (
                 f"the function returned {type(said).__name__}; expected the text of a reply, or a mapping for JSON"
             )
-            raise ModelError(Failure("bad_response", message, usage=usage))
-        return Reply(said, usage=usage)
+            raise ModelError(Failure("bad_response", message, usage=_USED))
+        return Reply(said, usage=_USED)
+
+    async def _said_in_a_thread(self, ask: Ask) -> Any:
+        said, error = await self._in_a_thread(ask)
+        if isinstance(error, Exception):
+            raise ModelError(Failure("exception", describe(error))) from error
+        if error is not None:
+            raise error
+        return said
 
     async def _in_a_thread(self, ask: Ask) -> _Outcome:
+        # Exceptions of a function are passed as values: a StopIteration, which a script raises at its end, can pass
+        # neither through a future nor out of a coroutine.
         context = copy_context()
         future = submit(self._owner, lambda: context.run(self._outcome, ask), self.threads)
         try:

@@ -24,7 +24,7 @@ import asyncio
 import math
 import random as randomness
 import sys
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
@@ -357,9 +357,12 @@ async def _send(model: Model, ask: Ask, limiter: Limiter | None) -> Reply | _Uns
         return _Unsent(error.failure)
 
 
-async def _answer(model: Model, ask: Ask) -> Reply | Failure:
-    if TRACES not in sys.modules or not is_traced():
-        return await _answered(model, ask)
+def _answer(model: Model, ask: Ask) -> Coroutine[Any, Any, Reply | Failure]:
+    is_plain = TRACES not in sys.modules or not is_traced()
+    return _answered(model, ask) if is_plain else _traced(model, ask)
+
+
+async def _traced(model: Model, ask: Ask) -> Reply | Failure:
     with chat_span(ask) as record:
         outcome = await _answered(model, ask)
         record(outcome)

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from attrs import field, frozen
 
 from rubric.errors import DefinitionError
-from rubric.internals.fields import Shown, as_map, as_tuple, refuse, string, text
+from rubric.internals.fields import Shown, as_map, as_tuple, names_a_file, refuse, refuse_path, string, text
 from rubric.internals.frozen_map import FrozenMap, freeze
 from rubric.internals.guided import GuidedType, guided_class
 
@@ -136,3 +136,12 @@ class Candidate(Shown, metaclass=GuidedType):
         if isinstance(value, str):
             return cls(value)
         raise DefinitionError("candidate", f"expected a text or a Candidate, got {type(value).__name__}")
+
+
+def of_text(field: str, text: str) -> Candidate:
+    """Return *text*, given as *field*, as a candidate; the path of a file is refused, not graded as text."""
+    # Checked here, since the text is in the message twice, and may have megabytes.
+    if names_a_file(text):
+        cure = f"give Path({text!r}) to have the file read, or Candidate({text!r}) to grade these words"
+        refuse_path(field, text, cure)
+    return Candidate(text)
