@@ -16,6 +16,7 @@ import sys
 import click
 
 from rubric.commands.files import convert, diff, schema, validate
+from rubric.commands.generate import generate
 from rubric.commands.grade import grade, plan
 from rubric.commands.grade_many import grade_many, merge
 from rubric.commands.output import Commands
@@ -39,6 +40,7 @@ COMMANDS = (
     convert,
     diff,
     explain,
+    generate,
     grade,
     grade_many,
     init,

@@ -24,9 +24,10 @@ from rubric.commands.options import (
     STORE,
     TEXT,
     declared,
+    read_stream,
     refuse_given,
 )
-from rubric.commands.output import Command, Refusal, print_json, print_line, print_markdown, print_result
+from rubric.commands.output import Command, print_json, print_line, print_markdown, print_result
 from rubric.commands.running import SUITES_ONLY, RunOptions, filtered
 from rubric.engine.grade import grade as grade_candidate
 from rubric.engine.grade import plan as plan_calls
@@ -117,8 +118,8 @@ class Inputs:
         piped = [stream for stream in (output, self.question, self.reference) if stream is sys.stdin]
         if len(piped) > 1:
             raise click.UsageError("standard input (-) is given for two things, and can be read once; name a file")
-        text = "(the candidate)" if output is None else _read(output)
-        return Candidate(text, input=_read(self.question), reference=_read(self.reference))
+        text = "(the candidate)" if output is None else read_stream(output)
+        return Candidate(text, input=read_stream(self.question), reference=read_stream(self.reference))
 
     def target_of_cases(self) -> str | Target | None:
         """Return the target for cases without a response: a model, or an agent with MCP servers."""
@@ -218,12 +219,3 @@ def as_markdown(rubric: Rubric) -> str:
     head = f"{cell(rubric.name or 'rubric')}: passes from {needs}"
     rows = [(c.id, shorten(c.text, 160), describe(c), f"{c.weight:g}") for c in rubric.judged]
     return clean(f"{head}\n\n{table(('criterion', 'text', 'answer', 'weight'), rows)}\n")
-
-
-def _read(stream: IO[str] | None) -> str:
-    if stream is None:
-        return ""
-    try:
-        return stream.read()
-    except UnicodeDecodeError as problem:
-        raise Refusal(f"{stream.name}: not UTF-8 text ({problem.reason} at byte {problem.start})") from problem

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
-from typing import Any, TypeVar, get_args
+from typing import IO, Any, TypeVar, get_args
 
 import click
 from attrs import frozen
 from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
+from rubric.commands.output import Refusal
 from rubric.errors import DefinitionError
 from rubric.formats.registry import format_names
 from rubric.suites.report import Deferred
@@ -221,3 +222,13 @@ def columns_of(given: Sequence[str]) -> dict[str, str | None]:
             raise click.UsageError(f"--column {text}: {name} is given twice; give it once")
         named[name] = column or None
     return named
+
+
+def read_stream(stream: IO[str] | None) -> str:
+    """Return the text of the file of an option; empty if it is not given."""
+    if stream is None:
+        return ""
+    try:
+        return stream.read()
+    except UnicodeDecodeError as problem:
+        raise Refusal(f"{stream.name}: not UTF-8 text ({problem.reason} at byte {problem.start})") from problem

@@ -198,10 +198,15 @@ class _Planner:
         )
 
     def _of_ask(self, ask: Ask) -> Plan:
-        tokens = self.count(ask.judge, "\n".join(m.text for m in ask.messages))
-        price, cost = self.price(ask.judge), None
-        if price is not None:
-            least = tokens * price[0]
-            most = least + ask.max_tokens * price[1] if self.worst is None else self.worst(ask)
-            cost = None if most is None else (least, most)
-        return Plan(1, 1, 1 + self.judge.repairs, (tokens, tokens), cost, (ask,))
+        return plan_ask(ask, count=self.count, price=self.price, worst=self.worst)
+
+
+def plan_ask(ask: Ask, *, count: Count, price: Price, worst: Worst | None = None) -> Plan:
+    """Return the plan of one *ask*; the functions are those of `plan_one`."""
+    tokens = count(ask.judge, "\n".join(m.text for m in ask.messages))
+    prices, cost = price(ask.judge), None
+    if prices is not None:
+        least = tokens * prices[0]
+        most = least + ask.max_tokens * prices[1] if worst is None else worst(ask)
+        cost = None if most is None else (least, most)
+    return Plan(1, 1, 1 + ask.judge.repairs, (tokens, tokens), cost, (ask,))

@@ -84,6 +84,17 @@ def read(ask: Ask, reply: Reply | Failure) -> tuple[Finding, ...]:
         return _unjudged_all(ask, _failure(ask, "unreadable", str(why)), text)
 
 
+def holds(ask: Ask, reply: Reply) -> bool:
+    """True if *reply* has an object with the keys that the schema of *ask*, which has no criteria, requires."""
+    if _unusable(reply) is not None:
+        return False
+    wanted = {*ask.schema["required"]}
+    try:
+        return bool(find_objects(reply.text or "", lambda value, _: wanted <= value.keys()))
+    except Ambiguous:
+        return False
+
+
 def _unusable(reply: Reply) -> Failure | None:
     if reply.refusal or reply.finish in ("refusal", "content_filter"):
         return Failure("refusal", shorten(_encodable(reply.refusal)) or "the model or a filter refused")

@@ -23,7 +23,7 @@ from attrs import evolve, frozen
 from cattrs import Converter
 from cattrs.gen import make_dict_unstructure_fn, override
 
-from rubric.grading.reply_parser import read
+from rubric.grading.reply_parser import holds, read
 from rubric.store.cache_key import Request
 from rubric.values.findings import Unjudged
 from rubric.values.requests import REASKED, UNSENT, Ask, Failure, FailureKind, Reply, Usage
@@ -117,6 +117,8 @@ def kind_of(ask: Ask, result: Reply | Failure) -> FailureKind | None:
     """
     if isinstance(result, Failure):
         return result.kind
+    if not ask.criteria:  # the draft of a rubric
+        return None if holds(ask, result) else "unreadable"
     choices = [result, *(evolve(result, text=text, finish="stop") for text in result.choices[1:])]
     kinds: list[FailureKind] = []
     for finding in chain.from_iterable(read(ask, choice) for choice in choices):
