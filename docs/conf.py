@@ -19,13 +19,17 @@ author = "The rubric authors"
 copyright = "2026, the rubric authors"
 release = version = version_of("rubric-grade")
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_copybutton"]
 myst_enable_extensions = ["deflist", "substitution"]
 myst_substitutions = {"reply_table": reply_parser.__doc__}
 myst_heading_anchors = 3
-exclude_patterns = ["_build", "examples"]
+exclude_patterns = ["_build", "examples", "_static"]
 
 html_theme = "furo"
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
+html_static_path = ["_static"]
+html_css_files = ["wrap.css"]
 html_title = f"rubric {release}"
 
 default_role = "code"
