@@ -13,6 +13,8 @@ place among the candidates all the same, as an ungraded one that says why.
 
 from __future__ import annotations
 
+# pyright: reportMissingImports=false
+# Inspect is not a dependency.
 import json
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
