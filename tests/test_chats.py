@@ -69,3 +69,17 @@ def test_a_chat_without_an_answer_is_refused() -> None:
     """The user's message is never graded as the answer."""
     with pytest.raises(DefinitionError, match="the last of messages is no answer, but of the user"):
         as_candidate({"messages": OPENAI[:1]})
+
+
+def test_frames_have_arrays_and_missing_values() -> None:
+    """A missing cell is nothing, and an array of messages is a chat."""
+    import numpy as np
+    import pandas as pd
+
+    for nothing in (None, float("nan"), pd.NA):
+        assert as_candidate({"output": "Yes.", "messages": nothing, "tool_calls": nothing}).tool_calls == ()
+        with pytest.raises(DefinitionError, match="output"):
+            as_candidate({"output": nothing, "tool_calls": nothing})
+    chat = np.empty(len(OPENAI), dtype=object)
+    chat[:] = OPENAI
+    assert as_candidate({"messages": chat}).output == "On Friday."

@@ -66,6 +66,18 @@ def test_a_second_run_and_other_processes_ask_nothing_anew(data: Any) -> None:
     assert first["rubric.score"][:] == again["rubric.score"][:] == apart["rubric.score"][:] == [None, 1, 0.25]
 
 
+def test_formats_do_not_matter_or_are_refused(data: Any) -> None:
+    """Arrays are read as lists; in a format of frames, `map` would drop the other columns."""
+    from rubric.integrations.datasets import rubric_map
+
+    with judging() as judge:
+        function = rubric_map(POLITE, judge, columns=NAMED)
+        graded = data.with_format("numpy").map(function, batched=True)
+        assert graded.with_format(None)["rubric.score"][:] == [None, 1, 0.25]
+        with pytest.raises(DefinitionError, match=r"with_format\(None\)"):
+            data.with_format("pandas").map(function, batched=True)
+
+
 def test_a_stream_of_a_data_set_is_graded() -> None:
     """An `IterableDataset` takes the same function."""
     from rubric.integrations.datasets import rubric_map

@@ -14,6 +14,7 @@ import pytest
 
 from rubric import DefinitionError, dump, grade_many
 from rubric.integrations.promptfoo import default_candidate, get_assert, rubric_assert
+from rubric.models.api_keys import VENDORS
 from tests.harnesses import BAD, GOOD, ODD, POLITE, judging
 
 PROMPTFOO = os.environ.get("PROMPTFOO") or shutil.which("promptfoo")
@@ -45,6 +46,15 @@ def test_an_inverted_assertion_makes_no_pass_of_an_ungraded_output() -> None:
     context = context_of(test={"assert": [{"type": "not-python", "value": "file://grade.py"}]})
     with judging() as judge, pytest.raises(DefinitionError, match="negate=True"):
         rubric_assert(POLITE, judge)(ODD, context)
+
+
+def test_without_a_judge_the_reason_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    """promptfoo would show the last line of what is raised."""
+    for vendor in VENDORS:
+        for name in (*vendor.keys, *vendor.deployments):
+            monkeypatch.delenv(name, raising=False)
+    result = rubric_assert(POLITE)(GOOD, context_of())
+    assert (result["pass"], result["reason"].startswith("UNGRADED: "), "namedScores" in result) == (False, True, False)
 
 
 def test_the_config_of_an_assertion_names_rubric_and_judge() -> None:

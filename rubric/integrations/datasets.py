@@ -17,6 +17,7 @@ from attrs import field, frozen
 
 from rubric.engine.bulk import agrade_many, grade_many
 from rubric.engine.grade import JudgeLike
+from rubric.errors import DefinitionError
 from rubric.integrations.mapping import Mapped, mapped, missing, rubric_of
 from rubric.results.result import Grade, Ungraded
 from rubric.values.chats import is_chat
@@ -70,7 +71,10 @@ class _Map:
 
     def _rows(self, data: Mapping[str, Any]) -> tuple[list[dict[str, Any]], bool]:
         """Return *data* as rows, and whether it is a batch, whose columns are lists: an output is none by itself."""
-        plain = {name: data[name] for name in data}
+        if not isinstance(data, Mapping):  # what it returned would replace the columns, not add to them
+            message = "the data set has a format of frames; call map on dataset.with_format(None)"
+            raise DefinitionError("data", message)
+        plain = {name: data[name].tolist() if hasattr(data[name], "tolist") else data[name] for name in data}
         output = (self.columns or {}).get("output") or "output"
         first = plain.get(output, plain.get("messages"))
         if not isinstance(first, list | tuple) or is_chat(first):

@@ -13,7 +13,7 @@ from typing import Any
 
 from rubric.engine.grade import JudgeLike
 from rubric.engine.logs import promptfoo_candidate
-from rubric.errors import DefinitionError
+from rubric.errors import DefinitionError, NoJudgeError
 from rubric.integrations.mapping import Grader, Mapped, checked_candidate
 from rubric.internals.fields import suggest
 from rubric.values.candidates import Candidate
@@ -58,7 +58,10 @@ def rubric_assert(
 
     def get_assert(output: Any, context: Mapping[str, Any]) -> dict[str, Any]:
         made = default_candidate(output, context, reference) if candidate is None else candidate(output, context)
-        return _result(grader, grader.evaluate(checked_candidate(made, "candidate")), context)
+        try:
+            return _result(grader, grader.evaluate(checked_candidate(made, "candidate")), context)
+        except NoJudgeError as problem:  # promptfoo shows the last line of what is raised, without the cure
+            return _ungraded(str(problem), context)
 
     return get_assert
 
@@ -88,12 +91,15 @@ def _result(grader: Grader, result: Mapped, context: Mapping[str, Any]) -> dict[
         "metadata": {**result.metadata, "verdict": result.label, "cost": result.cost},
     }
     if result.score is None:
-        asserted = (context.get("test") or {}).get("assert") or ()
-        if any(isinstance(each, Mapping) and each.get("type") == "not-python" for each in asserted):
-            raise DefinitionError(
-                "assert", "not-python would make a pass of what is ungraded; give a rubric with negate=True"
-            )
-        return {"pass": False, "score": 0, "reason": f"UNGRADED: {result.reason}", **given}
+        return {**_ungraded(result.reason, context), **given}
     name = grader.rubric.name or "rubric"
     scores = {name: result.score, **{f"{name}/{key}": share for key, share in result.parts.items()}}
     return {"pass": result.passed, "score": result.score, "reason": result.reason, "namedScores": scores, **given}
+
+
+def _ungraded(reason: str, context: Mapping[str, Any]) -> dict[str, Any]:
+    asserted = (context.get("test") or {}).get("assert") or ()
+    if any(isinstance(each, Mapping) and each.get("type") == "not-python" for each in asserted):
+        message = "not-python would make a pass of what is ungraded; give a rubric with negate=True"
+        raise DefinitionError("assert", f"{message} ({reason})")
+    return {"pass": False, "score": 0, "reason": f"UNGRADED: {reason}"}

@@ -63,6 +63,10 @@ def fields_with_chats(fields: Mapping[str, Any]) -> dict[str, Any]:
         DefinitionError: There is no output, and the last message is none.
     """
     given = dict(fields)
+    for name in ("messages", "tool_calls"):
+        value: Any = given.get(name)
+        if hasattr(value, "tolist"):  # frames of pandas hold lists as arrays
+            given[name] = value.tolist()
     messages: Any = given.get("messages")
     output = given.get("output")
     if output is None and is_chat(messages):
@@ -76,16 +80,18 @@ def fields_with_chats(fields: Mapping[str, Any]) -> dict[str, Any]:
         chat = output if is_chat(output) else [output]
         if is_chat(chat):
             said = candidate_of_chat(chat, **({"input": given["input"]} if given.get("input") else {}))
-            given |= {"output": said.output, "messages": (*(given.get("messages") or ()), *said.messages)}
+            before = given["messages"] if is_chat(given.get("messages")) else ()
+            given |= {"output": said.output, "input": said.input, "messages": (*before, *said.messages)}
             given["tool_calls"] = (*_own_calls(given), *said.tool_calls)
-            given["input"] = said.input
-    if any("function" in call for call in given.get("tool_calls") or () if isinstance(call, Mapping)):
+    if any("function" in call for call in _own_calls(given) if isinstance(call, Mapping)):
         given["tool_calls"] = calls_of(given["tool_calls"])
     return given
 
 
 def _own_calls(fields: Mapping[str, Any]) -> tuple[Any, ...]:
-    return tuple(fields.get("tool_calls") or ())
+    """Return the tool calls that *fields* have; a missing value of a frame is none."""
+    calls = fields.get("tool_calls")
+    return tuple(calls) if isinstance(calls, list | tuple) else ()
 
 
 def _is_own(message: Any) -> bool:
