@@ -125,6 +125,7 @@ from .values.judges import Model as Model
 from .values.judges import Panel as Panel
 from .values.judges import as_judge as as_judge
 from .values.requests import Ask as Ask
+from .values.requests import Exchange as Exchange
 from .values.requests import Failure as Failure
 from .values.requests import Reply as Reply
 from .values.requests import Usage as Usage

@@ -20,6 +20,7 @@ from rubric import (
     Ungraded,
     ask,
     evaluate,
+    grade_many,
     plan,
 )
 from rubric.rendering import html
@@ -114,6 +115,43 @@ def test_markdown_is_what_a_notebook_falls_back_to() -> None:
     grades = Grades([grade])
     assert grades.to_markdown() == grades._repr_markdown_()
     assert grades.summary().to_markdown() == grades.summary()._repr_markdown_()
+
+
+# -- transcripts -----------------------------------------------------------------------------------------
+
+
+def test_a_kept_transcript_has_messages_replies_and_usage_by_criterion() -> None:
+    result = evaluate(REPLY, RUBRIC, says(), keep=True)
+    assert [one.criteria for one in result.exchanges] == [("place",), ("cites",)]
+    first = result.exchanges[0]
+    assert "Your parcel is in Oslo." in first.messages[-1]["content"]
+    assert '"verdict": true' in (first.text or "")
+    assert (first.usage.calls, first.judge) == (1, "ScriptedModel")
+    page = seen(result)
+    assert "Transcript: 2 requests" in page.text
+    assert '"verdict": true' in page.text
+
+
+def test_repairs_votes_and_failures_are_in_the_transcript() -> None:
+    garbled = Judge(ScriptedModel(["what?", Says(True), Failure("refusal", "no"), Says(True)]), repairs=1, retries=0)
+    plain = Rubric().expects("a").expects("b")
+    result = evaluate("x y", plain, Panel([garbled, says()]), keep=True)
+    texts = [one.text for one in result.exchanges if one.judge == "ScriptedModel"]
+    assert "what?" in texts
+    assert len(result.exchanges) > 3
+    assert any(isinstance(one.outcome, Failure) for one in result.exchanges)
+
+
+def test_a_store_keeps_the_transcript_unless_told_otherwise(tmp_path: Path) -> None:
+    assert len(evaluate(REPLY, RUBRIC, "offline", store=tmp_path / "s").exchanges) == 2
+    assert not evaluate(REPLY, RUBRIC, "offline", store=tmp_path / "s", keep=False).exchanges
+    assert not evaluate(REPLY, RUBRIC, "offline").exchanges
+    (kept,) = grade_many([REPLY], RUBRIC, "offline", keep=True)
+    assert len(kept.rescore(threshold=0.1).exchanges) == 2
+    (bare,) = grade_many([REPLY], RUBRIC, "offline", store=tmp_path / "s")
+    assert not bare.exchanges
+    with pytest.raises(DefinitionError, match="keep: expected True, False, or None"):
+        evaluate(REPLY, RUBRIC, "offline", keep="yes")  # type: ignore[arg-type]
 
 
 # -- values ----------------------------------------------------------------------------------------------
@@ -244,7 +282,7 @@ def hostile(words: str) -> list[str]:
         "tree": Says(1.0, reason=said),
     }
     candidate = Candidate(f"{words} {said}", input=said, key=said)
-    grade = evaluate(candidate, rubric, Panel([Judge(ScriptedModel(lines)), Judge(ScriptedModel(lines))]))
+    grade = evaluate(candidate, rubric, Panel([Judge(ScriptedModel(lines)), Judge(ScriptedModel(lines))]), keep=True)
     failing = evaluate(
         candidate, rubric, Judge(ScriptedModel({"place": Failure("refusal", said)}), retries=0, repairs=0)
     )

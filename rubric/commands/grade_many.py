@@ -67,7 +67,7 @@ class Counts:
         failures = tuple(Failure(failure.kind, "") for failure in result.failures)
         key = (type(result), result.outcome, findings, failures)
         if key not in self._known:
-            unnamed = {"index": None, "key": "", "group": "", "candidate": None}
+            unnamed = {"index": None, "key": "", "group": "", "candidate": None, "exchanges": ()}
             bare: dict[str, Any] = {"usage": Usage(), "votes": (), "warnings": (), **unnamed}
             self._known[key] = evolve(result, findings=findings, failures=failures, **bare)
         self._results.append(self._known[key])

@@ -49,6 +49,7 @@ def grade_many(
     store: StoreLike | None = None,
     budget: Budget | None = None,
     limits: Limiter | None = None,
+    keep: bool = False,
     progress: bool | OnProgress | None = None,
 ) -> Grading:
     """
@@ -75,6 +76,8 @@ def grade_many(
         store: Keeps every reply, and serves those that it has: a `Store`, or the path of one.
         budget: What may be spent; a candidate that it refuses is ungraded.
         limits: How fast models may be asked: `Limits`.
+        keep: Whether each result keeps its transcript, as `exchanges`: about the size of its prompts. A store has them
+            all in any case, see `rubric view`.
         progress: True shows it in a notebook's cell or on standard error (a bar on a terminal, else lines), False does
             not, None only in a notebook or on a terminal; or a function that is called with a `Progress` after each
             result.
@@ -91,7 +94,7 @@ def grade_many(
         0 0.5
         1 0.0
     """
-    options = Options(concurrency, store, budget, limits)
+    options = Options(concurrency, store, budget, limits, keep)
     return Grading(_job(candidates, rubric, judge, columns, options, is_async=False), ordered, progress)
 
 
@@ -107,6 +110,7 @@ def agrade_many(
     store: StoreLike | None = None,
     budget: Budget | None = None,
     limits: Limiter | None = None,
+    keep: bool = False,
     progress: bool | OnProgress | None = None,
 ) -> AsyncGrading:
     """
@@ -115,7 +119,7 @@ def agrade_many(
     Python closes an async iterator some time after its loop was left by `break`. If nothing may be in flight by the
     next line, use `async with agrade_many(...) as stream:` around the loop.
     """
-    options = Options(concurrency, store, budget, limits)
+    options = Options(concurrency, store, budget, limits, keep)
     return AsyncGrading(_job(candidates, rubric, judge, columns, options, is_async=True), ordered, progress)
 
 
@@ -157,7 +161,7 @@ class _Job:
                 candidate = await asyncio.to_thread(as_candidate, given)
             else:
                 candidate = as_candidate(given, columns)
-            result = await traced(candidate, self.rubric, self.judge, self.pipeline.send)
+            result = await traced(candidate, self.rubric, self.judge, self.pipeline.send, keep=bool(self.options.keep))
         except StoreError:  # a reply that cannot be kept ends the stream: it would be paid for again
             raise
         except Exception as error:  # noqa: BLE001 - a condition of the user's own may raise anything

@@ -45,6 +45,7 @@ def grade(
     store: StoreLike | None = None,
     budget: Budget | None = None,
     limits: Limiter | None = None,
+    keep: bool | None = None,
     input: str = "",
     reference: str = "",
     context: str = "",
@@ -65,6 +66,7 @@ def grade(
         store: Keeps every reply, and serves those that it has: a `Store`, or the path of one.
         budget: What may be spent; grades that are given the same object share it.
         limits: How fast models may be asked: `Limits`, shared like a budget.
+        keep: Whether the result keeps its transcript, as `exchanges`; None: with a store.
         input: The question that a candidate given as a text answers; a `Candidate` has its own, and further fields.
         reference: A reference answer, likewise.
         context: Material on which the answer should rest, likewise.
@@ -83,7 +85,7 @@ def grade(
                 _with_fields(candidate, input, reference, context),
                 rubric,
                 judge,
-                Options(concurrency, store, budget, limits),
+                Options(concurrency, store, budget, limits, keep),
             )
         )
     )
@@ -99,6 +101,7 @@ async def agrade(
     store: StoreLike | None = None,
     budget: Budget | None = None,
     limits: Limiter | None = None,
+    keep: bool | None = None,
     input: str = "",
     reference: str = "",
     context: str = "",
@@ -109,7 +112,7 @@ async def agrade(
             _with_fields(candidate, input, reference, context),
             rubric,
             judge,
-            Options(concurrency, store, budget, limits),
+            Options(concurrency, store, budget, limits, keep),
         )
     )
 
@@ -124,6 +127,7 @@ def evaluate(
     store: StoreLike | None = None,
     budget: Budget | None = None,
     limits: Limiter | None = None,
+    keep: bool | None = None,
     input: str = "",
     reference: str = "",
     context: str = "",
@@ -145,7 +149,7 @@ def evaluate(
             _with_fields(candidate, input, reference, context),
             rubric,
             judge,
-            Options(concurrency, store, budget, limits),
+            Options(concurrency, store, budget, limits, keep),
         )
     )
 
@@ -160,13 +164,17 @@ async def aevaluate(
     store: StoreLike | None = None,
     budget: Budget | None = None,
     limits: Limiter | None = None,
+    keep: bool | None = None,
     input: str = "",
     reference: str = "",
     context: str = "",
 ) -> Grade | Ungraded:
     """Grade *candidate* like `evaluate`, without holding up the event loop."""
     return await _run(
-        _with_fields(candidate, input, reference, context), rubric, judge, Options(concurrency, store, budget, limits)
+        _with_fields(candidate, input, reference, context),
+        rubric,
+        judge,
+        Options(concurrency, store, budget, limits, keep),
     )
 
 
@@ -182,11 +190,12 @@ async def _run(
     judges = judge_or_default(judge)
     one = of_text("candidate", candidate) if isinstance(candidate, str) else one_candidate(candidate)
     by = as_rubric(rubric)
+    keep = options.store is not None if options.keep is None else options.keep
     if not options.is_slow_to_open:
         opened = options.pipeline()
-        return remarked(await traced(one, by, judges, opened.send), opened.dispatcher)
+        return remarked(await traced(one, by, judges, opened.send, keep=keep), opened.dispatcher)
     with await asyncio.to_thread(options.pipeline, judges) as opened:
-        return remarked(await traced(one, by, judges, opened.send), opened.dispatcher)
+        return remarked(await traced(one, by, judges, opened.send, keep=keep), opened.dispatcher)
 
 
 def _with_fields(candidate: CandidateLike, input: str, reference: str, context: str) -> CandidateLike:
@@ -217,10 +226,10 @@ def check_loop() -> None:
 
 
 def traced(
-    candidate: Candidate, rubric: Rubric, judge: AnyJudge, send: Transport
+    candidate: Candidate, rubric: Rubric, judge: AnyJudge, send: Transport, *, keep: bool = False
 ) -> Coroutine[Any, Any, Grade | Ungraded]:
     """Grade *candidate* over *send*, in a span of its own."""
-    return in_span(rubric, adrive(flow(candidate, rubric, judge), send))
+    return in_span(rubric, adrive(flow(candidate, rubric, judge, keep=keep), send))
 
 
 async def in_span(rubric: Rubric, grading: Awaitable[Grade | Ungraded]) -> Grade | Ungraded:

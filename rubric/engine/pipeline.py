@@ -444,9 +444,12 @@ class Options:
     store: StoreLike | None = None
     budget: Budget | None = None
     limits: Limiter | None = None
+    keep: bool | None = None
 
     def __attrs_post_init__(self) -> None:
         check_count("concurrency", self.concurrency)
+        if not (self.keep is None or isinstance(self.keep, bool)):
+            raise refuse("keep", self.keep, "True, False, or None: where there is a store")
         store, budget, limits = self.store, self.budget, self.limits
         if not (store is None or isinstance(store, Store | str | os.PathLike)):
             raise refuse("store", store, "a Store, or the path of one")

@@ -39,7 +39,7 @@ from rubric.values.checks import Check
 from rubric.values.criteria import Criterion
 from rubric.values.findings import Abstained, Finding, NotApplicable, Scored, Step, Unjudged
 from rubric.values.judges import AnyJudge, Cascade, Judge, Jury, Panel
-from rubric.values.requests import REASKED, Ask, Failure, Reply, Usage
+from rubric.values.requests import REASKED, Ask, Exchange, Failure, Reply, Usage
 from rubric.values.rubrics import Rubric, check_weights
 from rubric.values.trees import DecisionTree, Leaf
 
@@ -53,19 +53,22 @@ _FEW = 2
 _OUTCOMES = (Reply, Failure)
 
 
-def flow(candidate: Candidate, rubric: Rubric, judge: AnyJudge, *, ahead: bool = True) -> Flow:
+def flow(candidate: Candidate, rubric: Rubric, judge: AnyJudge, *, ahead: bool = True, keep: bool = False) -> Flow:
     """
     Grade *candidate* against *rubric*: a generator that yields asks, is sent replies, and returns the result.
 
     Args:
         ahead: Send one ask ahead where several share a long prefix, so that the others find the prefix in the vendor's
             cache. It takes one more round.
+        keep: Keep the requests and their outcomes, as the result's `exchanges`.
 
     Raises:
         DefinitionError: A rubric without criteria, or a prompt with an unknown slot: from the first `next`.
         ProtocolError: Replies that do not fit the batch, or that nobody waits for: from `send`.
     """
     steps = _graded(candidate, rubric, judge)
+    if keep:
+        steps = _kept(steps)
     return Flow(leading(steps) if ahead else steps)
 
 
@@ -136,6 +139,21 @@ class Flow(Generator[Batch, Got, Result]):
         if self.state != "ended":
             self.state = "closed"
         self._steps.close()
+
+
+def _kept(steps: Steps[Result]) -> Steps[Result]:
+    """Run *steps*, and give the result the exchanges that led to it."""
+    exchanges: list[Exchange] = []
+    got: Got | None = None
+    try:
+        while True:
+            batch = steps.send(got)  # type: ignore[arg-type]  # None starts a generator
+            got = yield batch
+            exchanges += map(Exchange, batch, got)
+    except StopIteration as end:
+        result: Result = end.value
+        object.__setattr__(result, "exchanges", tuple(exchanges))  # nobody else has it yet
+        return result
 
 
 def leading(steps: Steps[Result]) -> Steps[Result]:

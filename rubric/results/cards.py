@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import evolve, frozen
 
+from rubric.internals.secrets import clean
 from rubric.internals.text import cut, shorten
 from rubric.rendering import charts, html
 from rubric.rendering.html import Html, join, tag, text
 from rubric.results.row_builder import RowBuilder
 from rubric.results.rows import Entry, Row, figure, score_of, score_of_vote, short
 from rubric.scoring.aggregation import TOLERANCE
+from rubric.values.requests import Failure
 from rubric.values.rubrics import Rubric
 from rubric.values.trees import DecisionTree
 
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 
     from rubric.results.summary import Summary
     from rubric.values.findings import Evidence, Step
+    from rubric.values.requests import Exchange, Reply
 
 
 LONGEST_OUTPUT = 20_000
@@ -111,7 +114,38 @@ def card(result: Any) -> str:
     badges = [html.badge(row.verdict or "ungraded", row.verdict or "ungraded")]
     head = html.header(sentence(row), *badges, title=" · ".join(filter(None, names)))
     body = inside(row, anchor_of([row]), result.rubric)
-    return html.fragment(html.card(head, lead(row), body, kind=row.status))
+    return html.fragment(html.card(head, lead(row), body, transcript(result.exchanges), kind=row.status))
+
+
+def transcript(exchanges: Sequence[Exchange]) -> Html | None:
+    """Return the requests of a result, each with its messages and its raw reply behind a line; None without any."""
+    if not exchanges:
+        return None
+    lines = [exchange(one.judge, ", ".join(one.criteria), one.messages, reply_of(one.outcome)) for one in exchanges]
+    return html.fold(f"Transcript: {len(lines)} requests", *lines)
+
+
+def reply_of(outcome: Reply | Failure) -> tuple[str, str]:
+    """Return the raw text of a reply, and how it ended; of a failure, its description."""
+    if isinstance(outcome, Failure):
+        return outcome.message, outcome.kind
+    return outcome.text or outcome.refusal, "" if outcome.finish == "stop" else outcome.finish
+
+
+def exchange(judge: str, about: str, messages: Sequence[Mapping[str, Any]], reply: tuple[str, str]) -> Html:
+    """Return one request as a line that unfolds its messages and the raw *reply*, a text and how it ended."""
+    said, end = (clean(each) for each in reply)
+    title = join((html.badge(end, "ungraded") if end else None, text(f"{judge} · {about}", html.NAME)), " ")
+    shown = [html.section(str(m["role"]), html.candidate(cut(_content(m), LONGEST_OUTPUT))) for m in messages]
+    return html.fold(title, *shown, html.section("reply", html.candidate(cut(said, LONGEST_OUTPUT))))
+
+
+def _content(message: Mapping[str, Any]) -> str:
+    """Return the text of *message*; of blocks, those of text."""
+    content = message.get("content", "")
+    if isinstance(content, str):
+        return clean(content)
+    return clean("\n".join(block.get("text") or f"[{block.get('type')}]" for block in content))
 
 
 def sentence(row: Row) -> str:

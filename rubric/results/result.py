@@ -24,7 +24,7 @@ from rubric.values.candidates import Candidate
 from rubric.values.criteria import Criterion
 from rubric.values.findings import Finding, NotApplicable, Scored, Step, Unjudged
 from rubric.values.judges import AnyJudge, Cascade, Judge, Jury, Panel, members_of, size_of
-from rubric.values.requests import Failure, Usage
+from rubric.values.requests import Exchange, Failure, Usage
 from rubric.values.rubrics import Rubric, check_weights
 
 
@@ -81,6 +81,8 @@ class Result(NoTruth, Listed[Finding]):
         key: The candidate's, see `Candidate`; empty if it has none.
         group: The candidate's.
         candidate: What was graded; None where that is not kept.
+        exchanges: The transcript: every request with its messages, raw reply and usage, in the order of the replies;
+            empty unless it was kept (`keep=True`, or a store).
     """
 
     _kind = "finding"
@@ -99,6 +101,7 @@ class Result(NoTruth, Listed[Finding]):
     key: str = field(default="", eq=False, kw_only=True)
     group: str = field(default="", eq=False, kw_only=True)
     candidate: Candidate | None = field(default=None, eq=False, kw_only=True)
+    exchanges: tuple[Exchange, ...] = field(default=(), eq=False, kw_only=True)
 
     @property
     def bounds(self) -> tuple[float, float]:
@@ -142,7 +145,9 @@ class Result(NoTruth, Listed[Finding]):
         Raises:
             DefinitionError: The criteria are others, or the votes do not fit.
         """
-        same: dict[str, Any] = {name: getattr(self, name) for name in ("index", "key", "group", "candidate", "models")}
+        same: dict[str, Any] = {
+            name: getattr(self, name) for name in ("index", "key", "group", "candidate", "exchanges", "models")
+        }
         return evolve(self._rescored(rubric, judge, rule), **same)
 
     def _rescored(

@@ -260,6 +260,45 @@ class Failure:
         return f"{', '.join(where)}{': ' if where else ''}{self.kind}: {self.message}"
 
 
+@frozen
+class Exchange:
+    """
+    One request to a judge, and what it answered.
+
+    Args:
+        ask: The request.
+        outcome: The reply or the failure, of the last attempt.
+    """
+
+    ask: Ask = field(repr=False)
+    outcome: Reply | Failure
+
+    @property
+    def messages(self) -> list[dict[str, Any]]:
+        """The prompt, in the form that chat APIs take."""
+        return self.ask.chat()
+
+    @property
+    def text(self) -> str | None:
+        """The raw text of the reply; None of a failure, and of a reply without text."""
+        return self.outcome.text if isinstance(self.outcome, Reply) else None
+
+    @property
+    def usage(self) -> Usage:
+        """The usage of all attempts."""
+        return self.outcome.usage
+
+    @property
+    def criteria(self) -> tuple[str, ...]:
+        """The ids of the criteria that were asked about."""
+        return tuple(criterion.id for criterion in self.ask.criteria)
+
+    @property
+    def judge(self) -> str:
+        """The name of the judge."""
+        return self.ask.judge.name
+
+
 Commit = Callable[["Reply | Failure | None"], None]
 """Settles a reservation with the result of its request, before the place is freed; None: it was not sent after all."""
 
