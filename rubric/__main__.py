@@ -23,6 +23,7 @@ from rubric.commands.output import Commands
 from rubric.commands.quality import explain, lint
 from rubric.commands.setup import completion, init
 from rubric.commands.store import store
+from rubric.commands.view import view
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
@@ -50,6 +51,7 @@ COMMANDS = (
     schema,
     store,
     validate,
+    view,
 )
 
 for command in COMMANDS:

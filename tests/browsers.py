@@ -17,14 +17,19 @@ NAMES = ("chromium", "chromium-browser", "google-chrome")
 
 def dom_of(page: str, folder: Path, width: int = 1280) -> Seen:
     """Return what a browser made of *page* after all that would run has run; skip the test where there is none."""
+    path = folder / "page.html"
+    path.write_text(page, "utf-8")
+    return seen_at(path.as_uri(), folder, width)
+
+
+def seen_at(address: str, folder: Path, width: int = 1280) -> Seen:
+    """Return what a browser made of the page at *address*, likewise."""
     browser = next((found for name in NAMES if (found := shutil.which(name))), None)
     if browser is None:
         pytest.skip(f"no browser on PATH: {', '.join(NAMES)}")
-    path = folder / "page.html"
-    path.write_text(page, "utf-8")
     options = ["--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={folder / 'profile'}"]
     options += [f"--window-size={width},900", "--virtual-time-budget=2000", "--dump-dom"]
-    done = subprocess.run([browser, *options, path.as_uri()], capture_output=True, timeout=120, check=True)
+    done = subprocess.run([browser, *options, address], capture_output=True, timeout=120, check=True)
     return Seen(done.stdout.decode())
 
 

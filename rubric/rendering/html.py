@@ -186,16 +186,25 @@ def fragment(*body: object) -> str:
     return str(tag("div", Html(f"<style>{style()}</style>"), *body, class_="rubric"))
 
 
-def page(title: str, *body: object, more_style: str = "", footer: object = None) -> str:
+def search_form(words: str, *more: Html) -> Html:
+    """Return a form that asks for the same page with other *words* (`q`) and what *more* fields say."""
+    label = "All of these words"
+    field = tag("input", type="search", name="q", value=words, placeholder=label, aria_label=label, autofocus=True)
+    return tag("form", field, *more, tag("button", "Search"), method="get", class_="search")
+
+
+def page(title: str, *body: object, more_style: str = "", footer: object = None, has_form: bool = False) -> str:
     """
     Return *body* as a page that loads and runs nothing.
 
     A Content-Security-Policy is the second line of defence behind the escaping: it allows no script, and one style
-    sheet, by its hash. *more_style* is our own: nothing in it is escaped.
+    sheet, by its hash. *more_style* is our own: nothing in it is escaped. A form, which a page needs that is searched
+    on a server, may lead to that server alone.
     """
     sheet = style() + more_style
     digest = base64.b64encode(hashlib.sha256(sheet.encode()).digest()).decode()
-    policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+    to = "'self'" if has_form else "'none'"
+    policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action {to}"
     end = None if footer is None else tag("footer", footer)
     metas: tuple[dict[str, Any], ...] = (
         {"charset": "utf-8"},

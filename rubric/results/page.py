@@ -79,6 +79,7 @@ def page(
     above: Iterable[object] = (),
     named: str = "Cases",
     footer: str = "",
+    search: str | None = None,
 ) -> str:
     """
     Return *rows* as a page.
@@ -93,6 +94,7 @@ def page(
         above: Shown before the rows: charts, tables.
         named: The title of the rows.
         footer: The last line.
+        search: The words that a server searched the rows for, in a form for others; None on a page of a file.
     """
     counts = Counter(row.status for row in rows) if counts is None else counts
     short = _falling_short(rows)
@@ -114,7 +116,9 @@ def page(
     main = tag("main", *above, tag("h2", named, class_="section"), note, body)
     controls = _controls(len(rows), counts, short)
     style = _style(rows, len(short))
-    return html.page(f"{title}: {headline}", head, *controls, main, more_style=style, footer=footer)
+    form = None if search is None else html.search_form(search)
+    inside = (head, form, *controls, main)
+    return html.page(f"{title}: {headline}", *inside, more_style=style, footer=footer, has_form=search is not None)
 
 
 def _controls(total: int, counts: Mapping[str, int], short: Mapping[str, int]) -> Iterable[Html]:

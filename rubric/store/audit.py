@@ -181,11 +181,10 @@ def stats(path: str | Path) -> Stats:
 _ROWS = """
 SELECT calls.id, key, model, skeletons.body, shares.body, nonce, state, kind, sent_at, ended_at, result FROM calls
 LEFT JOIN texts AS skeletons ON skeletons.id = skeleton LEFT JOIN texts AS shares ON shares.id = shared
-ORDER BY calls.id
-"""
+ORDER BY calls.id"""
 
 
-def export(path: str | Path) -> Iterator[dict[str, Any]]:
+def export(path: str | Path, *, newest_first: bool = False) -> Iterator[dict[str, Any]]:
     """
     Yield every call in the store at *path* as plain data, oldest first: request, reply and cost.
 
@@ -195,7 +194,7 @@ def export(path: str | Path) -> Iterator[dict[str, Any]]:
         StoreError: There is none, or it is damaged.
     """
     with _read(path) as connection:
-        for row in connection.execute(_ROWS):
+        for row in connection.execute(f"{_ROWS} DESC" if newest_first else _ROWS):
             id_, key, model, *_, state, kind, sent_at, ended_at, result = row
             request = _masked(json.loads(_text(row)))
             if isinstance(request.get("params"), dict):  # an early version may have stored secret parameters

@@ -20,8 +20,14 @@ if TYPE_CHECKING:
     from rubric.suites.report import Report
 
 
-def render(report: Report) -> str:
-    """Return *report* as a page."""
+def render(report: Report, *, search: str | None = None) -> str:
+    """
+    Return *report* as a page.
+
+    Args:
+        search: Show the cases alone that have all of these words, and a form for others; None for a page of a file.
+    """
+    rows = report.rows if not search else tuple(row for row in report.rows if _has(row, search.casefold().split()))
     usage = report.usage
     cached = f" ({usage.cached_tokens:,} cached)" if usage.cached_tokens else ""
     figures: list[tuple[str, Any]] = [
@@ -37,14 +43,22 @@ def render(report: Report) -> str:
     return page(
         report.suite or "rubric",
         tally(report.counts),
-        report.rows,
+        rows,
         passed=report.passed,
         figures=figures,
-        counts=report.counts,  # type: ignore[arg-type]  # a status is a text
         warnings=report.warnings,
-        above=[_grid(report)],
+        above=[_grid(rows)],
         footer=f"rubric {report.version}",
+        search=search,
     )
+
+
+def _has(row: Row, words: Iterable[str]) -> bool:
+    """True if *words* occur in the row: its names, texts, criteria and reasons."""
+    said = [row.id, row.input, row.output, row.reason, row.status, *row.tags]
+    said += [part for entry in row.entries for part in (entry.id, entry.text, entry.reason)]
+    whole = "\n".join(said).casefold()
+    return all(word in whole for word in words)
 
 
 _BRACKETS = re.compile(r"\s*[\[(][^\[\]()]*[\])]$")

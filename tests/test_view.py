@@ -1,0 +1,166 @@
+"""`rubric view`: a store or a report in a real browser, read-only, for this machine and this user alone."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import subprocess
+import sys
+import threading
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rubric import Candidate, Failure, Judge, Rubric, evaluate
+from rubric.__main__ import main
+from rubric.commands.view import Viewer, page_of
+from rubric.store.page import SIZE
+from rubric.testing import ScriptedModel
+from tests.browsers import Seen, seen_at
+from tests.reports import PAYLOADS, REPORT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+RUBRIC = Rubric("support").expects("Says where the parcel is", id="place").expects("Cites an article", id="cites")
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a store with two replies and a failure."""
+    path = tmp_path_factory.mktemp("view") / "replies.store"
+    evaluate("It is in Oslo.", RUBRIC, Judge(ScriptedModel({"place": True, "cites": True})), store=path)
+    failing = Judge(ScriptedModel({"place": Failure("refusal", "it would not"), "cites": False}), retries=0)
+    evaluate("Go away.", RUBRIC, failing, store=path)
+    return path
+
+
+@contextmanager
+def served(file: Path) -> Iterator[tuple[str, int, str]]:
+    """Serve *file*, and yield its address, port and token."""
+    viewer = Viewer(page_of(file))
+    with viewer.bind() as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        port = int(server.server_port)
+        yield f"http://127.0.0.1:{port}/{viewer.token}/", port, viewer.token
+        server.shutdown()
+
+
+def asked(port: int, path: str, method: str = "GET", **headers: str) -> tuple[int, str, dict[str, str]]:
+    """Return the status, the body and the headers of one answer."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+    connection.request(method, path, headers=headers)
+    answer = connection.getresponse()
+    return answer.status, answer.read().decode(), {name.lower(): value for name, value in answer.getheaders()}
+
+
+def test_a_browser_shows_each_call_of_a_store_with_messages_and_raw_replies(store: Path, tmp_path: Path) -> None:
+    with served(store) as (address, _, _):
+        page = seen_at(address, tmp_path)
+    assert page.title.startswith("replies.store: 4 calls")
+    assert len(page.named("card")) == 4
+    for words in ("Says where the parcel is", "It is in Oslo.", '"verdict": true', "it would not", "refusal", "failed"):
+        assert words in page.text
+
+
+def test_a_store_is_searched_by_words_and_state(store: Path, tmp_path: Path) -> None:
+    with served(store) as (address, port, token):
+        page = seen_at(f"{address}?q=oslo+ARTICLE", tmp_path)
+        assert len(page.named("card")) == 1
+        assert {"type": "search", "name": "q", "value": "oslo ARTICLE"}.items() <= next(
+            attrs for tag, attrs in page.tags if tag == "input"
+        ).items()
+        failed = Seen(asked(port, f"/{token}/?state=failed")[1])
+        assert len(failed.named("card")) == 1
+        assert "No call matches." in asked(port, f"/{token}/?q=nowhere")[1]
+        assert "No call matches." in asked(port, f"/{token}/?start=10")[1]
+        assert asked(port, f"/{token}/?start=x&state=%00")[0] == 200
+
+
+def test_a_long_store_is_turned_by_pages(tmp_path: Path) -> None:
+    rubric = Rubric(criteria=[f"Criterion number {n}" for n in range(SIZE + 5)])
+    evaluate("x y", rubric, Judge(ScriptedModel(lambda _: True)), store=tmp_path / "s")
+    with served(tmp_path / "s") as (_, port, token):
+        first, second = (Seen(asked(port, f"/{token}/?start={start}")[1]) for start in (0, SIZE))
+    assert (len(first.named("card")), len(second.named("card"))) == (SIZE, 5)
+    assert ("older" in first.text, "older" in second.text, "newer" in second.text) == (True, False, True)
+
+
+def test_a_report_is_shown_and_searched(tmp_path: Path) -> None:
+    REPORT.write(tmp_path / "report.json")
+    with served(tmp_path / "report.json") as (address, port, token):
+        assert len(seen_at(address, tmp_path).named("case")) == 4
+        assert len(Seen(asked(port, f"/{token}/?q=server")[1]).named("case")) == 1
+
+
+def test_only_the_own_host_and_the_token_are_answered(store: Path) -> None:
+    with served(store) as (_, port, token):
+        assert asked(port, f"/{token}/", Host="evil.example")[0] == 403
+        assert asked(port, f"/{token}/", Host=f"evil.example:{port}")[0] == 403
+        for path in ("/", "/wrong/", f"/{token}", f"/{token}/../", f"/{token}/x", "//", f"/?{token}"):
+            status, text, _ = asked(port, path)
+            assert status == 404
+            assert "Oslo" not in text
+        assert asked(port, f"/{token}/", Host=f"localhost:{port}")[0] == 200
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "OPTIONS"])
+def test_nothing_but_reading_is_answered(store: Path, method: str) -> None:
+    before = store.read_bytes()
+    with served(store) as (_, port, token):
+        assert asked(port, f"/{token}/", method)[0] == 501
+        asked(port, f"/{token}/")
+    assert store.read_bytes() == before
+
+
+def test_pages_allow_no_script_no_frame_and_no_cache(store: Path) -> None:
+    with served(store) as (_, port, token):
+        status, text, headers = asked(port, f"/{token}/")
+    assert status == 200
+    assert "<script" not in text
+    assert "default-src 'none'" in Seen(text).tags[3][1].get("content", "")  # type: ignore[operator]
+    assert (headers["x-frame-options"], headers["cache-control"], headers["referrer-policy"]) == (
+        "DENY",
+        "no-store",
+        "no-referrer",
+    )
+    assert "access-control-allow-origin" not in headers
+
+
+def test_attacks_in_prompts_and_replies_run_nothing(tmp_path: Path) -> None:
+    for words in PAYLOADS:
+        rubric = Rubric(words).expects(f"x {words}", id="a")
+        evaluate(Candidate(words, input=words), rubric, Judge(ScriptedModel([words]), repairs=0), store=tmp_path / "s")
+    with served(tmp_path / "s") as (address, _, _):
+        page = seen_at(f"{address}?q=%3Cscript%3Edocument.title%3D%27pwned%27%3C/script%3E", tmp_path)
+        assert page.title.startswith("s: ")
+        assert page.named("card")
+        assert not [tag for tag, _ in seen_at(address, tmp_path).tags if tag in ("script", "img")]
+
+
+@pytest.mark.parametrize(("content", "said"), [("hello", "expected a store, or the report"), ("{}", "rubric-report/1")])
+def test_a_file_that_is_neither_is_refused(tmp_path: Path, content: str, said: str) -> None:
+    from click.testing import CliRunner
+
+    (tmp_path / "x").write_text(content)
+    done = CliRunner().invoke(main, ["view", str(tmp_path / "x")])
+    assert (done.exit_code, said in done.stderr) == (2, True)
+    assert CliRunner().invoke(main, ["view", str(tmp_path / "none")]).exit_code == 2
+
+
+def test_the_command_prints_its_address_and_ends_at_an_interrupt(store: Path, tmp_path: Path) -> None:
+    import signal
+
+    (tmp_path / "report.json").write_text(json.dumps(REPORT.to_dict()))
+    command = [sys.executable, "-m", "rubric", "view", str(store), "--no-browser"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        address = next(word for word in line.split() if word.startswith("http"))
+        host, _, path = address.removeprefix("http://").partition("/")
+        assert "Oslo" in asked(int(host.rpartition(":")[2]), f"/{path}")[1]
+        process.send_signal(signal.SIGINT)
+        _, problem = process.communicate(timeout=30)
+    assert (process.returncode, problem) == (0, "")
