@@ -122,7 +122,7 @@ def test_parquet_without_polars_says_what_to_install(tmp_path: Path, monkeypatch
 def test_a_path_of_another_kind_is_refused() -> None:
     """What looks like a path of an unknown kind is taken for a text, and the error says what a path looks like."""
     with pytest.raises(DefinitionError, match=r"a path ends in \.jsonl, "):
-        source_of("answers.xlsx")
+        source_of("answers.docx")
 
 
 @given(st.dictionaries(st.text(max_size=8) | st.integers() | st.none(), st.text(max_size=5) | st.none(), max_size=5))

@@ -195,7 +195,7 @@ def test_refresh_asks_again_once_and_replaces(file: Path) -> None:
     with Store(file) as store:
         last = graded(store, Judge(Counted()))
     assert len(fresh.asks) == 1
-    assert [again.score, then.score, last.score] == [0, 0, 0]  # type: ignore[union-attr]
+    assert [again.score, then.score, last.score] == [0, 0, 0]
     assert states(file) == {"replaced": 1, "done": 1}
 
 

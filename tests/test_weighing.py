@@ -249,7 +249,7 @@ def test_a_certain_token_gives_exactly_the_sampled_score(answer: Any, data: st.D
     finding, _ = weighed(answer, *[(part, {**noise, part: 1.0}) for part in parts])
     ask = ask_for(answer)
     assert isinstance(finding, Scored)
-    assert finding.score == read(ask, Reply(text))[0].score  # type: ignore[union-attr]
+    assert finding.score == read(ask, Reply(text))[0].score
 
 
 @given(st.text(max_size=40), st.lists(st.tuples(st.text(max_size=5), st.floats(-50, 5)), max_size=12))

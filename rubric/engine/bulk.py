@@ -15,7 +15,7 @@ from rubric.engine.grade import JudgeLike, as_rubric, judge_or_default, remarked
 from rubric.engine.pipeline import Options, Pipeline, StoreLike
 from rubric.engine.progress import OnProgress, reporting
 from rubric.engine.shards import end_mark
-from rubric.engine.sources import Candidates, Placed, Source, as_candidate, located, source_of
+from rubric.engine.sources import Candidates, Placed, Source, as_candidate, key_of, located, source_of
 from rubric.engine.worker_pool import WorkerPool, reader_of
 from rubric.errors import DefinitionError, StoreError
 from rubric.grading.flow import check
@@ -29,7 +29,7 @@ from rubric.scoring.aggregation import unknown
 from rubric.store.cache_key import fingerprint
 from rubric.values.candidates import Candidate
 from rubric.values.findings import Unjudged
-from rubric.values.judges import AnyJudge, Judge
+from rubric.values.judges import NOBODY, AnyJudge
 from rubric.values.requests import Failure, Limiter
 from rubric.values.rubrics import Rubric
 
@@ -165,7 +165,8 @@ class _Job:
         except StoreError:  # a reply that cannot be kept ends the stream: it would be paid for again
             raise
         except Exception as error:  # noqa: BLE001 - a condition of the user's own may raise anything
-            return self._ungraded(index, error, candidate)
+            result = self._ungraded(index, error, candidate)
+            return result if candidate is not None else evolve(result, key=key_of(given, columns))
         result = remarked(result, self.pipeline.dispatcher)
         # Set in place, since the result is new and nobody else has it yet: a copy of twenty fields for the sake of one
         # costs as much as scoring them.
@@ -177,18 +178,10 @@ class _Job:
         if isinstance(error, DefinitionError):
             failure = Failure("bad_request", str(located(index, error)))
         missing = tuple(Unjudged(criterion.id, failure) for criterion in self.rubric.judged)
-        result = Ungraded(self.rubric, _NOBODY, missing, unknown(self.rubric), failures=(failure,), index=index)
+        result = Ungraded(self.rubric, NOBODY, missing, unknown(self.rubric), failures=(failure,), index=index)
         if candidate is None:
             return result
         return evolve(result, key=candidate.key, group=candidate.group, candidate=candidate)
-
-
-def _nobody(_: object) -> str:
-    """Stand in for the judge of an item that is no candidate; it is never asked."""
-    raise AssertionError
-
-
-_NOBODY = Judge(_nobody)
 
 
 @define(eq=False, repr=False)

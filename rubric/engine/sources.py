@@ -9,6 +9,7 @@ Where candidates come from: iterables, sync or async, columns and frames, and fi
 | a path that ends in .jsonl or .ndjson                | a line: a JSON text, or an object                        |
 | a path that ends in .csv or .tsv                     | a row under the names of the first                       |
 | a path that ends in .parquet (extra `parquet`)       | a row, a mapping of its columns                          |
+| a path that ends in .xlsx (extra `xlsx`)             | a row of the first sheet, under the names of its first   |
 | a path that ends in .json                            | an item of its array                                     |
 | a log of Inspect, promptfoo, LangSmith, Braintrust   | a sample, an output, a trace (`rubric.engine.logs`)      |
 
@@ -172,6 +173,14 @@ def one_candidate(value: object, /) -> Candidate:
     raise DefinitionError("candidate", f"expected one text, Candidate or Path, got {_called(value)}; {cure}")
 
 
+def key_of(item: object, columns: Columns = OWN_NAMES, /) -> str:
+    """Return the key of *item*, a row that may be no candidate; '' if it has none."""
+    with suppress(Exception):  # what is wrong with the row is told elsewhere
+        if isinstance(item, Mapping) and not _is_missing(key := columns.row(item)["key"]):
+            return Candidate("", key=key).key
+    return ""
+
+
 def candidate_at(index: int, item: object, columns: Columns = OWN_NAMES, /) -> Candidate:
     """
     Return *item*, which is at *index* unless it has a place of its own, as a candidate.
@@ -306,8 +315,10 @@ def _frame(candidates: Any) -> tuple[_Rows, list[str]] | None:
     match type(candidates).__module__.partition(".")[0], type(candidates).__name__:
         case "pandas", "DataFrame":
             names = [str(name) for name in candidates.columns]
-            tuples = partial(candidates.itertuples, index=False, name=None)
-            return _Rows(lambda: (dict(zip(names, row, strict=True)) for row in tuples())), names
+            keyed = _is_labelled(candidates.index) and "key" not in names
+            tuples = partial(candidates.itertuples, index=keyed, name=None)
+            shown = ["key", *names] if keyed else names
+            return _Rows(lambda: (dict(zip(shown, row, strict=True)) for row in tuples())), names
         case "polars", "DataFrame":
             return _Rows(lambda: candidates.iter_rows(named=True)), [*candidates.columns]
         case "polars", "LazyFrame":
@@ -323,6 +334,14 @@ def _frame(candidates: Any) -> tuple[_Rows, list[str]] | None:
             return _Rows(lambda: iter(plain)), [*(candidates.column_names or ())]
         case _:
             return None
+
+
+def _is_labelled(index: Any) -> bool:
+    """True if *index*, of a frame of pandas, names its rows: by other texts or numbers than their places."""
+    is_places = type(index).__name__ == "RangeIndex" and index.start == 0 and index.step == 1
+    if is_places or index.nlevels > 1 or not index.is_unique:
+        return False
+    return index.dtype.kind in "iu" or index.inferred_type == "string"
 
 
 _ROWS = 2_048
@@ -392,8 +411,7 @@ def _file(given: str | Path, columns: Columns) -> Source:
         raise DefinitionError("candidates", f"{message} for grade()")
     if not path.is_file():
         raise DefinitionError("candidates", f"there is no file {str(given)!r}")
-    if read is _parquet:
-        polars()
+    _LIBRARIES.get(read, bool)()
     if read is inspect_samples:
         if columns.named:
             raise DefinitionError("columns", f"{path.name} is a log of samples, and has no columns; leave it out")
@@ -526,12 +544,39 @@ def polars() -> Any:
     return pl
 
 
+def _sheet(path: Path) -> Iterator[Any]:
+    """Yield the rows of the first sheet of an Excel file under the names of its first row, some at a time."""
+    book = _openpyxl().load_workbook(path, read_only=True, data_only=True)
+    try:
+        rows = book.worksheets[0].iter_rows(values_only=True)
+        names = next(rows, ())
+        for row in rows:
+            named = {str(name): cell for name, cell in zip(names, row, strict=False) if name is not None}
+            if any(cell is not None for cell in named.values()):  # a sheet often ends in rows that were emptied
+                yield named
+    finally:
+        book.close()
+
+
+def _openpyxl() -> Any:
+    try:
+        import openpyxl  # noqa: PLC0415 - an extra
+    except ImportError as error:
+        message = "to read Excel files takes openpyxl: pip install rubric-grade[xlsx]"
+        raise ImportError(message, name="openpyxl") from error
+    return openpyxl
+
+
+_LIBRARIES: dict[Callable[[Path], Iterator[Any]], Callable[[], object]] = {_parquet: polars, _sheet: _openpyxl}
+"""What a reader needs: missing libraries are told before the first row is taken."""
+
 READERS: dict[str, Callable[[Path], Iterator[Any]]] = {
     ".jsonl": _json_lines,
     ".ndjson": _json_lines,
     ".csv": partial(_separated, separator=","),
     ".tsv": partial(_separated, separator="\t"),
     ".parquet": _parquet,
+    ".xlsx": _sheet,
     ".eval": inspect_samples,
 }
 """How to read a file, by its suffix; nothing is read before the first row is taken."""

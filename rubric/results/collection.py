@@ -7,19 +7,23 @@ False, since its booleans on pandas know no missing value.
 
 from __future__ import annotations
 
+import csv
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from io import StringIO
 from pathlib import Path
+from statistics import fmean
 from typing import TYPE_CHECKING, Any, overload
 
 from attrs import field, frozen
 
-from rubric.errors import DefinitionError
+from rubric.errors import DefinitionError, LoadError, Problem
 from rubric.internals.fields import as_path, refuse
+from rubric.internals.guided import Guided
 from rubric.internals.notebooks import notebook
 from rubric.internals.text import shorten, table, visible
 from rubric.results.rendering import headline, verdict
-from rubric.results.result import Grade, Ungraded
+from rubric.results.result import Grade, JudgeOf, Result, Ungraded
 from rubric.results.summary import Summary, failures_of, kinds_of, summarise
 from rubric.values.judges import Cascade, Judge, Jury, Panel
 from rubric.values.requests import Usage
@@ -40,8 +44,16 @@ def _as_results(value: Iterable[Grade | Ungraded]) -> tuple[Grade | Ungraded, ..
     return tuple(value)
 
 
+class Figure(float):
+    """A number that may be called as well: `grades.mean` and, as in pandas, `grades.mean()`."""
+
+    def __call__(self) -> float:
+        """Return the number."""
+        return float(self)
+
+
 @frozen(repr=False)
-class Grades(Sequence[Grade | Ungraded]):
+class Grades(Guided, Sequence[Grade | Ungraded]):
     """
     Many results: a sequence that does not change, in the order of the candidates.
 
@@ -108,6 +120,18 @@ class Grades(Sequence[Grade | Ungraded]):
     def failed(self) -> Grades:
         """The grades that do not pass, borderline ones included."""
         return self.filter(lambda result: isinstance(result, Grade) and not result.passed)
+
+    @property
+    def mean(self) -> Figure | None:
+        """The mean score of the grades, in 0..1; None if there is no grade. The `summary` has its interval."""
+        scores = [result.score for result in self.results if isinstance(result, Grade)]
+        return Figure(fmean(scores)) if scores else None
+
+    @property
+    def pass_rate(self) -> Figure | None:
+        """The share of the grades that pass, in 0..1; None if there is no grade. The `summary` has its interval."""
+        passed = [result.passed for result in self.results if isinstance(result, Grade)]
+        return Figure(fmean(passed)) if passed else None
 
     @property
     def usage(self) -> Usage:
@@ -222,7 +246,8 @@ class Grades(Sequence[Grade | Ungraded]):
         - `failures`: the kinds of failure that left it ungraded, with commas between them; None for a grade;
         - `why`: a description of the first of these failures; None for a grade;
         - `calls`, `prompt_tokens`, `cached_tokens`, `completion_tokens`: what was used;
-        - `cost`: in US dollars; None if it is unknown.
+        - `cost`: in US dollars; None if it is unknown;
+        - `reason.` and an id: the judge's reason for each criterion, or why there is no verdict.
         """
         names, ids = self._names(), self._ids()
         return [_row(result, n, names, ids) for n, result in enumerate(self.results)]
@@ -262,9 +287,8 @@ class Grades(Sequence[Grade | Ungraded]):
         """
         Return each result with all of its findings as a line of JSON: its `index`, and what its `to_dict` returns.
 
-        A line names the rubric and does not hold it, so no result comes back from it. To have the results again, grade
-        again with the same store: that is free. The results of a whole `Shard`, as they come from grading it, end with
-        a mark for `merge_results`.
+        `read_jsonl` reads the lines; they name the rubric and the judge by their digests, and do not hold them. The
+        results of a whole `Shard`, as they come from grading it, end with a mark for `merge_results`.
 
         Args:
             path: A file to write the lines to, instead of returning them; an old one is replaced.
@@ -275,9 +299,75 @@ class Grades(Sequence[Grade | Ungraded]):
             file.writelines(self._lines())
         return None
 
+    @classmethod
+    def read_jsonl(cls, path: str | Path, rubric: Rubric | Iterable[Rubric], judge: JudgeOf | None = None) -> Grades:
+        """
+        Return the results in the file at *path*, which `to_jsonl` wrote: equal to those that it was given.
+
+        Args:
+            path: Of the file.
+            rubric: The rubric, or several where the file has results of more than one.
+            judge: The judge; None where it was a model name alone.
+
+        Raises:
+            LoadError: A line is no result, or of another rubric or judge; it names the line.
+        """
+        file, rubrics = as_path("path", path), _several(rubric)
+        results, end = [], ""
+        with file.open(encoding="utf-8") as lines:
+            for number, line in enumerate(lines, 1):
+                try:
+                    data = json.loads(line) if line.strip() else {"end_of_shard": None}
+                    if "end_of_shard" in data:
+                        end = line if line.strip() else end
+                    else:
+                        results.append(Result.from_dict(data, rubrics, judge))
+                except (ValueError, TypeError, RecursionError) as problem:
+                    raise LoadError([Problem(str(file), number, 1, "", str(problem))]) from None
+        return cls(results, end=end)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the results as plain JSON-able data, under `results`; `from_dict` reads it."""
+        return {"results": [self._data(result, n) for n, result in enumerate(self.results)]}
+
+    @classmethod
+    def from_dict(
+        cls, data: Mapping[str, Any], rubric: Rubric | Iterable[Rubric], judge: JudgeOf | None = None
+    ) -> Grades:
+        """Return the results in *data*, which `to_dict` made; the rest is as for `read_jsonl`."""
+        if not isinstance(data, Mapping) or not isinstance(data.get("results"), list):
+            raise refuse("data", data, "a mapping that Grades.to_dict returned")
+        rubrics = _several(rubric)
+        return cls(Result.from_dict(each, rubrics, judge) for each in data["results"])
+
+    @overload
+    def to_csv(self, path: None = None) -> str: ...
+    @overload
+    def to_csv(self, path: str | Path) -> None: ...
+    def to_csv(self, path: str | Path | None = None) -> str | None:
+        """
+        Return the `rows` as CSV, under their names; what is None is empty.
+
+        Args:
+            path: A file to write to, instead of returning the text; an old one is replaced.
+        """
+        text = StringIO(newline="")
+        names = [*_types(self._names(), self._ids())]
+        writer = csv.DictWriter(text, names, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(self.rows())
+        if path is None:
+            return text.getvalue()
+        as_path("path", path).write_text(text.getvalue(), encoding="utf-8", errors="backslashreplace", newline="\n")
+        return None
+
+    @staticmethod
+    def _data(result: Grade | Ungraded, n: int) -> dict[str, Any]:
+        return {"index": _place(result, n), **result.to_dict()}
+
     def _lines(self) -> Iterator[str]:
         for n, result in enumerate(self.results):
-            data = {"index": _place(result, n), **result.to_dict()}
+            data = self._data(result, n)
             yield json.dumps(data, ensure_ascii=False, allow_nan=False, default=str) + "\n"
         if self._end:
             yield self._end
@@ -291,6 +381,10 @@ def _without(extra: str, library: str = "", verb: str = "") -> ImportError:
     return ImportError(f"{verb or f'to_{extra}'} takes {library}: pip install rubric-grade[{extra}]", name=library)
 
 
+def _several(rubric: Rubric | Iterable[Rubric]) -> list[Rubric]:
+    return [rubric] if isinstance(rubric, Rubric) else [*rubric]
+
+
 def _place(result: Grade | Ungraded, otherwise: int) -> int:
     return otherwise if result.index is None else result.index
 
@@ -302,17 +396,19 @@ def _why(result: Ungraded) -> str:
 
 def _types(names: Iterable[str], ids: Iterable[str]) -> dict[str, type]:
     """Return what a row holds under each key; any of it but the counts may be None."""
+    ids = [*ids]
     named = {"index": int, **dict.fromkeys(names, str)}
     before = {"score": float, "passed": bool, "verdict": str, "low": float, "high": float}
     counts = dict.fromkeys(("calls", "prompt_tokens", "cached_tokens", "completion_tokens"), int)
     contributions = {f"criterion.{id_}": float for id_ in ids}
-    after = {"failures": str, "why": str, **counts, "cost": float}
+    after = {"failures": str, "why": str, **counts, "cost": float, **{f"reason.{id_}": str for id_ in ids}}
     return {**named, **before, "coverage": float, "gates": str, **contributions, **after}
 
 
 def _row(result: Grade | Ungraded, n: int, names: Sequence[str], ids: Sequence[str]) -> dict[str, Any]:
     low, high = result.bounds
     ungraded = result if isinstance(result, Ungraded) else None
+    reasons = {finding.id: finding.reason for finding in result.findings}
     return {
         "index": _place(result, n),
         **{name: getattr(result, name) or None for name in names},
@@ -331,4 +427,5 @@ def _row(result: Grade | Ungraded, n: int, names: Sequence[str], ids: Sequence[s
         "cached_tokens": result.usage.cached_tokens,
         "completion_tokens": result.usage.completion_tokens,
         "cost": result.usage.cost,
+        **{f"reason.{id_}": reasons.get(id_) for id_ in ids},
     }

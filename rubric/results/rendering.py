@@ -11,7 +11,7 @@ from rubric.internals.frozen_map import thaw
 from rubric.internals.text import cell, shorten, table, visible
 from rubric.values.criteria import Criterion
 from rubric.values.findings import Abstained, Finding, NotApplicable, Scored, Unjudged
-from rubric.values.judges import Judge
+from rubric.values.judges import Judge, judge_digest
 from rubric.values.requests import Failure, Usage
 
 if TYPE_CHECKING:
@@ -145,6 +145,7 @@ def as_dict(result: Result) -> dict[str, Any]:
         "rubric": result.rubric.name,
         "digest": result.rubric.digest,
         "judge": result.judge.name if isinstance(result.judge, Judge) else repr(result.judge),
+        "judge_digest": judge_digest(result.judge),
         "models": list(result.models),
         "score": result.outcome.score,
         "verdict": result.outcome.verdict,

@@ -7,7 +7,7 @@ Both keep the findings that they rest on, so both can be recomputed under anothe
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, assert_never
+from typing import Any, Literal, assert_never
 
 from attrs import evolve, field, frozen
 
@@ -54,6 +54,10 @@ def goes_on(rule: Cascade, first: Grade | Ungraded) -> bool:
             return False
         case never:
             assert_never(never)  # pyright: ignore[reportArgumentType] - it takes the alias for any text
+
+
+JudgeOf = Judge | Jury | Panel | Cascade | str
+"""The judge of a result that is read: itself, or a model name."""
 
 
 @frozen(repr=False)
@@ -186,8 +190,29 @@ class Result(NoTruth, Listed[Finding]):
         raise NotImplementedError
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the result as plain JSON-able data."""
+        """Return the result as plain JSON-able data; `from_dict` reads it."""
         return rendering.as_dict(self)
+
+    @staticmethod
+    def from_dict(
+        data: Mapping[str, Any], rubric: Rubric | Iterable[Rubric], judge: JudgeOf | None = None
+    ) -> Grade | Ungraded:
+        """
+        Return the result in *data*, which `to_dict` made: equal to the one that it was made of.
+
+        The data names the rubric and the judge by their digests, and does not hold them.
+
+        Args:
+            data: What `to_dict` returned.
+            rubric: The rubric, or several of which one is it.
+            judge: The judge; None where it was a model name alone.
+
+        Raises:
+            DefinitionError: The rubric or the judge is another, or *data* is no result.
+        """
+        from rubric.results.restoring import restored  # noqa: PLC0415 - it needs this module
+
+        return restored(data, rubric, judge)
 
     def to_markdown(self) -> str:
         """Return the result as Markdown: a table of the criteria, the votes, the walk down a tree."""
@@ -256,6 +281,21 @@ class Grade(Result):
 @frozen(repr=False)
 class Ungraded(Result):
     """An incomplete result: something could not be judged. `failures` say why, `bounds` what the score could be."""
+
+    @property
+    def score(self) -> None:
+        """None: there is no score, and `bounds` are what it could be."""
+        return
+
+    @property
+    def verdict(self) -> Literal["ungraded"]:
+        """`ungraded`."""
+        return "ungraded"
+
+    @property
+    def gates(self) -> tuple[str, ...]:
+        """The ids of the criteria that fail the grade whatever the missing verdicts are."""
+        return self.outcome.gates
 
     @property
     def passed(self) -> bool | None:

@@ -80,8 +80,29 @@ class Scored(NoTruth):
     weighted: bool = False
 
 
+class _Unscored(NoTruth):
+    """What every finding has, of one without a score: to read findings takes no `isinstance`."""
+
+    __slots__ = ()
+
+    @property
+    def score(self) -> None:
+        """None: there is no score."""
+        return
+
+    @property
+    def value(self) -> None:
+        """None: there is no answer."""
+        return
+
+    @property
+    def evidence(self) -> tuple[Evidence, ...]:
+        """Empty: there are no quotes."""
+        return ()
+
+
 @frozen
-class NotApplicable(NoTruth):
+class NotApplicable(_Unscored):
     """A criterion whose `when` does not hold: no call, not in the mean, no gate."""
 
     _truth = "its class with isinstance"
@@ -92,7 +113,7 @@ class NotApplicable(NoTruth):
 
 
 @frozen
-class Abstained(NoTruth):
+class Abstained(_Unscored):
     """A criterion on which the judge cannot tell."""
 
     _truth = "its class with isinstance"
@@ -103,7 +124,7 @@ class Abstained(NoTruth):
 
 
 @frozen
-class Unjudged(NoTruth):
+class Unjudged(_Unscored):
     """
     A criterion without a verdict, and why.
 
@@ -120,6 +141,11 @@ class Unjudged(NoTruth):
     path: tuple[Step, ...] = ()
     parts: tuple[Finding, ...] = ()
     votes: tuple[Finding, ...] = field(default=(), repr=False)
+
+    @property
+    def reason(self) -> str:
+        """Why there is no verdict: the message of the failure."""
+        return self.failure.message
 
 
 Finding = Scored | NotApplicable | Abstained | Unjudged

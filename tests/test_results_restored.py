@@ -1,0 +1,192 @@
+"""Results come back whole from plain data and JSON lines, and go out as CSV; frames keep the names of their rows."""
+
+from __future__ import annotations
+
+import csv
+import json
+from io import StringIO
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import openpyxl
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rubric import (
+    Candidate,
+    Cascade,
+    Contains,
+    DefinitionError,
+    Grade,
+    Grades,
+    Judge,
+    Jury,
+    LoadError,
+    Panel,
+    Rubric,
+    ask,
+    evaluate,
+    grade_many,
+)
+
+EVERYTHING = (
+    Rubric("everything", evidence=True, abstain="exclude")
+    .expects("Thanks the customer", id="thanks")
+    .rates("Is clear", 1, 5, id="clear")
+    .chooses("Which tone?", ["cold", "warm"], id="tone")
+    .forbids("Promises a refund", id="refund")
+    .checks(Contains("ticket"), id="ticket")
+    .decides(ask("Is it urgent?").yes(1.0).no(ask("Is it polite?").yes(0.5).no(0.0)), id="tree")
+    .includes(Rubric("inner", ["Is kind", "Is short"]), id="inner")
+    .expects("Applies to code", when={"contains": "code"}, id="code")
+)
+
+
+def unreadable(_: object) -> str:
+    return "no verdict"
+
+
+JUDGES: list[Any] = [
+    Judge("offline"),
+    Jury("offline", 3),
+    Jury("offline", 5, early_stop=True),
+    Panel("offline", Judge("offline", seed=2), level="criterion"),
+    Panel("offline", Jury("offline", 3), aggregate="median"),
+    Cascade("offline", Judge("offline", seed=1), when="fails"),
+    Judge(unreadable),
+    Panel("offline", Judge(unreadable)),
+]
+TEXTS = [
+    "We thank you for the ticket. It is urgent, kind and short.",
+    "No.",
+    "...",
+    "A refund is promised for the code.",
+]
+
+
+@pytest.mark.parametrize("judge", JUDGES, ids=count())
+def test_a_result_comes_back_whole(judge: Any) -> None:
+    for text in TEXTS:
+        result = evaluate(text, EVERYTHING, judge)
+        again = Grade.from_dict(json.loads(json.dumps(result.to_dict())), EVERYTHING, judge)
+        assert again == result
+        assert again.models == result.models
+
+
+@given(st.text())
+def test_any_text_comes_back(text: str) -> None:
+    result = evaluate(Candidate(text), EVERYTHING, "offline")
+    assert Grade.from_dict(json.loads(json.dumps(result.to_dict())), EVERYTHING, "offline") == result
+
+
+def test_lines_come_back_with_their_places_and_keys(tmp_path: Path) -> None:
+    rows = [{"output": text, "key": f"row {n}"} for n, text in enumerate(TEXTS)] + [{"output": None}]
+    grades = grade_many(rows, EVERYTHING, Jury("offline", 3)).collect()
+    grades.to_jsonl(tmp_path / "results.jsonl")
+    again = Grades.read_jsonl(tmp_path / "results.jsonl", EVERYTHING, Jury("offline", 3))
+    assert again == grades
+    assert [(one.index, one.key) for one in again] == [(one.index, one.key) for one in grades]
+    assert Grades.from_dict(grades.to_dict(), [Rubric("other"), EVERYTHING], Jury("offline", 3)) == grades
+
+
+def test_a_judge_that_is_a_model_name_alone_need_not_be_given(tmp_path: Path) -> None:
+    grades = grade_many(TEXTS, EVERYTHING, "offline").collect()
+    grades.to_jsonl(tmp_path / "results.jsonl")
+    assert Grades.read_jsonl(tmp_path / "results.jsonl", EVERYTHING) == grades
+
+
+def test_a_result_of_another_rubric_or_judge_is_refused() -> None:
+    data = evaluate(TEXTS[0], EVERYTHING, Judge("offline", temperature=1)).to_dict()
+    with pytest.raises(DefinitionError, match=r"^rubric: the result is of the rubric"):
+        Grade.from_dict(data, EVERYTHING.without("tree"), Judge("offline", temperature=1))
+    with pytest.raises(DefinitionError, match=r"^judge: the result is by another judge"):
+        Grade.from_dict(data, EVERYTHING, "offline")
+    assert Grade.from_dict(data, EVERYTHING, Judge("offline", temperature=1, retries=5)).rubric == EVERYTHING
+
+
+def test_a_score_that_was_changed_is_refused() -> None:
+    data = evaluate(TEXTS[0], EVERYTHING, "offline").to_dict()
+    with pytest.raises(DefinitionError, match="its findings give"):
+        Grade.from_dict({**data, "score": 1.0}, EVERYTHING)
+    with pytest.raises(DefinitionError, match="no result that to_dict made"):
+        Grade.from_dict({"digest": EVERYTHING.digest}, EVERYTHING)
+
+
+def test_a_line_that_is_no_result_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "results.jsonl"
+    file.write_text(grade_many(TEXTS, EVERYTHING, "offline").collect().to_jsonl() + "{}\n", encoding="utf-8")
+    with pytest.raises(LoadError, match=r"results.jsonl:5:1: .*no result"):
+        Grades.read_jsonl(file, EVERYTHING)
+
+
+def test_no_digest_of_a_judge_holds_its_key() -> None:
+    first, other = (
+        Judge("openai/gpt-5", api_key=key, api_base="http://x") for key in ("sk-aaaaaaaaaaa", "sk-bbbbbbbbbbb")
+    )
+    digests = [evaluate("...", EVERYTHING, judge).to_dict()["judge_digest"] for judge in (first, other)]
+    assert digests[0] == digests[1]
+
+
+# -- out as a table ----------------------------------------------------------------------------------------
+
+
+def test_csv_has_the_rows_with_scores_and_reasons(tmp_path: Path) -> None:
+    grades = grade_many(TEXTS, EVERYTHING, "offline").collect()
+    rows = [*csv.DictReader(StringIO(grades.to_csv()))]
+    assert [row["score"] for row in rows] == [str(result.score) for result in grades]
+    assert [row["reason.thanks"] for row in rows] == [result["thanks"].reason for result in grades]
+    grades.to_csv(tmp_path / "rows.csv")
+    assert (tmp_path / "rows.csv").read_text(encoding="utf-8") == grades.to_csv()
+
+
+def test_a_frame_is_joined_in_one_line() -> None:
+    frame = pd.DataFrame({"output": TEXTS, "author": ["a", "b", "c", "d"]}, index=[7, 3, 9, 1])
+    grades = grade_many(frame, EVERYTHING, "offline").collect()
+    assert [result.key for result in grades] == ["7", "3", "9", "1"]
+    joined = frame.reset_index(drop=True).join(grades.failed.to_pandas().set_index("index"))
+    assert list(joined["author"]) == ["a", "b", "c", "d"]
+    assert [*joined["score"].notna()] == [not result.passed for result in grades]
+
+
+@pytest.mark.parametrize(
+    "index", [None, pd.Index(["x", "x"]), pd.Index([0.5, 1.5]), pd.MultiIndex.from_tuples([(1, 2), (3, 4)])]
+)
+def test_an_index_that_names_no_rows_is_no_key(index: Any) -> None:
+    frame = pd.DataFrame({"output": ["a", "b"]}, index=index)
+    assert [result.key for result in grade_many(frame, "Is polite", "offline")] == ["", ""]
+
+
+def test_mean_and_pass_rate_are_found_where_people_look() -> None:
+    grades = grade_many(["polite", "no"], "Is polite", "offline").collect()
+    assert grades.mean == grades.mean() == grades.summary().mean == 0.5  # type: ignore[misc]
+    assert grades.pass_rate == 0.5
+    assert Grades().mean is Grades().pass_rate is None
+
+
+# -- in from a spreadsheet ---------------------------------------------------------------------------------
+
+
+def sheet(path: Path, *rows: tuple[Any, ...]) -> Path:
+    book = openpyxl.Workbook()
+    for row in rows:
+        book.active.append(row)
+    book.save(path)
+    return path
+
+
+def test_a_sheet_is_a_source_of_rows(tmp_path: Path) -> None:
+    file = sheet(
+        tmp_path / "answers.xlsx", ("id", "output", None), (7, "polite", "x"), (None, None, None), (8, 5, None)
+    )
+    results = grade_many(file, "Is polite", "offline", columns={"key": "id"}).collect()
+    assert [(result.key, result.score) for result in results] == [("7", 1.0), ("8", None)]
+    assert "output: expected text, got 5" in results[1].explain()
+
+
+def test_a_column_of_a_sheet_that_looks_like_a_field_is_refused(tmp_path: Path) -> None:
+    file = sheet(tmp_path / "answers.xlsx", ("question", "output"), ("why?", "polite"))
+    with pytest.raises(DefinitionError, match="'question' looks like a field"):
+        grade_many(file, "Is polite", "offline")
