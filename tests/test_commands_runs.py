@@ -382,3 +382,30 @@ def test_a_summary_that_github_would_not_show_is_cut_to_the_counts() -> None:
     )
     assert len(github.render_summary(report)) > 100
     assert len(github.render_summary(many).encode()) <= 1_000_000
+
+
+# -- many candidates ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("count", "head"),
+    [
+        (3, "3 candidates, 12 calls, free of charge"),
+        (
+            40,
+            "40 candidates, about 160 calls at most (the first 20 candidates take 80 calls, free of charge)",
+        ),
+    ],
+)
+def test_the_head_of_many_projects_from_the_first(tmp_path: Path, count: int, head: str) -> None:
+    file = tmp_path / "c.jsonl"
+    file.write_text('{"output": "The refund arrives."}\n' * count)
+    result = run("grade-many", RUBRIC, str(file), "-j", "offline")
+    assert result.stderr.splitlines()[0] == f"{file}: {head}"
+
+
+def test_a_quiet_run_of_many_prints_one_line(tmp_path: Path) -> None:
+    file = tmp_path / "c.jsonl"
+    file.write_text('{"output": "The refund arrives."}\n' * 3)
+    result = run("grade-many", RUBRIC, str(file), "-j", "offline", "--quiet")
+    assert (result.stderr, len(result.stdout.splitlines())) == ("", 1)

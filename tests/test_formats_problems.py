@@ -243,7 +243,6 @@ def test_value_of_a_flaw_is_told_once() -> None:
             "text: " + "a" * 200_001,
             "1:7: a text has at most 200000 characters, this one 200001; shorten it",
         ),
-        ("# " + "a" * 600_000, "1:1: a file has at most 512 KiB; split it"),
         (
             "text: a\nthreshold: " + "9" * 401,
             "2:12: threshold: expected a number of at most 400 digits, got 401; quote it if it is text",
@@ -276,3 +275,7 @@ def test_deep_in_the_stack() -> None:
     for left in (60, 120, 200):
         with pytest.raises(LoadError, match="deep"):
             call(sys.getrecursionlimit() - len(inspect.stack(0)) - left)
+
+
+def test_a_problem_of_the_file_as_a_whole_names_no_line() -> None:
+    assert problems("# " + "a" * 600_000) == ["support.yaml: a file has at most 512 KiB; split it"]

@@ -5,18 +5,22 @@ from __future__ import annotations
 import json
 import sys
 import threading
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
+from itertools import islice
 from pathlib import Path
-from typing import IO, Any, get_args
+from typing import IO, Any, cast, get_args
 
 import click
 from attrs import define, evolve, field, fields, frozen
 
 from rubric.commands.options import (
+    A_COUNT,
+    COLOR,
     FORMAT,
     JUDGE,
     PATH,
+    QUIET,
     STORE,
     THRESHOLD,
     columns_of,
@@ -24,11 +28,14 @@ from rubric.commands.options import (
     refuse_given,
 )
 from rubric.commands.output import INTERRUPTED, REFUSED, Command, Refusal, print_line, print_result
+from rubric.commands.running import counted, projected
 from rubric.engine.budget import Budget
 from rubric.engine.bulk import CONCURRENCY
 from rubric.engine.bulk import grade_many as grade_candidates
+from rubric.engine.grade import plan as plan_calls
 from rubric.engine.rate_limits import Limits
 from rubric.engine.shards import Shard, merge_results
+from rubric.engine.sources import candidate_at, source_of
 from rubric.errors import DefinitionError
 from rubric.formats.rubrics import load
 from rubric.results.collection import Grades
@@ -36,6 +43,7 @@ from rubric.results.result import Grade, Ungraded
 from rubric.results.summary import Frequencies, Summary, cluster_of, reasons_of, summarise
 from rubric.store.database import InDoubt
 from rubric.store.store import Store
+from rubric.values.candidates import Candidate
 from rubric.values.findings import Finding, Unjudged
 from rubric.values.requests import Failure, Usage
 from rubric.values.rubrics import Rubric
@@ -90,7 +98,9 @@ def _short(finding: Finding) -> Finding:
 
 
 GRADED, BELOW = 0, 1
-A_COUNT = click.IntRange(min=1)
+
+_PLANNED = 20
+"""Candidates from which the head projects."""
 
 _FLUSH_SECONDS = 0.1
 """Until a written line is in the file."""
@@ -118,6 +128,7 @@ class Inputs:
     concurrency: int
     shard: Shard | None
     columns: Sequence[str]
+    quiet: bool
     report: Path | None = None
 
     def check(self, rubric: Path) -> None:
@@ -141,6 +152,8 @@ class Inputs:
         path, columns = str(self.candidates), columns_of(self.columns)
         is_capped = self.max_cost is not None or self.max_calls is not None
         is_limited = self.rpm is not None or self.tpm is not None
+        if not self.quiet:
+            print_line(self._head(rubric, judge, columns), problem=True)
         counts = Counts()
         kept: list[Grade | Ungraded] = []
         try:
@@ -155,7 +168,7 @@ class Inputs:
                     store=store,
                     budget=Budget(cost=self.max_cost, calls=self.max_calls) if is_capped else None,
                     limits=Limits(rpm=self.rpm, tpm=self.tpm) if is_limited else None,
-                    progress=True,
+                    progress=not self.quiet,
                 ) as stream,
                 _written(self.out) as file,
             ):
@@ -176,6 +189,28 @@ class Inputs:
         if self.report is not None:
             print_line(f"report: {Grades(kept).report(self.report)}", problem=True)
         return counts.summary()
+
+    def _head(self, rubric: Rubric, judge: str | list[str] | None, columns: dict[str, str | None]) -> str:
+        """Return a line that says before the first call what the run will take, projected from the first candidates."""
+        source = source_of(str(self.candidates), columns)
+        first: list[Candidate] = []
+        items = cast("Iterable[Any]", source.items)  # of a file, never an async one
+        with suppress(Exception):  # a row that cannot be read is reported when its turn comes
+            for index, item in enumerate(islice(items, _PLANNED)):
+                with suppress(DefinitionError):
+                    first.append(candidate_at(index, item, source.columns))
+        planned = plan_calls(first, rubric, judge)
+        total = None if self.shard is not None else source.total
+        if total == len(first):
+            return f"{self.candidates}: {counted(total, 'candidate')}, {projected(planned)}"
+        share = f"the first {counted(len(first), 'candidate')} take {projected(planned)}"
+        if not total or not first:
+            return f"{self.candidates}: {share}"
+        calls = round(planned.most * total / len(first))
+        cost = "" if not planned.cost or not planned.cost[1] else f" and ${planned.cost[1] * total / len(first):,.4f}"
+        return (
+            f"{self.candidates}: {counted(total, 'candidate')}, about {counted(calls, 'call')}{cost} at most ({share})"
+        )
 
 
 @click.command("grade-many", cls=Command)
@@ -209,6 +244,8 @@ class Inputs:
     "--min-pass-rate", type=click.FloatRange(0, 1), metavar="R", help="Fail if a smaller share of the grades passes."
 )
 @FORMAT
+@QUIET
+@COLOR
 def grade_many(
     rubric: Path,
     judge: str | list[str] | None,
@@ -230,7 +267,7 @@ def grade_many(
     inputs.check(rubric)
     loaded = load(rubric)
     summary = inputs.run(loaded if threshold is None else loaded.passing_at(threshold), judge)
-    print_result(summary, form)
+    print_result(summary, form, quiet=inputs.quiet)
     if not summary.results and inputs.shard is None:
         raise Refusal(f"{inputs.candidates}: there is no candidate in it")
     if summary.ungraded:

@@ -20,6 +20,9 @@ from rubric.internals.text import shorten
 
 Language = Literal["yaml", "json"]
 
+WHOLE = (0, 0)
+"""The place of a problem of the file as a whole, which no line has."""
+
 _MARKS = (".agentv", "package.json", "pyproject.toml")
 CONFIGS = tuple(f"promptfooconfig.{suffix}" for suffix in ("yaml", "yml", "json", "js", "cjs", "mjs", "ts"))
 """How promptfoo calls its configuration."""
@@ -120,7 +123,7 @@ def given_text(text: object, load: str) -> str:
 
 
 def too_large(source: str, limits: Limits) -> LoadError:
-    return refused(source, (1, 1), f"a file has at most {limits.largest // 1024} KiB; split it")
+    return refused(source, WHOLE, f"a file has at most {limits.largest // 1024} KiB; split it")
 
 
 def _is_json(text: str) -> bool:
@@ -147,11 +150,11 @@ def read_text(path: Path, base: Path | None = None, limits: Limits = FOR_RUBRICS
     try:
         found = path.resolve(strict=True)
         if base is not None and not found.is_relative_to(base.resolve()):
-            raise refused(source, (1, 1), f"this file is outside of {base}; move it there")
+            raise refused(source, WHOLE, f"this file is outside of {base}; move it there")
         handle = os.open(found, _FLAGS)
         if not stat.S_ISREG(os.fstat(handle).st_mode):
             os.close(handle)
-            raise refused(source, (1, 1), "this is no file (but a folder, a pipe or a device); name a file")
+            raise refused(source, WHOLE, "this is no file (but a folder, a pipe or a device); name a file")
         with os.fdopen(handle, "rb") as file:
             data = file.read(limits.largest + 4)
         if len(data.removeprefix(b"\xef\xbb\xbf")) > limits.largest:
@@ -167,7 +170,7 @@ def read_text(path: Path, base: Path | None = None, limits: Limits = FOR_RUBRICS
         raise refused(source, place, message) from None
     except (OSError, ValueError, RuntimeError) as problem:  # a loop of links was a RuntimeError until 3.13
         reason = problem.strerror if isinstance(problem, OSError) and problem.strerror else str(problem)
-        raise refused(source, (1, 1), f"this file cannot be read: {reason}") from None
+        raise refused(source, WHOLE, f"this file cannot be read: {reason}") from None
 
 
 # Without O_NONBLOCK, opening a pipe that nobody writes to would hang.

@@ -15,7 +15,7 @@ from ruamel.yaml.error import YAMLError
 from rubric.errors import DefinitionError, DumpError, LoadError, Problem
 from rubric.formats.editing import edited
 from rubric.formats.fields import read_as
-from rubric.formats.files import Language, given_text, parse, read_text, write_text
+from rubric.formats.files import WHOLE, Language, given_text, parse, read_text, write_text
 from rubric.formats.json import to_json
 from rubric.formats.native.answers import ANSWERS
 from rubric.formats.native.checks import check_schema
@@ -161,7 +161,7 @@ def _edited(file: Path, rubric: Rubric) -> str | None:
 
 def unknown_suffix(file: Path) -> Problem:
     message = f"the suffix {file.suffix!r} is unknown; name the file .yaml, .yml or .json"
-    return Problem(str(file), 1, 1, "", message)
+    return Problem(str(file), *WHOLE, "", message)
 
 
 def schema() -> dict[str, Any]:

@@ -15,7 +15,7 @@ from rubric.errors import DefinitionError, DumpError, LoadError
 from rubric.formats.cursor import Cursor, Library, Loading, Notes
 from rubric.formats.document import FOR_SUITES, Document, Listing, Scalar, plain, refused
 from rubric.formats.document import Mapping as MappingNode
-from rubric.formats.files import Language, around, given_text, parse, project_of, read_text, write_text
+from rubric.formats.files import WHOLE, Language, around, given_text, parse, project_of, read_text, write_text
 from rubric.formats.includes import expand_at, read_document_at
 from rubric.formats.json import parse_json, to_json
 from rubric.formats.native.suite import as_suite_data, is_suite, read_suite
@@ -116,7 +116,7 @@ def _document(file: Path, base: Path | None) -> Document:
             return parse(text, str(file), LANGUAGES[suffix], FOR_SUITES)
         case _:
             message = f"the suffix {file.suffix!r} is unknown; name the file .yaml, .yml, .json, .jsonl or .csv"
-            raise refused(str(file), (1, 1), message)
+            raise refused(str(file), WHOLE, message)
 
 
 def _read(document: Document, format_: str | None, loading: Loading, name: str) -> Suite:
