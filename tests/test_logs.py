@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rubric import DefinitionError, Grade, Rubric, Ungraded, grade_many
+from rubric import DefinitionError, Grade, Rubric, Ungraded, grade, grade_many, plan
 from rubric.engine.sources import as_candidate, source_of
 
 if TYPE_CHECKING:
@@ -202,6 +202,17 @@ def test_other_json_is_rows_or_refused(tmp_path: Path) -> None:
         (tmp_path / "one.json").write_text(text)
         with pytest.raises(DefinitionError, match=message):
             grade_many(tmp_path / "one.json", "Is polite", "offline")
+
+
+def test_plan_counts_what_a_log_holds_and_grade_refuses_it(tmp_path: Path) -> None:
+    """Other JSON is the text of one candidate there, such as an answer that has to be JSON."""
+    log, answer = tmp_path / "log.json", tmp_path / "answer.json"
+    log.write_text(json.dumps({"results": PROMPTFOO[:2]}))
+    answer.write_text('["Friday"]')
+    assert (plan(log, "Is polite", "offline").least, plan(answer, "Is polite", "offline").least) == (2, 1)
+    assert grade(answer, "Is polite", "offline").score is not None
+    with pytest.raises(DefinitionError, match="many candidates are for grade_many"):
+        grade(log, "Is polite", "offline")
 
 
 def test_examples_of_a_data_set_are_not_taken_for_outputs(tmp_path: Path) -> None:

@@ -379,8 +379,13 @@ _MARKED = re.compile("[\udc80-\udcff]")
 
 
 def holds_many(path: Path, /) -> bool:
-    """True if *path* names a file of many candidates."""
-    return path.suffix.lower() in READERS
+    """True if *path* names a file of many candidates; JSON may be one, which is graded as text."""
+    if path.suffix.lower() != ".json":
+        return path.suffix.lower() in READERS
+    with suppress(Exception):  # reading it as a text will tell what is wrong
+        rows = rows_of(path)
+        return entries_of(rows) is not None or any({"output", "messages"} & {*row} for row in rows[:1])
+    return False
 
 
 def text_of(path: Path) -> str:
