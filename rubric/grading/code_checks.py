@@ -74,19 +74,9 @@ def settle(criterion: Criterion, check: Check, candidate: Candidate) -> Finding:
     """Return the finding of *criterion*, whose answer is *check*; Unjudged if the check cannot be decided."""
     match check:
         case Decided():
-            return Scored(criterion.id, check.score, check.score, check.reason)
+            return Scored(criterion.id, check.score, check.score, check.reason, flag=check.passed)
         case Holds():
-            try:
-                said: object = check.function(candidate)
-            except Exception as error:  # noqa: BLE001 - a function of the user's own may raise anything
-                return _undecided(criterion, "exception", f"{check} raised {type(error).__name__}: {error}")
-            found, why = said if isinstance(said, tuple) and len(said) == 2 else (said, "")  # noqa: PLR2004
-            score = plain_number(found)
-            if not isinstance(score, bool | int | float) or not 0 <= score <= 1 or not isinstance(why, str):
-                allowed = "a bool, a score from 0 to 1, or a pair of one with a reason"
-                return _undecided(criterion, "exception", f"{check} returned {said!r}, expected {allowed}")
-            reason = why or f"{check}: {('yes' if score else 'no') if isinstance(score, bool) else f'{score:g}'}"
-            return Scored(criterion.id, float(score), score, reason)
+            return _asked(criterion, check, candidate)
         case Unsupported(otherwise="skip"):
             return NotApplicable(criterion.id, f"{check.type}: no such grader here; skipped as asked")
         case Unsupported(otherwise="fail"):
@@ -100,6 +90,23 @@ def settle(criterion: Criterion, check: Check, candidate: Candidate) -> Finding:
         case _:
             holds, why = decide(check, candidate)
             return Scored(criterion.id, float(holds), holds, why)
+
+
+def _asked(criterion: Criterion, check: Holds, candidate: Candidate) -> Finding:
+    """Return the finding of *criterion*, which a function of the user's own decides."""
+    try:
+        said: object = check.function(candidate)
+    except Exception as error:  # noqa: BLE001 - a function of the user's own may raise anything
+        return _undecided(criterion, "exception", f"{check} raised {type(error).__name__}: {error}")
+    if isinstance(said, Decided):
+        return settle(criterion, said, candidate)
+    found, why = said if isinstance(said, tuple) and len(said) == 2 else (said, "")  # noqa: PLR2004
+    score = plain_number(found)
+    if not isinstance(score, bool | int | float) or not 0 <= score <= 1 or not isinstance(why, str):
+        allowed = "a bool, a score from 0 to 1, or a pair of one with a reason"
+        return _undecided(criterion, "exception", f"{check} returned {said!r}, expected {allowed}")
+    reason = why or f"{check}: {('yes' if score else 'no') if isinstance(score, bool) else f'{score:g}'}"
+    return Scored(criterion.id, float(score), score, reason)
 
 
 def _undecided(criterion: Criterion, kind: FailureKind, why: str) -> Unjudged:

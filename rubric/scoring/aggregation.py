@@ -312,6 +312,8 @@ def _part(rubric: Rubric, rule: _Rule, finding: Finding, *, best: bool) -> Part 
             return Part(rule, 0.0, holds=False, gated=not rule.penalty)
         case Scored():
             part = _judged(rule, finding.score, flag=finding.flag)
+            if finding.flag is not None and isinstance(rule.criterion.answer, Check):
+                part.holds = finding.flag != rule.unwanted
             part.holds = part.holds or _leans_well(rubric, rule, finding)
             return part
         case Unjudged():

@@ -169,10 +169,11 @@ class Holds(Check, Shown):
     """
     A *function* of your own decides: from the `Candidate` to a bool, a score in 0..1, or a pair with a reason.
 
-    It cannot be written to a file. A function that raises, or returns anything else, leaves the criterion unjudged.
+    It may return a `Decided` too, whose verdict may differ from its score. It cannot be written to a file. A function
+    that raises, or returns anything else, leaves the criterion unjudged.
     """
 
-    function: Callable[[Candidate], Opinion] = field(validator=_callable)
+    function: Callable[[Candidate], Opinion | Decided] = field(validator=_callable)
 
     def __str__(self) -> str:
         return str(getattr(self.function, "__name__", "a function"))
@@ -239,10 +240,15 @@ NOTHING = Unsupported("no grader")
 
 @frozen(repr=False)
 class Decided(Check, Shown):
-    """A decision made elsewhere, such as by a script: a *score* in 0..1, and its *reason*."""
+    """
+    A decision made elsewhere, such as by a script: a *score* in 0..1, and its *reason*.
+
+    *passed* is its own verdict, where that does not follow from the score: without a threshold it decides.
+    """
 
     score: float = field(validator=number(0, 1))
     reason: str = field(default="", kw_only=True, validator=string)
+    passed: bool | None = field(default=None, kw_only=True)
 
     def __str__(self) -> str:
         return self.reason or f"decided: {self.score:g}"

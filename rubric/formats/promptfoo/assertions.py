@@ -11,7 +11,7 @@ Code decides most assertions (`checked`), a judge decides `llm-rubric` (`judged`
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -20,6 +20,8 @@ from attrs import evolve, field, frozen
 from rubric.errors import DefinitionError
 from rubric.formats.assertion_types import KNOWN, UnsupportedPatternError, check_of, is_known
 from rubric.formats.cursor import Cursor
+from rubric.formats.includes import is_reference, read_text_at
+from rubric.formats.javascript import JavaScript, Transformed, inline, module
 from rubric.formats.model_names import SETTINGS, litellm_name
 from rubric.formats.promptfoo.tests import OPTIONS
 from rubric.formats.promptfoo.texts import (
@@ -30,12 +32,15 @@ from rubric.formats.promptfoo.texts import (
     compact,
     content_of,
     fields,
+    filled,
     listed,
     named,
     template_of,
 )
 from rubric.formats.rubric_items import ItemScope, read_items, unused
 from rubric.internals.fields import misspelt
+from rubric.internals.frozen_map import FrozenMap
+from rubric.internals.javascript import EXTRA, JavaScriptError, Program, is_installed
 from rubric.internals.secrets import is_secret
 from rubric.internals.text import shorten
 from rubric.values.answers import Unit
@@ -87,6 +92,87 @@ def checked(at: Cursor, context: Context, kind: str) -> Assertion | None:
         value.error(problem.message)
         return None
     return None if check is None else _thresholded(at, check, kind)
+
+
+def scripted(at: Cursor, context: Context, kind: str) -> Assertion | None:
+    """Return the `javascript` (or `not-javascript`: *kind*) at the cursor; None where an error was noted."""
+    bar = at["threshold"].number(written=True) if at.has("threshold") else None
+    if at.has("threshold") and bar is None:
+        return None
+    source = as_text(at.value.get("value"))
+    program = program_of(at["value"], context, kind)
+    if isinstance(program, str):
+        return unsupported(program, source, at)
+    config = FrozenMap(at.value["config"]) if isinstance(at.value.get("config"), dict) else None
+    function = JavaScript(
+        source, program, context.slots.variables, config, threshold=bar, negate=kind.startswith("not-")
+    )
+    return Assertion(function.__name__, Holds(function), kind=kind)
+
+
+def program_of(at: Cursor, context: Context, kind: str) -> Program | str:
+    """Return the program that the cursor holds or names; where there is none, what this library lacks to run it."""
+    value = at.value
+    if not isinstance(value, str) or not value.strip():
+        return f"{kind} without code"
+    if not is_installed():
+        return f"{kind}, which needs an engine ({EXTRA})"
+    if not is_reference(value):
+        try:
+            return inline(filled(at, value, context.slots.variables))
+        except DefinitionError as problem:
+            return f"{kind} that is no template: {problem.message}"
+    path, name = bare_module(value)
+    if not path.endswith((".js", ".cjs", ".mjs")):
+        return f"{kind} by {PurePosixPath(path).suffix or 'a file'}: only JavaScript is run"
+    before = at.notes.failures
+    text = read_text_at(path, at, code=True, lacking=at.warn)
+    if text is None:
+        return f"{kind} by a file that " + ("may not be read" if at.notes.failures > before else "is not within reach")
+    try:
+        return module(text, name)
+    except JavaScriptError as lacking:
+        return f"{kind} by {shorten(path, 60)}: {lacking}"
+
+
+_NAMED = re.compile(r"(.*\.[cm]?[jt]s):([\w$]+)")
+
+
+def bare_module(reference: str) -> tuple[str, str]:
+    """Return the file and the function (empty: its own) that `file://checks.js:isShort` names."""
+    match = _NAMED.fullmatch(reference.strip())
+    return (match[1], match[2]) if match else (reference.strip(), "")
+
+
+def _transformed(made: Assertion, at: Cursor, context: Context, kind: str) -> Assertion:
+    """Return *made* of what the test's transforms, then the assertion's own, make of the output."""
+    programs = [*context.transforms]
+    if at.has("transform"):
+        own = program_of(at["transform"], context, f"{kind} with a transform")
+        if isinstance(own, str):
+            return unsupported(own, "", at)
+        programs.append(own)
+    if not programs or isinstance(made.answer, Unsupported):
+        return made
+    answer = _through(made.answer, tuple(programs), context)
+    return unsupported(f"{kind} with a transform", "", at) if answer is None else evolve(made, answer=answer)
+
+
+def _through(answer: Check | Rubric, programs: tuple[Program, ...], context: Context) -> Check | Rubric | None:
+    """Return *answer* after a transform; None where a judge decides, who is shown the output as it is."""
+    if isinstance(answer, Check):
+        return Holds(Transformed(answer, programs, context.slots.variables))
+    if not answer.criteria or not all(isinstance(criterion.answer, Check | Rubric) for criterion in answer.criteria):
+        return None
+    criteria = []
+    for criterion in answer.criteria:
+        changed = (
+            _through(criterion.answer, programs, context) if isinstance(criterion.answer, Check | Rubric) else None
+        )
+        if changed is None:
+            return None
+        criteria.append(evolve(criterion, answer=changed))
+    return evolve(answer, criteria=criteria)
 
 
 def _thresholded(at: Cursor, check: Check, kind: str) -> Assertion | None:
@@ -361,12 +447,23 @@ def _of_type(at: Cursor, context: Context, depth: int) -> Assertion | None:
     if near := _misspelt(kind):
         at["type"].error(f"unknown type {kind!r}; did you mean {near!r}?")
         return None
-    check_keys(at, _KNOWN_KEYS, _FATES, _ELSEWHERE | _OF_SETS, _QUIET_KEYS)
-    if at.has("transform"):
-        return unsupported(f"{kind} with a transform", as_text(at.value["transform"]), at)
-    if bare == "llm-rubric":
-        return judged(at, context, kind)
-    return checked(at, context, kind)
+    read, known = READERS.get(bare, (checked, frozenset()))
+    fates = {key: fate for key, fate in _FATES.items() if key not in known}
+    check_keys(at, _KNOWN_KEYS | known, fates, _ELSEWHERE | _OF_SETS, _QUIET_KEYS)
+    made = read(at, context, kind)
+    return None if made is None else _transformed(made, at, context, kind)
+
+
+READERS: dict[str, tuple[Callable[[Cursor, Context, str], Assertion | None], frozenset[str]]] = {
+    "llm-rubric": (judged, frozenset()),
+    "javascript": (scripted, frozenset({"config"})),
+}
+"""
+The readers of assertion types, without `not-`, and the keys that they read besides those of all assertions.
+
+A reader takes the assertion, its test, and its type as the file has it. Types that are not here are checks of
+`rubric.formats.assertion_types`, or unsupported.
+"""
 
 
 _TURNED = re.compile(r"\Anot[-_ ]?", re.IGNORECASE)

@@ -22,7 +22,7 @@ from rubric.formats.cursor import Cursor, Loading, Notes
 from rubric.formats.document import plain
 from rubric.formats.files import parse
 from rubric.formats.includes import expand_at, is_code, is_reference, read_document_at, read_text_at
-from rubric.formats.promptfoo.assertions import Graded, graded, unsupported
+from rubric.formats.promptfoo.assertions import Graded, graded, program_of, unsupported
 from rubric.formats.promptfoo.tests import (
     OPTIONS,
     OWN,
@@ -45,6 +45,7 @@ from rubric.formats.promptfoo.texts import (
     listed,
     named,
 )
+from rubric.internals.javascript import Program
 from rubric.internals.text import shorten
 from rubric.suites.cases import Case
 from rubric.suites.suite import Suite
@@ -319,8 +320,8 @@ _ELSEWHERE = dict.fromkeys(("vars", "options", "threshold", "assertScoringFuncti
 _UNUSED_OPTIONS = frozenset({"storeOutputAs", "factuality"})
 _BESIDE_OPTIONS = dict.fromkeys(("assert", "threshold", "vars", "metadata"), "it belongs to the test, beside `options`")
 
-_CHANGING = ("transform", "postprocess", "transformVars")
-"""Options that change the graded text, or its rubric, by code."""
+_CHANGING = ("transform", "postprocess")
+"""Options that change the graded text by code; a test has one of them."""
 
 
 def read(notes: Notes, loading: Loading) -> Suite:
@@ -430,13 +431,17 @@ def _graded(test: Test, slots: Slots, lacks: str) -> Graded | None:
     if provider is not None and _named(provider)[0].startswith(SIMULATED):
         lacks, provider = _SIMULATED, None
     context = Context(slots, provider, test.options.get("rubricPrompt"))
-    # What would change the graded text, the rubric or the score by code.
-    changing = [(name, at) for name, at in test.options.items() if name in _CHANGING]
+    transforms = [program_of(at, context, name) for name, at in test.options.items() if name in _CHANGING]
+    context = evolve(context, transforms=tuple(one for one in transforms if isinstance(one, Program)))
+    # What would change the variables or the score by code.
+    changing = [(name, at) for name, at in test.options.items() if name == "transformVars"]
     changing += [("vars", at) for at in test.variables.values() if is_reference(at.value) and is_code(at.value)]
     if (scoring := test.fields.get("assertScoringFunction")) is not None:
         changing.append(("assertScoringFunction", scoring))
     more = [unsupported(name, as_text(at.value), at) for name, at in changing]
-    more += [unsupported(what, "", test.at) for what in (lacks, test.lacks) if what]
+    more += [
+        unsupported(what, "", test.at) for what in (lacks, test.lacks, *transforms) if isinstance(what, str) and what
+    ]
     return graded(test.asserts, context, test.threshold, test.at, more)
 
 

@@ -21,6 +21,7 @@ from rubric.formats.cursor import Cursor
 from rubric.formats.includes import is_code, is_reference, read_document_at, read_text_at
 from rubric.formats.templates.render import is_template, names_in, render, show_environment
 from rubric.internals.fields import suggest
+from rubric.internals.javascript import Program
 from rubric.internals.text import shorten
 from rubric.values.requests import Role
 
@@ -308,11 +309,13 @@ class Context:
         slots: Its variables.
         provider: The grader, unless an assertion names another.
         prompt: The `rubricPrompt`, unless an assertion has another.
+        transforms: The programs that change the output before any assertion of the test looks at it.
     """
 
     slots: Slots
     provider: Cursor | None = None
     prompt: Cursor | None = None
+    transforms: tuple[Program, ...] = ()
 
 
 def content_of(at: Cursor, context: Context) -> Cursor | None:

@@ -1,0 +1,222 @@
+"""
+JavaScript in files of other systems: assertions and transforms, as promptfoo has them.
+
+An assertion is a body with `output` and `context`, or a module that exports a function of both. It returns a boolean;
+a number, which passes above 0 or from the threshold; or `{pass, score, reason}`. An error that it throws fails it. What
+the engine lacks, or a limit that it meets, leaves its case ungraded: see `rubric.internals.javascript`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from attrs import evolve, field, frozen
+
+from rubric.grading.code_checks import settle
+from rubric.internals.fields import plain_number
+from rubric.internals.frozen_map import FrozenMap, thaw
+from rubric.internals.javascript import UNDEFINED, JavaScriptError, Program, ThrownError
+from rubric.internals.text import shorten
+from rubric.values.candidates import Candidate
+from rubric.values.checks import Check, Decided, Holds
+from rubric.values.criteria import Criterion
+from rubric.values.findings import Scored
+
+# -- from a text to a program ------------------------------------------------------------------------------
+
+_DECLARES = re.compile(r"(?:const|let|var)\s")
+_QUOTED = re.compile(
+    r"""//[^\n]*|/\*.*?\*/|'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|`(?:\\.|[^`\\])*`"""
+    r"""|(?<=[(,=:\[!&|?{};])\s*/(?![/*])(?:\\.|\[(?:\\.|[^\]\\])*\]|[^/\\\n\[])+/""",
+    re.DOTALL,
+)
+"""Comments, texts and patterns, whose brackets and semicolons are none."""
+
+_EXPORT_DEFAULT = re.compile(r"^export\s+default\s+", re.MULTILINE)
+_EXPORT = re.compile(r"^export\s+(?=(?:async\s+)?(?:function|const|let|class)\b)", re.MULTILINE)
+_EXPORTED = re.compile(r"^export\s+(?:async\s+)?(?:function\*?|const|let|class)\s+([\w$]+)", re.MULTILINE)
+_IMPORT = re.compile(r"^\s*import\s+(?:[\w${*'\"])", re.MULTILINE)
+
+
+def inline(code: str) -> Program:
+    """
+    Return the program of *code* in a file: one line is an expression, several are a body with its own `return`.
+
+    One line that begins with a declaration returns what follows its last statement.
+    """
+    code = code.rstrip()
+    if "\n" in code:
+        return Program(code)
+    line = code.strip().rstrip("; \t")
+    if not _DECLARES.match(line):
+        return Program(f"return {line}")
+    last = _last_semicolon(line)
+    return Program(f"{line[: last + 1]} return {line[last + 1 :].strip()}" if last >= 0 else line)
+
+
+def _last_semicolon(line: str) -> int:
+    """Return the place of the last semicolon that ends a statement of the line itself; -1 if there is none."""
+    bare, depth, last = _QUOTED.sub(lambda match: "_" * len(match[0]), line), 0, -1
+    for index, letter in enumerate(bare):
+        depth += (letter in "([{") - (letter in ")]}")
+        if letter == ";" and not depth:
+            last = index
+    return last
+
+
+def module(text: str, name: str = "") -> Program:
+    """
+    Return the program of a module: CommonJS, or an ES module that imports nothing.
+
+    Raises:
+        JavaScriptError: It imports others.
+    """
+    if _IMPORT.search(text):
+        raise JavaScriptError("it imports other modules")
+    names = _EXPORTED.findall(text)
+    if names or _EXPORT_DEFAULT.search(text):
+        text = _EXPORT.sub("", _EXPORT_DEFAULT.sub("module.exports.default = ", text))
+        text += "".join(f"\nmodule.exports.{one} = {one};" for one in names)
+    return Program(text, module=True, name=name)
+
+
+# -- what a program is given -------------------------------------------------------------------------------
+
+_AS_DATA = re.compile(
+    r"\boutput\s*(?:\?\.)?\[|=\s*output\s*(?:;|$)|\((?:\s*)output\s*\)\s*=>|Array\.isArray\(\s*output\s*\)"
+    r"|Object\.(?:keys|values|entries)\(\s*output\s*\)|\bin\s+output\b|\bof\s+output\b"
+    r"|\boutput\??\.(?:map|filter|some|every|find|findIndex|forEach|reduce|flatMap|hasOwnProperty)\("
+)
+_PARSED = re.compile(r"JSON\.parse\(\s*output\s*\)")
+_PROPERTY = re.compile(r"\boutput\??\.([\w$]+)")
+_LONGEST_PARSED = 1_000_000
+
+
+def output_for(program: Program, candidate: Candidate) -> Any:
+    """
+    Return what *program* is given as `output`: the text, or the data that it is.
+
+    For promptfoo the target says which; here the text is JSON data where the program takes it for that: it asks for
+    one of its keys or items. A candidate without a text is its tool calls, in the form of OpenAI's.
+    """
+    text = candidate.output
+    if not text.strip() and candidate.tool_calls:
+        functions = [{"name": c.name, "arguments": json.dumps(thaw(c.arguments))} for c in candidate.tool_calls]
+        return [{"type": "function", "function": function} for function in functions]
+    if not text.lstrip().startswith(("{", "[")) or len(text) > _LONGEST_PARSED or _PARSED.search(program.body):
+        return text
+    try:
+        data = json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+    keys = set(data) if isinstance(data, dict) else set()
+    asked = _AS_DATA.search(program.body) or keys.intersection(_PROPERTY.findall(program.body))
+    return data if asked or program.module else text
+
+
+@frozen
+class JavaScript:
+    """
+    A function for `Holds`: a *program* of the type `javascript`.
+
+    Args:
+        source: Its text, or the name of its file.
+        program: What runs.
+        variables: Of the test.
+        config: Of the assertion.
+        threshold: The number from which it passes; None: above 0.
+        negate: Whether its verdict is turned over.
+    """
+
+    source: str
+    program: Program
+    variables: FrozenMap = field(default=FrozenMap(), converter=FrozenMap)
+    config: FrozenMap | None = None
+    threshold: float | None = None
+    negate: bool = False
+
+    @property
+    def __name__(self) -> str:
+        return shorten(f"{'not-' if self.negate else ''}javascript: {self.source}", 80)
+
+    def __call__(self, candidate: Candidate) -> Decided:
+        """Return its verdict on *candidate*."""
+        return self.decide(output_for(self.program, candidate), candidate)
+
+    def decide(self, output: Any, candidate: Candidate) -> Decided:
+        """Return its verdict on *output*, which a transform may have made of *candidate*."""
+        try:
+            said = self.program.run(output, context_of(candidate, self.variables, self.config))
+        except ThrownError as error:
+            return Decided(0.0, reason=f"{self.__name__} threw {shorten(str(error), 200)}", passed=False)
+        return self._decided(said)
+
+    def _decided(self, said: Any) -> Decided:
+        given = said.get("reason") if isinstance(said, dict) else None
+        reason = shorten(given, 400) if isinstance(given, str) else ""
+        found = said.get("pass") if isinstance(said, dict) else said
+        score = said.get("score", float(found)) if isinstance(said, dict) and isinstance(found, bool) else found
+        score = plain_number(score)
+        if said is UNDEFINED or not isinstance(score, bool | int | float) or isinstance(found, str):
+            what = "nothing that is a value" if said is UNDEFINED else shorten(json.dumps(said), 80)
+            allowed = "expected a boolean, a number, or {pass, score, reason}"
+            return Decided(0.0, reason=f"{self.__name__} returned {what}; {allowed}", passed=False)
+        if isinstance(found, bool):
+            passed = found != self.negate
+        else:
+            passed = (score > 0 if self.threshold is None else score >= self.threshold) != self.negate
+        if isinstance(said, bool):
+            score = passed
+        cut = min(max(float(score), 0.0), 1.0)
+        if cut != score:  # a number of the author's own making, such as a length, is told and cut, not refused
+            reason = f"{reason or self.__name__} (its score {float(score):g} is cut to {cut:g})"
+        return Decided(cut, reason=reason or f"{self.__name__}: {'yes' if passed else 'no'}", passed=passed)
+
+
+def context_of(candidate: Candidate, variables: FrozenMap, config: FrozenMap | None) -> dict[str, Any]:
+    """Return what a program is given as `context`, under promptfoo's names."""
+    asked = [{"role": message.role, "content": message.content} for message in candidate.messages]
+    shown = {**thaw(candidate.variables), **thaw(variables)}
+    return {
+        "prompt": candidate.input or (json.dumps(asked, ensure_ascii=False) if asked else ""),
+        "vars": shown,
+        "test": {"vars": shown},
+        "config": None if config is None else thaw(config),
+        "providerResponse": {"output": candidate.output},
+        "metadata": {},
+    }
+
+
+# -- transforms --------------------------------------------------------------------------------------------
+
+
+@frozen
+class Transformed:
+    """A function for `Holds`: a *check* of what *programs*, one after the other, make of the output."""
+
+    check: Check
+    programs: tuple[Program, ...]
+    variables: FrozenMap = field(default=FrozenMap(), converter=FrozenMap)
+
+    @property
+    def __name__(self) -> str:
+        return f"{self.check}, after a transform"
+
+    def __call__(self, candidate: Candidate) -> Decided:
+        """Return the verdict of the check."""
+        value: Any = None
+        for number, program in enumerate(self.programs):
+            given = value if number else output_for(program, candidate)
+            value = program.run(given, context_of(candidate, self.variables, None))
+            if value is UNDEFINED or value is None:
+                raise JavaScriptError("the transform made nothing of the output")
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+        changed = evolve(candidate, output=text)
+        if isinstance(self.check, Holds) and isinstance(self.check.function, JavaScript):
+            return self.check.function.decide(value, changed)
+        finding = settle(Criterion(str(self.check), id="transformed", answer=self.check), self.check, changed)
+        if not isinstance(finding, Scored):
+            raise JavaScriptError(getattr(finding, "reason", "") or "the check could not be decided")
+        return Decided(finding.score, reason=finding.reason, passed=finding.flag)

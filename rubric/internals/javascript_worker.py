@@ -1,0 +1,124 @@
+"""
+The process in which JavaScript runs: it reads a line of JSON for each program, and writes a line with its result.
+
+It is started as a script, without the library, the environment and the packages of the process that starts it: see
+`rubric.internals.javascript`. The engine has no files, no network and no modules; this process has no variables with
+keys in it, may write to no file, and is killed where the engine cannot be interrupted (`Array.prototype.join` of a list
+of two thousand million holes, for example).
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from typing import Any
+
+_PRELUDE = """
+(function () {
+  const input = JSON.parse($input), {stringify} = JSON, finite = Number.isFinite;
+  delete globalThis.$input;
+  let lack = '';
+  for (const name of input.absent) {
+    if (name in globalThis) continue;
+    Object.defineProperty(globalThis, name, {
+      configurable: true,
+      get() { lack = lack || name; throw new ReferenceError(name + ' is not defined'); },
+      set(value) { Object.defineProperty(globalThis, name, {value, writable: true, configurable: true}); },
+    });
+  }
+  const quiet = () => undefined;
+  globalThis.console = {log: quiet, warn: quiet, error: quiet, info: quiet, debug: quiet, trace: quiet, table: quiet};
+  globalThis.global = globalThis;
+  const say = (found) => { globalThis.$result = stringify(lack ? {lack} : found); };
+  const failed = (error) => {
+    const text = error instanceof Error ? error.name + ': ' + error.message : String(error);
+    if (text === 'InternalError: out of memory') globalThis.$limit = 'memory';
+    say(/could not load module/.test(text) ? {lack: 'import'} : {thrown: text.slice(0, 1000)});
+  };
+  const answered = (value) => {
+    const type = value === null ? 'null' : typeof value;
+    if (type === 'number' && !finite(value)) say({type: 'NaN'});
+    else if (type === 'bigint') say({type: 'number', value: Number(value)});
+    else if (type === 'undefined' || type === 'function' || type === 'symbol') say({type});
+    else say({type, value});
+  };
+  try {
+    const {output, context} = input;
+    let value;
+    if (input.module) {
+      const module = {exports: {}};
+      new Function('module', 'exports', input.body)(module, module.exports);
+      const whole = module.exports.default ?? module.exports;
+      value = input.name ? module.exports[input.name] ?? whole[input.name] : whole;
+      if (typeof value !== 'function') throw new TypeError('the file exports no function ' + input.name);
+    } else {
+      value = new Function('output', 'context', 'vars', input.body)(output, context, context.vars);
+    }
+    if (typeof value === 'function') value = value(output, context);
+    Promise.resolve(value).then(answered, failed).catch(failed);
+  } catch (error) { failed(error); }
+})();
+"""
+
+_MOST_JOBS = 100_000
+_LONGEST_RESULT = 1_000_000
+_STACK = 512 * 1024
+
+
+def _run(engine: Any, request: dict[str, Any]) -> dict[str, Any]:
+    """Return the result of *request*: its value, its error, what it lacks, or the limit that it met."""
+    context = engine.Context()
+    context.set_memory_limit(request["memory"])
+    context.set_max_stack_size(_STACK)
+    context.set_time_limit(request["seconds"])
+    context.set("$input", json.dumps(request["input"]))
+    try:
+        context.eval(_PRELUDE)
+        for _ in range(_MOST_JOBS):
+            if not context.execute_pending_job():
+                break
+        else:
+            return {"limit": "time"}
+        # A value of the engine is never asked for its JSON: that would run code of the program without a limit.
+        found, limit = context.get("$result"), context.get("$limit")
+    except Exception as error:  # noqa: BLE001 - the engine raises one kind for everything
+        text = str(error)
+        return {"limit": "time" if "interrupted" in text else "memory"}
+    if limit == "memory":
+        return {"limit": "memory"}
+    if not isinstance(found, str):
+        return {"limit": "time"}  # a promise that nothing fulfils
+    return {"said": found} if len(found) <= _LONGEST_RESULT else {"limit": "memory"}
+
+
+def main() -> None:
+    """Serve programs until the standard input ends."""
+    sys.path.append(sys.argv[1])
+    import quickjs  # noqa: PLC0415 - from the folder that the process was told of
+
+    resource = _limited()
+    for line in sys.stdin.buffer:
+        request = json.loads(line)
+        if resource is not None:
+            # Where the engine cannot be interrupted, the system ends the process a second or two later.
+            spent = int(time.process_time())
+            resource.setrlimit(resource.RLIMIT_CPU, (spent + int(request["seconds"]) + 2, resource.RLIM_INFINITY))
+        sys.stdout.write(json.dumps(_run(quickjs, request)) + "\n")
+        sys.stdout.flush()
+
+
+def _limited() -> Any:
+    """Take from this process what no program needs; return the module that did, None on Windows."""
+    try:
+        import resource  # noqa: PLC0415 - there is none on Windows
+    except ImportError:
+        return None
+    for name, most in (("RLIMIT_CORE", 0), ("RLIMIT_FSIZE", 0), ("RLIMIT_NPROC", 0), ("RLIMIT_AS", 1 << 30)):
+        if hasattr(resource, name):
+            resource.setrlimit(getattr(resource, name), (most, most))
+    return resource
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,377 @@
+"""JavaScript of promptfoo's files: its documented examples with their results, and programs that mean harm."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rubric import Candidate, ToolCall
+from rubric.engine.grade import evaluate
+from rubric.formats.javascript import inline, module
+from rubric.formats.suites import convert, load_suite, loads_suite
+from rubric.internals import javascript
+from rubric.internals.javascript import JavaScriptError, Program, ThrownError
+from rubric.results.result import Grade, Ungraded
+from rubric.suites.suite import Suite
+from rubric.values.checks import Unsupported
+from rubric.values.findings import Unjudged
+from tests.agentv import written
+
+pytest.importorskip("quickjs", reason="the extra javascript is not installed")
+
+
+def suite_of(assertion: dict[str, Any], folder: Path | None = None, **test: Any) -> Suite:
+    data = {"tests": [{"assert": [assertion], **test}]}
+    if folder is not None:
+        return load_suite(written(folder / "promptfooconfig.yaml", json.dumps(data)))
+    return loads_suite(json.dumps(data), "promptfoo")
+
+
+def graded(
+    output: str | Candidate, value: str, *, folder: Path | None = None, kind: str = "javascript", **more: Any
+) -> Grade | Ungraded:
+    """Grade *output* by a `javascript` assertion with *value*; *more* are keys of the test or of the assertion."""
+    own: dict[str, Any] = {key: more.pop(key) for key in ("threshold", "config", "transform", "weight") if key in more}
+    (case,) = suite_of({"type": kind, "value": value, **own}, folder, **more)
+    return evaluate(output, case.rubric, "offline")
+
+
+def result(*args: Any, **more: Any) -> tuple[bool, float] | None:
+    found = graded(*args, **more)
+    return (found.passed, round(found.score, 3)) if isinstance(found, Grade) else None
+
+
+def why(found: Grade | Ungraded) -> str:
+    (finding,) = (one for one in found if isinstance(one, Unjudged))
+    return finding.failure.message
+
+
+# -- the examples of the documentation ------------------------------------------------------------------------
+
+LINES = """
+// Insert your scoring logic here...
+if (output === 'Expected output') {
+  return {pass: true, score: 0.5};
+}
+return {pass: false, score: 0, reason: 'Assertion failed'};
+"""
+
+
+@pytest.mark.parametrize(
+    ("output", "value", "expected"),
+    [
+        ("He said: Hello, World!", "output.includes('Hello, World!')", (True, 1.0)),
+        ("Hello", "output.includes('Hello, World!')", (False, 0.0)),
+        ("Expected output", LINES, (True, 0.5)),
+        ("another", LINES, (False, 0.0)),
+        ("x", "if (errorCase) {\n  throw new Error('This is an error');\n}\nreturn {pass: true, score: 1};", (False, 0.0)),
+        ('[{"function": {"name": "get_current_weather"}}]', "output[0].function.name === 'get_current_weather'", (True, 1.0)),
+        ('{"sentiment": "positive"}', "output.sentiment === 'positive'", (True, 1.0)),
+        ('{"a": 1}', "JSON.parse(output).a === 1", (True, 1.0)),
+        ('{"a": 1}', "output.includes('\"a\"')", (True, 1.0)),
+        ('{"a": 1}', "typeof output === 'string'", (True, 1.0)),
+        ("abc", "output.length", (True, 1.0)),
+        ("", "output.length", (False, 0.0)),
+        ("abcd", "1 / (output.length + 1)", (True, 0.2)),
+        ("abcd", "Math.max(0, Math.min(1, 1 - (output.length - 2) / 4));", (True, 0.5)),
+        ("a;b", "const s = output; s === 'a;b'", (True, 1.0)),
+        ("abc", "const f = (x) => { const y = x; return y.length; }; f(output) === 3", (True, 1.0)),
+        ("abc", "let n = output.match(/[;]/) ? 1 : 0; n === 0", (True, 1.0)),
+        ("abc", "return_value", (False, 0.0)),
+        ("abc", "undefined", (False, 0.0)),
+        ("abc", "NaN", (False, 0.0)),
+        ("abc", "'a text'", (False, 0.0)),
+        ("abc", "(async () => output === 'abc')()", (True, 1.0)),
+        ("abc", "const x = ", (False, 0.0)),
+    ],
+)  # fmt: skip
+def test_an_inline_assertion_has_promptfoos_result(output: str, value: str, expected: tuple[bool, float]) -> None:
+    """A boolean, a number above 0, or `{pass, score}`; what it throws, and what is none of these, fails it."""
+    assert result(output, value) == expected
+
+
+@pytest.mark.parametrize(
+    ("threshold", "kind", "expected"),
+    [(0.5, "javascript", (True, 1.0)), (50, "javascript", (False, 1.0)), (0.5, "not-javascript", (False, 1.0))],
+)
+def test_a_number_is_compared_with_the_threshold(threshold: float, kind: str, expected: tuple[bool, float]) -> None:
+    """`Math.log(output.length) * 10` is 23 for ten letters: it is compared as it is, and counts as 1."""
+    found = graded("abcdefghij", "Math.log(output.length) * 10", threshold=threshold, kind=kind)
+    assert (found.passed, found.outcome.score) == expected
+    assert "its score 23.0259 is cut to 1" in str(found)
+
+
+@pytest.mark.parametrize(("output", "expected"), [("a", (False, 0.0)), ("b", (True, 1.0))])
+def test_a_negated_assertion_turns_its_verdict_over(output: str, expected: tuple[bool, float]) -> None:
+    """`not-javascript` passes where the code says no."""
+    assert result(output, "output === 'a'", kind="not-javascript") == expected
+
+
+def test_the_context_holds_the_variables_the_prompt_and_the_configuration(tmp_path: Path) -> None:
+    """Variables keep their types."""
+    variables = {"example": "Example text", "min_length": 10, "list": [1, 2], "deep": {"a": True}}
+    assert result("see Example text", "output.includes(context.vars.example)", vars=variables) == (True, 1.0)
+    assert result("0123456789", "output.length >= context.vars.min_length", vars=variables) == (True, 1.0)
+    assert result("x", "context.vars.list[1] === 2 && context.vars.deep.a", vars=variables) == (True, 1.0)
+    assert result("x", "context.vars.example === '{{example}}'", vars=variables) == (True, 1.0)
+    written(
+        tmp_path / "s.js", "module.exports = (output, context) => output.length > context.config.maximumOutputSize;"
+    )
+    assert result("0123456789x", "file://s.js", folder=tmp_path, config={"maximumOutputSize": 10}) == (True, 1.0)
+    (case,) = suite_of({"type": "javascript", "value": "context.prompt === 'Q'"})
+    assert evaluate(Candidate("x", input="Q"), case.rubric, "offline").passed
+
+
+EXTERNAL = """
+module.exports = (output, context) => {
+  console.log('Prompt:', context.prompt);
+  console.log('Vars', context.vars.topic);
+  let result = {pass: output.toLowerCase().includes('bananas'), score: 0.5, reason: 'Contains banana'};
+  result = {
+    pass: true, score: 0.75, reason: 'Looks good to me',
+    componentResults: [{pass: true, score: 0.5, reason: 'Contains banana', namedScores: {'Uses banana': 1.0}}],
+  };
+  return result;
+};
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "reference"),
+    [
+        ("a.js", EXTERNAL, "file://a.js"),
+        ("a.cjs", EXTERNAL, "file://a.cjs"),
+        ("a.mjs", EXTERNAL.replace("module.exports =", "export default"), "file://a.mjs"),
+        ("a.js", EXTERNAL.replace("module.exports =", "exports.custom ="), "file://a.js:custom"),
+        (
+            "a.mjs",
+            "export function custom(output) { return {pass: true, score: 0.75, reason: 'x'}; }",
+            "file://a.mjs:custom",
+        ),
+        (
+            "a.js",
+            "async function main(o) { return {pass: true, score: 0.75}; }\nmodule.exports = main;",
+            "file://sub/../a.js",
+        ),
+    ],
+)
+def test_a_file_exports_an_assertion(name: str, text: str, reference: str, tmp_path: Path) -> None:
+    """CommonJS, an ES module, a function by its name, an async one."""
+    written(tmp_path / name, text)
+    assert result("bananas", reference, folder=tmp_path) == (True, 0.75)
+
+
+def test_reasons_are_shown() -> None:
+    """The author's own, or the error."""
+    assert "too short" in str(graded("x", "({pass: false, score: 0, reason: 'too short'})"))
+    assert "ReferenceError: nothing" in str(graded("x", "nothing.at.all"))
+
+
+def test_tool_calls_are_the_output_of_a_candidate_without_text() -> None:
+    """In the form of OpenAI's."""
+    candidate = Candidate("", tool_calls=[ToolCall("get_weather", arguments={"city": "Boston"})])
+    assert result(candidate, "output[0].function.name === 'get_weather'") == (True, 1.0)
+    assert result(candidate, "JSON.parse(output[0].function.arguments).city === 'Boston'") == (True, 1.0)
+
+
+def test_scores_count_in_a_weighted_mean() -> None:
+    """The test's threshold decides, over numbers and booleans."""
+    data = {
+        "threshold": 0.6,
+        "assert": [{"type": "javascript", "value": "0.5"}, {"type": "javascript", "value": "true"}],
+    }
+    (case,) = loads_suite(json.dumps({"tests": [data]}), "promptfoo")
+    found = evaluate("x", case.rubric, "offline")
+    assert (found.passed, found.outcome.score) == (True, 0.75)
+
+
+# -- transforms -----------------------------------------------------------------------------------------------
+
+
+def test_a_transform_changes_what_checks_see() -> None:
+    """Of an assertion, of the test, and one after the other; data stay data for code, and are JSON for texts."""
+    (case,) = suite_of({"type": "equals", "value": "abc", "transform": "output.trim().toLowerCase()"})
+    assert evaluate(" ABC ", case.rubric, "offline").passed
+    (case,) = suite_of({"type": "not-contains", "value": "b"}, options={"transform": "JSON.parse(output).text"})
+    assert evaluate('{"text": "a", "note": "b"}', case.rubric, "offline").passed
+    assertion = {"type": "javascript", "value": "output === 3", "transform": "output.n + 1"}
+    (case,) = suite_of(assertion, options={"transform": "JSON.parse(output)"})
+    assert evaluate('{"n": 2}', case.rubric, "offline").passed
+    (case,) = suite_of({"type": "is-json", "transform": "({a: output})"})
+    assert evaluate("x", case.rubric, "offline").passed
+
+
+def test_a_transform_that_fails_leaves_its_case_ungraded() -> None:
+    """Nothing is known of an output that could not be had."""
+    (case,) = suite_of({"type": "contains", "value": "a", "transform": "output.a.b"})
+    assert isinstance(evaluate("a", case.rubric, "offline"), Ungraded)
+
+
+def test_a_judged_assertion_with_a_transform_is_ungraded() -> None:
+    """The judge is shown the output as it is."""
+    (case,) = suite_of({"type": "llm-rubric", "value": "x", "transform": "output.trim()"})
+    assert isinstance(case.rubric.criteria[0].answer, Unsupported)
+
+
+# -- what may not be done -------------------------------------------------------------------------------------
+
+FORBIDDEN = [
+    "require('fs').readFileSync('/etc/passwd', 'utf8')",
+    "process.env.HOME",
+    "process.mainModule.require('child_process').execSync('id')",
+    "globalThis.process.exit(0)",
+    "this.constructor.constructor('return process')().env",
+    "[].constructor.constructor('return require')()('fs')",
+    "import('fs')",
+    "fetch('http://127.0.0.1:1/')",
+    "new XMLHttpRequest()",
+    "new WebSocket('ws://127.0.0.1:1')",
+    "setTimeout(() => 1, 10)",
+    "std.loadFile('/etc/passwd')",
+    "os.exec(['id'])",
+    "try { require('fs') } catch (e) {}\nreturn true",
+]
+
+
+@pytest.mark.parametrize("value", FORBIDDEN)
+def test_files_processes_and_the_network_are_not_there(value: str) -> None:
+    """The case is ungraded, and says what the code needs; it neither passes nor fails."""
+    found = graded("x", value)
+    assert isinstance(found, Ungraded)
+    assert "the JavaScript needs" in why(found)
+
+
+ENDLESS = [
+    "while (true) { try { throw 1 } catch (e) {} }\nreturn 1",
+    "({toJSON() { for (;;); }})",
+    "/^(([a-z])+.)+[A-Z]([a-z])+$/.test('a'.repeat(60))",
+    "Array.prototype.reverse.call({length: 2 ** 53 - 1})",
+    "(async () => { for (;;) await 1 })()",
+    "new Promise(() => {})",
+]
+
+
+@pytest.mark.parametrize("value", ENDLESS)
+def test_an_endless_program_is_stopped(value: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where the engine cannot be interrupted; the next program runs."""
+    monkeypatch.setattr(javascript, "SECONDS", 0.2)
+    found = graded("x", value)
+    assert isinstance(found, Ungraded)
+    assert "was stopped" in why(found)
+    assert result("ab", "output.length === 2") == (True, 1.0)
+
+
+def test_a_program_that_is_always_stopped_is_not_run_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thousand cases do not wait a thousand times; a few stops may be the fault of a candidate."""
+    monkeypatch.setattr(javascript, "SECONDS", 0.1)
+    said = [why(graded("x", "for (;;) ;\nreturn 1")) for _ in range(5)]
+    assert ["was stopped at its limits 3 times" in one for one in said] == [False, False, False, True, True]
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["const a = [];\nfor (;;) a.push(new Array(1000).fill(1))", "'a'.repeat(2 ** 29)", "new Array(2 ** 31).fill(0)"],
+)
+def test_a_memory_bomb_is_stopped(value: str) -> None:
+    """Within the memory of the engine."""
+    found = graded("x", value)
+    assert isinstance(found, Ungraded)
+    assert "64 MiB" in why(found)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "Object.prototype.toJSON = () => 7\nreturn false",
+        "JSON.stringify = () => '{\"value\": true}'\nreturn false",
+        "Promise.prototype.then = () => 1\nreturn false",
+        "Object.prototype.pass = true\nObject.prototype.score = 1\nreturn false",
+        "globalThis.$result = '{\"value\": true}'\nreturn false",
+        "Object.freeze(globalThis)\nreturn false",
+        "Number.isFinite = () => true\nreturn false",
+    ],
+)
+def test_a_program_changes_no_prototype_but_its_own(value: str) -> None:
+    """It spoils its own result at most: the next program has an engine of its own."""
+    found = graded("x", value)
+    assert not found.passed
+    assert result("ab", "({pass: output.length === 2, score: 1})") == (True, 1.0)
+    assert result("ab", "typeof {}.pass === 'undefined' && typeof $result === 'undefined'") == (True, 1.0)
+
+
+def test_nothing_of_one_case_is_left_for_the_next() -> None:
+    """Global variables are those of one evaluation."""
+    assert result("x", "globalThis.kept = output\nreturn true") == (True, 1.0)
+    assert result("y", "typeof kept === 'undefined'") == (True, 1.0)
+
+
+def test_the_process_of_the_engine_knows_no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is started with an empty environment, and stops with this one."""
+    monkeypatch.setenv("OPENAI_API_KEY", "canary-5f1e")
+    javascript._worker().end()
+    Program("return 1").run("", {})
+    process = javascript._worker().process
+    assert process is not None
+    environment = Path(f"/proc/{process.pid}/environ")
+    if environment.exists():
+        assert b"canary" not in environment.read_bytes()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
+def test_a_forked_process_starts_an_engine_of_its_own() -> None:
+    """Two processes never read from the same pipe."""
+    code = (
+        "import os\nfrom rubric.internals.javascript import Program\nrun = lambda: Program('return output').run('x', {})\n"
+        "assert run() == 'x'\npid = os.fork()\nassert run() == 'x'\nif not pid: os._exit(0)\n"
+        "assert os.waitpid(pid, 0)[1] == 0\nassert run() == 'x'"
+    )
+    root = str(Path(javascript.__file__).parents[2])
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, check=False, env={**os.environ, "PYTHONPATH": root}
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+# -- what is not run ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [("a.ts", "export default () => true"), ("a.mjs", "import fs from 'fs';\nexport default () => true"), ("b.js", "")],
+)
+def test_a_file_that_cannot_be_run_leaves_its_case_ungraded(name: str, text: str, tmp_path: Path) -> None:
+    """TypeScript, a module that imports others, a file that is not there."""
+    if text:
+        written(tmp_path / name, text)
+    suite = suite_of({"type": "javascript", "value": f"file://{name}"}, tmp_path)
+    assert isinstance(suite.cases[0].rubric.criteria[0].answer, Unsupported)
+    assert suite.warnings
+
+
+def test_without_the_extra_the_case_is_ungraded_and_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rest of the file loads."""
+    monkeypatch.setattr("rubric.formats.promptfoo.assertions.is_installed", lambda: False)
+    (case,) = (suite := suite_of({"type": "javascript", "value": "true"}))
+    assert "rubric-grade[javascript]" in case.rubric.criteria[0].text
+    assert "rubric-grade[javascript]" in str(suite.warnings[0])
+
+
+def test_code_is_converted_to_promptfoo_as_it_is() -> None:
+    """What was loaded from there goes back."""
+    converted = convert(suite_of({"type": "javascript", "value": "output.length > 3"}), "promptfoo")
+    assert "output.length > 3" in str(converted)
+    assert not converted.dropped
+
+
+def test_programs_say_why_they_end() -> None:
+    """What they throw is an error of theirs; a limit is one of the run."""
+    with pytest.raises(ThrownError, match="Error: x"):
+        inline("(() => { throw new Error('x') })()").run("", {})
+    with pytest.raises(JavaScriptError, match="imports other modules"):
+        module("import fs from 'fs'")
