@@ -174,6 +174,6 @@ def test_every_finding_is_shown_and_written(kind: type) -> None:
     rubric = Rubric(criteria=[Criterion("Has words", id="c", abstain="zero")])
     result = conclude(rubric, Judge("offline"), [FINDINGS[kind]])
     assert isinstance(result, Grade | Ungraded)
-    assert result._repr_markdown_().count("\n| c |") == 1
+    assert result._repr_markdown_().count("\n| c: Has words |") == 1
     (written,) = result.to_dict()["findings"]
     assert written["kind"].replace("_", "") == kind.__name__.lower()

@@ -47,7 +47,7 @@ def test_a_line_shows_the_score_on_its_scale_and_the_lines_beneath_what_went_wro
     """Gates, criteria that fell short, quotes that are false, votes, and what could not be judged."""
     text = Report("s", (FAILED,)).render()
     assert "✗ failed    3.5/5     late\n" in text
-    for words in ("gates that failed: refund", "scored 0.62, needs 0.80", "0.00  refund  gate failed", "“x” (not found)",
+    for words in ("gates that failed: refund", "scored 0.62, needs 0.80", "0.00  refund: About refund  gate failed", "“x” (not found)",
                   "0.50  style", "abstained  year", "one: 0.70 fail", "two: no score ungraded"):  # fmt: skip
         assert words in text
     assert "answers" not in text
@@ -56,7 +56,10 @@ def test_a_line_shows_the_score_on_its_scale_and_the_lines_beneath_what_went_wro
 def test_what_is_ungraded_shows_its_bounds_and_what_is_deferred_its_reason() -> None:
     """Neither is shown as a score of 0."""
     text = Report("s", (UNGRADED, DEFERRED)).render()
-    assert "? ungraded  0.20..0.90  limited\n    429\n      unjudged  b\n          rate_limited: 429\n" in text
+    assert (
+        "? ungraded  0.20..0.90  limited\n    429\n      unjudged  b: Offers help\n          rate_limited: 429\n"
+        in text
+    )
     assert "- deferred            serverless\n    there is no server\n" in text
     assert "deferred cases count as error" in text
 
@@ -66,7 +69,7 @@ def test_what_a_nested_rubric_fell_short_of_stands_beneath_it() -> None:
     parts = (Entry("warm", "Is warm", "scored", 1.0, 1.0), Entry("json", "Is JSON", "scored", 0.0, 0.0, reason="no"))
     nested = Entry("style", "style", "scored", 0.5, 0.5, answer="rubric", reason="fail", parts=parts)
     text = Report("s", (Row("a", "failed", 0.5, threshold=0.8, entries=(nested,)),)).render()
-    assert "      0.50  style\n          fail\n        0.00  json\n            no\n" in text
+    assert "      0.50  style\n          fail\n        0.00  json: Is JSON\n            no\n" in text
     assert "warm" not in text
 
 
@@ -159,7 +162,7 @@ def test_the_markdown_holds_the_table_the_reasons_and_the_votes() -> None:
     """Who reads the job summary sees why."""
     text = REPORT.render("md")
     for words in ("## support: 1 passed, 1 failed, 1 ungraded, 1 deferred", "| late | ❌ failed | 3.5/5, needs 0.80 |",
-                  "| limited | ⚠️ ungraded | 0.20 to 0.90 |", "| refund | 0.00, gate failed | It promises it all. |",
+                  "| limited | ⚠️ ungraded | 0.20 to 0.90 |", "| refund: About refund | 0.00, gate failed | It promises it all. |",
                   "| two | no score | ungraded |", "> **warning:** a.yaml:3:1: x"):  # fmt: skip
         assert words in text
 

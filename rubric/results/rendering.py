@@ -9,6 +9,7 @@ from attrs import asdict, evolve
 
 from rubric.internals.frozen_map import thaw
 from rubric.internals.text import cell, shorten, table, visible
+from rubric.results.rows import label
 from rubric.values.criteria import Criterion
 from rubric.values.findings import Abstained, Finding, NotApplicable, Scored, Unjudged
 from rubric.values.judges import Judge, judge_digest
@@ -23,7 +24,10 @@ _MOST = 10
 
 def as_table(result: Result) -> str:
     """Return *result* as Markdown: the verdict, a row a criterion, the votes, the walk down a tree, the warnings."""
-    parts = [f"**{verdict(result)}** · {cell(headline(result))}", table(_HEAD, rows(result))]
+    needs = "" if result.rubric.threshold is None else f", needs {result.rubric.threshold:g}"
+    score, _, used = headline(result).rpartition(" · ")
+    named = "".join(f" · *{cell(shorten(name, 80))}*" for name in (result.rubric.name, result.key) if name)
+    parts = [f"**{verdict(result)}** · {cell(score)}{needs} · {cell(used)}{named}", table(_HEAD, rows(result))]
     if result.votes:
         names = [vote.judge.name if isinstance(vote.judge, Judge) else repr(vote.judge) for vote in result.votes]
         members = [(name, verdict(vote), headline(vote)) for name, vote in zip(names, result.votes, strict=True)]
@@ -46,15 +50,22 @@ def as_text(result: Result) -> str:
     return visible("\n".join([*lines, f"  {result.usage}"]))[0]
 
 
-_HEAD = ("criterion", "verdict", "reason", "evidence")
+_HEAD = ("criterion", "weight", "verdict", "reason", "evidence")
 
 
-def rows(result: Result) -> list[tuple[str, str, str, str]]:
-    """Return a row a criterion: its id, the verdict, the reason, the evidence."""
-    return [
-        (f.id, _verdict_words(f, result.contributions.get(f.id), f.id in result.outcome.gates), _reason(f), _quotes(f))
-        for f in result.findings
-    ]
+def rows(result: Result) -> list[tuple[str, ...]]:
+    """Return a row a criterion: its id and text, the weight, the verdict, the reason, the evidence."""
+    lines: list[tuple[str, ...]] = []
+    for criterion, f in zip(result.rubric.judged, result.findings, strict=True):
+        words = _verdict_words(f, result.contributions.get(f.id), f.id in result.outcome.gates)
+        said = f"{len(f.votes)} votes: {_met(f)}" if f.votes else _reason(f)
+        lines.append((label(f.id, str(criterion.text)), f"{criterion.weight:g}", words, said, _quotes(f)))
+    return lines
+
+
+def _met(finding: Finding) -> str:
+    """Return each vote's answer with its reason."""
+    return "; ".join(f"{_verdict_words(vote, None, gated=False)} {_reason(vote)}".strip() for vote in finding.votes)
 
 
 def verdict(result: Result) -> str:

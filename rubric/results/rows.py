@@ -12,6 +12,7 @@ from rubric.internals.containers import NoTruth
 from rubric.internals.frozen_map import FrozenMap
 from rubric.internals.text import line
 from rubric.scoring.aggregation import TOLERANCE
+from rubric.values.criteria import slug
 from rubric.values.findings import Evidence, Step
 from rubric.values.places import Place
 from rubric.values.requests import Usage
@@ -195,6 +196,12 @@ def score_of(row: Row, between: str) -> str:
 def score_of_vote(vote: Vote) -> str:
     """Return the score of *vote*, or that it has none."""
     return "no score" if vote.score is None else f"{vote.score:.2f}"
+
+
+def label(id: str, text: str, limit: int = 160) -> str:
+    """Return the *id* of a criterion on one line, with its *text* if the id is not made of that."""
+    name = line(id, 80)
+    return name if not text or text == id or slug(text) == id else f"{name}: {line(text, limit)}"
 
 
 def flat(entries: Iterable[Entry], within: str = "") -> Iterator[tuple[str, Entry]]:

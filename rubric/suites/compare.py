@@ -270,7 +270,7 @@ class Comparison(NoTruth, Listed[Change]):
             rows.append((name, badge, before, after, score, criteria))
         columns = ("case", "change", "before", "after", "score", "criteria")
         changed = html.table(columns, rows, figures=(4,)) if rows else html.tag("p", "Nothing changed.")
-        return html.fragment(html.card(head, changed, kind=kind))
+        return html.fragment(html.card(head, *(html.tag("p", said) for said in self._said()), changed, kind=kind))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the comparison as plain JSON-able data."""

@@ -38,8 +38,7 @@ def render(report: Report, *, search: str | None = None) -> str:
         ("cost", "unknown" if usage.cost is None else f"${usage.cost:.4f}"),
         ("s", f"{report.duration:.1f}"),
     ]
-    if report.counts["deferred"]:
-        figures.append(("is what deferred cases count as", report.deferred))
+    counts_as = f"Deferred cases count as {report.deferred}." if report.counts["deferred"] else ""
     return page(
         report.suite or "rubric",
         tally(report.counts),
@@ -47,7 +46,7 @@ def render(report: Report, *, search: str | None = None) -> str:
         passed=report.passed,
         figures=figures,
         warnings=report.warnings,
-        above=[_grid(rows)],
+        above=[tag("p", counts_as, class_="soft") if counts_as else None, _grid(rows)],
         footer=f"rubric {report.version}",
         search=search,
     )

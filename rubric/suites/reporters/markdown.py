@@ -11,7 +11,7 @@ import re
 from typing import TYPE_CHECKING
 
 from rubric.internals.text import cell, cut, line, shown
-from rubric.results.rows import VACUOUS, below, flat, proof, score_of, score_of_vote, verdict, walk
+from rubric.results.rows import VACUOUS, below, flat, label, proof, score_of, score_of_vote, verdict, walk
 from rubric.suites.report import tally
 
 if TYPE_CHECKING:
@@ -107,4 +107,5 @@ def _section(row: Row) -> Iterator[str]:
 
 def _entry(row: Row, name: str, entry: Entry) -> tuple[str, str, str, str]:
     known = () if row.status == "passed" else row.path  # a section shows it on a line of its own
-    return plain(name, 160), verdict(entry), plain(entry.reason), plain(proof(entry, known), 600)
+    what = label(entry.id, entry.text).removeprefix(line(entry.id, 80))
+    return plain(f"{name}{what}"), verdict(entry), plain(entry.reason), plain(proof(entry, known), 600)

@@ -11,7 +11,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from rubric.internals.text import line
-from rubric.results.rows import VACUOUS, below, figure, proof, score_of, score_of_vote, short, walk
+from rubric.results.rows import VACUOUS, below, figure, label, proof, score_of, score_of_vote, short, walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -138,16 +138,14 @@ def _entry(row: Row, entry: Entry, depth: int = 2, *, verbose: bool = False) -> 
     """
     Yield a line for a criterion, and below it the reason; for a nested rubric, its criteria.
 
-    In a case that did not pass, the criteria that are met are left out, unless *verbose*: then each has its text too.
+    In a case that did not pass, the criteria that are met are left out, unless *verbose*.
     """
     kept = row.status == "passed" or entry.status in ("abstained", "unjudged") or short(row, entry)
     if (entry.status == "not applicable" or not kept) and not verbose:
         return
     style = "red" if entry.gated else "yellow" if entry.status == "unjudged" else ""
     gate = "  gate failed" if entry.gated else ""
-    yield depth, Text(f"{figure(entry)}  {line(entry.id, 80)}{gate}", style=style)
-    if verbose and entry.text and entry.text != entry.id:
-        yield depth + 2, Text(line(entry.text, 1000))
+    yield depth, Text(f"{figure(entry)}  {label(entry.id, entry.text, 1000 if verbose else 160)}{gate}", style=style)
     if entry.reason:
         yield depth + 2, Text(line(entry.reason), style="dim")
     if proven := proof(entry, row.path, 1000):
