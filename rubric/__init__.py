@@ -16,6 +16,10 @@ def __getattr__(name: str) -> object:
         from importlib.metadata import version  # noqa: PLC0415 - reads a file
 
         return version("rubric-grade")
+    if name == "presets":  # a module, read on first use like the names
+        from importlib import import_module  # noqa: PLC0415 - as above
+
+        return import_module("rubric.presets")
     value = globals()[name] = _find(name)
     return value
 

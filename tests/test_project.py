@@ -143,8 +143,9 @@ def test_a_wheel_holds_all_that_the_package_reads(tmp_path: Path) -> None:
     assert prompts
     schemas = {"rubric/formats/rubric.schema.json", "rubric/formats/suite.schema.json"}
     page = {"rubric/rendering/style.css"}
+    presets = {f"rubric/presets/{path.name}" for path in (ROOT / "rubric" / "presets").glob("*.yaml")}
     starters = {"rubric/commands/starters/rubric.yaml", "rubric/commands/starters/suite.yaml"}
-    assert {"rubric/py.typed", *schemas, *prompts, *page, *starters} <= set(names)
+    assert {"rubric/py.typed", *schemas, *prompts, *page, *starters, *presets} <= set(names)
     assert {name.partition("/")[0] for name in names} == {
         "rubric",
         "rubric_verifiers.py",

@@ -8,9 +8,11 @@ from pathlib import Path
 import click
 from click.shell_completion import get_completion_class
 
-from rubric.commands.options import PATH
+from rubric import presets
+from rubric.commands.options import PATH, Name
 from rubric.commands.output import Command, Refusal, print_line
 from rubric.formats.files import write_text
+from rubric.formats.rubrics import dumps
 
 PROGRAMS = ("rubric", "rubric-grade")
 """The console scripts."""
@@ -26,7 +28,8 @@ _REPLY = "Thanks, dear customer: your parcel arrives on Friday. Next step: quote
 
 @click.command(cls=Command)
 @click.argument("folder", type=PATH, default=Path(), required=False)
-def init(folder: Path) -> None:
+@click.option("--preset", type=Name(lambda: presets.NAMES, presets.text_of), help="Start from this ready rubric.")
+def init(folder: Path, preset: str | None) -> None:
     """
     Write a rubric and a suite to start from.
 
@@ -39,12 +42,24 @@ def init(folder: Path) -> None:
         raise Refusal(f"{' and '.join(taken)} exist already; name another folder: {PROGRAM} init FOLDER")
     folder.mkdir(parents=True, exist_ok=True)
     for name in STARTERS:
-        write_text(folder / name, files("rubric.commands").joinpath("starters", name).read_text("utf-8"))
+        write_text(folder / name, _starter(name) if preset is None else _of_preset(name, preset))
     rubric, suite = (folder / name for name in STARTERS)
     print_line(f"wrote {rubric} and {suite}")
     print_line("try them without a key, with a judge that only compares words:")
     print_line(f"  {PROGRAM} grade {suite} --judge offline")
+    if preset is not None:
+        print_line("with a real judge, the cases with the tag must-pass pass, and those with must-fail fail")
+        return
     print_line(f'  echo "{_REPLY}" | {PROGRAM} grade {rubric} - --judge offline')
+
+
+def _starter(name: str) -> str:
+    return files("rubric.commands").joinpath("starters", name).read_text("utf-8")
+
+
+def _of_preset(name: str, preset: str) -> str:
+    """Return the rubric of *preset*, or its suite of examples, as the text of a file."""
+    return presets.text_of(preset) if name == STARTERS[1] else dumps(presets.examples(preset)[0].rubric)
 
 
 @click.command(cls=Command)
