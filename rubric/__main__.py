@@ -23,6 +23,7 @@ from rubric.commands.output import Commands
 from rubric.commands.quality import explain, lint
 from rubric.commands.setup import completion, init
 from rubric.commands.store import store
+from rubric.commands.trust import agree, compare, estimate
 from rubric.commands.view import view
 
 
@@ -37,9 +38,12 @@ def main() -> None:
 
 
 COMMANDS = (
+    agree,
+    compare,
     completion,
     convert,
     diff,
+    estimate,
     explain,
     generate,
     grade,

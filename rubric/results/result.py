@@ -60,6 +60,22 @@ JudgeOf = Judge | Jury | Panel | Cascade | str
 """The judge of a result that is read: itself, or a model name."""
 
 
+@frozen
+class Calibrated(NoTruth):
+    """
+    What people would say, learned from labels; see `rubric.calibrate`.
+
+    Args:
+        value: On the scale of the criterion; in 0..1 for the whole.
+        interval: Holds 90 % of what people say.
+    """
+
+    _truth = ".value"
+
+    value: float
+    interval: tuple[float, float]
+
+
 @frozen(repr=False)
 class Result(NoTruth, Listed[Finding]):
     """
@@ -87,6 +103,7 @@ class Result(NoTruth, Listed[Finding]):
         candidate: What was graded; None where that is not kept.
         exchanges: The transcript: every request with its messages, raw reply and usage, in the order of the replies;
             empty unless it was kept (`keep=True`, or a store).
+        calibrated: `Calibrated` values by criterion, the whole as `""`; empty where nothing was calibrated.
     """
 
     _kind = "finding"
@@ -106,6 +123,7 @@ class Result(NoTruth, Listed[Finding]):
     group: str = field(default="", eq=False, kw_only=True)
     candidate: Candidate | None = field(default=None, eq=False, kw_only=True)
     exchanges: tuple[Exchange, ...] = field(default=(), eq=False, kw_only=True)
+    calibrated: FrozenMap = field(default=FrozenMap(), eq=False, kw_only=True)
 
     @property
     def bounds(self) -> tuple[float, float]:

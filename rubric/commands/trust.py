@@ -1,0 +1,121 @@
+"""The commands `agree`, `estimate` and `compare`: how far the verdicts in a file of results can be trusted."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from rubric.commands.options import FORMAT, PATH, refuse_folder, refuse_given
+from rubric.commands.output import Command, Refusal, print_json, print_line, print_result
+
+FINE, WORSE = 0, 1
+
+
+def _trust(name: str) -> Any:
+    """Return the function *name* of `rubric`; its libraries are an extra."""
+    import rubric  # noqa: PLC0415 - without this command nobody needs numpy
+
+    try:
+        return getattr(rubric, name)
+    except ImportError as error:
+        raise Refusal(f"this takes {error.name}: pip install 'rubric-grade[stats]'") from error
+
+
+@click.command(cls=Command)
+@click.argument("results", type=PATH)
+@click.argument("others", type=PATH, required=False)
+@click.option("--out", type=PATH, metavar="FILE", help="Write it here as YAML, as a baseline for --against.")
+@click.option("--against", type=PATH, metavar="FILE", help="Fail if judge or people have changed since this baseline.")
+@click.option("--risk", type=click.FloatRange(1e-6, 0.5), default=0.05, metavar="R", help="The rate of false alarms.")
+@FORMAT
+def agree(
+    results: Path, others: Path | None, *, out: Path | None, against: Path | None, risk: float, form: str
+) -> None:
+    """
+    Measure how far a judge agrees with people or another judge.
+
+    RESULTS is what `grade-many --out` wrote. OTHERS are labels (CSV or JSON lines with key or index, value, criterion,
+    rater) or the results of another judge; without them the votes of a jury are compared.
+
+    Exit codes: 0 measured, 1 changed since the baseline, 2 bad input.
+    """
+    if against is None:
+        refuse_given({"risk"}, "is for a comparison; name the baseline with --against FILE")
+    if out is not None:
+        refuse_folder(out)
+    given: Any = others
+    if others is not None and _holds_results(others):
+        from rubric.trust.ratings import judged  # noqa: PLC0415 - as above
+
+        given = judged(others)
+    found = _trust("agreement")(results, given)
+    drift = None if against is None else found.against(against, risk=risk)
+    if form == "json":
+        print_json(found.to_dict() if drift is None else {**found.to_dict(), "drift": drift.to_dict()})
+    else:
+        print_result(found, form)
+        if drift is not None:
+            print_result(drift, form)
+    if out is not None:
+        found.dump(out)
+    sys.exit(FINE if drift is None else drift.exit_code)
+
+
+def _holds_results(path: Path) -> bool:
+    """True if the first line of the file at *path* is a result, and no label."""
+    if path.suffix.lower() not in (".jsonl", ".ndjson") or not path.is_file():
+        return False
+    with path.open(encoding="utf-8", errors="replace") as lines:
+        try:
+            first = json.loads(next(lines, ""))
+        except ValueError:
+            return False
+    return isinstance(first, dict) and "findings" in first
+
+
+@click.command(cls=Command)
+@click.argument("results", type=PATH)
+@click.argument("labels", type=PATH)
+@click.option("--criterion", default="", metavar="ID", help="The criterion; without it, the whole.")
+@click.option("--how", type=click.Choice(["ppi", "rogan-gladen"]), default="ppi", help="How the judge is corrected.")
+@click.option("--min", "least", type=float, metavar="V", help="Fail if the whole interval lies below V.")
+@FORMAT
+def estimate(results: Path, labels: Path, *, criterion: str, how: str, least: float | None, form: str) -> None:
+    """
+    Estimate what people would say of all, from some labels.
+
+    RESULTS is what `grade-many --out` wrote; LABELS is a CSV or JSON lines with key or index, value, criterion, rater.
+    The labelled candidates must be a random sample, or carry weights.
+
+    Exit codes: 0 estimated, 1 below --min, 2 bad input, or no estimate.
+    """
+    found = _trust("estimate")(results, labels, criterion=criterion, how=how)
+    print_result(found, form)
+    if found.value is None:
+        raise Refusal(found.sentence)
+    sys.exit(WORSE if least is not None and found.interval[1] < least else FINE)
+
+
+@click.command(cls=Command)
+@click.argument("new", type=PATH)
+@click.argument("old", type=PATH)
+@click.option("--labels", nargs=2, type=PATH, metavar="NEW OLD", help="Labels of the new and of the old outputs.")
+@FORMAT
+def compare(new: Path, old: Path, labels: tuple[Path, Path] | None, form: str) -> None:
+    """
+    Compare two runs over the same candidates.
+
+    NEW and OLD are what `grade-many --out` wrote, paired by key, else by place.
+
+    Exit codes: 0 no worse, 1 the pass rate or the score is worse and chance does not explain it, 2 bad input.
+    """
+    found = _trust("compare")(new, old, labels)
+    print_result(found, form)
+    worse = [one for one in found if one.id in ("pass rate", "score") and one.interval[1] < 0]
+    for one in worse if form != "json" else ():
+        print_line(f"worse: {one.id} {one.difference:+.3f}", problem=True)
+    sys.exit(WORSE if worse else FINE)

@@ -1,0 +1,289 @@
+"""
+Calibration: from what a judge says to what people would say, learned from labels.
+
+The map is fitted to all labels, and its error is measured out of fold: each fifth of the groups is predicted from the
+other four. The width of the intervals comes from the same errors (split conformal: V. Vovk et al., 2005; J. Lei et al.,
+JASA 113, 2018). A map that is no better than always saying the mean shows that the judge adds nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from os import PathLike
+from typing import Any, Literal
+
+import numpy as np
+from attrs import asdict, evolve, field, frozen
+from numpy.typing import NDArray
+from scipy import optimize
+
+from rubric.errors import DefinitionError
+from rubric.internals.containers import Listed, NoTruth
+from rubric.internals.fields import check_name
+from rubric.internals.frozen_map import FrozenMap
+from rubric.results.collection import Grades
+from rubric.results.result import Calibrated, Grade, Ungraded
+from rubric.trust.drift import Baseline, read
+from rubric.trust.labels import Labels, as_labels
+from rubric.trust.presenting import Presented, Table
+from rubric.trust.ratings import Ratings, Scale, items_of, judged, matched, said_of, scale_of
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.intp]
+How = Literal["isotonic", "platt", "linear"]
+
+FOLDS, FEWEST, COVERED = 5, 20, 0.9
+
+
+@frozen
+class CriterionCalibration(NoTruth):
+    """
+    The map of one criterion.
+
+    Args:
+        id: The criterion's; empty for the score of the whole.
+        how: `isotonic`, `platt` or `linear`.
+        n: The labels that it rests on.
+        points: The map: what the judge says, and what people would say. Between two points it is a straight line.
+        error: The root mean squared error out of fold.
+        uncalibrated: That of the judge as it is; None where it is on another scale than people.
+        constant: That of always saying the mean, out of fold.
+        margin: Half the width of the interval that holds 90 % of what people say.
+        low: The lowest value of the scale.
+        high: The highest value.
+    """
+
+    _truth = ".error"
+
+    id: str
+    how: str
+    n: int
+    points: tuple[tuple[float, float], ...]
+    error: float
+    uncalibrated: float | None
+    constant: float
+    margin: float
+    low: float
+    high: float
+
+    @property
+    def adds_nothing(self) -> bool:
+        """True if always saying the mean is as good: the judge adds nothing."""
+        return self.error >= self.constant
+
+    def __call__(self, said: float) -> Calibrated:
+        """Return what people would say where the judge says *said*, on the scale of the criterion."""
+        xs, ys = zip(*self.points, strict=True)
+        value = float(np.interp(said, xs, ys))
+        return Calibrated(value, (max(self.low, value - self.margin), min(self.high, value + self.margin)))
+
+
+@frozen(repr=False)
+class Calibration(Presented, Listed[CriterionCalibration]):
+    """
+    What `calibrate` returns; called with grades, it returns them with calibrated values beside their scores.
+
+    Args:
+        criteria: The map of each criterion that is labelled.
+        rubric: The rubric's digest: the grades of another rubric are refused.
+        judge: The judge that it was learned from.
+        baseline: What it rests on, for `agreement(...).against`.
+    """
+
+    _kind = "criterion"
+    _truth = "its figures"
+
+    criteria: tuple[CriterionCalibration, ...]
+    rubric: str
+    judge: str
+    baseline: Baseline = field(eq=False)
+
+    @property
+    def _listed(self) -> Sequence[CriterionCalibration]:
+        return self.criteria
+
+    @property
+    def sentence(self) -> str:
+        """The figure that leads, in words."""
+        lead = self.criteria[0]
+        name = lead.id or "the score"
+        before = "" if lead.uncalibrated is None else f", uncalibrated by {lead.uncalibrated:.3f}"
+        if lead.adds_nothing:
+            said = f"always saying the mean by {lead.constant:.3f}: the judge adds nothing"
+        else:
+            said = f"always saying the mean by {lead.constant:.3f}"
+        return f"Calibrated, the judge is off by {lead.error:.3f} on {name} (RMSE, out of fold{before}), {said}."
+
+    def remarks(self) -> list[str]:
+        """Which criteria the judge adds nothing to."""
+        useless = [c.id or "the score" for c in self.criteria if c.adds_nothing]
+        return [f"{', '.join(useless)}: the judge adds nothing to the mean of the labels."] if useless else []
+
+    def tables(self) -> list[Table]:
+        """Each criterion in a row."""
+        head = ("criterion", "labels", "calibrated", "uncalibrated", "constant", "90 % within")
+        rows: list[tuple[object, ...]] = [
+            (c.id or "score", c.n, c.error, "–" if c.uncalibrated is None else c.uncalibrated, c.constant, c.margin)
+            for c in self.criteria
+        ]
+        return [("Root mean squared error, out of fold", head, rows)]
+
+    def __call__(self, grades: Grades) -> Grades:
+        """
+        Return *grades* with `calibrated` beside each score; the scores stay as they are.
+
+        Raises:
+            DefinitionError: They are of another rubric.
+        """
+        return Grades(self._calibrated(result) for result in grades)
+
+    def _calibrated(self, result: Grade | Ungraded) -> Grade | Ungraded:
+        if result.rubric.digest != self.rubric:
+            message = f"of the rubric {result.rubric.digest}, and this calibration is for {self.rubric}; calibrate anew"
+            raise DefinitionError("grades", message)
+        scales = {criterion.id: scale_of(criterion) for criterion in result.rubric.judged}
+        found: dict[str, Calibrated] = {}
+        for one in self.criteria:
+            said = result.outcome.score if not one.id else said_of(result[one.id], scales[one.id])
+            if said is not None and not np.isnan(said):
+                found[one.id] = one(said)
+        return evolve(result, calibrated=FrozenMap(found))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain JSON-able data."""
+        criteria = [{**asdict(c), "points": [list(p) for p in c.points]} for c in self.criteria]
+        named = {"rubric": self.rubric, "judge": self.judge}
+        return {"kind": "calibration", "sentence": self.sentence, **named, "criteria": criteria}
+
+    def dump(self, path: str | PathLike[str]) -> None:
+        """Write it to *path* as YAML."""
+        self.baseline.dump(path, self.to_dict())
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> Calibration:
+        """
+        Return the calibration that `dump` wrote.
+
+        Raises:
+            DefinitionError: The file holds something else.
+        """
+        return from_dict(read(path, "calibration"), str(path))
+
+    def plot(self) -> Any:
+        """Return the map of each criterion as an Altair chart."""
+        from rubric.trust import plotting
+
+        return plotting.of_calibration(self)
+
+
+def from_dict(data: dict[str, Any], source: str) -> Calibration:
+    """Return the calibration that `to_dict` turned into *data*."""
+    try:
+        criteria = [
+            CriterionCalibration(**{**c, "points": tuple((float(x), float(y)) for x, y in c["points"])})
+            for c in data["criteria"]
+        ]
+        return Calibration(tuple(criteria), data["rubric"], data["judge"], Baseline.of(data))
+    except (KeyError, TypeError, ValueError) as problem:
+        raise DefinitionError(source, f"holds no whole calibration: {problem!r}") from None
+
+
+def calibrate(grades: Grades, labels: Labels | Any, how: How = "isotonic") -> Calibration:
+    """
+    Learn from *labels* what people would say where the judge says something.
+
+    Args:
+        grades: What the judge said, all under one rubric.
+        labels: What people said of some of the candidates: numbers of a criterion, or of the whole; verdicts count as
+            0 and 1.
+        how: `isotonic` (rising steps), `platt` (a logistic curve, for verdicts and scores in 0..1) or `linear`.
+
+    Raises:
+        DefinitionError: The grades are of several rubrics, or fewer than twenty candidates are labelled.
+    """
+    check_name("how", how, ("isotonic", "platt", "linear"))
+    given = judged(grades)
+    if not given.digest:
+        raise DefinitionError("grades", "are of several rubrics; calibrate those of one")
+    ratings = matched(given, as_labels(labels))
+    for one in ratings:
+        if one.scale.kind == "option":
+            raise DefinitionError("labels", f"{one.criterion!r} has options, and options have no mean")
+    found = tuple(_calibration_of(one, given.scores, how) for one in ratings)
+    baseline = Baseline(given.name, given.digest, {one.criterion: items_of(one) for one in ratings})
+    return Calibration(found, given.digest, given.name, baseline)
+
+
+def _calibration_of(ratings: Ratings, scores: Floats, how: How) -> CriterionCalibration:
+    target = ratings.target
+    said = scores if not ratings.criterion else ratings.judge  # of the whole, the score says more than the verdict
+    both = ~np.isnan(target) & ~np.isnan(said)
+    x, y = said[both], target[both]
+    if len(x) < FEWEST:
+        what = ratings.criterion or "the whole"
+        raise DefinitionError("labels", f"{len(x)} graded candidates are labelled for {what}; label {FEWEST} at least")
+    scale = ratings.scale if ratings.criterion else Scale("number", 0.0, 1.0)
+    low = float(y.min()) if scale.low is None else scale.low
+    high = float(y.max()) if scale.high is None else scale.high
+    if scale.kind == "verdict":
+        low, high = 0.0, 1.0
+    folds = _folds(ratings.groups[both])
+    predicted, means = np.empty(len(y)), np.empty(len(y))
+    for fold in range(FOLDS):
+        out = folds == fold
+        if out.any():
+            predicted[out] = np.interp(x[out], *np.array(_fit(x[~out], y[~out], how, low, high)).T)
+            means[out] = y[~out].mean()
+    off = np.sort(np.abs(y - predicted))
+    rank = min(len(off), int(np.ceil((len(off) + 1) * COVERED)))
+    return CriterionCalibration(
+        ratings.criterion,
+        how,
+        len(y),
+        tuple((float(a), float(b)) for a, b in _fit(x, y, how, low, high)),
+        _rms(y - predicted),
+        _rms(y - x),
+        _rms(y - means),
+        float(off[rank - 1]),
+        low,
+        high,
+    )
+
+
+def _rms(values: Floats) -> float:
+    return float(np.sqrt((values**2).mean()))
+
+
+def _folds(groups: Codes) -> Codes:
+    """Return the fold of each candidate; a group is in one fold, and the folds are the same in every process."""
+    names, codes = np.unique(groups, return_inverse=True)
+    order = np.random.default_rng(0).permutation(len(names))
+    return (order % FOLDS)[codes].astype(np.intp)
+
+
+def _fit(x: Floats, y: Floats, how: How, low: float, high: float) -> list[tuple[float, float]]:
+    """Return the points of the map, with rising x."""
+    if how == "isotonic":
+        xs, codes, counts = np.unique(x, return_inverse=True, return_counts=True)
+        means = np.bincount(codes, weights=y) / counts
+        ys = optimize.isotonic_regression(means, weights=counts).x
+        return list(zip(xs.tolist(), np.asarray(ys).tolist(), strict=True))
+    grid = np.linspace(x.min(), x.max(), 2 if how == "linear" else 65) if np.ptp(x) > 0 else x[:1]
+    if np.ptp(x) == 0:
+        return [(float(grid[0]), float(y.mean()))]
+    if how == "linear":
+        slope, start = np.polyfit(x, y, 1)
+        return list(zip(grid.tolist(), np.clip(start + slope * grid, low, high).tolist(), strict=True))
+    if y.min() < 0 or y.max() > 1:
+        raise DefinitionError("how", "platt is for verdicts and scores in 0..1; use isotonic or linear")
+    n_yes, n_no = y.sum(), len(y) - y.sum()
+    goal = y * (n_yes + 1) / (n_yes + 2) + (1 - y) / (n_no + 2)  # J. Platt, 1999
+    centre, spread = x.mean(), x.std()
+
+    def loss(p: Floats) -> float:
+        z = p[0] + p[1] * (x - centre) / spread
+        return float((np.logaddexp(0, z) - goal * z).sum())
+
+    a, b = optimize.minimize(loss, np.zeros(2), method="BFGS").x
+    curve = 1 / (1 + np.exp(-(a + b * (grid - centre) / spread)))
+    return list(zip(grid.tolist(), curve.tolist(), strict=True))

@@ -1,0 +1,378 @@
+"""
+Coefficients of agreement between raters, with their standard errors.
+
+All take a table of units by raters; NaN is a rating that is missing. The errors come from one linearisation, which
+says how much each unit moves the coefficient (K. L. Gwet, Handbook of Inter-Rater Reliability, 2014, for raw ratings,
+where the sum is divided by n - 1; J. L. Fleiss, J. Cohen and B. S. Everitt, Psychological Bulletin 72, 1969, for two
+raters, where it is divided by n). Influences of a group add up, so the errors are by group where there are groups.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+from attrs import frozen
+from numpy.typing import NDArray
+from scipy import stats
+
+Floats = NDArray[np.float64]
+Level = Literal["nominal", "ordinal", "interval", "ratio"]
+Weighting = Literal["", "linear", "quadratic"]
+
+MOST_CATEGORIES = 60
+"""More different ratings than these are no categories, but numbers."""
+
+
+@frozen
+class Coefficient:
+    """
+    A coefficient, and what each unit adds to its error.
+
+    Args:
+        value: None where it is undefined.
+        reason: Why it is undefined.
+        influence: How much each unit moves it, times the number of units; NaN of a unit that does not count.
+    """
+
+    value: float | None
+    reason: str = ""
+    influence: Floats | None = None
+
+    def error(self, groups: NDArray[np.intp] | None = None, *, divisor: Literal["n", "n-1"] = "n-1") -> float | None:
+        """Return the standard error, by group; None where there is none."""
+        if self.influence is None:
+            return None
+        counts = ~np.isnan(self.influence)
+        moved, groups = self.influence[counts], None if groups is None else groups[counts]
+        n = len(moved)
+        sums = moved if groups is None else np.bincount(groups, weights=moved)
+        m = n if groups is None else len(np.unique(groups))
+        if m < 2:
+            return None
+        correction = m / (m - 1) if divisor == "n-1" else 1.0
+        return float(np.sqrt(correction * (sums**2).sum()) / n)
+
+
+def undefined(reason: str) -> Coefficient:
+    return Coefficient(None, reason)
+
+
+def categories_of(*ratings: Floats) -> Floats:
+    """Return the different ratings, in order."""
+    found: Floats = np.unique(np.concatenate([each.ravel() for each in ratings]))
+    return found[~np.isnan(found)]
+
+
+def weights_of(categories: Floats, weighting: Weighting) -> Floats:
+    """Return how much two categories agree, from 0 to 1."""
+    if not weighting or len(categories) < 2:
+        return np.eye(len(categories))
+    apart = np.abs(categories[:, None] - categories[None, :]) / (categories[-1] - categories[0])
+    return np.asarray(1 - (apart if weighting == "linear" else apart**2))
+
+
+def counts_of(ratings: Floats, categories: Floats) -> Floats:
+    """Return how often each unit was given each category."""
+    return np.stack([(ratings == category).sum(axis=1) for category in categories], axis=1).astype(float)
+
+
+# -- two raters --------------------------------------------------------------------------------------------
+
+
+def cohen(a: Floats, b: Floats, categories: Floats | None = None, weighting: Weighting = "") -> Coefficient:
+    """Return Cohen's kappa of two raters (J. Cohen, 1960; weighted, 1968)."""
+    found = categories_of(a, b) if categories is None else categories
+    if len(found) > MOST_CATEGORIES:
+        return undefined(f"{len(found)} different ratings are numbers, no categories")
+    w = weights_of(found, weighting)
+    one, two = np.searchsorted(found, a), np.searchsorted(found, b)
+    pa, pb = (np.bincount(each, minlength=len(found)) / len(a) for each in (one, two))
+    expected = float(pa @ w @ pb)
+    if 1 - expected < 1e-12:
+        return undefined("both give everything the same rating, so agreement by chance is complete")
+    observed = w[one, two]
+    agreement = float(observed.mean())
+    kappa = (agreement - expected) / (1 - expected)
+    by_a, by_b = w @ pb, pa @ w
+    pull = by_a[one] + by_b[two] - 2 * expected
+    influence = ((observed - agreement) - (1 - kappa) * pull) / (1 - expected)
+    return Coefficient(kappa, influence=influence)
+
+
+def pearson(a: Floats, b: Floats) -> Coefficient:
+    """Return the correlation of two raters."""
+    x, y = a - a.mean(), b - b.mean()
+    sx, sy = np.sqrt((x**2).mean()), np.sqrt((y**2).mean())
+    if sx < 1e-12 or sy < 1e-12:
+        return undefined("one of them gives everything the same rating")
+    u, v = x / sx, y / sy
+    r = float(np.clip((u * v).mean(), -1, 1))
+    return Coefficient(r, influence=u * v - r * (u**2 + v**2) / 2)
+
+
+def spearman(a: Floats, b: Floats) -> Coefficient:
+    """Return the correlation of ranks."""
+    return pearson(stats.rankdata(a), stats.rankdata(b))
+
+
+def kendall(a: Floats, b: Floats) -> Coefficient:
+    """Return Kendall's tau-b."""
+    value = stats.kendalltau(a, b).statistic
+    if np.isnan(value):
+        return undefined("one of them gives everything the same rating")
+    ranks = spearman(a, b)
+    if ranks.value is None or ranks.influence is None or abs(ranks.value) > 1 - 1e-9:
+        return Coefficient(float(value))
+    # On Fisher's scale the errors of both are proportional: Fieller, Hartley and Pearson, Biometrika 44, 1957.
+    scale = np.sqrt(0.437 / 1.06) * (1 - value**2) / (1 - ranks.value**2)
+    return Coefficient(float(value), influence=ranks.influence * scale)
+
+
+def within_groups(a: Floats, b: Floats, groups: NDArray[np.intp]) -> float | None:
+    """Return the mean of Kendall's tau-b within groups, where a group ranks at all; None if none does."""
+    order = np.argsort(groups, kind="stable")
+    starts = np.flatnonzero(np.diff(groups[order], prepend=-1))
+    found = []
+    for rows in np.split(order, starts[1:]):
+        x, y = a[rows], b[rows]
+        if len(rows) > 1 and np.ptp(x) > 0 and np.ptp(y) > 0:
+            found.append(_small_tau(x, y))
+    return float(np.mean(found)) if found else None
+
+
+def _small_tau(x: Floats, y: Floats) -> float:
+    upper = np.triu_indices(len(x), 1)
+    s, t = np.sign(x[:, None] - x)[upper], np.sign(y[:, None] - y)[upper]
+    return float((s * t).sum() / np.sqrt((s**2).sum() * (t**2).sum()))
+
+
+# -- many raters -------------------------------------------------------------------------------------------
+
+
+def many(ratings: Floats, name: str, weighting: Weighting = "", counts: Floats | None = None) -> Coefficient:
+    """
+    Return a coefficient for any number of raters.
+
+    Args:
+        ratings: Units by raters.
+        name: `percent`, `fleiss` (two raters: Scott's pi), `gwet` (AC1; weighted, AC2) or `brennan`.
+        weighting: How much near categories agree.
+        counts: Units by categories, in place of *ratings*.
+    """
+    found = np.arange(counts.shape[1], dtype=float) if counts is not None else categories_of(ratings)
+    if len(found) > MOST_CATEGORIES:
+        return undefined(f"{len(found)} different ratings are numbers, no categories")
+    table = counts_of(ratings, found) if counts is None else counts
+    table = table[table.sum(axis=1) > 0]
+    rated = table.sum(axis=1)
+    both = rated > 1
+    if not both.any():
+        return undefined("no unit has two ratings")
+    n, w, q = len(table), weights_of(found, weighting), len(found)
+    near = table @ w
+    pairs = np.where(both, rated * (rated - 1), 1)
+    agree = np.where(both, (table * (near - 1)).sum(axis=1) / pairs, 0.0)
+    share = n / both.sum()
+    observed = float(agree.sum() / both.sum())
+    used = (table / rated[:, None]).mean(axis=0)
+    expected, pulls = 0.0, np.zeros(n)
+    if name == "fleiss":
+        expected = float(used @ w @ used)
+        pulls = table @ (w @ used) / rated
+    elif name == "gwet":
+        scale = w.sum() / (q * (q - 1)) if q > 1 else 0.0
+        expected = float(scale * (used * (1 - used)).sum())
+        pulls = scale * (table @ (1 - used)) / rated
+    elif name == "brennan":
+        expected = float(w.sum() / q**2)
+        pulls = np.full(n, expected)
+    if 1 - expected < 1e-12:
+        return undefined("all ratings are the same, so agreement by chance is complete")
+    value = (observed - expected) / (1 - expected)
+    moved = share * (agree - expected * both) / (1 - expected) - 2 * (1 - value) * (pulls - expected) / (1 - expected)
+    return Coefficient(value, influence=moved - value)
+
+
+def conger(ratings: Floats) -> Coefficient:
+    """Return Conger's kappa, which is Cohen's for any number of raters (A. J. Conger, 1980)."""
+    found = categories_of(ratings)
+    n, r = ratings.shape
+    base = many(ratings, "percent")
+    if base.value is None or len(found) < 2:
+        return base if base.value is None else undefined("all ratings are the same")
+    rated = ~np.isnan(ratings)
+    each = np.stack([(ratings == category) for category in found], axis=2).astype(float)
+    per = rated.sum(axis=0)
+    shares = each.sum(axis=0) / per[:, None]
+    total = shares.sum(axis=0)
+    expected = float((total @ total - (shares**2).sum()) / (r * (r - 1)))
+    moved = (each - rated[:, :, None] * shares[None]) * (n / per)[None, :, None]
+    pull = np.einsum("igk,gk->i", moved, 2 * (total[None] - shares)) / (r * (r - 1))
+    value = (base.value - expected) / (1 - expected)
+    table = counts_of(ratings, found)
+    sizes = table.sum(axis=1)
+    both = sizes > 1
+    agree = np.where(both, (table * (table - 1)).sum(axis=1) / np.where(both, sizes * (sizes - 1), 1), 0.0)
+    own = n / both.sum() * (agree - expected * both) / (1 - expected)
+    return Coefficient(value, influence=own - value - (1 - value) * pull / (1 - expected))
+
+
+def alpha(ratings: Floats, level: Level = "nominal") -> Coefficient:
+    """
+    Return Krippendorff's alpha (K. Krippendorff, Computing Krippendorff's Alpha-Reliability, 2011).
+
+    The distances of ordinal ratings are those of their middle ranks, so they need no table of pairs.
+    """
+    rows = ratings[(~np.isnan(ratings)).sum(axis=1) > 1]
+    if not len(rows):
+        return undefined("no unit has two ratings")
+    found = categories_of(rows)
+    if len(found) < 2:
+        return undefined("all ratings are the same")
+    if level == "nominal":
+        return _alpha_nominal(rows, found, ratings)
+    if level == "ratio":
+        return _alpha_ratio(rows, found, ratings)
+    values = rows
+    if level == "ordinal":
+        values = np.full(rows.shape, np.nan)
+        values[~np.isnan(rows)] = stats.rankdata(rows[~np.isnan(rows)])
+    m = (~np.isnan(values)).sum(axis=1)
+    n = m.sum()
+    centred = values - np.nanmean(values)
+    squares, sums = np.nansum(centred**2, axis=1), np.nansum(centred, axis=1)
+    disagreement = 2 * (m * squares - sums**2) / (m - 1)
+    observed = disagreement.sum() / n
+    expected = 2 * squares.sum() * n / (n * (n - 1))
+    value = float(1 - observed / expected)
+    own = disagreement - observed * m - (1 - value) * (2 * squares - (expected * (n - 1) / n) * m)
+    return Coefficient(value, influence=_spread(-own * len(rows) / (n * expected), ratings))
+
+
+def _spread(moved: Floats, ratings: Floats) -> Floats:
+    """Return influences for all units: a unit with fewer than two ratings does not count."""
+    every = np.full(len(ratings), np.nan)
+    every[(~np.isnan(ratings)).sum(axis=1) > 1] = moved
+    return every
+
+
+def _alpha_nominal(rows: Floats, found: Floats, ratings: Floats) -> Coefficient:
+    """Return alpha with Gwet's linearisation, as in `krippen.alpha.raw` of irrCAC."""
+    table = counts_of(rows, found)
+    rated = table.sum(axis=1)
+    mean = rated.mean()
+    agree = (table * (table - 1)).sum(axis=1) / (mean * (rated - 1))
+    first = float(agree.mean())
+    tiny = 1 / rated.sum()
+    observed = (1 - tiny) * first + tiny
+    used = table.mean(axis=0) / mean
+    expected = float(used @ used)
+    value, rough = (observed - expected) / (1 - expected), (first - expected) / (1 - expected)
+    own = (agree - observed * (rated - mean) / mean - expected) / (1 - expected)
+    pulls = table @ used / mean - expected * (rated - mean) / mean
+    moved = own - 2 * (1 - rough) * (pulls - expected) / (1 - expected)
+    return Coefficient(value, influence=_spread(moved - rough, ratings))
+
+
+def _alpha_ratio(rows: Floats, found: Floats, ratings: Floats) -> Coefficient:
+    if len(found) > 2_000:
+        return undefined(f"{len(found):,} different ratings are too many for distances of ratios")
+    if found[0] < 0:
+        return undefined("ratios need ratings from 0 on")
+    with np.errstate(invalid="ignore", divide="ignore"):
+        apart = np.nan_to_num(((found[:, None] - found) / (found[:, None] + found)) ** 2)
+    table = counts_of(rows, found)
+    m = table.sum(axis=1)
+    n, total = m.sum(), table.sum(axis=0)
+    own = (table @ apart * table).sum(axis=1) / (m - 1)
+    observed, expected = own.sum() / n, total @ apart @ total / (n * (n - 1))
+    value = float(1 - observed / expected)
+    pull = 2 * (table @ (apart @ total)) / (n - 1) - 2 * expected * m
+    moved = ((1 - value) * pull - (own - observed * m)) / expected * len(rows) / n
+    return Coefficient(value, influence=_spread(moved, ratings))
+
+
+def fleiss_z(ratings: Floats, counts: Floats | None = None) -> float | None:
+    """Return Fleiss' kappa over its error if all agree by chance alone (J. L. Fleiss, 1971); None if undefined."""
+    kappa = many(ratings, "fleiss", counts=counts)
+    table = counts_of(ratings, categories_of(ratings)) if counts is None else counts
+    n, m = table.shape[0], table.sum(axis=1)
+    if kappa.value is None or np.ptp(m) > 0:
+        return None
+    p = table.sum(axis=0) / table.sum()
+    q = p * (1 - p)
+    r = m[0]
+    error = np.sqrt(2 * (q.sum() ** 2 - (q * (1 - 2 * p)).sum())) / (q.sum() * np.sqrt(n * r * (r - 1)))
+    return float(kappa.value / error)
+
+
+# -- intraclass correlation --------------------------------------------------------------------------------
+
+ICC_NAMES = ("ICC1", "ICC2", "ICC3", "ICC1k", "ICC2k", "ICC3k")
+
+
+@frozen
+class Intraclass:
+    """One intraclass correlation: its value, 95 % interval, and F statistic."""
+
+    value: float
+    interval: tuple[float, float]
+    f: float
+
+
+def intraclass(ratings: Floats, confidence: float = 0.95) -> dict[str, Intraclass]:
+    """
+    Return the six intraclass correlations of units that all raters rated; empty below two units or raters.
+
+    Single and average of *k* raters, one-way, two-way random and two-way mixed (P. E. Shrout and J. L. Fleiss,
+    Psychological Bulletin 86, 1979; K. O. McGraw and S. P. Wong, Psychological Methods 1, 1996).
+    """
+    x = ratings[~np.isnan(ratings).any(axis=1)]
+    n, k = x.shape
+    if n < 2 or k < 2 or np.ptp(x) == 0:
+        return {}
+    grand, rows, columns = x.mean(), x.mean(axis=1), x.mean(axis=0)
+    between = k * ((rows - grand) ** 2).sum() / (n - 1)
+    raters = n * ((columns - grand) ** 2).sum() / (k - 1)
+    within = ((x - rows[:, None]) ** 2).sum() / (n * (k - 1))
+    left = ((x - rows[:, None] - columns + grand) ** 2).sum() / ((n - 1) * (k - 1))
+    if left < 1e-12 or within < 1e-12:
+        left, within = max(left, 1e-12), max(within, 1e-12)
+    f1, f3 = between / within, between / left
+    ends = 0.5 + confidence / 2
+    d1, d2, d3 = n - 1, n * (k - 1), (n - 1) * (k - 1)
+    low1, high1 = f1 / stats.f.ppf(ends, d1, d2), f1 * stats.f.ppf(ends, d2, d1)
+    low3, high3 = f3 / stats.f.ppf(ends, d1, d3), f3 * stats.f.ppf(ends, d3, d1)
+    two = (between - left) / (between + (k - 1) * left + k * (raters - left) / n)
+    low2, high2 = _two_way((n, k), (between, raters, left), two, ends)
+
+    def single(f: float) -> float:
+        return float((f - 1) / (f + k - 1))
+
+    def several(icc: float) -> float:
+        return float(icc * k / (1 + icc * (k - 1)))
+
+    average = (between - left) / (between + (raters - left) / n)
+    made = {
+        "ICC1": (single(f1), single(low1), single(high1), f1),
+        "ICC2": (two, low2, high2, f3),
+        "ICC3": (single(f3), single(low3), single(high3), f3),
+        "ICC1k": (1 - 1 / f1, 1 - 1 / low1, 1 - 1 / high1, f1),
+        "ICC2k": (average, several(low2), several(high2), f3),
+        "ICC3k": (1 - 1 / f3, 1 - 1 / low3, 1 - 1 / high3, f3),
+    }
+    return {name: Intraclass(float(v), (float(lo), float(hi)), float(f)) for name, (v, lo, hi, f) in made.items()}
+
+
+def _two_way(size: tuple[int, int], squares: tuple[Any, Any, Any], icc: Any, ends: float) -> tuple[float, float]:
+    """Return the interval of ICC(2,1); *squares* are the mean squares between units, between raters, and left over."""
+    (n, k), (between, raters, left) = size, squares
+    f = raters / left
+    inner = k * icc * f + n * (1 + (k - 1) * icc) - k * icc
+    freedom = (k - 1) * (n - 1) * inner**2 / ((n - 1) * k**2 * icc**2 * f**2 + (n * (1 + (k - 1) * icc) - k * icc) ** 2)
+    up, down = stats.f.ppf(ends, n - 1, freedom), stats.f.ppf(ends, freedom, n - 1)
+    rest = k * raters + (k * n - k - n) * left
+    low = n * (between - up * left) / (up * rest + n * between)
+    high = n * (down * between - left) / (rest + n * down * between)
+    return float(low), float(high)

@@ -1,0 +1,298 @@
+"""
+Differences between two runs over the same candidates: which is better, by how much, and could it be noise?
+
+Results are paired by key, else by place. What has no partner is listed. Where both runs are labelled, the difference is
+corrected by PPI++ like an estimate: people's differences, moved by the judge's where nobody labelled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from os import PathLike
+from typing import Any
+
+import numpy as np
+from attrs import asdict, evolve, frozen
+from numpy.typing import NDArray
+from scipy import stats
+
+from rubric.errors import DefinitionError
+from rubric.internals.containers import Listed, NoTruth
+from rubric.internals.fields import check_number
+from rubric.results.collection import Grades
+from rubric.scoring.intervals import Interval
+from rubric.trust.inference import Contrast, contrast, few_groups, holm, paired
+from rubric.trust.labels import Labels, as_labels
+from rubric.trust.presenting import Presented, Table
+from rubric.trust.ratings import Judged, judged, matched, together
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.intp]
+
+
+@frozen
+class CriterionDifference(NoTruth):
+    """
+    The difference on one criterion, new less old.
+
+    Args:
+        id: The criterion's; `pass rate` and `score` for the whole.
+        n: The pairs.
+        new: The mean of the new run over the pairs.
+        old: The mean of the old run.
+        difference: The mean difference.
+        interval: Where the true difference lies, with 95 % confidence.
+        p: The probability of such a difference if there is none.
+        adjusted: The same after Holm's correction for the number of criteria; of the whole, as it is.
+        gained: Of verdicts: pairs of which only the new one passes.
+        lost: Of verdicts: pairs of which only the old one passes.
+        mcnemar: Of verdicts: the p-value of McNemar's exact test, which takes pairs as independent.
+        detectable: The smallest difference that 80 % of such comparisons find.
+        error: The standard error of the difference.
+        labels: The labelled pairs, where the difference is corrected.
+    """
+
+    _truth = ".difference"
+
+    id: str
+    n: int
+    new: float
+    old: float
+    difference: float
+    interval: Interval
+    p: float
+    adjusted: float
+    gained: int | None = None
+    lost: int | None = None
+    mcnemar: float | None = None
+    detectable: float = 0.0
+    error: float = 0.0
+    labels: int | None = None
+
+    @property
+    def is_shown(self) -> bool:
+        """True if chance does not explain the difference: its adjusted p-value is below .05."""
+        return self.adjusted < 0.05
+
+    def pairs_for(self, difference: float) -> int:
+        """Return how many pairs find a *difference* with a power of 80 %."""
+        check_number("difference", difference, 1e-9, 1e9)
+        return max(2, int(np.ceil(self.n * (self.detectable / difference) ** 2)))
+
+
+@frozen(repr=False)
+class Difference(Presented, Listed[CriterionDifference]):
+    """
+    What `compare` returns: the whole, then each criterion.
+
+    Args:
+        criteria: `pass rate` and `score` first.
+        new: The judge of the new run.
+        old: The judge of the old run.
+        unpaired_new: What the new run alone has.
+        unpaired_old: What the old run alone has.
+        ungraded: Pairs that are left out, since one of them is ungraded.
+        notes: What to know before it is trusted.
+    """
+
+    _kind = "criterion"
+    _truth = "its figures"
+
+    criteria: tuple[CriterionDifference, ...]
+    new: str
+    old: str
+    unpaired_new: tuple[str, ...] = ()
+    unpaired_old: tuple[str, ...] = ()
+    ungraded: int = 0
+    notes: tuple[str, ...] = ()
+
+    @property
+    def _listed(self) -> Sequence[CriterionDifference]:
+        return self.criteria
+
+    @property
+    def sentence(self) -> str:
+        """The figure that leads, in words."""
+        lead = self.criteria[0]
+        low, high = lead.interval
+        moved = "up" if lead.difference > 0 else "down"
+        judged = "chance does not explain it" if lead.is_shown else "that may be noise"
+        said = f"{lead.difference:+.3f} ({low:+.3f} to {high:+.3f})"
+        if lead.difference == 0:
+            return f"The {lead.id} is the same over {lead.n:,} pairs: {said}."
+        return f"The {lead.id} went {moved} by {said} over {lead.n:,} pairs: {judged}."
+
+    def remarks(self) -> list[str]:
+        """What to know before it is trusted."""
+        lines = []
+        for name, keys in (("new", self.unpaired_new), ("old", self.unpaired_old)):
+            if keys:
+                shown = ", ".join(map(repr, keys[:3]))
+                lines.append(f"{len(keys):,} candidates are in the {name} run alone ({shown}, ...).")
+        if self.ungraded:
+            lines.append(f"{self.ungraded:,} pairs are left out, since one of the two is ungraded.")
+        lead = self.criteria[0]
+        lines.append(f"A difference of {lead.detectable:.3f} is found by 80 % of such comparisons.")
+        return [*lines, *self.notes]
+
+    def tables(self) -> list[Table]:
+        """Each criterion in a row."""
+        head = ("", "pairs", "new", "old", "difference", "95 % interval", "p (Holm)", "detectable")
+        rows: list[tuple[object, ...]] = []
+        for c in self.criteria:
+            interval = f"{c.interval[0]:+.3f} to {c.interval[1]:+.3f}"
+            rows.append((c.id, c.n, c.new, c.old, f"{c.difference:+.3f}", interval, c.adjusted, c.detectable))
+        return [("", head, rows)]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain JSON-able data."""
+        return {"kind": "difference", "sentence": self.sentence, **asdict(self), "remarks": self.remarks()}
+
+    def plot(self) -> Any:
+        """Return each difference with its interval and the band that cannot be told from 0, as an Altair chart."""
+        from rubric.trust import plotting
+
+        return plotting.of_difference(self)
+
+
+def compare(
+    new: Grades | Judged | str | PathLike[str],
+    old: Grades | Judged | str | PathLike[str],
+    labels: tuple[Labels | Any, Labels | Any] | None = None,
+) -> Difference:
+    """
+    Compare two runs over the same candidates, paired by key, else by place.
+
+    Args:
+        new: The grades of one run.
+        old: The grades of the other.
+        labels: What people say of the new and of the old outputs, a pair; the difference is corrected by them.
+
+    Raises:
+        DefinitionError: No candidate is in both, or labels are not a pair.
+    """
+    a, b = judged(new, "new"), judged(old, "old")
+    rows_a, rows_b, only_a, only_b = _pairs(a, b)
+    groups = a.groups[rows_a] if a.grouped else None
+    targets = _targets(a, b, labels)
+    columns = {"pass rate": (a.columns[""][1], b.columns[""][1]), "score": (a.scores, b.scores)}
+    for name, (scale, values) in a.columns.items():
+        if name and name in b.columns and scale.kind != "option" and b.columns[name][0] == scale:
+            columns[name] = values, b.columns[name][1]
+    found = []
+    for name, (mine, theirs) in columns.items():
+        x, z = mine[rows_a], theirs[rows_b]
+        both = ~np.isnan(x) & ~np.isnan(z)
+        people = targets.get(name)
+        labelled = None if people is None else (people[0][rows_a] - people[1][rows_b])[both]
+        kept = None if groups is None else np.unique(groups[both], return_inverse=True)[1].astype(np.intp)
+        is_verdict = name == "pass rate" or (name in a.columns and a.columns[name][0].kind == "verdict")
+        one = _difference(name, x[both], z[both], kept, labelled, is_verdict=is_verdict)
+        if one is not None:
+            found.append(one)
+    if not found:
+        raise DefinitionError("new", "fewer than two candidates are graded in both runs, so nothing can be compared")
+    own = [c for c in found if c.id not in ("pass rate", "score")]
+    adjusted = iter(holm([c.p for c in own]))
+    found = [c if c.id in ("pass rate", "score") else evolve(c, adjusted=next(adjusted)) for c in found]
+    graded = ~np.isnan(a.columns[""][1][rows_a]) & ~np.isnan(b.columns[""][1][rows_b])
+    notes = [f"{few}."] if groups is not None and (few := few_groups(groups)) else []
+    if a.digest != b.digest:
+        notes.append("The two runs were graded by different rubrics.")
+    return Difference(tuple(found), a.name, b.name, tuple(only_a), tuple(only_b), int((~graded).sum()), tuple(notes))
+
+
+def _pairs(a: Judged, b: Judged) -> tuple[Codes, Codes, list[str], list[str]]:
+    """Return the rows of the pairs in both, and the names that one of them lacks. Names that repeat pair in order."""
+    by_key = any(a.keys) and any(b.keys)
+    if any(a.keys) != any(b.keys):
+        which = "new" if any(b.keys) else "old"
+        raise DefinitionError(which, "has no keys, and the other run has; grade both with Candidate(..., key=...)")
+
+    def numbered(one: Judged) -> dict[tuple[str, int], int]:
+        seen: dict[str, int] = {}
+        rows = {}
+        for row, name in enumerate(one.keys if by_key else map(str, one.places)):
+            seen[name] = seen.get(name, 0) + 1
+            rows[name, seen[name]] = row
+        return rows
+
+    rows_a, rows_b = numbered(a), numbered(b)
+    both = [name for name in rows_a if name in rows_b]
+    if not both:
+        raise DefinitionError(
+            "new", f"no candidate is in both runs: {next(iter(rows_a))[0]!r}, ... and {next(iter(rows_b))[0]!r}, ..."
+        )
+    only_a, only_b = ([name for name, _ in x if (name, _) not in y] for x, y in ((rows_a, rows_b), (rows_b, rows_a)))
+    places = (np.array([rows[name] for name in both], dtype=np.intp) for rows in (rows_a, rows_b))
+    first, second = places
+    return first, second, only_a, only_b
+
+
+def _targets(a: Judged, b: Judged, labels: Any) -> dict[str, tuple[Floats, Floats]]:
+    """Return what people say of both runs, by criterion."""
+    if labels is None:
+        return {}
+    if isinstance(labels, Labels) or not isinstance(labels, tuple | list) or len(labels) != 2:
+        cure = "give both: compare(new, old, labels=(labels_of_new, labels_of_old))"
+        raise DefinitionError("labels", f"labels are of one output, and a pair has two; {cure}")
+    sides = [{r.criterion: r for r in matched(one, as_labels(of))} for one, of in zip((a, b), labels, strict=True)]
+    found = {}
+    for name in sides[0].keys() & sides[1].keys():
+        mine, theirs = (side[name] for side in sides)
+        key = name or ("pass rate" if mine.scale.kind == "verdict" else "score")
+        found[key] = together(mine.people, mine.scale), together(theirs.people, theirs.scale)
+    return found
+
+
+def _difference(
+    name: str, new: Floats, old: Floats, groups: Codes | None, labelled: Floats | None, *, is_verdict: bool
+) -> CriterionDifference | None:
+    moved = new - old
+    found: Contrast | None = None if len(moved) < 2 else paired(moved, groups)
+    if found is None:
+        return None
+    labels = None
+    if labelled is not None and (~np.isnan(labelled)).sum() > 1:
+        there = ~np.isnan(labelled)
+        labels = int(there.sum())
+        found = _corrected(labelled[there], moved[there], moved[~there], None if groups is None else groups, there)
+    made: dict[str, Any] = {}
+    if is_verdict:
+        gained, lost = int((moved > 0).sum()), int((moved < 0).sum())
+        p = float(stats.binomtest(gained, gained + lost).pvalue) if gained + lost else 1.0
+        made = {"gained": gained, "lost": lost, "mcnemar": p}
+    return CriterionDifference(
+        name,
+        len(moved),
+        float(new.mean()),
+        float(old.mean()),
+        found.value,
+        found.interval,
+        found.p,
+        found.p,
+        detectable=found.detectable,
+        error=found.error,
+        labels=labels,
+        **made,
+    )
+
+
+def _corrected(y: Floats, f: Floats, more: Floats, groups: Codes | None, there: NDArray[np.bool_]) -> Contrast:
+    """Return the contrast of people's differences *y*, moved by the judge's on pairs that nobody labelled (PPI++)."""
+    n, extra = len(y), len(more)
+    largest = max(float(np.abs(y).max()), float(np.abs(f).max())) or 1.0
+    var_f = f.var(ddof=1)
+    covariance = float(np.cov(y, f)[0, 1]) if n > 1 else 0.0
+    power = min(max(covariance / var_f / (1 + n / extra), 0.0), 1.0) if extra and var_f > 0 else 0.0
+    value = float(y.mean() + power * ((more.mean() if extra else f.mean()) - f.mean()))
+    residual = y - power * f
+    variance = (residual.var(ddof=1) + largest**2 / (2 * n)) / n + (power**2 * more.var() / extra if extra else 0.0)
+    m = n
+    if groups is not None:
+        among = groups[there]
+        m = len(np.unique(among))
+        sums = np.bincount(among, weights=residual - residual.mean())
+        design = (sums**2).sum() / max(((residual - residual.mean()) ** 2).sum(), 1e-12)
+        variance *= max(1.0, design)
+    return contrast(value, float(np.sqrt(variance)), max(1, m - 1))

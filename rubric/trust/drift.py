@@ -1,0 +1,253 @@
+"""
+Drift: has the judge changed since a baseline was saved, or have people?
+
+Candidates that are in both are compared with themselves, which shows small changes; others only on average. The
+p-values are corrected for their number (Holm), so that an unchanged judge is called changed as rarely as was asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from attrs import asdict, frozen
+from ruamel.yaml import YAML
+from ruamel.yaml.error import YAMLError
+
+from rubric.errors import DefinitionError
+from rubric.formats.yaml import to_yaml
+from rubric.internals.atomic_write import replacing
+from rubric.internals.containers import NoTruth
+from rubric.internals.fields import check_number
+from rubric.trust.inference import Contrast, holm, paired, unpaired
+from rubric.trust.presenting import Presented, Table
+
+_ENOUGH = 10
+"""Candidates in both from which they are compared with themselves."""
+
+Pairs = dict[str, list[float | None]]
+"""What the judge and people said of each candidate, by its name."""
+
+
+@frozen(eq=False)
+class Baseline(NoTruth):
+    """
+    What a judge and people said, to compare later runs with.
+
+    Args:
+        judge: The judge's name.
+        digest: The rubric's.
+        items: By criterion and by the name of a candidate, what the judge said (None without a verdict), and people.
+    """
+
+    _truth = ".items"
+
+    judge: str
+    digest: str
+    items: Mapping[str, Pairs]
+
+    @classmethod
+    def of(cls, data: Mapping[str, Any]) -> Baseline:
+        """Return the baseline in what `read` returned."""
+        return cls(str(data["judge"]), str(data["digest"]), data["items"])
+
+    def dump(self, path: str | PathLike[str], figures: Mapping[str, Any]) -> None:
+        """Write it to *path* as YAML, below the *figures* that people read."""
+        data = {**figures, "judge": self.judge, "digest": self.digest, "items": self.items}
+        with replacing(fspath(path)) as file:
+            file.write(to_yaml(_plain(data)))
+
+
+@frozen
+class Change(NoTruth):
+    """
+    One figure then and now.
+
+    Args:
+        criterion: The id; empty for the whole.
+        what: `the judge`, `people`, or `agreement`: how far the judge is from people.
+        before: Its mean then.
+        now: Its mean now.
+        interval: Where the true change lies, with 95 % confidence.
+        p: The probability of such a change if there is none, after Holm's correction.
+        candidates: How many were compared with themselves; None where they are others.
+    """
+
+    _truth = ".p"
+
+    criterion: str
+    what: str
+    before: float
+    now: float
+    interval: tuple[float, float]
+    p: float
+    candidates: int | None
+
+
+@frozen(repr=False)
+class Drift(Presented):
+    """
+    What `agreement(...).against(saved)` returns.
+
+    Args:
+        changes: Each figure then and now.
+        risk: How often an unchanged judge is called changed.
+        notes: What is different by name: the model, the rubric.
+    """
+
+    _truth = ".changed"
+
+    changes: tuple[Change, ...]
+    risk: float
+    notes: tuple[str, ...] = ()
+
+    @property
+    def shown(self) -> tuple[Change, ...]:
+        """The changes that chance does not explain."""
+        return tuple(change for change in self.changes if change.p <= self.risk)
+
+    @property
+    def changed(self) -> bool:
+        """True if there is one."""
+        return bool(self.shown)
+
+    @property
+    def exit_code(self) -> int:
+        """0: no change is shown; 1: one is."""
+        return int(self.changed)
+
+    @property
+    def sentence(self) -> str:
+        """The figure that leads, in words."""
+        if not self.changed:
+            return f"No change is shown in {len(self.changes)} figures."
+        lead = min(self.shown, key=lambda change: change.p)
+        name = f" on {lead.criterion}" if lead.criterion else ""
+        what = {"agreement": "The judge's distance from people"}.get(lead.what, lead.what.capitalize())
+        verb = "have" if lead.what == "people" else "has"
+        return f"{what} {verb} changed{name}: from {lead.before:.3f} to {lead.now:.3f}."
+
+    def remarks(self) -> list[str]:
+        """What is different by name."""
+        return list(self.notes)
+
+    def tables(self) -> list[Table]:
+        """Each figure in a row."""
+        head = ("criterion", "what", "then", "now", "change", "p (Holm)", "same candidates")
+        rows: list[tuple[object, ...]] = [
+            (
+                c.criterion or "the whole",
+                c.what,
+                c.before,
+                c.now,
+                f"{c.interval[0]:+.3f} to {c.interval[1]:+.3f}",
+                c.p,
+                "–" if c.candidates is None else c.candidates,
+            )
+            for c in self.changes
+        ]
+        return [("", head, rows)]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain JSON-able data."""
+        named = {"changed": self.changed, "exit_code": self.exit_code}
+        return {"kind": "drift", "sentence": self.sentence, **named, **asdict(self)}
+
+    def plot(self) -> Any:
+        """Return each change with its interval as an Altair chart."""
+        from rubric.trust import plotting
+
+        return plotting.of_drift(self)
+
+
+def drift(now: Baseline, saved: Baseline | str | PathLike[str], risk: float = 0.05) -> Drift:
+    """
+    Return how *now* differs from what was *saved*.
+
+    Raises:
+        DefinitionError: The file is no baseline, or no criterion is in both.
+    """
+    check_number("risk", risk, 1e-6, 0.5)
+    before = saved if isinstance(saved, Baseline) else Baseline.of(read(saved))
+    mine, theirs = now.items, before.items
+    found: list[tuple[str, str, float, float, Contrast, int | None]] = []
+    for criterion in mine:
+        if criterion not in theirs:
+            continue
+        for what, read_one in _FIGURES:
+            a, b = _values(mine[criterion], read_one), _values(theirs[criterion], read_one)
+            both = [name for name in a if name in b]
+            if len(both) >= _ENOUGH:
+                x, z = (np.array([side[name] for name in both]) for side in (a, b))
+                contrast, count = paired(x - z, None), len(both)
+            else:
+                x, z = np.array([*a.values()]), np.array([*b.values()])
+                contrast, count = (unpaired(x, z, None, None) if min(len(x), len(z)) > 1 else None), None
+            if contrast is not None:
+                found.append((criterion, what, float(z.mean()), float(x.mean()), contrast, count))
+    if not found:
+        raise DefinitionError("saved", "no criterion is in both, so nothing can be compared")
+    adjusted = holm([one[4].p for one in found])
+    changes = [
+        Change(criterion, what, then, after, contrast.interval, p, count)
+        for (criterion, what, then, after, contrast, count), p in zip(found, adjusted, strict=True)
+    ]
+    notes = []
+    for name, was, is_now in (("judge", before.judge, now.judge), ("rubric", before.digest, now.digest)):
+        if was != is_now:
+            notes.append(f"The {name} is another: {was} then, {is_now} now.")
+    return Drift(tuple(changes), risk, tuple(notes))
+
+
+def _off(judge: float | None, people: float | None) -> float | None:
+    return None if judge is None or people is None else abs(judge - people)
+
+
+_FIGURES = (
+    ("the judge", lambda judge, _: judge),
+    ("people", lambda _, people: people),
+    ("agreement", _off),
+)
+
+
+def _values(items: Pairs, read_one: Any) -> dict[str, float]:
+    found = ((name, read_one(*said)) for name, said in items.items())
+    return {name: float(value) for name, value in found if value is not None}
+
+
+# -- files -------------------------------------------------------------------------------------------------
+
+
+def read(path: str | PathLike[str], kind: str = "") -> dict[str, Any]:
+    """
+    Return what `dump` wrote to *path*.
+
+    Raises:
+        DefinitionError: The file holds something else.
+    """
+    file = Path(path)
+    wanted = kind or "agreement or calibration"
+    try:
+        data = YAML(typ="safe", pure=True).load(file.read_text("utf-8"))
+    except OSError as problem:
+        raise DefinitionError(str(file), f"cannot be read: {problem.strerror}") from None
+    except (YAMLError, ValueError, RecursionError) as problem:
+        raise DefinitionError(str(file), f"expected a saved {wanted}, got no YAML: {str(problem)[:200]}") from None
+    found = data.get("kind") if isinstance(data, dict) else None
+    if found not in ((kind,) if kind else ("agreement", "calibration")) or not isinstance(data.get("items"), dict):
+        raise DefinitionError(
+            str(file), f"expected a saved {wanted}, got {found or type(data).__name__}; write one with .dump(path)"
+        )
+    return dict(data)
+
+
+def _plain(value: Any) -> Any:
+    """Return *value* as YAML holds it: lists for tuples, plain numbers."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    return value.item() if isinstance(value, np.generic) else value

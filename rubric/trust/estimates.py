@@ -1,0 +1,416 @@
+"""
+Corrected estimates: what people would say of all candidates, from a few labels and many grades.
+
+PPI++ (A. N. Angelopoulos, J. C. Duchi and T. Zrnic, arXiv 2311.01453): the mean of the labels, moved by what the judge
+says of the candidates that nobody labelled, as far as the judge is worth it on those that somebody did. The interval of
+a rate is Wilson's at the number of labels that the estimate is worth; near 0 and 1, where a small sample shows too few
+errors, pseudo-labels at each end, with the judge at its mean, keep its variance from being too small.
+"""
+
+from __future__ import annotations
+
+from os import PathLike
+from typing import Any, Literal
+
+import numpy as np
+from attrs import asdict, frozen
+from numpy.typing import NDArray
+from scipy import stats
+
+from rubric.errors import DefinitionError
+from rubric.internals.fields import check_name, suggest
+from rubric.results.collection import Grades
+from rubric.scoring.intervals import Interval
+from rubric.trust.inference import Statistic, few_groups, percent, quantile, unit_interval
+from rubric.trust.labels import Labels, as_labels
+from rubric.trust.presenting import Presented, Table
+from rubric.trust.ratings import UNIT, VERDICT, Judged, Ratings, judged, matched
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.intp]
+
+How = Literal["ppi", "rogan-gladen"]
+_FEW, _NOTHING, _RISK = 30, 1e-15, 0.05
+
+
+@frozen(repr=False)
+class Estimate(Presented):
+    """
+    What people would say of all candidates.
+
+    Args:
+        measure: `pass rate`, `score`, or a criterion.
+        value: The estimate: a rate in 0..1, or a mean on the scale of the criterion; None if the judge cannot be
+            corrected.
+        interval: Where the true value lies, with 95 % confidence.
+        labels_only: The mean of the labels alone.
+        judge_only: What the judge says of all candidates. Its interval is that of sampling alone: it leaves out the
+            judge's errors.
+        how: `ppi` or `rogan-gladen`.
+        labels: The number of labelled candidates that the judge graded.
+        grades: The number of graded candidates without a label.
+        worth: The number of labels alone that would give as narrow an interval.
+        power: How far the judge is followed, from 0 (not at all) to 1.
+        more: How many more labels halve the interval; None if no number does.
+        ungraded: The candidates that the judge did not grade.
+        ungraded_labels: What people say of those, where some are labelled.
+        bounds: The value over all candidates, whatever the ungraded ones are.
+        notes: What to know before it is trusted.
+    """
+
+    _truth = ".value"
+
+    measure: str
+    value: float | None
+    interval: Interval | None
+    labels_only: Statistic
+    judge_only: Statistic
+    how: str
+    labels: int
+    grades: int
+    worth: float | None = None
+    power: float | None = None
+    more: int | None = None
+    ungraded: int = 0
+    ungraded_labels: Statistic | None = None
+    bounds: Interval | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def _is_rate(self) -> bool:
+        return self.measure == "pass rate" or self.measure.startswith("rate of ")
+
+    def _said(self, value: float, interval: Interval | None) -> str:
+        if self._is_rate:
+            return percent(value, interval)
+        return f"{value:.3f}" + ("" if interval is None else f" ({interval[0]:.3f} to {interval[1]:.3f})")
+
+    @property
+    def sentence(self) -> str:
+        """The figure that leads, in words."""
+        judge = self.judge_only.value or 0.0
+        if self.value is None:
+            return f"The {self.measure} cannot be corrected: {self.notes[0]}."
+        basis = f"{self.labels:,} labels and {self.grades:,} more grades"
+        own, theirs = self._said(self.value, self.interval), self._said(judge, None)
+        return f"The {self.measure} is {own}, by {basis}; the judge says {theirs}."
+
+    def remarks(self) -> list[str]:
+        """What to know before it is trusted."""
+        lines = [f"{note[0].upper()}{note[1:]}." for note in self.notes]
+        if self.more is not None:
+            lines.append(f"About {self.more:,} more labels halve the interval.")
+        elif self.value is not None and self.how == "ppi" and self.grades:
+            lines.append("No number of labels halves the interval: grade more candidates too.")
+        return lines
+
+    def tables(self) -> list[Table]:
+        """The estimate beside labels only and the judge only."""
+        own = Statistic("", self.value, self.interval, "" if self.value is not None else self.notes[0])
+        rows: list[tuple[object, ...]] = [
+            ("corrected", self.labels + self.grades, str(own)),
+            ("labels only", self.labels, str(self.labels_only)),
+            ("judge only", self.labels + self.grades, str(self.judge_only)),
+        ]
+        if self.ungraded_labels is not None:
+            rows.append(("labels on ungraded", self.ungraded, str(self.ungraded_labels)))
+        return [("", (self.measure, "candidates", "estimate"), rows)]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain JSON-able data."""
+        return {"kind": "estimate", "sentence": self.sentence, **asdict(self), "remarks": self.remarks()}
+
+    def plot(self) -> Any:
+        """Return the estimate beside labels only and the judge only, as an Altair chart."""
+        from rubric.trust import plotting
+
+        return plotting.of_estimate(self)
+
+
+def estimate(
+    grades: Grades | Judged | str | PathLike[str],
+    labels: Labels | Any,
+    *,
+    criterion: str = "",
+    how: How = "ppi",
+) -> Estimate:
+    """
+    Estimate what people would say of all candidates, from labels on some of them.
+
+    The labelled candidates must be a random sample of all, or carry weights; with `how="rogan-gladen"` they may have
+    another base rate, as long as the judge errs on them as it does on all.
+
+    Args:
+        grades: What the judge said of all candidates.
+        labels: What people said of some.
+        criterion: The id of the criterion; empty for the whole: the pass rate, or the score where labels are numbers.
+        how: `ppi` for PPI++; `rogan-gladen` for a rate where the labelled candidates were chosen, see C. Lee et al.,
+            arXiv 2511.21140.
+
+    Raises:
+        DefinitionError: Nothing matches, a label is outside of its scale, or options have no mean.
+    """
+    check_name("how", how, ("ppi", "rogan-gladen"))
+    given = judged(grades)
+    every = as_labels(labels)
+    wanted = [label for label in every if label.criterion == criterion]
+    if not wanted:
+        named = ", ".join(repr(name) for name in every.criteria)
+        raise DefinitionError("criterion", f"there is no label for {criterion!r}; labelled are {named}")
+    (ratings,) = matched(given, Labels(wanted, every.by))
+    if ratings.scale.kind == "option":
+        options = suggest(criterion, ratings.scale.options)
+        raise DefinitionError("criterion", f"{criterion!r} has options, and options have no mean{options}")
+    return estimate_of(ratings, how)
+
+
+def estimate_of(ratings: Ratings, how: How = "ppi") -> Estimate:
+    """Return the estimate of one criterion."""
+    target, judge, scale = ratings.target, ratings.judge, ratings.scale
+    is_rate = scale.kind == "verdict"
+    graded, labelled = ~np.isnan(judge), ~np.isnan(target)
+    both, rest = graded & labelled, graded & ~labelled
+    y, f, more = target[both], judge[both], judge[rest]
+    weights = ratings.weights[both]
+    if len(y) < 2:
+        raise DefinitionError("labels", f"{len(y)} labelled candidates are graded, and an estimate needs two at least")
+    groups = ratings.groups if ratings.grouped else None
+    low, high = (0.0, 1.0) if is_rate else _ends(scale.low, scale.high, y, judge[graded])
+    span = (high - low) or 1.0
+    own = unit_interval((y - low) / span, None if groups is None else groups[both])
+    labels_only = Statistic("labels only", _mean(y, weights), _stretched(own, low, span))
+    judged_all = unit_interval((judge[graded] - low) / span, None if groups is None else groups[graded])
+    judge_only = Statistic("judge only", float(judge[graded].mean()), _stretched(judged_all, low, span))
+    notes = _notes(ratings, y, len(more), groups, both)
+    ungraded = int((~graded).sum())
+    apart = _ungraded_labels(target[labelled & ~graded], y, low, span, notes)
+    name = ratings.criterion and (f"rate of {ratings.criterion}" if is_rate else f"mean of {ratings.criterion}")
+    measure = name or ("pass rate" if scale == VERDICT else "score" if scale == UNIT else "mean")
+    made: dict[str, Any] = {"how": how, "labels": len(y), "grades": len(more), "ungraded": ungraded}
+    if how == "rogan-gladen":
+        if not is_rate:
+            raise DefinitionError("how", "rogan-gladen corrects rates; for a mean use 'ppi'")
+        value, interval, note = _rogan_gladen(y, f, more if len(more) else f)
+        notes += [note] if note else []
+    else:
+        among = None if groups is None else (groups[both], groups[rest])
+        sample = _Sample(y, f, more, weights / weights.mean(), among, is_rate, low, high)
+        value, interval, extra = _ppi(sample)
+        made |= extra
+        if len(more) == 0 and labels_only.interval is not None:
+            value, interval = labels_only.value, labels_only.interval
+    if ungraded and value is not None:
+        share = ungraded / len(judge)
+        made["bounds"] = ((1 - share) * value + share * low, (1 - share) * value + share * high)
+        said = tuple(f"{end:.3f}" for end in made["bounds"])
+        notes.append(
+            f"{ungraded:,} candidates are ungraded and left out: over all, the value is {said[0]} to {said[1]}"
+        )
+    return Estimate(
+        measure, value, interval, labels_only, judge_only, ungraded_labels=apart, notes=tuple(notes), **made
+    )
+
+
+def _ends(low: float | None, high: float | None, y: Floats, f: Floats) -> Interval:
+    least, most = float(min(y.min(), f.min())), float(max(y.max(), f.max()))
+    return least if low is None else low, most if high is None else high
+
+
+def _stretched(interval: Interval | None, low: float, span: float) -> Interval | None:
+    return None if interval is None else (low + interval[0] * span, low + interval[1] * span)
+
+
+def _mean(values: Floats, weights: Floats) -> float:
+    return float((values * weights).sum() / weights.sum())
+
+
+def _notes(ratings: Ratings, y: Floats, more: int, groups: Codes | None, both: NDArray[np.bool_]) -> list[str]:
+    notes = []
+    if ratings.unmatched:
+        notes.append(f"{len(ratings.unmatched)} labels match no candidate ({ratings.unmatched[0]!r}, ...)")
+    if len(y) < _FEW:
+        notes.append(f"with {len(y)} labels the interval says little")
+    if not more:
+        notes.append("every graded candidate is labelled, so the labels are the estimate")
+    if groups is not None and (few := few_groups(groups[both])):
+        notes.append(few)
+    return notes
+
+
+def _ungraded_labels(values: Floats, y: Floats, low: float, span: float, notes: list[str]) -> Statistic | None:
+    """Return what people say of ungraded candidates, and note whether they differ from the graded ones."""
+    if not len(values):
+        return None
+    interval = _stretched(unit_interval((values - low) / span, None), low, span)
+    if len(values) > 1 and np.ptp(np.concatenate([values, y])) > 0:
+        p = stats.permutation_test((values, y), lambda a, b: a.mean() - b.mean(), n_resamples=999, rng=0).pvalue
+        differ = "so failures are not random" if p < _RISK else "no difference is shown"
+        said = f"people say {values.mean():.2f} of {len(values)} ungraded candidates"
+        notes.append(f"{said}, and {y.mean():.2f} of the labelled graded ones: {differ}")
+    return Statistic("labels on ungraded", float(values.mean()), interval)
+
+
+# -- PPI++ -------------------------------------------------------------------------------------------------
+
+
+@frozen(eq=False)
+class _Sample:
+    """
+    What an estimate rests on.
+
+    Args:
+        y: What people said.
+        f: What the judge said of the same candidates.
+        more: What the judge said of the others.
+        w: The weights of the labelled candidates, 1 on average.
+        groups: The groups of the labelled and of the others; None where there are none.
+        is_rate: True if all are 0 or 1.
+        low: The lowest value of the scale.
+        high: The highest value.
+    """
+
+    y: Floats
+    f: Floats
+    more: Floats
+    w: Floats
+    groups: tuple[Codes, Codes] | None
+    is_rate: bool
+    low: float
+    high: float
+
+    @property
+    def among(self) -> Codes | None:
+        """The groups of the labelled candidates."""
+        return None if self.groups is None else self.groups[0]
+
+
+def _ppi(sample: _Sample) -> tuple[float, Interval, dict[str, Any]]:
+    """Return the estimate, its interval, and what it is worth."""
+    n, low, high = len(sample.y), sample.low, sample.high
+    plain = _Fit.of(sample, 0.0)
+    rate = min(max(plain.value, 0.0), 1.0)
+    # More pseudo-labels where a rate is skewed; simulated in tests/simulations.
+    fit = _Fit.of(sample, 0.3 + 2 * (1 - 2 * rate) ** 2) if sample.is_rate else plain
+    design = _design_effect(sample, plain.power)
+    worth = n / max(fit.variance / fit.labels_variance * design, 1e-6)
+    q = quantile(sample.among, n)
+    if sample.is_rate:
+        value = rate
+        interval = _wilson(rate, worth, q if sample.among is not None else float(stats.norm.ppf(0.975)))
+    else:
+        half = q * float(np.sqrt(fit.labels_variance * n / worth))
+        value = min(max(plain.value, low), high)
+        interval = (max(low, value - half), min(high, value + half))
+    target = fit.variance / 4 - fit.more_variance
+    needed = int(np.ceil(n * fit.own_variance / target)) - n if target > 0 else None
+    extra = {"worth": float(worth), "power": float(plain.power), "more": needed}
+    return float(value), (float(interval[0]), float(interval[1])), extra
+
+
+@frozen
+class _Fit:
+    """
+    One power-tuned estimate.
+
+    Args:
+        value: The estimate.
+        power: How far the judge is followed.
+        own_variance: The part of the variance that more labels make smaller.
+        more_variance: The part that more grades make smaller.
+        labels_variance: The variance of the mean of the labels alone.
+    """
+
+    value: float
+    power: float
+    own_variance: float
+    more_variance: float
+    labels_variance: float
+
+    @property
+    def variance(self) -> float:
+        """The variance of the value."""
+        return self.own_variance + self.more_variance
+
+    @classmethod
+    def of(cls, sample: _Sample, pseudo: float) -> _Fit:
+        """Return the fit with *pseudo* labels at each end, where the judge says what it says on average."""
+        y, f, more, w = sample.y, sample.f, sample.more, sample.w
+        n, extra = len(y), len(more)
+        k = n + 2 * pseudo
+        middle = float(((w * f).sum() + more.sum()) / (n + extra))
+        mean_y = ((w * y).sum() + pseudo) / k
+        mean_f = ((w * f).sum() + 2 * pseudo * middle) / k
+        yy = ((w * (y - mean_y)) ** 2).sum() + pseudo * (mean_y**2 + (1 - mean_y) ** 2)
+        ff = ((w * (f - mean_f)) ** 2).sum() + 2 * pseudo * (middle - mean_f) ** 2
+        fy = (w**2 * (f - mean_f) * (y - mean_y)).sum() + pseudo * (middle - mean_f) * (1 - 2 * mean_y)
+        var_y, var_f, covariance = yy / (k - 1), ff / (k - 1), fy / (k - 1)
+        power = covariance / var_f / (1 + k / extra) if extra and var_f > 1e-12 else 0.0
+        power = min(max(power, 0.0), 1.0)
+        value = mean_y + power * (more.mean() - mean_f) if extra else mean_y
+        own = max(0.0, (var_y - 2 * power * covariance + power**2 * var_f) / k)
+        others = power**2 * more.var() / extra if extra else 0.0
+        alone = mean_y * (1 - mean_y) / (k - 1) if pseudo else var_y / n
+        return cls(float(value), float(power), float(own), float(others), float(max(alone, 1e-15)))
+
+
+def _design_effect(sample: _Sample, power: float) -> float:
+    """Return how much larger the variance is for groups than for candidates on their own; see L. Kish, 1965."""
+    if sample.groups is None:
+        return 1.0
+    y, f, more, w = sample.y, sample.f, sample.more, sample.w
+    labelled, others = sample.groups
+    count = int(max(labelled.max(), others.max() if len(others) else 0)) + 1
+
+    def sums(groups: Codes, values: Floats) -> Floats:
+        return np.bincount(groups, weights=values, minlength=count).astype(float)
+
+    residual = w * (y - power * f)
+    n, own = sums(labelled, w), sums(labelled, residual)
+    extra, said = sums(others, np.ones(len(more))), sums(others, more)
+    used = (n > 0) | (extra > 0)
+    without = (own.sum() - own) / (n.sum() - n)
+    whole = own.sum() / n.sum()
+    alone = residual.var(ddof=1) / len(y)
+    if len(more):
+        without = without + power * (said.sum() - said) / (extra.sum() - extra)
+        whole = whole + power * said.sum() / extra.sum()
+        alone += power**2 * more.var() / len(more)
+    m = int((n > 0).sum())
+    by_group = (m - 1) / m * ((without[used] - whole) ** 2).sum()
+    return float(by_group / alone) if alone > _NOTHING else len(y) / m
+
+
+def _wilson(rate: float, n: float, q: float) -> Interval:
+    """Return Wilson's interval at *n* labels, which need not be whole (E. L. Korn and B. I. Graubard, 1998)."""
+    z2 = q * q
+    middle = (rate + z2 / (2 * n)) / (1 + z2 / n)
+    half = q / (1 + z2 / n) * float(np.sqrt(rate * (1 - rate) / n + z2 / (4 * n * n)))
+    return max(0.0, middle - half), min(1.0, middle + half)
+
+
+# -- Rogan and Gladen --------------------------------------------------------------------------------------
+
+
+def _rogan_gladen(y: Floats, f: Floats, others: Floats) -> tuple[float | None, Interval | None, str]:
+    """Return the rate that explains the judge's, by its errors on the labelled; the interval is of arXiv 2511.21140."""
+    good, bad = int((y == 1).sum()), int((y == 0).sum())
+    if not good or not bad:
+        return None, None, "the labels are all the same, so they show the judge's errors on one side alone"
+    right_bad, right_good = float((f[y == 0] == 0).mean()), float((f[y == 1] == 1).mean())
+    informed = right_bad + right_good - 1
+    if informed <= 0:
+        return None, (0.0, 1.0), "the judge passes bad candidates as often as good ones"
+    share, n = float(others.mean()), len(others)
+    value = min(max((share + right_bad - 1) / informed, 0.0), 1.0)
+    z = float(stats.norm.ppf(0.975))
+    share_, n_ = (n * share + z * z / 2) / (n + z * z), n + z * z
+    b, b_ = (bad * right_bad + 1) / (bad + 2), bad + 2
+    g, g_ = (good * right_good + 1) / (good + 2), good + 2
+    inner = b + g - 1
+    if inner <= 0:
+        return value, (0.0, 1.0), "the judge hardly tells good candidates from bad ones"
+    centre = min(max((share_ + b - 1) / inner, 0.0), 1.0)
+    shift = 2 * z * z * (-(1 - centre) * b * (1 - b) / b_ + centre * g * (1 - g) / g_)
+    spread = share_ * (1 - share_) / n_ + (1 - centre) ** 2 * b * (1 - b) / b_ + centre**2 * g * (1 - g) / g_
+    half = z * float(np.sqrt(spread)) / inner
+    return value, (max(0.0, centre + shift - half), min(1.0, centre + shift + half)), ""

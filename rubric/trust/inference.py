@@ -1,0 +1,157 @@
+"""
+From values by group to means, errors, intervals and p-values.
+
+A group counts as one draw: errors are those between groups, by the jackknife that leaves out a group, with Student's
+quantile at groups - 1 degrees of freedom.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from attrs import frozen
+from numpy.typing import NDArray
+from scipy import stats
+
+from rubric.scoring.intervals import CONFIDENCE, FEW_GROUPS, Interval, mean_interval, share_interval
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.intp]
+
+POWER = 0.8
+"""The probability with which a difference is found that counts as one that can be found."""
+
+
+@frozen
+class Statistic:
+    """
+    A figure with its 95 % interval.
+
+    Args:
+        name: What it measures.
+        value: None where it is undefined.
+        interval: Where the true value lies; None where that cannot be said.
+        reason: Why there is no value, or no interval.
+    """
+
+    name: str
+    value: float | None
+    interval: Interval | None = None
+    reason: str = ""
+
+    def __str__(self) -> str:
+        if self.value is None:
+            return f"undefined: {self.reason}"
+        if self.interval is None:
+            return f"{self.value:.3f}"
+        return f"{self.value:.3f} ({self.interval[0]:.3f} to {self.interval[1]:.3f})"
+
+
+def percent(value: float, interval: Interval | None = None) -> str:
+    """Return a share as people read it, such as `84 % (79 to 88)`."""
+    return f"{value:.0%}".replace("%", " %") + (
+        "" if interval is None else f" ({interval[0]:.0%} to {interval[1]:.0%})".replace("%", "")
+    )
+
+
+def unit_interval(values: Floats, groups: Codes | None) -> Interval | None:
+    """Return where the mean of *values* in 0..1 lies; for one value that is 0 or 1, Wilson's interval."""
+    if len(values) == 1 and values[0] in (0, 1):
+        return share_interval(int(values[0]), 1)
+    return mean_interval(values.tolist(), None if groups is None else groups.tolist())
+
+
+def few_groups(groups: Codes | None) -> str:
+    """Return a remark where groups are so few that intervals can be too narrow; else ''."""
+    count = 0 if groups is None else len(np.unique(groups))
+    return (
+        f"{count} groups: with fewer than {FEW_GROUPS}, intervals can be too narrow" if 0 < count < FEW_GROUPS else ""
+    )
+
+
+def quantile(groups: Codes | None, n: int, confidence: float = CONFIDENCE) -> float:
+    """Return Student's quantile for *n* units, or for their groups."""
+    freedom = (n if groups is None else len(np.unique(groups))) - 1
+    return float(stats.t.ppf(0.5 + confidence / 2, freedom)) if freedom > 0 else float("inf")
+
+
+def mean_error(values: Floats, groups: Codes | None, weights: Floats | None = None) -> tuple[float, float]:
+    """Return the mean of *values*, by *weights*, and its standard error by group; NaN below two groups."""
+    w = np.ones(len(values)) if weights is None else weights
+    mean = float((w * values).sum() / w.sum())
+    moved = w * (values - mean) / w.mean()
+    sums = moved if groups is None else np.bincount(np.unique(groups, return_inverse=True)[1], weights=moved)
+    m = len(sums)
+    if m < 2:
+        return mean, float("nan")
+    return mean, float(np.sqrt(m / (m - 1) * (sums**2).sum()) / len(values))
+
+
+@frozen
+class Contrast:
+    """
+    A mean difference, with what follows from its error.
+
+    Args:
+        value: The difference.
+        interval: Where the true difference lies, with 95 % confidence.
+        p: The probability of such a difference, or a larger one, if there is none.
+        error: Its standard error.
+        detectable: The smallest difference that 80 % of such comparisons would find.
+    """
+
+    value: float
+    interval: Interval
+    p: float
+    error: float
+    detectable: float
+
+
+def paired(differences: Floats, groups: Codes | None) -> Contrast | None:
+    """
+    Return the contrast of paired *differences*; None below two groups.
+
+    Half a pseudo-pair at each end of what was seen, and one without a difference, keep a handful of differing pairs
+    from being certain, as in `rubric.scoring.paired`.
+    """
+    n = len(differences)
+    m = n if groups is None else len(np.unique(groups))
+    if m < 2:
+        return None
+    mean, raw = mean_error(differences, groups)
+    largest = float(np.abs(differences).max()) or 1.0
+    size = n / m
+    error = float(np.sqrt((raw**2 * (n + 2) + (largest**2 / 2) * size * 2 / (n + 2)) / (n + 2)))
+    return contrast(mean, error, m - 1)
+
+
+def unpaired(a: Floats, b: Floats, groups_a: Codes | None, groups_b: Codes | None) -> Contrast | None:
+    """Return the contrast of the means of *a* and *b*, from different candidates (Welch); None below two groups."""
+    (mean_a, error_a), (mean_b, error_b) = mean_error(a, groups_a), mean_error(b, groups_b)
+    if np.isnan(error_a + error_b):
+        return None
+    spread = float(np.ptp(np.concatenate([a, b]))) or 1.0
+    floors = [(spread / 2 / len(each)) ** 2 for each in (a, b)]
+    va, vb = error_a**2 + floors[0], error_b**2 + floors[1]
+    na, nb = (len(x) if g is None else len(np.unique(g)) for x, g in ((a, groups_a), (b, groups_b)))
+    freedom = (va + vb) ** 2 / (va**2 / (na - 1) + vb**2 / (nb - 1))
+    return contrast(mean_a - mean_b, float(np.sqrt(va + vb)), freedom)
+
+
+def contrast(value: float, error: float, freedom: float) -> Contrast:
+    """Return the contrast of a difference with a standard *error*."""
+    q = float(stats.t.ppf(0.5 + CONFIDENCE / 2, freedom))
+    p = float(2 * stats.t.sf(abs(value) / error, freedom)) if error else float(value == 0)
+    detectable = (q + float(stats.norm.ppf(POWER))) * error
+    return Contrast(value, (value - q * error, value + q * error), p, error, detectable)
+
+
+def holm(ps: Sequence[float]) -> list[float]:
+    """Return *ps* adjusted so that one false alarm among all is as rare as asked (S. Holm, 1979)."""
+    order = np.argsort(ps, kind="stable")
+    adjusted, highest = [0.0] * len(ps), 0.0
+    for rank, place in enumerate(order):
+        highest = max(highest, min(1.0, (len(ps) - rank) * ps[place]))
+        adjusted[place] = highest
+    return adjusted

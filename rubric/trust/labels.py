@@ -1,0 +1,287 @@
+"""
+Labels: what people say about candidates, read from a file, a frame or a mapping.
+
+A label belongs to a candidate by its key, or by its place among the candidates, and to a criterion or, without one, to
+the whole verdict. Its value is what the judge could have said too: a point of the criterion's scale, a name of an
+option, yes or no. It is checked against the criterion when it is compared with grades, since only they know the rubric.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from attrs import field, frozen
+
+from rubric.errors import DefinitionError
+from rubric.internals.containers import NoTruth
+from rubric.internals.fields import as_path, refuse, suggest
+from rubric.internals.text import shorten
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Value = bool | float | str
+
+_FIELDS = ("key", "index", "rater", "criterion", "value", "weight")
+
+
+@frozen
+class Label(NoTruth):
+    """
+    One label.
+
+    Args:
+        key: The key of the candidate, or its place from 0.
+        value: A point of the criterion's scale, the name of an option, or a verdict.
+        criterion: The id of the criterion; empty for the whole.
+        rater: The person; empty where there is one.
+        weight: How many candidates it represents, where some were more likely to be drawn for labelling than others.
+        place: Where it was written, for errors.
+    """
+
+    _truth = ".value"
+
+    key: str
+    value: Value
+    criterion: str = ""
+    rater: str = ""
+    weight: float = 1.0
+    place: str = ""
+
+
+def _as_rows(given: Iterable[Label] | Mapping[Any, Any]) -> tuple[Label, ...]:
+    wanted = "a mapping such as {key: value}, or Label rows; a file is for Labels.read(path)"
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise refuse("labels", given, wanted)
+    rows = tuple(_of_mapping(given) if isinstance(given, Mapping) else given)
+    for row in rows:
+        if not isinstance(row, Label):
+            raise refuse("labels", row, wanted)
+    return rows
+
+
+@frozen(repr=False)
+class Labels(NoTruth):
+    """
+    Many labels, as they were given.
+
+    Args:
+        rows: Labels; or a mapping from the key of a candidate to a value, to a list of values (one a rater), or to a
+            mapping from criteria to either.
+        by: `key`: the keys are those of candidates. `index`: they are places among the candidates, from 0. None: keys,
+            where the results that they are compared with have any, else places.
+
+    Raises:
+        DefinitionError: A value is no label, or a rater labels the same thing twice.
+
+    Example:
+        >>> len(Labels({"a": True, "b": {"clarity": [7, 8]}}))
+        3
+    """
+
+    _truth = "its length: len(labels)"
+
+    rows: tuple[Label, ...] = field(converter=_as_rows)
+    by: Literal["key", "index"] | None = None
+
+    def __attrs_post_init__(self) -> None:
+        named = Counter((row.key, row.criterion, row.rater) for row in self.rows)
+        if twice := [name for name, count in named.items() if count > 1]:
+            row = [row for row in self.rows if (row.key, row.criterion, row.rater) == twice[0]][1]
+            said = f"{row.rater or 'the one rater'} labels {row.criterion or 'the whole'} of {row.key!r} twice"
+            raise DefinitionError(row.place or "labels", f"{said}; keep one, or name each rater")
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __iter__(self) -> Iterator[Label]:
+        return iter(self.rows)
+
+    def __repr__(self) -> str:
+        criteria = ", ".join(name or "the whole" for name in self.criteria)
+        return f"<Labels: {len(self):,} of {len({row.key for row in self}):,} candidates, {criteria}>"
+
+    @property
+    def criteria(self) -> tuple[str, ...]:
+        """The criteria that are labelled, the whole as an empty text, in the order in which they first come."""
+        return tuple(dict.fromkeys(row.criterion for row in self.rows))
+
+    @property
+    def raters(self) -> tuple[str, ...]:
+        """The raters, in the order in which they first come."""
+        return tuple(dict.fromkeys(row.rater for row in self.rows))
+
+    @classmethod
+    def read(cls, path: str | PathLike[str], *, columns: Mapping[str, str] | None = None) -> Labels:
+        """
+        Read a file with a label a row.
+
+        Its columns are `key` or `index`, `value`, and where there are any `criterion`, `rater` and `weight`.
+
+        Args:
+            path: A `.csv` or `.tsv` with a row of names, or a `.jsonl` with an object a line.
+            columns: The column of each field that has another name, such as `{"key": "id", "value": "label"}`.
+
+        Raises:
+            DefinitionError: The file is of another kind, a column is missing, or a row has no value.
+        """
+        file = as_path("path", path)
+        kinds = {".csv": ",", ".tsv": "\t", ".jsonl": "", ".ndjson": ""}
+        if file.suffix.lower() not in kinds:
+            raise DefinitionError("path", f"{file.name}: labels are read from {', '.join(kinds)}; save it as CSV")
+        if not file.is_file():
+            raise DefinitionError("path", f"there is no file {str(file)!r}")
+        separator = kinds[file.suffix.lower()]
+        rows = _separated(file, separator) if separator else _json_lines(file)
+        return cls(*_of_rows(rows, dict(columns or {}), file.name))
+
+    @classmethod
+    def from_pandas(cls, frame: pd.DataFrame, *, columns: Mapping[str, str] | None = None) -> Labels:
+        """
+        Return the labels in *frame*, with columns as for `read`; a missing value is no label.
+
+        Raises:
+            DefinitionError: A column is missing.
+        """
+        records = ((f"labels[{n}]", row) for n, row in enumerate(frame.to_dict("records")))
+        return cls(*_of_rows(records, dict(columns or {}), "labels"))
+
+
+def as_labels(value: object) -> Labels:
+    """Return *value* as labels; a mapping is made into them, and a path is read."""
+    if isinstance(value, Labels):
+        return value
+    if isinstance(value, Mapping):
+        return Labels(value)
+    if isinstance(value, str | Path):
+        return Labels.read(value)
+    raise refuse("labels", value, "Labels, a mapping such as {key: value}, or the path of a file")
+
+
+# -- mappings ----------------------------------------------------------------------------------------------
+
+
+def _of_mapping(given: Mapping[Any, Any]) -> Iterator[Label]:
+    for key, said in given.items():
+        name = _name(key, f"labels[{key!r}]")
+        for criterion, value in said.items() if isinstance(said, Mapping) else (("", said),):
+            place = f"labels[{key!r}]" + (f"[{criterion!r}]" if criterion else "")
+            several = isinstance(value, Sequence) and not isinstance(value, str)
+            for number, each in enumerate(value if several else [value], 1):
+                if each is not None:
+                    yield Label(name, _value(each, place), str(criterion), str(number) if several else "", place=place)
+
+
+def _name(key: object, place: str) -> str:
+    if isinstance(key, bool) or not (isinstance(key, str) or hasattr(key, "__index__")):
+        raise DefinitionError(place, f"expected the key of a candidate, or its place, got {shorten(repr(key))}")
+    return str(key)
+
+
+def _value(value: Any, place: str) -> Value:
+    """Return *value* as plain Python has it; NumPy's scalars are the numbers that they are."""
+    item = getattr(value, "item", None)
+    plain = item() if callable(item) and not isinstance(value, str) else value
+    if not isinstance(plain, bool | int | float | str):
+        raise DefinitionError(place, f"expected a number, a text or a verdict, got {shorten(repr(value))}")
+    return plain
+
+
+# -- rows --------------------------------------------------------------------------------------------------
+
+
+def _of_rows(
+    rows: Iterable[tuple[str, Mapping[str, Any]]], columns: dict[str, str], source: str
+) -> tuple[list[Label], Literal["key", "index"]]:
+    """Return the labels in *rows*, each with its place, and whether they are by key or by index."""
+    for name in columns:
+        if name not in _FIELDS:
+            raise DefinitionError(f"columns.{name}", f"is no field of a label{suggest(name, _FIELDS)}")
+    held = {name: columns.get(name, name) for name in _FIELDS}
+    labels: list[Label] = []
+    by: Literal["key", "index"] = "key"
+    for number, (place, row) in enumerate(rows):
+        if not number:
+            by = "key" if held["key"] in row else "index"
+            _check_columns(held, by, row, source)
+        value = row.get(held["value"])
+        if _is_missing(value):
+            continue
+        key = row.get(held[by])
+        if _is_missing(key):
+            raise DefinitionError(f"{place}.{by}", "expected the name of a candidate, got nothing")
+        labels.append(
+            Label(
+                _plain(key),
+                _value(value, f"{place}.value"),
+                _plain(row.get(held["criterion"])),
+                _plain(row.get(held["rater"])),
+                _weight(row.get(held["weight"]), place),
+                place,
+            )
+        )
+    return labels, by
+
+
+def _check_columns(held: Mapping[str, str], by: str, row: Mapping[str, Any], source: str) -> None:
+    for name in (by, "value"):
+        if held[name] not in row:
+            what = "key or index" if name == "index" else name
+            cure = f"name it: columns={{{name!r}: ...}} (there are: {', '.join(map(str, row))})"
+            raise DefinitionError(source, f"expected a column {what}, and there is none; {cure}")
+
+
+def _plain(value: Any) -> str:
+    if _is_missing(value):
+        return ""
+    whole = isinstance(value, float) and value.is_integer()
+    return str(int(value)) if whole else str(value).strip()
+
+
+def _weight(value: Any, place: str) -> float:
+    if _is_missing(value):
+        return 1.0
+    try:
+        weight = float(value)
+    except (TypeError, ValueError):
+        weight = 0.0
+    if not 0 < weight < float("inf"):
+        raise DefinitionError(f"{place}.weight", f"expected a number above 0, got {shorten(repr(value))}")
+    return weight
+
+
+def _is_missing(value: Any) -> bool:
+    return value is None or value == "" or (isinstance(value, float) and math.isnan(value)) or _is_na(value)
+
+
+def _is_na(value: Any) -> bool:
+    return type(value).__name__ in ("NAType", "NaTType")
+
+
+def _separated(file: Path, separator: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    with file.open(encoding="utf-8-sig", newline="") as lines:
+        reader = csv.DictReader(lines, delimiter=separator)
+        for row in reader:
+            yield f"{file.name}:{reader.line_num}", row
+
+
+def _json_lines(file: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    with file.open(encoding="utf-8-sig") as lines:
+        for number, line in enumerate(lines, 1):
+            if not line.strip():
+                continue
+            place = f"{file.name}:{number}"
+            try:
+                row = json.loads(line)
+            except ValueError as problem:
+                raise DefinitionError(place, f"no JSON: {problem}") from None
+            if not isinstance(row, dict):
+                raise refuse(place, row, 'an object such as {"key": "a", "value": true}')
+            yield place, row

@@ -1,0 +1,264 @@
+"""
+Agreement on one criterion: a judge with people, and people with each other.
+
+What people say together is the target: the mean of numbers, the majority of verdicts and options. The ceiling is each
+person with the others together: no judge can be expected to do better.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from attrs import frozen
+from numpy.typing import NDArray
+
+from rubric.internals.containers import NoTruth
+from rubric.trust import coefficients as co
+from rubric.trust.inference import Statistic, few_groups, mean_error, percent, quantile, unit_interval
+from rubric.trust.ratings import Ratings, Scale, together
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.intp]
+
+_FEW, _UNEVEN = 30, 0.9
+
+
+@frozen(repr=False)
+class CriterionAgreement(NoTruth):
+    """
+    Agreement on one criterion, or on the whole.
+
+    Args:
+        id: The criterion's; empty for the verdict on the whole, `all criteria` for all of them together.
+        kind: `verdict`, `number` or `option`.
+        n: The candidates with a verdict of the judge and a label.
+        coverage: The share of the labelled candidates of which the judge gave a verdict.
+        ties: Labelled candidates on which as many people say one thing as another; they are left out.
+        people: The mean of what people say, or their share of yes.
+        judge: The same of the judge, over the same candidates.
+        categories: The names of what may be said; empty for numbers with many values.
+        confusion: How often people (rows) and the judge (columns) said what, in the order of *categories*.
+        statistics: The judge with people.
+        ceiling: People with each other, each with the others together; empty for one person.
+        constant: The best judge that always says the same: its agreement, or for numbers its RMSE.
+        remarks: What to know before a figure is trusted.
+    """
+
+    _truth = ".statistics"
+
+    id: str
+    kind: str
+    n: int
+    coverage: float
+    ties: int
+    people: float | None
+    judge: float | None
+    categories: tuple[str, ...] = ()
+    confusion: tuple[tuple[int, ...], ...] = ()
+    statistics: tuple[Statistic, ...] = ()
+    ceiling: tuple[Statistic, ...] = ()
+    constant: Statistic | None = None
+    remarks: tuple[str, ...] = ()
+
+    def __getitem__(self, name: str) -> Statistic:
+        """Return the statistic *name*, such as `agreement`, `kappa` or `pearson`."""
+        for statistic in self.statistics:
+            if statistic.name == name:
+                return statistic
+        raise KeyError(name)
+
+    @property
+    def title(self) -> str:
+        """The id, or a name for the whole."""
+        return self.id or "the whole"
+
+    def sentence(self, one: str = "The judge", other: str = "people") -> str:
+        """Return the figure that leads, in words."""
+        if self.n < 2:
+            return f"{one} and {other} rated {self.n} candidates in common, too few for a figure."
+        ceiling = {statistic.name: statistic for statistic in self.ceiling}
+        if self.kind == "number":
+            r, off = self["pearson"], self["MAE"]
+            said = f"is off by {off.value:.2f}" + (f" ({_range(off)})" if off.interval else "")
+            with_people = f"correlates with {other} at {r.value:.2f} ({_range(r)})" if r.value is not None else r.reason
+            among = ceiling.get("pearson")
+            tail = f"; people with each other at {among.value:.2f}" if among and among.value is not None else ""
+            return f"{one} {with_people} and {said} on average{tail}."
+        agreed = self["agreement"]
+        among = ceiling.get("agreement")
+        tail = f"; people with each other in {percent(among.value)}" if among and among.value is not None else ""
+        return f"{one} agrees with {other} in {percent(agreed.value or 0.0, agreed.interval)}{tail}."
+
+
+def _range(statistic: Statistic) -> str:
+    low, high = statistic.interval or (np.nan, np.nan)
+    return f"{low:.2f} to {high:.2f}"
+
+
+def agreement_of(ratings: Ratings) -> CriterionAgreement:
+    """Return the agreement on one criterion."""
+    target, judge, scale = ratings.target, ratings.judge, ratings.scale
+    anyone = ~np.isnan(ratings.people).all(axis=1)
+    both = ~np.isnan(target) & ~np.isnan(judge)
+    groups = compact(ratings.groups[both]) if ratings.grouped else None
+    a, b = judge[both], target[both]
+    n, ties = int(both.sum()), int((anyone & np.isnan(target)).sum())
+    judged_too = int((anyone & ~np.isnan(judge)).sum())
+    coverage = judged_too / max(1, int(anyone.sum()))
+    statistics = tuple(_pair(a, b, scale, groups)) if n > 1 else ()
+    categories, confusion = _confusion(a, b, scale)
+    return CriterionAgreement(
+        ratings.criterion,
+        scale.kind,
+        n,
+        coverage,
+        ties,
+        float(b.mean()) if n and scale.kind != "option" else None,
+        float(a.mean()) if n and scale.kind != "option" else None,
+        categories,
+        confusion,
+        statistics,
+        tuple(_ceiling(ratings)),
+        _constant(b, scale) if n else None,
+        tuple(_remarks(b, scale, coverage, ties, groups)),
+    )
+
+
+def compact(groups: Codes) -> Codes:
+    """Return *groups* numbered from 0 without gaps."""
+    return np.unique(groups, return_inverse=True)[1].astype(np.intp)
+
+
+def _pair(a: Floats, b: Floats, scale: Scale, groups: Codes | None) -> list[Statistic]:
+    """Return the statistics of two raters on a scale."""
+    both = np.stack([a, b], axis=1)
+    found = [share("agreement", (a == b).astype(float), groups)]
+    plain: list[tuple[str, co.Coefficient]] = [("kappa", co.cohen(a, b))]
+    if scale.kind == "number":
+        found = found if len(co.categories_of(a, b)) <= co.MOST_CATEGORIES else []
+        plain += [("kappa, linear", co.cohen(a, b, weighting="linear"))]
+        plain += [("kappa, quadratic", co.cohen(a, b, weighting="quadratic"))]
+        plain += [(f"alpha, {level}", co.alpha(both, level)) for level in ("nominal", "ordinal", "interval", "ratio")]
+        plain += [("AC1", co.many(both, "gwet")), ("AC2", co.many(both, "gwet", "quadratic"))]
+        plain += [("pearson", co.pearson(a, b)), ("spearman", co.spearman(a, b)), ("kendall", co.kendall(a, b))]
+        found += [coefficient(name, c, groups) for name, c in plain]
+        if groups is not None:
+            within = co.within_groups(a, b, groups)
+            found.append(
+                Statistic("kendall, within groups", within, reason="" if within is not None else "no group ranks")
+            )
+        found += [*_intraclass(both, groups), *_errors(a, b, groups)]
+        return found
+    plain += [("phi", co.pearson(a, b))] if scale.kind == "verdict" else []
+    plain += [("alpha", co.alpha(both)), ("scott", co.many(both, "fleiss")), ("AC1", co.many(both, "gwet"))]
+    return found + [coefficient(name, c, groups) for name, c in plain]
+
+
+def share(name: str, values: Floats, groups: Codes | None) -> Statistic:
+    """Return the mean of *values* in 0..1 with its interval."""
+    interval = unit_interval(values, groups)
+    return Statistic(name, float(values.mean()), interval, "" if interval else "one group")
+
+
+def coefficient(name: str, found: co.Coefficient, groups: Codes | None) -> Statistic:
+    """Return a coefficient with an interval on Fisher's scale, where it is nearly normal and stays within -1 and 1."""
+    if found.value is None:
+        return Statistic(name, None, reason=found.reason)
+    error = found.error(groups)
+    n = 0 if found.influence is None else int((~np.isnan(found.influence)).sum())
+    if error is None or n < 4:
+        return Statistic(name, found.value, reason="too few ratings for an interval")
+    value = float(np.clip(found.value, -0.999, 0.999))
+    error = max(error, (1 - value * value) / np.sqrt(n), 1 / n) if error < 1e-9 else error
+    half = quantile(groups, n) * error / (1 - value * value)
+    low, high = np.tanh(np.arctanh(value) - half), np.tanh(np.arctanh(value) + half)
+    return Statistic(name, found.value, (min(float(low), found.value), max(float(high), found.value)))
+
+
+def _intraclass(both: Floats, groups: Codes | None) -> list[Statistic]:
+    found = co.intraclass(both)
+    if not found:
+        return [Statistic("ICC1", None, reason="all ratings are the same, or there are fewer than two")]
+    why = "" if groups is None else "its analytic interval takes candidates as independent"
+    return [
+        Statistic(name, icc.value, None if groups is not None else icc.interval, why) for name, icc in found.items()
+    ]
+
+
+def _errors(a: Floats, b: Floats, groups: Codes | None) -> list[Statistic]:
+    """Return MAE, RMSE and bias; the root has the interval of its square."""
+    out = []
+    q = quantile(groups, len(a))
+    for name, values in (("MAE", np.abs(a - b)), ("RMSE", (a - b) ** 2), ("bias", a - b)):
+        mean, error = mean_error(values, groups)
+        low, high = mean - q * error, mean + q * error
+        if name == "RMSE":
+            mean, low, high = (float(np.sqrt(max(0.0, v))) for v in (mean, low, high))
+        low = low if name == "bias" else max(0.0, low)
+        out.append(Statistic(name, mean, (low, high) if np.isfinite(low + high) else None))
+    return out
+
+
+def _confusion(a: Floats, b: Floats, scale: Scale) -> tuple[tuple[str, ...], tuple[tuple[int, ...], ...]]:
+    if not len(a):
+        return (), ()
+    found = co.categories_of(a, b) if scale.kind == "number" else np.arange(len(scale.names), dtype=float)
+    if len(found) > 12:
+        return (), ()
+    size = len(found)
+    cells = np.bincount(np.searchsorted(found, b) * size + np.searchsorted(found, a), minlength=size * size)
+    names = scale.names or tuple(f"{value:g}" for value in found)
+    return names, tuple(tuple(int(cell) for cell in row) for row in cells.reshape(size, size))
+
+
+def _constant(b: Floats, scale: Scale) -> Statistic:
+    if scale.kind == "number":
+        return Statistic(f"always {b.mean():.2f}", float(b.std()))
+    code, count = max(zip(*np.unique(b, return_counts=True), strict=True), key=lambda each: each[1])
+    return Statistic(f"always {scale.names[int(code)]}", float(count / len(b)))
+
+
+def _ceiling(ratings: Ratings) -> list[Statistic]:
+    """Return how people agree with each other: each with the others together, and all at once."""
+    people, scale = ratings.people, ratings.scale
+    if people.shape[1] < 2:
+        return []
+    one, rest, units = [], [], []
+    for rater in range(people.shape[1]):
+        others = together(np.delete(people, rater, axis=1), scale)
+        both = ~np.isnan(people[:, rater]) & ~np.isnan(others)
+        one.append(people[both, rater])
+        rest.append(others[both])
+        units.append(ratings.groups[both] if ratings.grouped else np.flatnonzero(both))
+    a, b, among = np.concatenate(one), np.concatenate(rest), np.concatenate(units)
+    if len(a) < 2:
+        return []
+    among = compact(among.astype(np.intp))
+    wanted = {"agreement", "MAE", "RMSE", "pearson", "spearman", "kendall"}
+    found = [each for each in _pair(a, b, scale, among) if each.name in wanted]
+    levels: tuple[co.Level, ...] = ("nominal", "ordinal", "interval", "ratio")
+    level = {f"alpha, {one}": one for one in levels} if scale.kind == "number" else {"alpha": "nominal"}
+    found += [coefficient(name, co.alpha(people, kind), groups_of(ratings)) for name, kind in level.items()]  # type: ignore[arg-type]
+    if scale.kind != "number":
+        found.append(coefficient("scott", co.many(people, "fleiss"), None))
+        found.append(coefficient("AC1", co.many(people, "gwet"), None))
+        return found
+    return found + [Statistic(name, icc.value, icc.interval) for name, icc in co.intraclass(people).items()]
+
+
+def groups_of(ratings: Ratings) -> Codes | None:
+    """Return the groups of the candidates, where there are any."""
+    return ratings.groups if ratings.grouped else None
+
+
+def _remarks(b: Floats, scale: Scale, coverage: float, ties: int, groups: Codes | None) -> list[str]:
+    n = len(b)
+    remarks = [f"{n} labelled candidates: with fewer than {_FEW} the intervals say little"] if n < _FEW else []
+    if coverage < 1:
+        remarks.append(f"the judge gave no verdict on {1 - coverage:.0%} of the labelled candidates; they are left out")
+    if ties:
+        remarks.append(f"on {ties} candidates people are divided; they are left out")
+    if n and scale.kind != "number" and max(np.unique(b, return_counts=True)[1]) / n > _UNEVEN:
+        remarks.append("people say nearly always the same, so agreement by chance is high; see kappa and AC1")
+    if groups is not None and (few := few_groups(groups)):
+        remarks.append(few)
+    return remarks

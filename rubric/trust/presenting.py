@@ -1,0 +1,68 @@
+"""Show the results of this package: one plain sentence, then tables, then what to know before trusting them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from rubric.internals.containers import NoTruth
+from rubric.internals.text import cell, table
+from rubric.rendering import html
+
+Table = tuple[str, tuple[str, ...], list[tuple[object, ...]]]
+"""A title (or ''), the names of the columns, and the rows."""
+
+
+class Presented(NoTruth):
+    """A result that is shown as text, as Markdown and as a card; `sentence` leads each."""
+
+    __slots__ = ()
+
+    @property
+    def sentence(self) -> str:
+        raise NotImplementedError
+
+    def remarks(self) -> Sequence[str]:
+        """What to know before a figure is trusted."""
+        return ()
+
+    def tables(self) -> list[Table]:
+        """The figures, as tables with a title and a head each."""
+        return []
+
+    def to_dict(self) -> dict[str, Any]:
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self.sentence}>"
+
+    def __str__(self) -> str:
+        parts = [self.sentence]
+        for title, head, rows in self.tables():
+            lines = [tuple(map(_plain, row)) for row in (head, *rows)]
+            widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+            padded = ["  ".join(text.ljust(w) for text, w in zip(line, widths, strict=True)).rstrip() for line in lines]
+            parts.append("\n".join([*([title] if title else []), *(f"  {line}" for line in padded)]))
+        remarks = [f"- {remark}" for remark in self.remarks()]
+        return "\n\n".join([*parts, *(["\n".join(remarks)] if remarks else [])])
+
+    def _repr_markdown_(self) -> str:
+        parts = [f"**{cell(self.sentence)}**"]
+        for title, head, rows in self.tables():
+            body = table(head, [tuple(map(_plain, row)) for row in rows])
+            parts.append(f"{cell(title)}\n\n{body}" if title else body)
+        return "\n\n".join(
+            [*parts, *("\n".join(f"- {cell(remark)}" for remark in self.remarks()) for _ in [0])]
+        ).strip()
+
+    def _repr_html_(self) -> str:
+        body: list[object] = []
+        for title, head, rows in self.tables():
+            drawn = html.table(head, [tuple(map(_plain, row)) for row in rows])
+            body.append(html.section(title, drawn) if title else drawn)
+        body += [html.notice(remark) for remark in self.remarks()]
+        return html.fragment(html.card(html.header(self.sentence, title=type(self).__name__), *body))
+
+
+def _plain(value: object) -> str:
+    return f"{value:.3f}" if isinstance(value, float) else str(value)

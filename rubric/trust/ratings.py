@@ -1,0 +1,483 @@
+"""
+Ratings: grades and labels side by side, as arrays.
+
+Each criterion, and the whole verdict, becomes a column of the judge and a table of people, on one scale: verdicts are 0
+and 1, numbers are points of the criterion's scale, options are numbered. What is missing is NaN. Results are matched
+with labels by key, or by their place; what has no partner is counted.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from attrs import field, frozen
+from numpy.typing import NDArray
+
+from rubric.errors import DefinitionError
+from rubric.internals.fields import refuse
+from rubric.internals.text import shorten
+from rubric.results.result import Grade, Ungraded
+from rubric.results.summary import cluster_of
+from rubric.trust.labels import Labels, Value
+from rubric.values.answers import Choices, Levels, YesNo
+from rubric.values.checks import Check
+from rubric.values.criteria import Criterion
+from rubric.values.findings import Finding, Scored
+from rubric.values.judges import Judge
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.intp]
+
+Kind = Literal["verdict", "number", "option"]
+
+_YES = {"yes", "true", "y", "1", "1.0", "pass", "passed", "met", "satisfied"}
+_NO = {"no", "false", "n", "0", "0.0", "fail", "failed", "unmet", "not met", "unsatisfied", "borderline"}
+_OUTCOMES = {"pass", "passed", "met", "satisfied", "fail", "failed", "unmet", "not met", "unsatisfied", "borderline"}
+_HALF = 0.5
+
+
+@frozen
+class Scale:
+    """
+    The values that a judge and people may give.
+
+    Args:
+        kind: `verdict` (0 and 1), `number`, or `option` (numbered from 0).
+        low: The lowest number; None where it is not known.
+        high: The highest number.
+        options: The names of options.
+        is_inverted: True if a pass is a "no": of a guard and a penalty.
+    """
+
+    kind: Kind
+    low: float | None = None
+    high: float | None = None
+    options: tuple[str, ...] = ()
+    is_inverted: bool = False
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of categories; empty for numbers."""
+        return ("no", "yes") if self.kind == "verdict" else self.options
+
+    def read(self, value: Value, place: str) -> float:
+        """
+        Return *value*, as a person gave it, on this scale.
+
+        Raises:
+            DefinitionError: It is outside of the scale.
+        """
+        found = None
+        if self.kind == "verdict":
+            found = self.verdict(value)
+        elif self.kind == "option":
+            folded = [name.casefold() for name in self.options]
+            said = str(value).strip().casefold()
+            found = float(folded.index(said)) if said in folded else None
+        else:
+            found = self._number(value)
+        if found is None:
+            raise DefinitionError(place, f"expected {self}, got {shorten(repr(value))}")
+        return found
+
+    def verdict(self, value: Value) -> float | None:
+        """Return 1 for a yes and 0 for a no; None for anything else."""
+        said = str(value).strip().casefold()
+        if said not in _YES and said not in _NO:
+            return None
+        return float((said in _YES) != (self.is_inverted and said in _OUTCOMES))
+
+    def _number(self, value: Value) -> float | None:
+        try:
+            number = float(value)
+        except ValueError:
+            return None
+        is_inside = (self.low is None or number >= self.low) and (self.high is None or number <= self.high)
+        return number if is_inside and np.isfinite(number) else None
+
+    def __str__(self) -> str:
+        if self.kind == "number":
+            return "a number" if self.low is None or self.high is None else f"a number in {self.low:g}..{self.high:g}"
+        return "yes or no" if self.kind == "verdict" else f"one of {', '.join(self.options)}"
+
+
+VERDICT, UNIT = Scale("verdict"), Scale("number", 0.0, 1.0)
+
+
+def scale_of(criterion: Criterion) -> Scale:
+    """Return the scale of what a judge says of *criterion*."""
+    match criterion.answer:
+        case Levels(low=low, high=high):
+            return Scale("number", float(low), float(high))
+        case Choices(choices=choices):
+            return Scale("option", options=tuple(choice.label for choice in choices))
+        case YesNo() | Check():
+            return Scale("verdict", is_inverted=criterion.is_unwanted)
+        case _:
+            return UNIT
+
+
+def said_of(finding: Finding, scale: Scale) -> float:
+    """Return what *finding* says on *scale*; NaN if it has no score."""
+    if not isinstance(finding, Scored):
+        return np.nan
+    if scale.kind == "verdict":
+        return float(finding.score >= _HALF)
+    if scale.kind == "option":
+        return scale.read(str(finding.value), "value") if isinstance(finding.value, str) else np.nan
+    low, high = scale.low or 0.0, 1.0 if scale.high is None else scale.high
+    return low + finding.score * (high - low)
+
+
+@frozen(eq=False)
+class Judged:
+    """
+    What a judge said about many candidates.
+
+    Args:
+        keys: Of each candidate; empty where it has none.
+        places: Of each candidate among all, from 0.
+        groups: The number of the group of each.
+        columns: Each criterion by its id, with its scale; `""` is the verdict on the whole.
+        scores: The score of the whole, in 0..1; NaN if ungraded.
+        votes: For each criterion the values of the members of a jury, a column a member.
+        name: The judge's.
+        digest: The rubric's; empty if there are several.
+        grouped: True if candidates have groups or share keys.
+    """
+
+    keys: tuple[str, ...]
+    places: tuple[int, ...]
+    groups: Codes
+    columns: Mapping[str, tuple[Scale, Floats]]
+    scores: Floats
+    votes: Mapping[str, Floats] = field(factory=dict)
+    name: str = ""
+    digest: str = ""
+    grouped: bool = False
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What each candidate is called: its key, or its place where candidates have no keys."""
+        return self.keys if any(self.keys) else tuple(map(str, self.places))
+
+
+def judged(grades: object, field: str = "grades") -> Judged:
+    """
+    Return *grades* as arrays: `Grades`, a list of results, or the path of a file that `Grades.to_jsonl` wrote.
+
+    Raises:
+        DefinitionError: They are something else, or there are none.
+    """
+    if isinstance(grades, Judged):
+        return grades
+    if isinstance(grades, str | Path):
+        return _of_lines(Path(grades))
+    if isinstance(grades, Grade | Ungraded | str) or not isinstance(grades, Iterable):
+        raise refuse(field, grades, "many results, such as what grade_many(...).collect() returns")
+    results = tuple(grades)
+    if not results or not all(isinstance(each, Grade | Ungraded) for each in results):
+        raise refuse(field, grades, "many results, such as what grade_many(...).collect() returns; there is none here")
+    criteria = {criterion.id: criterion for result in results for criterion in result.rubric.judged}
+    names = {result.judge.name if isinstance(result.judge, Judge) else repr(result.judge) for result in results}
+    digests = {result.rubric.digest for result in results}
+    columns: dict[str, tuple[Scale, Floats]] = {"": (VERDICT, np.array([_passed(result) for result in results]))}
+    found = [{finding.id: finding for finding in result.findings} for result in results]
+    for id_, criterion in criteria.items():
+        scale = scale_of(criterion)
+        said = [said_of(each[id_], scale) if id_ in each else np.nan for each in found]
+        columns[id_] = scale, np.array(said, dtype=float)
+    clusters = [cluster_of(result) for result in results]
+    groups, count = _numbered(clusters)
+    return Judged(
+        tuple(result.key for result in results),
+        tuple(n if result.index is None else result.index for n, result in enumerate(results)),
+        groups,
+        columns,
+        np.array([np.nan if r.outcome.score is None else r.outcome.score for r in results], dtype=float),
+        _votes(results, columns),
+        ", ".join(sorted(names)) if len(names) <= 3 else f"{len(names)} judges",
+        digests.pop() if len(digests) == 1 else "",
+        count < len(results),
+    )
+
+
+def _passed(result: Grade | Ungraded) -> float:
+    return float(result.passed) if isinstance(result, Grade) else np.nan
+
+
+def _numbered(clusters: Sequence[Any]) -> tuple[Codes, int]:
+    """Return the number of the group of each; what has no name is a group by itself."""
+    known: dict[Any, int] = {}
+    for place, cluster in enumerate(clusters):
+        known.setdefault(place if cluster is None else cluster, len(known))
+    return np.array([known[place if c is None else c] for place, c in enumerate(clusters)], dtype=np.intp), len(known)
+
+
+def _votes(results: Sequence[Grade | Ungraded], columns: Mapping[str, tuple[Scale, Floats]]) -> dict[str, Floats]:
+    """Return the values of the members of a jury for each criterion; nothing where there are no votes."""
+    most = max(len(result.votes) for result in results)
+    if most < 2:
+        return {}
+    tables = {name: np.full((len(results), most), np.nan) for name in columns}
+    for row, result in enumerate(results):
+        for vote, each in enumerate(result.votes):
+            tables[""][row, vote] = _passed(each)
+            for finding in each.findings:
+                if finding.id in tables:
+                    tables[finding.id][row, vote] = said_of(finding, columns[finding.id][0])
+    return tables
+
+
+# -- lines of results --------------------------------------------------------------------------------------
+
+
+def _of_lines(path: Path) -> Judged:
+    """Return the results in a file of lines; the scales of criteria are inferred from what was said."""
+    if not path.is_file():
+        raise DefinitionError("grades", f"there is no file {str(path)!r}")
+    lines: list[dict[str, Any]] = []
+    for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
+        try:
+            data = json.loads(line)
+        except ValueError as problem:
+            raise DefinitionError(f"{path.name}:{number}", f"no JSON: {problem}") from None
+        if isinstance(data, dict) and "findings" in data:
+            lines.append(data)
+        elif not (isinstance(data, dict) and "end_of_shard" in data):
+            raise DefinitionError(f"{path.name}:{number}", "is no result; `grade-many --out` and to_jsonl write them")
+    if not lines:
+        raise DefinitionError(path.name, "there is no result in it")
+    said: dict[str, list[Any]] = {}
+    for row, data in enumerate(lines):
+        for finding in data["findings"]:
+            said.setdefault(finding["id"], [None] * len(lines))[row] = finding
+    columns: dict[str, tuple[Scale, Floats]] = {
+        "": (VERDICT, np.array([np.nan if d["score"] is None else float(d["passed"]) for d in lines], dtype=float))
+    }
+    columns |= {id_: _inferred(findings) for id_, findings in said.items()}
+    groups, count = _numbered([d.get("group") or d.get("key") for d in lines])
+    digests, names = {str(d.get("digest", "")) for d in lines}, sorted({str(d.get("judge", "")) for d in lines})
+    return Judged(
+        tuple(str(d.get("key", "")) for d in lines),
+        tuple(d.get("index", n) for n, d in enumerate(lines)),
+        groups,
+        columns,
+        np.array([np.nan if d["score"] is None else d["score"] for d in lines], dtype=float),
+        _line_votes(lines, columns),
+        ", ".join(names),
+        digests.pop() if len(digests) == 1 else "",
+        count < len(lines),
+    )
+
+
+def _inferred(findings: Sequence[Mapping[str, Any] | None]) -> tuple[Scale, Floats]:
+    scored = [each if each is not None and each.get("kind") == "scored" else None for each in findings]
+    values = [each["value"] for each in scored if each is not None]
+    if any(isinstance(value, str) for value in values):
+        options = tuple(sorted({value for value in values if isinstance(value, str)}))
+        scale = Scale("option", options=options)
+        return scale, np.array([_option(each, options) for each in scored], dtype=float)
+    if any(isinstance(value, bool) for value in values) or not any(isinstance(value, int | float) for value in values):
+        is_inverted = any(
+            e is not None and e["contribution"] is not None and e["contribution"] == 1 - e["score"] for e in scored
+        )
+        found = [np.nan if each is None else float(each["score"] >= _HALF) for each in scored]
+        return Scale("verdict", is_inverted=is_inverted), np.array(found, dtype=float)
+    numbers = [np.nan if each is None or each["value"] is None else float(each["value"]) for each in scored]
+    return Scale("number"), np.array(numbers, dtype=float)
+
+
+def _option(finding: Mapping[str, Any] | None, options: Sequence[str]) -> float:
+    said = None if finding is None else finding["value"]
+    return float(options.index(said)) if isinstance(said, str) else np.nan
+
+
+def _line_votes(lines: Sequence[Mapping[str, Any]], columns: Mapping[str, tuple[Scale, Floats]]) -> dict[str, Floats]:
+    most = max(len(line.get("votes", ())) for line in lines)
+    if most < 2:
+        return {}
+    tables = {name: np.full((len(lines), most), np.nan) for name in columns}
+    for row, line in enumerate(lines):
+        for number, vote in enumerate(line.get("votes", ())):
+            tables[""][row, number] = np.nan if vote["score"] is None else float(vote["passed"])
+            for each in vote["findings"]:
+                if each["id"] in tables and each["kind"] == "scored":
+                    scale = columns[each["id"]][0]
+                    value = each["score"] >= _HALF if scale.kind == "verdict" else each["value"]
+                    tables[each["id"]][row, number] = np.nan if value is None else scale.read(value, "vote")
+    return tables
+
+
+# -- matching ----------------------------------------------------------------------------------------------
+
+
+@frozen(eq=False)
+class Ratings:
+    """
+    One criterion, as the judge and people see it.
+
+    Args:
+        criterion: Its id; empty for the whole.
+        scale: What may be said.
+        judge: What the judge said of each candidate; NaN without a verdict.
+        people: What each person said, a column a person.
+        groups: The number of the group of each candidate.
+        grouped: True if groups are larger than one.
+        raters: The names of the people.
+        weights: How many candidates each labelled one represents.
+        unmatched: The keys of labels without a candidate.
+        names: The key of each candidate, or its place where candidates have no keys.
+    """
+
+    criterion: str
+    scale: Scale
+    judge: Floats
+    people: Floats
+    groups: Codes
+    grouped: bool
+    raters: tuple[str, ...]
+    weights: Floats
+    unmatched: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
+
+    @property
+    def target(self) -> Floats:
+        """What people say together: the mean of numbers, the majority of verdicts and options; NaN for a tie."""
+        return together(self.people, self.scale)
+
+    @property
+    def labelled(self) -> NDArray[np.bool_]:
+        """Which candidates have a label that counts."""
+        return ~np.isnan(self.target)
+
+
+def together(people: Floats, scale: Scale) -> Floats:
+    """Return what *people*, a column each, say together; NaN where none says anything, or for a tie."""
+    count = (~np.isnan(people)).sum(axis=1)
+    if people.shape[1] == 1:
+        return people[:, 0]
+    if scale.kind == "number":
+        total = np.nansum(people, axis=1)
+        return np.where(count > 0, total / np.maximum(count, 1), np.nan)
+    options = max(2, len(scale.options))
+    tally = np.stack([(people == code).sum(axis=1) for code in range(options)], axis=1)
+    best = tally.max(axis=1)
+    is_clear = (count > 0) & ((tally == best[:, None]).sum(axis=1) == 1)
+    return np.where(is_clear, tally.argmax(axis=1).astype(float), np.nan)
+
+
+def matched(given: Judged, labels: Labels) -> list[Ratings]:
+    """
+    Return the ratings of each criterion that is labelled, in the order of the labels.
+
+    Raises:
+        DefinitionError: A label is outside of its criterion's scale, names no criterion, or none has a candidate.
+    """
+    rows_of, by = _places(given, labels)
+    names = given.names
+    out = []
+    for criterion in labels.criteria:
+        mine = [label for label in labels if label.criterion == criterion]
+        name, scale, values = _column(given, criterion, [label.value for label in mine], mine[0].place or "labels")
+        raters = {rater: n for n, rater in enumerate(dict.fromkeys(label.rater for label in mine))}
+        people, weights = np.full((len(given), len(raters)), np.nan), np.ones(len(given))
+        unmatched = []
+        for label in mine:
+            value = scale.read(label.value, label.place or f"labels[{label.key!r}]")
+            rows = rows_of.get(label.key, ())
+            for row in rows:
+                people[row, raters[label.rater]] = value
+                weights[row] = label.weight
+            unmatched += [] if rows else [label.key]
+        if np.isnan(people).all():
+            raise DefinitionError("labels", _no_match(given, mine[0].key, by))
+        out.append(
+            Ratings(
+                name,
+                scale,
+                values,
+                people,
+                given.groups,
+                given.grouped,
+                tuple(raters),
+                weights,
+                tuple(unmatched),
+                names,
+            )
+        )
+    if not out:
+        raise DefinitionError("labels", "there is none")
+    return out
+
+
+def _places(given: Judged, labels: Labels) -> tuple[dict[str, list[int]], str]:
+    by = labels.by or ("key" if any(given.keys) else "index")
+    names = given.keys if by == "key" else map(str, given.places)
+    rows: dict[str, list[int]] = {}
+    for row, name in enumerate(names):
+        rows.setdefault(name, []).append(row)
+    return rows, by
+
+
+def _no_match(given: Judged, key: str, by: str) -> str:
+    if by == "key" and not any(given.keys):
+        return f"the candidates have no keys, and labels are by key ({key!r}, ...); grade Candidate(..., key=...)"
+    theirs = given.keys[0] if by == "key" else str(given.places[0])
+    return f"none matches a candidate by {by}: labels are for {key!r}, ..., candidates are {theirs!r}, ..."
+
+
+def _column(given: Judged, criterion: str, values: Sequence[Value], place: str) -> tuple[str, Scale, Floats]:
+    """Return name, scale and values of *criterion*. Numbers for the whole are its score, or its one criterion's."""
+    if criterion:
+        if criterion not in given.columns:
+            names = ", ".join(repr(name) for name in given.columns if name)
+            raise DefinitionError(place, f"there is no criterion {criterion!r} in the grades (there are: {names})")
+        return criterion, *given.columns[criterion]
+    if all(VERDICT.verdict(value) is not None for value in values):
+        return "", *given.columns[""]
+    single = [name for name in given.columns if name]
+    if len(single) == 1 and given.columns[single[0]][0].kind != "verdict":
+        return single[0], *given.columns[single[0]]
+    return "", UNIT, given.scores
+
+
+def items_of(ratings: Ratings) -> dict[str, list[float | None]]:
+    """Return what the judge and people said of each labelled candidate, by its name; repeated names are numbered."""
+    target, seen = ratings.target, dict[str, int]()
+    items: dict[str, list[float | None]] = {}
+    for row in np.flatnonzero(~np.isnan(target)):
+        name, said = ratings.names[row], ratings.judge[row]
+        seen[name] = seen.get(name, 0) + 1
+        numbered = name if seen[name] == 1 else f"{name} ({seen[name]})"
+        items[numbered] = [None if np.isnan(said) else float(said), float(target[row])]
+    return items
+
+
+def beside(given: Judged, other: Judged, rater: str) -> list[Ratings]:
+    """Return the ratings of two judges on the same candidates, the *other* in the place of people."""
+    by_key = any(given.keys) and any(other.keys)
+    names = (lambda one: one.keys) if by_key else (lambda one: tuple(map(str, one.places)))
+    rows: dict[str, int] = {name: row for row, name in enumerate(names(other))}
+    order = [rows.get(name) for name in names(given)]
+    if all(row is None for row in order):
+        raise DefinitionError("others", _no_match(given, names(other)[0], "key" if by_key else "index"))
+    known = set(names(given))
+    unmatched = tuple(name for name in names(other) if name not in known)
+    out: list[Ratings] = []
+    for name, (scale, values) in given.columns.items():
+        if name not in other.columns:
+            continue
+        theirs = other.columns[name][1]
+        people = np.array([np.nan if row is None else theirs[row] for row in order])[:, None]
+        ones = np.ones(len(given))
+        groups, grouped = given.groups, given.grouped
+        out.append(Ratings(name, scale, values, people, groups, grouped, (rater,), ones, unmatched, names(given)))
+    return out

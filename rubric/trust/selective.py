@@ -1,0 +1,199 @@
+"""
+Which verdicts of a judge can be trusted: those that people would share, up to an error that is guaranteed.
+
+The fixed-sequence test of J. Jung, F. Brahman and Y. Choi (arXiv 2407.18370): thresholds of confidence are tried from
+the strictest on, each by an exact binomial test that the judge is wrong more often than allowed, until one fails. No
+correction for the number of thresholds is needed, since the order is fixed beforehand.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from attrs import asdict, field, frozen
+from numpy.typing import NDArray
+from scipy import stats
+
+from rubric.errors import DefinitionError
+from rubric.internals.fields import check_number
+from rubric.results.collection import Grades
+from rubric.results.result import Grade, Ungraded
+from rubric.trust.inference import percent
+from rubric.trust.labels import Labels, as_labels
+from rubric.trust.presenting import Presented, Table
+from rubric.trust.ratings import judged as judged_of
+from rubric.trust.ratings import matched
+
+Floats = NDArray[np.float64]
+
+START = 30
+"""The fewest labelled verdicts that a threshold is tried on."""
+
+
+@frozen
+class Unsure:
+    """
+    True of a first result that is not confident enough to be kept: an occasion for a cascade's second judge.
+
+    Args:
+        by: `score`: the distance of the score from the threshold. `votes`: the share of the votes with the verdict.
+        least: The confidence that is kept; None keeps nothing.
+    """
+
+    by: str
+    least: float | None
+
+    def __call__(self, result: Grade | Ungraded) -> bool:
+        """Return whether the second judge is to be asked."""
+        found = confidence(result, self.by)
+        return self.least is None or found is None or found < self.least - 1e-9
+
+    @property
+    def __name__(self) -> str:
+        return f"confidence by {self.by} below {'any' if self.least is None else f'{self.least:.3f}'}"
+
+
+def confidence(result: Grade | Ungraded, by: str) -> float | None:
+    """Return how confident *result* is; None if it is ungraded."""
+    if not isinstance(result, Grade):
+        return None
+    if by == "votes":
+        verdicts = [vote.passed for vote in result.votes if isinstance(vote, Grade)]
+        return sum(verdict == result.passed for verdict in verdicts) / len(verdicts) if verdicts else None
+    threshold = 0.5 if result.rubric.threshold is None else result.rubric.threshold
+    return abs(result.score - threshold)
+
+
+@frozen(repr=False)
+class Trusted(Presented):
+    """
+    What `trusted` returns.
+
+    Args:
+        when: For `Cascade(first, then, when=...)`: true where the first judge is not to be trusted.
+        error: The share of kept verdicts that may differ from people's.
+        risk: The probability with which that is exceeded.
+        kept: The share of graded candidates whose verdict is kept.
+        labels: The labelled verdicts that were tested.
+        kept_labels: Those among them that are kept.
+        wrong: Those of the kept that differ from people's.
+        needed: Where nothing can be kept: about how many labels would do; None if no number would.
+    """
+
+    _truth = ".kept"
+
+    when: Unsure = field()
+    error: float
+    risk: float
+    kept: float
+    labels: int
+    kept_labels: int = 0
+    wrong: int = 0
+    needed: int | None = None
+
+    @property
+    def sentence(self) -> str:
+        """The figure that leads, in words."""
+        allowed = f"{percent(self.error)} of them, at a risk of {percent(self.risk)}"
+        if self.kept:
+            return f"{percent(self.kept)} of the verdicts can be kept: people differ from at most {allowed}."
+        if self.needed is None:
+            return f"No verdict can be kept: the judge is wrong too often for at most {allowed}, whatever the labels."
+        return (
+            f"{self.labels:,} labels are too few to keep a verdict (at most {allowed}); about {self.needed:,} would do."
+        )
+
+    def tables(self) -> list[Table]:
+        """What was found."""
+        head = ("kept when", "kept", "labels", "of them kept", "wrong")
+        row = (
+            str(self.when.__name__).replace("below", "from"),
+            percent(self.kept),
+            self.labels,
+            self.kept_labels,
+            self.wrong,
+        )
+        return [("", head, [row])]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain JSON-able data."""
+        return {"kind": "trusted", "sentence": self.sentence, **asdict(self)}
+
+    def plot(self) -> Any:
+        """Return the kept and the wrong verdicts as an Altair chart."""
+        from rubric.trust import plotting
+
+        return plotting.of_trusted(self)
+
+
+def trusted(grades: Grades, labels: Labels | Any, error: float = 0.05, risk: float = 0.05) -> Trusted:
+    """
+    Find the verdicts that can be kept: people differ from at most a share *error* of them, but for a *risk*.
+
+    A jury is as confident as its votes agree; any other judge as its score is far from the threshold.
+
+    Args:
+        grades: What the judge said.
+        labels: What people say of the whole, a random sample: pass or fail.
+        error: The share of the kept verdicts that may be wrong, in 0..1.
+        risk: The probability of exceeding it.
+
+    Raises:
+        DefinitionError: Labels are no verdicts, or nothing matches.
+    """
+    check_number("error", error, 1e-6, 0.5)
+    check_number("risk", risk, 1e-9, 0.5)
+    given = judged_of(grades)
+    whole = [label for label in as_labels(labels) if not label.criterion]
+    if not whole:
+        raise DefinitionError("labels", "none is of the whole; leave the criterion empty: pass or fail")
+    (ratings,) = matched(given, Labels(whole, as_labels(labels).by))
+    if ratings.scale.kind != "verdict":
+        raise DefinitionError("labels", "expected verdicts, pass or fail, got numbers")
+    by = "votes" if any(len(result.votes) > 1 for result in grades) else "score"
+    sure = np.array([np.nan if (c := confidence(r, by)) is None else c for r in grades], dtype=float)
+    target, verdict = ratings.target, given.columns[""][1]
+    both = ~np.isnan(target) & ~np.isnan(sure) & ~np.isnan(verdict)
+    wrong = (verdict != target)[both].astype(float)
+    return _tested(sure, sure[both], wrong, by, allowed=(error, risk))
+
+
+def _tested(every: Floats, sure: Floats, wrong: Floats, by: str, *, allowed: tuple[float, float]) -> Trusted:
+    """Try the thresholds in order."""
+    error, risk = allowed
+    levels = np.unique(np.round(sure, 9))[::-1]
+    best: tuple[float, int, int] | None = None
+    first: tuple[int, int] | None = None
+    for level in levels:
+        kept = sure >= level - 1e-9
+        n, k = int(kept.sum()), int(wrong[kept].sum())
+        if n < START and level != levels[-1]:
+            continue
+        first = first or (n, k)
+        if stats.binom.cdf(k, n, error) > risk:
+            break
+        best = (float(level), n, k)
+    graded = ~np.isnan(every)
+    if best is None:
+        n, k = first or (0, 0)
+        rest = _needed(k / n if n else 0.0, error, risk)
+        needed = None if rest is None else int(np.ceil(rest * len(sure) / max(n, 1)))
+        return Trusted(Unsure(by, None), error, risk, 0.0, len(sure), needed=needed)
+    level, n, k = best
+    share = float((every[graded] >= level - 1e-9).mean())
+    return Trusted(Unsure(by, level), error, risk, share, len(sure), n, k)
+
+
+def _needed(rate: float, error: float, risk: float) -> int | None:
+    """Return how many labels among the kept let the test pass, if the judge is wrong at the *rate* that was seen."""
+    if rate >= error:
+        return None
+    n = START
+    while n < 1_000_000:
+        allowed = int(stats.binom.ppf(risk, n, error))
+        allowed -= stats.binom.cdf(allowed, n, error) > risk
+        if allowed >= 0 and stats.binom.cdf(allowed, n, rate) >= 0.8:
+            return n
+        n = int(n * 1.1) + 1
+    return None

@@ -1,0 +1,491 @@
+"""Labels, agreement, estimates, differences, calibration, trusted verdicts and drift, as users call them."""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rubric import (
+    Calibration,
+    Candidate,
+    Cascade,
+    DefinitionError,
+    Grades,
+    Labels,
+    Rubric,
+    agreement,
+    calibrate,
+    compare,
+    estimate,
+    grade_many,
+    trusted,
+)
+from rubric.trust.ratings import judged
+from tests.recorded import grades, jury
+
+GOOD = Rubric("answers").expects("Good", id="good")
+BOTH = GOOD.rates("Clear", {1: "no", 5: "yes"}, id="clear").passing_at(0.7)
+
+
+def noisy(
+    n: int = 200, right: float = 0.9, seed: int = 1
+) -> tuple[dict[int, dict[str, Any]], dict[int, dict[str, Any]]]:
+    """Return what people say of *n* candidates, and what a judge says that is *right* so often."""
+    chance = random.Random(seed)
+    people, judge = {}, {}
+    for key in range(n):
+        good, clear = chance.random() < 0.7, chance.randint(1, 5)
+        people[key] = {"good": good, "clear": clear}
+        off = chance.choice([-1, 0, 0, 1])
+        judge[key] = {"good": good ^ (chance.random() > right), "clear": min(5, max(1, clear + off))}
+    return people, judge
+
+
+PEOPLE, JUDGE = noisy()
+GRADES = grades(BOTH, JUDGE)
+LABELS = Labels({key: PEOPLE[key] for key in range(100)})
+
+
+# -- labels ------------------------------------------------------------------------------------------------
+
+
+def test_labels_come_from_files_frames_and_mappings(tmp_path: Path) -> None:
+    """The same labels, whatever they are written in; a missing value is none."""
+    rows = [
+        {"key": "a", "criterion": "good", "rater": "x", "value": "yes"},
+        {"key": "b", "criterion": "", "rater": "x", "value": 0.5},
+    ]
+    frame = pd.DataFrame([*rows, {"key": "c", "value": None}])
+    frame.to_csv(tmp_path / "labels.csv", index=False)
+    frame.to_csv(tmp_path / "labels.tsv", index=False, sep="\t")
+    (tmp_path / "labels.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    for labels in (
+        Labels.from_pandas(frame),
+        *(Labels.read(tmp_path / f"labels.{kind}") for kind in ("csv", "tsv", "jsonl")),
+    ):
+        assert [(row.key, row.criterion, row.rater, str(row.value)) for row in labels] == [
+            ("a", "good", "x", "yes"),
+            ("b", "", "x", "0.5"),
+        ]
+    assert Labels.read(tmp_path / "labels.csv").rows[1].place == "labels.csv:3"
+    assert [row.rater for row in Labels({"a": {"good": [True, False]}})] == ["1", "2"]
+    renamed = frame.rename(columns={"key": "id", "value": "label"})
+    assert len(Labels.from_pandas(renamed, columns={"key": "id", "value": "label"})) == 2
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Labels("labels.csv"), "Labels.read"),  # type: ignore[arg-type]
+        (lambda: Labels.read("labels.xlsx"), "save it as CSV"),
+        (lambda: Labels({"a": {"good": object()}}), r"labels\['a'\]\['good'\]: expected a number, a text or a verdict"),
+        (lambda: Labels([*Labels({"a": 1}), *Labels({"a": 2})]), "twice"),
+        (lambda: Labels.from_pandas(pd.DataFrame({"id": [1], "value": [1]})), "expected a column key or index"),
+        (
+            lambda: agreement(GRADES, Labels({0: {"clear": 7}})),
+            r"labels\[0\]\['clear'\]: expected a number in 1..5, got 7",
+        ),
+        (lambda: agreement(GRADES, Labels({0: {"clarity": 3}})), "there is no criterion 'clarity'"),
+        (lambda: agreement(GRADES, Labels({"zz": {"good": True}})), "none matches a candidate by key"),
+        (lambda: agreement(GRADES), "give labels, or grade with Jury"),
+        (lambda: estimate(GRADES, LABELS), "there is no label for ''"),
+        (lambda: trusted(GRADES, LABELS), "none is of the whole"),
+        (lambda: compare(GRADES, GRADES, LABELS), "give both"),  # type: ignore[arg-type]
+        (lambda: calibrate(GRADES, Labels({n: {"good": True} for n in range(5)})), "label 20 at least"),
+    ],
+)
+def test_what_cannot_be_says_where_and_what_works(make: Any, message: str) -> None:
+    with pytest.raises(DefinitionError, match=message):
+        make()
+
+
+def test_labels_match_by_place_where_there_are_no_keys() -> None:
+    plain = grade_many(["thanks", "no"] * 20, "thanks", "offline").collect()
+    found = agreement(plain, Labels({n: n % 2 == 0 for n in range(30)}))
+    assert found.criteria[0]["agreement"].value == 1
+    assert found.unlabelled == 10
+
+
+def test_an_outcome_of_a_guard_is_the_other_way_round() -> None:
+    """A label "pass" says that the unwanted is absent; "yes" says that it is there."""
+    rubric = Rubric().forbids("Promises a refund", id="refund")
+    given = grades(rubric, {n: {"refund": n % 2 == 0} for n in range(10)})
+    for words in (("yes", "no"), ("fail", "pass")):
+        found = agreement(given, Labels({n: {"refund": words[n % 2]} for n in range(10)}))
+        assert found["refund"]["agreement"].value == 1
+
+
+# -- agreement ---------------------------------------------------------------------------------------------
+
+
+def test_an_agreement_leads_with_a_sentence() -> None:
+    """With its interval; and what is missing is counted."""
+    found = agreement(
+        GRADES, Labels([*Labels({key: PEOPLE[key] for key in range(60)}), *Labels({"zz": {"good": True}})])
+    )
+    assert found["good"].sentence().startswith("The judge agrees with people in 87 % (76 to 93)")
+    for shown in (str(found), found._repr_markdown_(), found._repr_html_(), repr(found)):
+        assert found.sentence.split()[0] in shown
+    assert "1 labels match no candidate ('zz', ...)." in str(found)
+    assert "140 candidates have no label." in str(found)
+    assert found["clear"].sentence().startswith("The judge correlates with people at 0.")
+    json.dumps(found.to_dict(), allow_nan=False)
+
+
+def test_a_judge_that_always_says_the_same_stands_beside() -> None:
+    found = agreement(
+        grades(GOOD, {n: {"good": True} for n in range(60)}), Labels({n: {"good": n % 3 > 0} for n in range(60)})
+    )
+    good = found["good"]
+    assert good.constant is not None
+    assert good.constant.name == "always yes"
+    assert good.constant.value == pytest.approx(2 / 3)
+    assert good["agreement"].value == pytest.approx(2 / 3)
+    assert good["phi"].value is None
+    assert "same rating" in good["phi"].reason
+
+
+def test_people_are_compared_with_each_other() -> None:
+    """The ceiling; a tie has no majority; and three people allow the alternative annotator test."""
+    chance = random.Random(3)
+    several = {key: {"good": [PEOPLE[key]["good"] ^ (chance.random() < 0.05) for _ in range(3)]} for key in range(90)}
+    found = agreement(GRADES, Labels(several))
+    ceiling = {each.name: each.value for each in found["good"].ceiling}
+    assert ceiling["agreement"] is not None
+    assert ceiling["agreement"] > 0.85
+    assert "people with each other in" in found.sentence
+    (test,) = found.alt_tests
+    assert test.passed == (test.winning_rate >= 0.5)
+    assert 0 <= test.advantage <= 1
+    tied = agreement(GRADES, Labels({key: {"good": [True, key % 2 == 0]} for key in range(20)}))
+    assert (tied["good"].n, tied["good"].ties) == (10, 10)
+
+
+def test_remarks_are_made_where_figures_mislead() -> None:
+    some = {key: said if key % 4 else {"good": None, "clear": None} for key, said in JUDGE.items()}
+    found = agreement(grades(BOTH, some), Labels({key: {"good": True} for key in range(20)}))
+    said = " ".join(found["good"].remarks)
+    for words in ("fewer than 30", "no verdict on 25%", "nearly always the same"):
+        assert words in said
+
+
+def test_two_judges_and_the_votes_of_a_jury() -> None:
+    """A second judge is compared like a person; votes show how often the judge flips."""
+    _, other = noisy(seed=1, right=0.8)
+    found = agreement(GRADES, grades(BOTH, other))
+    assert found["good"].n == 200
+    chance = random.Random(5)
+    votes = {n: [{"good": (n % 2 == 0) ^ (chance.random() < 0.1)} for _ in range(5)] for n in range(60)}
+    alone = agreement(jury(GOOD, votes))
+    (whole, good) = alone.votes
+    assert alone.sentence.startswith("Two votes on one candidate differ in")
+    assert good.flip_rate.value == whole.flip_rate.value
+    assert good.flip_rate.value == pytest.approx(0.18, abs=0.06)
+    assert good.needed is not None
+    assert 2 <= good.needed <= 9
+    assert agreement(jury(GOOD, {n: [{"good": True}] * 3 for n in range(9)})).votes[0].needed == 1
+
+
+def test_intervals_are_by_group() -> None:
+    """Ten candidates that share everything are one."""
+    groups = {key: key // 10 for key in JUDGE}
+    copied = {key: JUDGE[key // 10 * 10] for key in JUDGE}
+    people = Labels({key: {"good": PEOPLE[key // 10 * 10]["good"]} for key in JUDGE})
+    wide, narrow = (agreement(grades(GOOD, copied, by), people)["good"] for by in (groups, None))
+    for name in ("agreement", "kappa"):
+        one, other = wide[name].interval, narrow[name].interval
+        assert one is not None
+        assert other is not None
+        assert one[1] - one[0] > 2 * (other[1] - other[0])
+
+
+# -- estimates ---------------------------------------------------------------------------------------------
+
+
+def test_an_estimate_stands_beside_labels_and_judge() -> None:
+    found = estimate(GRADES, LABELS, criterion="good")
+    assert (found.labels, found.grades) == (100, 100)
+    assert found.value is not None
+    assert found.interval is not None
+    assert found.interval[0] < found.value < found.interval[1]
+    assert "by 100 labels and 100 more grades" in found.sentence
+    assert "labels only" in str(found)
+    json.dumps(found.to_dict(), allow_nan=False)
+
+
+@given(st.lists(st.tuples(st.booleans(), st.booleans()), min_size=3, max_size=40))
+@settings(max_examples=40, deadline=None)
+def test_without_more_grades_the_labels_are_the_estimate(pairs: list[tuple[bool, bool]]) -> None:
+    given = grades(GOOD, {n: {"good": said} for n, (said, _) in enumerate(pairs)})
+    found = estimate(given, Labels({n: {"good": person} for n, (_, person) in enumerate(pairs)}), criterion="good")
+    assert found.value == found.labels_only.value
+    assert found.interval == found.labels_only.interval
+
+
+def test_a_useless_judge_costs_nothing() -> None:
+    """The interval is at most 5 % wider than that of the labels alone."""
+    chance = random.Random(7)
+    given = grades(GOOD, {n: {"good": chance.random() < 0.5} for n in range(2000)})
+    found = estimate(given, Labels({n: {"good": chance.random() < 0.9} for n in range(80)}), criterion="good")
+    assert found.interval is not None
+    assert found.labels_only.interval is not None
+    ratio = (found.interval[1] - found.interval[0]) / (found.labels_only.interval[1] - found.labels_only.interval[0])
+    assert ratio <= 1.05
+
+
+def test_labels_on_ungraded_candidates_show_whether_failures_are_random() -> None:
+    """A judge that fails on bad candidates leaves out the bad ones."""
+    failing = {
+        key: said if PEOPLE[key]["good"] or key % 3 else {"good": None, "clear": None} for key, said in JUDGE.items()
+    }
+    found = estimate(
+        grades(BOTH, failing), Labels({key: {"good": PEOPLE[key]["good"]} for key in JUDGE}), criterion="good"
+    )
+    assert found.ungraded > 10
+    assert found.ungraded_labels is not None
+    assert "failures are not random" in str(found)
+    assert found.bounds is not None
+
+
+def test_rogan_gladen_is_right_where_labels_were_chosen() -> None:
+    """Half of the labelled are bad, and a tenth of all are."""
+    chance = random.Random(11)
+    truth = {n: chance.random() < 0.9 for n in range(3000)}
+    given = grades(GOOD, {n: {"good": chance.random() < (0.92 if good else 0.2)} for n, good in truth.items()})
+    bad, good = ([n for n, is_good in truth.items() if is_good == wanted][:100] for wanted in (False, True))
+    labels = Labels({n: {"good": truth[n]} for n in (*bad, *good)})
+    found, plain = (
+        estimate(given, labels, criterion="good", how="rogan-gladen"),
+        estimate(given, labels, criterion="good"),
+    )
+    assert found.value == pytest.approx(0.9, abs=0.04)
+    assert found.interval is not None
+    assert found.interval[0] <= 0.9 <= found.interval[1]
+    assert plain.value is not None
+    assert abs(plain.value - 0.9) > 0.1
+    assert "passes bad candidates as often" in str(
+        estimate(
+            grades(GOOD, {n: {"good": n % 2 > 0} for n in range(40)}),
+            Labels({n: {"good": n % 4 > 1} for n in range(30)}),
+            criterion="good",
+            how="rogan-gladen",
+        )
+    )
+
+
+def test_weights_undo_a_sample_that_was_chosen(tmp_path: Path) -> None:
+    """Two in three labelled candidates are bad, and each stands for fewer."""
+    truth = {n: n % 4 > 0 for n in range(400)}
+    given = grades(GOOD, {n: {"good": (n * 7) % 5 > 1} for n in truth})
+    rows = ["key,criterion,value,weight"]
+    rows += [
+        f"{n},good,{'yes' if truth[n] else 'no'},{6 if truth[n] else 1}"
+        for n in truth
+        if (n % 12 == 1 if truth[n] else n % 8 == 0)
+    ]
+    (tmp_path / "labels.csv").write_text("\n".join(rows))
+    weighted = Labels.read(tmp_path / "labels.csv")
+    found = estimate(given, weighted, criterion="good")
+    plain = estimate(given, Labels({row.key: {"good": row.value} for row in weighted}), criterion="good")
+    assert found.value is not None
+    assert plain.value is not None
+    assert found.value > plain.value + 0.2
+
+
+# -- differences -------------------------------------------------------------------------------------------
+
+
+def test_a_difference_is_paired_by_key() -> None:
+    """Keys without a partner are listed, and ungraded pairs are left out."""
+    worse = {key: {**said, "good": bool(said["good"]) and key % 5 > 0} for key, said in JUDGE.items() if key < 190}
+    worse[3] = {"good": None, "clear": 3}
+    found = compare(grades(BOTH, worse), GRADES)
+    good = found["good"]
+    assert good.difference < 0
+    assert good.is_shown
+    assert good.interval[1] < 0
+    assert (good.gained, good.n) == (0, 189)
+    assert good.mcnemar is not None
+    assert good.mcnemar < 0.001
+    assert found.unpaired_old == tuple(map(str, range(190, 200)))
+    assert found.ungraded == 1
+    assert good.pairs_for(good.detectable / 2) == pytest.approx(4 * 189, abs=2)
+    assert "down by" in found.sentence
+    json.dumps(found.to_dict(), allow_nan=False)
+
+
+@given(st.integers(0, 1000))
+@settings(max_examples=15, deadline=None)
+def test_swapping_two_runs_negates_the_difference(seed: int) -> None:
+    other = grades(BOTH, noisy(60, seed=seed)[1])
+    mine = Grades(GRADES[:60])
+    for there, back in zip(compare(mine, other), compare(other, mine), strict=True):
+        assert there.difference == pytest.approx(-back.difference)
+        assert there.interval == pytest.approx((-back.interval[1], -back.interval[0]))
+        assert there.p == pytest.approx(back.p)
+
+
+def test_labels_of_both_runs_correct_the_difference() -> None:
+    """A judge that likes the new run better than people do is corrected."""
+    flattered = {key: {**said, "good": True} for key, said in JUDGE.items()}
+    new = grades(BOTH, flattered)
+    plain, corrected = compare(new, GRADES)["good"], compare(new, GRADES, labels=(LABELS, LABELS))["good"]
+    assert plain.difference > 0.2
+    assert corrected.labels == 100
+    assert corrected.interval[0] <= 0 <= corrected.interval[1]
+
+
+# -- calibration -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("how", ["isotonic", "linear", "platt"])
+def test_a_calibration_stands_beside_the_scores(how: Any, tmp_path: Path) -> None:
+    """Scores are untouched; a dumped one is read back; the grades of another rubric are refused."""
+    labels = LABELS if how != "platt" else Labels({key: {"good": PEOPLE[key]["good"]} for key in range(100)})
+    found = calibrate(GRADES, labels, how=how)
+    after = found(GRADES)
+    assert [result.outcome for result in after] == [result.outcome for result in GRADES]
+    one = after[0].calibrated["good"]
+    assert 0 <= one.interval[0] <= one.value <= one.interval[1] <= 1
+    found.dump(tmp_path / "calibration.yaml")
+    again = Calibration.load(tmp_path / "calibration.yaml")
+    assert again == found
+    assert (again.rubric, again.judge, again["good"].n) == (BOTH.digest, "offline", 100)
+    with pytest.raises(DefinitionError, match="calibrate anew"):
+        again(grades(GOOD, JUDGE))
+
+
+def test_a_judge_that_adds_nothing_is_told_so() -> None:
+    chance = random.Random(2)
+    useless = grades(BOTH, {key: {"good": chance.random() < 0.5, "clear": chance.randint(1, 5)} for key in PEOPLE})
+    assert "the judge adds nothing" in calibrate(useless, LABELS).sentence
+
+
+# -- trusted -----------------------------------------------------------------------------------------------
+
+
+def test_trusted_verdicts_are_an_occasion_for_a_cascade() -> None:
+    """The sure half is right; the rest goes to the second judge."""
+    chance = random.Random(4)
+    rubric = Rubric().scores("Good", id="good").passing_at(0.5)
+    truth = {n: chance.random() < 0.5 for n in range(600)}
+    said = {}
+    for n, good in truth.items():
+        sure = n % 2 == 0
+        right = good if chance.random() < (0.99 if sure else 0.6) else not good
+        said[n] = {"good": (0.95 if right else 0.05) if sure else (0.6 if right else 0.4)}
+    given = grades(rubric, said)
+    found = trusted(given, Labels(truth), error=0.05, risk=0.05)
+    assert found.kept == pytest.approx(0.5)
+    assert [found.when(result) for result in given[:2]] == [False, True]
+    rule = Cascade("offline", "offline", when=found.when)
+    assert rule.when is found.when
+    strict = trusted(given, Labels({n: truth[n] for n in range(60)}), error=0.02, risk=0.05)
+    assert strict.kept == 0
+    assert strict.needed is None or strict.needed > 60
+    assert all(strict.when(result) for result in given)
+
+
+def test_a_jury_is_as_sure_as_its_votes_agree() -> None:
+    chance = random.Random(6)
+    truth = {n: n % 2 == 0 for n in range(400)}
+    votes = {n: [{"good": good ^ (chance.random() < 0.15)} for _ in range(5)] for n, good in truth.items()}
+    found = trusted(jury(GOOD, votes), Labels(truth), error=0.05)
+    assert found.when.by == "votes"
+    assert 0.3 < found.kept <= 1
+
+
+# -- drift -------------------------------------------------------------------------------------------------
+
+
+def test_an_unchanged_judge_has_not_drifted(tmp_path: Path) -> None:
+    saved = agreement(GRADES, LABELS)
+    saved.dump(tmp_path / "baseline.yaml")
+    calibrate(GRADES, LABELS).dump(tmp_path / "calibration.yaml")
+    now = agreement(grades(BOTH, noisy(right=0.91)[1]), LABELS)
+    for baseline in (saved, tmp_path / "baseline.yaml", str(tmp_path / "calibration.yaml"), calibrate(GRADES, LABELS)):
+        found = now.against(baseline)
+        assert found.exit_code == 0
+        assert found.sentence == "No change is shown in 6 figures."
+    assert saved.against(saved).exit_code == 0
+
+
+def test_an_alarm_can_fire(tmp_path: Path) -> None:
+    """A judge that fell to chance; people who changed their minds; and what is different by name."""
+    saved = agreement(GRADES, LABELS)
+    broken = agreement(grades(BOTH, noisy(right=0.3)[1]), LABELS).against(saved)
+    assert broken.exit_code == 1
+    assert {change.what for change in broken.shown} >= {"agreement"}
+    minds = Labels({key: {"good": False, "clear": 1} for key in range(100)})
+    assert "people" in {change.what for change in agreement(GRADES, minds).against(saved).shown}
+    (tmp_path / "nothing.yaml").write_text("kind: menu\n")
+    with pytest.raises(DefinitionError, match="expected a saved agreement or calibration, got menu"):
+        saved.against(tmp_path / "nothing.yaml")
+
+
+def test_other_candidates_are_compared_on_average() -> None:
+    """New keys each month: the same judge is not called changed, and a broken one is."""
+    saved = agreement(GRADES, LABELS)
+
+    def month(right: float) -> Any:
+        people, judge = noisy(seed=9, right=right)
+        shifted = {key + 1000: said for key, said in judge.items()}
+        return agreement(grades(BOTH, shifted), Labels({key + 1000: people[key] for key in range(100)}))
+
+    assert month(0.9).against(saved).exit_code == 0
+    assert month(0.3).against(saved).exit_code == 1
+
+
+# -- lines, charts, weight -----------------------------------------------------------------------------------
+
+
+def test_a_file_of_results_serves_as_well_as_grades(tmp_path: Path) -> None:
+    """The scales are inferred from what was said."""
+    GRADES.to_jsonl(tmp_path / "results.jsonl")
+    read, given = judged(tmp_path / "results.jsonl"), judged(GRADES)
+    for name, (scale, values) in given.columns.items():
+        assert read.columns[name][0].kind == scale.kind
+        np.testing.assert_allclose(read.columns[name][1], values)
+    for one, other in zip(agreement(tmp_path / "results.jsonl", LABELS), agreement(GRADES, LABELS), strict=True):
+        assert one.statistics == other.statistics
+
+
+def test_every_result_has_a_chart() -> None:
+    """Charts are data: they can be looked into without a browser."""
+    whole = Labels({key: PEOPLE[key]["good"] for key in range(100)})
+    found = agreement(GRADES, LABELS)
+    for result in (
+        found,
+        estimate(GRADES, LABELS, criterion="clear"),
+        compare(GRADES, GRADES),
+        calibrate(GRADES, LABELS),
+        trusted(GRADES, whole, 0.2),
+        found.against(found),
+        agreement(jury(GOOD, {n: [{"good": True}] * 3 for n in range(9)})),
+    ):
+        chart = result.plot().to_dict()
+        assert "data" in json.dumps(chart)
+
+
+def test_importing_the_library_loads_no_numpy() -> None:
+    code = "import sys, rubric; from rubric import grade; print('numpy' in sys.modules, 'scipy' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False", "False"]
+
+
+def test_candidates_with_the_same_key_are_one_group() -> None:
+    """A label is of each of them."""
+    given = grade_many([Candidate("thanks", key=str(n // 2)) for n in range(60)], "thanks", "offline").collect()
+    found = agreement(given, Labels({str(n): True for n in range(30)}))
+    assert found.criteria[0].n == 60
+    assert not found.unmatched

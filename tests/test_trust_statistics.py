@@ -1,0 +1,200 @@
+"""Coefficients of agreement: the textbooks' figures, and the laws that hold for all ratings."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from rubric.trust import coefficients as co
+from tests.recorded import DATA, needs_data
+
+LEVELS: tuple[co.Level, ...] = ("nominal", "ordinal", "interval", "ratio")
+
+
+@pytest.fixture(scope="module")
+def reference() -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((DATA / "agreement_reference" / "reference.json").read_text("utf-8"))
+    return found
+
+
+def table(rows: list[list[float | None]]) -> co.Floats:
+    return np.array([[np.nan if value is None else value for value in row] for row in rows], dtype=float)
+
+
+def unrolled(counts: list[list[int]]) -> co.Floats:
+    """Return two raters' ratings from a table of counts."""
+    pairs = [(i, j) for i, row in enumerate(counts) for j, count in enumerate(row) for _ in range(count)]
+    return np.array(pairs, dtype=float)
+
+
+@needs_data
+@pytest.mark.parametrize("name", ["krippendorff_c", "krippendorff_wikipedia"])
+def test_krippendorffs_alpha(reference: dict[str, Any], name: str) -> None:
+    ratings = table(reference[name]["ratings_by_unit"])
+    for level, value in reference[name]["alpha"].items():
+        assert co.alpha(ratings, level).value == pytest.approx(value, abs=5e-4 if name == "krippendorff_c" else 5e-7)
+
+
+@needs_data
+def test_chance_corrected_coefficients_of_many_raters(reference: dict[str, Any]) -> None:
+    """As R's irrCAC, values and standard errors of raw ratings, where sums are divided by n - 1."""
+    ratings = table(reference["krippendorff_c"]["ratings_by_unit"])
+    found = {
+        "percent": co.many(ratings, "percent"),
+        "gwet_ac1": co.many(ratings, "gwet"),
+        "fleiss": co.many(ratings, "fleiss"),
+        "krippendorff": co.alpha(ratings),
+        "conger": co.conger(ratings),
+        "brennan_prediger": co.many(ratings, "brennan"),
+    }
+    for name, (value, error) in reference["krippendorff_c"]["irrCAC"].items():
+        assert found[name].value == pytest.approx(value, abs=6e-6), name
+        assert found[name].error() == pytest.approx(error, abs=6e-6), name
+
+
+@needs_data
+def test_coefficients_of_a_table_of_two_raters(reference: dict[str, Any]) -> None:
+    """As irrCAC's route for tables, where sums are divided by n."""
+    both = unrolled(reference["irrCAC_contingency"]["table"])
+    found = {
+        "cohen": co.cohen(both[:, 0], both[:, 1]),
+        "scott": co.many(both, "fleiss"),
+        "gwet_ac1": co.many(both, "gwet"),
+        "brennan_prediger": co.many(both, "brennan"),
+        "krippendorff": co.alpha(both),
+        "percent": co.many(both, "percent"),
+    }
+    for name, one in found.items():
+        value, error = reference["irrCAC_contingency"][name]
+        assert one.value == pytest.approx(value, abs=5e-8), name
+        assert one.error(divisor="n") == pytest.approx(error, abs=5e-9), name
+
+
+@needs_data
+@pytest.mark.parametrize(
+    ("weighting", "named"),
+    [("", ("kappa", "ase", "ci")), ("linear", ("weighted_linear", "weighted_ase", "weighted_ci"))],
+)
+def test_cohens_kappa_as_sas_prints_it(
+    reference: dict[str, Any], weighting: co.Weighting, named: tuple[str, ...]
+) -> None:
+    said = reference["sas_kappa"]
+    a, b = unrolled(said["table"]).T
+    kappa = co.cohen(a, b, np.arange(3.0), weighting)
+    value, error = kappa.value, kappa.error(divisor="n")
+    assert value == pytest.approx(said[named[0]], abs=5e-5)
+    assert error == pytest.approx(said[named[1]], abs=5e-5)
+    assert value is not None
+    assert error is not None
+    assert (value - 1.959964 * error, value + 1.959964 * error) == pytest.approx(said[named[2]], abs=5e-5)
+
+
+@needs_data
+def test_fleiss_kappa(reference: dict[str, Any]) -> None:
+    """From ratings with the z of 1971, and from counts."""
+    said = reference["fleiss_1971"]
+    ratings = table(said["ratings_by_unit"])
+    assert co.many(ratings, "fleiss").value == pytest.approx(said["fleiss_kappa"], abs=5e-8)
+    assert co.fleiss_z(ratings) == pytest.approx(said["z"], abs=5e-6)
+    counts = np.array(reference["fleiss_wikipedia"]["counts"], dtype=float)
+    assert co.many(counts, "fleiss", counts=counts).value == pytest.approx(0.21, abs=5e-3)
+
+
+@needs_data
+def test_intraclass_correlations(reference: dict[str, Any]) -> None:
+    """Shrout and Fleiss, 1979: six values, their intervals, and F."""
+    said = reference["shrout_fleiss_1979"]
+    found = co.intraclass(np.array(said["ratings"], dtype=float))
+    for name, value in said["icc"].items():
+        assert found[name].value == pytest.approx(value, abs=5.1e-3), name
+        assert found[name].interval == pytest.approx(said["ci95"][name], abs=5e-3), name
+    for name, f in said["F"].items():
+        assert found[name].f == pytest.approx(f, abs=0.05), name
+
+
+@needs_data
+def test_a_correlation_and_its_error(reference: dict[str, Any]) -> None:
+    """The law schools of Efron and Tibshirani; they print the bootstrap's error to two digits."""
+    said = reference["efron_law"]
+    found = co.pearson(np.array(said["lsat"], dtype=float), np.array(said["gpa"], dtype=float))
+    assert found.value == pytest.approx(said["r"], abs=5e-4)
+    assert found.error() == pytest.approx(said["bootstrap_se"], abs=5e-3)
+
+
+# -- laws --------------------------------------------------------------------------------------------------
+
+whole = st.integers(1, 5).map(float)
+matrices = st.tuples(st.integers(4, 12), st.integers(2, 4)).flatmap(
+    lambda shape: arrays(float, shape, elements=st.one_of(whole, st.just(np.nan)))
+)
+
+
+def every(ratings: co.Floats) -> dict[str, float | None]:
+    found = {name: co.many(ratings, name).value for name in ("percent", "fleiss", "gwet", "brennan")}
+    return found | {level: co.alpha(ratings, level).value for level in LEVELS}
+
+
+def close(one: dict[str, float | None], other: dict[str, float | None]) -> bool:
+    same = {name: None if value is None else pytest.approx(value, abs=1e-9) for name, value in one.items()}
+    return other == same
+
+
+@given(matrices, st.randoms(use_true_random=False))
+@settings(max_examples=60, deadline=None)
+def test_the_order_of_raters_and_units_changes_nothing(ratings: co.Floats, chance: Any) -> None:
+    rows, columns = [*range(ratings.shape[0])], [*range(ratings.shape[1])]
+    chance.shuffle(rows)
+    chance.shuffle(columns)
+    assert close(every(ratings), every(ratings[rows][:, columns]))
+
+
+@given(matrices)
+@settings(max_examples=60, deadline=None)
+def test_other_names_of_categories_change_no_nominal_coefficient(ratings: co.Floats) -> None:
+    renamed = np.array([np.nan, 40.0, 10.0, 50.0, 20.0, 30.0])[np.nan_to_num(ratings).astype(int)]
+    renamed[np.isnan(ratings)] = np.nan
+    kept = ("percent", "fleiss", "gwet", "brennan", "nominal")
+    one, other = every(ratings), every(renamed)
+    assert close({name: one[name] for name in kept}, {name: other[name] for name in kept})
+
+
+@given(arrays(float, st.integers(3, 20), elements=whole), st.integers(2, 4))
+@settings(max_examples=60, deadline=None)
+def test_perfect_agreement_is_one(ratings: co.Floats, raters: int) -> None:
+    assume(np.ptp(ratings) > 0)
+    for value in every(np.repeat(ratings[:, None], raters, axis=1)).values():
+        assert value == pytest.approx(1)
+
+
+@given(arrays(float, st.tuples(st.integers(5, 30), st.just(2)), elements=whole))
+@settings(max_examples=60, deadline=None)
+def test_influences_average_to_nothing(ratings: co.Floats) -> None:
+    """So that their spread is the error; and swapping two raters changes neither."""
+    a, b = ratings.T
+    for one, other in (
+        (co.cohen(a, b), co.cohen(b, a)),
+        (co.pearson(a, b), co.pearson(b, a)),
+        (co.spearman(a, b), co.spearman(b, a)),
+        *((co.alpha(ratings, level), co.alpha(ratings[:, ::-1], level)) for level in LEVELS),
+        *((co.many(ratings, name), co.many(ratings[:, ::-1], name)) for name in ("fleiss", "gwet")),
+    ):
+        assert one.value == pytest.approx(other.value)
+        if one.value is not None and one.influence is not None and other.influence is not None:
+            assert np.nanmean(one.influence) == pytest.approx(0, abs=0.05 if one.value == 1 else 1e-1)
+            assert one.error() == pytest.approx(other.error())
+
+
+def test_what_is_undefined_says_why() -> None:
+    """Never NaN, and never a number that means nothing."""
+    same = np.ones((9, 2))
+    for found in (co.cohen(*same.T), co.pearson(*same.T), co.kendall(*same.T), co.alpha(same), co.many(same, "fleiss")):
+        assert found.value is None
+        assert found.reason
+        assert found.error() is None
+    assert co.intraclass(same) == {}
