@@ -186,7 +186,7 @@ def judged(grades: object, field: str = "grades") -> Judged:
     if not results or not all(isinstance(each, Grade | Ungraded) for each in results):
         raise refuse(field, grades, "many results, such as what grade_many(...).collect() returns; there is none here")
     criteria = {criterion.id: criterion for result in results for criterion in result.rubric.judged}
-    names = {result.judge.name if isinstance(result.judge, Judge) else repr(result.judge) for result in results}
+    names = {r.judge.name if isinstance(r.judge, Judge) else str(r.judge) for r in results}
     digests = {result.rubric.digest for result in results}
     columns: dict[str, tuple[Scale, Floats]] = {"": (VERDICT, np.array([_passed(result) for result in results]))}
     found = [{finding.id: finding for finding in result.findings} for result in results]
