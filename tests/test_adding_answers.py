@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import find
+from hypothesis import Phase, find, settings
 from hypothesis.errors import NoSuchExample
 
 from rubric.formats.fields import WRITERS
@@ -47,11 +47,16 @@ def members(kind: type) -> Iterator[type]:
 EVERY = [kind for kind in members(Answer) if kind not in CODE_ALONE]
 
 
+FIRST = settings(phases=[Phase.generate], max_examples=2_000, database=None)
+"""The first example will do; to look for the smallest takes seconds."""
+
+
 @pytest.mark.parametrize("kind", EVERY, ids=lambda kind: kind.__name__)
 def test_written_and_read(kind: type) -> None:
     """It has a strategy, a writer that puts it under a key of the table, and a reader that reads it back."""
     try:
-        answer: Any = find(flat_answers if kind is not Rubric else rubrics(), lambda found: type(found) is kind)
+        strategy = flat_answers if kind is not Rubric else rubrics()
+        answer: Any = find(strategy, lambda found: type(found) is kind, settings=FIRST)
     except NoSuchExample:  # pragma: no cover
         pytest.fail(f"rubric.testing.strategies has no strategy for {kind.__name__}")
     assert kind in WRITERS

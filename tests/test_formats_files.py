@@ -240,7 +240,7 @@ def test_an_empty_file_is_written(tmp_path: Path) -> None:
     assert edited("\n", RUBRIC, tmp_path) == dumps(RUBRIC)
 
 
-@settings(max_examples=max(50, settings().max_examples // 4))
+@settings(max_examples=max(20, settings().max_examples // 4))
 @given(before=rubrics(), after=rubrics())
 def test_any_change(before: Rubric, after: Rubric, tmp_path_factory: pytest.TempPathFactory) -> None:
     """Whatever a file said, it says what was written to it last."""
@@ -269,7 +269,7 @@ criteria:  # what counts
 """
 
 
-@settings(max_examples=max(50, settings().max_examples // 2))
+@settings(max_examples=max(20, settings().max_examples // 2))
 @given(data=st.data())
 def test_comments_stay(data: st.DataObject) -> None:
     """Whatever becomes of the criteria, those that stay keep the comment that stands beside them."""

@@ -206,14 +206,15 @@ _LIKERT = {"low": "min", "high": "max"}
 def read_shared(at: Cursor) -> Shared:
     """Return the named rubrics of a file."""
     found: Shared = {}
-    for name, rubric in at.items() if at.mapping("a mapping from names to rubrics") else ():
+    items = [*at.items()] if at.mapping("a mapping from names to rubrics") else []
+    for name, rubric in items:
         if not isinstance(name, str):
             rubric.error(f"expected text as a name, got {name!r}; quote it", key=True)
         elif not (isinstance(rubric.value, dict) and "ref" in rubric):
             read = read_rubric(rubric, {})
             found[name] = None if read is None else evolve(read, name=name)
     # A named rubric may refer to another, wherever it stands; what is left when no more can be read refers in a circle.
-    waiting = [one for name, one in at.items() if isinstance(name, str) and name not in found] if at.value else []
+    waiting = [one for name, one in items if isinstance(name, str) and name not in found]
     names = {*found, *(one.step for one in waiting)}
     while ready := [one for one in waiting if one.value["ref"] in found or one.value["ref"] not in names]:
         for one in ready:
