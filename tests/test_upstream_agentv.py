@@ -14,10 +14,12 @@ from attrs import define
 from rubric import Criterion, Grade, Judge, Levels, Rubric, Ungraded, YesNo
 from rubric.engine.pipeline import Dispatcher, adrive
 from rubric.errors import LoadError, ModelError
+from rubric.formats.suites import loads_suite
 from rubric.grading.flow import flow
+from rubric.suites.suite import Suite
 from rubric.values.checks import Unsupported
 from rubric.values.requests import Ask, Failure, Reply
-from tests.agentv import graders_of, loads
+from tests.agentv import graders_of
 
 CASES = Path(__file__).parents[2] / "shared" / "upstream_cases.json"
 THRESHOLD = 0.8
@@ -402,10 +404,15 @@ def _file(case: dict[str, Any]) -> dict[str, Any]:
     return {**shared, "tests": [{"id": "t1", "input": "Q", **own}]}
 
 
-def _graded(case: dict[str, Any]) -> tuple[Grade | Ungraded, Recorded, Rubric]:
-    suite = loads(_file(case), required=True)
+def _load(case: dict[str, Any], **options: Any) -> Suite:
+    """Return the suite of the case's file by the default call."""
+    suite = loads_suite(json.dumps(_file(case)), **options)
     assert suite.format == case["format"]
-    (loaded,) = suite
+    return suite
+
+
+def _graded(case: dict[str, Any]) -> tuple[Grade | Ungraded, Recorded, Rubric]:
+    (loaded,) = _load(case, required=True)
     recorded = Recorded(case["judge_replies"] or [{}])
     judge = Judge(recorded, per_call="all", repairs=3, retries=2, timeout=5)
     steps = flow(loaded.responding(case["candidate"]), loaded.rubric, judge)
@@ -446,7 +453,7 @@ def _says(kind: str, message: str) -> bool:
 def test_what_agentv_refuses_is_refused(case: dict[str, Any]) -> None:
     """A file that AgentV refuses has an error with its place, and of the same kind."""
     with pytest.raises(LoadError) as caught:
-        loads(_file(case))
+        _load(case)
     assert any(_says(_expected(case)["error"], p.message) for p in caught.value.problems), str(caught.value)
     assert all(p.line and p.column and p.path for p in caught.value.problems)
 
@@ -458,7 +465,7 @@ def test_a_recorded_case_comes_out_alike(case: dict[str, Any]) -> None:
     outcomes = _outcomes(case)
     if "refused" in outcomes:
         with pytest.raises(LoadError):
-            loads(_file(case))
+            _load(case)
         return
     result, recorded, rubric = _graded(case)
     if _expected(case).get("no_grader"):

@@ -12,10 +12,10 @@ import pytest
 from attrs import evolve
 
 from rubric import Grade, Judge, Jury, LoadError, NotApplicable, Panel, Scored, Ungraded, plan
-from rubric.formats.cursor import Loading, Notes
+from rubric.formats.cursor import Notes
 from rubric.formats.files import parse
-from rubric.formats.mcptest.reader import read
 from rubric.formats.mcptest.writer import write
+from rubric.formats.suites import loads_suite
 from rubric.formats.yaml import to_yaml
 from rubric.suites.cases import Case
 from rubric.suites.runner import run_suite
@@ -33,11 +33,10 @@ _CORPUS = _SHARED / "corpus" / "mcptest"
 
 
 def loaded(text: str) -> tuple[Suite, Notes]:
-    """Return the suite of *text*, and the notes; a `LoadError` if something is wrong."""
-    notes = Notes(parse(text, "evals.yml"))
-    suite = read(notes, Loading())
-    notes.finish()
-    return suite, notes
+    """Return the suite of *text* by the default call, and its document; a `LoadError` if something is wrong."""
+    suite = loads_suite(text)
+    assert suite.format == "mcptest"
+    return suite, Notes(parse(text, "evals.yml"))
 
 
 # -- the corpus --------------------------------------------------------------------------------------------
@@ -55,7 +54,7 @@ def test_a_file_of_the_corpus_loads_and_names_what_it_leaves_out(path: Path) -> 
     suite, notes = loaded(path.read_text("utf-8"))
     blocks = {*notes.data()} - {"evals", "rubrics"}
     assert len(suite) >= 1
-    assert {problem.path for problem in notes.warnings} == blocks
+    assert {problem.path for problem in suite.warnings} == blocks
 
 
 @pytest.mark.parametrize("path", _files())

@@ -15,9 +15,7 @@ from attrs import frozen
 from rubric.engine.grade import grade
 from rubric.errors import LoadError, UngradedError
 from rubric.formats.assertion_types import assertion_of
-from rubric.formats.cursor import Loading, Notes
-from rubric.formats.files import parse
-from rubric.formats.promptfoo.reader import read
+from rubric.formats.suites import load_suite
 from rubric.results.result import Grade, Ungraded
 from rubric.suites.cases import Case
 from rubric.testing.scripted_model import ScriptedModel
@@ -222,9 +220,8 @@ def loaded(test: dict[str, Any], folder: Path) -> Case:
     options = {**test.get("options", {}), "disableVarExpansion": True}
     file = folder / "promptfooconfig.json"
     file.write_text(json.dumps({"prompts": ["Say it."], "tests": [{**test, "options": options}]}), encoding="utf-8")
-    notes = Notes(parse(file.read_text(encoding="utf-8"), str(file)))
-    suite = read(notes, Loading(folder=folder))
-    notes.finish()
+    suite = load_suite(file)
+    assert suite.format == "promptfoo"
     (case,) = suite
     return case
 

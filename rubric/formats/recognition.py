@@ -263,6 +263,12 @@ def _variable(name: str, *, with_id: bool) -> Rule:
     return rule
 
 
+def _input_alone(seen: Seen) -> str:
+    """An input beside assertions and without variables: promptfoo would ask nothing."""
+    found = (test for test in seen.tests if "input" in test and "vars" not in test)
+    return "a test has an input and no variables" if any(set(GRADERS) & test.keys() for test in found) else ""
+
+
 def _has_id(seen: Seen) -> str:
     alone = seen.tests == [seen.data] or any(isinstance(test.get("vars"), Mapping) for test in seen.tests)
     return "" if alone else case_has("id")(seen)
@@ -408,6 +414,7 @@ PROMPTFOO: Evidence = (
 AGENTV: Evidence = (
     (SURE, has("evalcases", "eval_cases")),
     (SURE, _skill),
+    (SURE, _input_alone),
     (NEAR, stands_by(".agentv")),
     (SURE, schema_has("agentv")),
     (STRONG, has("default_test", "evaluate_options", "refs")),

@@ -297,6 +297,8 @@ def read_judged(entry: Entry) -> Grader | None:
     for unused in (key for key in ("max_steps", "preprocessors") if key in at):
         at[unused].once(f"`{unused}` is not used: the judge has no tools, and reads plain text")
     items = _items(entry, judged)
+    if items is None and entry.kind in ITEMS:
+        entry.warn("AgentV skips a text that is no list; here it is judged as one criterion")
     return _free(entry, prompt, judged) if items is None else _listed(entry, prompt, items)
 
 

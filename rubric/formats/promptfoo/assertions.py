@@ -257,6 +257,7 @@ def _judge(at: Cursor, id_: str, settings: dict[str, Any]) -> Judge | None:
         return None
 
 
+_RUBRIC_SLOT = re.compile(r"\{\{\s*rubric\s*\}\}")
 _WITHOUT_VALUE = "as the rubric prompt says"
 """The text of a rubric that has a prompt of its own, and no other text."""
 
@@ -271,6 +272,8 @@ def judged(at: Cursor, context: Context, kind: str) -> Assertion | None:
     except UnsupportedPromptError as why:
         return unsupported(f"{kind} with {why}", "", at)
     bar = at["threshold"].number(written=True) if at.has("threshold") else None
+    if template is not None and at.value.get("value") is None:  # promptfoo shows nothing in its place
+        template = _RUBRIC_SLOT.sub("", template)
     if content is None or (prompt is not None and template is None) or (at.has("threshold") and bar is None):
         return None
     rubric = (at.find("threshold") or at).built(_rubric, content, bar, template, negate=kind.startswith("not-"))
