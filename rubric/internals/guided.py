@@ -18,6 +18,7 @@ from rubric.errors import DefinitionError
 
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
+K = TypeVar("K", bound=type)
 
 
 class UnknownAttributeError(AttributeError):
@@ -101,14 +102,14 @@ def guided(function: F) -> F:
     return cast("F", acall if iscoroutinefunction(function) else call)
 
 
-def guided_init(kind: type[T]) -> type[T]:
+def guided_init(kind: K) -> K:
     """Give the constructor of *kind* the hook."""
     of: Any = kind  # the method is that of this very class
     of.__init__ = _guided_init(of.__init__)
     return kind
 
 
-def guided_class(kind: type[T]) -> type[T]:
+def guided_class(kind: K) -> K:
     """Give the constructor of *kind*, an attrs class, the hook, and let it tell how one with other fields is made."""
     of: Any = guided_init(kind)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import Any, ClassVar, Literal, get_args
+from typing import Any, ClassVar, Literal, cast, get_args
 
 from attrs import Attribute, field, frozen
 
@@ -297,5 +297,5 @@ def as_check(value: object, field: str = "check") -> Check:
     if isinstance(value, list | tuple) and value and all(isinstance(item, str) for item in value):
         raise DefinitionError(field, f"give ContainsAll({[*value]!r}), or ContainsAny(...) if one of them is enough")
     if callable(value) and not isinstance(value, type):
-        return Holds(value)
+        return Holds(cast("Callable[[Candidate], Opinion]", value))
     raise refuse(field, value, "a check such as Contains('...'), a short text that must occur, or a function")

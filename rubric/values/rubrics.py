@@ -383,7 +383,7 @@ class Rubric(Building, Answer, Shown, Listed[Criterion], metaclass=GuidedType):
         if isinstance(other, Rubric):
             cure = "all criteria in one are rubric.adding(*other), and other as one criterion is rubric.includes(other)"
             raise DefinitionError("rubric", f"the sum of two rubrics may mean two things; {cure}")
-        return self.adding(*(other if isinstance(other, list | tuple) else (other,)))
+        return self.adding(*(_as_criteria(other) if isinstance(other, list | tuple) else (cast("Criterion", other),)))
 
     def without(self, *ids: str) -> Self:
         """Return the rubric without the criteria called *ids*."""
