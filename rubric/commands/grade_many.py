@@ -201,16 +201,9 @@ class Inputs:
                     first.append(candidate_at(index, item, source.columns))
         planned = plan_calls(first, rubric, judge)
         total = None if self.shard is not None else source.total
-        if total == len(first):
-            return f"{self.candidates}: {counted(total, 'candidate')}, {projected(planned)}"
-        share = f"the first {counted(len(first), 'candidate')} take {projected(planned)}"
-        if not total or not first:
-            return f"{self.candidates}: {share}"
-        calls = round(planned.most * total / len(first))
-        cost = "" if not planned.cost or not planned.cost[1] else f" and ${planned.cost[1] * total / len(first):,.4f}"
-        return (
-            f"{self.candidates}: {counted(total, 'candidate')}, about {counted(calls, 'call')}{cost} at most ({share})"
-        )
+        if total and first:
+            return f"{self.candidates}: {counted(total, 'candidate')}, {projected(planned, total / len(first))}"
+        return f"{self.candidates}: the first {counted(len(first), 'candidate')} take {projected(planned)}"
 
 
 @click.command("grade-many", cls=Command)

@@ -38,6 +38,9 @@ from rubric.suites.row_builder import RowBuilder, row_id, ungraded
 from rubric.suites.suite import Suite, fits
 from rubric.values.requests import Failure
 
+_PLANNED = 200
+"""Cases of a suite from which the line before the first call projects, at least; they are spread over all of it."""
+
 
 @frozen
 class RunOptions:
@@ -169,13 +172,17 @@ class RunOptions:
 
     def _head(self, suite: Suite, judge: Any, target: Any) -> str:
         """Return a line that says before the first call what the run of *suite* will take."""
-        plan = suite.plan(judge, target=target)
+        step = max(1, len(suite) // _PLANNED)  # planning all of a large suite would take longer than its first cases
+        sample = evolve(suite, cases=suite.cases[::step])
+        plan = sample.plan(judge, target=target)
         repeat: int = self.run["repeat"]
+        share = len(suite) / len(sample) if len(sample) else 1
         names = sorted({case.judge for case in plan if case.judge})
         ready = [case.plan for case in plan if not case.deferred]
         parts = [f"{suite.name or 'suite'}: {counted(len(suite), 'case')}{f' {repeat} times' if repeat > 1 else ''}"]
-        parts += [f"{len(plan.deferred)} deferred"] if plan.deferred else []
-        parts.append(projected(Plan.total(ready * repeat)))
+        waiting = f"{'about ' if share != 1 else ''}{round(len(plan.deferred) * share):,} deferred"
+        parts += [waiting] if plan.deferred else []
+        parts.append(projected(Plan.total(ready * repeat), share))
         parts += [f"judged by {', '.join(names)}"] if names else []
         parts += [f"replies in {self.store} are not paid for again"] if self.store and self.store.exists() else []
         return ", ".join(parts)
@@ -265,14 +272,20 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
-def projected(plan: Plan) -> str:
-    """Return the calls and the cost of *plan* in a few words: `4 to 6 calls, at most $0.0120`."""
+def projected(plan: Plan, times: float = 1) -> str:
+    """
+    Return the calls and the cost of *plan* in a few words: `4 to 6 calls, at most $0.0120`.
+
+    Args:
+        times: How many times as large the run is as what was planned; then it is told as an estimate.
+    """
     if not plan.most:
         return "no calls"
-    calls = f"{plan.least:,} to {counted(plan.most, 'call')}" if plan.least != plan.most else counted(plan.most, "call")
+    least, most, about = round(plan.least * times), round(plan.most * times), "about " if times != 1 else ""
+    calls = f"{about}{least:,} to {counted(most, 'call')}" if least != most else f"{about}{counted(most, 'call')}"
     if plan.cost is None:
         return f"{calls}, cost unknown"
-    return f"{calls}, at most ${plan.cost[1]:,.4f}" if plan.cost[1] else f"{calls}, free of charge"
+    return f"{calls}, at most {about}${plan.cost[1] * times:,.4f}" if plan.cost[1] else f"{calls}, free of charge"
 
 
 def joined(reports: Sequence[Report], files: Sequence[str]) -> Report:

@@ -85,8 +85,7 @@ def _blocks(report: Report, detail: Detail) -> Iterator[RenderableType]:
 
 def _rows(report: Report, *, verbose: bool) -> Iterator[RenderableType]:
     """Yield the lines of each case. A reason that several cases share is told once, with their number."""
-    unjudged = [row for row in report if row.status in ("ungraded", "deferred")]
-    times = Counter(_common_reason(row) for row in unjudged)
+    times = Counter(map(_common_reason, report))
     told: set[str] = set()
     for row in report:
         mark, style = _MARKS[row.status]
@@ -97,8 +96,8 @@ def _rows(report: Report, *, verbose: bool) -> Iterator[RenderableType]:
         head = Text(f"{mark} {row.status:<8}", style=style)
         head.append(f"  {', '.join(filter(None, words)):<8}", style="bold")
         yield head.append(f"  {line(row.id, 200)}", style="default")
-        common = _common_reason(row) if row in unjudged else ""
-        if times[common] > 1 and not verbose:
+        common = _common_reason(row)
+        if common and times[common] > 1 and not verbose:
             if common not in told:
                 told.add(common)
                 yield Padding(f"{times[common]} cases: {line(common)}", (0, 0, 0, 4), expand=False)
@@ -112,13 +111,13 @@ def _rows(report: Report, *, verbose: bool) -> Iterator[RenderableType]:
 
 
 def _common_reason(row: Row) -> str:
-    """Return why nothing of *row* was judged, if that is one reason; its criteria say the same."""
-    reasons = {entry.reason for entry in row.entries}
+    """Return why nothing of *row* was judged, if that is one reason, which its criteria say as well; else nothing."""
+    if row.status not in ("ungraded", "deferred"):
+        return ""
     if row.status == "deferred" or not row.entries:
         return row.reason
-    if len(reasons) == 1 and all(entry.status == "unjudged" for entry in row.entries):
-        return reasons.pop()
-    return row.id  # its own
+    reasons = {entry.reason for entry in row.entries}
+    return reasons.pop() if len(reasons) == 1 and all(entry.status == "unjudged" for entry in row.entries) else ""
 
 
 def _why(row: Row) -> Iterator[str]:
