@@ -489,6 +489,8 @@ def measured(summary: Summary) -> Html | None:
         counts = (("not applicable", one.not_applicable), ("cannot tell", one.abstained), ("unjudged", one.unjudged))
         said = [f"{one.scored:,} scored", *(f"{count:,} {name}" for name, count in counts if count)]
         said += [f"{one.gated:,} gates failed"] if one.gated else []
+        if one.bounds is not None and one.bounds[0] < one.bounds[1]:
+            said.append(f"of all {one.bounds[0]:.2f} to {one.bounds[1]:.2f}")
         name = join((text(one.text or one.id), tag("div", text(one.id, html.NAME, class_="mono"), class_="how")))
         rows.append((name, one.mean, one.interval, ", ".join(said)))
     return html.section("Criteria: mean and 95 % interval", charts.intervals(rows))
