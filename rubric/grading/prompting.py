@@ -9,7 +9,6 @@ that answer one task share its part too, since a mark depends on nothing that fo
 
 from __future__ import annotations
 
-from binascii import b2a_base64
 from collections.abc import Mapping, Sequence
 from functools import lru_cache, partial
 from hashlib import sha256
@@ -210,18 +209,17 @@ def _call_line(name: str, arguments: Any, result: Any) -> str:
 
 def _letters(digest: _Hash, end: bytes) -> str:
     """
-    Return 16 letters and digits of *digest* with *end* after it.
+    Return 16 letters and digits, 80 bits, of *digest* with *end* after it.
 
-    A candidate that contained them would contain a part of its own hash. No letter or digit comes more often than twice
-    in 64, so each is worth five bits or more, and all of them 80. (Base 32, without such a bias, is Python code in the
-    standard library, and took a tenth of a whole grade.)
+    A candidate that contained them would contain a part of its own hash. Each is five bits of one byte: the base 32 of
+    the standard library is Python code, and took a tenth of a whole grade.
     """
     whole = digest.copy()
     whole.update(end)
-    return b2a_base64(whole.digest()[:12], newline=False).translate(_LETTERS).decode()
+    return whole.digest()[:16].translate(_LETTERS).decode()
 
 
-_LETTERS = bytes.maketrans(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ+/", b"abcdefghijklmnopqrstuvwxyz01")
+_LETTERS = b"abcdefghijklmnopqrstuvwxyz234567" * 8
 
 
 # -- one ask -----------------------------------------------------------------------------------------------

@@ -176,7 +176,7 @@ def _pattern(verdict: tuple[str, str], reasoning: str, extra: tuple[str, ...]) -
     values = [verdict, *([("pass", _BOOL)] if "pass" in extra else [])]
     reasons = [("reason", _TEXT)] if reasoning != "none" else []
     pairs = [*values, *reasons] if reasoning == "after" else [*reasons, *values]
-    pairs += [("nonce", '"[a-z0-9]*"')] if "nonce" in extra else []
+    pairs += [("nonce", '"[a-z2-7]*"')] if "nonce" in extra else []
     body = f"{_SPACE},{_SPACE}".join(f'"{key}"{_SPACE}:{_SPACE}{value}' for key, value in pairs)
     return re.compile(rf"\{{{_SPACE}{body}{_SPACE}\}}{_SPACE}", re.DOTALL | re.ASCII)
 
