@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from attrs import evolve
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from rubric import (
     Candidate,
@@ -15,6 +18,7 @@ from rubric import (
     Grade,
     Grades,
     Judge,
+    Jury,
     Panel,
     Rubric,
     Ungraded,
@@ -28,7 +32,10 @@ from rubric.results.page import MANY, WHOLE
 from rubric.testing import ScriptedModel
 from rubric.testing.scripted_model import Says
 from tests.browsers import Seen, dom_of
+from tests.drive import drive
+from tests.findings import improvised, rubrics
 from tests.reports import NASTY, PAYLOADS, REPORT
+from tests.reports import hostile as hostile_report
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -268,6 +275,25 @@ def test_results_are_plotted_by_altair(grades: Grades) -> None:
     assert len(drawn["vconcat"]) == 2
 
 
+@given(rubrics(), st.integers(), st.sampled_from([0, 0.3]))
+@settings(max_examples=30)
+def test_any_result_has_a_card_of_the_same_few_tags(rubric: Rubric, seed: int, failing: float) -> None:
+    panel = Panel([Jury(Judge(ScriptedModel(improvised((seed, n), failing=failing))), 2) for n in range(2)])
+    result = drive(rubric, panel)
+    page = seen(Grades([result]))
+    assert {tag for tag, _ in page.tags} <= usual_tags()
+    assert len(page.named("case")) == 1
+    assert len(seen(result).named("card")) == 1
+    assert seen(rubric).named("card")
+    assert str(result)
+    assert result.to_markdown()
+
+
+@cache
+def usual_tags() -> frozenset[str]:
+    return frozenset(tag for card in hostile("plain") for tag, _ in Seen(card).tags) | {"a", "mark", "blockquote", "ol"}
+
+
 # -- attacks ---------------------------------------------------------------------------------------------
 
 
@@ -288,16 +314,17 @@ def hostile(words: str) -> list[str]:
     )
     assert isinstance(grade, Grade)
     results = Grades([grade, failing])
-    values = [grade, failing, results, results.summary(), rubric, plan(candidate, rubric, "offline")]
+    values: list[Any] = [grade, failing, results, results.summary(), rubric, plan(candidate, rubric, "offline")]
+    report = hostile_report(words)
+    values += [report, report.against(evolve(report, rows=(evolve(report.rows[0], score=0.1),)))]
     return [value._repr_html_() for value in values]
 
 
 def test_attacks_in_every_text_of_every_card_run_nothing(tmp_path: Path) -> None:
-    usual = {tag for card in hostile("plain") for tag, _ in Seen(card).tags}
     cards = [card for words in (*PAYLOADS, " ".join(NASTY)) for card in hostile(words)]
     page = dom_of(f"<!DOCTYPE html><title>mine</title>{''.join(cards)}", tmp_path)
     assert page.title == "mine"
-    assert {tag for tag, _ in page.tags} <= usual | {"html", "head", "body", "title"}
+    assert {tag for tag, _ in page.tags} <= usual_tags() | {"html", "head", "body", "title"}
     assert not [name for _, attrs in page.tags for name in attrs if name.startswith("on")]
 
 
