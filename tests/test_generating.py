@@ -246,6 +246,17 @@ def test_the_gates_and_weights_of_a_draft_are_those_of_the_file(server: Endpoint
         assert [(c.weight, c.required) for c in found] == [(3, True), (1, False), (1, False)]
 
 
+def test_rubrics_are_put_beside_the_evaluators_of_agentv(server: Endpoint, tmp_path: Path) -> None:
+    file = tmp_path / "s.yaml"
+    file.write_text(
+        "evalcases:\n- id: a\n  expected_outcome: Finds it\n  input_messages: [{role: user, content: hi}]\n"
+        "  execution:\n    evaluators: [{name: syntax, type: code_judge, script: ./check.py}]\n"
+    )
+    assert run("generate", "rubrics", str(file), "-j", "openai/gpt-4o").exit_code == 0
+    suite = load_suite(file)
+    assert (suite.format, len([*_judged(suite["a"].rubric)])) == ("agentv-1", 4)
+
+
 def test_a_json_suite_stays_json(server: Endpoint, tmp_path: Path) -> None:
     file = tmp_path / "s.json"
     suite = {

@@ -4,7 +4,8 @@ Draft the criteria of the cases of a suite, in its own file.
 | format | cases that get criteria | made from | written to |
 |---|---|---|---|
 | native | without a rubric, or whose rubric is a text | that text | `rubric` |
-| AgentV | without graders of their own | `expected_outcome`, `outcome` or `criteria` | `rubrics`; later `assert` |
+| AgentV, generation 1 | without `rubrics`, whatever else grades them | `expected_outcome` | `rubrics` |
+| AgentV, later | without graders of their own | `expected_outcome`, `outcome` or `criteria` | `assert` |
 | promptfoo | without an `assert` of their own | `description` | `assert` |
 
 The task and the reference answer of each case are material too. All else in the file keeps every byte.
@@ -126,7 +127,7 @@ def sheet(path: str | Path, format: str | None = None, **options: Any) -> Sheet:
         raw = _at(data, at)
         if not isinstance(raw, dict):
             continue
-        if _is_graded(raw):
+        if _has_criteria(raw, suite.format):
             kept[at] = case.id
             continue
         said = next((raw[key] for key in _OUTCOMES[suite.format] if isinstance(raw.get(key), str)), "")
@@ -166,10 +167,19 @@ _AGENTV = ("expected_outcome", "outcome", "criteria")
 _OUTCOMES = {"agentv-1": _AGENTV, "agentv-1.5": _AGENTV, "agentv-2": _AGENTV, "promptfoo": ("description",)}
 
 
-def _is_graded(case: Mapping[str, Any]) -> bool:
+def _has_criteria(case: Mapping[str, Any], format: str) -> bool:
+    """
+    True if *case* has criteria, or other graders where these are in the key that criteria are written to.
+
+    In AgentV's first generation, `rubrics` work beside the evaluators of a case.
+    """
     execution = case.get("execution")
-    nested = execution if isinstance(execution, dict) else {}
-    return any(part.get(key) for part in (case, nested) for key in _GRADERS)
+    parts = [case, execution if isinstance(execution, dict) else {}]
+    graders = [part[key] for part in parts for key in _GRADERS if part.get(key)]
+    if format != "agentv-1" or case.get("rubrics"):
+        return bool(graders)
+    listed = [one for found in graders if isinstance(found, list) for one in found if isinstance(one, dict)]
+    return any("rubric" in str(one.get("type")) for one in listed)
 
 
 def _item(criterion: Criterion, text: str) -> dict[str, Any]:
