@@ -58,6 +58,14 @@ SHARED_WORDS = "tests: [{id: a, vars: {question: x}, assert: [{type: contains, v
         ),
         ("[{id: a, description: b, vars: {question: x}, assert: [{type: similar, value: y}]}]", "promptfoo"),
         ("providers: [llm]\n" + SHARED_WORDS, "agentv-2"),
+        (
+            "prompts: ['{{input}}']\nproviders: [{id: 'file://target.py'}]\n"
+            + SHARED_WORDS.replace("question", "input"),
+            "promptfoo",
+        ),
+        ("[{id: a, vars: {question: x, expected_output: z}, assert: [{type: llm-rubric, value: y}]}]", "promptfoo"),
+        ("tests: [{id: a, vars: {question: [x, z]}, assert: [{type: not-contains, value: y}]}]", "promptfoo"),
+        ("tests: [{id: a, input: Q, assert: [{type: contains, value: y}]}]", "agentv-2"),
         ("prompts: ['{{ input }}']\n" + SHARED_WORDS.replace("question", "input"), "agentv-2"),
         ("tests: [{vars: {q: x}, assert: [{type: llm-rubric, value: [{outcome: y}]}]}]", "agentv-2"),
         (

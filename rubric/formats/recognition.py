@@ -21,9 +21,9 @@ from rubric.formats.assertion_types import KNOWN
 from rubric.formats.files import CONFIGS
 from rubric.internals.text import shorten
 
-SURE, STRONG, NEAR, LIKELY, HINT = 8, 4, 3, 2, 1
+SURE, STRONG, NEAR, LIKELY, HINT = 8, 4, 3.5, 2, 1
 """
-The weight of a rule: only this system has it; others hardly do; it stands in a project of this one; it is this one's
+The weight of a rule: only this system has it; others hardly do; what is around the file is this one's; it is this one's
 habit; all of them have it.
 """
 
@@ -83,7 +83,7 @@ def _graders(data: Any) -> Iterator[Any]:
 Rule = Callable[[Seen], str]
 """Looks at a file, and returns why it speaks for a format; '' where it does not."""
 
-Evidence = tuple[tuple[int, Rule], ...]
+Evidence = tuple[tuple[float, Rule], ...]
 """The rules of a format, each with its weight."""
 
 
@@ -256,7 +256,9 @@ def _variable(name: str, *, with_id: bool) -> Rule:
     def rule(seen: Seen) -> str:
         for test in seen.tests:
             variables = test.get("vars")
-            if isinstance(variables, Mapping) and name in variables and ("id" in test or not with_id):
+            if not isinstance(variables, Mapping) or name not in variables or (with_id and "id" not in test):
+                continue
+            if "input" in variables or "input" in test or not seen.keys.keys().isdisjoint(("input", "prompts")):
                 return f"a test has the variable {name!r}" + (" and an id" if with_id else "")
         return ""
 
@@ -405,7 +407,7 @@ PROMPTFOO: Evidence = (
     (NEAR, stands_by(*CONFIGS)),
     (LIKELY, _expands),
     (HINT, uses_negation),
-    (LIKELY, _asks(_ids, _PROGRAM, "it asks the provider {}")),
+    (NEAR, _asks(_ids, _PROGRAM, "it asks the provider {}")),
     (LIKELY, has("targets", kind=list)),
     (LIKELY, lambda seen: case_has("description")(seen) if seen.tests != [seen.data] else ""),
     (HINT, shared_words),

@@ -184,8 +184,8 @@ class _Fit:
     """A format that fits: its version, the weight of its evidence, and the strongest piece with its weight."""
 
     name: str
-    weight: int
-    strongest: int
+    weight: float
+    strongest: float
     why: str
 
 

@@ -142,7 +142,14 @@ class _Worker:
             finally:
                 watch.cancel()
             if not line:
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    process.wait(1)
+                code = process.returncode
                 self.end()
+                if code is not None and code >= 0:  # no signal: it was not stopped, but never ran
+                    raise JavaScriptError(
+                        f"the engine of JavaScript ended with the exit code {code}; reinstall it: {EXTRA}"
+                    )
                 return {"limit": "time"}
             reply: dict[str, Any] = json.loads(line)
             return reply

@@ -9,6 +9,7 @@ of two thousand million holes, for example).
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sys
 import time
@@ -103,7 +104,7 @@ def main() -> None:
         if resource is not None:
             # Where the engine cannot be interrupted, the system ends the process a second or two later.
             spent = int(time.process_time())
-            resource.setrlimit(resource.RLIMIT_CPU, (spent + int(request["seconds"]) + 2, resource.RLIM_INFINITY))
+            _limit(resource, "RLIMIT_CPU", spent + int(request["seconds"]) + 2)
         sys.stdout.write(json.dumps(_run(quickjs, request)) + "\n")
         sys.stdout.flush()
 
@@ -115,9 +116,16 @@ def _limited() -> Any:
     except ImportError:
         return None
     for name, most in (("RLIMIT_CORE", 0), ("RLIMIT_FSIZE", 0), ("RLIMIT_NPROC", 0), ("RLIMIT_AS", 1 << 30)):
-        if hasattr(resource, name):
-            resource.setrlimit(getattr(resource, name), (most, most))
+        _limit(resource, name, most)
     return resource
+
+
+def _limit(resource: Any, name: str, most: int) -> None:
+    """Set a limit that the system has and allows; where it does not, the time that the other process waits is one."""
+    if hasattr(resource, name):
+        kind = getattr(resource, name)
+        with contextlib.suppress(ValueError, OSError):
+            resource.setrlimit(kind, (most, resource.getrlimit(kind)[1]))
 
 
 if __name__ == "__main__":
