@@ -50,6 +50,7 @@ from .grading.flow import Flow as Flow
 from .grading.flow import flow as flow
 from .grading.planning import Plan as Plan
 from .models.client_models import model as model
+from .models.function_judge import judge_function as judge_function
 from .models.retry import retry_delay as retry_delay
 from .quality.influence import Influence as Influence
 from .quality.influence import Influences as Influences

@@ -191,6 +191,7 @@ SAYS = [
     ("Judge('m', system_prompt='x')", "Rubric(guidelines='...')"),
     ("Judge('m', max_retries=3)", "Judge('m', retries=3)"),
     ("Judge('m', top_p=1)", "params={'top_p': ...}"),
+    ("Judge(lambda candidate, criterion: True)", "judge_function("),
     ("Jury('a', 'b')", "Panel('a', 'b')"),
     ("Panel('a')", "Panel('...', '...')"),
     ("Panel(['a', 'b'], aggregation='mean')", "Panel(['a', 'b'], aggregate='mean')"),

@@ -304,6 +304,7 @@ def compose_all(
             images=images,
             many=asked.form.many,
             flagless=flagless,
+            about=about.candidate,
         )
         asks.append(ask)
     return tuple(asks)

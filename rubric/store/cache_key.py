@@ -34,6 +34,7 @@ from rubric.internals.fields import default_of
 from rubric.internals.frozen_map import FrozenMap, Memo
 from rubric.internals.secrets import is_secret, names_a_login, redact
 from rubric.models.api_keys import borrowed
+from rubric.models.function_judge import FunctionJudge
 from rubric.values.judges import Judge
 from rubric.values.requests import Ask, Outgoing
 
@@ -84,6 +85,8 @@ def endpoint_of(judge: Judge, environ: Mapping[str, str] = os.environ) -> str:
 
 def identity_of(model: Any) -> str:
     """Return a text that identifies *model*, a function or an object, without any secret."""
+    if isinstance(model, FunctionJudge):
+        return f"{_place(model)} {identity_of(model.function)}"
     given = getattr(model, "identity", None)
     if isinstance(given, str):
         return given
@@ -207,7 +210,7 @@ def _plain_identity(value: Any) -> object:
 
 _IN_REQUEST = frozenset({"judge", "messages", "retries", "resends"})
 
-_READING = frozenset({"criteria", "nonce", "abstainable", "quoted", "candidate", "run", "many", "flagless"})
+_READING = frozenset({"criteria", "nonce", "abstainable", "quoted", "candidate", "run", "many", "flagless", "about"})
 """Fields of an ask that are in its messages already, or that only reading the reply depends on."""
 
 _HANDLING = frozenset(

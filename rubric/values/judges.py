@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from types import FunctionType
 from typing import TYPE_CHECKING, Any, Literal, Protocol, assert_never, cast, get_args, runtime_checkable
 
 from attrs import Attribute, evolve, field, frozen
@@ -93,6 +94,9 @@ def _model(_: Any, attribute: Attribute[Any], value: object) -> None:
         if not client_model_name(value):
             cure = f"a {type(value).__name__} names no model; give rubric.model(client, 'the name of a model')"
             raise DefinitionError(attribute.name, cure)
+    elif isinstance(value, FunctionType) and value.__code__.co_argcount - len(value.__defaults__ or ()) == 2:  # noqa: PLR2004
+        cure = f"one of the candidate and a criterion is judge_function({value.__name__})"
+        raise DefinitionError(attribute.name, f"a function from messages to text takes one argument; {cure}")
     elif not callable(value) and not isinstance(value, Model):
         allowed = f"a LiteLLM model name, 'offline', a function from messages to text, or {CLIENTS}"
         raise refuse(attribute.name, value, allowed)

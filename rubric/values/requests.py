@@ -16,6 +16,7 @@ from rubric.internals.frozen_map import FrozenMap, thaw
 from rubric.internals.guided import Guided
 
 if TYPE_CHECKING:
+    from rubric.values.candidates import Candidate
     from rubric.values.criteria import Criterion
     from rubric.values.judges import Judge
 
@@ -102,6 +103,7 @@ class Ask:
         retries: The further attempts that are left to a re-ask, less those of earlier asks. None: as many as its judge
             has.
         resends: Whether it is tried again after a failure that leaves in doubt whether the model answered.
+        about: The candidate itself, for judges that are functions of it; the messages have all that a model sees.
     """
 
     judge: Judge
@@ -122,6 +124,7 @@ class Ask:
     n: int = 1
     retries: int | None = None
     resends: bool = True
+    about: Candidate | None = field(default=None, repr=False)
 
     @property
     def retries_left(self) -> int:

@@ -1,0 +1,115 @@
+"""
+Judges that are functions of the candidate and a criterion: `judge_function`.
+
+A function from messages to text is a judge as it is; this adapter is for one that decides by itself, without a prompt.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Awaitable, Callable
+from typing import Any, cast
+
+from attrs import define
+
+from rubric.errors import DefinitionError, ModelError
+from rubric.internals.fields import plain_number, refuse
+from rubric.internals.secrets import describe
+from rubric.models.client_models import in_thread
+from rubric.values.answers import Choices, Levels, Unit, YesNo
+from rubric.values.candidates import Candidate
+from rubric.values.criteria import Criterion
+from rubric.values.judges import Judge, is_async
+from rubric.values.requests import Ask, Failure, Reply, Usage
+
+Decision = bool | float | str | tuple[bool | float | str, str]
+"""What a function decides: a bool, a score in 0..1, a number of the levels, a label; or a pair of that and a reason."""
+
+CriterionFunction = Callable[[Candidate, Criterion], Decision | Awaitable[Decision]]
+
+
+def judge_function(function: CriterionFunction, /, *, threads: int = 1) -> Judge:
+    """
+    Return the judge that decides each criterion by `function(candidate, criterion)`.
+
+    The function returns what the criterion asks for: True or False; a score in 0..1; for levels a whole number of
+    them; for choices a label. A pair adds the reason: `(True, "it thanks the customer")`. For yes or no, a score counts
+    as yes from 0.5. Anything else, and an error, leaves the criterion unjudged. A question of a decision tree is a
+    yes/no criterion of its own. Quotes cannot be given, so the rubric must not require evidence.
+
+    Args:
+        function: Sync or async. The candidate is whole, with its `input` and all.
+        threads: How many calls of a sync function may run side by side.
+
+    Raises:
+        DefinitionError: It is no function of two arguments.
+
+    Example:
+        >>> from rubric import Rubric, grade, judge_function
+        >>> def by_length(candidate, criterion):
+        ...     return len(candidate.output) < 20, "short enough"
+        >>> grade("All done.", Rubric(["Is short"]), judge_function(by_length)).passed
+        True
+    """
+    if not callable(function) or isinstance(function, type):
+        raise refuse("function", function, "a function of the candidate and a criterion")
+    try:
+        inspect.signature(function).bind(None, None)
+    except TypeError:
+        cure = "write def decide(candidate, criterion): ...; a function from messages to text is a judge as it is"
+        raise DefinitionError("function", f"it takes other arguments than two; {cure}") from None
+    return Judge(FunctionJudge(function, threads), sealed=False)
+
+
+@define(eq=False, repr=False)
+class FunctionJudge:
+    """The model behind `judge_function`: it decides the criteria of an ask, and replies in the form that is asked."""
+
+    function: CriterionFunction
+    threads: int = 1
+
+    def __repr__(self) -> str:
+        return f"judge_function({self.__name__})"
+
+    @property
+    def __name__(self) -> str:
+        return str(getattr(self.function, "__name__", type(self.function).__name__))
+
+    async def answer(self, ask: Ask, /) -> Reply:
+        """Return the decisions of the function; raise `ModelError` where it raises."""
+        candidate = ask.about or Candidate(ask.candidate)
+        verdicts = [_verdict(criterion, await self._decided(candidate, criterion), ask) for criterion in ask.criteria]
+        body = {"verdicts": verdicts} if ask.many else verdicts[0]
+        return Reply(json.dumps(body, ensure_ascii=False, default=str), usage=Usage(calls=1, cost=0.0))
+
+    async def _decided(self, candidate: Candidate, criterion: Criterion) -> Any:
+        try:
+            if is_async(self.function):
+                return await cast("Awaitable[Decision]", self.function(candidate, criterion))
+            return await in_thread((id(self),), lambda: self.function(candidate, criterion), self.threads)
+        except Exception as error:
+            raise ModelError(Failure("exception", describe(error), criterion=criterion.id)) from error
+
+
+def _verdict(criterion: Criterion, said: Any, ask: Ask) -> dict[str, Any]:
+    """Return *said* as one verdict of a reply; what it cannot be is left to the reader of replies, which refuses it."""
+    value, reason = said if isinstance(said, tuple) and len(said) == 2 else (said, "")  # noqa: PLR2004 - a pair
+    value, key = plain_number(value), "verdict"
+    is_score = isinstance(value, int | float) and not isinstance(value, bool)
+    match criterion.answer:
+        case YesNo() if is_score and 0 <= cast("float", value) <= 1:
+            value = cast("float", value) >= _YES
+        case Unit():
+            key, value = "score", float(value) if isinstance(value, bool) else value
+        case Levels(low=low, high=high):
+            key, value = "score", (high if value else low) if isinstance(value, bool) else value
+        case Choices():
+            key = "choice"
+    verdict = {"reason": str(reason), "verdict" if ask.many else key: value}
+    verdict |= {"id": criterion.id} if ask.many else {}
+    verdict |= {"evidence": []} if criterion.id in ask.quoted else {}
+    return verdict
+
+
+_YES = 0.5

@@ -1,0 +1,79 @@
+"""A function of the candidate and a criterion is a judge, by one adapter."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rubric import Candidate, Criterion, DefinitionError, Rubric, ask, evaluate, grade, judge_function
+
+EVERY = (
+    Rubric("every kind")
+    .expects("a", id="yes")
+    .scores("b", id="unit")
+    .rates("c", 1, 5, id="levels")
+    .chooses("d", ["cold", "warm"], id="choice")
+    .decides(ask("e").yes(ask("f").yes(1.0).no(0.2)).no(0.0), id="tree")
+)
+SAID: dict[str, Any] = {"yes": True, "unit": 0.25, "levels": 4, "choice": "warm", "tree": 0.7}
+
+
+def by_id(_: Candidate, criterion: Criterion) -> Any:
+    return SAID.get(criterion.id, True), f"said of {criterion.id}"
+
+
+@pytest.mark.parametrize("per_call", [1, "all"])
+def test_a_function_decides_every_kind_of_answer(per_call: Any) -> None:
+    import attrs
+
+    result = grade("x", EVERY, attrs.evolve(judge_function(by_id), per_call=per_call))
+    assert {f.id: f.score for f in result} == {"yes": 1, "unit": 0.25, "levels": 0.75, "choice": 1, "tree": 1}
+    assert result["unit"].reason == "said of unit"
+    assert result.usage.cost == 0
+
+
+def test_a_function_may_be_async_and_sees_the_whole_candidate() -> None:
+    async def answered(candidate: Candidate, _: Criterion) -> bool:
+        return candidate.input in candidate.output
+
+    assert grade("42, you asked 6*7", Rubric(["a"]), judge_function(answered), input="6*7").passed
+    assert not grade("no", Rubric(["a"]), judge_function(answered), input="6*7").passed
+
+
+@pytest.mark.parametrize("said", ["perhaps", 2.5, None, float("nan"), object()])
+def test_what_is_no_decision_leaves_the_criterion_unjudged(said: Any) -> None:
+    result = evaluate("x", Rubric(["a"]), judge_function(lambda candidate, criterion: said))
+    assert result.score is None
+
+
+def test_a_function_that_raises_leaves_the_criterion_unjudged() -> None:
+    def faulty(candidate: Candidate, criterion: Criterion) -> bool:
+        raise ValueError("no idea")
+
+    assert "ValueError: no idea" in evaluate("x", Rubric(["a"]), judge_function(faulty)).explain()
+
+
+def test_the_store_tells_two_functions_apart(tmp_path: Path) -> None:
+    store = tmp_path / "replies.db"
+    calls: list[str] = []
+
+    def good(candidate: Candidate, criterion: Criterion) -> bool:
+        calls.append(criterion.id)
+        return True
+
+    def bad(candidate: Candidate, criterion: Criterion) -> bool:
+        return False
+
+    for _ in range(2):
+        assert grade("x", Rubric(["a"]), judge_function(good), store=store).passed
+        assert not grade("x", Rubric(["a"]), judge_function(bad), store=store).passed
+    assert calls == ["a"]
+
+
+def test_a_function_of_other_arguments_is_refused() -> None:
+    with pytest.raises(DefinitionError, match="def decide"):
+        judge_function(lambda messages: "yes")  # type: ignore[arg-type,misc]
+    with pytest.raises(DefinitionError, match="function"):
+        judge_function("x")  # type: ignore[arg-type]
