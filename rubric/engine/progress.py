@@ -16,7 +16,6 @@ from attrs import define, field, frozen
 
 from rubric.internals.fields import refuse
 from rubric.internals.notebooks import notebook
-from rubric.rendering.html import tag
 from rubric.results.result import Grade, Ungraded
 from rubric.values.requests import Usage
 
@@ -164,6 +163,8 @@ def _told(total: int | None, clock: Callable[[], float], show: OnProgress, every
 @contextmanager
 def _in_notebook(total: int | None, clock: Callable[[], float], display: Any) -> Iterator[Tell]:
     """Show a bar in the output of the running cell: one that is updated in place."""
+    from rubric.rendering.html import tag  # noqa: PLC0415 - only notebooks need it
+
     shown = display.display(display.HTML("grading…"), display_id=True)
 
     def show(state: Progress) -> None:

@@ -46,7 +46,9 @@ def escape(value: object) -> Html:
     """Return *value* as markup: `Html` unchanged, anything else as the text that it is, invisible characters shown."""
     if isinstance(value, Html):
         return value
-    text = shown(str(value))
+    text = str(value)
+    if not (text.isascii() and text.isprintable()):  # most texts and attributes are, and hide nothing
+        text = shown(text)
     for char, entity in _ENTITIES:
         if char in text:
             text = text.replace(char, entity)
