@@ -648,6 +648,7 @@ _ATTRIBUTES: dict[str, dict[str, str]] = {
     },
     "Grades": {
         "grades.to_pandas()": "to_dataframe to_df df as_dataframe dataframe frame pandas to_frame as_pandas to_table",
+        "grades.report('page.html')": "to_html html to_page save_html write_html view export_html",
         "grades.to_polars()": "polars as_polars to_pl",
         "grades.to_jsonl()": "to_json json jsonl dumps as_json model_dump_json",
         "grades.to_jsonl('results.jsonl')": "save dump write export to_file write_jsonl save_jsonl persist to_disk",

@@ -7,6 +7,7 @@ are in `rubric.internals.guesses`, which is loaded by the first wrong guess.
 
 from __future__ import annotations
 
+from abc import ABCMeta
 from collections.abc import Callable
 from functools import wraps
 from inspect import iscoroutinefunction
@@ -78,6 +79,10 @@ class GuidedType(type):
                 message = f"type object {cls.__name__!r} has no attribute {name!r}"
                 raise AttributeError(message)
             raise UnknownAttributeError(cls, name)
+
+
+class GuidedABC(GuidedType, ABCMeta):
+    """The same for classes with an abstract base, such as a sequence."""
 
 
 def guided(function: F) -> F:

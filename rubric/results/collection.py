@@ -19,7 +19,7 @@ from attrs import field, frozen
 
 from rubric.errors import DefinitionError, LoadError, Problem
 from rubric.internals.fields import as_path, refuse
-from rubric.internals.guided import Guided
+from rubric.internals.guided import Guided, GuidedABC
 from rubric.internals.notebooks import notebook
 from rubric.internals.text import shorten, table, visible
 from rubric.results.rendering import headline, verdict
@@ -53,7 +53,7 @@ class Figure(float):
 
 
 @frozen(repr=False)
-class Grades(Guided, Sequence[Grade | Ungraded]):
+class Grades(Guided, Sequence[Grade | Ungraded], metaclass=GuidedABC):
     """
     Many results: a sequence that does not change, in the order of the candidates.
 
