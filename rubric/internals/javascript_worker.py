@@ -73,8 +73,8 @@ def _run(engine: Any, request: dict[str, Any]) -> dict[str, Any]:
     context.set_memory_limit(request["memory"])
     context.set_max_stack_size(_STACK)
     context.set_time_limit(request["seconds"])
-    context.set("$input", json.dumps(request["input"]))
     try:
+        context.set("$input", json.dumps(request["input"]))
         context.eval(_PRELUDE)
         for _ in range(_MOST_JOBS):
             if not context.execute_pending_job():
