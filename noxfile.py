@@ -198,6 +198,13 @@ def benchmarks(session: nox.Session) -> None:
 
 
 @nox.session(default=False)
+def simulations(session: nox.Session) -> None:
+    """Simulate how often intervals cover the truth, in 2,000 runs each: some ten minutes."""
+    install(session, "test")
+    session.run("python", "-m", "tests.simulations", *session.posargs)
+
+
+@nox.session(default=False)
 def minimums(session: nox.Session) -> None:
     """Run the tests with the oldest dependencies that pyproject.toml allows."""
     oldest = [re.sub(r">=([^,]+).*", r"==\1", line) for line in PYPROJECT["project"]["dependencies"]]

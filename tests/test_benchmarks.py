@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.benchmarks import calls, costs, homes, memory, prefixes
+from tests.benchmarks import calls, costs, homes, memory, prefixes, trust
 from tests.benchmarks.instant import Seen
 
 SHORT = 5_000
@@ -57,3 +57,9 @@ def test_the_memory_benchmark_runs(capsys: pytest.CaptureFixture[str]) -> None:
     """It prints a row for the candidates that were asked for."""
     assert memory.main("200") == 0
     assert "| 200 | " in capsys.readouterr().out
+
+
+def test_the_benchmark_of_trust_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    """It prints a row for each of the three calls."""
+    assert trust.main("200") == 0
+    assert capsys.readouterr().out.count("| `") == 3

@@ -80,11 +80,11 @@ def _holds_results(path: Path) -> bool:
 @click.command(cls=Command)
 @click.argument("results", type=PATH)
 @click.argument("labels", type=PATH)
-@click.option("--criterion", default="", metavar="ID", help="The criterion; without it, the whole.")
+@click.option("--criterion", metavar="ID", help="The criterion; without it, the whole, or the one that is labelled.")
 @click.option("--how", type=click.Choice(["ppi", "rogan-gladen"]), default="ppi", help="How the judge is corrected.")
 @click.option("--min", "least", type=float, metavar="V", help="Fail if the whole interval lies below V.")
 @FORMAT
-def estimate(results: Path, labels: Path, *, criterion: str, how: str, least: float | None, form: str) -> None:
+def estimate(results: Path, labels: Path, *, criterion: str | None, how: str, least: float | None, form: str) -> None:
     """
     Estimate what people would say of all, from some labels.
 

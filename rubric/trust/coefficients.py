@@ -23,6 +23,9 @@ Weighting = Literal["", "linear", "quadratic"]
 MOST_CATEGORIES = 60
 """More different ratings than these are no categories, but numbers."""
 
+_MOST_RATIOS = 400
+"""A table of their pairs, for each unit, is still small."""
+
 
 @frozen
 class Coefficient:
@@ -142,8 +145,7 @@ def within_groups(a: Floats, b: Floats, groups: NDArray[np.intp]) -> float | Non
 
 
 def _small_tau(x: Floats, y: Floats) -> float:
-    upper = np.triu_indices(len(x), 1)
-    s, t = np.sign(x[:, None] - x)[upper], np.sign(y[:, None] - y)[upper]
+    s, t = np.sign(x[:, None] - x), np.sign(y[:, None] - y)
     return float((s * t).sum() / np.sqrt((s**2).sum() * (t**2).sum()))
 
 
@@ -230,6 +232,8 @@ def alpha(ratings: Floats, level: Level = "nominal") -> Coefficient:
     found = categories_of(rows)
     if len(found) < 2:
         return undefined("all ratings are the same")
+    if level == "nominal" and len(found) > MOST_CATEGORIES:
+        return undefined(f"{len(found):,} different ratings are numbers, no categories")
     if level == "nominal":
         return _alpha_nominal(rows, found, ratings)
     if level == "ratio":
@@ -276,7 +280,7 @@ def _alpha_nominal(rows: Floats, found: Floats, ratings: Floats) -> Coefficient:
 
 
 def _alpha_ratio(rows: Floats, found: Floats, ratings: Floats) -> Coefficient:
-    if len(found) > 2_000:
+    if len(found) > _MOST_RATIOS:
         return undefined(f"{len(found):,} different ratings are too many for distances of ratios")
     if found[0] < 0:
         return undefined("ratios need ratings from 0 on")

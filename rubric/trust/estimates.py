@@ -131,7 +131,7 @@ def estimate(
     grades: Grades | Judged | str | PathLike[str],
     labels: Labels | Any,
     *,
-    criterion: str = "",
+    criterion: str | None = None,
     how: How = "ppi",
 ) -> Estimate:
     """
@@ -144,6 +144,7 @@ def estimate(
         grades: What the judge said of all candidates.
         labels: What people said of some.
         criterion: The id of the criterion; empty for the whole: the pass rate, or the score where labels are numbers.
+            None for the whole, or for the one criterion that is labelled.
         how: `ppi` for PPI++; `rogan-gladen` for a rate where the labelled candidates were chosen, see C. Lee et al.,
             arXiv 2511.21140.
 
@@ -153,6 +154,8 @@ def estimate(
     check_name("how", how, ("ppi", "rogan-gladen"))
     given = judged(grades)
     every = as_labels(labels)
+    if criterion is None:
+        criterion = every.criteria[0] if len(every.criteria) == 1 else ""
     wanted = [label for label in every if label.criterion == criterion]
     if not wanted:
         named = ", ".join(repr(name) for name in every.criteria)
@@ -290,7 +293,7 @@ def _ppi(sample: _Sample) -> tuple[float, Interval, dict[str, Any]]:
     plain = _Fit.of(sample, 0.0)
     rate = min(max(plain.value, 0.0), 1.0)
     # More pseudo-labels where a rate is skewed; simulated in tests/simulations.
-    fit = _Fit.of(sample, 0.3 + 2 * (1 - 2 * rate) ** 2) if sample.is_rate else plain
+    fit = _Fit.of(sample, 0.3 + 3 * (1 - 2 * rate) ** 2) if sample.is_rate else plain
     design = _design_effect(sample, plain.power)
     worth = n / max(fit.variance / fit.labels_variance * design, 1e-6)
     q = quantile(sample.among, n)

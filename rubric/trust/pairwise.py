@@ -128,28 +128,35 @@ def compact(groups: Codes) -> Codes:
     return np.unique(groups, return_inverse=True)[1].astype(np.intp)
 
 
+def _closeness(a: Floats, b: Floats, scale: Scale, groups: Codes | None) -> list[Statistic]:
+    """Return how close two raters are, not corrected for chance."""
+    found = [share("agreement", (a == b).astype(float), groups)]
+    if scale.kind != "number":
+        return found
+    found = found if len(co.categories_of(a, b)) <= co.MOST_CATEGORIES else []
+    plain = [("pearson", co.pearson(a, b)), ("spearman", co.spearman(a, b)), ("kendall", co.kendall(a, b))]
+    return [*found, *(coefficient(name, c, groups) for name, c in plain), *_errors(a, b, groups)]
+
+
 def _pair(a: Floats, b: Floats, scale: Scale, groups: Codes | None) -> list[Statistic]:
     """Return the statistics of two raters on a scale."""
     both = np.stack([a, b], axis=1)
-    found = [share("agreement", (a == b).astype(float), groups)]
+    found = _closeness(a, b, scale, groups)
     plain: list[tuple[str, co.Coefficient]] = [("kappa", co.cohen(a, b))]
     if scale.kind == "number":
-        found = found if len(co.categories_of(a, b)) <= co.MOST_CATEGORIES else []
         plain += [("kappa, linear", co.cohen(a, b, weighting="linear"))]
         plain += [("kappa, quadratic", co.cohen(a, b, weighting="quadratic"))]
         plain += [(f"alpha, {level}", co.alpha(both, level)) for level in ("nominal", "ordinal", "interval", "ratio")]
         plain += [("AC1", co.many(both, "gwet")), ("AC2", co.many(both, "gwet", "quadratic"))]
-        plain += [("pearson", co.pearson(a, b)), ("spearman", co.spearman(a, b)), ("kendall", co.kendall(a, b))]
         found += [coefficient(name, c, groups) for name, c in plain]
         if groups is not None:
             within = co.within_groups(a, b, groups)
             found.append(
                 Statistic("kendall, within groups", within, reason="" if within is not None else "no group ranks")
             )
-        found += [*_intraclass(both, groups), *_errors(a, b, groups)]
-        return found
+        return [*found, *_intraclass(both, groups)]
     plain += [("phi", co.pearson(a, b))] if scale.kind == "verdict" else []
-    plain += [("alpha", co.alpha(both)), ("scott", co.many(both, "fleiss")), ("AC1", co.many(both, "gwet"))]
+    plain += [("alpha", co.alpha(both)), ("fleiss", co.many(both, "fleiss")), ("AC1", co.many(both, "gwet"))]
     return found + [coefficient(name, c, groups) for name, c in plain]
 
 
@@ -233,14 +240,15 @@ def _ceiling(ratings: Ratings) -> list[Statistic]:
     if len(a) < 2:
         return []
     among = compact(among.astype(np.intp))
-    wanted = {"agreement", "MAE", "RMSE", "pearson", "spearman", "kendall"}
-    found = [each for each in _pair(a, b, scale, among) if each.name in wanted]
+    found = [each for each in _closeness(a, b, scale, among) if each.name != "bias"]
     levels: tuple[co.Level, ...] = ("nominal", "ordinal", "interval", "ratio")
     level = {f"alpha, {one}": one for one in levels} if scale.kind == "number" else {"alpha": "nominal"}
     found += [coefficient(name, co.alpha(people, kind), groups_of(ratings)) for name, kind in level.items()]  # type: ignore[arg-type]
     if scale.kind != "number":
-        found.append(coefficient("scott", co.many(people, "fleiss"), None))
-        found.append(coefficient("AC1", co.many(people, "gwet"), None))
+        rated = ~np.isnan(people).all(axis=1)
+        groups = None if groups_of(ratings) is None else ratings.groups[rated]
+        plain = {"fleiss": "fleiss", "AC1": "gwet"}
+        found += [coefficient(name, co.many(people[rated], kind), groups) for name, kind in plain.items()]
         return found
     return found + [Statistic(name, icc.value, icc.interval) for name, icc in co.intraclass(people).items()]
 

@@ -22,7 +22,7 @@ from rubric.internals.fields import refuse
 from rubric.internals.text import shorten
 from rubric.results.result import Grade, Ungraded
 from rubric.results.summary import cluster_of
-from rubric.trust.labels import Labels, Value
+from rubric.trust.labels import Label, Labels, Value
 from rubric.values.answers import Choices, Levels, YesNo
 from rubric.values.checks import Check
 from rubric.values.criteria import Criterion
@@ -383,15 +383,20 @@ def matched(given: Judged, labels: Labels) -> list[Ratings]:
     """
     rows_of, by = _places(given, labels)
     names = given.names
+    by_criterion: dict[str, list[Label]] = {}
+    for label in labels:
+        by_criterion.setdefault(label.criterion, []).append(label)
     out = []
-    for criterion in labels.criteria:
-        mine = [label for label in labels if label.criterion == criterion]
+    for criterion, mine in by_criterion.items():
         name, scale, values = _column(given, criterion, [label.value for label in mine], mine[0].place or "labels")
         raters = {rater: n for n, rater in enumerate(dict.fromkeys(label.rater for label in mine))}
         people, weights = np.full((len(given), len(raters)), np.nan), np.ones(len(given))
         unmatched = []
+        known: dict[tuple[type, Value], float] = {}
         for label in mine:
-            value = scale.read(label.value, label.place or f"labels[{label.key!r}]")
+            said = (type(label.value), label.value)  # by type too: True equals 1, and "1" is a name or a number
+            if (value := known.get(said)) is None:
+                value = known[said] = scale.read(label.value, label.place or f"labels[{label.key!r}]")
             rows = rows_of.get(label.key, ())
             for row in rows:
                 people[row, raters[label.rater]] = value

@@ -27,6 +27,7 @@ WHOLE = {
     "imports": "",
     "memory": "--profile",
     "fewer": "2000",
+    "trust": "",
 }
 QUICK = {
     "calls": "--calls 100 --rounds 1 --concurrency 16",
@@ -35,6 +36,7 @@ QUICK = {
     "imports": "--runs 1",
     "memory": "2000 --profile",
     "fewer": "20",
+    "trust": "500",
 }
 
 

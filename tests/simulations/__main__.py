@@ -1,0 +1,252 @@
+"""
+Simulate how often the intervals cover the truth, as the Markdown that `docs/explanation/simulations.md` shows.
+
+    python -m tests.simulations [--runs 2000]
+
+It takes some ten minutes; `nox -s simulations` runs it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+
+from rubric.results.rows import Row, Status
+from rubric.scoring.intervals import mean_interval
+from rubric.suites.report import Report
+from rubric.trust import coefficients as co
+from rubric.trust.estimates import estimate_of
+from rubric.trust.inference import Statistic
+from rubric.trust.pairwise import coefficient, share
+from rubric.trust.ratings import VERDICT, Ratings, Scale
+from rubric.trust.selective import _tested
+
+JUDGES = {"useless": (0.5, 0.5), ".7/.7": (0.7, 0.7), ".9/.8": (0.9, 0.8), ".95/.95": (0.95, 0.95)}
+RATES, SIZES, MORE = (0.5, 0.7, 0.95), (50, 100, 200), 2_000
+Chance = np.random.Generator
+
+
+def ratings(people: co.Floats, judge: co.Floats, groups: np.ndarray | None = None, scale: Scale = VERDICT) -> Ratings:
+    """Return the ratings of one criterion."""
+    n = len(judge)
+    among = np.arange(n) if groups is None else groups
+    return Ratings("x", scale, judge, people[:, None], among, groups is not None, ("",), np.ones(n))
+
+
+def verdicts(chance: Chance, rate: float | co.Floats, errs: tuple[float, float], n: int) -> tuple[co.Floats, co.Floats]:
+    """Return what people and a judge say of *n* candidates; the judge finds good and bad ones as *errs* says."""
+    people = (chance.random(n) < rate).astype(float)
+    return people, np.where(people == 1, chance.random(n) < errs[0], chance.random(n) >= errs[1]).astype(float)
+
+
+def row(cells: Sequence[object]) -> None:
+    print(f"| {' | '.join(map(str, cells))} |", flush=True)
+
+
+def head(*names: str) -> None:
+    row(names)
+    row(["---"] * len(names))
+
+
+def estimates(runs: int) -> Iterator[float]:
+    """Print the coverage and the width of corrected estimates of a rate."""
+    print(
+        "\n### Corrected rates\n\nCoverage of the 95 % interval, in brackets its width and that of the labels alone.\n"
+    )
+    head("rate", "judge", *(f"{n} labels" for n in SIZES))
+    for rate in RATES:
+        for name, errs in JUDGES.items():
+            cells = []
+            for n in SIZES:
+                chance, hits, widths, alone = np.random.default_rng(1), 0, 0.0, 0.0
+                for _ in range(runs):
+                    people, judge = verdicts(chance, rate, errs, n + MORE)
+                    people[n:] = np.nan
+                    found = estimate_of(ratings(people, judge))
+                    (low, high), own = found.interval or (0, 1), found.labels_only.interval or (0, 1)
+                    hits, widths, alone = hits + (low <= rate <= high), widths + high - low, alone + own[1] - own[0]
+                yield hits / runs
+                cells.append(f"{hits / runs:.1%} ({widths / runs:.3f}, {alone / runs:.3f})")
+            row([rate, name, *cells])
+
+
+def grouped_estimates(runs: int) -> Iterator[float]:
+    """Print the coverage of corrected estimates where candidates come in groups."""
+    print(
+        "\n### Corrected rates by group\n\nForty prompts with five candidates each are labelled, of 400; judge .9/.8.\n"
+    )
+    head("rate", "intraclass correlation", "coverage", "width")
+    for rate in RATES:
+        for together in (0.1, 0.3, 0.6):
+            chance, hits, widths = np.random.default_rng(2), 0, 0.0
+            groups = np.repeat(np.arange(400), 5)
+            for _ in range(runs // 2):
+                shares = chance.beta(rate * (1 / together - 1), (1 - rate) * (1 / together - 1), 400)[groups]
+                people, judge = verdicts(chance, shares, (0.9, 0.8), 2_000)
+                people[200:] = np.nan
+                low, high = estimate_of(ratings(people, judge, groups)).interval or (0, 1)
+                hits, widths = hits + (low <= rate <= high), widths + high - low
+            yield hits / (runs // 2)
+            row([rate, together, f"{hits / (runs // 2):.1%}", f"{widths / (runs // 2):.3f}"])
+
+
+def rogan_gladen(runs: int) -> Iterator[float]:
+    """Print the coverage of Rogan and Gladen's estimate, from as many good as bad labelled candidates."""
+    print("\n### Rogan–Gladen, half of the labelled candidates good\n")
+    head("rate", "judge", *(f"{n} labels" for n in SIZES))
+    for rate in RATES:
+        for name, errs in [*JUDGES.items()][1:]:
+            cells = []
+            for n in SIZES:
+                chance, hits = np.random.default_rng(3), 0
+                for _ in range(runs):
+                    people, judge = verdicts(chance, rate, errs, MORE)
+                    some, says = verdicts(chance, 0.5, errs, n)
+                    both = np.concatenate([some, np.full(len(people), np.nan)]), np.concatenate([says, judge])
+                    low, high = estimate_of(ratings(*both), "rogan-gladen").interval or (0, 1)
+                    hits += low <= rate <= high
+                yield hits / runs
+                cells.append(f"{hits / runs:.1%}")
+            row([rate, name, *cells])
+
+
+def means(runs: int) -> Iterator[float]:
+    """Print the coverage of the interval of a mean, without and with groups."""
+    print("\n### Means of scores in quarters, and of groups\n")
+    head("mean", *(f"n = {n}" for n in (5, 10, 20, 50, 200)), *(f"20 × 10, ICC {icc}" for icc in (0.1, 0.3, 0.6)))
+    for mean in (0.5, 0.8, 0.95):
+        cells, chance = [], np.random.default_rng(4)
+        for n in (5, 10, 20, 50, 200):
+            drawn = (chance.binomial(4, mean, n) / 4 for _ in range(runs))
+            cells.append(covered((mean_interval(x.tolist()) for x in drawn), mean, runs))
+        for icc in (0.1, 0.3, 0.6):
+            a, b = mean * (1 / icc - 1), (1 - mean) * (1 / icc - 1)
+            groups = np.repeat(np.arange(20), 10).tolist()
+            drawn = (chance.binomial(1, np.repeat(chance.beta(a, b, 20), 10)).astype(float) for _ in range(runs))
+            cells.append(covered((mean_interval(x.tolist(), groups) for x in drawn), mean, runs))
+        yield from cells
+        row([mean, *(f"{cell:.1%}" for cell in cells)])
+
+
+def covered(intervals: Iterator[tuple[float, float] | None], truth: float, runs: int) -> float:
+    return sum(low <= truth <= high for low, high in filter(None, intervals)) / runs
+
+
+def coefficients(runs: int) -> Iterator[float]:
+    """Print the coverage of coefficients of agreement, in a quarter of the runs; undefined ones do not count."""
+    runs //= 4
+    print("\n### Agreement and coefficients\n\nAgreement, kappa, AC1, alpha.\n")
+    head("rate", "judge", *(f"{n} labels" for n in SIZES))
+    for rate in RATES:
+        for name, errs in JUDGES.items():
+            cells = []
+            people, judge = verdicts(np.random.default_rng(5), rate, errs, 400_000)
+            truth = [one.value for one in measures(people, judge)]
+            for n in SIZES:
+                chance, hits, counts = np.random.default_rng(6), [0] * 4, [0] * 4
+                for _ in range(runs):
+                    for place, one in enumerate(measures(*verdicts(chance, rate, errs, n))):
+                        if one.interval is not None:
+                            counts[place] += 1
+                            hits[place] += one.interval[0] <= (truth[place] or 0) <= one.interval[1]
+                shares = [hit / count for hit, count in zip(hits, counts, strict=True)]
+                yield shares[0]
+                cells.append(", ".join(f"{each:.0%}" for each in shares))
+            row([rate, name, *cells])
+
+
+def measures(people: co.Floats, judge: co.Floats) -> list[Statistic]:
+    both = np.stack([people, judge], axis=1)
+    found = (co.cohen(judge, people), co.many(both, "gwet"), co.alpha(both))
+    some = (people == judge).astype(float)
+    first = share("agreement", some, None) if len(some) < 10_000 else Statistic("agreement", float(some.mean()))
+    return [first, *(coefficient("", one, None) for one in found)]
+
+
+def kept(runs: int) -> Iterator[float]:
+    """Print how often the verdicts that `trusted` keeps are worse than promised."""
+    print(
+        "\n### Kept verdicts\n\nHow often people differ from more than is allowed (at most 5 %), and how much is kept.\n"
+    )
+    head("allowed", "labels", "too many", "kept", "nothing kept")
+    for allowed in (0.05, 0.1):
+        for n in (200, 500, 1_000):
+            chance, bad, share_kept, nothing = np.random.default_rng(7), 0, 0.0, 0
+            for _ in range(runs // 2):
+                sure = chance.random(n).round(2)
+                wrong = (chance.random(n) < error_at(sure)).astype(float)
+                found = _tested(sure, sure, wrong, "score", allowed=(allowed, 0.05))
+                nothing += found.when.least is None
+                if found.when.least is not None:
+                    level = max(0.0, found.when.least - 0.005)
+                    grid = np.linspace(level, 1, 1_001)
+                    bad += float(error_at(grid).mean()) > allowed
+                    share_kept += found.kept
+            yield 1 - bad / (runs // 2)
+            row(
+                [
+                    allowed,
+                    n,
+                    f"{bad / (runs // 2):.1%}",
+                    f"{share_kept / (runs // 2):.0%}",
+                    f"{nothing / (runs // 2):.0%}",
+                ]
+            )
+
+
+def error_at(sure: co.Floats) -> co.Floats:
+    """Return how often a verdict of such confidence is wrong."""
+    return np.asarray(0.02 + 0.35 * (1 - sure) ** 2)
+
+
+def drops(runs: int) -> Iterator[float]:
+    """Print how often `Report.compare` fails."""
+    print("\n### Comparisons of two runs\n\nHow often `Report.compare(baseline, risk=0.05)` fails.\n")
+    head("cases", "the same system, 2 % flips", "a drop of .10, 2 % flips", "a drop of .10, 5 % flips")
+    for cases in (20, 50, 200):
+        cells = []
+        for flips, drop in ((0.02, 0.0), (0.02, 0.1), (0.05, 0.1)):
+            chance, failed = random.Random(8), 0
+            for _ in range(runs):
+                truth = [chance.random() < 0.8 for _ in range(cases)]
+                worse = [t and chance.random() >= drop / 0.8 for t in truth]
+                before, after = ([t ^ (chance.random() < flips) for t in run] for run in (truth, worse))
+                failed += report(after).compare(report(before)).exit_code
+            cells.append(failed / runs)
+        yield 1 - cells[0]
+        row([cases, *(f"{cell:.1%}" for cell in cells)])
+
+
+def report(passed: Sequence[bool]) -> Report:
+    status: dict[bool, Status] = {True: "passed", False: "failed"}
+    return Report("s", tuple(Row(str(n), status[one], score=float(one)) for n, one in enumerate(passed)))
+
+
+TABLES: tuple[Callable[[int], Iterator[float]], ...] = (
+    estimates,
+    grouped_estimates,
+    rogan_gladen,
+    means,
+    coefficients,
+    kept,
+    drops,
+)
+
+
+def main() -> int:
+    """Print all tables; return 1 if an interval covers less than 92 %."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--runs", type=int, default=2_000)
+    parser.add_argument("--only", choices=[table.__name__ for table in TABLES])
+    given = parser.parse_args()
+    least = [min(table(given.runs)) for table in TABLES if given.only in (None, table.__name__)]
+    print(f"\nThe lowest coverage of each table: {', '.join(f'{each:.1%}' for each in least)}")
+    return int(min(least) < 0.92)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
