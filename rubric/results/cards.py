@@ -110,6 +110,8 @@ def card(result: Any) -> str:
     row = RowBuilder().of(result)
     if row.score is not None and not (result.degenerate or result.rubric.negate):
         row = evolve(row, reason="")  # the sentence and the criteria say it
+    elif row.reason.startswith("not graded: the score could be"):  # so does the sentence
+        row = evolve(row, reason=row.reason.partition("): ")[2] or row.reason)
     names = [row.rubric, result.key or ("" if result.index is None else f"#{result.index}")]
     badges = [html.badge(row.verdict or "ungraded", row.verdict or "ungraded")]
     head = html.header(sentence(row), *badges, title=" · ".join(filter(None, names)))
@@ -489,8 +491,8 @@ def measured(summary: Summary) -> Html | None:
         counts = (("not applicable", one.not_applicable), ("cannot tell", one.abstained), ("unjudged", one.unjudged))
         said = [f"{one.scored:,} scored", *(f"{count:,} {name}" for name, count in counts if count)]
         said += [f"{one.gated:,} gates failed"] if one.gated else []
-        if one.bounds is not None and one.bounds[0] < one.bounds[1]:
-            said.append(f"of all {one.bounds[0]:.2f} to {one.bounds[1]:.2f}")
+        low, high = (f"{bound:.2f}" for bound in one.bounds or (0.0, 0.0))
+        said += [f"of all {low} to {high}"] if low != high else []
         name = join((text(one.text or one.id), tag("div", text(one.id, html.NAME, class_="mono"), class_="how")))
         rows.append((name, one.mean, one.interval, ", ".join(said)))
     return html.section("Criteria: mean and 95 % interval", charts.intervals(rows))

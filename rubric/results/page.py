@@ -96,7 +96,9 @@ def page(
         footer: The last line.
         search: The words that a server searched the rows for, in a form for others; None on a page of a file.
     """
-    counts = Counter(row.status for row in rows) if counts is None else counts
+    if counts is None:
+        found = Counter[str](row.status for row in rows)
+        counts = {status: found[status] for status in ("passed", "failed", "ungraded", "deferred")}
     short = _falling_short(rows)
     badge = html.badge(headline, "passed" if passed else "failed")
     head = tag(
@@ -110,7 +112,7 @@ def page(
     note = None
     if len(rows) > MANY:
         said = f"The {WHOLE:,} results with the lowest scores, those that did not pass first, unfold whole cards."
-        note = tag("p", f"{said} The others are in brief: a part of the results has a page of its own.", class_="soft")
+        note = tag("p", f"{said} The others show a line for each criterion.", class_="soft")
     if rows:
         body = tag("div", *_cases(rows, list(short)), class_="cases")
     main = tag("main", *above, tag("h2", named, class_="section"), note, body)
