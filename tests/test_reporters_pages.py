@@ -9,8 +9,8 @@ from attrs import evolve
 from hypothesis import given, settings
 
 from rubric.internals.frozen_map import FrozenMap
-from rubric.results.cards import LONGEST_OUTPUT as LONGEST
-from rubric.results.cards import numbered, pieces
+from rubric.results.quotes import LONGEST_OUTPUT as LONGEST
+from rubric.results.quotes import numbered, pieces
 from rubric.suites.report import Report
 from rubric.values.findings import Evidence
 from tests.browsers import Seen, dom_of

@@ -8,15 +8,15 @@ result itself at hand, its decision trees are drawn whole.
 from __future__ import annotations
 
 import zlib
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from attrs import evolve, frozen
+from attrs import evolve
 
 from rubric.internals.secrets import clean
 from rubric.internals.text import cut, shorten
 from rubric.rendering import charts, html
 from rubric.rendering.html import Html, join, tag, text
+from rubric.results.quotes import LONGEST_OUTPUT, numbered, pieces
 from rubric.results.row_builder import RowBuilder
 from rubric.results.rows import Entry, Row, figure, score_of, score_of_vote, short
 from rubric.scoring.aggregation import TOLERANCE
@@ -32,13 +32,7 @@ if TYPE_CHECKING:
     from rubric.values.requests import Exchange, Reply
 
 
-LONGEST_OUTPUT = 20_000
-"""Characters of a candidate; of a longer one, only its ends and the quotes are shown."""
-
 LONGEST_INPUT = 4_000
-
-AROUND = 300
-"""Characters that are shown around a quote in the middle of a long candidate."""
 
 EXCERPT, LONGEST_LINE = 600, 300
 """Characters of a candidate and of a criterion with its reason, where rows are shown in brief."""
@@ -47,59 +41,6 @@ MOST_ROWS = 20
 """Results that the card of many shows."""
 
 VERDICTS = ("pass", "borderline", "fail", "ungraded")
-
-
-# -- quotes in the candidate -----------------------------------------------------------------------------
-
-
-@frozen
-class Piece:
-    """A stretch of the candidate, with the *numbers* of the quotes that begin in it; or how much is *left_out* here."""
-
-    text: str = ""
-    quoted: bool = False
-    numbers: tuple[int, ...] = ()
-    left_out: int = 0
-
-
-def evidence_of(entries: Iterable[Entry]) -> Iterator[Evidence]:
-    """Yield every quote, those of nested rubrics and of votes too."""
-    for entry in entries:
-        yield from entry.evidence
-        yield from evidence_of((*entry.parts, *entry.votes))
-
-
-def numbered(output: str, entries: Iterable[Entry]) -> dict[Evidence, int]:
-    """Return a number from 1 for each quote in *output*, in the order of the text."""
-    found = {e for e in evidence_of(entries) if _span(e, len(output)) is not None}
-    return {e: n for n, e in enumerate(sorted(found, key=lambda e: (e.start, e.end, e.text)), 1)}
-
-
-def _span(evidence: Evidence, length: int) -> tuple[int, int] | None:
-    """Return the place of the quote in a text of *length* characters, or None if it has none."""
-    start, end = evidence.start, evidence.end
-    if evidence.where != "output" or start is None or end is None or not 0 <= start < end <= length:
-        return None
-    return start, end
-
-
-def pieces(output: str, marks: Mapping[Evidence, int]) -> list[Piece]:
-    """Return *output* in pieces; a quote that overlaps others is in several of them."""
-    length, half = len(output), LONGEST_OUTPUT // 2
-    spans = {n: span for e, n in marks.items() if (span := _span(e, length))}
-    kept = [(0, length)]
-    if length > LONGEST_OUTPUT:
-        windows = [(max(a - AROUND, 0), min(a + 2 * AROUND, length)) for a, _ in spans.values()]
-        kept = [(0, half), (length - half, length), *windows]
-    found: list[Piece] = []
-    for start, end in pairwise(sorted({0, length}.union(*spans.values(), *kept))):
-        if any(a <= start and end <= b for a, b in kept):
-            quoted = any(a <= start and end <= b for a, b in spans.values())
-            found.append(Piece(output[start:end], quoted, tuple(n for n, (a, _) in spans.items() if a == start)))
-        else:
-            before = found.pop().left_out if found and found[-1].left_out else 0
-            found.append(Piece(left_out=before + end - start))
-    return found
 
 
 # -- one result ------------------------------------------------------------------------------------------
