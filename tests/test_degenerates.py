@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rubric.grading.code_checks import why_degenerate
-from rubric.values.candidates import Candidate
+from rubric.values.candidates import Candidate, why_degenerate
 
 KEYS = [
     ":", ".", ",", "!", "...", "—", "```", "---", "?!", "。",

@@ -26,7 +26,7 @@ from typing import Any, Literal
 from attrs import define, evolve, field, frozen
 
 from rubric.errors import DefinitionError, ProtocolError
-from rubric.grading.code_checks import settled, why_degenerate
+from rubric.grading.code_checks import settled
 from rubric.grading.logprobs import weigh
 from rubric.grading.prompting import APART, SharedPrompt, as_question, compose, compose_all, grouped, shared_prompt
 from rubric.grading.reply_parser import read
@@ -34,7 +34,7 @@ from rubric.grading.steps import Batch, Got, Steps, as_one, together
 from rubric.results.result import Grade, Ungraded, conclude, conclude_votes, degenerate, goes_on
 from rubric.scoring.aggregation import EVEN, outcome
 from rubric.scoring.votes import Voter, fewest_votes, is_decided, number_votes
-from rubric.values.candidates import Candidate
+from rubric.values.candidates import Candidate, why_degenerate
 from rubric.values.checks import Check
 from rubric.values.criteria import Criterion
 from rubric.values.findings import Abstained, Finding, NotApplicable, Scored, Step, Unjudged

@@ -7,11 +7,11 @@ from typing import Any
 
 from attrs import evolve, field, frozen
 
-from rubric.grading.code_checks import applies, why_degenerate
+from rubric.grading.code_checks import applies
 from rubric.grading.prompting import SharedPrompt, as_question, compose, grouped, shared_prompt
 from rubric.internals.text import cell, cut, table
 from rubric.scoring.votes import Voter, fewest_votes, number_votes
-from rubric.values.candidates import Candidate
+from rubric.values.candidates import Candidate, why_degenerate
 from rubric.values.checks import Check
 from rubric.values.criteria import Criterion
 from rubric.values.judges import AnyJudge, Cascade, Judge, Jury, Panel, size_of

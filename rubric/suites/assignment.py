@@ -25,7 +25,7 @@ from attrs import evolve, field, frozen
 
 from rubric.engine.pipeline import adrive
 from rubric.errors import NoJudgeError
-from rubric.grading.code_checks import applies, why_degenerate
+from rubric.grading.code_checks import applies
 from rubric.grading.flow import flow
 from rubric.models.api_keys import default_judge, missing_key
 from rubric.models.litellm_library import library, vendor_of
@@ -33,7 +33,7 @@ from rubric.models.offline import OFFLINE
 from rubric.models.registry import EnvironmentModel
 from rubric.results.result import Grade, Ungraded, conclude, conclude_votes, models_of
 from rubric.suites.cases import Case
-from rubric.values.candidates import Candidate
+from rubric.values.candidates import Candidate, why_degenerate
 from rubric.values.checks import Check
 from rubric.values.criteria import Criterion
 from rubric.values.findings import Finding

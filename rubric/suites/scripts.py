@@ -41,13 +41,13 @@ from typing import Any, cast
 from attrs import evolve, frozen
 
 from rubric.errors import RubricError
-from rubric.grading.code_checks import applies, why_degenerate
+from rubric.grading.code_checks import applies
 from rubric.internals.frozen_map import thaw
 from rubric.internals.secrets import redact
 from rubric.internals.text import shorten
 from rubric.results.result import Grade, Ungraded
 from rubric.suites.cases import Case
-from rubric.values.candidates import Candidate
+from rubric.values.candidates import Candidate, why_degenerate
 from rubric.values.checks import NOTHING, Decided, Holds, Otherwise, Script, Unsupported
 from rubric.values.criteria import Criterion
 from rubric.values.requests import Usage

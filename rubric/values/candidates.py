@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterable, Mapping
+from functools import cache
+from itertools import islice
 from typing import Any, TypeVar
 
 from attrs import field, frozen
@@ -145,3 +148,77 @@ def of_text(field: str, text: str) -> Candidate:
         cure = f"give Path({text!r}) to have the file read, or Candidate({text!r}) to grade these words"
         refuse_path(field, text, cure)
     return Candidate(text)
+
+
+# -- candidates without content --------------------------------------------------------------------------
+# Some should reach no judge: empty ones, and "master keys" that make judges say yes (arXiv 2507.08794).
+
+_OPENERS = (
+    # English
+    "answer", "final answer", "here is my answer", "here is the answer", "here is the solution", "here's my solution",
+    "let me solve this problem step by step", "let me think", "let me think step by step", "let's solve this",
+    "let's solve this problem step by step", "let's solve this step by step", "let's think step by step",
+    "let us solve this problem step by step", "reasoning", "solution", "the answer is", "the final answer is",
+    "the solution is", "thinking process", "thought process",
+    # German, French, Spanish, Italian, Portuguese
+    "denkprozess", "die antwort lautet", "lass uns dieses problem schritt für schritt lösen", "lösung",
+    "processus de réflexion", "résolvons ce problème étape par étape", "réponse", "solution finale",
+    "proceso de pensamiento", "resolvamos este problema paso a paso", "respuesta", "solución",
+    "processo di pensiero", "risolviamo questo problema passo dopo passo", "risposta", "soluzione",
+    "processo de pensamento", "resposta", "solução", "vamos resolver este problema passo a passo",
+    # Russian, Japanese, Chinese, Korean, Hindi, Arabic
+    "давайте решим эту задачу шаг за шагом", "решение", "ход мыслей",
+    "かいせつ", "解", "解説", "解答", "ステップバイステップで考えましょう",
+    "思考过程", "答案", "让我们一步一步地解决这个问题", "让我们逐步解决这个问题",
+    "풀이", "해설", "समाधान", "الحل",
+)  # fmt: skip
+
+_LONGEST_OPENER = 100
+"""Letters; a text with more of them has content."""
+
+_BLANKS = "\u115f\u1160\u2800\u3164\uffa0"
+"""Invisible characters that Unicode has as letters or symbols."""
+
+
+def why_degenerate(candidate: Candidate) -> str:
+    """Return why *candidate* has no content, such as "is empty"; '' if it has some."""
+    if candidate.tool_calls or candidate.file_changes or candidate.images:
+        return ""
+    output = candidate.output
+    start = output[:_START].encode("utf-8", "ignore")
+    if len(start.translate(None, _NO_LETTERS)) >= _LONGEST_OPENER:  # as in most candidates; nothing is folded
+        return ""
+    words = _letters(output)
+    if words:
+        return "is an opener without content (a master key)" if words in _master_keys() else ""
+    seen = [c for c in output if c not in _BLANKS]
+    if any(_is_symbol(c) for c in seen):  # emoji and + can be an answer, punctuation cannot
+        return ""
+    return "has only punctuation" if any(unicodedata.category(c)[0] in "PS" for c in seen) else "is empty"
+
+
+_START = 400
+_NO_LETTERS = bytes(code for code in range(256) if code > 127 or not chr(code).isalnum())  # noqa: PLR2004 - ASCII
+
+
+def _letters(text: str) -> str:
+    """Return the first letters and digits of *text*: no case, accents, spaces, punctuation or invisible characters."""
+    found = ""
+    for part in (text[:_START], text):  # a long text nearly always has enough letters in its first part
+        plain = unicodedata.normalize("NFKD", part).casefold()
+        found = "".join(islice((c for c in plain if c.isalnum() and c not in _BLANKS), _LONGEST_OPENER))
+        if len(found) == _LONGEST_OPENER:
+            break
+    return found
+
+
+@cache
+def _master_keys() -> frozenset[str]:
+    """Return the openers, reduced by `_letters`."""
+    return frozenset(map(_letters, _OPENERS))
+
+
+def _is_symbol(char: str) -> bool:
+    """True for symbols and emoji; these by code point too, since this Python may be older than an emoji."""
+    drawn = unicodedata.category(char) in ("So", "Sm", "Sc") or "\U0001f000" <= char <= "\U0001faff"
+    return drawn and char not in "|~"
