@@ -142,6 +142,28 @@ def test_an_agreement_leads_with_a_sentence() -> None:
     json.dumps(found.to_dict(), allow_nan=False)
 
 
+@given(st.randoms(use_true_random=False))
+@settings(max_examples=10, deadline=None)
+def test_the_order_of_keys_labels_and_raters_changes_no_figure(chance: Any) -> None:
+    several = {
+        key: {"good": [PEOPLE[key]["good"], key % 7 > 0], "clear": [PEOPLE[key]["clear"], key % 5 + 1]}
+        for key in range(60)
+    }
+    rows, results = [*Labels(several)], [*GRADES]
+    chance.shuffle(rows)
+    chance.shuffle(results)
+    rows.sort(key=lambda row: row.criterion)
+    one, other = (
+        agreement(GRADES, Labels(sorted(Labels(several), key=lambda row: row.criterion))),
+        agreement(Grades(results), Labels(rows)),
+    )
+    for mine, theirs in zip(one, other, strict=True):
+        assert mine.confusion == theirs.confusion
+        for a, b in zip(mine.statistics, theirs.statistics, strict=True):
+            assert a.value == pytest.approx(b.value)
+            assert a.interval == pytest.approx(b.interval)
+
+
 def test_a_judge_that_always_says_the_same_stands_beside() -> None:
     found = agreement(
         grades(GOOD, {n: {"good": True} for n in range(60)}), Labels({n: {"good": n % 3 > 0} for n in range(60)})
@@ -150,6 +172,7 @@ def test_a_judge_that_always_says_the_same_stands_beside() -> None:
     assert good.constant is not None
     assert good.constant.name == "always yes"
     assert good.constant.value == pytest.approx(2 / 3)
+    assert "a judge that always says yes agrees in 67 %" in str(found)
     assert good["agreement"].value == pytest.approx(2 / 3)
     assert good["phi"].value is None
     assert "same rating" in good["phi"].reason

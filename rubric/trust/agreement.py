@@ -100,7 +100,7 @@ class Agreement(Presented, Listed[CriterionAgreement]):
         out: list[tuple[str, tuple[str, ...], list[tuple[object, ...]]]] = []
         rows: list[tuple[object, ...]] = []
         for c in self.criteria:
-            constant = "" if c.constant is None else str(c.constant)
+            constant = "" if c.constant is None else f"{c.constant.name}: {c.constant}"
             ceiling = {s.name: s for s in c.ceiling}
             rows += [
                 (

@@ -8,7 +8,7 @@ person with the others together: no judge can be expected to do better.
 from __future__ import annotations
 
 import numpy as np
-from attrs import frozen
+from attrs import evolve, frozen
 from numpy.typing import NDArray
 
 from rubric.internals.containers import NoTruth
@@ -20,6 +20,9 @@ Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
 
 _FEW, _UNEVEN = 30, 0.9
+
+_RARE = 15
+"""Where fewer people say one of two verdicts, coefficients that rest on it are hedged."""
 
 
 @frozen(repr=False)
@@ -133,7 +136,8 @@ def _closeness(a: Floats, b: Floats, scale: Scale, groups: Codes | None) -> list
     found = [share("agreement", (a == b).astype(float), groups)]
     if scale.kind != "number":
         return found
-    found = found if len(co.categories_of(a, b)) <= co.MOST_CATEGORIES else []
+    if (different := len(co.categories_of(a, b))) > co.MOST_CATEGORIES:
+        found = [Statistic("agreement", None, reason=f"{different:,} different ratings are numbers, no categories")]
     plain = [("pearson", co.pearson(a, b)), ("spearman", co.spearman(a, b)), ("kendall", co.kendall(a, b))]
     return [*found, *(coefficient(name, c, groups) for name, c in plain), *_errors(a, b, groups)]
 
@@ -156,8 +160,35 @@ def _pair(a: Floats, b: Floats, scale: Scale, groups: Codes | None) -> list[Stat
             )
         return [*found, *_intraclass(both, groups)]
     plain += [("phi", co.pearson(a, b))] if scale.kind == "verdict" else []
-    plain += [("alpha", co.alpha(both)), ("fleiss", co.many(both, "fleiss")), ("AC1", co.many(both, "gwet"))]
-    return found + [coefficient(name, c, groups) for name, c in plain]
+    plain += [("alpha", co.alpha(both)), ("fleiss", co.many(both, "fleiss"))]
+    found += [coefficient(name, c, groups) for name, c in plain]
+    if scale.kind == "verdict" and min((b == 0).sum(), (b == 1).sum()) < _RARE:
+        found = _hedged(found, a, b, groups)
+    return [*found, coefficient("AC1", co.many(both, "gwet"), groups)]
+
+
+def _hedged(found: list[Statistic], a: Floats, b: Floats, groups: Codes | None) -> list[Statistic]:
+    """
+    Return *found* with intervals that also hold for one more candidate in each cell of the table.
+
+    Coefficients that are corrected for chance rest on the rarer verdict: of a few, a sample may show none that differ.
+    """
+    a, b = np.append(a, [0.0, 0.0, 1.0, 1.0]), np.append(b, [0.0, 1.0, 0.0, 1.0])
+    groups = None if groups is None else np.append(groups, groups.max() + 1 + np.arange(4))
+    both = np.stack([a, b], axis=1)
+    more = {
+        "kappa": co.cohen(a, b),
+        "phi": co.pearson(a, b),
+        "alpha": co.alpha(both),
+        "fleiss": co.many(both, "fleiss"),
+    }
+    out = []
+    for one in found:
+        other = coefficient(one.name, more[one.name], groups).interval if one.name in more else None
+        if one.interval is not None and other is not None:
+            one = evolve(one, interval=(min(one.interval[0], other[0]), max(one.interval[1], other[1])))  # noqa: PLW2901
+        out.append(one)
+    return out
 
 
 def share(name: str, values: Floats, groups: Codes | None) -> Statistic:
@@ -197,6 +228,9 @@ def _errors(a: Floats, b: Floats, groups: Codes | None) -> list[Statistic]:
     q = quantile(groups, len(a))
     for name, values in (("MAE", np.abs(a - b)), ("RMSE", (a - b) ** 2), ("bias", a - b)):
         mean, error = mean_error(values, groups)
+        error = (
+            error or float(np.ptp(np.concatenate([a, b])) or 1) / len(a) / 2
+        )  # no spread in a sample is no certainty
         low, high = mean - q * error, mean + q * error
         if name == "RMSE":
             mean, low, high = (float(np.sqrt(max(0.0, v))) for v in (mean, low, high))
@@ -267,6 +301,10 @@ def _remarks(b: Floats, scale: Scale, coverage: float, ties: int, groups: Codes 
         remarks.append(f"on {ties} candidates people are divided; they are left out")
     if n and scale.kind != "number" and max(np.unique(b, return_counts=True)[1]) / n > _UNEVEN:
         remarks.append("people say nearly always the same, so agreement by chance is high; see kappa and AC1")
+    if n and scale.kind != "number":
+        constant = _constant(b, scale)
+        said = constant.name.removeprefix("always ")
+        remarks.append(f"a judge that always says {said} agrees in {percent(constant.value or 0.0)}")
     if groups is not None and (few := few_groups(groups)):
         remarks.append(few)
     return remarks

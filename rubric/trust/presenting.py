@@ -58,7 +58,8 @@ class Presented(NoTruth):
     def _repr_html_(self) -> str:
         body: list[object] = []
         for title, head, rows in self.tables():
-            drawn = html.table(head, [tuple(map(_plain, row)) for row in rows])
+            figures = [n for n in range(len(head)) if any(isinstance(row[n], int | float) for row in rows)]
+            drawn = html.table(head, [tuple(map(_plain, row)) for row in rows], figures=figures)
             body.append(html.section(title, drawn) if title else drawn)
         body += [html.notice(remark) for remark in self.remarks()]
         return html.fragment(html.card(html.header(self.sentence, title=type(self).__name__), *body))

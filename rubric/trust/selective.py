@@ -8,6 +8,7 @@ correction for the number of thresholds is needed, since the order is fixed befo
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -27,8 +28,8 @@ from rubric.trust.ratings import matched
 
 Floats = NDArray[np.float64]
 
-START = 30
-"""The fewest labelled verdicts that a threshold is tried on."""
+START, FORGIVEN = 30, 2
+"""The fewest labelled verdicts that a threshold is tried on; and so many that two wrong ones do not end the search."""
 
 
 @frozen
@@ -162,13 +163,14 @@ def trusted(grades: Grades, labels: Labels | Any, error: float = 0.05, risk: flo
 def _tested(every: Floats, sure: Floats, wrong: Floats, by: str, *, allowed: tuple[float, float]) -> Trusted:
     """Try the thresholds in order."""
     error, risk = allowed
+    start = next(n for n in itertools.count(START) if stats.binom.cdf(FORGIVEN, n, error) <= risk)
     levels = np.unique(np.round(sure, 9))[::-1]
     best: tuple[float, int, int] | None = None
     first: tuple[int, int] | None = None
     for level in levels:
         kept = sure >= level - 1e-9
         n, k = int(kept.sum()), int(wrong[kept].sum())
-        if n < START and level != levels[-1]:
+        if n < start and level != levels[-1]:
             continue
         first = first or (n, k)
         if stats.binom.cdf(k, n, error) > risk:

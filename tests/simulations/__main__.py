@@ -21,7 +21,7 @@ from rubric.suites.report import Report
 from rubric.trust import coefficients as co
 from rubric.trust.estimates import estimate_of
 from rubric.trust.inference import Statistic
-from rubric.trust.pairwise import coefficient, share
+from rubric.trust.pairwise import agreement_of
 from rubric.trust.ratings import VERDICT, Ratings, Scale
 from rubric.trust.selective import _tested
 
@@ -144,7 +144,7 @@ def coefficients(runs: int) -> Iterator[float]:
     for rate in RATES:
         for name, errs in JUDGES.items():
             cells = []
-            people, judge = verdicts(np.random.default_rng(5), rate, errs, 400_000)
+            people, judge = verdicts(np.random.default_rng(5), rate, errs, 200_000)
             truth = [one.value for one in measures(people, judge)]
             for n in SIZES:
                 chance, hits, counts = np.random.default_rng(6), [0] * 4, [0] * 4
@@ -160,11 +160,8 @@ def coefficients(runs: int) -> Iterator[float]:
 
 
 def measures(people: co.Floats, judge: co.Floats) -> list[Statistic]:
-    both = np.stack([people, judge], axis=1)
-    found = (co.cohen(judge, people), co.many(both, "gwet"), co.alpha(both))
-    some = (people == judge).astype(float)
-    first = share("agreement", some, None) if len(some) < 10_000 else Statistic("agreement", float(some.mean()))
-    return [first, *(coefficient("", one, None) for one in found)]
+    found = agreement_of(ratings(people, judge))
+    return [found[name] for name in ("agreement", "kappa", "AC1", "alpha")]
 
 
 def kept(runs: int) -> Iterator[float]:
