@@ -55,6 +55,9 @@ from .models.retry import retry_delay as retry_delay
 from .quality.influence import Influence as Influence
 from .quality.influence import Influences as Influences
 from .quality.influence import influence as influence
+from .quality.items import Item as Item
+from .quality.items import Items as Items
+from .quality.items import items as items
 from .quality.lint import Remark as Remark
 from .quality.lint import Remarks as Remarks
 from .quality.lint import lint as lint

@@ -28,7 +28,7 @@ def _altair() -> Any:
     return alt
 
 
-def _forest(rows: Sequence[dict[str, Any]], title: str, sentence: str, *, zero: bool = False) -> Any:
+def forest(rows: Sequence[dict[str, Any]], title: str, sentence: str, *, zero: bool = False) -> Any:
     """Return values with their intervals, a row each."""
     alt = _altair()
     base = alt.Chart(alt.Data(values=list(rows)), title=sentence).encode(y=alt.Y("name:N", sort=None, title=None))
@@ -45,7 +45,8 @@ def _forest(rows: Sequence[dict[str, Any]], title: str, sentence: str, *, zero: 
     return chart
 
 
-def _row(name: str, value: float | None, interval: tuple[float, float] | None, **more: float) -> dict[str, Any]:
+def row_of(name: str, value: float | None, interval: tuple[float, float] | None, **more: float) -> dict[str, Any]:
+    """Return a row of a chart: a value, and what it lies between."""
     low, high = interval or (value, value)
     return {"name": name, "value": value, "low": low, "high": high, **more}
 
@@ -54,8 +55,8 @@ def of_agreement(found: Agreement) -> Any:
     """Return the confusion of each criterion; judge against people for numbers; flip rates for votes alone."""
     alt = _altair()
     if not found.criteria:
-        rows = [_row(v.id or "the whole", v.flip_rate.value, v.flip_rate.interval) for v in found.votes]
-        return _forest(rows, "flip rate", found.sentence)
+        rows = [row_of(v.id or "the whole", v.flip_rate.value, v.flip_rate.interval) for v in found.votes]
+        return forest(rows, "flip rate", found.sentence)
     charts = []
     for one in found.criteria:
         if one.confusion:
@@ -97,19 +98,20 @@ def of_calibration(found: Calibration) -> Any:
 def of_estimate(found: Estimate) -> Any:
     """Return the estimate beside labels only and the judge only."""
     rows = [
-        _row("corrected", found.value, found.interval),
-        _row("labels only", found.labels_only.value, found.labels_only.interval),
-        _row("judge only", found.judge_only.value, found.judge_only.interval),
+        row_of("corrected", found.value, found.interval),
+        row_of("labels only", found.labels_only.value, found.labels_only.interval),
+        row_of("judge only", found.judge_only.value, found.judge_only.interval),
     ]
-    return _forest(rows, found.measure, found.sentence)
+    return forest(rows, found.measure, found.sentence)
 
 
 def of_difference(found: Difference) -> Any:
     """Return each difference, with the band of those that 80 % of such comparisons would not find."""
     rows = [
-        _row(c.id, c.difference, c.interval, unseen_low=-c.detectable, unseen_high=c.detectable) for c in found.criteria
+        row_of(c.id, c.difference, c.interval, unseen_low=-c.detectable, unseen_high=c.detectable)
+        for c in found.criteria
     ]
-    return _forest(rows, "difference, new less old", found.sentence, zero=True)
+    return forest(rows, "difference, new less old", found.sentence, zero=True)
 
 
 def of_trusted(found: Trusted) -> Any:
@@ -128,7 +130,7 @@ def of_trusted(found: Trusted) -> Any:
 def of_drift(found: Drift) -> Any:
     """Return each change since the baseline."""
     rows = [
-        _row(f"{c.criterion or 'the whole'}: {c.what}", c.now - c.before, c.interval, unseen_low=0.0, unseen_high=0.0)
+        row_of(f"{c.criterion or 'the whole'}: {c.what}", c.now - c.before, c.interval, unseen_low=0.0, unseen_high=0.0)
         for c in found.changes
     ]
-    return _forest(rows, "change since the baseline", found.sentence, zero=True)
+    return forest(rows, "change since the baseline", found.sentence, zero=True)
