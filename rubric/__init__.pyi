@@ -112,6 +112,7 @@ from .values.answers import UnitScale as UnitScale
 from .values.answers import YesNo as YesNo
 from .values.candidates import Candidate as Candidate
 from .values.candidates import Message as Message
+from .values.candidates import RunMetrics as RunMetrics
 from .values.candidates import ToolCall as ToolCall
 from .values.checks import Calls as Calls
 from .values.checks import Contains as Contains
@@ -126,6 +127,7 @@ from .values.checks import Matches as Matches
 from .values.checks import Script as Script
 from .values.checks import StartsWith as StartsWith
 from .values.checks import Unsupported as Unsupported
+from .values.checks import Within as Within
 from .values.criteria import Anchor as Anchor
 from .values.criteria import Criterion as Criterion
 from .values.criteria import When as When

@@ -28,6 +28,7 @@ from rubric.values.checks import (
     Script,
     StartsWith,
     Unsupported,
+    Within,
 )
 from rubric.values.criteria import Criterion, When
 from rubric.values.findings import Finding, NotApplicable, Scored, Unjudged
@@ -81,6 +82,8 @@ def settle(criterion: Criterion, check: Check, candidate: Candidate) -> Finding:
             return _undecided(criterion, "unsupported", f"{check.type}: this library has no such grader")
         case Script():
             return _undecided(criterion, "unsupported", f"{check} runs only in a suite's run with allow_scripts=True")
+        case Within():
+            return _limited(criterion, check, candidate)
         case _:
             holds, why = decide(check, candidate)
             return Scored(criterion.id, float(holds), holds, why)
@@ -101,6 +104,18 @@ def _asked(criterion: Criterion, check: Holds, candidate: Candidate) -> Finding:
         return _undecided(criterion, "exception", f"{check} returned {said!r}, expected {allowed}")
     reason = why or f"{check}: {('yes' if score else 'no') if isinstance(score, bool) else f'{score:g}'}"
     return Scored(criterion.id, float(score), score, reason)
+
+
+def _limited(criterion: Criterion, check: Within, candidate: Candidate) -> Finding:
+    """Return the finding of *criterion*, which limits what the run took."""
+    known = {name: getattr(candidate.metrics, name, None) for name in check.limits}
+    known |= {"tool_calls": len(candidate.tool_calls)} if check.tool_calls is not None else {}
+    if unknown := [name for name, value in known.items() if value is None]:
+        cure = "let a live target answer, whose run is measured, or give the response with its `metrics`"
+        return _undecided(criterion, "unsupported", f"the {' and '.join(unknown)} of the run is not known; {cure}")
+    kept = {name: known[name] <= limit for name, limit in check.limits.items()}
+    said = [f"{name} {known[name]:g} {'<=' if kept[name] else '>'} {limit:g}" for name, limit in check.limits.items()]
+    return Scored(criterion.id, sum(kept.values()) / len(kept), all(kept.values()), "; ".join(said))
 
 
 def _undecided(criterion: Criterion, kind: FailureKind, why: str) -> Unjudged:
@@ -144,7 +159,7 @@ def decide(check: Check, candidate: Candidate) -> tuple[bool, str]:  # noqa: C90
                 and all(key in call.arguments and call.arguments[key] == wanted[key] for key in wanted)
                 for call in candidate.tool_calls
             )
-        case Decided() | Holds() | Unsupported() | Script():
+        case Decided() | Holds() | Unsupported() | Script() | Within():
             msg = f"{type(check).__name__} is not decided by the candidate alone"
             raise TypeError(msg)
         case never:

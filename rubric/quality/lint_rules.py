@@ -35,6 +35,7 @@ from rubric.values.checks import (
     Script,
     StartsWith,
     Unsupported,
+    Within,
 )
 from rubric.values.criteria import Criterion
 from rubric.values.rubrics import Rubric
@@ -222,7 +223,7 @@ def _exclude(one: Criterion, other: Criterion) -> bool:
 
 def _is_of_text(answer: object) -> TypeGuard[Check]:
     """True if *answer* is a check of the output's text alone."""
-    return isinstance(answer, Check) and not isinstance(answer, Holds | Script | Unsupported | Decided | Calls)
+    return isinstance(answer, Check) and not isinstance(answer, Holds | Script | Unsupported | Decided | Calls | Within)
 
 
 def _required_texts(answer: object) -> tuple[str, ...]:

@@ -26,7 +26,7 @@ from rubric.suites.report import Deferred, Report
 from rubric.suites.row_builder import RowBuilder, ungraded
 from rubric.suites.scripts import Decisions, can_be_judged, restored, run_scripts
 from rubric.suites.suite_plan import plan_case, why_deferred
-from rubric.suites.targets.base import DeferError, Response, Target, TargetLike
+from rubric.suites.targets.base import DeferError, Response, Target, TargetLike, measured
 from rubric.suites.targets.models import as_target
 from rubric.values.candidates import Candidate
 from rubric.values.judges import AnyJudge, Judge, as_judge, members_of
@@ -238,10 +238,12 @@ class Run:
         if self.cases is not None:
             self.cases.refuse_beyond(prepared.worst or 0.0)
         assert self.target is not None  # noqa: S101 - else the case is deferred
+        began = time.perf_counter()
         response = Response.of(await self.target.respond(case))
+        latency = time.perf_counter() - began
         self._charge(response.usage, self.cases, self.requests)
         if isinstance(response.candidate, Candidate):
-            return response
+            return evolve(response, candidate=measured(response, latency))
         message = f"{self.target!r} returned {type(response.candidate).__name__}, expected a Candidate"
         raise TypeError(message)
 

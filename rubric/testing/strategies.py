@@ -29,7 +29,7 @@ from rubric.values.answers import (
     YesNo,
     fold,
 )
-from rubric.values.candidates import Message, ToolCall
+from rubric.values.candidates import Message, RunMetrics, ToolCall
 from rubric.values.checks import (
     Calls,
     Contains,
@@ -43,6 +43,7 @@ from rubric.values.checks import (
     Script,
     StartsWith,
     Unsupported,
+    Within,
 )
 from rubric.values.criteria import ABSTENTIONS, POLARITIES, Anchor, Criterion, When
 from rubric.values.judges import Cascade, Judge, Jury, Panel
@@ -148,6 +149,7 @@ checks = st.one_of(
     st.just(IsJSON()),
     st.builds(FitsSchema, schemas),
     st.builds(Calls, texts(), arguments=free_maps),
+    st.builds(Within, latency=st.floats(0, 60), cost=st.one_of(st.none(), st.floats(0, 1))),
     st.builds(Script, text_lists, config=free_maps),
     st.builds(Unsupported, texts()),
 )
@@ -287,6 +289,7 @@ def cases(draw: st.DrawFn, graded: st.SearchStrategy[Rubric]) -> Case:
             reference=any_texts(),
             messages=st.lists(st.builds(Message, texts(), any_texts()), max_size=2),
             tool_calls=st.lists(calls, max_size=2),
+            metrics=st.builds(RunMetrics, latency=st.floats(0, 60), tokens=st.one_of(st.none(), st.integers(0, 9))),
             context=any_texts(),
             variables=free_maps,
             judge=any_judges,

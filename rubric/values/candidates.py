@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from attrs import field, frozen
 
 from rubric.errors import DefinitionError
-from rubric.internals.fields import Shown, as_map, as_tuple, names_a_file, refuse, refuse_path, string, text
+from rubric.internals.fields import Shown, as_map, as_tuple, names_a_file, number, optional, refuse, refuse_path, string, text
 from rubric.internals.frozen_map import FrozenMap, freeze
 from rubric.internals.guided import GuidedType, guided_class
 
@@ -37,6 +37,41 @@ class Message(Shown):
 
     role: str = field(validator=text)
     content: str = field(validator=string)
+
+
+_amount = optional(number(0, float("inf")))
+
+
+@frozen(repr=False)
+class RunMetrics(Shown):
+    """
+    What a run took to answer, as far as that is known; a target's run is measured.
+
+    Args:
+        latency: Seconds from the request to the response.
+        cost: In US dollars.
+        tokens: Sent and received, cached ones included.
+        calls: Requests to models.
+        perplexity: Of the output, by the model that wrote it.
+    """
+
+    latency: float | None = field(default=None, kw_only=True, validator=_amount)
+    cost: float | None = field(default=None, kw_only=True, validator=_amount)
+    tokens: int | None = field(default=None, kw_only=True, validator=_amount)
+    calls: int | None = field(default=None, kw_only=True, validator=_amount)
+    perplexity: float | None = field(default=None, kw_only=True, validator=_amount)
+
+
+def as_metrics(value: RunMetrics | Mapping[str, Any]) -> RunMetrics:
+    if isinstance(value, RunMetrics):
+        return value
+    try:
+        return RunMetrics(**value)
+    except TypeError:
+        allowed = "RunMetrics, or a mapping with latency, cost, tokens, calls or perplexity"
+        raise refuse("metrics", value, allowed) from None
+    except DefinitionError as problem:
+        raise DefinitionError(f"metrics.{problem.field}", problem.message) from None
 
 
 def _all_of(kind: type[T], field: str, values: Any) -> tuple[T, ...]:
@@ -109,6 +144,7 @@ class Candidate(Shown, metaclass=GuidedType):
         context: Material on which the answer should rest.
         variables: Named texts for custom prompts.
         images: `data:image/...` or `https://...` addresses, attached for judges that see.
+        metrics: What the run took: latency, cost, tokens. No judge sees it.
         key: Its name in the data set, such as the id of its row. Results carry it, and labels and other runs are
             matched by it. Candidates of one key are one group. No judge sees it.
         group: The name of the candidates that belong together, such as the answers to one prompt. Results carry it, and
@@ -124,6 +160,7 @@ class Candidate(Shown, metaclass=GuidedType):
     context: str = field(default="", kw_only=True, validator=string)
     variables: FrozenMap = field(default=FrozenMap(), kw_only=True, converter=_as_variables)
     images: tuple[str, ...] = field(default=(), kw_only=True, converter=_as_images)
+    metrics: RunMetrics = field(default=RunMetrics(), kw_only=True, converter=as_metrics)
     key: str = field(default="", kw_only=True, converter=_as_key)
     group: str = field(default="", kw_only=True, converter=_as_group)
 

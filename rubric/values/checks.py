@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal, cast, get_args
 from attrs import Attribute, field, frozen
 
 from rubric.errors import DefinitionError
-from rubric.internals.fields import Shown, as_map, as_tuple, flag, number, one_of, refuse, string, text
+from rubric.internals.fields import Shown, as_map, as_tuple, flag, number, one_of, optional, refuse, string, text
 from rubric.internals.frozen_map import FrozenMap, thaw
 from rubric.internals.text import shorten
 from rubric.values.answers import Answer
@@ -155,6 +155,49 @@ class Calls(Check, Shown):
         return f"calls {self.name}{with_}"
 
 
+LIMITS = ("latency", "cost", "tokens", "calls", "tool_calls", "perplexity")
+"""What `Within` can limit."""
+
+_limit = optional(number(0, float("inf")))
+
+
+@frozen(repr=False)
+class Within(Check, Shown):
+    """
+    The candidate's run took no more than these limits; the score is the share of them that it kept.
+
+    They are compared with `Candidate.metrics`, and *tool_calls* with the number of its tool calls. A limit on what is
+    not known leaves the criterion unjudged: a live target is measured, and a fixed response can come with `metrics`.
+
+    Args:
+        latency: Seconds.
+        cost: US dollars.
+        tokens: Sent and received.
+        calls: Requests to models.
+        tool_calls: Calls of tools.
+        perplexity: Of the output.
+    """
+
+    latency: float | None = field(default=None, kw_only=True, validator=_limit)
+    cost: float | None = field(default=None, kw_only=True, validator=_limit)
+    tokens: float | None = field(default=None, kw_only=True, validator=_limit)
+    calls: float | None = field(default=None, kw_only=True, validator=_limit)
+    tool_calls: float | None = field(default=None, kw_only=True, validator=_limit)
+    perplexity: float | None = field(default=None, kw_only=True, validator=_limit)
+
+    def __attrs_post_init__(self) -> None:
+        if not self.limits:
+            raise DefinitionError("latency", f"expected at least one limit: {', '.join(LIMITS)}")
+
+    @property
+    def limits(self) -> dict[str, float]:
+        """The limits that are set, by what they limit."""
+        return {name: limit for name in LIMITS if (limit := getattr(self, name)) is not None}
+
+    def __str__(self) -> str:
+        return ", ".join(f"{name} at most {limit:g}" for name, limit in self.limits.items())
+
+
 Opinion = bool | float | tuple[bool | float, str]
 """The result of a user's function: yes or no, or a score in 0..1; or a pair of that and a reason."""
 
@@ -265,6 +308,7 @@ AnyCheck = (
     | IsJSON
     | FitsSchema
     | Calls
+    | Within
     | Holds
     | Script
     | Unsupported

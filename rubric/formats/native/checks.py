@@ -23,6 +23,7 @@ from rubric.formats.fields import (
 from rubric.formats.native.answers import TEXT, mapping_of, schema_of
 from rubric.internals.fields import suggest
 from rubric.values.checks import (
+    LIMITS,
     Calls,
     Check,
     Contains,
@@ -37,6 +38,7 @@ from rubric.values.checks import (
     Script,
     StartsWith,
     Unsupported,
+    Within,
 )
 
 _FREE = {"type": "object"}
@@ -55,6 +57,7 @@ _FIELDS: dict[str, Data] = {
     "folder": {"type": "string"},
     "timeout": {"type": "number", "exclusiveMinimum": 0, "maximum": 86400},
     "config": _FREE,
+    **dict.fromkeys(LIMITS, {"type": "number", "minimum": 0}),
 }
 """The JSON Schema of each field that a check has."""
 
@@ -65,7 +68,7 @@ class CheckRow:
     A check that has fields.
 
     Args:
-        kind: Its class. The first field may stand for the whole check.
+        kind: Its class. The first field may stand for the whole check, if it is one that all have.
         free: The fields that hold free data.
         what: The description in the JSON Schema.
     """
@@ -78,14 +81,21 @@ class CheckRow:
     def fields(self) -> list[str]:
         return [f.name for f in attrs.fields(cast("Any", self.kind))]
 
+    @property
+    def has_first(self) -> bool:
+        """True if the first field may stand for the whole check."""
+        return attrs.fields(cast("Any", self.kind))[0].default is attrs.NOTHING
+
     def reader(self) -> Callable[[Any], Check]:
         """Return the function that reads the check: a mapping of its fields, or the value of the first."""
         read = reader_of(self.kind, None, (), **dict.fromkeys(self.free, read_free))
-        return lambda data: read(data if isinstance(data, dict) else {self.fields[0]: data})
+        return lambda data: read(data if isinstance(data, dict) or not self.has_first else {self.fields[0]: data})
 
     def schema(self) -> Data:
         """Return its JSON Schema."""
         first, forms = self.fields[0], {name: _FIELDS[name] for name in self.fields}
+        if not self.has_first:
+            return schema_of(self.what, {**mapping_of((), **forms), "minProperties": 1})
         schema = schema_of(self.what, _FIELDS[first], mapping_of((first,), **forms))
         return schema if self.what else {"anyOf": schema["anyOf"]}
 
@@ -99,6 +109,7 @@ _ROWS: dict[str, CheckRow] = {
     "equals": CheckRow(Equals),
     "matches": CheckRow(Matches),
     "calls": CheckRow(Calls, ("arguments",)),
+    "within": CheckRow(Within, what="The most that the candidate's run may have taken."),
     "script": CheckRow(Script, ("config",)),
     "unsupported": CheckRow(Unsupported, what="A grader of another system that this library does not have."),
 }
@@ -132,15 +143,15 @@ def read_check(data: Any) -> Check:
     return found[0]
 
 
-def _writer(name: str) -> Callable[[Check], Data]:
+def _writer(name: str, row: CheckRow) -> Callable[[Check], Data]:
     def write(check: Check) -> Data:
         fields = fields_of(check)
-        return {name: fields if len(fields) > 1 else next(iter(fields.values()))}
+        return {name: fields if len(fields) > 1 or not row.has_first else next(iter(fields.values()))}
 
     return write
 
 
-WRITERS |= {row.kind: _writer(name) for name, row in _ROWS.items()}
+WRITERS |= {row.kind: _writer(name, row) for name, row in _ROWS.items()}
 WRITERS |= {FitsSchema: lambda check: {"fits_schema": free(check.schema)}, IsJSON: lambda _: "is_json"}
 
 

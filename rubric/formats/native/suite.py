@@ -27,7 +27,7 @@ from rubric.formats.native.rubric import read_rubric
 from rubric.internals.fields import suggest
 from rubric.suites.cases import Case
 from rubric.suites.suite import Suite
-from rubric.values.candidates import Message, ToolCall
+from rubric.values.candidates import Message, RunMetrics, ToolCall
 from rubric.values.places import Place
 from rubric.values.rubrics import Rubric
 
@@ -124,6 +124,7 @@ _read_case = reader_of(
     rubric=_read_any_rubric,
     messages=lambda data: read_all(data, "message", _read_message),
     tool_calls=lambda data: read_all(data, "toolcall", _read_call),
+    metrics=reader_of(RunMetrics),
     variables=read_free,
     judge=read_any_judge,
     judges=read_judges,
@@ -161,4 +162,4 @@ def _write_suite(suite: Suite) -> Any:
     return {"suite": suite.name, **data, "cases": data.get("cases", [])}
 
 
-WRITERS |= {Case: _write_case, Suite: _write_suite, Message: fields_of, ToolCall: fields_of}
+WRITERS |= {Case: _write_case, Suite: _write_suite, Message: fields_of, ToolCall: fields_of, RunMetrics: fields_of}

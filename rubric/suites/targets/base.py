@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from typing import Any, Protocol, runtime_checkable
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from rubric.errors import RubricError
 from rubric.suites.cases import Case
@@ -44,6 +44,18 @@ class Response:
     def of(cls, made: Candidate | Response, /) -> Response:
         """Return *made* as a response; a bare candidate has no known usage."""
         return made if isinstance(made, Response) else cls(made)
+
+
+def measured(response: Response, latency: float) -> Candidate:
+    """Return the candidate of *response* with what its run took; what it says of that itself is kept."""
+    candidate, usage = response.candidate, response.usage
+    known: dict[str, Any] = {"latency": latency}
+    if usage.calls:
+        known |= {"cost": usage.cost, "calls": usage.calls}
+    if usage.calls and not usage.unmetered:
+        known["tokens"] = usage.prompt_tokens + usage.completion_tokens
+    given = {name: value for name in known if (value := getattr(candidate.metrics, name)) is not None}
+    return evolve(candidate, metrics=evolve(candidate.metrics, **known | given))
 
 
 @runtime_checkable
