@@ -165,7 +165,7 @@ def test_the_ids_of_criteria_come_from_the_metric_or_the_type() -> None:
 
 
 @pytest.mark.parametrize(
-    "kind", ["similar", "factuality", "latency", "moderation", "not-similar", "promptfoo:redteam:pii"]
+    "kind", ["moderation", "not-moderation", "webhook", "guardrails", "classifier", "promptfoo:redteam:pii"]
 )
 def test_a_grader_that_we_do_not_have_leaves_its_case_ungraded(kind: str) -> None:
     """What cannot be carried out is never a pass: its criterion stays unjudged."""

@@ -108,13 +108,13 @@ def _asked(criterion: Criterion, check: Holds, candidate: Candidate) -> Finding:
 
 def _limited(criterion: Criterion, check: Within, candidate: Candidate) -> Finding:
     """Return the finding of *criterion*, which limits what the run took."""
-    known = {name: getattr(candidate.metrics, name, None) for name in check.limits}
-    known |= {"tool_calls": len(candidate.tool_calls)} if check.tool_calls is not None else {}
-    if unknown := [name for name, value in known.items() if value is None]:
+    took = {"tool_calls": len(candidate.tool_calls)}
+    took |= {n: value for n in check.limits if (value := getattr(candidate.metrics, n, None)) is not None}
+    if unknown := [name for name in check.limits if name not in took]:
         cure = "let a live target answer, whose run is measured, or give the response with its `metrics`"
         return _undecided(criterion, "unsupported", f"the {' and '.join(unknown)} of the run is not known; {cure}")
-    kept = {name: known[name] <= limit for name, limit in check.limits.items()}
-    said = [f"{name} {known[name]:g} {'<=' if kept[name] else '>'} {limit:g}" for name, limit in check.limits.items()]
+    kept = {name: took[name] <= limit for name, limit in check.limits.items()}
+    said = [f"{name} {took[name]:g} {'<=' if kept[name] else '>'} {limit:g}" for name, limit in check.limits.items()]
     return Scored(criterion.id, sum(kept.values()) / len(kept), all(kept.values()), "; ".join(said))
 
 

@@ -31,6 +31,7 @@ from typing import Any
 from attrs import evolve, frozen
 
 from rubric.errors import DefinitionError
+from rubric.formats.agentv.checks import CHECKS
 from rubric.formats.agentv.scope import SLOT, Entry, Scope, Task, as_json_list
 from rubric.formats.assertion_types import UnsupportedPatternError, check_of
 from rubric.formats.cursor import Cursor
@@ -392,6 +393,10 @@ def check_for(entry: Entry) -> Check:
         return _script(entry)
     if entry.kind == "python" and (function := at.loading.functions.get(str(at["value"].value))):
         return Holds(function)
+    if entry.kind in CHECKS:
+        read, keys = CHECKS[entry.kind]
+        entry.check_keys(_OF_ALL | keys)
+        return read(entry)
     value = entry.scope.filled(at["value"])
     if entry.kind == "regex" and isinstance(value, str) and at["flags"].value:
         value = f"{_flags(at['flags'].value)}{value}"

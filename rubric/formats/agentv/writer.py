@@ -63,6 +63,7 @@ _HOLDS = {
             "output": "AgentV's tests do not have a fixed response",
             "tool_calls": "AgentV's tests do not have the tool calls of a fixed response",
             "file_changes": "AgentV's tests do not have the file changes of a fixed response",
+            "metrics": "AgentV's tests do not have the metrics of a fixed response",
             "server": "AgentV's tests do not have an MCP server",
             "cell": "AgentV's tests do not have a place in a matrix",
         },

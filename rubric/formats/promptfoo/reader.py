@@ -22,7 +22,8 @@ from rubric.formats.cursor import Cursor, Loading, Notes
 from rubric.formats.document import plain
 from rubric.formats.files import parse
 from rubric.formats.includes import expand_at, is_code, is_reference, read_document_at, read_text_at
-from rubric.formats.promptfoo.assertions import Graded, graded, program_of, unsupported
+from rubric.formats.promptfoo.assertions import Graded, graded, program_of
+from rubric.formats.promptfoo.parts import unsupported
 from rubric.formats.promptfoo.tests import (
     OPTIONS,
     OWN,

@@ -1,0 +1,54 @@
+"""
+AgentV's graders that code decides and that promptfoo has under other keys, or not at all: limits of a run.
+
+`CHECKS` is their table. A limit on what is not known leaves the case ungraded here; AgentV fails it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from rubric.errors import DefinitionError
+from rubric.formats.agentv.scope import Entry
+from rubric.values.checks import Check, Unsupported, Within
+
+_MILLISECONDS = 1000
+
+_LIMITS: dict[str, dict[str, tuple[str, float]]] = {
+    "latency": {"threshold": ("latency", _MILLISECONDS)},
+    "cost": {"budget": ("cost", 1), "threshold": ("cost", 1)},
+    "token-usage": {"max_total": ("tokens", 1)},
+    "execution-metrics": {
+        "max_tool_calls": ("tool_calls", 1),
+        "max_llm_calls": ("calls", 1),
+        "max_tokens": ("tokens", 1),
+        "max_cost_usd": ("cost", 1),
+        "max_duration_ms": ("latency", _MILLISECONDS),
+    },
+}
+"""The keys of each type that limits a run: the limit that each sets, and how many of its units make one of ours."""
+
+_UNKNOWN = ("max_input", "max_output", "target_exploration_ratio")
+"""Keys that limit what is not known here: tokens sent and received apart, and which tools explore."""
+
+
+def limited(entry: Entry) -> Check:
+    """Return the limits of the run that *entry* sets."""
+    keys, at = _LIMITS[entry.kind], entry.at
+    for key in (key for key in _UNKNOWN if at.has(key)):
+        entry.warn(f"{key} is not supported: cases that have it are ungraded", key)
+        return Unsupported(f"{entry.kind} with {key}")
+    limits = {}
+    for key, (name, units) in keys.items():
+        if at.has(key) and (limit := at[key].number(0)) is not None:
+            limits[name] = limit / units
+    if not limits:
+        raise DefinitionError("type", f"{entry.kind} limits nothing; give it {' or '.join(keys)}")
+    return Within(**limits)
+
+
+CHECKS: dict[str, tuple[Callable[[Entry], Check], frozenset[str]]] = {
+    kind: (limited, frozenset({*keys, *_UNKNOWN, "exploration_tolerance"})) for kind, keys in _LIMITS.items()
+}
+CHECKS |= {kind.replace("-", "_"): row for kind, row in CHECKS.items()}
+"""The readers of types, with the keys that they read besides those of all; generation 1 writes them with `_`."""

@@ -1,0 +1,111 @@
+"""
+The parts that assertions are made of: what was read of each, checks under a threshold, and the judges that they name.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from attrs import frozen
+
+from rubric.errors import DefinitionError
+from rubric.formats.cursor import Cursor
+from rubric.formats.model_names import SETTINGS, litellm_name
+from rubric.formats.promptfoo.texts import check_keys, fields, named
+from rubric.internals.secrets import is_secret
+from rubric.internals.text import shorten
+from rubric.values.checks import Check, Unsupported
+from rubric.values.criteria import Criterion
+from rubric.values.judges import Judge
+from rubric.values.rubrics import Rubric
+
+
+@frozen
+class Assertion:
+    """One assertion as it was read: a check or a rubric, and its *text*."""
+
+    text: str
+    answer: Check | Rubric
+    weight: float = 1
+    tags: tuple[str, ...] = ()
+    kind: str = ""
+    judges: frozenset[Judge | None] = frozenset()
+    place: Cursor | None = None
+    plain: bool = False
+
+
+def unsupported(kind: str, detail: str, place: Cursor) -> Assertion:
+    """Return an assertion that this library does not have, of a *kind*; its test stays ungraded."""
+    words = f"{kind}: {shorten(detail, 80)}" if detail.strip() else kind
+    place.warn(f"{kind}: there is no such grader here, so whatever it belongs to is ungraded")
+    return Assertion(words, Unsupported(kind), kind=kind, place=place)
+
+
+def thresholded(at: Cursor, check: Check, kind: str) -> Assertion | None:
+    """Return *check* under the assertion's own threshold and turned over, where it says so."""
+    negate = kind.startswith("not-")
+    words = f"not {check}" if negate else str(check)
+    bar = at["threshold"].number(written=True) if at.has("threshold") else None
+    if at.has("threshold") and bar is None:
+        return None
+    if not negate and bar is None:
+        return Assertion(words, check, kind=kind)
+    criteria = [Criterion(str(check), id="overall", answer=check)]
+    rubric = at.built(Rubric, criteria=criteria, threshold=bar, negate=negate, degenerate="judge")
+    return None if rubric is None else Assertion(words, rubric, kind=kind)
+
+
+_TAKEN = {**{name: name for name in SETTINGS}, "max_completion_tokens": "max_tokens"}
+
+_OTHER_KINDS = frozenset({"text", "embedding", "classification", "moderation"})
+"""Kinds of providers beside each other; those that give no text grade nothing here."""
+
+_PLACE = re.compile(r"header|url|host|endpoint|auth|base", re.IGNORECASE)
+
+
+def judge_of(at: Cursor | None) -> Judge | None:
+    """Return the judge that the cursor names, or None; a provider that cannot judge is noted."""
+    if at is None or at.value is None:
+        return None
+    if isinstance(at.value, str):
+        return _judge(at, at.value, {})
+    if not isinstance(at.value, dict):
+        at.error("expected a provider: a text such as openai:gpt-5, or a mapping with an id")
+        return None
+    if at.has("id"):
+        return _with_config(at)
+    if at.has("text"):
+        return judge_of(at["text"])
+    if at.value.keys() <= {"config", "label"} | _OTHER_KINDS:
+        at.warn("this provider has no id, so it is not used; write `id: openai:gpt-5`")
+        return None
+    if len(at.value) == 1:
+        ((id_, inner),) = named(at)  # openai:gpt-5: {config: ...}
+        return judge_of(at.holding({**(inner.value if isinstance(inner.value, dict) else {}), "id": id_}))
+    at.error("this provider has no id; write `id: openai:gpt-5`")
+    return None
+
+
+def _with_config(at: Cursor) -> Judge | None:
+    id_ = at["id"].text("the id of a provider")
+    settings: dict[str, Any] = {}
+    for name, setting in fields(at["config"], "the configuration of a provider (a mapping)").items():
+        if name in _TAKEN:
+            settings[_TAKEN[name]] = setting.value
+        elif is_secret(name) or _PLACE.search(name):
+            setting.warn(f"{name} is not used: no file says where a judge is, or with which key; use the environment")
+        else:
+            known = _TAKEN if name.islower() else ()  # maxTokens is another vendor's own word
+            what = f"{name} is not used; of a grader's configuration, temperature, max_tokens and seed are"
+            setting.unknown(what, known)
+    check_keys(at, frozenset({"id", "config", "label"}), quiet=_OTHER_KINDS)
+    return None if id_ is None else _judge(at, id_, settings)
+
+
+def _judge(at: Cursor, id_: str, settings: dict[str, Any]) -> Judge | None:
+    try:
+        return Judge(litellm_name(id_), **settings)
+    except DefinitionError as problem:
+        at.error(f"as a grader, {problem}" if problem.field else str(problem))
+        return None
