@@ -11,7 +11,18 @@ from typing import Any, TypeVar
 from attrs import field, frozen
 
 from rubric.errors import DefinitionError
-from rubric.internals.fields import Shown, as_map, as_tuple, names_a_file, number, optional, refuse, refuse_path, string, text
+from rubric.internals.fields import (
+    Shown,
+    as_map,
+    as_tuple,
+    names_a_file,
+    number,
+    optional,
+    refuse,
+    refuse_path,
+    string,
+    text,
+)
 from rubric.internals.frozen_map import FrozenMap, freeze
 from rubric.internals.guided import GuidedType, guided_class
 
