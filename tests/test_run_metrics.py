@@ -56,9 +56,9 @@ def test_limits_are_numbers_from_0(limits: dict[str, Any]) -> None:
 def test_metrics_are_a_mapping_with_known_names() -> None:
     """Anything else is refused, with what is allowed."""
     with pytest.raises(DefinitionError, match="latency, cost, tokens, calls or perplexity"):
-        Candidate("a", metrics={"duration": 1})  # type: ignore[arg-type]
+        Candidate("a", metrics={"duration": 1})
     with pytest.raises(DefinitionError, match=r"metrics\.latency"):
-        Candidate("a", metrics={"latency": -1})  # type: ignore[arg-type]
+        Candidate("a", metrics={"latency": -1})
 
 
 def test_a_check_of_limits_is_a_mapping_in_files_also_with_one_limit() -> None:
@@ -110,7 +110,7 @@ def test_a_target_of_unknown_usage_has_a_latency_and_no_cost() -> None:
 def test_limits_of_promptfoo(assertion: dict[str, Any], metrics: dict[str, float], outcome: tuple[bool, float]) -> None:
     """Its latencies are in milliseconds."""
     (case,) = loads_suite(json.dumps({"tests": [{"assert": [assertion]}]}), "promptfoo")
-    result = evaluate(Candidate("x", metrics=metrics), case.rubric, "offline")  # type: ignore[arg-type]
+    result = evaluate(Candidate("x", metrics=metrics), case.rubric, "offline")
     assert isinstance(result, Grade)
     assert (result.passed, result.score) == outcome
 

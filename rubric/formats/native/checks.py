@@ -57,7 +57,7 @@ _FIELDS: dict[str, Data] = {
     "folder": {"type": "string"},
     "timeout": {"type": "number", "exclusiveMinimum": 0, "maximum": 86400},
     "config": _FREE,
-    **dict.fromkeys(LIMITS, {"type": "number", "minimum": 0}),
+    **{name: {"type": "number", "minimum": 0} for name in LIMITS},
 }
 """The JSON Schema of each field that a check has."""
 
