@@ -24,6 +24,7 @@ from rubric import (
     Unit,
     YesNo,
 )
+from rubric.engine.grade import grade
 from rubric.engine.pipeline import adrive
 from rubric.errors import LoadError
 from rubric.formats.agentv.graders import REPLY
@@ -33,6 +34,7 @@ from rubric.formats.cursor import Loading
 from rubric.formats.suites import load_suite
 from rubric.grading.flow import flow
 from rubric.suites.suite import Suite
+from rubric.testing.scripted_model import ScriptedModel
 from rubric.values.checks import Holds, Script, Unsupported
 from rubric.values.requests import Ask, Reply
 from tests.agentv import loads, notes_of, rubric_of, written
@@ -163,6 +165,16 @@ def test_a_required_level_gates_at_the_threshold(key: str, as_code: bool | None,
     entries = {"assertions": {"type": "rubrics", "criteria": [item]}, "assert": {"type": "llm-rubric", "value": [item]}}
     criterion = rubric_of(entries.get(key, item), key=key, required=as_code).criteria[0]
     assert (criterion.required, criterion.min_score) == (True, gate)
+
+
+@pytest.mark.parametrize(("score", "verdict"), [(0, "fail"), (1, "pass"), (7, "pass")])
+def test_a_required_level_of_generation_1_fails_at_a_score_of_0_alone(score: int, verdict: str) -> None:
+    """As its pages say; the weighted mean is above the threshold."""
+    item = {"id": "a", "expected_outcome": "x", "required": True, "weight": 0.1, "score_ranges": BANDS}
+    other = {"id": "b", "expected_outcome": "y", "weight": 10}
+    (case,) = loads({"evalcases": [{"id": "t", "input": "What?", "rubrics": [item, other]}]})
+    result = grade(Candidate("x"), case.rubric, Judge(ScriptedModel({"a": score, "b": True})))
+    assert result.verdict == verdict
 
 
 @pytest.mark.parametrize(("key", "text"), [("assert", "outcome"), ("rubrics", "expected_outcome")])

@@ -107,6 +107,7 @@ cases:
         "cases[0].rubric.ref: no rubric 'polite' under `rubrics`; allowed: p",
         "cases[1].rubric.criteria[0].weigth: unknown key; did you mean 'weight'?",
         "cases[1].judge.jury.size: expected a whole number of at least 1, got 0",
+        "cases[2].id: the id 'a' belongs to cases[0] already; give one of them another",
     ]
 
 

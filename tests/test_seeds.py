@@ -623,9 +623,21 @@ def test_the_reply_that_the_page_shows_is_read() -> None:
 @pytest.mark.parametrize(("number", "block"), every("002", where=lambda block: "assert" in block.names()))
 def test_the_text_of_a_rubric_reaches_the_judge_whole(number: str, block: Block) -> None:
     """Several lines, instructions on the scale and on the language included."""
-    model = ScriptedModel([Says(0.5, flag=True)])
-    assert row_of(suite_of(number, block.data), model).score == 0.5
+    by_category = "category" in block.text
+    model = ScriptedModel(['{"category": "B", "reason": "more"}' if by_category else Says(0.5, flag=True)])
+    assert row_of(suite_of(number, block.data), model).score == (1 if by_category else 0.5)
     assert block.data["assert"][0]["value"].strip() in sent(model)
+
+
+@pytest.mark.parametrize(
+    ("category", "score"), [("A", 1), ("B", 1), ("C", 1), ("D", 0), ("E", 0), ("A=Teilmenge", None), (None, None)]
+)
+def test_a_prompt_that_asks_for_a_category_is_scored_by_it(category: str | None, score: float | None) -> None:
+    """The page calls E irrelevant; a pass flag in the place of the category decides nothing."""
+    block = next(b for b in blocks("002") if "category" in b.text)
+    reply = {"pass": True} if category is None else {"category": category, "reason": "so"}
+    row = row_of(suite_of("002", block.data), [json.dumps(reply)] * 3)
+    assert (row.score, row.status) == (score, "ungraded" if score is None else "passed" if score else "failed")
 
 
 def _messages(template: str, **values: str) -> list[tuple[str, str]]:
@@ -640,7 +652,8 @@ def test_messages_of_ones_own_are_sent_word_for_word(number: str, block: Block) 
     template = re.search(r"rubricPrompt: \|\n((?: +.*\n)+)", block.text)
     assert template is not None
     suite = suite_of(number, block.data)
-    model = ScriptedModel([{"reason": "gut", "pass": True, "score": 0.9}])
+    reply = '{"reason": "gut", "category": "C"}' if "category" in template[1] else '{"pass": true, "score": 0.9}'
+    model = ScriptedModel([reply])
     assert row_of(suite, model).status == "passed"
     value = block.data["assert"][0]["value"] if "assert" in block.data else TEXT
     wanted = _messages(template[1], output=ANSWER, rubric=value)

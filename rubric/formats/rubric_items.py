@@ -290,6 +290,8 @@ def _gate(at: Cursor, scope: ItemScope) -> tuple[float | None, bool]:
         gate = old if gate is None else gate
     if gate is None and required and ranged and scope.required and not scope.is_current:
         gate = 1.0  # 10 of 10: as the code before generation 2 has it, not its pages
+    if gate is None and required and ranged and scope.generation == "agentv-1":
+        gate = 1 / HIGHEST  # its pages fail the case at a score of 0, and scores are whole numbers
     return gate, bool(required)
 
 

@@ -20,7 +20,7 @@ from rubric.suites.targets.base import TargetLike
 from rubric.suites.targets.models import as_target
 from rubric.values.candidates import Candidate
 from rubric.values.judges import AnyJudge
-from rubric.values.rubrics import Rubric
+from rubric.values.rubrics import Rubric, describe
 
 if TYPE_CHECKING:
     from rubric.suites.suite import Suite
@@ -64,7 +64,11 @@ class CasePlan:
         return {
             "id": self.id,
             "rubric": clean(self.rubric.name),
-            "criteria": [clean(criterion.id) for criterion in self.rubric.judged],
+            "threshold": self.rubric.threshold,
+            "criteria": [
+                {"id": clean(c.id), "text": clean(c.text), "answer": clean(describe(c)), "weight": c.weight}
+                for c in self.rubric.judged
+            ],
             "candidate": self.source,
             "judge": self.judge,
             "deferred": self.deferred,

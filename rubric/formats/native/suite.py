@@ -82,8 +82,11 @@ def _read_suite(data: Any) -> Suite:
         read_each(as_dict(named, "a mapping from names to rubrics"), _read_any_rubric)
     if isinstance(given.get("cases"), list) and isinstance(named, dict):
         cases = given["cases"] = [*given["cases"]]
+        first: dict[str, int] = {}
         for index, case in enumerate(cases):
             if isinstance(case, dict):
+                with gathering.at("cases", index, "id"):
+                    _check_new(case.get("id"), index, first)
                 rubric: Any = "unknown"  # where its reference is wrong, so that the rest of the case is read
                 with gathering.at("cases", index):
                     rubric = _rubric_of(case, named, default)
@@ -93,6 +96,12 @@ def _read_suite(data: Any) -> Suite:
         suite = _read_fields(given)
     gathering.finish()
     return suite
+
+
+def _check_new(id_: Any, index: int, first: dict[str, int]) -> None:
+    """Refuse an id that an earlier case has, beside all other problems of the file."""
+    if isinstance(id_, str) and first.setdefault(id_, index) != index:
+        raise DefinitionError("", f"the id {id_!r} belongs to cases[{first[id_]}] already; give one of them another")
 
 
 def _rubric_of(case: dict[str, Any], named: dict[Any, Any], default: Any) -> Any:

@@ -29,6 +29,7 @@ from rubric.formats.promptfoo.texts import (
     Context,
     UnsupportedPromptError,
     as_text,
+    categories_of,
     check_keys,
     compact,
     content_of,
@@ -199,6 +200,10 @@ def _rubric(content: Cursor, bar: float | None, template: str | None, *, negate:
         options |= {"negate": True, "degenerate": "judge"}
     if isinstance(content.value, list):  # as in AgentV, each text or mapping has a verdict of its own
         return Rubric(criteria=read_items([*content], ItemScope(required=content.loading.required)), **options)
+    menu = categories_of(template)
+    if menu is not None:
+        options["threshold"] = 0.5 if bar is None else bar
+        return Rubric(criteria=[Criterion(content.value, id="overall", answer=menu)], **options)
     if bar is None:
         return Rubric(text=content.value, **options)
     return Rubric(criteria=[Criterion(content.value, id="overall", answer=Unit(flag=True))], **options)

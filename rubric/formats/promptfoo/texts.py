@@ -23,6 +23,7 @@ from rubric.formats.templates.render import is_template, names_in, render, show_
 from rubric.internals.fields import suggest
 from rubric.internals.javascript import Program
 from rubric.internals.text import shorten
+from rubric.values.answers import Choices
 from rubric.values.requests import Role
 
 _PROVIDED = frozenset({"env", "output", "rubric", "context", "vars", "prompt"})
@@ -247,6 +248,22 @@ def template_of(at: Cursor, slots: Slots) -> str | None:
     if messages is None and isinstance(found.value, str):
         return found.built(slots.filled, found.value)
     return found.built(_of_messages, messages, slots)
+
+
+_MENU = re.compile(r"category\W{1,20}A\s*[/|,]\s*B\s*[/|,]\s*C\s*[/|,]\s*D\s*[/|,]\s*E\b")
+_OFF_TOPIC = re.compile(r"\bE\W{1,5}(?:\w+\W+){0,3}?(?:irrelevant|unrelated|off.topic)", re.IGNORECASE)
+
+
+def categories_of(template: str | None) -> Choices | None:
+    """
+    Return the categories A to E of factuality, if *template* asks for one of them instead of a score.
+
+    A is a subset, B a superset and C the same as the reference; D contradicts it. E differs where it does not matter,
+    unless the prompt calls it irrelevant.
+    """
+    if template is None or not _MENU.search(template):
+        return None
+    return Choices({"A": 1, "B": 1, "C": 1, "D": 0, "E": 0 if _OFF_TOPIC.search(template) else 1})
 
 
 def _opened(at: Cursor, *, is_prompt: bool) -> Cursor | None:
