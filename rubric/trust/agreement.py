@@ -117,7 +117,9 @@ class Agreement(Presented, Listed[CriterionAgreement]):
             out.append(("", ("criterion", "n", "statistic", "judge", "people with each other", "constant judge"), rows))
         for c in self.criteria:
             if c.confusion:
-                cells = [(name, *row) for name, row in zip(c.categories, c.confusion, strict=True)]
+                cells: list[tuple[object, ...]] = [
+                    (name, *row) for name, row in zip(c.categories, c.confusion, strict=True)
+                ]
                 out.append((f"{c.title}: people in rows, the judge in columns", ("", *c.categories), cells))
         if self.votes:
             lines = [(v.id or "the whole", v.n, v.flip_rate, v.icc, v.alpha, v.needed or "–") for v in self.votes]

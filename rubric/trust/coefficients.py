@@ -121,7 +121,8 @@ def spearman(a: Floats, b: Floats) -> Coefficient:
 
 def kendall(a: Floats, b: Floats) -> Coefficient:
     """Return Kendall's tau-b."""
-    value = stats.kendalltau(a, b).statistic
+    found: Any = stats.kendalltau(a, b)
+    value = float(found.statistic)
     if np.isnan(value):
         return undefined("one of them gives everything the same rating")
     ranks = spearman(a, b)
