@@ -197,8 +197,8 @@ def _framed(text: str) -> bytes:
 
 
 @lru_cache(maxsize=64)
-def _system(guidelines: str) -> Outgoing:
-    text = render.text("system") + (f"\n\nGuidelines:\n{guidelines.strip()}" if guidelines.strip() else "")
+def _system(guidelines: str, name: str = "system") -> Outgoing:
+    text = render.text(name) + (f"\n\nGuidelines:\n{guidelines.strip()}" if guidelines.strip() else "")
     return Outgoing("system", (text,))
 
 
@@ -287,7 +287,8 @@ def compose_all(
             if asked.form.sealed:
                 nonce = _letters(digest, asked.digested)
                 ending = f"{asked.before_nonce}{nonce}{asked.after_nonce}"
-            messages = (about.system, Outgoing("user", (about.shared, ending), about.cuts))
+            system = about.system if judge.reader is None else _system(about.rubric.guidelines, "system_free_text")
+            messages = (system, Outgoing("user", (about.shared, ending), about.cuts))
         ask = Ask(
             judge=judge,
             messages=messages,
@@ -377,7 +378,8 @@ def _criterion_prompt(
         return worded()
     # By identity, since to hash a rubric takes longer than to word a criterion. The value holds the criteria, so that
     # no id is used again; and no judge, whose key must not outlive it.
-    return rubric.derive((judge.reasoning, sealed, guidelines, *map(id, criteria)), worded)
+    reader = "function" if callable(judge.reader) else judge.reader
+    return rubric.derive((judge.reasoning, reader, sealed, guidelines, *map(id, criteria)), worded)
 
 
 # -- what is asked about a criterion -------------------------------------------------------------------------

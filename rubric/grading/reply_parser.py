@@ -18,6 +18,7 @@ Read findings from a reply. A reply is untrusted text: an unclear one has no ver
 | an object that is word for word in the candidate (unsealed), or does not end with the nonce (sealed) | not a verdict |
 | sealed: remains of another object beside the verdict, or a part of the verdict that could be quoted | unreadable |
 | cut at the token limit, or within `<think>` | truncated |
+| a free text, for a judge with a `reader` | see `rubric.grading.free_text` |
 | a refusal | refusal |
 | no text | bad response |
 
@@ -52,7 +53,7 @@ _NO = frozenset(
     {"false", "no", "fail", "failed", "unsatisfied", "not satisfied", "unmet", "not met", "n", "incorrect", "absent"}
 )
 VERDICT_WORDS = dict.fromkeys(_YES, True) | dict.fromkeys(_NO, False)
-_VERDICTS = ("verdict", "pass", "passed", "satisfied", "met", "answer", "criterion_status")
+_VERDICTS = ("verdict", "pass", "passed", "satisfied", "met", "answer", "criterion_status", "criteria_met")
 SCORE_KEYS = ("score", "rating", "verdict")
 _CHOICES = ("choice", "verdict", "answer", "label", "category")
 _REASONS = ("reason", "reasoning", "explanation", "rationale", "justification")
@@ -79,6 +80,8 @@ def read(ask: Ask, reply: Reply | Failure) -> tuple[Finding, ...]:
     if text is None:
         return _unjudged_all(ask, _failure(ask, "truncated", "the reply ends while still thinking"), said)
     try:
+        if ask.judge.reader is not None:
+            return (_read_free(ask, text),)
         return _read_many(ask, said, text) if ask.many else (_read_one(ask, said, text),)
     except Ambiguous as why:
         return _unjudged_all(ask, _failure(ask, "unreadable", str(why)), text)
@@ -189,7 +192,14 @@ def _as_asked(ask: Ask, reply: Reply) -> Finding | None:
     with each key once, the nonce last, and nothing around it: the rules of `rubric.grading.sealing` hold by shape.
     """
     text = reply.text
-    if ask.many or ask.quoted or reply.finish != "stop" or reply.refusal or not isinstance(text, str):
+    if (
+        ask.many
+        or ask.quoted
+        or ask.judge.reader is not None
+        or reply.finish != "stop"
+        or reply.refusal
+        or not isinstance(text, str)
+    ):
         return None
     if len(text) > LONGEST_REPLY or (not ask.nonce and ("{" in ask.candidate or "{" in ask.run)):  # it may be an echo
         return None
@@ -251,6 +261,16 @@ def _read_many(ask: Ask, said: str, text: str) -> tuple[Finding, ...]:
         raise Unreadable("it holds two lists of verdicts that disagree")
     entries = [entry for entry in lists[-1] if isinstance(entry, Mapping)]
     return tuple(_entry(ask, criterion, entries) for criterion in ask.criteria)
+
+
+def _read_free(ask: Ask, text: str) -> Finding:
+    """Return the finding of a free text; its verdict is checked as one in JSON is."""
+    from rubric.grading import free_text  # noqa: PLC0415 - few judges have a reader
+
+    criterion = ask.criteria[0]
+    value, reason = free_text.read(ask, text)
+    key = _VALUES[type(criterion.answer)][0]
+    return _scored(ask, criterion, {key: value, "reason": reason})
 
 
 def _entry(ask: Ask, criterion: Criterion, entries: Sequence[Mapping[str, Any]]) -> Finding:

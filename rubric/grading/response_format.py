@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple, assert_never, cast
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from rubric.internals.frozen_map import FrozenMap
 from rubric.internals.text import as_json
@@ -19,6 +19,9 @@ from rubric.values.answers import Answer, Choices, JudgeAnswer, Levels, Unit, Ye
 from rubric.values.criteria import Criterion
 from rubric.values.judges import Judge
 from rubric.values.rubrics import Rubric
+
+NO_SCHEMA = FrozenMap()
+"""The schema of a free text: one object, since models keep what they make of a schema by its identity."""
 
 
 class Shape(NamedTuple):
@@ -57,13 +60,15 @@ class Form:
     flagged: bool
     many: bool
     reasoning: str
+    text: str = ""
+    """What the prompt says of the form of a free text; empty for JSON."""
 
     @classmethod
     def of(cls, rubric: Rubric, judge: Judge, criteria: Sequence[Criterion], *, sealed: bool) -> Form:
         """Return the form of the reply that *judge* is to give to *criteria*."""
         many = len(criteria) > 1
         shape = Shape("verdict", "any", "as each criterion says") if many else shape_of(criteria[0].answer)
-        return cls(
+        form = cls(
             *shape,
             sealed=sealed,
             quoted=any(asks_evidence(rubric, c) for c in criteria),
@@ -72,6 +77,15 @@ class Form:
             many=many,
             reasoning=judge.reasoning,
         )
+        return form if judge.reader is None else form.as_text(judge, criteria[0])
+
+    def as_text(self, judge: Judge, criterion: Criterion) -> Form:
+        """Return the form of a free text that *judge* has a reader for."""
+        from rubric.grading.free_text import reply_form  # noqa: PLC0415 - few judges have a reader
+
+        wanted = {"evidence": self.quoted, "abstentions": self.nullable, "the judge's own pass flag": self.flagged}
+        unusual = next((name for name, is_wanted in wanted.items() if is_wanted), "")
+        return evolve(self, text=reply_form(judge, criterion, self.values, unusual=unusual))
 
     def keys(self) -> list[str]:
         """Return the keys of one verdict, in the order in which the judge is to write them."""
@@ -83,6 +97,8 @@ class Form:
 
     def words(self, nonce: str) -> str:
         """Return the form as the prompt says it, with the *nonce* to copy; without one, as for an unsealed reply."""
+        if self.text:
+            return self.text
         hints = {
             "id": '"<id of the criterion>"',
             "reason": '"<one or two sentences>"',
@@ -98,6 +114,8 @@ class Form:
 
     def schema(self) -> FrozenMap:
         """Return the JSON Schema of the reply, in the form that vendors call strict: every key required, no other."""
+        if self.text:
+            return NO_SCHEMA
         return _schema(tuple(self.keys()), self.key, self.type, nullable=self.nullable, many=self.many)
 
 

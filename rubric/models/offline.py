@@ -49,10 +49,15 @@ class OfflineModel:
     """Answers any ask at once, at no cost, and the same every time."""
 
     async def answer(self, ask: Ask, /) -> Reply:
-        """Return the JSON that the ask's schema describes."""
+        """Return the JSON that the ask's schema describes, or a text that the judge's reader takes."""
         verdicts = [_verdict(criterion, ask) for criterion in ask.criteria]
-        body: dict[str, Any] = {"verdicts": verdicts} if ask.many else verdicts[0]
-        text = json.dumps(_fitted(body, ask.schema), ensure_ascii=False)
+        if ask.judge.reader is None:
+            body: dict[str, Any] = {"verdicts": verdicts} if ask.many else verdicts[0]
+            text = json.dumps(_fitted(body, ask.schema), ensure_ascii=False)
+        else:
+            from rubric.values.readers import written  # noqa: PLC0415 - few judges have a reader
+
+            text = written(ask.judge.reader, verdicts[0]["score"])
         return Reply(text, usage=Usage(calls=1, cost=0.0), unsent=("an image",) if ask.images else ())
 
 

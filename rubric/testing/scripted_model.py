@@ -11,6 +11,7 @@ from attrs import field, frozen
 
 from rubric.errors import ModelError
 from rubric.internals.fields import as_tuple
+from rubric.values.readers import written
 from rubric.values.requests import Ask, Failure, Reply, Usage
 
 
@@ -95,6 +96,8 @@ class ScriptedModel:
 def reply_to(ask: Ask, *lines: Line) -> str:
     """Return the text of a good reply to *ask*: one verdict for each of its criteria."""
     verdicts = [line if isinstance(line, Says) else Says(line) for line in lines]  # type: ignore[arg-type]  # raw lines have been sent
+    if ask.judge.reader is not None:
+        return written(ask.judge.reader, verdicts[0].value, verdicts[0].reason)
     entries = [_entry(ask, index, said) for index, said in enumerate(verdicts)]
     body: dict[str, Any] = {"verdicts": entries} if ask.many else entries[0]
     return json.dumps(body, ensure_ascii=False)

@@ -254,7 +254,14 @@ def rubrics(draw: st.DrawFn, *, depth: int = 1) -> Rubric:
 
 models = st.sampled_from(["openai/gpt-5-mini", "anthropic/claude-sonnet-4-5", "offline"])
 
-single_judges = st.builds(
+_free_text = st.builds(
+    Judge,
+    models,
+    sealed=st.sampled_from([False]),
+    reader=st.sampled_from(["rating", {"yes": "^Yes", "no": r"\bNo\b"}, {"2": "two|2"}]),
+)
+
+single_judges = _free_text | st.builds(
     Judge,
     models,
     temperature=st.one_of(st.none(), st.floats(0, 2)),

@@ -54,6 +54,9 @@ A judge of your own: from chat messages (`{"role": ..., "content": ...}`) to the
 A content is a text; with images, that of the last message is a list of OpenAI's blocks: `image_url` for each, and text.
 """
 
+Reader = Callable[[str], Any]
+"""Reads a free text: from the text of a reply to the verdict in it. It may raise `ValueError` where there is none."""
+
 Reasoning = Literal["before", "after", "none"]
 Aggregate = Literal["mean", "median", "majority"]
 Pooled = Literal["rubric", "criterion"]
@@ -117,6 +120,23 @@ def _threads(judge: Judge, attribute: Attribute[Any], value: object) -> None:
     raise DefinitionError(attribute.name, f"{message}, or say how many at once: grade_many(..., concurrency={value})")
 
 
+def _as_reader(value: Any) -> Any:
+    if value is None:
+        return None
+    from rubric.values.readers import as_reader  # noqa: PLC0415 - few judges have a reader
+
+    return as_reader(value)
+
+
+def _reader(_: Any, attribute: Attribute[Any], value: object) -> None:
+    if value is not None:
+        from rubric.values.readers import check_reader  # noqa: PLC0415 - likewise
+
+        check_reader(attribute.name, value)
+        if is_async(value):
+            raise refuse(attribute.name, value, "a function that is not async")
+
+
 def _as_params(value: Mapping[str, Any]) -> Settings:
     params = as_map("params", value)
     for name in params:
@@ -169,6 +189,10 @@ class Judge(Shown, metaclass=GuidedType):
         repairs: How many times an unreadable reply is asked again, with the complaint.
         sealed: Whether a verdict must carry the nonce of its ask. None: yes for a model name with our own prompt.
         reasoning: Whether the judge gives its reason `before` its verdict, `after` it, or not at all (`none`).
+        reader: How a reply is read. None: a JSON object is asked for and read. `rating`: free text that rates: the last
+            `Rating: 7`, `[RESULT] 7` or `7/10`, else the only number. A mapping from verdicts to regular expressions
+            (RE2): the verdict whose pattern is found. A function from the text to the verdict, for what needs code. The
+            verdict is checked as one in JSON is. Not for a sealed judge.
         logprobs: Whether scores are expectations over the likeliest tokens in the verdict's place (G-Eval, arXiv
             2303.16634): of a yes or no, the probability of yes. Where the model gives no probabilities, or they
             cannot be told apart, the sampled score is kept, and a warning says so.
@@ -203,6 +227,9 @@ class Judge(Shown, metaclass=GuidedType):
     repairs: int = field(default=1, kw_only=True, validator=count(0))
     sealed: bool | None = field(default=None, kw_only=True, validator=optional(flag))
     reasoning: Reasoning = field(default="before", kw_only=True, validator=one_of(*get_args(Reasoning)))
+    reader: Literal["rating"] | FrozenMap | Reader | None = field(
+        default=None, kw_only=True, converter=_as_reader, validator=_reader
+    )
     logprobs: bool = field(default=False, kw_only=True, validator=flag)
     speculate: bool = field(default=False, kw_only=True, validator=flag)
     prime: bool = field(default=True, kw_only=True, validator=flag)
@@ -224,6 +251,7 @@ class Judge(Shown, metaclass=GuidedType):
         repairs: int = 1,
         sealed: bool | None = None,
         reasoning: Reasoning = "before",
+        reader: Literal["rating"] | Mapping[Any, str] | Reader | None = None,
         logprobs: bool = False,
         speculate: bool = False,
         prime: bool = True,
@@ -248,6 +276,7 @@ class Judge(Shown, metaclass=GuidedType):
             repairs=repairs,
             sealed=sealed,
             reasoning=reasoning,
+            reader=reader,
             logprobs=logprobs,
             speculate=speculate,
             prime=prime,
@@ -263,6 +292,10 @@ class Judge(Shown, metaclass=GuidedType):
                 if value is not None and value is not False and value != FrozenMap():  # a seed of 0 is given
                     message = f"a function is called with the messages alone, so this would do nothing; {_OBJECT}"
                     raise DefinitionError(name, message)
+        if self.reader is not None:
+            from rubric.values.readers import check_judge  # noqa: PLC0415 - few judges have a reader
+
+            check_judge(self)
         if self.via.startswith(_SCHEMES):
             object.__setattr__(self, "params", Settings({**self.params, "api_base": self.via}))
             object.__setattr__(self, "via", "http")

@@ -68,7 +68,14 @@ def _read_occasion(data: Any) -> Any:
     return data
 
 
-_read_judge = reader_of(Judge, params=None, threads=None, via=None)
+def _read_reader(data: Any) -> Any:
+    """Return `rating` or a mapping from verdicts to patterns; a file holds no code."""
+    if not isinstance(data, str | dict | None):
+        raise wanted("rating, or a mapping from verdicts to patterns", data)
+    return data
+
+
+_read_judge = reader_of(Judge, reader=_read_reader, params=None, threads=None, via=None)
 
 _KINDS: dict[Any, Callable[[Any], AnyJudge]] = {
     "jury": reader_of(Jury, judge=read_any_judge),
@@ -86,6 +93,9 @@ def _write_judge(judge: Judge) -> Any:
         raise DumpError(msg)
     if judge.via != "litellm":
         msg = f"the judge {judge.name!r} is asked via={judge.via!r}, which stays in code, as its address does"
+        raise DumpError(msg)
+    if callable(judge.reader):
+        msg = f"the judge {judge.name!r} has a function as its reader, which stays in code; use a mapping of patterns"
         raise DumpError(msg)
     data = fields_of(judge, first=("model",))
     return judge.model if [*data] == ["model"] else data
