@@ -105,12 +105,13 @@ def read_apart(path: Path) -> list[str]:
 
 @pytest.mark.parametrize("hazard", HAZARDS)
 def test_hazard(hazard: str, tmp_path: Path) -> None:
-    """A hostile file gives a bounded error that names file, line and column, and stays within 200 MiB."""
+    """A hostile file gives a bounded error that names the file, and where it is about one the place, within 200 MiB."""
     path = tmp_path / "hazard.yaml"
     path.write_text(HAZARDS[hazard], encoding="utf-8")
     problem, peak = read_apart(path)
     length, _, message = problem.partition(" ")
-    assert re.match(rf"{re.escape(str(path))}:\d+:\d+: ", message)
+    whole = f"{path}: a file has at most"
+    assert message.startswith(whole) or re.match(rf"{re.escape(str(path))}:\d+:\d+: ", message)
     assert int(length) < 101 * 1_000
     assert int(peak) < MEMORY
 

@@ -441,7 +441,8 @@ ONCE = [
 
 @pytest.mark.parametrize(("command", "option"), ONCE, ids=count())
 def test_an_option_of_one_value_is_not_given_twice(command: click.Command, option: click.Option) -> None:
-    result = CliRunner().invoke(command, [option.opts[0], "1", option.opts[-1], "1"])
+    values = ["1"] * option.nargs
+    result = CliRunner().invoke(command, [option.opts[0], *values, option.opts[-1], *values])
     assert result.exit_code == 2
     assert f"{option.opts[0]} is given 2 times" in result.stderr
 
