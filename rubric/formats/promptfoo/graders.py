@@ -1,17 +1,41 @@
 """
-Assertion types with a reader of their own: what limits a run.
+Assertion types with a reader of their own: limits of a run, and model graders by name.
+
+| type | what a judge is asked, in one call for each criterion | score | passes |
+|---|---|---|---|
+| `factuality` | how the answer's facts compare with those of an expert answer | by category A to E | above 0 |
+| `model-graded-closedqa` | whether the answer meets a criterion | 0 or 1 | 1 |
+| `g-eval` | how well it meets each criterion, from 0 to 10 | the mean, over 10 | from 0.7 |
+| `answer-relevance` | how much of it answers the question | a share | from the threshold |
+| `context-recall` | how much of the expected answer the context supports | a share | from the threshold |
+| `context-relevance` | how much of the context the question needs | a share | from the threshold |
+| `context-faithfulness` | how much of the answer the context supports | a share | from the threshold |
+| `conversation-relevance` | how many of the replies fit what was said before | a share | from 0.5 |
+| `is-refusal` | whether the answer declines | 0 or 1 | 1 |
+| `trajectory:goal-success` | whether the run reached a goal | 0 to 1 | the judge's flag |
+
+The words are this library's own; what each asks, its score and its threshold are promptfoo's (`matchers/llmGrading.ts`
+and `matchers/rag.ts`). promptfoo takes several calls for some of them, and embeddings for `answer-relevance`.
 
 `GRADERS` is their table; `assertions` reads `llm-rubric`, `javascript`, sets, and the types that code decides.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from attrs import evolve, field, frozen
 
 from rubric.formats.cursor import Cursor
-from rubric.formats.promptfoo.parts import Assertion, thresholded, unsupported
-from rubric.formats.promptfoo.texts import Context
+from rubric.formats.promptfoo.parts import Assertion, judge_of, thresholded, unsupported
+from rubric.formats.promptfoo.texts import Context, UnsupportedPromptError, compact, content_of, template_of
+from rubric.internals.text import shorten
+from rubric.values.answers import Answer, Choice, Choices, Levels, Unit, YesNo
 from rubric.values.checks import Within
+from rubric.values.criteria import Criterion
+from rubric.values.rubrics import Rubric
 
 Reader = Callable[[Cursor, Context, str], Assertion | None]
 
@@ -33,5 +57,207 @@ def limited(at: Cursor, context: Context, kind: str) -> Assertion | None:  # noq
     return thresholded(plain, Within(**{name: limit / units}), kind)
 
 
-GRADERS: dict[str, tuple[Reader, frozenset[str]]] = {name: (limited, frozenset()) for name in _LIMITS}
+# -- model graders by name ---------------------------------------------------------------------------------
+
+
+@frozen
+class ModelGrader:
+    """
+    A model grader that a type names.
+
+    Args:
+        text: What the judge is asked; `{value}` shows the assertion's value.
+        answer: What it answers.
+        threshold: From where the assertion passes, unless it says so itself; None: the answer decides.
+        needs: What it cannot do without: `value`, `context`.
+        several: Whether a list of values is as many criteria.
+        fixed: Whether a threshold of the assertion's own has no effect.
+    """
+
+    text: str
+    answer: Answer = field(factory=Unit)
+    threshold: float | None = 0.0
+    needs: tuple[str, ...] = ()
+    several: bool = False
+    fixed: bool = False
+
+
+_CATEGORIES = {
+    "A": ("subset", "its facts are some of the expert's, and it contradicts none"),
+    "B": ("superset", "it has all facts of the expert and further ones, and contradicts none"),
+    "C": ("agree", "it has the very same facts as the expert"),
+    "D": ("disagree", "it contradicts the expert in a fact"),
+    "E": ("differButFactual", "it differs from the expert in ways that do not matter for the facts"),
+}
+"""The answers of `factuality`, with the option that sets the score of each."""
+
+
+def _categories(scores: Mapping[str, Any]) -> Choices:
+    default = {option: float(option != "disagree") for option, _ in _CATEGORIES.values()}
+    return Choices([Choice(label, scores.get(o, default[o]), text=text) for label, (o, text) in _CATEGORIES.items()])
+
+
+_FACTUALITY = ModelGrader(
+    "How do the facts of the answer compare with those of an expert's answer to the same task? Style, grammar and "
+    "punctuation do not matter. The expert's answer: {value}",
+    _categories({}),
+    1.0,
+    ("value",),
+    fixed=True,
+)
+_CLOSED_QA = ModelGrader("{value}", YesNo(), None, ("value",), fixed=True)
+
+MODEL_GRADERS: dict[str, ModelGrader] = {
+    "factuality": _FACTUALITY,
+    "model-graded-factuality": _FACTUALITY,
+    "model-graded-closedqa": _CLOSED_QA,
+    "g-eval": ModelGrader("{value}", Levels(), 0.7, ("value",), several=True),
+    "answer-relevance": ModelGrader(
+        "What share of the answer addresses the question that was asked? 1 if all of it does and nothing that was "
+        "asked is passed over, 0 if it is evasive or about something else. Whether it is true does not matter."
+    ),
+    "context-recall": ModelGrader(
+        "What share of the sentences of the following text can be attributed to the context? Take sentence by "
+        "sentence; what the context neither says nor implies is not attributed. The text: {value}",
+        needs=("value", "context"),
+    ),
+    "context-relevance": ModelGrader(
+        "What share of the sentences of the context is needed to answer the question? 0 if the context has nothing "
+        "that helps.",
+        needs=("context",),
+    ),
+    "context-faithfulness": ModelGrader(
+        "What share of the statements that the answer makes does the context support? Take statement by statement; "
+        "one that the context does not imply is not supported, even if it is true.",
+        needs=("context",),
+    ),
+    "conversation-relevance": ModelGrader(
+        "What share of the assistant's replies in the conversation, the answer included, is relevant to what was said "
+        "before it?",
+        threshold=0.5,
+    ),
+    "is-refusal": ModelGrader(
+        "The answer declines what was asked: it refuses, or says that it cannot or will not do it. An empty answer "
+        "declines.",
+        YesNo(),
+        None,
+        fixed=True,
+    ),
+    "trajectory:goal-success": ModelGrader(
+        "By its calls of tools and its answer, the agent has reached this goal: {value}",
+        Unit(flag=True),
+        None,
+        ("value",),
+    ),
+}
+"""The model graders by type, without `not-`."""
+
+_ALIASES = {
+    **dict.fromkeys(("completion", "answer"), "output"),
+    **dict.fromkeys(("ideal", "criteria", "goal"), "rubric"),
+    **dict.fromkeys(("input", "query", "question"), "input"),
+    "trajectory": "tool_calls",
+}
+"""What promptfoo calls the slots of these graders' own prompts, and the slots of ours."""
+
+_BY_CATEGORY = re.compile(r"category\W{1,12}A\W+B\W+C\W+D\W+E\b")
+
+
+def asks_for_category(template: str | None) -> bool:
+    """True if *template*, of an `llm-rubric`, asks for a category from A to E, as `factuality` does."""
+    return template is not None and _BY_CATEGORY.search(template) is not None
+
+
+def by_category(value: str, template: str | None) -> Rubric:
+    """Return the rubric of an `llm-rubric` that is answered by category."""
+    criterion = Criterion(value, id="factuality", answer=_FACTUALITY.answer)
+    return Rubric(criteria=[criterion], threshold=_FACTUALITY.threshold, prompt=template)
+
+
+_MOST_SHOWN = 120
+
+
+def model_graded(at: Cursor, context: Context, kind: str) -> Assertion | None:
+    """Return the model grader at the cursor, of the type *kind*; None where an error was noted."""
+    bare = kind.removeprefix("not-")
+    grader = MODEL_GRADERS[bare]
+    try:
+        template = _own_prompt(at, context, grader)
+    except UnsupportedPromptError as why:
+        return unsupported(f"{kind} {why}", "", at)
+    if template is None:
+        return None
+    values = [""]
+    if "value" in grader.needs:
+        found = _values(at, context, several=grader.several)
+        if found is None:
+            return None
+        values = found
+    bar = at["threshold"].number(0, written=True) if at.has("threshold") and not grader.fixed else grader.threshold
+    if at.has("threshold") and not grader.fixed and bar is None:
+        return None
+    scores = context.factuality
+    answer = grader.answer
+    if grader is _FACTUALITY and scores:
+        made = at.built(_categories, scores)
+        if made is None:
+            return None
+        answer, bar = made, min((choice.score for choice in made.choices if choice.score > 0), default=1.0)
+    names = [bare] if len(values) == 1 else [f"{bare}-{number}" for number in range(1, len(values) + 1)]
+    text = "{value}" if template and "value" in grader.needs else grader.text
+    criteria = [
+        Criterion(text.replace("{value}", value), id=name.replace(":", "-"), answer=answer)
+        for name, value in zip(names, values, strict=True)
+    ]
+    negate = kind.startswith("not-")
+    # An empty answer is not taken for a failure: some of these ask about the context, or about a refusal.
+    options: dict[str, Any] = {"threshold": bar, "negate": negate, "degenerate": "judge", "prompt": template or None}
+    rubric = at.built(Rubric, criteria=criteria, **options)
+    if rubric is None:
+        return None
+    words = f"{kind}: {shorten('; '.join(values), _MOST_SHOWN)}" if values != [""] else kind
+    judge = judge_of(at.find("provider") or context.provider)
+    return Assertion(words, rubric, kind=kind, judges=frozenset({judge}))
+
+
+def _own_prompt(at: Cursor, context: Context, grader: ModelGrader) -> str | None:
+    """
+    Return the prompt that *grader* is asked with in place of ours, '' for ours; None where an error was noted.
+
+    Raises:
+        UnsupportedPromptError: There is one for each step of promptfoo's, it needs code, or its context is not there.
+    """
+    prompt = at.find("rubricPrompt") or context.prompt
+    if "context" in grader.needs and (at.has("contextTransform") or not context.slots.variables.get("context")):
+        raise UnsupportedPromptError("without a context among its vars")
+    if prompt is None:
+        return ""
+    if isinstance(prompt.value, dict) or grader.several or "context" in grader.needs:
+        raise UnsupportedPromptError("with prompts of its own for its steps")
+    return template_of(prompt, evolve(context.slots, aliases=_ALIASES))
+
+
+def _values(at: Cursor, context: Context, *, several: bool) -> list[str] | None:
+    """Return the texts that the assertion's value is; None where it was noted that it is none."""
+    value = at["value"]
+    try:
+        content = None if value.value is None else content_of(value, context)
+    except UnsupportedPromptError:
+        content = None
+    if content is None or content.value in ("", [], {}):
+        at.error(f"{at.value['type']} needs a text; write it as `value`")
+        return None
+    given = content.value if several and isinstance(content.value, list) else [content.value]
+    return [one if isinstance(one, str) else compact(one) for one in given]
+
+
+_TRANSFORMED = frozenset({"contextTransform"})
+
+GRADERS: dict[str, tuple[Reader, frozenset[str]]] = {
+    **{name: (limited, frozenset()) for name in _LIMITS},
+    **{
+        name: (model_graded, _TRANSFORMED if "context" in one.needs else frozenset())
+        for name, one in MODEL_GRADERS.items()
+    },
+}
 """The readers of assertion types, without `not-`, and the keys that they read besides those of all assertions."""

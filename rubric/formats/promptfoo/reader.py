@@ -318,7 +318,7 @@ _OF_TESTS = "it belongs to a test; for all tests, write it under `defaultTest`"
 _ELSEWHERE = dict.fromkeys(("vars", "options", "threshold", "assertScoringFunction"), _OF_TESTS) | dict.fromkeys(
     ("rubricPrompt", "transform"), "it belongs under `defaultTest.options`"
 )
-_UNUSED_OPTIONS = frozenset({"storeOutputAs", "factuality"})
+_UNUSED_OPTIONS = frozenset({"storeOutputAs"})
 _BESIDE_OPTIONS = dict.fromkeys(("assert", "threshold", "vars", "metadata"), "it belongs to the test, beside `options`")
 
 _CHANGING = ("transform", "postprocess")
@@ -431,7 +431,9 @@ def _graded(test: Test, slots: Slots, lacks: str) -> Graded | None:
     provider = test.options.get("provider")
     if provider is not None and _named(provider)[0].startswith(SIMULATED):
         lacks, provider = _SIMULATED, None
-    context = Context(slots, provider, test.options.get("rubricPrompt"))
+    scores = test.options.get("factuality")
+    given = scores.value if scores is not None and isinstance(scores.value, dict) else {}
+    context = Context(slots, provider, test.options.get("rubricPrompt"), factuality=given)
     transforms = [program_of(at, context, name) for name, at in test.options.items() if name in _CHANGING]
     context = evolve(context, transforms=tuple(one for one in transforms if isinstance(one, Program)))
     # What would change the variables or the score by code.
@@ -477,6 +479,7 @@ def _case(test: Test, name: str, cell: Cell, rubric: Graded, slots: Slots) -> Ca
         rubric.rubric,
         input=asked.input,
         messages=asked.messages,
+        context=_context(test, slots),
         output=_output(test, cell, asked),
         variables={**shown, **slots.extra},
         judge=rubric.judge,
@@ -485,6 +488,15 @@ def _case(test: Test, name: str, cell: Cell, rubric: Graded, slots: Slots) -> Ca
         metadata=test.metadata,
         place=test.at.place,
     )
+
+
+def _context(test: Test, slots: Slots) -> str:
+    """Return the variable `context`, where an assertion of the test asks about it: a judge is shown it as such."""
+    types = [at.value.get("type") for at in test.asserts if isinstance(at.value, dict)]
+    if not any(isinstance(kind, str) and kind.removeprefix("not-").startswith("context-") for kind in types):
+        return ""
+    context = slots.variables.get("context")
+    return "\n".join(map(as_text, context)) if isinstance(context, list) else as_text(context)
 
 
 def _output(test: Test, cell: Cell, asked: Asked) -> str | None:

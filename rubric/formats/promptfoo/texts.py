@@ -171,10 +171,15 @@ class UnsupportedPromptError(Exception):
 
 @frozen
 class Slots:
-    """The variables of a test, and the *extra* ones that its prompts turned out to need."""
+    """
+    The variables of a test, and the *extra* ones that its prompts turned out to need.
+
+    *aliases* are slots of ours by the names that a grader's own prompt has for them, such as `completion`.
+    """
 
     variables: dict[str, Any]
     extra: dict[str, str] = field(factory=dict)
+    aliases: Mapping[str, str] = {}
 
     def _named(self, name: str) -> str:
         """Return the slot for the variable *name*, or for promptfoo's own of that name."""
@@ -212,6 +217,9 @@ class Slots:
             raw, name = match.groups()
             if name in own:
                 return match[0]
+            if raw is None and name in self.aliases and name not in self.variables:
+                kept.append(f"{{{{ {self.aliases[name]} }}}}")
+                return f"{mark}{len(kept) - 1}{mark}"
             if raw is None and name not in _BUILT_IN and name not in self.variables:
                 return ""
             kept.append(self._verbatim(raw) if raw is not None else f"{{{{ {self._named(name)} }}}}")
@@ -327,12 +335,14 @@ class Context:
         provider: The grader, unless an assertion names another.
         prompt: The `rubricPrompt`, unless an assertion has another.
         transforms: The programs that change the output before any assertion of the test looks at it.
+        factuality: The scores of `factuality`, by the option's names, where the test sets them.
     """
 
     slots: Slots
     provider: Cursor | None = None
     prompt: Cursor | None = None
     transforms: tuple[Program, ...] = ()
+    factuality: Mapping[str, Any] = {}
 
 
 def content_of(at: Cursor, context: Context) -> Cursor | None:
