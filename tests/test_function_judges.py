@@ -77,3 +77,10 @@ def test_a_function_of_other_arguments_is_refused() -> None:
         judge_function(lambda messages: "yes")  # type: ignore[arg-type,misc]
     with pytest.raises(DefinitionError, match="function"):
         judge_function("x")  # type: ignore[arg-type]
+
+
+def test_a_rubric_that_requires_quotes_is_ungraded_and_never_scores_zero_for_lack_of_them() -> None:
+    judge = judge_function(lambda candidate, criterion: True)
+    result = evaluate("x", Rubric(["a"]).with_evidence(), judge)
+    assert result.score is None
+    assert "a function gives no quotes, and 'a' requires evidence" in str(result.failures[0])
