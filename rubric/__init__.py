@@ -8,10 +8,16 @@ from __future__ import annotations
 
 from rubric.internals.lazy_names import attach
 
-_find, __all__ = attach(__name__, __file__, renamed={"clusters": "rubric.dask"})
+_find, _homes = attach(__name__, __file__, renamed={"clusters": "rubric.dask"})
+
+
+_WITH_STATS = (".quality.items", ".trust.")
+"""The modules that need numpy and scipy."""
 
 
 def __getattr__(name: str) -> object:
+    if name == "__all__":
+        return _importable()
     if name == "__version__":
         from importlib.metadata import version  # noqa: PLC0415 - reads a file
 
@@ -25,4 +31,12 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return __all__
+    return _importable()
+
+
+def _importable() -> list[str]:
+    """Return the public names, without those of the extra `stats` where it is missing: `import *` would fail."""
+    from importlib.util import find_spec  # noqa: PLC0415 - looks for files
+
+    has_stats = find_spec("scipy") is not None
+    return [name for name, home in _homes.items() if has_stats or not home.startswith(_WITH_STATS)]

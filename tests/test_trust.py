@@ -506,6 +506,25 @@ def test_importing_the_library_loads_no_numpy() -> None:
     assert done.stdout.split() == ["False", "False"]
 
 
+def test_without_the_extra_everything_else_works() -> None:
+    """The names of the extra are left out of `import *`, and say what to install."""
+    code = """
+import sys
+sys.modules["scipy"] = None
+from importlib import util
+util.find_spec = lambda name, package=None: None
+from rubric import *
+assert "grade" in globals() and "agreement" not in globals()
+import rubric
+try:
+    rubric.agreement
+except ImportError as error:
+    print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "rubric.trust takes numpy and scipy: pip install rubric-grade[stats]"
+
+
 def test_candidates_with_the_same_key_are_one_group() -> None:
     """A label is of each of them."""
     given = grade_many([Candidate("thanks", key=str(n // 2)) for n in range(60)], "thanks", "offline").collect()

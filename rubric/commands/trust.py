@@ -22,7 +22,7 @@ def _trust(name: str) -> Any:
     try:
         return getattr(rubric, name)
     except ImportError as error:
-        raise Refusal(f"this takes {error.name}: pip install 'rubric-grade[stats]'") from error
+        raise Refusal(str(error)) from error
 
 
 @click.command(cls=Command)

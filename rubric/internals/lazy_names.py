@@ -11,9 +11,9 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 
 
-def attach(package: str, file: str, renamed: Mapping[str, str]) -> tuple[Callable[[str], object], list[str]]:
+def attach(package: str, file: str, renamed: Mapping[str, str]) -> tuple[Callable[[str], object], dict[str, str]]:
     """
-    Return the `__getattr__` and the `__all__` of a package whose stub lists its public names.
+    Return the `__getattr__` of a package whose stub lists its public names, and the module of each, sorted by name.
 
     Args:
         package: Its name.
@@ -32,7 +32,7 @@ def attach(package: str, file: str, renamed: Mapping[str, str]) -> tuple[Callabl
         msg = f"module {package!r} has no attribute {name!r}{hint}"
         raise AttributeError(msg)
 
-    return find, sorted(homes)
+    return find, dict(sorted(homes.items()))
 
 
 def _hint(name: str, known: Mapping[str, str]) -> str:

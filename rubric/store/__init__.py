@@ -4,4 +4,5 @@ from __future__ import annotations
 
 from rubric.internals.lazy_names import attach
 
-__getattr__, __all__ = attach(__name__, __file__, renamed={})
+__getattr__, _homes = attach(__name__, __file__, renamed={})
+__all__ = list(_homes)
