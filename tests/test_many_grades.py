@@ -118,7 +118,7 @@ def test_printed_they_are_a_table(grades: Grades) -> None:
         "  pass rate  50.0% (15.0% to 85.0%)",
         "  mean       0.688 (0.053 to 1.000)",
         "  ungraded   2 (1 refusal, 1 bad_request), left out of the rates: 33.3% to 66.7% of all pass, mean 0.542 to 0.792",
-        "  used       10 calls, 0 + 0 tokens, cost unknown",
+        "  used       10 calls, 0 in, 0 out tokens, cost unknown",
         "",
         "  criterion  scored                                           mean  not applicable  abstained  unjudged  gate failed",
         "  polite          5  0.800 (0.376 to 0.964); of all 0.667 to 0.833               0          0         1            1",
@@ -129,7 +129,7 @@ def test_printed_they_are_a_table(grades: Grades) -> None:
             "mapping or a Path, got nothing (None)"
         ),
     ]
-    assert str(Grades()) == "0 results: 0 of 0 grades pass\n  used       0 calls, 0 + 0 tokens, $0.0000"
+    assert str(Grades()) == "0 results: 0 of 0 grades pass\n  used       0 calls, 0 in, 0 out tokens, $0.0000"
 
 
 def test_what_is_missing_counts_where_it_could_change_the_verdict() -> None:

@@ -748,7 +748,7 @@ tests: [{vars: {question: a}}, {vars: {question: b}}]
 """
     suite = loads_suite(text, "promptfoo", source="p.yaml")
     told = [str(warning) for warning in suite.warnings]
-    assert sum("rouge-n: there is no such grader here" in line for line in told) == 1
+    assert sum("assertion type 'rouge-n' is not supported" in line for line in told) == 1
     assert sum("there is no variable 'mistyped'" in line for line in told) == 1
 
 

@@ -89,7 +89,8 @@ def test_a_score_below_a_mark_never_reads_as_the_mark() -> None:
 def test_the_summary_counts_cases_calls_tokens_and_cost() -> None:
     """The last line is what people look for."""
     assert (
-        "1 passed, 1 failed, 1 ungraded, 1 deferred, 14 calls, 12400 + 2210 tokens, $0.0187, 2.5 s\n" in REPORT.render()
+        "1 passed, 1 failed, 1 ungraded, 1 deferred, 14 calls, 12400 in, 2210 out tokens, $0.0187, 2.5 s\n"
+        in REPORT.render()
     )
 
 

@@ -38,7 +38,7 @@ def test_stats_counts(file: Path) -> None:
     assert (told["calls"], told["cost"], told["hits"], told["saved_cost"]) == (2, 0.5, 1, 0.25)
     assert [(each["model"], each["calls"], each["prompt_tokens"]) for each in told["models"]] == [("Counted", 2, 200)]
     shown = command("stats", file).output
-    assert "sent: 2 requests, 200 + 20 tokens, $0.5000" in shown
+    assert "sent: 2 requests, 200 in, 20 out tokens, $0.5000" in shown
     assert "served from the store: 1 times, which saved 1 requests, $0.2500" in shown
     assert "answered: this is what is served" in shown
 
@@ -49,7 +49,7 @@ def test_stats_say_where_a_cost_is_unknown(tmp_path: Path) -> None:
         graded(store, Judge(Counted(lambda ask: Reply(reply_to(ask, True), usage=Usage(1, 10, 0, 5, None)))))
     found = stats(tmp_path / "replies.db")
     assert str(found) == (
-        "1 done; sent: 1 requests, 10 + 5 tokens, $0.0000, and 1 of unknown cost; "
+        "1 done; sent: 1 requests, 10 in, 5 out tokens, $0.0000, and 1 of unknown cost; "
         "served from the store: 0 times, which saved 0 requests, $0.0000"
     )
     assert repr(found) == f"<Stats: {found}>"

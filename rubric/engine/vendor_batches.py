@@ -361,7 +361,7 @@ class _Rounds:
     async def _send(self, judge: Judge, lines: Sequence[Line]) -> None:
         one = Sent(uuid4().hex, "", [line.key for line in lines])
         self.known.sent.append(one)
-        self.known.write()  # first: a batch whose creation nobody lived to see is found by its mark
+        self.known.write()  # first: if the process dies before its creation is confirmed, the mark finds the batch
         # Sent again only while there can be no batch yet: a second one would be paid for as well.
         made = await _tried(judge, partial(openai_batches.create, judge, lines, one.mark), resends=False)
         if isinstance(made, Failure):

@@ -73,13 +73,13 @@ def settle(criterion: Criterion, check: Check, candidate: Candidate) -> Finding:
         case Holds():
             return _asked(criterion, check, candidate)
         case Unsupported(otherwise="skip"):
-            return NotApplicable(criterion.id, f"{check.type}: no such grader here; skipped as asked")
+            return NotApplicable(criterion.id, f"{check.type} is not supported; skipped as asked")
         case Unsupported(otherwise="fail"):
-            return Scored(criterion.id, 0.0, 0, f"{check.type}: no such grader here; failed as asked")
+            return Scored(criterion.id, 0.0, 0, f"{check.type} is not supported; failed as asked")
         case Unsupported() if check == NOTHING:
             return _undecided(criterion, "unsupported", "nothing is asserted, so there is nothing to grade by")
         case Unsupported():
-            return _undecided(criterion, "unsupported", f"{check.type}: this library has no such grader")
+            return _undecided(criterion, "unsupported", f"{check.type} is not supported")
         case Script():
             return _undecided(criterion, "unsupported", f"{check} runs only in a suite's run with allow_scripts=True")
         case Within():

@@ -176,7 +176,7 @@ _HEAD = ("criterion", "scored", "mean", "not applicable", "abstained", "unjudged
 def _used(usage: Usage) -> str:
     cost = "cost unknown" if usage.cost is None else f"${usage.cost:,.4f}"
     cached = f" ({usage.cached_tokens:,} of them cached)" if usage.cached_tokens else ""
-    return f"{usage.calls:,} calls, {usage.prompt_tokens:,}{cached} + {usage.completion_tokens:,} tokens, {cost}"
+    return f"{usage.calls:,} calls, {usage.prompt_tokens:,}{cached} in, {usage.completion_tokens:,} out tokens, {cost}"
 
 
 def _with_interval(value: float | None, interval: Interval | None, form: str) -> str:

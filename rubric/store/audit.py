@@ -101,7 +101,7 @@ class Stats:
         return "\n\n".join([*parts, table(head, models)])
 
     def _sent(self) -> str:
-        tokens = f"{self.prompt_tokens:,} + {self.completion_tokens:,} tokens"
+        tokens = f"{self.prompt_tokens:,} in, {self.completion_tokens:,} out tokens"
         return f"sent: {self.calls:,} requests, {tokens}, {_dollars(self.cost, self.unknown)}"
 
     def _served(self) -> str:

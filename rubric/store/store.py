@@ -414,7 +414,7 @@ _orphans: list[OpenFile] = []
 @guided_init
 class Store:
     """
-    A file of replies: it serves stored replies free of charge, sends all other requests, and stores their replies.
+    A file of replies: cached replies are reused, and only missing ones are requested.
 
     The file is the cache, the resume after a crash, the recording for CI and the audit trail. Several processes of one
     machine may share it. A pickled store opens the file again in the process that gets it.

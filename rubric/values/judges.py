@@ -182,7 +182,7 @@ class Judge(Shown, metaclass=GuidedType):
         max_tokens: The longest reply, thinking included; a reply that is cut there is asked again with twice as many.
         seed: For vendors that take one.
         timeout: Seconds for one attempt, from sending to the last byte.
-        retries: How many further attempts a call gets that failed in passing: rate limit, overload, timeout,
+        retries: How many further attempts a call gets after a transient failure: rate limit, overload, timeout,
             broken connection. Re-asks share them: a criterion takes at most 1 + retries + repairs requests.
         per_call: How many criteria one call judges: 1, a number, or `"all"`. Trees are always walked alone.
         prompt: A template of your own; it goes before the rubric's.

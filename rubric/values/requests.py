@@ -193,7 +193,7 @@ class Usage(Guided):
 
     def __str__(self) -> str:
         cost = "cost unknown" if self.cost is None else f"${self.cost:.4f}"
-        return f"{self.calls} calls, {self.prompt_tokens} + {self.completion_tokens} tokens, {cost}"
+        return f"{self.calls} calls, {self.prompt_tokens} in, {self.completion_tokens} out tokens, {cost}"
 
 
 TokenLogprob = tuple[str, float, tuple[tuple[str, float], ...]]

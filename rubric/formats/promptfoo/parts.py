@@ -38,7 +38,7 @@ class Assertion:
 def unsupported(kind: str, detail: str, place: Cursor) -> Assertion:
     """Return an assertion that this library does not have, of a *kind*; its test stays ungraded."""
     words = f"{kind}: {shorten(detail, 80)}" if detail.strip() else kind
-    place.warn(f"{kind}: there is no such grader here, so whatever it belongs to is ungraded")
+    place.warn(f"assertion type '{kind}' is not supported; the test cannot be graded")
     return Assertion(words, Unsupported(kind), kind=kind, place=place)
 
 

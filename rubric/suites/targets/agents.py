@@ -254,7 +254,7 @@ class AgentTarget(AskedModel):
         longest_result: Characters of a tool's result; a longer one is cut, with a mark.
         temperature: As the vendor reads it; None sends none.
         max_tokens: The longest turn.
-        retries: How often a turn that failed in passing is sent again.
+        retries: How often a turn is sent again after a transient failure.
         params: Further parameters for the vendor, as LiteLLM names them.
 
     Raises:

@@ -96,7 +96,7 @@ class ModelTarget(AskedModel):
         temperature: As the vendor reads it; None sends none.
         max_tokens: The longest answer.
         timeout: Seconds for one attempt.
-        retries: How often a request that failed in passing is sent again.
+        retries: How often a request is sent again after a transient failure.
         params: Further parameters for the vendor, as LiteLLM names them, such as an endpoint or a key; only code sets
             them, never a file.
     """
