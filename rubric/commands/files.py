@@ -7,12 +7,12 @@ import sys
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import click
 from attrs import asdict, define, field
 
-from rubric.commands.options import FORMAT, FROM, declared, refuse_given
+from rubric.commands.options import FORMAT, FROM, JUDGE, PATH, declared, refuse_given
 from rubric.commands.output import (
     REFUSED,
     Command,
@@ -23,17 +23,25 @@ from rubric.commands.output import (
     print_result,
     print_text,
 )
+from rubric.commands.running import counted
 from rubric.errors import LoadError, Problem
 from rubric.formats.files import project_of, write_text
+from rubric.formats.proof import prove as prove_conversion
 from rubric.formats.rubrics import load
 from rubric.formats.rubrics import schema as rubric_schema
+from rubric.formats.suites import Converted, is_rubric, load_suite, loads_suite, suite_schema
 from rubric.formats.suites import convert as convert_suite
-from rubric.formats.suites import is_rubric, load_suite, suite_schema
 from rubric.internals.text import shorten, table
 from rubric.results.differences import diff as rubric_diff
+from rubric.store.store import Store
 from rubric.suites.scripts import unsupported_of
+from rubric.suites.suite import Suite
 from rubric.values.checks import NOTHING
+from rubric.values.judges import AnyJudge
 from rubric.values.rubrics import Rubric
+
+WRITTEN = ("native", "promptfoo", "agentv-2", "mcptest", "autorubric", "healthbench", "paperbench")
+"""The formats that `convert` writes."""
 
 SUFFIXES = (".yaml", ".yml", ".json", ".jsonl", ".csv")
 
@@ -128,18 +136,28 @@ def validate(
 
 @click.command(cls=Command)
 @click.argument("file", type=click.Path())
-@click.option("--to", "form", type=click.Choice(["native", "promptfoo", "agentv-2", "mcptest"]), default="native")
+@click.option("--to", "form", type=click.Choice(WRITTEN), default="native", help="Write this format.")
 @click.option("--out", type=click.Path(), metavar="FILE", help="Write here, not to standard output.")
+@click.option("--prove", type=PATH, metavar="STORE", help="Grade a run's stored replies under both files.")
+@JUDGE
 @FROM
-def convert(
-    file: str, form: str, out: str | None, source: str | None, names: Sequence[str], *, base: str | None
-) -> None:
+def convert(file: str, form: str, out: str | None, prove: Path | None, judge: AnyJudge | None, **given: Any) -> None:
     """
     Write a suite in another format.
 
     The parts that this format cannot hold are listed on standard error.
+
+    With --prove, the replies of a run are graded again under the new file, without a call, and each verdict that
+    changes is listed; --judge is the judge of that run.
+
+    Exit codes: 0 written, 1 a verdict changes or cannot be proven, 2 the file cannot be read or written.
     """
-    suite = load_suite(file, source, base=base, environ=declared(names))
+    if prove is None:
+        refuse_given({"judge"}, "is for --prove: the judge of the run that filled the store")
+    elif not prove.is_file():
+        raise click.UsageError(f"--prove {prove}: there is no such store")
+    environ = declared(given["names"])
+    suite = load_suite(file, given["source"], base=given["base"], environ=environ)
     converted = convert_suite(suite, form)
     for line in (*map(str, suite.warnings if form != "native" else ()), *converted.dropped):
         print_line(f"dropped: {line}", problem=True)
@@ -147,6 +165,21 @@ def convert(
         print_text(str(converted))
     else:
         write_text(Path(out), str(converted))
+    if prove is not None and not _proved(suite, converted, prove, judge, environ):
+        sys.exit(DIFFERENT)
+
+
+def _proved(suite: Suite, converted: Converted, store: Path, judge: AnyJudge | None, environ: dict[str, str]) -> bool:
+    """Print where the converted suite grades the replies in *store* otherwise; return whether it nowhere does."""
+    again = loads_suite(str(converted), converted.format, source="<converted>", environ=environ)
+    with Store(store, mode="replay") as replies:
+        proof = prove_conversion(suite, again, replies, judge)
+    for change in proof:
+        print_line(f"changed: {change}", problem=True)
+    for id_ in proof.unproven:
+        print_line(f"not proven: {id_}: {store} has no replies for it, or it has no fixed response", problem=True)
+    print_line(f"{counted(proof.same, 'case')} graded as before", problem=True)
+    return not proof.changes and not proof.unproven
 
 
 @click.command(cls=Command)

@@ -387,6 +387,7 @@ PAPERBENCH: Evidence = (
 AUTORUBRIC: Evidence = (
     (SURE, holds("rubric", "sections")),
     (STRONG, _lists_requirements),
+    (STRONG, lists("items", "submission")),
     (LIKELY, has("sections")),
 )
 

@@ -71,6 +71,8 @@ def _function(given: Any) -> Any:
 _HERE = "rubric.formats"
 _AGENTV = f"{_HERE}.agentv.reader:read", f"{_HERE}.agentv.writer:write"
 
+_WRITTEN = f"{_HERE}.benchmarks.writers:write"
+
 _OWN = (
     Format("native", f"{_HERE}.native.suite:read", f"{_HERE}.native.suite:write_suite", recognition.NATIVE),
     Format("promptfoo", f"{_HERE}.promptfoo.reader:read", f"{_HERE}.promptfoo.writer:write", recognition.PROMPTFOO),
@@ -78,9 +80,9 @@ _OWN = (
     Format("agentv-1.5", _AGENTV[0], options=("agentv-1.5",)),
     Format("agentv-2", *_AGENTV, recognition.AGENTV, generation_of, options=("agentv-2",)),
     Format("mcptest", f"{_HERE}.mcptest.reader:read", f"{_HERE}.mcptest.writer:write", recognition.MCPTEST),
-    Format("autorubric", f"{_HERE}.benchmarks.autorubric:read", evidence=recognition.AUTORUBRIC),
-    Format("healthbench", f"{_HERE}.benchmarks.healthbench:read", evidence=recognition.HEALTHBENCH),
-    Format("paperbench", f"{_HERE}.benchmarks.paperbench:read", evidence=recognition.PAPERBENCH),
+    Format("autorubric", f"{_HERE}.benchmarks.autorubric:read", f"{_WRITTEN}_autorubric", recognition.AUTORUBRIC),
+    Format("healthbench", f"{_HERE}.benchmarks.healthbench:read", f"{_WRITTEN}_healthbench", recognition.HEALTHBENCH),
+    Format("paperbench", f"{_HERE}.benchmarks.paperbench:read", f"{_WRITTEN}_paperbench", recognition.PAPERBENCH),
 )
 
 FORMATS = tuple(format.name for format in _OWN)

@@ -1,0 +1,139 @@
+"""Conversions: what a file of another system holds comes back, losses are told, and a proof replays a run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from rubric import Criterion, Judge, Message, Rubric
+from rubric.__main__ import main
+from rubric.errors import DefinitionError
+from rubric.formats.proof import prove
+from rubric.formats.suites import convert, dump_suite, load_suite, loads_suite
+from rubric.store import Store
+from rubric.suites.cases import Case
+from rubric.suites.suite import Suite
+from rubric.values.answers import Choices
+from tests.suite_help import GOOD, TWO, one
+
+SIGNED = Rubric(
+    criteria=[
+        Criterion("Names a version", id="version", weight=3),
+        Criterion("Blames the reader", id="blames", weight=2, polarity="penalty"),
+    ],
+    aggregation="points",
+)
+NESTED = Rubric(
+    "the paper",
+    criteria=[
+        Criterion("code", id="code", weight=2, answer=Rubric("code", criteria=TWO.criteria)),
+        Criterion("Runs", id="runs"),
+    ],
+)
+CHOSEN = Rubric(criteria=[Criterion("Tone", id="tone", weight=2, answer=Choices({"cold": 0, "warm": 1}))])
+
+
+@pytest.mark.parametrize(
+    ("form", "case"),
+    [
+        ("autorubric", Case("item 1", SIGNED, input="What is new?", output=GOOD, reference="Limits")),
+        ("autorubric", Case("item 1", CHOSEN, output=GOOD)),
+        ("healthbench", Case("a", SIGNED, messages=[Message("user", "What is new?")], output=GOOD, tags=["x"])),
+        ("paperbench", Case("p", NESTED)),
+    ],
+)
+def test_what_a_format_holds_comes_back_as_it_was(form: str, case: Case) -> None:
+    """Written, recognised and read again, with nothing told as lost."""
+    written = convert(Suite("s", [case]), form)
+    assert written.dropped == ()
+    (read,) = loads_suite(str(written))
+    told = {(c.text, c.weight, c.polarity, c.answer) for c in read.rubric.criteria}
+    assert read.rubric.aggregation == case.rubric.aggregation
+    if form == "paperbench":
+        assert read.rubric == case.rubric
+    else:
+        assert told == {(c.text, c.weight, c.polarity, c.answer) for c in case.rubric.criteria}
+        assert (read.id, read.output, read.reference) == (case.id, case.output, case.reference)
+
+
+@pytest.mark.parametrize("form", ["autorubric", "healthbench", "paperbench"])
+def test_what_a_format_cannot_hold_is_told(form: str) -> None:
+    """A threshold and a gate, once each; the criteria without them are kept."""
+    rubric = Rubric(criteria=[Criterion("Is warm", id="warm", required=True)], threshold=0.9)
+    written = convert(one(rubric), form)
+    assert "rubric.threshold is left out" in "\n".join(written.dropped)
+    assert "warm.required is left out" in "\n".join(written.dropped)
+    assert "Is warm" in str(written)
+
+
+def stored(folder: Path, suite: Suite) -> Path:
+    """Return the store of a run of *suite* by the offline judge."""
+    file = folder / "replies.db"
+    suite.run("offline", store=file)
+    return file
+
+
+def test_a_conversion_that_keeps_each_verdict_is_proven(tmp_path: Path) -> None:
+    """Each case is graded again from the store; the model is not asked."""
+    suite = one()
+    file = stored(tmp_path, suite)
+    again = loads_suite(str(convert(suite)))
+    with Store(file, mode="replay") as store:
+        proof = prove(suite, again, store, Judge("offline"))
+    assert (proof.same, proof.changes, proof.unproven) == (1, (), ())
+
+
+def test_a_verdict_that_changes_is_listed(tmp_path: Path) -> None:
+    """HealthBench has no threshold, so a case that needs all passes with a part of it."""
+    rubric = Rubric(criteria=[Criterion("release", id="a", weight=9), Criterion("quantum", id="b")], threshold=1)
+    suite = one(rubric)
+    file = stored(tmp_path, suite)
+    after = Suite("one", [Case("a", Rubric(criteria=rubric.criteria), output=GOOD)])
+    with Store(file, mode="replay") as store:
+        (change,) = prove(suite, after, store, Judge("offline"))
+        assert (change.before, change.after) == ("fail (0.9)", "pass (0.9)")
+        (left_out,) = prove(suite, Suite("none", []), store, Judge("offline"))
+        assert left_out.after == "left out"
+
+
+def test_a_case_that_is_asked_in_other_words_is_no_proof(tmp_path: Path) -> None:
+    """Nobody knows what the judge would have said; a case that was never run is not proven either."""
+    suite = one()
+    file = stored(tmp_path, suite)
+    other = one(Rubric("two", criteria=["Says something else"]))
+    with Store(file, mode="replay") as store:
+        (change,) = prove(suite, other, store, Judge("offline"))
+        assert change.after == "asked in other words, so not known"
+        assert prove(other, suite, store, Judge("offline")).unproven == ("a",)
+
+
+def test_a_proof_refuses_a_store_that_could_send(tmp_path: Path) -> None:
+    """Opened for a replay, a store sends nothing."""
+    with Store(tmp_path / "new.db") as store, pytest.raises(DefinitionError, match="mode='replay'"):
+        prove(one(), one(), store)
+
+
+def test_the_command_proves_a_conversion(tmp_path: Path) -> None:
+    """It exits with 0 where all is as before, and with 1 where a verdict changes."""
+    rubric = Rubric(criteria=[Criterion("release", id="a", weight=9), Criterion("quantum", id="b")], threshold=1)
+    for name, own, code in (("same", TWO, 0), ("changed", rubric, 1)):
+        suite, file = one(own), tmp_path / f"{name}.yaml"
+        dump_suite(suite, file)
+        (tmp_path / name).mkdir()
+        store = stored(tmp_path / name, load_suite(file))
+        form = "native" if not code else "paperbench"
+        command = ["convert", str(file), "--to", form, "--prove", str(store), "--judge", "offline"]
+        result = CliRunner().invoke(main, command)
+        assert result.exit_code == code, result.output
+        assert ("1 case graded as before" if not code else "changed: a: fail (0.9) before") in result.output
+
+
+def test_a_judge_without_a_proof_is_refused(tmp_path: Path) -> None:
+    """It would do nothing."""
+    file = tmp_path / "a.yaml"
+    dump_suite(one(), file)
+    result = CliRunner().invoke(main, ["convert", str(file), "--judge", "offline"])
+    assert result.exit_code == 2
+    assert "--prove" in result.output
