@@ -255,6 +255,14 @@ def test_without_more_grades_the_labels_are_the_estimate(pairs: list[tuple[bool,
     assert found.interval == found.labels_only.interval
 
 
+def test_labels_that_are_all_the_same_are_no_certainty() -> None:
+    """Fifty equal labels are fifty labels."""
+    for name, value in (("clear", 3), ("good", True)):
+        found = estimate(GRADES, Labels({key: {name: value} for key in range(50)}), criterion=name)
+        assert found.interval is not None
+        assert found.interval[1] > found.interval[0]
+
+
 def test_a_useless_judge_costs_nothing() -> None:
     """The interval is at most 5 % wider than that of the labels alone."""
     chance = random.Random(7)

@@ -200,7 +200,8 @@ def estimate_of(ratings: Ratings, how: How = "ppi") -> Estimate:
         sample = _Sample(y, f, more, weights / weights.mean(), among, is_rate, low, high)
         value, interval, extra = _ppi(sample)
         made |= extra
-        if len(more) == 0 and labels_only.interval is not None:
+        # Without more grades, and where the labels do not differ from each other, the labels are all there is.
+        if labels_only.interval is not None and (len(more) == 0 or np.ptp(interval) == 0):
             value, interval = labels_only.value, labels_only.interval
     if ungraded and value is not None:
         share = ungraded / len(judge)
