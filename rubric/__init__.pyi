@@ -76,7 +76,10 @@ from .suites.cases import Case as Case
 from .suites.compare import Comparison as Comparison
 from .suites.repetition import Flip as Flip
 from .suites.repetition import Flips as Flips
+from .suites.repetition import PassRate as PassRate
+from .suites.repetition import PassRates as PassRates
 from .suites.repetition import flips as flips
+from .suites.repetition import pass_rates as pass_rates
 from .suites.report import Report as Report
 from .suites.suite import Suite as Suite
 from .suites.suite_plan import SuitePlan as SuitePlan
@@ -84,9 +87,11 @@ from .suites.targets.agents import AgentTarget as AgentTarget
 from .suites.targets.base import DeferError as DeferError
 from .suites.targets.base import Response as Response
 from .suites.targets.base import Target as Target
+from .suites.targets.http import HTTPTarget as HTTPTarget
 from .suites.targets.mcp_servers import HTTPServer as HTTPServer
 from .suites.targets.mcp_servers import StdioServer as StdioServer
 from .suites.targets.models import ModelTarget as ModelTarget
+from .suites.targets.providers import Providers as Providers
 from .trust.agreement import Agreement as Agreement
 from .trust.agreement import agreement as agreement
 from .trust.calibration import Calibration as Calibration

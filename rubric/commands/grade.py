@@ -37,6 +37,7 @@ from rubric.formats.suites import is_rubric, load_suite
 from rubric.internals.secrets import clean
 from rubric.internals.text import cell, shorten, table
 from rubric.suites.suite import Suite
+from rubric.suites.targets.providers import PROVIDERS, Providers
 from rubric.values.candidates import Candidate
 from rubric.values.checks import Otherwise
 from rubric.values.rubrics import describe
@@ -59,6 +60,8 @@ class Inputs:
     question: IO[str] | None
     reference: IO[str] | None
     target: str | None
+    hosts: tuple[str, ...]
+    outputs: str | None
     servers: Sequence[str]
     source: str | None
     names: Sequence[str]
@@ -74,7 +77,7 @@ class Inputs:
         if is_suite or (len(files) == 1 and self.target is not None):
             refuse_given({"question", "reference"}, "is for one candidate; the cases of a suite have their own")
             return False
-        of_suites = SUITES_ONLY | {"target", "servers", "names", "unsupported"}
+        of_suites = SUITES_ONLY | {"target", "hosts", "outputs", "servers", "names", "unsupported"}
         refuse_given(of_suites, "is for suites; here is one rubric and one candidate")
         return True
 
@@ -88,6 +91,11 @@ class Inputs:
             print_line(f"{file}: read as {suite.format}", problem=True)
         if self.unsupported is not None:
             suite = suite.unsupported_as(self.unsupported)
+        if self.outputs is not None:
+            suite = suite.answered(self.outputs)
+            for warning in suite.warnings:
+                if warning.source == self.outputs:
+                    print_line(str(warning), problem=True)
         if self.threshold is None:
             return suite
         return evolve(suite, cases=[evolve(c, rubric=c.rubric.passing_at(self.threshold)) for c in suite])
@@ -123,6 +131,12 @@ class Inputs:
 
     def target_of_cases(self) -> str | Target | None:
         """Return the target for cases without a response: a model, or an agent with MCP servers."""
+        if self.hosts and self.target != PROVIDERS:
+            raise click.UsageError("--allow-host is for --target providers, which asks what the file names")
+        if self.target == PROVIDERS:
+            if self.servers:
+                raise click.UsageError("--server needs a target that works with it; name one with --target MODEL")
+            return Providers(self.hosts)
         if not self.servers:
             return self.target
         if self.target is None:

@@ -122,6 +122,7 @@ TO_RUN = options(
     click.option("--deferred", type=click.Choice(get_args(Deferred)), default="error", help="Count deferred cases so."),
     click.option("--allow-scripts", is_flag=True, help="Run the programs that a suite names as graders."),
     click.option("--repeat", type=A_COUNT, default=1, metavar="N", help="Grade N times; tell how often verdicts flip."),
+    click.option("--runs", type=A_COUNT, metavar="N", help="Let the target answer N times; tell pass@k and pass^k."),
     click.option("--fail-fast", is_flag=True, help="Start no case after the first that fails or is not graded."),
 )
 """The options that `Suite.run` gets as they are: each has the name of its parameter."""
@@ -169,7 +170,20 @@ GRADING = options(
     ),
     click.option("--input", "question", type=TEXT, metavar="FILE", help="Read what the candidate answers."),
     click.option("--reference", type=TEXT, metavar="FILE", help="Read a reference answer."),
-    click.option("--target", metavar="MODEL", help="Answer cases without a response with this model."),
+    click.option(
+        "--target",
+        metavar="MODEL",
+        help="Answer cases without a response with this model; 'providers' asks those that the file names.",
+    ),
+    click.option(
+        "--allow-host", "hosts", multiple=True, metavar="HOST", help="Let --target providers ask this address."
+    ),
+    click.option(
+        "--outputs",
+        type=click.Path(exists=True, dir_okay=False),
+        metavar="FILE",
+        help="Grade the replies in FILE, by the ids, variables or order of cases.",
+    ),
     click.option(
         "--server",
         "servers",

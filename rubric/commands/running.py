@@ -29,7 +29,7 @@ from rubric.grading.planning import Plan
 from rubric.internals.fields import check_number
 from rubric.internals.text import shorten
 from rubric.results.rows import Row
-from rubric.suites.repetition import flips, repeated
+from rubric.suites.repetition import flips, pass_rates, repeated
 from rubric.suites.report import Deferred, Report
 from rubric.suites.reporters import github
 from rubric.suites.reporters.registry import reporter_for
@@ -147,6 +147,8 @@ class RunOptions:
         if not self.quiet:
             for suite in suites:
                 print_line(self._head(suite, judge, target), problem=True)
+        # Expanded here too, so that what is counted is what is run.
+        suites = [suite.expanded(target, self.run["runs"]) for suite in suites]
         for suite in suites:
             done: list[Row] = []
             spent = sum(report.usage.cost or 0.0 for report in reports)
@@ -158,7 +160,7 @@ class RunOptions:
                         max_cost=None if self.max_cost is None else max(0.0, self.max_cost - spent),
                         store=self.store,
                         on_row=on_row,
-                        **self.run,
+                        **{**self.run, "runs": None},
                     )
             except KeyboardInterrupt:
                 total = len(suite) * self.run["repeat"]
@@ -226,6 +228,8 @@ class RunOptions:
                 report.write(out, self.reporter if self._is_form_of_file else None)
         if self.run["repeat"] > 1 and len(found := flips(report)) and not self.quiet:
             print_markdown(found._repr_markdown_(), problem=self.is_for_machines)
+        if len(rates := pass_rates(report)) and not self.quiet:
+            print_markdown(rates._repr_markdown_(), problem=self.is_for_machines)
 
     def compare(self, report: Report, earlier: Report) -> int:
         """

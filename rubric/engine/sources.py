@@ -422,7 +422,7 @@ def _file(given: str | Path, columns: Columns) -> Source:
             raise DefinitionError("columns", f"{path.name} is a log of samples, and has no columns; leave it out")
         inspect_samples(path)  # it says here what to install
         return Source(_Rows(lambda: inspect_samples(path)))
-    if not columns.named and read is _json_lines and (entries := _entries_in(path)) is not None:
+    if not columns.named and read is json_lines and (entries := _entries_in(path)) is not None:
         return Source(_Rows(entries))
     names: dict[Any, None] = {}
     with suppress(Exception):  # reading it again will tell what is wrong
@@ -445,8 +445,8 @@ def _json_file(path: Path, columns: Columns) -> Source:
 def _entries_in(path: Path) -> Callable[[], Iterator[Any]] | None:
     """Return a reader of *path* if its first line is of a log; it reads all, since traces are put together of spans."""
     with suppress(Exception):  # reading it again will tell what is wrong
-        if entries_of([*islice(_json_lines(path), 1)]) is not None:
-            return entries_of([*_json_lines(path)])
+        if entries_of([*islice(json_lines(path), 1)]) is not None:
+            return entries_of([*json_lines(path)])
     return None
 
 
@@ -472,7 +472,7 @@ def _is_text(given: str) -> bool:
     return given.isascii() or not _MARKED.search(given)
 
 
-def _json_lines(path: Path) -> Iterator[Any]:
+def json_lines(path: Path) -> Iterator[Any]:
     with _opened(path) as lines:
         for number, line in enumerate(lines, 1):
             if line.strip():
@@ -576,8 +576,8 @@ _LIBRARIES: dict[Callable[[Path], Iterator[Any]], Callable[[], object]] = {_parq
 """What a reader needs: missing libraries are told before the first row is taken."""
 
 READERS: dict[str, Callable[[Path], Iterator[Any]]] = {
-    ".jsonl": _json_lines,
-    ".ndjson": _json_lines,
+    ".jsonl": json_lines,
+    ".ndjson": json_lines,
     ".csv": partial(_separated, separator=","),
     ".tsv": partial(_separated, separator="\t"),
     ".parquet": _parquet,

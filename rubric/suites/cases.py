@@ -13,8 +13,9 @@ from typing import Any
 from attrs import converters, evolve, field, frozen
 
 from rubric.errors import DefinitionError
-from rubric.internals.fields import Shown, as_map, as_tuple, identifier, optional, string
+from rubric.internals.fields import Shown, as_map, as_tuple, count, identifier, optional, string
 from rubric.internals.frozen_map import FrozenMap
+from rubric.suites.providers import Provider
 from rubric.values.candidates import Candidate, Message, RunMetrics, ToolCall, as_calls, as_messages, as_metrics
 from rubric.values.judges import AnyJudge, Judge, as_judge
 from rubric.values.places import Place
@@ -41,6 +42,10 @@ def as_metadata(value: Mapping[str, Any]) -> FrozenMap:
     return as_map("metadata", value)
 
 
+def _as_providers(value: Iterable[Provider]) -> tuple[Provider, ...]:
+    return as_tuple("providers", value, Provider, "providers")
+
+
 def _as_tags(value: Iterable[str]) -> tuple[str, ...]:
     return as_tuple("tags", value, str, "texts")
 
@@ -65,6 +70,8 @@ class Case(Shown):
         judge: Of this case, in place of the suite's.
         judges: Of single criteria, by id, in place of *judge*.
         server: The name of the MCP server that an agent works with.
+        runs: How many candidates a live target makes, each graded as a case of its own.
+        providers: The models and addresses that the file names to answer it; only `target="providers"` asks them.
         cell: The coordinates in a matrix, such as `{"model": ..., "prompt": ...}`.
         tags: Free labels.
         metadata: Free data of the caller's; the judge never sees it.
@@ -87,10 +94,12 @@ class Case(Shown):
     judge: AnyJudge | None = field(default=None, kw_only=True, converter=converters.optional(as_judge))
     judges: FrozenMap = field(factory=FrozenMap, kw_only=True, converter=_as_judges)
     server: str = field(default="", kw_only=True, validator=string)
+    runs: int = field(default=1, kw_only=True, validator=count(1))
     cell: FrozenMap = field(factory=FrozenMap, kw_only=True, converter=_as_cell)
     tags: tuple[str, ...] = field(default=(), kw_only=True, converter=_as_tags)
     metadata: FrozenMap = field(factory=FrozenMap, kw_only=True, converter=as_metadata)
     place: Place | None = field(default=None, kw_only=True, eq=False, repr=False)
+    providers: tuple[Provider, ...] = field(default=(), kw_only=True, converter=_as_providers, eq=False, repr=False)
 
     def __attrs_post_init__(self) -> None:
         check_weights(self.rubric)

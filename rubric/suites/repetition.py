@@ -1,8 +1,9 @@
 """
-Repeat the grading of a case, and measure how often the verdicts differ.
+Repeat the grading of a candidate, or the making of it, and measure how often the verdicts differ.
 
 A judge that samples gives the same candidate another verdict now and then. How often it does is the noise of every
-score: a suite whose criteria flip in one repetition of five cannot show a difference of one case in ten.
+score: a suite whose criteria flip in one repetition of five cannot show a difference of one case in ten. A target that
+samples makes another candidate each time: the runs of a case show how often it succeeds.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import combinations
+from math import comb
 from typing import TYPE_CHECKING, Any
 
 from attrs import asdict, evolve, frozen
@@ -27,6 +29,9 @@ if TYPE_CHECKING:
 AXIS = "repeat"
 """The coordinate of a repetition in the cell of its case."""
 
+RUN = "run"
+"""The coordinate of a candidate among those that a target made for one case."""
+
 VERDICT = "(verdict)"
 """Stands in the place of a criterion for the verdict on the whole case."""
 
@@ -40,8 +45,23 @@ def repeated(case: Case, times: int) -> Iterator[Case]:
         yield evolve(case, id=f"{row_id(case)}{_suffix(number)}", cell={**case.cell, AXIS: number})
 
 
-def _suffix(number: Any) -> str:
-    return f" [{AXIS} {number}]"
+def several(case: Case, runs: int | None) -> Iterator[Case]:
+    """Yield *case* for each of its runs (*runs* of them, if given), each with its number from 1 in id and cell."""
+    times = case.runs if runs is None else runs
+    if times == 1 or case.output is not None:
+        yield evolve(case, runs=1) if case.runs > 1 else case
+        return
+    for number in range(1, times + 1):
+        yield evolve(case, id=run_id(case, number), cell={**case.cell, RUN: number}, runs=1)
+
+
+def run_id(case: Case, number: int) -> str:
+    """Return the id of run *number* of *case*."""
+    return f"{row_id(case)}{_suffix(number, RUN)}"
+
+
+def _suffix(number: Any, axis: str = AXIS) -> str:
+    return f" [{axis} {number}]"
 
 
 @frozen
@@ -140,3 +160,98 @@ def _counted(rubric: str, id: str, groups: Sequence[Sequence[tuple[bool, float |
         sum(first != second for first, second in pairs),
         max((max(found) - min(found) for found in scores if found), default=0.0),
     )
+
+
+# -- the runs of a target ----------------------------------------------------------------------------------
+
+
+@frozen
+class PassRate(NoTruth):
+    """
+    How likely *k* runs of a case are to pass, as a mean over the cases.
+
+    Both estimators are unbiased: for a case that passed c of n runs they average over all choices of k of them.
+
+    Args:
+        k: The number of runs.
+        any_passes: pass@k, that at least one passes: 1 - C(n - c, k) / C(n, k) (Chen et al. 2021, arXiv 2107.03374).
+        all_pass: pass^k, that all of them pass: C(c, k) / C(n, k) (Yao et al. 2024, arXiv 2406.12045).
+        cases: The cases with k graded runs or more; the others have no estimate for this k.
+    """
+
+    _truth = ".any_passes or .all_pass"
+
+    k: int
+    any_passes: float
+    all_pass: float
+    cases: int
+
+
+@frozen
+class PassRates(Listed[PassRate]):
+    """
+    The pass rates of a report whose cases had several runs, for each k from 1.
+
+    Args:
+        rates: One for each k, up to the most runs that a case has.
+        runs: The runs that were graded.
+        ungraded: The runs that were not: no verdict is neither a pass nor a fail, so they are in no rate.
+        flip_rate: How likely two runs of the same case are to differ in their verdicts, in 0..1.
+    """
+
+    _kind = "rate"
+
+    rates: tuple[PassRate, ...] = ()
+    runs: int = 0
+    ungraded: int = 0
+    flip_rate: float = 0.0
+
+    @property
+    def _listed(self) -> Sequence[PassRate]:
+        return self.rates
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the pass rates as plain JSON-able data."""
+        rates = [
+            {"k": rate.k, "pass@k": rate.any_passes, "pass^k": rate.all_pass, "cases": rate.cases}
+            for rate in self.rates
+        ]
+        return {"runs": self.runs, "ungraded": self.ungraded, "flip_rate": self.flip_rate, "pass_rates": rates}
+
+    def _repr_markdown_(self) -> str:
+        head = ("k", "pass@k: one of k passes", "pass^k: all of k pass", "cases")
+        rows = [(f"{rate.k}", f"{rate.any_passes:.1%}", f"{rate.all_pass:.1%}", f"{rate.cases}") for rate in self.rates]
+        ungraded = f", {self.ungraded} ungraded" if self.ungraded else ""
+        return f"{self.runs} runs graded{ungraded}; flip rate {self.flip_rate:.0%}\n\n{table(head, rows)}"
+
+
+def pass_rates(report: Report) -> PassRates:
+    """
+    Return how likely one of k runs, and all of k runs, of a case are to pass.
+
+    Where each candidate was graded several times, a run passes if more than half of its verdicts are passes. A report
+    without several runs of a case has no pass rates.
+    """
+    verdicts: dict[str, dict[Any, list[bool]]] = defaultdict(lambda: defaultdict(list))
+    for row in report:
+        if RUN in row.cell:
+            id_ = row.id.removesuffix(_suffix(row.cell.get(AXIS))).removesuffix(_suffix(row.cell[RUN], RUN))
+            found = verdicts[id_][row.cell[RUN]]
+            found += [row.status == "passed"] if row.status in ("passed", "failed") else []
+    cases = [[2 * sum(said) > len(said) for said in runs.values() if said] for runs in verdicts.values()]
+    graded = sum(map(len, cases))
+    pairs = [first != second for runs in cases for first, second in combinations(runs, 2)]
+    return PassRates(
+        tuple(
+            _rate(k, [runs for runs in cases if len(runs) >= k]) for k in range(1, max(map(len, cases), default=0) + 1)
+        ),
+        graded,
+        sum(map(len, verdicts.values())) - graded,
+        sum(pairs) / len(pairs) if pairs else 0.0,
+    )
+
+
+def _rate(k: int, cases: Sequence[Sequence[bool]]) -> PassRate:
+    one = [1 - comb(len(runs) - sum(runs), k) / comb(len(runs), k) for runs in cases]
+    every = [comb(sum(runs), k) / comb(len(runs), k) for runs in cases]
+    return PassRate(k, sum(one) / len(cases), sum(every) / len(cases), len(cases))

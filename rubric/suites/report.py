@@ -226,12 +226,17 @@ _MOST_PROBLEMS = 10
 
 def summary(report: Report) -> dict[str, Any]:
     """Return the result of the whole *report* as plain data."""
+    from rubric.suites.repetition import flips, pass_rates  # noqa: PLC0415 - most reports have one run of each case
+
+    rates, found = pass_rates(report), flips(report)
     return {
         "passed": report.passed,
         "exit_code": report.exit_code,
         "cases": len(report),
         "counts": dict(report.counts),
         "usage": _converter.unstructure(report.usage),
+        **(found.to_dict() if len(found) else {}),
+        **(rates.to_dict() if len(rates) else {}),
     }
 
 

@@ -27,7 +27,7 @@ from rubric.suites.row_builder import RowBuilder, ungraded
 from rubric.suites.scripts import Decisions, can_be_judged, restored, run_scripts
 from rubric.suites.suite_plan import plan_case, why_deferred
 from rubric.suites.targets.base import DeferError, Response, Target, TargetLike, measured
-from rubric.suites.targets.models import as_target
+from rubric.suites.targets.providers import as_target
 from rubric.values.candidates import Candidate
 from rubric.values.judges import AnyJudge, Judge, as_judge, members_of
 from rubric.values.requests import Failure, Limiter, Transport, Usage
@@ -53,6 +53,7 @@ async def run_suite(
     store: StoreLike | None = None,
     limits: Limiter | None = None,
     repeat: int = 1,
+    runs: int | None = None,
     fail_fast: bool = False,
     on_row: OnRow | None = None,
 ) -> Report:
@@ -72,6 +73,7 @@ async def run_suite(
         requests, cases = Budget(cost=max_cost), Budget(cost=max_cost)
     given = None if judge is None else as_judge(judge)
     maker = None if target is None else as_target(target)
+    suite = suite.expanded(maker, runs)
     with pipeline(concurrency=max(CONCURRENCY, concurrency), store=store, budget=requests, limits=limits) as opened:
         run = Run(suite, given, maker, allow_scripts, opened, requests, cases, repeat)
         # It may load LiteLLM, which takes seconds: not on the event loop.
@@ -155,7 +157,7 @@ class Run:
     def _prepared(self, case: Case) -> Prepared:
         assigned, candidate = assign(case, self.judge, self.suite.judge), case.candidate
         try:
-            deferred = why_deferred(case, assigned, candidate, has_target=self.target is not None)
+            deferred = why_deferred(case, assigned, candidate, self.target)
             worst = 0.0 if deferred else self._worst(case, assigned, candidate)
         except Exception as error:  # noqa: BLE001 - a condition of the user's own may raise anything
             return Prepared(case, assigned, candidate, failure=_failure_of(error))

@@ -12,13 +12,15 @@ from attrs.converters import optional
 
 from rubric.errors import DefinitionError, Problem
 from rubric.internals.containers import Listed
-from rubric.internals.fields import as_tuple, check_name, string
+from rubric.internals.fields import as_tuple, check_count, check_name, string
 from rubric.internals.frozen_map import FrozenMap
 from rubric.internals.text import shorten
 from rubric.suites.cases import Case, as_metadata, cells
 from rubric.values.judges import AnyJudge, Judge, as_judge
 
 if TYPE_CHECKING:
+    from os import PathLike
+
     from attrs import Attribute
 
     from rubric.engine.grade import JudgeLike
@@ -145,6 +147,26 @@ class Suite(Listed[Case]):
         cases = [evolve(case, rubric=treating_unsupported(case.rubric, otherwise)) for case in self.cases]
         return evolve(self, cases=cases)
 
+    def answered(self, replies: str | PathLike[str] | Iterable[Any], /) -> Suite:
+        """
+        Return the suite with *replies* that were made elsewhere as the responses of its cases.
+
+        A reply belongs to the case with its id; without an id, to the one with its variables (and its provider and
+        prompt, in a matrix); with neither, to the one in its place. Several replies to one case are its runs.
+        `warnings` lists the replies without a case and the cases without a reply.
+
+        Args:
+            replies: A file of promptfoo's or AgentV's results, or any JSONL, JSON or CSV file of texts or objects with
+                `output` (and `id`, `vars`, `tool_calls`); or these texts and objects themselves.
+
+        Raises:
+            DefinitionError: None of them belongs to a case, or they have neither ids nor variables, and are not as many
+                as the cases.
+        """
+        from rubric.suites.outputs import answered  # noqa: PLC0415 - as in run
+
+        return answered(self, replies)
+
     def matrix(self, *, judges: Iterable[Any] = (), prompts: Iterable[str] = ()) -> Suite:
         """
         Return the suite with each case once for each of the *judges* and each of the *prompts*, to compare them.
@@ -174,6 +196,7 @@ class Suite(Listed[Case]):
         store: StoreLike | None = None,
         limits: Limiter | None = None,
         repeat: int = 1,
+        runs: int | None = None,
         fail_fast: bool = False,
         on_row: OnRow | None = None,
     ) -> Report:
@@ -191,6 +214,7 @@ class Suite(Listed[Case]):
             store=store,
             limits=limits,
             repeat=repeat,
+            runs=runs,
             fail_fast=fail_fast,
             on_row=on_row,
         )
@@ -208,7 +232,8 @@ class Suite(Listed[Case]):
                 judges keep theirs. Left out: the case's judge, the suite's, or the one that the environment has a key
                 for.
             target: Makes the candidates of cases without a fixed response: a function (sync or async) from the `Case`
-                to a text or a `Candidate`, the name of a model, or a `Target`.
+                to a text or a `Candidate`, the name of a model, or a `Target`. `"providers"` asks the models that the
+                file itself names.
             deferred: What a deferred case counts as in the report: `pass`, `fail` or `error`.
             allow_scripts: Whether to run the programs that the suite names as graders. They run with your rights, so
                 nothing runs them unless you say so: a suite is a file, and files come from others.
@@ -218,7 +243,9 @@ class Suite(Listed[Case]):
             store: A `Store`, or the path of one: keeps every reply of the judges, and answers from what it has.
             limits: The rate limits of the judges' models: `Limits`.
             repeat: How many times each candidate is graded, each a row of its own: `flips(report)` says how often the
-                verdicts differ. A target is asked once a case.
+                verdicts differ. A target is asked once for all of them.
+            runs: How many candidates the target makes for each case, each a row of its own: `pass_rates(report)` has
+                pass@k and pass^k. None: as many as the case says, usually one.
             fail_fast: Whether no further case starts once one failed or was not graded. The report has no rows for
                 the cases that were not run.
             on_row: Called with each row as soon as its case is finished.
@@ -226,6 +253,26 @@ class Suite(Listed[Case]):
         Raises:
             DefinitionError: An argument that no run can have, such as a budget for a judge without a known price.
         """
+
+    def expanded(self, target: TargetLike | None = None, runs: int | None = None) -> Suite:
+        """
+        Return the suite as `run` grades it: a case for each provider that *target* asks, and for each of the *runs*.
+
+        Raises:
+            DefinitionError: There are to be several runs, and no case that a target answers.
+        """
+        from rubric.suites.repetition import several  # noqa: PLC0415 - as in run
+        from rubric.suites.targets.providers import as_target, over_providers  # noqa: PLC0415 - as in run
+
+        if runs is not None:
+            check_count("runs", runs)
+            if runs > 1 and (target is None or all(case.output is not None for case in self.cases)):
+                message = "there is no case that a target answers; to grade responses several times, use repeat"
+                raise DefinitionError("runs", message)
+        if target is None:
+            return self
+        suite = over_providers(self, as_target(target))
+        return evolve(suite, cases=[run for case in suite.cases for run in several(case, runs)])
 
     def plan(self, judge: JudgeLike | None = None, *, target: TargetLike | None = None) -> SuitePlan:
         """

@@ -17,7 +17,7 @@ from rubric.suites.cases import Case
 from rubric.suites.row_builder import row_id
 from rubric.suites.scripts import scripts_of, unsupported_of
 from rubric.suites.targets.base import TargetLike
-from rubric.suites.targets.models import as_target
+from rubric.suites.targets.providers import Providers, as_target
 from rubric.values.candidates import Candidate
 from rubric.values.judges import AnyJudge
 from rubric.values.rubrics import Rubric, describe
@@ -143,6 +143,7 @@ def _remark(case: CasePlan) -> str:
 def plan_suite(suite: Suite, judge: AnyJudge | None = None, *, target: TargetLike | None = None) -> SuitePlan:
     """Plan the run of *suite*, with *judge* and *target* as for `Suite.run`."""
     live = None if target is None else as_target(target)
+    suite = suite.expanded(live)
     return SuitePlan(suite.name, tuple(_planned(case, assign(case, judge, suite.judge), live) for case in suite.cases))
 
 
@@ -155,16 +156,18 @@ def _planned(case: Case, assigned: Assigned, target: object) -> CasePlan:
         "fixed response" if case.output is not None else live,
         clean(assigned.name(case.rubric)) if plan.asks and not assigned.missing else "",
         plan,
-        clean(why_deferred(case, assigned, case.candidate, has_target=target is not None)),
+        clean(why_deferred(case, assigned, case.candidate, target)),
         tuple(clean(str(script)) for script in scripts_of(case.rubric)),
         tuple(dict.fromkeys(clean(shorten(check.type, 60)) for check in unsupported_of(case.rubric))),
     )
 
 
-def why_deferred(case: Case, assigned: Assigned, candidate: Candidate | None, *, has_target: bool) -> str:
+def why_deferred(case: Case, assigned: Assigned, candidate: Candidate | None, target: object) -> str:
     """Return why *case* is deferred: it has no candidate, or no judge that can be asked; empty if it is not."""
-    if candidate is None and not has_target:
+    if candidate is None and target is None:
         return NO_RESPONSE
+    if candidate is None and isinstance(target, Providers) and (why := target.why_not(case)):
+        return why
     return assigned.why_not(case.rubric, candidate)
 
 

@@ -301,6 +301,7 @@ def cases(draw: st.DrawFn, graded: st.SearchStrategy[Rubric]) -> Case:
             variables=free_maps,
             judge=any_judges,
             server=any_texts(),
+            runs=st.integers(1, 9),
             cell=free_maps,
             tags=st.lists(any_texts(), max_size=2),
             metadata=free_maps,

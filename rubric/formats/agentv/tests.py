@@ -13,6 +13,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any
 
 from attrs import evolve, frozen
@@ -22,10 +23,12 @@ from rubric.formats.agentv.graders import Grader, grouped, read_graders, read_ju
 from rubric.formats.agentv.scope import GRADERS, THRESHOLD, Scope, Task, as_json_list, as_text
 from rubric.formats.cursor import Cursor
 from rubric.formats.includes import is_code, is_reference, locate, may_be_read, read_document_at, read_text_at, searched
+from rubric.formats.providers import provider_of, runs_of
 from rubric.formats.rubric_items import check_fields, unknown_field
 from rubric.internals.fields import misspelt, suggest
 from rubric.internals.text import shorten
 from rubric.suites.cases import Case
+from rubric.suites.providers import Provider
 from rubric.values.candidates import Message, ToolCall
 from rubric.values.checks import NOTHING, Unsupported
 from rubric.values.rubrics import Rubric
@@ -314,7 +317,10 @@ def read_case(test: Test, defaults: Defaults, template: Template | None, *, seve
     if template is not None and template.missing:
         graders.append(Grader("prompt", Unsupported(template.missing)))
     label = template.label if template is not None and several else ""
-    return test.at.built(_case, test, task, graders, asked, label)
+    case = test.at.built(_case, test, task, graders, asked, label)
+    if case is None:
+        return None
+    return evolve(case, runs=_runs(test, defaults), providers=_providers(test, defaults, asked))
 
 
 def _case(test: Test, task: Task, graders: list[Grader], asked: Asked, label: str) -> Case:
@@ -343,6 +349,27 @@ def _case(test: Test, task: Task, graders: list[Grader], asked: Asked, label: st
         metadata=_metadata(test),
         place=at.place,
     )
+
+
+def _runs(test: Test, defaults: Defaults) -> int:
+    """Return how often AgentV asks for this test; the names are those of its generations."""
+    own = [test.at["repeat"], test.under("options")["repeat"], test.at["trials"], test.under("execution")["trials"]]
+    suite = defaults.suite
+    shared = [suite.under("evaluate_options")["repeat"], suite["trials"], suite.under("execution")["trials"]]
+    return runs_of(*(at.value for at in (*own, defaults.test.under("options")["repeat"], *shared)))
+
+
+def _providers(test: Test, defaults: Defaults, asked: Asked) -> list[Provider]:
+    """Return what the test, or else the file, names to answer it; a name of a target's own is no model."""
+    text = asked[0] or as_text([{"role": message.role, "content": message.content} for message in asked[1]])
+    scope = evolve(test.scope, variables={**test.scope.variables, "prompt": text})
+    for at in (test.at, test.under("execution"), defaults.suite, defaults.suite["execution"]):
+        for key in ("provider", "providers", "target", "targets"):
+            if at.has(key):
+                named = at[key]
+                each = [*named] if isinstance(named.value, list) else [named]
+                return [provider_of(one.value, partial(scope.fill, at=one)) for one in each]
+    return []
 
 
 def check_keys(at: Cursor) -> None:

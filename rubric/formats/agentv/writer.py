@@ -58,7 +58,7 @@ KEPT = ("description", "version", "author", "license", "tags", "metadata", "gove
 _HOLDS = {
     Case: Held(
         {"id", "rubric", "input", "reference", "messages", "context", "variables", "judge", "judges", "tags",
-         "metadata", "place"},
+         "metadata", "place", "providers"},
         {
             "output": "AgentV's tests do not have a fixed response",
             "tool_calls": "AgentV's tests do not have the tool calls of a fixed response",

@@ -140,6 +140,7 @@ _read_case = reader_of(
     cell=read_free,
     metadata=read_free,
     place=None,
+    providers=None,
 )
 
 _read_fields = reader_of(
@@ -155,7 +156,7 @@ _read_fields = reader_of(
 
 
 def _write_case(case: Case) -> Any:
-    data = fields_of(evolve(case, place=None), first=("id", "input", "output"), last=("rubric",))
+    data = fields_of(evolve(case, place=None, providers=()), first=("id", "input", "output"), last=("rubric",))
     if case.rubric == Rubric.of(case.rubric.text or "x"):
         data["rubric"] = case.rubric.text
     return data

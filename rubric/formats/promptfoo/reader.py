@@ -46,9 +46,11 @@ from rubric.formats.promptfoo.texts import (
     listed,
     named,
 )
+from rubric.formats.providers import provider_of, runs_of
 from rubric.internals.javascript import Program
 from rubric.internals.text import shorten
 from rubric.suites.cases import Case
+from rubric.suites.providers import Provider
 from rubric.suites.suite import Suite
 from rubric.values.candidates import Message
 
@@ -228,6 +230,7 @@ class Cell:
     prompt: Prompt | None
     provider: str
     names: dict[str, str]
+    at: Cursor | None = None
 
 
 _OF_PROVIDERS = frozenset({"id", "config", "label", "prompts", "transform", "delay", "env", "inputs"})
@@ -257,7 +260,7 @@ def cells_of(prompts: list[Prompt], providers: list[Cursor]) -> list[Cell]:
                 continue
             names = {"prompt": prompt.label} if prompt is not None and len(prompts) > 1 else {}
             names |= {"provider": name} if len(providers) > 1 else {}
-            found.append(Cell(prompt, name, names))
+            found.append(Cell(prompt, name, names, provider))
     return found
 
 
@@ -293,7 +296,7 @@ def cells_for(test: Test, cells: list[Cell]) -> list[Cell]:
         return cells
     name, _ = _named(own)
     kept = {cell.prompt.label if cell.prompt else "": cell for cell in cells}.values()
-    return [Cell(cell.prompt, name, {**cell.names, "provider": name}) for cell in kept]
+    return [Cell(cell.prompt, name, {**cell.names, "provider": name}, own) for cell in kept]
 
 
 # -- the configuration -------------------------------------------------------------------------------------
@@ -361,6 +364,9 @@ def _cases(whole: Cursor) -> Iterator[Case]:
     default = whole.find("defaultTest")
     (test,) = (test_of(default) if default is not None else []) or [Test(whole)]
     defaults = test.as_defaults()
+    for name in ("evaluateOptions", "commandLineOptions") if isinstance(whole.value, dict) else ():
+        if (repeat := whole.under(name).find("repeat")) is not None:
+            defaults = evolve(defaults, options={"repeat": repeat, **defaults.options})
     cells = cells_of(prompts_of(whole.find("prompts")), providers_of(whole))
     for number, test in enumerate(_tests(whole, defaults), 1):
         yield from _of_test(test, number, cells)
@@ -487,6 +493,8 @@ def _case(test: Test, name: str, cell: Cell, rubric: Graded, slots: Slots) -> Ca
         cell=cell.names,
         metadata=test.metadata,
         place=test.at.place,
+        runs=runs_of(test.options["repeat"].value if "repeat" in test.options else None),
+        providers=_providers(cell, asked, slots),
     )
 
 
@@ -497,6 +505,14 @@ def _context(test: Test, slots: Slots) -> str:
         return ""
     context = slots.variables.get("context")
     return "\n".join(map(as_text, context)) if isinstance(context, list) else as_text(context)
+
+
+def _providers(cell: Cell, asked: Asked, slots: Slots) -> list[Provider]:
+    if cell.at is None or not cell.provider:
+        return []
+    text = asked.input or compact([{"role": m.role, "content": m.content} for m in asked.messages])
+    at, values = cell.at, {**slots.variables, "prompt": text}
+    return [provider_of(at.value, lambda template: filled(at, template, values))]
 
 
 def _output(test: Test, cell: Cell, asked: Asked) -> str | None:

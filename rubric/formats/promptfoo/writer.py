@@ -40,7 +40,21 @@ from rubric.values.judges import Judge
 from rubric.values.rubrics import Rubric, averaged
 
 _HOLDS = {
-    Case: Held({"id", "rubric", "input", "output", "messages", "variables", "judge", "judges", "metadata", "place"}),
+    Case: Held(
+        {
+            "id",
+            "rubric",
+            "input",
+            "output",
+            "messages",
+            "variables",
+            "judge",
+            "judges",
+            "metadata",
+            "place",
+            "providers",
+        }
+    ),
     Rubric: Held({"name", "criteria", "text", "tree", "threshold", "prompt", "negate", "binding", "degenerate"}),
     Criterion: Held({"text", "id", "answer", "weight", "polarity", "tags"}),
     Judge: Held({"model", *SETTINGS}),

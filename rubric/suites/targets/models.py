@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from attrs import evolve, field, frozen
 
 from rubric.errors import DefinitionError, ModelError
-from rubric.internals.fields import Shown, as_map, refuse, string
+from rubric.internals.fields import Shown, as_map, string
 from rubric.internals.frozen_map import FrozenMap
 from rubric.internals.secrets import Settings, describe, masked
 from rubric.models.api_keys import missing_key
@@ -16,27 +16,9 @@ from rubric.models.chat_turns import Turn, take_turn
 from rubric.models.litellm import LiteLLMModel
 from rubric.models.retry import persist
 from rubric.suites.cases import Case
-from rubric.suites.targets.base import DeferError, FunctionTarget, Response, Target, TargetLike
+from rubric.suites.targets.base import DeferError, Response
 from rubric.values.judges import Judge
 from rubric.values.requests import Failure
-
-
-def as_target(value: TargetLike, /) -> Target:
-    """
-    Return *value* as a target: a text is the name of a model, a function becomes a `FunctionTarget`.
-
-    Raises:
-        DefinitionError: It is none of these.
-    """
-    if isinstance(value, str):
-        made: Target = ModelTarget(value)
-        return made
-    if isinstance(value, Target) and not isinstance(value, type):
-        return value
-    if not callable(value) or isinstance(value, type):
-        raise refuse("target", value, "a Target, a function from a Case to a text, or the name of a model")
-    return FunctionTarget(value)
-
 
 _SENT = frozenset({"system", "developer", "user", "assistant"})
 

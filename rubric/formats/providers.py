@@ -1,0 +1,147 @@
+"""
+The providers of promptfoo's and AgentV's files: LiteLLM's names of models, and requests to addresses.
+
+Endpoints, keys and headers of models are never read. Of an address everything is: whether it is asked is up to the
+caller, who names its host.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from rubric.errors import DefinitionError
+from rubric.formats.includes import is_code, is_reference
+from rubric.formats.javascript import inline
+from rubric.formats.model_names import SETTINGS, litellm_name
+from rubric.internals.fields import plain_number
+from rubric.internals.frozen_map import FrozenMap
+from rubric.internals.javascript import Program, is_installed
+from rubric.internals.text import shorten
+from rubric.suites.providers import METHODS, HTTPRequest, Provider
+from rubric.suites.targets.http import steps_of
+
+_SENT = {
+    **dict.fromkeys((*SETTINGS, "top_p", "frequency_penalty", "presence_penalty"), (int, float)),
+    **dict.fromkeys(("stop", "reasoning_effort", "response_format"), (str, list, dict)),
+}
+"""The parameters of a model that are sent as the file gives them."""
+
+_QUIET = frozenset({"apiKey", "apiKeyEnvar", "apiBaseUrl", "apiHost", "organization", "cost", "headers", "basePath"})
+"""Parameters about how a provider is reached or billed, which LiteLLM knows by itself."""
+
+
+MOST_RUNS = 1_000
+
+
+def runs_of(*values: Any) -> int:
+    """Return the first of *values* that says how often a case is asked, as a number or as `{count: ...}`; else 1."""
+    for value in values:
+        count = value.get("count") if isinstance(value, dict) else value
+        if isinstance(count, int) and not isinstance(count, bool) and 1 <= count <= MOST_RUNS:
+            return count
+    return 1
+
+
+def provider_of(value: Any, fill: Callable[[str], str]) -> Provider:
+    """
+    Return the provider that a file describes by *value*, for one case.
+
+    Args:
+        fill: Fills a template of a request with the prompt and the variables of the case.
+    """
+    if isinstance(value, dict) and len(value) == 1 and "id" not in value:  # `id: {config: ...}`
+        ((key, inner),) = value.items()
+        value = {"id": key, **(inner if isinstance(inner, dict) else {})}
+    fields = value if isinstance(value, dict) else {"id": value}
+    id_ = _as_text(fields.get("id"))
+    name = _as_text(fields.get("label")) or id_
+    config: dict[Any, Any] = fields["config"] if isinstance(fields.get("config"), dict) else {}
+    transform: Program | None = None
+    if (code := fields.get("transform") or config.get("transform")) is not None:
+        if not isinstance(code, str) or is_reference(code) or not is_installed():
+            needs = "its transform is no line of JavaScript, or the extra 'javascript' is not installed"
+            return Provider(name, missing=needs)
+        transform = inline(code)
+    try:
+        if id_ in ("http", "https") or id_.startswith(("http://", "https://")):
+            return Provider(name, request=_request(id_, config, fill), transform=transform)
+        if is_reference(id_) or is_code(id_):
+            return Provider(name, missing="a file describes it, or it is code; name a model, or give a target in code")
+        model = litellm_name(id_)
+    except DefinitionError as problem:
+        return Provider(name, missing=problem.message)
+    sent = {key: item for key, item in config.items() if _is_sent(key, item)}
+    unsent = [_as_text(key) for key in config if key not in sent and key not in _QUIET and key != "transform"]
+    return Provider(name, model, FrozenMap(sent), transform=transform, unsent=tuple(unsent))
+
+
+def _is_sent(key: Any, value: Any) -> bool:
+    if _SENT.get(key) == (int, float):
+        return not isinstance(value, bool) and plain_number(value) is not None and isinstance(value, int | float)
+    return key in _SENT and isinstance(value, _SENT[key])
+
+
+def _request(id_: str, config: Mapping[Any, Any], fill: Callable[[str], str]) -> HTTPRequest:
+    """
+    Return the request of an `http` provider.
+
+    Raises:
+        DefinitionError: It has what is not read, such as a raw request or a signature.
+    """
+    for key in ("request", "signatureAuth", "session", "validateStatus", "transformRequest", "multipart", "tls"):
+        if config.get(key) is not None:
+            raise DefinitionError(key, f"its `{key}` is not read; give an HTTPTarget in code")
+
+    url = _as_text(config.get("url") or id_)
+    body, method = config.get("body"), _as_text(config.get("method") or "").upper()
+    method = method or ("GET" if body is None else "POST")
+    if method not in METHODS:
+        raise DefinitionError("method", f"the method {shorten(method, 20)!r} is none of {', '.join(METHODS)}")
+    headers = {_as_text(key): fill(_as_text(item)) for key, item in (config.get("headers") or {}).items()}
+    named = {key.lower() for key in headers}
+    if isinstance(body, dict | list):
+        text = json.dumps(_each_text(body, fill), ensure_ascii=False)
+        headers |= {} if "content-type" in named else {"Content-Type": "application/json"}
+    else:
+        text = "" if body is None else fill(_as_text(body))
+        headers |= {} if "content-type" in named or body is None else {"Content-Type": "text/plain"}
+    if config.get("queryParams"):
+        raise DefinitionError("queryParams", "its `queryParams` are not read; write them into the url")
+    answer, program = _answer(config.get("transformResponse") or config.get("responseParser"))
+    return HTTPRequest(fill(url), method, headers, text, answer, program)
+
+
+def _as_text(value: Any) -> str:
+    return value if isinstance(value, str) else "" if value is None else json.dumps(value, ensure_ascii=False)
+
+
+def _each_text(value: Any, fill: Callable[[str], str]) -> Any:
+    """Return *value* with each text in it filled by itself, so that no variable can break the JSON around it."""
+    if isinstance(value, str):
+        return fill(value)
+    if isinstance(value, dict):
+        return {key: _each_text(item, fill) for key, item in value.items()}
+    return [_each_text(item, fill) for item in value] if isinstance(value, list) else value
+
+
+def _answer(code: Any) -> tuple[str, Program | None]:
+    """Return the path of the answer in a response, or the program that finds it."""
+    if code is None:
+        return "", None
+    if not isinstance(code, str) or is_reference(code):
+        raise DefinitionError("transformResponse", "its `transformResponse` is no JavaScript in the file itself")
+    line = code.strip().rstrip(";")
+    path = line.removeprefix("json")
+    if path != line and path[:1] in (".", "["):
+        try:
+            steps_of(path.removeprefix("."))
+        except DefinitionError:
+            pass
+        else:
+            return path.removeprefix("."), None
+    if not is_installed():
+        raise DefinitionError("transformResponse", "install the extra 'javascript' to run its `transformResponse`")
+    body = f"const {{json, text}} = context;\nconst found = ({line}\n);\n"
+    return "", Program(f"{body}return typeof found === 'function' ? found(json, text, {{}}) : found;")

@@ -1,0 +1,225 @@
+"""
+An application behind HTTP as the target of a suite.
+
+A request leaves once for each attempt, follows no redirect, reads a bounded response, and carries no key of the
+environment: it has the headers that it is given and no others.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, urlsplit
+
+from attrs import evolve, field, frozen
+
+from rubric.errors import DefinitionError, ModelError
+from rubric.internals.fields import Shown, check_name, refuse, string
+from rubric.internals.frozen_map import freeze, thaw
+from rubric.internals.javascript import UNDEFINED, JavaScriptError, ThrownError
+from rubric.internals.secrets import Settings, describe, values_of
+from rubric.internals.text import shorten
+from rubric.models.retry import persist
+from rubric.prompts.render import fill
+from rubric.suites.cases import Case
+from rubric.suites.providers import METHODS, HTTPRequest, as_settings, check_url
+from rubric.suites.targets.base import Response
+from rubric.suites.targets.models import opening
+from rubric.values.requests import Failure
+
+if TYPE_CHECKING:
+    import aiohttp
+
+LARGEST = 16 << 20
+"""Bytes of a response."""
+
+Finding = Callable[[Any], str]
+
+
+def _as_body(value: Any) -> Any:
+    return freeze(value)
+
+
+@frozen(repr=False)
+class HTTPTarget(Shown):
+    """
+    An application behind HTTP that answers the cases of a suite.
+
+    `{{ prompt }}` in *url*, *headers* and *body* becomes the input of the case, or its messages as JSON if it is a
+    chat; `{{ name }}` the variable of that name. Each text of a mapping is filled by itself, so no value can break the
+    JSON around it; a value in *url* is percent-encoded.
+
+    Args:
+        url: An `http://` or `https://` address.
+        method: `POST`, `GET`, `PUT` or `PATCH`.
+        headers: By name. They are sent to *url* alone: no redirect is followed.
+        body: A mapping or a list, sent as JSON, or a text; None sends `{"prompt": "{{ prompt }}"}`, and GET nothing.
+        answer: Where the text of the answer is: a path in the JSON, such as `"choices[0].message.content"`, or a
+            function of the JSON (of the text, where it is none); empty for all of it.
+        timeout: Seconds for one attempt.
+        retries: How often a request that failed in passing is sent again.
+    """
+
+    _positional = ("url",)
+
+    url: str = field(validator=string)
+    method: str = field(default="POST", kw_only=True)
+    headers: Settings = field(factory=Settings, kw_only=True, converter=as_settings)
+    body: Any = field(default=None, kw_only=True, converter=_as_body)
+    answer: str | Finding = field(default="", kw_only=True)
+    timeout: float = field(default=60.0, kw_only=True)
+    retries: int = field(default=2, kw_only=True)
+
+    def __attrs_post_init__(self) -> None:
+        check_url("url", self.url)
+        if "{" in urlsplit(self.url).netloc:
+            raise DefinitionError("url", "a slot must not be in the host: a variable would choose who is asked")
+        check_name("method", self.method, METHODS)
+        if not callable(self.answer) and not isinstance(self.answer, str):
+            raise refuse("answer", self.answer, "a path such as 'choices[0].message.content', or a function")
+        if isinstance(self.answer, str):
+            steps_of(self.answer)
+
+    async def respond(self, case: Case, /) -> Response:
+        """
+        Return the answer of the application to *case*.
+
+        Raises:
+            DeferError: The case asks nothing.
+            DefinitionError: A slot names no variable of the case.
+            ModelError: The application did not answer, or the answer is not where *answer* says.
+        """
+        texts = {**{name: text_of(value) for name, value in case.variables.items()}, "prompt": prompt_of(case)}
+        body = {"prompt": "{{ prompt }}"} if self.body is None and self.method != "GET" else thaw(self.body)
+        filled, headers = _filled(body, texts), {name: fill(str(v), texts) for name, v in self.headers.items()}
+        named = {name.lower() for name in headers}
+        if not isinstance(filled, str | None) and "content-type" not in named:
+            headers["Content-Type"] = "application/json"
+        request = HTTPRequest(
+            fill(self.url, {name: quote(text, safe="") for name, text in texts.items()}),
+            self.method,
+            headers,
+            filled if isinstance(filled, str) else "" if filled is None else json.dumps(filled),
+            self.answer if isinstance(self.answer, str) else "",
+        )
+        find = self.answer if callable(self.answer) else None
+        return await ask(request, case, find, seconds=self.timeout, retries=self.retries)
+
+
+def prompt_of(case: Case) -> str:
+    """
+    Return what an application is asked by *case*: its input, or the messages of its chat as JSON.
+
+    Raises:
+        DeferError: It asks nothing.
+    """
+    messages = opening(case)
+    return case.input if len(messages) == 1 and case.input else json.dumps(messages, ensure_ascii=False)
+
+
+def text_of(value: Any) -> str:
+    """Return *value* as a text; anything but a text as JSON."""
+    return value if isinstance(value, str) else json.dumps(thaw(value), ensure_ascii=False, default=str)
+
+
+def _filled(value: Any, texts: Mapping[str, str]) -> Any:
+    """Return *value* with each text in it filled."""
+    if isinstance(value, str):
+        return fill(value, texts)
+    if isinstance(value, dict):
+        return {key: _filled(inner, texts) for key, inner in value.items()}
+    return [_filled(inner, texts) for inner in value] if isinstance(value, list) else value
+
+
+# -- one request -------------------------------------------------------------------------------------------
+
+
+async def ask(
+    request: HTTPRequest, case: Case, find: Finding | None = None, *, seconds: float = 60.0, retries: int = 2
+) -> Response:
+    """
+    Send *request*, and return the answer to *case* in its response.
+
+    Raises:
+        ModelError: All attempts failed, or there is no answer in the response.
+    """
+    from rubric.models import http_client  # noqa: PLC0415 - aiohttp takes a tenth of a second
+
+    secrets = tuple(values_of(request.headers))
+    place = shorten(request.url.partition("?")[0], 120)
+
+    async def read(response: aiohttp.ClientResponse) -> str:
+        whole = await http_client.whole(response.content, response.status, response.headers, LARGEST)
+        return whole.decode("utf-8", "replace")
+
+    async def once() -> str | Failure:
+        try:
+            server = http_client.Server.at(request.url, request.headers, secrets)
+            sent = {"data": request.body.encode()} if request.body else {}
+            return await http_client.request(server, request.method, request.url, seconds, read, **sent)
+        except ModelError as error:
+            return error.failure
+        except Exception as error:  # noqa: BLE001 - such as a header that is none
+            return Failure("exception", describe(error))
+
+    outcome, spent = await persist(once, retries)
+    if isinstance(outcome, Failure):
+        raise ModelError(evolve(outcome, message=f"the target {place}: {outcome.message}", usage=spent))
+    try:
+        return Response(case.responding(_answer(outcome, request, find)), spent)
+    except (DefinitionError, JavaScriptError, ThrownError) as problem:
+        message = f"the target {place}: {problem}; the response begins {shorten(outcome, 120)!r}"
+        raise ModelError(Failure("bad_response", message, usage=spent)) from None
+
+
+def _answer(text: str, request: HTTPRequest, find: Finding | None) -> str:
+    try:
+        data: Any = json.loads(text)
+    except (ValueError, RecursionError):
+        data = None
+    if find is not None:
+        found = find(text if data is None else data)
+        if not isinstance(found, str):
+            raise DefinitionError("answer", f"the function returned {type(found).__name__}, not the text of an answer")
+        return found
+    if request.program is not None:
+        found = request.program.run(text, {"json": data, "text": text})
+        found = found["output"] if isinstance(found, dict) and "output" in found else found
+        if found is UNDEFINED or found is None:
+            raise DefinitionError("answer", "transformResponse finds no answer")
+        return text_of(found)
+    return text if data is None and not request.answer else text_of(_at(data, request.answer))
+
+
+_STEP = re.compile(r"(?:^|\.)([A-Za-z_$][\w$-]*)|\[(\d{1,6})\]|\[(['\"])([^'\"\]]+)\3\]")
+
+
+def steps_of(path: str) -> list[str | int]:
+    """
+    Return the keys and places of *path*, such as `choices[0].message.content`.
+
+    Raises:
+        DefinitionError: It is no path.
+    """
+    steps: list[str | int] = []
+    at = 0
+    while at < len(path):
+        match = _STEP.match(path, at)
+        if match is None:
+            raise DefinitionError("answer", f"expected a path such as choices[0].message.content, got {path!r}")
+        steps.append(int(match[2]) if match[2] else match[1] or match[4])
+        at = match.end()
+    return steps
+
+
+def _at(data: Any, path: str) -> Any:
+    for step in steps_of(path):
+        try:
+            data = data[step]
+        except (KeyError, IndexError, TypeError):
+            raise DefinitionError("answer", f"there is no {path!r} in it") from None
+    if data is None:
+        raise DefinitionError("answer", f"{path!r} is null")
+    return data

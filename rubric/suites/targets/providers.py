@@ -1,0 +1,142 @@
+"""
+Targets by name, and the providers that a file names as targets of its cases.
+
+`target="providers"` is the caller's leave to ask the models of the file; an address needs the leave for its host too.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from attrs import evolve, field, frozen
+
+from rubric.errors import DefinitionError, ModelError
+from rubric.internals.fields import Shown, as_tuple, refuse
+from rubric.internals.frozen_map import thaw
+from rubric.internals.javascript import UNDEFINED, JavaScriptError, Program, ThrownError
+from rubric.internals.text import shorten
+from rubric.suites.cases import Case
+from rubric.suites.targets.base import DeferError, FunctionTarget, Response, Target, TargetLike
+from rubric.suites.targets.http import ask, text_of
+from rubric.suites.targets.models import ModelTarget
+from rubric.values.requests import Failure
+
+if TYPE_CHECKING:
+    from rubric.suites.suite import Suite
+
+PROVIDERS = "providers"
+"""The name of the target that asks what the file names."""
+
+
+def as_target(value: TargetLike, /) -> Target:
+    """
+    Return *value* as a target: a text is the name of a model, or `providers`; a function becomes a `FunctionTarget`.
+
+    Raises:
+        DefinitionError: It is none of these.
+    """
+    if isinstance(value, str):
+        made: Target = Providers() if value == PROVIDERS else ModelTarget(value)
+        return made
+    if isinstance(value, Target) and not isinstance(value, type):
+        return value
+    if not callable(value) or isinstance(value, type):
+        raise refuse("target", value, "a Target, a function from a Case to a text, or the name of a model")
+    return FunctionTarget(value)
+
+
+def _as_hosts(value: Iterable[str]) -> tuple[str, ...]:
+    hosts = as_tuple("hosts", value, str, "texts")
+    for index, host in enumerate(hosts):
+        if not host or "/" in host or any(sign.isspace() for sign in host):
+            raise DefinitionError(f"hosts[{index}]", f"expected a host such as api.example.com, got {host!r}")
+    return tuple(host.lower() for host in hosts)
+
+
+@frozen(repr=False)
+class Providers(Shown):
+    """
+    The models and addresses that the file of a suite names, each for its own cases; `target="providers"` is short.
+
+    A model is asked by its LiteLLM name with the file's settings, never with an endpoint or a key of the file. An
+    address is asked only if its host is among *hosts*: a file that others wrote could name any address that this
+    machine can reach.
+
+    Args:
+        hosts: Hosts that may be asked, such as `"api.example.com"` or `"localhost:8000"`; without a port, any port.
+    """
+
+    _positional = ("hosts",)
+
+    hosts: tuple[str, ...] = field(default=(), converter=_as_hosts)
+
+    def why_not(self, case: Case) -> str:
+        """Return why nothing can be asked for *case*; empty if its provider can."""
+        provider = next(iter(case.providers), None)
+        if provider is None:
+            return "its file names no provider for it, and target='providers' asks no other"
+        if provider.missing:
+            return f"the provider {shorten(provider.name, 80)!r}: {provider.missing}"
+        if provider.request is not None and not self._allows(provider.request.host):
+            host = provider.request.host
+            cure = f"allow it with --allow-host {host}, or in code with Providers([{host!r}])"
+            return f"the host {host!r} is named by the file; {cure}"
+        return ""
+
+    def _allows(self, host: str) -> bool:
+        return host in self.hosts or re.sub(r":\d+$", "", host) in self.hosts
+
+    async def respond(self, case: Case, /) -> Response:
+        """
+        Return the answer of the provider of *case*.
+
+        Raises:
+            DeferError: It cannot be asked.
+            ModelError: It did not answer.
+        """
+        if why := self.why_not(case):
+            raise DeferError(why)
+        provider = case.providers[0]
+        if provider.request is not None:
+            response = await ask(provider.request, case)
+        else:
+            own = {name: value for name, value in provider.settings.items() if name in ("temperature", "max_tokens")}
+            rest = {name: value for name, value in provider.settings.items() if name not in own}
+            response = await ModelTarget(provider.model, params=rest, **own).respond(case)
+        if provider.transform is not None:
+            response = _transformed(response, provider.transform, case)
+        notes = [f"{', '.join(provider.unsent)} of the provider was not sent"] if provider.unsent else []
+        return evolve(response, warnings=(*response.warnings, *notes))
+
+
+def _transformed(response: Response, program: Program, case: Case) -> Response:
+    output = response.candidate.output
+    try:
+        made = program.run(output, {"vars": thaw(case.variables), "prompt": {"raw": case.input}})
+    except (JavaScriptError, ThrownError) as problem:
+        message = f"the provider's transform: {problem}"
+        raise ModelError(Failure("bad_response", message, usage=response.usage)) from None
+    if made is UNDEFINED or made is None:
+        message = "the provider's transform returned nothing"
+        raise ModelError(Failure("bad_response", message, usage=response.usage))
+    return evolve(response, candidate=evolve(response.candidate, output=text_of(made)))
+
+
+def over_providers(suite: Suite, target: object) -> Suite:
+    """Return *suite* with a cell for each provider of a case that has several, if *target* asks providers."""
+    if not isinstance(target, Providers) or all(len(case.providers) <= 1 for case in suite.cases):
+        return suite
+    return evolve(suite, cases=[cell for case in suite.cases for cell in _cells(case)])
+
+
+def _cells(case: Case) -> Iterable[Case]:
+    if len(case.providers) <= 1 or case.output is not None:
+        return [case]
+    names = [provider.name for provider in case.providers]
+    label = names if len({*names}) == len(names) else [f"{name} #{n}" for n, name in enumerate(names, 1)]
+    return [
+        evolve(case, id=f"{case.id} / {name}", providers=(provider,), cell={**case.cell, "provider": name})
+        for name, provider in zip(label, case.providers, strict=True)
+    ]

@@ -1,0 +1,327 @@
+"""Targets beyond models and functions: the providers of a file, applications over HTTP, finished outputs, runs."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import combinations, cycle
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rubric import Case, DefinitionError, HTTPTarget, Providers, Report, Row, Suite, loads_suite, pass_rates
+from rubric.internals.frozen_map import FrozenMap
+from tests.servers import Server
+
+
+class Application(ThreadingHTTPServer):
+    """An application that answers with what it was sent, in JSON."""
+
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Answering)
+        self.seen: list[tuple[str, str, dict[str, str], str]] = []
+        self.status = 200
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+    @property
+    def host(self) -> str:
+        return f"127.0.0.1:{self.server_address[1]}"
+
+
+class Answering(BaseHTTPRequestHandler):
+    server: Application
+
+    def _answer(self) -> None:
+        body = self.rfile.read(int(self.headers.get("Content-Length") or 0)).decode()
+        self.server.seen.append((self.command, self.path, dict(self.headers), body))
+        said = json.dumps({"choices": [{"message": {"content": f"You said: {body or self.path}"}}], "n": 7}).encode()
+        self.send_response(self.server.status)
+        self.send_header("Content-Length", str(len(said)))
+        self.send_header("Location", "http://127.0.0.1:1/")
+        self.end_headers()
+        self.wfile.write(said)
+
+    do_GET = do_POST = _answer  # noqa: N815 - as the class calls them
+
+    def log_message(self, *_: Any) -> None: ...
+
+
+@pytest.fixture
+def application() -> Iterator[Application]:
+    server = Application()
+    yield server
+    server.shutdown()
+    server.server_close()
+
+
+def asking(text: str = "Hi", **fields: Any) -> Suite:
+    return Suite("s", [Case("a", "Says hi", input=text, **fields)])
+
+
+# -- over HTTP ---------------------------------------------------------------------------------------------
+
+
+def test_an_application_is_sent_the_input_in_a_template(application: Application) -> None:
+    target = HTTPTarget(
+        f"http://{application.host}/chat",
+        headers={"X-Who": "{{ who }}"},
+        body={"q": "{{ prompt }}", "n": 2},
+        answer="choices[0].message.content",
+    )
+    (row,) = asking('say "hi"', variables={"who": "Dana"}).run(lambda _: '{"pass": true}', target=target)
+    ((method, path, headers, body),) = application.seen
+    assert (method, path, headers["X-Who"], headers["Content-Type"]) == ("POST", "/chat", "Dana", "application/json")
+    assert json.loads(body) == {"q": 'say "hi"', "n": 2}
+    assert row.output == f"You said: {body}"
+
+
+def test_a_value_is_no_template_and_breaks_no_json(application: Application) -> None:
+    target = HTTPTarget(f"http://{application.host}/", answer="choices[0].message.content")
+    asking('"}, {{ secret }}', variables={"secret": "s3"}).run("offline", target=target)
+    assert json.loads(application.seen[0][3]) == {"prompt": '"}, {{ secret }}'}
+
+
+@pytest.mark.parametrize(("status", "calls"), [(500, 2), (400, 1), (302, 1)])
+def test_an_error_of_the_application_leaves_the_case_ungraded(
+    application: Application, status: int, calls: int
+) -> None:
+    application.status = status
+    (row,) = asking().run("offline", target=HTTPTarget(f"http://{application.host}/", retries=1))
+    assert row.status == "ungraded"
+    assert application.host in row.reason
+    assert len(application.seen) == calls
+
+
+def test_an_answer_that_is_not_there_is_no_candidate(application: Application) -> None:
+    (row,) = asking().run("offline", target=HTTPTarget(f"http://{application.host}/", answer="choices[3].text"))
+    assert row.status == "ungraded"
+    assert "there is no 'choices[3].text' in it" in row.reason
+
+
+def test_a_function_may_find_the_answer(application: Application) -> None:
+    target = HTTPTarget(f"http://{application.host}/{{{{ prompt }}}}", method="GET", answer=lambda data: str(data["n"]))
+    (row,) = asking("x").run("offline", target=target)
+    assert (row.output, application.seen[0][:2]) == ("7", ("GET", "/x"))
+
+
+@pytest.mark.parametrize(
+    ("given", "problem"),
+    [
+        ({"url": "file:///etc/passwd"}, "expected an http:// or https:// address"),
+        ({"url": "http://me:pw@x.example/"}, "must not hold a password"),
+        ({"url": "http://x.example/", "method": "DELETE"}, "unknown value 'DELETE'"),
+        ({"url": "http://x.example/", "answer": "a..b"}, "expected a path"),
+    ],
+)
+def test_a_target_that_cannot_be_asked_is_refused(given: dict[str, Any], problem: str) -> None:
+    with pytest.raises(DefinitionError, match=problem):
+        HTTPTarget(given.pop("url"), **given)
+
+
+# -- the providers of a file -------------------------------------------------------------------------------
+
+TWO = """
+prompts: ["Say {{ word }}"]
+providers: [openai:chat:gpt-5-mini, {id: "openai:gpt-5", label: big, config: {temperature: 0, apiHost: x.example, top_k: 4}}]
+tests:
+  - vars: {word: hi}
+    assert: [{type: contains, value: OK}]
+"""
+
+
+def test_the_providers_of_a_file_are_asked_only_on_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    suite = loads_suite(TWO, "promptfoo")
+    assert [row.status for row in suite.run("offline")] == ["deferred", "deferred"]
+    with Server(respond=lambda _: "OK") as server:
+        endpoint = server.at("ok")
+        monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
+        monkeypatch.setenv("OPENAI_BASE_URL", endpoint.openai)
+        report = suite.run("offline", target="providers")
+    assert [(row.status, dict(row.cell)["provider"]) for row in report] == [
+        ("passed", "openai:chat:gpt-5-mini"),
+        ("passed", "big"),
+    ]
+    bodies = sorted((request.body for request in endpoint.requests), key=lambda body: body["model"])
+    assert [body["model"] for body in bodies] == ["gpt-5", "gpt-5-mini"]
+    assert bodies[0]["messages"] == [{"role": "user", "content": "Say hi"}]
+    assert report[1].warnings[-1] == "top_k of the provider was not sent"
+
+
+def test_a_provider_without_a_model_defers_its_case_and_says_why() -> None:
+    suite = loads_suite(TWO.replace("openai:chat:gpt-5-mini", "exec:./run.sh"), "promptfoo")
+    row = next(iter(suite.run("offline", target="providers")))
+    assert row.status == "deferred"
+    assert "exec:./run.sh" in row.reason
+    assert suite.plan("offline", target="providers").cases[0].deferred == row.reason
+
+
+HTTP = """
+prompts: ["Say {{{{ word }}}}"]
+providers:
+  - id: http
+    config:
+      url: http://{}/v1
+      body: {{q: "{{{{ prompt }}}}", w: "{{{{ word | upper }}}}"}}
+      transformResponse: {}
+tests: [{{vars: {{word: hi}}, assert: [{{type: icontains, value: say hi}}]}}]
+"""
+
+
+@pytest.mark.parametrize(
+    "find", ["json.choices[0].message.content", "'(json, text) => ({output: json.choices[0].message.content})'"]
+)
+def test_an_address_of_a_file_is_asked_if_its_host_is_allowed(application: Application, find: str) -> None:
+    if "=>" in find:
+        pytest.importorskip("quickjs", reason="needs the extra javascript")
+    suite = loads_suite(HTTP.format(application.host, find), "promptfoo")
+    (row,) = suite.run("offline", target="providers")
+    assert row.status == "deferred"
+    assert f"--allow-host {application.host}" in row.reason
+    assert not application.seen
+    for allowed in (application.host, "127.0.0.1"):
+        (row,) = suite.run("offline", target=Providers([allowed]))
+        assert row.status == "passed"
+    assert json.loads(application.seen[0][3]) == {"q": "Say hi", "w": "HI"}
+    assert not any("key" in name.lower() or name == "Authorization" for name in application.seen[0][2])
+
+
+def test_agentv_names_its_providers_too() -> None:
+    suite = loads_suite("""
+providers: [openai:gpt-5-mini, llm]
+prompts: ["{{ input }}"]
+evaluate_options: {repeat: {count: 2}}
+tests: [{id: a, vars: {input: hi}, assert: [Says hi]}]
+""")
+    (case,) = suite
+    assert [(one.model, bool(one.missing)) for one in case.providers] == [("openai/gpt-5-mini", False), ("", True)]
+    assert [one.id for one in suite.expanded("providers")] == [
+        "a / openai:gpt-5-mini [run 1]",
+        "a / openai:gpt-5-mini [run 2]",
+        "a / llm [run 1]",
+        "a / llm [run 2]",
+    ]
+
+
+# -- finished outputs --------------------------------------------------------------------------------------
+
+THREE = Suite("s", [Case(id_, "Is warm", variables={"q": id_.upper()}) for id_ in ("a", "b", "c")])
+
+
+def test_replies_are_matched_by_id_and_the_rest_is_listed(tmp_path: Path) -> None:
+    file = tmp_path / "replies.jsonl"
+    rows = [{"id": "b", "output": "B!"}, {"id": "a", "answer": "A!"}, {"id": "x", "output": "X!"}, "no", {"id": "c"}]
+    file.write_text("\n".join(map(json.dumps, rows)))
+    suite = THREE.answered(file)
+    assert [case.output for case in suite] == ["A!", "B!", None]
+    said = "\n".join(map(str, suite.warnings))
+    assert "[2]: no case for x" in said
+    assert "[3]: no case for" in said
+    assert "[4]: no output" in said
+    assert "no reply for the case 'c'" in said
+
+
+def test_replies_without_names_are_matched_by_their_order() -> None:
+    assert [case.output for case in THREE.answered(["1", {"output": "2"}, "3"])] == ["1", "2", "3"]
+    with pytest.raises(DefinitionError, match="2 replies without ids or variables for 3 cases"):
+        THREE.answered(["1", "2"])
+
+
+def test_replies_are_matched_by_variables() -> None:
+    rows = [{"vars": {"q": one}, "output": one * 2} for one in "CBA"]
+    assert [case.output for case in THREE.answered(rows)] == ["AA", "BB", "CC"]
+
+
+def test_replies_that_all_belong_elsewhere_are_refused() -> None:
+    with pytest.raises(DefinitionError, match="none of 1 replies belongs to one of the 3 cases"):
+        THREE.answered([{"id": "z", "output": "Z"}])
+
+
+def test_several_replies_to_a_case_are_its_runs() -> None:
+    suite = THREE.answered([{"id": "a", "output": "1"}, {"id": "a", "output": "2"}, {"id": "b", "output": "3"}])
+    assert [case.id for case in suite] == ["a [run 1]", "a [run 2]", "b", "c"]
+
+
+def test_results_of_promptfoo_are_matched_by_variables_provider_and_prompt(tmp_path: Path) -> None:
+    suite = loads_suite(TWO.replace("word: hi", "word: [hi, ho]"), "promptfoo")
+    rows = [
+        {
+            "vars": {"word": word},
+            "promptIdx": n,
+            "provider": {"id": id_, "label": label},
+            "prompt": {"raw": f"Say {word}", "label": "Say {{ word }}"},
+            "response": {"output": f"{word} of {label or id_}"},
+        }
+        for word in ("ho", "hi")
+        for n, (id_, label) in enumerate([("openai:chat:gpt-5-mini", ""), ("openai:gpt-5", "big")])
+    ]
+    file = tmp_path / "results.json"
+    file.write_text(json.dumps({"evalId": "e", "results": {"version": 3, "results": rows}}))
+    answered = suite.answered(file)
+    assert [case.output for case in answered] == [
+        f"{case.variables['word']} of {case.cell['provider']}" for case in suite
+    ]
+
+
+def test_results_of_agentv_are_matched_by_test_id() -> None:
+    chat = [{"role": "assistant", "content": "Hello!"}]
+    suite = THREE.answered([{"test_id": "a", "output": chat, "score": 1}, {"testId": "b", "candidate_answer": "B"}])
+    assert [case.output for case in suite][:2] == ["Hello!", "B"]
+
+
+# -- runs --------------------------------------------------------------------------------------------------
+
+
+def test_a_target_answers_each_run_anew() -> None:
+    answers = cycle(["Good", "Bad", "Good"])
+    suite = Suite("s", [Case("a", "x", input="Hi", runs=3)])
+    report = suite.run(lambda _: '{"pass": true}', target=lambda _: next(answers))
+    assert [row.id for row in report] == ["a [run 1]", "a [run 2]", "a [run 3]"]
+    assert sorted(row.output for row in report) == ["Bad", "Good", "Good"]
+    assert len(suite.run("offline", target=lambda _: "x", runs=5)) == 5
+
+
+def test_runs_without_a_target_are_refused() -> None:
+    with pytest.raises(DefinitionError, match="no case that a target answers"):
+        asking(output="x").run("offline", runs=2)
+
+
+def outcomes(*cases: str) -> Report:
+    """Return a report of cases whose runs came out as written: `p`assed, `f`ailed or `u`ngraded."""
+    named: dict[str, Any] = {"p": "passed", "f": "failed", "u": "ungraded"}
+    rows = [
+        Row(f"c{n} [run {run}]", named[sign], cell=FrozenMap({"run": run}))
+        for n, case in enumerate(cases)
+        for run, sign in enumerate(case, 1)
+    ]
+    return Report("s", tuple(rows))
+
+
+def test_pass_rates_are_those_of_the_papers() -> None:
+    """Three of five runs passed: pass@2 is 1 - C(2,2)/C(5,2) = 0.9, pass^2 is C(3,2)/C(5,2) = 0.3."""
+    rates = pass_rates(outcomes("pfpfp"))
+    assert (rates[1].any_passes, rates[1].all_pass) == (0.9, 0.3)
+    assert rates.flip_rate == 0.6
+
+
+@given(st.lists(st.booleans(), min_size=1, max_size=7))
+def test_pass_rates_average_over_all_choices_of_runs(passed: list[bool]) -> None:
+    rates = pass_rates(outcomes("".join("p" if one else "f" for one in passed)))
+    for rate in rates:
+        chosen = [*combinations(passed, rate.k)]
+        assert rate.any_passes == pytest.approx(sum(map(any, chosen)) / len(chosen))
+        assert rate.all_pass == pytest.approx(sum(map(all, chosen)) / len(chosen))
+
+
+def test_a_run_without_a_verdict_is_in_no_rate() -> None:
+    rates = pass_rates(outcomes("ppu", "fff"))
+    assert (rates.runs, rates.ungraded) == (5, 1)
+    assert [(rate.k, rate.any_passes, rate.cases) for rate in rates] == [(1, 0.5, 2), (2, 0.5, 2), (3, 0.0, 1)]
+    assert outcomes("pp").to_dict()["summary"]["pass_rates"][1]["pass^k"] == 1.0
+    assert "pass_rates" not in Report("s", (Row("a", "passed"),)).to_dict()["summary"]
