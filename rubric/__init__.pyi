@@ -130,6 +130,7 @@ from .values.checks import Holds as Holds
 from .values.checks import IsJSON as IsJSON
 from .values.checks import Matches as Matches
 from .values.checks import Script as Script
+from .values.checks import Similar as Similar
 from .values.checks import StartsWith as StartsWith
 from .values.checks import Unsupported as Unsupported
 from .values.checks import Within as Within

@@ -33,6 +33,7 @@ from rubric import (
     Matches,
     Rubric,
     Script,
+    Similar,
     StartsWith,
     Ungraded,
     Unit,
@@ -76,6 +77,7 @@ CHECKS: dict[type, Answer] = {
     IsJSON: IsJSON(),
     FitsSchema: FitsSchema({"type": "string"}),
     Calls: Calls("search"),
+    Similar: Similar("words"),
     Within: Within(tool_calls=3),
     Holds: Holds(lambda candidate: True),
     Script: Script(["true"]),
@@ -160,7 +162,7 @@ def test_every_check_is_run(kind: type) -> None:
         found = grade(candidate, rubric, Judge(never))["c"]
     except Exception as problem:  # noqa: BLE001 - an Ungraded is the result as well
         found = problem.result["c"]  # type: ignore[attr-defined]
-    assert isinstance(found, Unjudged if kind in (Script, Unsupported) else Scored)
+    assert isinstance(found, Unjudged if kind in (Script, Unsupported, Similar) else Scored)
 
 
 @pytest.mark.parametrize("kind", JUDGED, ids=lambda kind: kind.__name__)

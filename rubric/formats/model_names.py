@@ -116,6 +116,20 @@ def litellm_name(provider: str) -> str:
     return name
 
 
+def embedding_name(provider: str) -> str | None:
+    """
+    Return LiteLLM's name of the embedding model that another system calls *provider*; None if it is none.
+
+    Raises:
+        DefinitionError: No such vendor is known.
+    """
+    vendor, _, rest = provider.strip().partition(":")
+    kind, colon, model = rest.partition(":")
+    if kind in ("embedding", "embeddings") and colon:
+        return litellm_name(f"{vendor}:{model}")
+    return litellm_name(provider) if "embed" in rest or vendor == "voyage" else None
+
+
 def _refused(provider: str, why: str) -> DefinitionError:
     return DefinitionError("provider", f"{shorten(repr(provider), 120)}: {why}")
 

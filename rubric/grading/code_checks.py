@@ -26,6 +26,7 @@ from rubric.values.checks import (
     IsJSON,
     Matches,
     Script,
+    Similar,
     StartsWith,
     Unsupported,
     Within,
@@ -62,7 +63,9 @@ def settled(criterion: Criterion, candidate: Candidate) -> Finding | None:
             return NotApplicable(criterion.id, "its condition does not hold")
     except Exception as error:  # noqa: BLE001 - a condition of the user's own may raise anything
         return _undecided(criterion, "exception", f"its condition raised {type(error).__name__}: {error}")
-    return settle(criterion, criterion.answer, candidate) if isinstance(criterion.answer, Check) else None
+    if not isinstance(criterion.answer, Check) or isinstance(criterion.answer, Similar):  # that asks for embeddings
+        return None
+    return settle(criterion, criterion.answer, candidate)
 
 
 def settle(criterion: Criterion, check: Check, candidate: Candidate) -> Finding:
@@ -80,6 +83,8 @@ def settle(criterion: Criterion, check: Check, candidate: Candidate) -> Finding:
             return _undecided(criterion, "unsupported", "nothing is asserted, so there is nothing to grade by")
         case Unsupported():
             return _undecided(criterion, "unsupported", f"{check.type} is not supported")
+        case Similar():
+            return _undecided(criterion, "unsupported", f"{check}: only a criterion itself can ask for embeddings")
         case Script():
             return _undecided(criterion, "unsupported", f"{check} runs only in a suite's run with allow_scripts=True")
         case Within():
@@ -159,7 +164,7 @@ def decide(check: Check, candidate: Candidate) -> tuple[bool, str]:  # noqa: C90
                 and all(key in call.arguments and call.arguments[key] == wanted[key] for key in wanted)
                 for call in candidate.tool_calls
             )
-        case Decided() | Holds() | Unsupported() | Script() | Within():
+        case Decided() | Holds() | Unsupported() | Script() | Within() | Similar():
             msg = f"{type(check).__name__} is not decided by the candidate alone"
             raise TypeError(msg)
         case never:

@@ -30,12 +30,13 @@ from rubric.grading.code_checks import settled
 from rubric.grading.logprobs import weigh
 from rubric.grading.prompting import APART, SharedPrompt, as_question, compose, compose_all, grouped, shared_prompt
 from rubric.grading.reply_parser import read
+from rubric.grading.similarity import embedding_ask
 from rubric.grading.steps import Batch, Got, Steps, as_one, together
 from rubric.results.result import Grade, Ungraded, conclude, conclude_votes, degenerate, goes_on
 from rubric.scoring.aggregation import EVEN, outcome
 from rubric.scoring.votes import Voter, fewest_votes, is_decided, number_votes
 from rubric.values.candidates import Candidate, why_degenerate
-from rubric.values.checks import Check
+from rubric.values.checks import Check, Similar
 from rubric.values.criteria import Criterion
 from rubric.values.findings import Abstained, Finding, NotApplicable, Scored, Step, Unjudged
 from rubric.values.judges import AnyJudge, Cascade, Judge, Jury, Panel
@@ -370,6 +371,8 @@ class _Session:
                 return [(yield from self._walk(first, tree))]
             case Rubric() as inner:
                 return [(yield from self._nested(first, inner))]
+            case Similar() as check:
+                return [(yield from self._compared(first, check))]
             case _:
                 return (yield from self._asked([group]))[0]
 
@@ -384,6 +387,12 @@ class _Session:
             failure = failure or Failure("unreadable", "every judge abstained", criterion=criterion.id)
             return Unjudged(criterion.id, failure, "", *result.bounds, parts=tuple(parts))
         return Scored(criterion.id, result.score, reason=f"{result.verdict}", parts=tuple(parts))
+
+    def _compared(self, criterion: Criterion, check: Similar) -> Steps[Finding]:
+        """Ask for the embeddings of the output and of the texts of *check*; all votes share them."""
+        ask = embedding_ask(criterion, check, self.about.candidate.output)
+        (got,) = yield (ask,)
+        return self._read(ask, got)[0]
 
     def _walk(self, criterion: Criterion, tree: DecisionTree) -> Steps[Finding]:
         """Walk down a tree: ask the questions on the path one by one, or all of the tree beforehand."""

@@ -9,10 +9,11 @@ from attrs import evolve, field, frozen
 
 from rubric.grading.code_checks import applies
 from rubric.grading.prompting import SharedPrompt, as_question, compose, grouped, shared_prompt
+from rubric.grading.similarity import embedding_ask
 from rubric.internals.text import cell, cut, table
 from rubric.scoring.votes import Voter, fewest_votes, number_votes
 from rubric.values.candidates import Candidate, why_degenerate
-from rubric.values.checks import Check
+from rubric.values.checks import Check, Similar
 from rubric.values.criteria import Criterion
 from rubric.values.judges import AnyJudge, Cascade, Judge, Jury, Panel, size_of
 from rubric.values.requests import Ask
@@ -160,7 +161,8 @@ class _Planner:
     worst: Worst | None
 
     def of_rubric(self, rubric: Rubric, guidelines: str) -> Plan:
-        judged = [c for c in rubric.judged if applies(c.when, self.about.candidate) and not isinstance(c.answer, Check)]
+        asking = (c for c in rubric.judged if isinstance(c.answer, Similar) or not isinstance(c.answer, Check))
+        judged = [c for c in asking if applies(c.when, self.about.candidate)]
         asked = {c.id for c in judged}
         free = tuple(c.id for c in rubric.judged if c.id not in asked)
         plans = [self._of_group(rubric, group, guidelines) for group in grouped(judged, self.judge)]
@@ -172,6 +174,8 @@ class _Planner:
                 return self._of_tree(rubric, group[0], tree, guidelines)
             case Rubric() as inner:
                 return self.of_rubric(inner, inner.guidelines)
+            case Similar() as check:
+                return self._of_ask(embedding_ask(group[0], check, self.about.candidate.output))
             case _:
                 return self._of_ask(compose(self.about, rubric, self.judge, group, guidelines=guidelines))
 

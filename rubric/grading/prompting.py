@@ -23,6 +23,7 @@ from rubric.prompts import render
 from rubric.scoring.aggregation import asks_evidence, policy
 from rubric.values.answers import Choices, JudgeAnswer, Levels, Unit, nearest
 from rubric.values.candidates import Candidate
+from rubric.values.checks import Similar
 from rubric.values.criteria import Anchor, Criterion
 from rubric.values.judges import Judge
 from rubric.values.requests import Ask, Outgoing
@@ -33,13 +34,13 @@ if TYPE_CHECKING:
     from hashlib import _Hash
 
 
-APART = (DecisionTree, Rubric)
+APART = (DecisionTree, Rubric, Similar)
 """Answers that take asks of their own. A tuple, since `A | B` in a loop makes a new union each time round."""
 
 
 def grouped(criteria: Sequence[Criterion], judge: Judge) -> list[list[Criterion]]:
     """
-    Return which of *criteria* one call asks about: a tree or nested rubric alone, others as many as the judge takes.
+    Return which of *criteria* one call asks about: trees, nested rubrics and similarities alone, others together.
 
     Criteria that ask for the judge's own pass flag are kept apart: a flag beside a yes or no could contradict it.
     """

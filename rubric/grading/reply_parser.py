@@ -39,6 +39,7 @@ from attrs import evolve
 from rubric.grading.evidence import occurs_in, quote
 from rubric.grading.json_extraction import Ambiguous, find_objects, object_spans
 from rubric.grading.sealing import LISTS, after_first_thought, sealed_list, sealed_object
+from rubric.grading.similarity import compared
 from rubric.internals.text import shorten
 from rubric.values.answers import Answer, Choice, Choices, JudgeAnswer, Levels, Unit, YesNo, fold
 from rubric.values.criteria import Criterion
@@ -68,6 +69,8 @@ class Unreadable(Ambiguous):
 
 def read(ask: Ask, reply: Reply | Failure) -> tuple[Finding, ...]:
     """Return a finding for each of the ask's criteria, in order. No reply raises an error, whatever is in it."""
+    if ask.embeds:
+        return (compared(ask, reply),)
     if isinstance(reply, Failure):
         return _unjudged_all(ask, reply, "")
     if (finding := _as_asked(ask, reply)) is not None:

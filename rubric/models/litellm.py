@@ -16,6 +16,7 @@ are off: `retry` does them for all models alike.
 from __future__ import annotations
 
 import asyncio
+import json
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -78,7 +79,7 @@ class LiteLLMModel:
     async def answer(self, ask: Ask, /) -> Reply:
         """Return the reply to *ask*; raise `ModelError` with the failure, whose message has no secrets in it."""
         await self.ready()
-        return await background_loop.on_background(_answer(ask))
+        return await background_loop.on_background(_embedded(ask) if ask.embeds else _answer(ask))
 
 
 async def _answer(ask: Ask) -> Reply:
@@ -98,6 +99,34 @@ async def _answer(ask: Ask) -> Reply:
     if ask.schema and form == "nothing":
         unsent = (*unsent, "response_format")
     return reply_from(response, unsent, _secrets(ask.judge), lambda usage: _known(ask.judge, usage))
+
+
+_A_VECTOR = 16_384
+"""Numbers, and so about tokens, of the longest embedding there is."""
+
+
+async def _embedded(ask: Ask) -> Reply:
+    """Return the reply to *ask* for embeddings: the vectors of its messages' texts, as JSON."""
+    from rubric.models.litellm_http import calling  # noqa: PLC0415 - as below
+
+    judge, texts = ask.judge, [message.text for message in ask.messages]
+    provider = vendor_of(judge.name)[1]
+    extra = borrowed(provider, judge.params)
+    secrets = (*extra.values(), *_secrets(judge))
+    with calling(logprobs=False, secrets=secrets, is_watched=is_watched(provider)) as call:
+        call.tokens = _A_VECTOR * len(texts)
+        try:
+            async with asyncio.timeout(judge.timeout):
+                given = {**thaw(judge.params), **extra}
+                response = await library().aembedding(judge.name, texts, **given, timeout=judge.timeout, max_retries=0)
+            vectors = [each["embedding"] for each in sorted(response.data, key=lambda each: each["index"])]
+            sent = response.usage.prompt_tokens if response.usage else 0
+        except TimeoutError:
+            raise ModelError(call.out_of_time(judge.timeout)) from None
+        except Exception as error:  # noqa: BLE001 - whatever it was, it becomes a typed failure
+            raise ModelError(call.failure_of(error)) from None
+    usage = Usage(calls=1, prompt_tokens=sent, cost=None, unmetered=int(not sent))
+    return Reply(json.dumps(vectors), usage=_known(judge, usage), model=str(response.model or ""))
 
 
 def _known(judge: Judge, usage: Usage) -> Usage:

@@ -65,12 +65,14 @@ class FunctionModel:
         """Return the reply to *ask*; raise `ModelError` if the function raises, or returns no text and no mapping."""
         if self._is_async:
             try:
-                said: Any = self._function(ask.chat())
+                said: Any = self._function(_given(ask))
                 said = await said
             except Exception as error:
                 raise ModelError(Failure("exception", describe(error))) from error
         else:
             said = await self._said_in_a_thread(ask)
+        if ask.embeds:
+            return Reply(_as_vectors(said), usage=_USED)
         if isinstance(said, Mapping):
             said = json.dumps(dict(said), ensure_ascii=False, default=str)
         if not isinstance(said, str):
@@ -103,11 +105,24 @@ class FunctionModel:
     def _outcome(self, ask: Ask) -> _Outcome:
         began = perf_counter()
         try:
-            return self._function(ask.chat()), None
+            return self._function(_given(ask)), None
         except BaseException as error:  # noqa: BLE001
             return None, error
         finally:
             self.busy += perf_counter() - began
+
+
+def _given(ask: Ask) -> Any:
+    """Return what a function is called with: the messages, or the texts whose embeddings are wanted."""
+    return [message.text for message in ask.messages] if ask.embeds else ask.chat()
+
+
+def _as_vectors(said: Any) -> str:
+    try:
+        return json.dumps([[float(number) for number in vector] for vector in said])
+    except (TypeError, ValueError):
+        message = f"the function returned {type(said).__name__}; expected a vector of numbers for each text"
+        raise ModelError(Failure("bad_response", message, usage=_USED)) from None
 
 
 async def _awaited(said: Any) -> _Outcome:

@@ -33,6 +33,7 @@ from rubric.values.checks import (
     Equals,
     Holds,
     Script,
+    Similar,
     StartsWith,
     Unsupported,
     Within,
@@ -223,7 +224,9 @@ def _exclude(one: Criterion, other: Criterion) -> bool:
 
 def _is_of_text(answer: object) -> TypeGuard[Check]:
     """True if *answer* is a check of the output's text alone."""
-    return isinstance(answer, Check) and not isinstance(answer, Holds | Script | Unsupported | Decided | Calls | Within)
+    return isinstance(answer, Check) and not isinstance(
+        answer, Holds | Script | Unsupported | Decided | Calls | Within | Similar
+    )
 
 
 def _required_texts(answer: object) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from attrs import frozen
 from rubric.quality.coalitions import earns, exact, part_at, scores_of, value_of, whole_of
 from rubric.scoring.aggregation import TOLERANCE, Part, meets, part_of, policy, resolve
 from rubric.values.answers import Choices, Levels, YesNo
-from rubric.values.checks import Check, Decided, Holds, Script, Unsupported, Within
+from rubric.values.checks import Check, Decided, Holds, Script, Similar, Unsupported, Within
 from rubric.values.criteria import Criterion
 from rubric.values.rubrics import Rubric
 from rubric.values.trees import DecisionTree
@@ -107,7 +107,7 @@ def _allowed(rubric: Rubric, criterion: Criterion, threshold: Fraction, *, may_l
 
     continuous = not isinstance(criterion.answer, YesNo | Levels | Choices | DecisionTree)
     if isinstance(criterion.answer, Check):
-        continuous = isinstance(criterion.answer, Holds | Script | Unsupported | Decided | Within)
+        continuous = isinstance(criterion.answer, Holds | Script | Unsupported | Decided | Within | Similar)
     if continuous:
         low = worst.contribution
         if worst.gated and not best.gated and not isinstance(criterion.answer, Rubric):

@@ -198,6 +198,46 @@ class Within(Check, Shown):
         return ", ".join(f"{name} at most {limit:g}" for name, limit in self.limits.items())
 
 
+def _as_one_or_more(value: str | Iterable[str]) -> tuple[str, ...]:
+    return _as_texts([value] if isinstance(value, str) else value)
+
+
+Measure = Literal["cosine", "dot", "euclidean"]
+
+
+def _embedder(_: Any, attribute: Attribute[Any], value: object) -> None:
+    named = isinstance(value, str) and value.strip() == value and value
+    if isinstance(value, type) or not (named or callable(value)):
+        allowed = "a LiteLLM model name, such as 'openai/text-embedding-3-small', or a function from texts to vectors"
+        raise refuse(attribute.name, value, allowed)
+
+
+@frozen(repr=False)
+class Similar(Check, Shown):
+    """
+    The output means about the same as one of *texts*, by their embeddings.
+
+    Its score is the similarity. Whether it passes decides where the rubric has no threshold, and where it is required.
+
+    Args:
+        texts: One text, or several, of which the nearest counts.
+        threshold: The similarity from which it passes; of `euclidean`, the distance up to which.
+        measure: `cosine`; `dot`, for vectors of length 1; `euclidean`, whose score is 1 / (1 + distance).
+        model: A LiteLLM name, or a function from a list of texts to a list of vectors. Its calls are kept in the store
+            and counted in budgets, as those of judges.
+    """
+
+    texts: tuple[str, ...] = field(converter=_as_one_or_more)
+    threshold: float = field(default=0.75, kw_only=True, validator=number(-1e9, 1e9))
+    measure: Measure = field(default="cosine", kw_only=True, validator=one_of(*get_args(Measure)))
+    model: str | Callable[[list[str]], Any] = field(
+        default="openai/text-embedding-3-large", kw_only=True, validator=_embedder
+    )
+
+    def __str__(self) -> str:
+        return f"similar to {_described(' or '.join(map(repr, self.texts)))}"
+
+
 Opinion = bool | float | tuple[bool | float, str]
 """The result of a user's function: yes or no, or a score in 0..1; or a pair of that and a reason."""
 
@@ -309,6 +349,7 @@ AnyCheck = (
     | FitsSchema
     | Calls
     | Within
+    | Similar
     | Holds
     | Script
     | Unsupported

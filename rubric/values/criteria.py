@@ -27,7 +27,7 @@ from rubric.internals.frozen_map import FrozenMap
 from rubric.internals.guided import GuidedType, guided_class
 from rubric.values.answers import Answer, Bands, Choices, JudgeAnswer, Levels, Menu, ScoreRange, YesNo, as_answer
 from rubric.values.candidates import Candidate
-from rubric.values.checks import Check, Decided, Holds, Script, Unsupported, Within, as_check
+from rubric.values.checks import Check, Decided, Holds, Script, Similar, Unsupported, Within, as_check
 from rubric.values.matching import pattern
 
 if TYPE_CHECKING:
@@ -311,7 +311,7 @@ class Criterion(Shown, metaclass=GuidedType):
             self._refuse_for_judges()
         if self.polarity == "guard" and self.min_score is not None:
             # The function or program of a scored check may give a score; any other check says yes or no.
-            scored = isinstance(self.answer, Holds | Script | Unsupported | Decided | Within)
+            scored = isinstance(self.answer, Holds | Script | Unsupported | Decided | Within | Similar)
             if isinstance(self.answer, YesNo | Check) and not scored:
                 message = (
                     "a yes/no guard is found or it is not, and found it fails the grade; take the min_score out, or "

@@ -102,6 +102,7 @@ class Ask:
         n: How many replies are wanted in one request, as `Reply.choices`; a model may give fewer.
         retries: The further attempts that are left to a re-ask, less those of earlier asks. None: as many as its judge
             has.
+        embeds: Whether it asks for the embeddings of its messages' texts; the reply is their vectors as JSON.
         resends: Whether it is tried again after a failure that leaves in doubt whether the model answered.
         about: The candidate itself, for judges that are functions of it; the messages have all that a model sees.
     """
@@ -124,6 +125,7 @@ class Ask:
     n: int = 1
     retries: int | None = None
     resends: bool = True
+    embeds: bool = False
     about: Candidate | None = field(default=None, repr=False)
 
     @property

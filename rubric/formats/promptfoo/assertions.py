@@ -43,7 +43,7 @@ from rubric.internals.frozen_map import FrozenMap
 from rubric.internals.javascript import EXTRA, JavaScriptError, Program, is_installed
 from rubric.internals.text import shorten
 from rubric.values.answers import Unit
-from rubric.values.checks import NOTHING, Check, Holds, Unsupported
+from rubric.values.checks import NOTHING, Check, Holds, Similar, Unsupported
 from rubric.values.criteria import Criterion, slug
 from rubric.values.judges import Judge
 from rubric.values.rubrics import Rubric
@@ -138,6 +138,8 @@ def _transformed(made: Assertion, at: Cursor, context: Context, kind: str) -> As
 
 def _through(answer: Check | Rubric, programs: tuple[Program, ...], context: Context) -> Check | Rubric | None:
     """Return *answer* after a transform; None where a judge decides, who is shown the output as it is."""
+    if isinstance(answer, Similar):
+        return None
     if isinstance(answer, Check):
         return Holds(Transformed(answer, programs, context.slots.variables))
     if not answer.criteria or not all(isinstance(criterion.answer, Check | Rubric) for criterion in answer.criteria):

@@ -1,5 +1,5 @@
 """
-Assertion types with a reader of their own: limits of a run, and model graders by name.
+Assertion types with a reader of their own: limits of a run, similarity of meaning, and model graders by name.
 
 | type | what a judge is asked, in one call for each criterion | score | passes |
 |---|---|---|---|
@@ -28,12 +28,14 @@ from typing import Any
 
 from attrs import evolve, field, frozen
 
+from rubric.errors import DefinitionError
 from rubric.formats.cursor import Cursor
+from rubric.formats.model_names import embedding_name
 from rubric.formats.promptfoo.parts import Assertion, judge_of, thresholded, unsupported
 from rubric.formats.promptfoo.texts import Context, UnsupportedPromptError, compact, content_of, template_of
 from rubric.internals.text import shorten
 from rubric.values.answers import Answer, Choice, Choices, Levels, Unit, YesNo
-from rubric.values.checks import Within
+from rubric.values.checks import Measure, Similar, Within
 from rubric.values.criteria import Criterion
 from rubric.values.rubrics import Rubric
 
@@ -55,6 +57,49 @@ def limited(at: Cursor, context: Context, kind: str) -> Assertion | None:  # noq
         return None
     plain = at.holding({key: value for key, value in at.value.items() if key != "threshold"})
     return thresholded(plain, Within(**{name: limit / units}), kind)
+
+
+# -- similarity of meaning ---------------------------------------------------------------------------------
+
+_MEASURES: dict[str, Measure] = {
+    "similar": "cosine",
+    "similar:cosine": "cosine",
+    "similar:dot": "dot",
+    "similar:euclidean": "euclidean",
+}
+
+
+def similar(at: Cursor, context: Context, kind: str) -> Assertion | None:
+    """Return the similarity, of the type *kind*, at the cursor; None where an error was noted."""
+    values = _values(at, context, several=True)
+    bar = at["threshold"].number(written=True) if at.has("threshold") else 0.75
+    if values is None or bar is None:
+        return None
+    try:
+        model = _embedder(at.find("provider") or context.provider)
+    except DefinitionError as problem:
+        return unsupported(f"{kind} with the provider {problem.message}", "", at)
+    options: dict[str, Any] = {} if model is None else {"model": model}
+    check = at.built(Similar, values, threshold=bar, measure=_MEASURES[kind.removeprefix("not-")], **options)
+    if check is None:
+        return None
+    plain = at.holding({key: value for key, value in at.value.items() if key != "threshold"})
+    return thresholded(plain, check, kind)
+
+
+def _embedder(at: Cursor | None) -> str | None:
+    """
+    Return the embedding model that a provider names; None where it names none, such as a model that writes.
+
+    Raises:
+        DefinitionError: The vendor of the model is not known.
+    """
+    if at is None:
+        return None
+    if isinstance(at.value, dict):
+        inner = at.find("embedding", "id")
+        return None if inner is None or inner.value == at.value else _embedder(inner)
+    return embedding_name(at.value) if isinstance(at.value, str) else None
 
 
 # -- model graders by name ---------------------------------------------------------------------------------
@@ -255,6 +300,7 @@ _TRANSFORMED = frozenset({"contextTransform"})
 
 GRADERS: dict[str, tuple[Reader, frozenset[str]]] = {
     **{name: (limited, frozenset()) for name in _LIMITS},
+    **{name: (similar, frozenset()) for name in _MEASURES},
     **{
         name: (model_graded, _TRANSFORMED if "context" in one.needs else frozenset())
         for name, one in MODEL_GRADERS.items()
