@@ -29,6 +29,8 @@ html_theme = "furo"
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
 html_static_path = ["_static"]
+# Beside the first page, under URLs that editors can name in `# yaml-language-server: $schema=...`.
+html_extra_path = ["../rubric/formats/rubric.schema.json", "../rubric/formats/suite.schema.json"]
 html_css_files = ["wrap.css"]
 html_title = f"rubric {release}"
 

@@ -119,6 +119,57 @@ def test_the_page_on_judges_lists_the_keys_that_name_one(vendor: Vendor) -> None
     assert all(f"`{name}`" in row for name in (*vendor.keys, *vendor.deployments, vendor.model))
 
 
+GUIDES = [path for path in PAGES if path.parent.name not in ("reference", "explanation") and path.stem != "changelog"]
+
+LONGEST_SENTENCE = 35
+"""Words; a piece of code counts as one, tables and blocks of code are apart."""
+
+
+def sentences(page: str) -> list[str]:
+    """Return the sentences of *page*."""
+    page = re.sub(r"^(`{3,}).*?^\1\s*$|^\|.*?$|^#+ .*?$", "\n", page, flags=re.DOTALL | re.MULTILINE)
+    page = re.sub(r"!?\[([^\]]*)\]\([^)]*\)", r"\1", page)
+    page = re.sub(r"(\{\w+\})?`[^`]*`", "code", page)
+    blocks = re.split(r"\n\s*\n|\n(?=\s*(?:[-*:]|\d+\.)\s)", page)
+    return [part for block in blocks for part in re.split(r"(?<=[.!?])[)\"*_]*\s+", " ".join(block.split()))]
+
+
+@pytest.mark.parametrize("path", GUIDES, ids=name)
+def test_no_sentence_of_a_guide_is_long(path: Path) -> None:
+    long = [said for said in sentences(path.read_text()) if len(re.findall(r"\w[\w'’.,/-]*", said)) > LONGEST_SENTENCE]
+    assert not long
+
+
+def test_each_relative_link_of_the_readme_leads_somewhere() -> None:
+    links = re.findall(r"\]\((?!https?:)([^)#]*)(?:#([^)]*))?\)", (ROOT / "README.md").read_text())
+    assert len(links) > 5
+    for target, anchor in links:
+        page = ROOT / (target or "README.md")
+        assert page.exists(), target
+        titles = re.findall(r"^#+ (.*)$", page.read_text(), re.MULTILINE) if anchor else []
+        assert not anchor or anchor in [re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles]
+
+
+@pytest.mark.parametrize(
+    "word",
+    [
+        "install",
+        "kappa",
+        "agreement",
+        "dashboard",
+        "pairwise",
+        "few-shot",
+        "hallucination",
+        "colab",
+        "load_dataset",
+        "transcript",
+        "github",
+    ],
+)
+def test_what_people_search_for_is_on_a_guide(word: str) -> None:
+    assert any(word in path.read_text().casefold() for path in GUIDES if path.stem != "glossary")
+
+
 def test_the_examples_are_found() -> None:
     """The README has examples of each kind, so an empty run of this module would be noticed."""
     parsed = PAGE.parse(ROOT / "README.md")
