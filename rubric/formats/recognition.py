@@ -359,6 +359,70 @@ def shared_words(seen: Seen) -> str:
     return words or (case_has("vars", "assert")(seen) if isinstance(seen.data, list) else "")
 
 
+# -- frameworks ----------------------------------------------------------------------------------------------
+
+_ADK_METRIC = re.compile(
+    r"rubric_based_\w+|\w+_v[12]|tool_trajectory_avg_score|response_match_score|response_evaluation_score"
+)
+_NODE_TYPES = frozenset({"TaskNode", "BinaryJudgementNode", "NonBinaryJudgementNode", "VerdictNode"})
+_MLFLOW_SLOT = re.compile(r"\{\{\s*(?:inputs|outputs|expectations|trace|conversation)\s*\}\}")
+_MLFLOW_DATA = frozenset({"instructions_judge_pydantic_data", "builtin_scorer_class"})
+_RAGAS_SCORE = re.compile(r"score\d+_description")
+
+
+def _metrics(seen: Seen) -> list[Mapping[Any, Any]]:
+    """Return the metrics or scorers of a file: what it lists, or itself."""
+    listed = seen.data if isinstance(seen.data, list) else seen.under("metrics", "scorers", "judges") or [seen.data]
+    return [metric for metric in listed if isinstance(metric, Mapping)]
+
+
+def _adk(seen: Seen) -> str:
+    criteria = seen.keys.get("criteria")
+    names = [str(name) for name in criteria] if isinstance(criteria, Mapping) else []
+    found = next(filter(_ADK_METRIC.fullmatch, names), None)
+    return f"its criteria name ADK's metric {found!r}" if found else ""
+
+
+def _graph(seen: Seen) -> str:
+    for metric in _metrics(seen):
+        graph = metric.get("dag") if isinstance(metric.get("dag"), Mapping) else metric
+        nodes = graph.get("nodes") if isinstance(graph, Mapping) else None
+        inner = [*nodes.values()] if isinstance(nodes, Mapping) else []
+        if inner and all(isinstance(node, Mapping) and node.get("type") in _NODE_TYPES for node in inner):
+            return "it has the nodes of deepeval's graphs"
+    return ""
+
+
+def _g_eval(seen: Seen) -> str:
+    found = any(metric.keys() & {"evaluation_steps", "evaluation_params"} for metric in _metrics(seen))
+    return "it has a metric with evaluation steps or parameters" if found else ""
+
+
+def _mlflow_judge(seen: Seen) -> str:
+    for metric in _metrics(seen):
+        said = metric.get("instructions")
+        if "name" in metric and isinstance(said, str) and _MLFLOW_SLOT.search(said):
+            return "its instructions show MLflow's variables"
+        if "name" in metric and "guidelines" in metric and metric.keys() <= {"name", "guidelines", "model"}:
+            return "it has a judge with guidelines"
+    return ""
+
+
+def _ragas_scores(seen: Seen) -> str:
+    for holder in (seen.keys, *seen.tests, *seen.under("examples")):
+        rubrics = holder.get("rubrics", holder) if isinstance(holder, Mapping) else None
+        if isinstance(rubrics, Mapping) and any(_RAGAS_SCORE.fullmatch(str(key)) for key in rubrics):
+            return "it describes scores one by one"
+    return ""
+
+
+def _named_criteria(seen: Seen) -> str:
+    listed = seen.data if isinstance(seen.data, list) else seen.keys.get("criteria")
+    items = listed if isinstance(listed, list) else []
+    fits = items and all(isinstance(item, Mapping) and {"name", "text"} <= item.keys() for item in items)
+    return "its criteria have a name and a text" if fits else ""
+
+
 # -- formats -------------------------------------------------------------------------------------------------
 
 NATIVE: Evidence = (
@@ -450,3 +514,19 @@ AGENTV: Evidence = (
     (HINT, has("tags", kind=list)),
     (HINT, has("name", kind=str)),
 )
+
+ADK: Evidence = ((SURE, _adk),)
+
+DEEPEVAL: Evidence = ((SURE, _graph), (SURE, _g_eval))
+
+MLFLOW: Evidence = (
+    (SURE, lambda seen: next(("it holds a scorer of MLflow" for m in _metrics(seen) if m.keys() & _MLFLOW_DATA), "")),
+    (STRONG, _mlflow_judge),
+)
+
+RAGAS: Evidence = (
+    (SURE, _ragas_scores),
+    (STRONG, lambda seen: "it defines a critic" if {"name", "definition"} <= seen.keys.keys() else ""),
+)
+
+VERIFIERS: Evidence = ((SURE, _named_criteria),)

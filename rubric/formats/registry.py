@@ -83,6 +83,11 @@ _OWN = (
     Format("autorubric", f"{_HERE}.benchmarks.autorubric:read", f"{_WRITTEN}_autorubric", recognition.AUTORUBRIC),
     Format("healthbench", f"{_HERE}.benchmarks.healthbench:read", f"{_WRITTEN}_healthbench", recognition.HEALTHBENCH),
     Format("paperbench", f"{_HERE}.benchmarks.paperbench:read", f"{_WRITTEN}_paperbench", recognition.PAPERBENCH),
+    Format("adk", f"{_HERE}.frameworks.adk:read", evidence=recognition.ADK),
+    Format("deepeval", f"{_HERE}.frameworks.deepeval:read", evidence=recognition.DEEPEVAL),
+    Format("mlflow", f"{_HERE}.frameworks.mlflow:read", evidence=recognition.MLFLOW),
+    Format("ragas", f"{_HERE}.frameworks.ragas:read", evidence=recognition.RAGAS),
+    Format("verifiers", f"{_HERE}.frameworks.verifiers:read", evidence=recognition.VERIFIERS),
 )
 
 FORMATS = tuple(format.name for format in _OWN)
