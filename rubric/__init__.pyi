@@ -103,8 +103,14 @@ from .trust.estimates import Estimate as Estimate
 from .trust.estimates import estimate as estimate
 from .trust.labels import Label as Label
 from .trust.labels import Labels as Labels
+from .trust.preference import Preference as Preference
+from .trust.preference import aprefer as aprefer
+from .trust.preference import aprefer_many as aprefer_many
+from .trust.preference import prefer as prefer
+from .trust.preference import prefer_many as prefer_many
 from .trust.selective import Trusted as Trusted
 from .trust.selective import trusted as trusted
+from .trust.win_rates import Preferences as Preferences
 from .values.answers import Boolean as Boolean
 from .values.answers import Choice as Choice
 from .values.answers import Choices as Choices

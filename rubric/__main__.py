@@ -20,6 +20,7 @@ from rubric.commands.generate import generate
 from rubric.commands.grade import grade, plan
 from rubric.commands.grade_many import grade_many, merge
 from rubric.commands.output import Commands
+from rubric.commands.prefer import prefer
 from rubric.commands.quality import explain, lint
 from rubric.commands.setup import completion, init
 from rubric.commands.store import store
@@ -52,6 +53,7 @@ COMMANDS = (
     lint,
     merge,
     plan,
+    prefer,
     schema,
     store,
     validate,

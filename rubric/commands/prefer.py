@@ -1,0 +1,73 @@
+"""The command `prefer`: which of two is better, for each pair in a file."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from rubric.commands.options import CONCURRENT, FORMAT, JUDGE, PATH, STORE, columns_of, refuse_folder
+from rubric.commands.output import Command, Refusal, print_result
+from rubric.engine.budget import Budget
+from rubric.formats.rubrics import load
+from rubric.internals.atomic_write import replacing
+from rubric.trust.preference import prefer_many
+
+
+@click.command(cls=Command)
+@click.argument("pairs", type=PATH)
+@click.argument("rubric", type=PATH)
+@JUDGE
+@click.option("--one-order", is_flag=True, help="Ask in one order alone: half the calls, and no sign of position bias.")
+@click.option("--column", "columns", multiple=True, metavar="FIELD=COLUMN", help="Read a field from this column.")
+@click.option("--max-cost", type=float, metavar="DOLLARS", help="Spend no more on the judge.")
+@click.option("--out", type=PATH, metavar="FILE", help="Write each preference here, a line of JSON.")
+@CONCURRENT
+@STORE
+@FORMAT
+def prefer(
+    pairs: Path,
+    rubric: Path,
+    *,
+    judge: str | list[str] | None,
+    one_order: bool,
+    columns: tuple[str, ...],
+    max_cost: float | None,
+    out: Path | None,
+    concurrency: int | None,
+    store: Path | None,
+    form: str,
+) -> None:
+    """
+    Say which of two is better, for each pair in a file.
+
+    PAIRS is JSON lines or CSV with a and b and, if known, input, reference, context, key, group, model_a, model_b.
+
+    Exit codes: 0 all pairs judged, 2 bad input, or a pair without a verdict.
+    """
+    if out is not None:
+        refuse_folder(out)
+    more: dict[str, Any] = {} if concurrency is None else {"concurrency": concurrency}
+    named = columns_of(columns)
+    if skipped := [name for name, column in named.items() if column is None]:
+        raise click.UsageError(f"--column {skipped[0]}=: other columns are passed over already; leave it out")
+    found = prefer_many(
+        pairs,
+        load(rubric),
+        judge,
+        both_orders=not one_order,
+        columns={name: str(column) for name, column in named.items()},
+        store=store,
+        budget=None if max_cost is None else Budget(cost=max_cost),
+        **more,
+    )
+    if out is not None:
+        with replacing(out) as file:
+            file.writelines(json.dumps(one.to_dict(), ensure_ascii=False) + "\n" for one in found)
+    print_result(found, form)
+    if missing := found.counts["unjudged"]:
+        raise Refusal(f"{missing} of {len(found)} pairs have no verdict")
+    sys.exit(0)

@@ -1,0 +1,594 @@
+"""
+Which of two is better? `prefer` shows both texts to a judge in one request, in both orders.
+
+A judge that likes whatever comes first contradicts itself when the order is swapped: then the verdict is
+`inconsistent`, and counts as a tie (L. Zheng et al., arXiv 2306.05685, section 3.4). Both orders are the same two
+requests whichever text is called `a`, so swapping them negates the result.
+
+A pair is graded like any candidate: its text holds both responses, each between two lines with a mark that occurs in
+neither, and a choice of `1`, `2` and `tie` stands for each criterion that a judge decides.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import csv
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Literal
+
+from attrs import evolve, field, frozen
+
+from rubric.engine.budget import Budget
+from rubric.engine.grade import CandidateLike, JudgeLike, as_rubric, check_loop, judge_or_default, remarked, traced
+from rubric.engine.pipeline import CONCURRENCY, Options, Pipeline, StoreLike
+from rubric.engine.sources import one_candidate
+from rubric.engine.worker_pool import WorkerPool, reader_of
+from rubric.errors import DefinitionError
+from rubric.grading.code_checks import settled
+from rubric.grading.prompting import level_lines, shared_prompt
+from rubric.internals import background_loop
+from rubric.internals.containers import Listed, NoTruth
+from rubric.internals.fields import refuse
+from rubric.internals.guided import guided
+from rubric.results.result import Grade, Ungraded
+from rubric.trust.presenting import Presented, Table
+from rubric.trust.win_rates import Preferences, Side
+from rubric.values.answers import Choice, Choices, Levels
+from rubric.values.candidates import Candidate, of_text
+from rubric.values.checks import Check
+from rubric.values.criteria import Criterion
+from rubric.values.findings import NotApplicable, Scored
+from rubric.values.judges import AnyJudge, name_of, unhurried
+from rubric.values.requests import Limiter, Usage
+from rubric.values.rubrics import Rubric
+from rubric.values.trees import DecisionTree
+
+Outcome = Literal["a", "b", "tie", "inconsistent", "unjudged"]
+
+VALUES: dict[str, float] = {"a": 1.0, "b": -1.0, "tie": 0.0, "inconsistent": 0.0}
+"""What an outcome counts, for `a`."""
+
+_EVEN, _TOLERANCE = 0.5, 1e-9
+_QUESTION = (
+    "The candidate is two responses, each between two lines with a mark of its own. Which is better by this criterion? "
+    "The order in which they are shown does not matter, and a longer one is not better for that."
+)
+_SHARED = ("input", "reference", "context", "variables", "images")
+_ROW = ("a", "b", "input", "reference", "context", "key", "group", "model_a", "model_b")
+
+
+@frozen
+class CriterionPreference(NoTruth):
+    """
+    Which of two is better by one criterion.
+
+    Args:
+        id: The criterion's.
+        outcome: `a`, `b`, `tie`, `inconsistent` (the orders disagree; it counts as a tie) or `unjudged`.
+        orders: The verdict with `a` shown first, then with `b` shown first; None where it is unjudged. One verdict
+            where code decides, or where one order was asked for.
+        reasons: The judge's reasons, likewise.
+        weight: The criterion's.
+    """
+
+    _truth = ".outcome"
+
+    id: str
+    outcome: Outcome
+    orders: tuple[Side | None, ...] = ()
+    reasons: tuple[str, ...] = ()
+    weight: float = 1.0
+
+
+@frozen(repr=False)
+class Preference(Presented, Listed[CriterionPreference]):
+    """
+    Which of two is better, by each criterion and on the whole.
+
+    Args:
+        criteria: Those that apply to either text.
+        key: The name of the pair.
+        group: The name of the pairs that belong together, such as those of one prompt.
+        names: The names of the systems that wrote `a` and `b`.
+        judge: The judge's name.
+        lengths: The characters of `a` and of `b`.
+        usage: What it took.
+        results: The grade with `a` shown first, then with `b` shown first, as `grade` returns it.
+    """
+
+    _kind = "criterion"
+    _truth = ".outcome"
+
+    criteria: tuple[CriterionPreference, ...]
+    key: str = ""
+    group: str = ""
+    names: tuple[str, str] = ("a", "b")
+    judge: str = ""
+    lengths: tuple[int, int] = (0, 0)
+    usage: Usage = field(factory=Usage)
+    results: tuple[Grade | Ungraded, ...] = field(default=(), eq=False)
+
+    @property
+    def _listed(self) -> Sequence[CriterionPreference]:
+        return self.criteria
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """The lowest and the highest margin that unjudged criteria could give."""
+        total = sum(c.weight for c in self.criteria) or 1.0
+        low = sum(c.weight * VALUES.get(c.outcome, -1.0) for c in self.criteria) / total
+        high = sum(c.weight * VALUES.get(c.outcome, 1.0) for c in self.criteria) / total
+        return low, high
+
+    @property
+    def margin(self) -> float | None:
+        """The weighted mean over the criteria, from -1 (`b` by all) to 1 (`a` by all); None if one is unjudged."""
+        low, high = self.bounds
+        return low if low == high else None
+
+    @property
+    def outcome(self) -> Outcome:
+        """The outcome on the whole: `a` or `b` if the margin says so, whatever the unjudged criteria would give."""
+        low, high = self.bounds
+        if low > _TOLERANCE:
+            return "a"
+        if high < -_TOLERANCE:
+            return "b"
+        if high - low > _TOLERANCE:
+            return "unjudged"
+        split = bool(self.criteria) and all(c.outcome == "inconsistent" for c in self.criteria)
+        return "inconsistent" if split else "tie"
+
+    @property
+    def winner(self) -> str | None:
+        """The name of the system that is better; None without one."""
+        return {"a": self.names[0], "b": self.names[1]}.get(self.outcome)
+
+    @property
+    def orders(self) -> tuple[Side | None, ...]:
+        """The verdict on the whole by each order, `a` shown first and then `b`; None where it is unjudged."""
+        count = max((len(c.orders) for c in self.criteria), default=0)
+        return tuple(self._of_order(order) for order in range(count))
+
+    def _of_order(self, order: int) -> Side | None:
+        said = [(c.weight, c.orders[min(order, len(c.orders) - 1)]) for c in self.criteria if c.orders]
+        if None in [side for _, side in said]:
+            return None
+        margin = sum(weight * VALUES[side or "tie"] for weight, side in said)
+        return "a" if margin > _TOLERANCE else "b" if margin < -_TOLERANCE else "tie"
+
+    @property
+    def sentence(self) -> str:
+        """The outcome, in words."""
+        a, b = self.names
+        count = f"{len(self.criteria)} criteri{'on' if len(self.criteria) == 1 else 'a'}"
+        match self.outcome:
+            case "a" | "b":
+                name, other = (a, b) if self.outcome == "a" else (b, a)
+                by = "" if self.margin is None else f" by {abs(self.margin):.2f} of 1"
+                return f"{name} is better than {other}{by}, over {count}."
+            case "tie":
+                return f"{a} and {b} are equally good, over {count}."
+            case "inconsistent":
+                return f"The judge prefers {a} or {b} by their order alone; that counts as a tie."
+            case _:
+                missing = sum(c.outcome == "unjudged" for c in self.criteria)
+                return f"Undecided between {a} and {b}: {missing} of {count} could not be judged."
+
+    def remarks(self) -> list[str]:
+        """What went wrong, and warnings."""
+        failures = [str(f) for result in self.results if isinstance(result, Ungraded) for f in result.failures]
+        return [*dict.fromkeys([*failures, *(w for result in self.results for w in result.warnings)])]
+
+    def tables(self) -> list[Table]:
+        """Each criterion in a row."""
+        head = ("criterion", "better", "a shown first", "b shown first", "reason")
+        rows: list[tuple[object, ...]] = []
+        for c in self.criteria:
+            shown = [side or "unjudged" for side in (*c.orders, *["-"] * (2 - len(c.orders)))]
+            rows.append((c.id, c.outcome, *shown, next(filter(None, c.reasons), "")))
+        return [("", head, rows)]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain JSON-able data."""
+        criteria = [
+            {"id": c.id, "outcome": c.outcome, "orders": [*c.orders], "reasons": [*c.reasons], "weight": c.weight}
+            for c in self.criteria
+        ]
+        return {
+            "kind": "preference",
+            "sentence": self.sentence,
+            "outcome": self.outcome,
+            "margin": self.margin,
+            "bounds": [*self.bounds],
+            "orders": [*self.orders],
+            "criteria": criteria,
+            "key": self.key,
+            "group": self.group,
+            "names": [*self.names],
+            "judge": self.judge,
+            "lengths": [*self.lengths],
+            "cost": self.usage.cost,
+            "remarks": self.remarks(),
+        }
+
+
+# -- asking --------------------------------------------------------------------------------------------------
+
+
+@guided
+def prefer(
+    a: CandidateLike,
+    b: CandidateLike,
+    rubric: Rubric | str | Path,
+    judge: JudgeLike | None = None,
+    *,
+    both_orders: bool = True,
+    concurrency: int = CONCURRENCY,
+    store: StoreLike | None = None,
+    budget: Budget | None = None,
+    limits: Limiter | None = None,
+    keep: bool | None = None,
+    input: str = "",
+    reference: str = "",
+    context: str = "",
+) -> Preference:
+    """
+    Say which of *a* and *b* is better, by each criterion of *rubric*.
+
+    One request holds both texts, between marks and under neutral names; a second one holds them in the other order.
+    Checks are decided by code: the text with the higher score is better.
+
+    Args:
+        a: One candidate, as for `grade`.
+        b: The other. Where both have an input, a reference or a context, it is the same one.
+        rubric: As for `grade`; trees are refused, since they score one text.
+        judge: As for `grade`: a jury's or a panel's verdict is the mean of its votes. A `reader` that is a mapping
+            names `1`, `2` and `tie`.
+        both_orders: Whether it is asked in both orders. False takes half the calls, and what the order does is not
+            seen.
+        concurrency: Requests in flight at once.
+        store: As for `grade`.
+        budget: As for `grade`.
+        limits: As for `grade`.
+        keep: As for `grade`.
+        input: The task of both, for candidates given as texts; so too *reference* and *context*.
+        reference: A reference answer.
+        context: Material on which both should rest.
+
+    Raises:
+        DefinitionError: An argument that cannot be graded with, or two candidates of different tasks.
+
+    Example:
+        >>> from rubric import prefer
+        >>> prefer("Thanks for waiting!", "Wait.", "Says thank you", lambda messages: '{"choice": "1"}').outcome
+        'inconsistent'
+    """
+    pair = _Pair(_given(a, "a", input, reference, context), _given(b, "b", input, reference, context))
+    options = Options(concurrency, store, budget, limits, keep)
+    return background_loop.run(_Asking(rubric, judge, options, both_orders).one(pair))
+
+
+@guided
+async def aprefer(
+    a: CandidateLike,
+    b: CandidateLike,
+    rubric: Rubric | str | Path,
+    judge: JudgeLike | None = None,
+    *,
+    both_orders: bool = True,
+    concurrency: int = CONCURRENCY,
+    store: StoreLike | None = None,
+    budget: Budget | None = None,
+    limits: Limiter | None = None,
+    keep: bool | None = None,
+    input: str = "",
+    reference: str = "",
+    context: str = "",
+) -> Preference:
+    """Say which is better like `prefer`, without holding up the event loop."""
+    pair = _Pair(_given(a, "a", input, reference, context), _given(b, "b", input, reference, context))
+    options = Options(concurrency, store, budget, limits, keep)
+    return await _Asking(rubric, judge, options, both_orders).one(pair)
+
+
+@guided
+def prefer_many(
+    pairs: Iterable[Any] | Path,
+    rubric: Rubric | str | Path,
+    judge: JudgeLike | None = None,
+    *,
+    both_orders: bool = True,
+    columns: Mapping[str, str] | None = None,
+    concurrency: int = CONCURRENCY,
+    store: StoreLike | None = None,
+    budget: Budget | None = None,
+    limits: Limiter | None = None,
+    keep: bool = False,
+) -> Preferences:
+    """
+    Say which is better of many *pairs*, and return win rates, position bias and strengths.
+
+    Args:
+        pairs: Pairs `(a, b)` of candidates; or mappings with `a`, `b` and, if known, `input`, `reference`, `context`,
+            `key`, `group`, `model_a` and `model_b`; or the `Path` of a file of such rows (JSON lines or CSV). Pairs of
+            one group belong together: intervals take them as one draw.
+        rubric: As for `prefer`.
+        judge: As for `prefer`.
+        both_orders: As for `prefer`.
+        columns: The columns of mappings with other names: `{"a": "response1", "b": "response2"}`.
+        concurrency: Pairs in progress at once, and requests in flight.
+        store: As for `grade`.
+        budget: As for `grade`.
+        limits: As for `grade`.
+        keep: As for `grade`.
+
+    Raises:
+        DefinitionError: An argument that cannot be graded with; an item that is no pair is named by its place.
+    """
+    options = Options(concurrency, store, budget, limits, keep)
+    asking = _Asking(rubric, judge, options, both_orders)
+    return Preferences(background_loop.run(asking.all(_pairs(pairs, columns))))
+
+
+@guided
+async def aprefer_many(
+    pairs: Iterable[Any] | Path,
+    rubric: Rubric | str | Path,
+    judge: JudgeLike | None = None,
+    *,
+    both_orders: bool = True,
+    columns: Mapping[str, str] | None = None,
+    concurrency: int = CONCURRENCY,
+    store: StoreLike | None = None,
+    budget: Budget | None = None,
+    limits: Limiter | None = None,
+    keep: bool = False,
+) -> Preferences:
+    """Say which is better of many pairs like `prefer_many`, without holding up the event loop."""
+    options = Options(concurrency, store, budget, limits, keep)
+    given = await asyncio.to_thread(_pairs, pairs, columns)
+    return Preferences(await _Asking(rubric, judge, options, both_orders).all(given))
+
+
+@frozen
+class _Pair:
+    """Two candidates, and what they are called."""
+
+    a: Candidate
+    b: Candidate
+    key: str = ""
+    group: str = ""
+    names: tuple[str, str] = ("a", "b")
+
+    def __attrs_post_init__(self) -> None:
+        for name in _SHARED:
+            mine, theirs = getattr(self.a, name), getattr(self.b, name)
+            if mine and theirs and mine != theirs:
+                raise DefinitionError(f"b.{name}", f"the {name} of b is not that of a; a pair answers one task")
+
+    def shared(self) -> dict[str, Any]:
+        """Return the fields that both have in common."""
+        return {name: getattr(self.a, name) or getattr(self.b, name) for name in _SHARED}
+
+
+def _given(candidate: CandidateLike, name: str, input: str, reference: str, context: str) -> Candidate:
+    try:
+        one = of_text(name, candidate) if isinstance(candidate, str) else one_candidate(candidate)
+    except DefinitionError as problem:
+        field = problem.field if problem.field.startswith(name) else problem.field.replace("candidate", name, 1)
+        raise DefinitionError(field, problem.message) from None
+    if input == reference == context == "":
+        return one
+    if not isinstance(candidate, str | Path):
+        raise DefinitionError(name, "it has its own fields; write Candidate(..., input=...)")
+    return evolve(one, input=input, reference=reference, context=context)
+
+
+def _pairs(pairs: Any, columns: Mapping[str, str] | None) -> list[_Pair]:
+    if isinstance(pairs, Path):
+        pairs = _rows(pairs)
+    if isinstance(pairs, str | bytes | Mapping | Candidate) or not isinstance(pairs, Iterable):
+        raise refuse("pairs", pairs, "an iterable of pairs (a, b) or of mappings with a and b, or the Path of a file")
+    if unknown := [name for name in columns or () if name not in _ROW]:
+        raise refuse("columns", unknown[0], ", ".join(_ROW))
+    found = []
+    for index, item in enumerate(pairs):
+        try:
+            found.append(_pair(item, columns or {}))
+        except DefinitionError as problem:
+            raise DefinitionError(f"pairs[{index}].{problem.field}".rstrip("."), problem.message) from None
+    return found
+
+
+def _pair(item: Any, columns: Mapping[str, str]) -> _Pair:
+    if isinstance(item, Mapping):
+        row: dict[str, Any] = {name: item.get(columns.get(name, name)) for name in _ROW}
+        for side in "ab":
+            if row[side] is None:
+                cure = f'name it: columns={{"{side}": ...}}'
+                raise DefinitionError(side, f"there is no column {columns.get(side, side)!r}; {cure}")
+        shared = [str(row[name] or "") for name in ("input", "reference", "context")]
+        a, b = (_given(row[side], side, *shared) for side in "ab")
+        key, group = ("" if row[name] is None else str(row[name]) for name in ("key", "group"))
+        return _Pair(a, b, key, group, (str(row["model_a"] or "a"), str(row["model_b"] or "b")))
+    if not isinstance(item, tuple | list) or len(item) != 2:
+        raise refuse("", item, "a pair (a, b), or a mapping with a and b")
+    a, b = (_given(one, name, "", "", "") for one, name in zip(item, "ab", strict=True))
+    return _Pair(a, b, a.key or b.key, a.group or b.group)
+
+
+def _rows(path: Path) -> list[Any]:
+    """Return the rows of a file of JSON lines or CSV."""
+    kind = path.suffix.lower()
+    if kind not in (".jsonl", ".ndjson", ".csv"):
+        raise refuse("pairs", str(path), "a file that ends in .jsonl, .ndjson or .csv")
+    try:
+        text = path.read_text("utf-8-sig")
+        if kind == ".csv":
+            return [*csv.DictReader(text.splitlines(keepends=True))]
+        return [json.loads(line) for line in text.split("\n") if line.strip()]
+    except (OSError, ValueError, csv.Error) as problem:
+        raise DefinitionError("pairs", f"{path}: {problem}") from None
+
+
+@frozen
+class _Asking:
+    """How pairs are asked about."""
+
+    rubric: Rubric | str | Path
+    judge: JudgeLike | None
+    options: Options
+    both_orders: bool
+
+    async def one(self, pair: _Pair) -> Preference:
+        (found,) = await self.all([pair])
+        return found
+
+    async def all(self, pairs: list[_Pair]) -> tuple[Preference, ...]:
+        check_loop()
+        rubric = _checked(await asyncio.to_thread(as_rubric, self.rubric))
+        judge = unhurried(judge_or_default(self.judge))  # an early stop spares votes that the mean needs
+        with await asyncio.to_thread(self.options.pipeline, judge) as opened:
+
+            async def work(_: int, pair: Any) -> Preference:
+                return await self._preferred(pair, rubric, judge, opened)
+
+            concurrency = self.options.concurrency
+            pool = WorkerPool(reader_of(pairs, is_held=True), work, concurrency, concurrency)
+            found: list[Preference] = []
+            try:
+                while due := await pool.take():
+                    found += due
+            finally:
+                await pool.aclose()
+        return tuple(found)
+
+    async def _preferred(self, pair: _Pair, rubric: Rubric, judge: AnyJudge, opened: Pipeline) -> Preference:
+        coded = {c.id: (settled(c, pair.a), settled(c, pair.b)) for c in rubric.judged if _is_coded(c)}
+        applies = [c for c in rubric.judged if not all(isinstance(f, NotApplicable) for f in coded.get(c.id, (None,)))]
+        asked = [c for c in applies if not isinstance(c.answer, Check)]
+        results: list[Grade | Ungraded] = []
+        if asked:
+            ids = tuple(c.id for c in asked)
+            of_two = rubric.derive(("preference", ids), partial(_of_two, rubric, asked))
+            a, b = (_side(one, rubric) for one in (pair.a, pair.b))
+            shown = [_together(pair, a, b), *([_together(pair, b, a)] if self.both_orders else [])]
+            keep = self.options.store is not None if self.options.keep is None else self.options.keep
+            grading = (traced(one, of_two, judge, opened.send, keep=keep) for one in shown)
+            results = [remarked(result, opened.dispatcher) for result in await asyncio.gather(*grading)]
+        found = [_by_code(c, *coded[c.id]) if isinstance(c.answer, Check) else _by_judge(c, results) for c in applies]
+        return Preference(
+            tuple(found),
+            pair.key,
+            pair.group,
+            pair.names,
+            name_of(judge),
+            (len(pair.a.output), len(pair.b.output)),
+            Usage.total([result.usage for result in results]),
+            tuple(results),
+        )
+
+
+def _checked(rubric: Rubric) -> Rubric:
+    """Return *rubric*; refuse one that cannot compare two texts."""
+    if not rubric.judged:
+        raise DefinitionError("criteria", f"{rubric} has nothing to judge by; give it criteria or a text")
+    for criterion in rubric.judged:
+        if isinstance(criterion.answer, DecisionTree):
+            cure = "give a criterion that says what is better"
+            raise DefinitionError("rubric", f"{criterion.id!r} is a tree, which scores one text; {cure}")
+    return rubric
+
+
+# -- one pair ------------------------------------------------------------------------------------------------
+
+
+def _is_coded(criterion: Criterion) -> bool:
+    return criterion.when is not None or isinstance(criterion.answer, Check)
+
+
+def _of_two(rubric: Rubric, criteria: Sequence[Criterion]) -> Rubric:
+    """Return the rubric whose criteria ask which of two responses is better by *criteria*."""
+    return Rubric(
+        rubric.name,
+        criteria=[_choice(criterion) for criterion in criteria],
+        guidelines=rubric.guidelines,
+        prompt=rubric.prompt,
+        degenerate="judge",
+    )
+
+
+def _choice(criterion: Criterion) -> Criterion:
+    lines = [criterion.text.strip()]
+    if isinstance(criterion.answer, Levels):
+        lines += level_lines(criterion.answer)
+    elif isinstance(criterion.answer, Choices):
+        lines += [f"- {c.label} counts {c.score:g}{f': {c.text}' if c.text else ''}" for c in criterion.answer.choices]
+    elif isinstance(criterion.answer, Rubric):
+        lines += [f"- {inner.text}" for inner in criterion.answer.judged]
+    if criterion.is_unwanted:
+        lines.append("This must NOT hold: the response of which it holds less is the better one.")
+    lines.append(_QUESTION)
+    answer = Choices(
+        Choice("1", 1.0, text="response 1 is better"),
+        Choice("2", 0.0, text="response 2 is better"),
+        Choice("tie", _EVEN, text="neither is better"),
+    )
+    return Criterion("\n".join(lines), id=criterion.id, answer=answer, evidence=False, abstain="forbid")
+
+
+def _side(candidate: Candidate, rubric: Rubric) -> str:
+    """Return the text of a response, with its conversation, tool calls and file changes, if it has any."""
+    if not (candidate.messages or candidate.tool_calls or candidate.file_changes):
+        return candidate.output
+    bare = evolve(candidate, input="", reference="", context="", variables={}, images=())
+    sections = shared_prompt(bare, rubric).sections
+    return "\n\n".join(f"{'output' if title == 'candidate' else title}:\n{text}" for title, text in sections.items())
+
+
+def _together(pair: _Pair, first: str, second: str) -> Candidate:
+    """Return one candidate that is both responses, between marks that occur in neither."""
+    for attempt in range(1_000):
+        said = json.dumps([attempt, first, second]).encode("utf-8", "surrogatepass")
+        mark = sha256(said).hexdigest()[:16]
+        if mark not in first and mark not in second:
+            break
+    responses = (f"response {n}, {mark}:\n{text}\n{mark}" for n, text in enumerate((first, second), 1))
+    return Candidate("\n\n".join(responses), key=pair.key, group=pair.group, **pair.shared())
+
+
+def _by_code(criterion: Criterion, a: Any, b: Any) -> CriterionPreference:
+    """Return what the findings of a check say; a text that it does not apply to is no better and no worse."""
+    reasons = tuple(getattr(found, "reason", "") for found in (a, b))
+    if NotApplicable in (type(a), type(b)):
+        return CriterionPreference(criterion.id, "tie", ("tie",), reasons, abs(criterion.weight))
+    if not (isinstance(a, Scored) and isinstance(b, Scored)):
+        return CriterionPreference(criterion.id, "unjudged", (None,), reasons, abs(criterion.weight))
+    more = (a.score - b.score) * (-1 if criterion.is_unwanted else 1)
+    side: Side = "tie" if abs(more) <= _TOLERANCE else "a" if more > 0 else "b"
+    return CriterionPreference(criterion.id, side, (side,), reasons, abs(criterion.weight))
+
+
+def _by_judge(criterion: Criterion, results: Sequence[Grade | Ungraded]) -> CriterionPreference:
+    """Return what the orders say; the second one is shown with `b` first."""
+    found = [result[criterion.id] for result in results]
+    sides: list[Side | None] = []
+    for order, finding in enumerate(found):
+        if not isinstance(finding, Scored):
+            sides.append(None)
+            continue
+        more = (finding.score - _EVEN) * (-1 if order else 1)
+        sides.append("tie" if abs(more) <= _TOLERANCE else "a" if more > 0 else "b")
+    first = sides[0]
+    outcome: Outcome = "inconsistent" if len({*sides}) > 1 else "unjudged"
+    if None in sides:
+        outcome = "unjudged"
+    elif first is not None and len({*sides}) == 1:
+        outcome = first
+    reasons = tuple(getattr(finding, "reason", "") for finding in found)
+    return CriterionPreference(criterion.id, outcome, tuple(sides), reasons, abs(criterion.weight))
