@@ -22,7 +22,7 @@ from rubric.suites.suite import Suite
 from rubric.testing.scripted_model import Says, ScriptedModel
 from rubric.values.answers import Unit
 from rubric.values.candidates import Candidate
-from rubric.values.checks import Contains, Equals, Holds, IsJSON, Unsupported
+from rubric.values.checks import Contains, Equals, Holds, IsJSON, Script, Unsupported
 from rubric.values.judges import Judge
 from rubric.values.rubrics import Rubric
 
@@ -288,7 +288,7 @@ def test_a_python_assertion_runs_a_function_of_the_callers() -> None:
     for value in ("short", "file://checks.py:short"):
         rubric = one(f"{{type: python, value: '{value}'}}", functions={"short": short})
         assert rubric.criteria[0].answer == Holds(short)
-    assert one("{type: python, value: len(output) < 10}").criteria[0].answer == Unsupported("python")
+    assert isinstance(one("{type: python, value: len(output) < 10}").criteria[0].answer, Script)
 
 
 # -- tests -------------------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ It writes one JSON object to standard output:
 |-------------------------------------------|----------------------------------------------------------------|
 | `score`                                   | a number from 0 to 1                                           |
 | `pass`, `passed`, `verdict`               | a score of 1 or 0 if there is no `score`                       |
+| `decides`                                 | true: `pass` is the verdict, whatever the score                |
 | `reason`, `reasoning`, `explanation`      | why                                                            |
 | `checks`, `assertions`, `hits`, `misses`  | single findings; those that failed are added to the reason     |
 | `cost_usd`                                | its cost, added to the usage                                   |
@@ -31,9 +32,11 @@ import asyncio
 import json
 import math
 import os
+import shutil
 import signal
+import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, cast
@@ -133,12 +136,20 @@ def payload(script: Script, case: Case, candidate: Candidate, criteria: str) -> 
 # -- its process -----------------------------------------------------------------------------------------
 
 
+def _found(command: Sequence[str]) -> list[str]:
+    """Return *command*; a `python` that is not on the path is the one that runs here."""
+    program, *arguments = command
+    if program in ("python", "python3") and shutil.which(program) is None:
+        program = sys.executable
+    return [program, *arguments]
+
+
 async def _run(script: Script, folder: str | None, given: bytes) -> tuple[bytes, str, int]:
     """Return standard output, the start of standard error, and the exit code."""
     environ = {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}
     try:
         _, process = await asyncio.get_running_loop().subprocess_exec(
-            _Process, *script.command, cwd=folder, env=environ, start_new_session=True
+            _Process, *_found(script.command), cwd=folder, env=environ, start_new_session=True
         )
     except (OSError, ValueError) as error:
         raise _error(f"could not be started: {error}") from None
@@ -246,7 +257,8 @@ def _read(written: bytes) -> ScriptResult:
     cost = data.get("cost_usd")
     if isinstance(cost, bool) or not isinstance(cost, int | float) or not 0 <= cost < math.inf:
         cost = 0.0
-    return ScriptResult(Decided(_score(data), reason=_reason(data)), Usage(cost=float(cost)))
+    passed = _own_verdict(data) if data.get("decides") is True else None
+    return ScriptResult(Decided(_score(data), reason=_reason(data), passed=passed), Usage(cost=float(cost)))
 
 
 def _score(data: Mapping[str, Any]) -> float:
@@ -281,7 +293,7 @@ def _reason(data: Mapping[str, Any]) -> str:
     failed = [check for check in checks if _own_verdict(check) is False]
     misses += [": ".join(str(check[key]) for key in ("text", "reason") if check.get(key)) for check in failed]
     parts = [*given[:1], *(f"failed: {miss}" for miss in misses if miss.strip())]
-    passed = _own_verdict(data)
+    passed = None if data.get("decides") is True else _own_verdict(data)
     if passed is not None and "score" in data and data["score"] == float(not passed):
         parts.append(f"contradictory: the script itself says {'pass' if passed else 'fail'}")
     return shorten("; ".join(part for part in parts if part.strip()), _LONGEST_REASON)

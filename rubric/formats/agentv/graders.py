@@ -37,6 +37,7 @@ from rubric.formats.assertion_types import UnsupportedPatternError, check_of
 from rubric.formats.cursor import Cursor
 from rubric.formats.includes import is_code, is_reference, read_text_at
 from rubric.formats.model_names import SETTINGS, litellm_name
+from rubric.formats.python import python_script
 from rubric.formats.rubric_items import are_items, is_item, read_items
 from rubric.internals.text import shorten
 from rubric.values.answers import Answer, Unit
@@ -393,6 +394,8 @@ def check_for(entry: Entry) -> Check:
         return _script(entry)
     if entry.kind == "python" and (function := at.loading.functions.get(str(at["value"].value))):
         return Holds(function)
+    if entry.kind == "python" and isinstance(at["value"].value, str):
+        return _python(entry)
     if entry.kind in CHECKS:
         read, keys = CHECKS[entry.kind]
         entry.check_keys(_OF_ALL | keys)
@@ -410,6 +413,13 @@ def check_for(entry: Entry) -> Check:
         return Unsupported(entry.kind)
     entry.check_keys(_OF_ALL | {"value", "flags"})
     return check
+
+
+def _python(entry: Entry) -> Check:
+    """Return the program of a Python assertion; its code is inline, as in AgentV."""
+    entry.check_keys(_OF_ALL | {"value", "threshold", "config"})
+    bar = entry.at["threshold"].number() if entry.at.has("threshold") else None
+    return python_script(entry.scope.text(entry.at["value"]), threshold=bar)
 
 
 def _flags(flags: Any) -> str:

@@ -37,13 +37,14 @@ from rubric.formats.promptfoo.texts import (
     listed,
     template_of,
 )
+from rubric.formats.python import named_file, python_script
 from rubric.formats.rubric_items import ItemScope, read_items, unused
 from rubric.internals.fields import misspelt
 from rubric.internals.frozen_map import FrozenMap
 from rubric.internals.javascript import EXTRA, JavaScriptError, Program, is_installed
 from rubric.internals.text import shorten
 from rubric.values.answers import Unit
-from rubric.values.checks import NOTHING, Check, Holds, Similar, Unsupported
+from rubric.values.checks import NOTHING, Check, Holds, Script, Similar, Unsupported
 from rubric.values.criteria import Criterion, slug
 from rubric.values.judges import Judge
 from rubric.values.rubrics import Rubric
@@ -52,9 +53,6 @@ from rubric.values.rubrics import Rubric
 def checked(at: Cursor, context: Context, kind: str) -> Assertion | None:
     """Return the assertion at the cursor, of a type that code decides or of none; None where an error was noted."""
     bare = kind.removeprefix("not-")
-    check = _function(at, bare)
-    if check is not None:
-        return thresholded(at, check, kind)
     detail = as_text(at.value.get("value"))
     if not is_known(bare):
         return unsupported(kind, detail, at)
@@ -86,6 +84,34 @@ def scripted(at: Cursor, context: Context, kind: str) -> Assertion | None:
         source, program, context.slots.variables, config, threshold=bar, negate=kind.startswith("not-")
     )
     return Assertion(function.__name__, Holds(function), kind=kind)
+
+
+def python_graded(at: Cursor, context: Context, kind: str) -> Assertion | None:
+    """Return the `python` (or `not-python`: *kind*) at the cursor: a function of the caller's, or a program."""
+    if (check := _function(at, "python")) is not None:
+        return thresholded(at, check, kind)
+    bar = at["threshold"].number(written=True) if at.has("threshold") else None
+    if at.has("threshold") and bar is None:
+        return None
+    value = at.value.get("value")
+    if not isinstance(value, str) or not value.strip():
+        return unsupported(f"{kind} without code", "", at)
+    source, named = value, named_file(value)
+    if named is not None:
+        before = at.notes.failures
+        text = read_text_at(f"file://{named[0]}", at["value"], code=True, lacking=at["value"].warn)
+        if text is None:
+            lacking = "may not be read" if at.notes.failures > before else "is not within reach"
+            return unsupported(f"{kind} by a file that {lacking}", value, at)
+        source = text
+    else:
+        try:
+            source = value = filled(at["value"], value, context.slots.variables)
+        except DefinitionError as problem:
+            return unsupported(f"{kind} that is no template: {problem.message}", "", at)
+    config = at.value["config"] if isinstance(at.value.get("config"), dict) else None
+    script = python_script(value, source=source, threshold=bar, negate=kind.startswith("not-"), config=config)
+    return Assertion(shorten(f"{kind}: {' '.join(value.split())}", 80), script, kind=kind)
 
 
 def program_of(at: Cursor, context: Context, kind: str) -> Program | str:
@@ -138,7 +164,7 @@ def _transformed(made: Assertion, at: Cursor, context: Context, kind: str) -> As
 
 def _through(answer: Check | Rubric, programs: tuple[Program, ...], context: Context) -> Check | Rubric | None:
     """Return *answer* after a transform; None where a judge decides, who is shown the output as it is."""
-    if isinstance(answer, Similar):
+    if isinstance(answer, Similar | Script):
         return None
     if isinstance(answer, Check):
         return Holds(Transformed(answer, programs, context.slots.variables))
@@ -377,6 +403,7 @@ def _of_type(at: Cursor, context: Context, depth: int) -> Assertion | None:
 READERS: dict[str, tuple[Callable[[Cursor, Context, str], Assertion | None], frozenset[str]]] = {
     "llm-rubric": (judged, frozenset()),
     "javascript": (scripted, frozenset({"config"})),
+    "python": (python_graded, frozenset({"config"})),
     **GRADERS,
 }
 """
