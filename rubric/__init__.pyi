@@ -61,6 +61,9 @@ from .quality.items import items as items
 from .quality.lint import Remark as Remark
 from .quality.lint import Remarks as Remarks
 from .quality.lint import lint as lint
+from .quality.trials import Trial as Trial
+from .quality.trials import Trials as Trials
+from .quality.trials import check as check
 from .results.collection import Grades as Grades
 from .results.differences import RubricChange as RubricChange
 from .results.differences import RubricDiff as RubricDiff
@@ -160,6 +163,7 @@ from .values.requests import Exchange as Exchange
 from .values.requests import Failure as Failure
 from .values.requests import Reply as Reply
 from .values.requests import Usage as Usage
+from .values.rubric_tests import RubricTest as RubricTest
 from .values.rubrics import Rubric as Rubric
 from .values.trees import DecisionTree as DecisionTree
 from .values.trees import Leaf as Leaf

@@ -1,21 +1,26 @@
-"""The commands about the quality of rubrics, without a judge: `lint` and `explain`."""
+"""The commands about the quality of rubrics: `lint`, `explain` and `check`."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
 
 import click
 
 from rubric.commands.files import rubric_files
-from rubric.commands.options import FORMAT
-from rubric.commands.output import REFUSED, Command, print_json, print_line, print_text
+from rubric.commands.options import A_COUNT, CONCURRENT, FORMAT, JUDGE, PATH, STORE
+from rubric.commands.output import REFUSED, Command, print_json, print_line, print_result, print_text
+from rubric.engine.budget import Budget
+from rubric.engine.bulk import CONCURRENCY
 from rubric.errors import LoadError
 from rubric.formats.rubrics import load
 from rubric.formats.suites import is_rubric, load_suite
 from rubric.quality.influence import Influences, influence
 from rubric.quality.lint import Remarks
 from rubric.quality.lint import lint as lint_file
+from rubric.quality.trials import check as run_tests
 
 
 @click.command(cls=Command)
@@ -76,3 +81,35 @@ def _influences(file: str) -> Iterator[tuple[str, Influences]]:
         if case.rubric.judged and case.rubric.digest not in seen:
             seen.add(case.rubric.digest)
             yield case.id, influence(case.rubric)
+
+
+@click.command(cls=Command)
+@click.argument("file", type=PATH)
+@JUDGE
+@STORE
+@click.option("--repeats", type=A_COUNT, default=1, metavar="N", help="Grade N times; tell how often answers flip.")
+@click.option("--max-cost", type=float, metavar="DOLLARS", help="Spend no more.")
+@CONCURRENT
+@FORMAT
+def check(
+    file: Path,
+    judge: Any,
+    store: Path | None,
+    *,
+    repeats: int,
+    max_cost: float | None,
+    concurrency: int | None,
+    form: str,
+) -> None:
+    """
+    Run the tests of a rubric.
+
+    They are replies, with what a good judge says of them; see `tests` in the file. With a store that has all replies,
+    nothing is called.
+
+    Exit codes: 0 all tests passed, 1 one failed, 2 one could not be judged, or bad input.
+    """
+    budget = None if max_cost is None else Budget(cost=max_cost)
+    found = run_tests(file, judge, repeats, store=store, budget=budget, concurrency=concurrency or CONCURRENCY)
+    print_result(found, form)
+    sys.exit(found.exit_code)

@@ -19,7 +19,7 @@ from rubric.formats.files import WHOLE, Language, given_text, parse, read_text, 
 from rubric.formats.json import to_json
 from rubric.formats.native.answers import ANSWERS
 from rubric.formats.native.checks import check_schema
-from rubric.formats.native.rubric import as_data, read_rubric
+from rubric.formats.native.rubric import as_data, read_rubric, with_replies
 from rubric.formats.yaml import to_yaml
 from rubric.internals.fields import as_path, check_name, refuse
 from rubric.internals.frozen_map import thaw
@@ -48,7 +48,8 @@ def load(path: str | PathLike[str], /, *, base: str | PathLike[str] | None = Non
     language = LANGUAGES.get(file.suffix.lower())
     if language is None:
         raise LoadError([unknown_suffix(file)])
-    return _load(read_text(file, None if base is None else Path(base)), str(file), language)
+    within = None if base is None else Path(base)
+    return _load(read_text(file, within), str(file), language, file.parent, within)
 
 
 def loads(text: str, /, *, source: str = "<string>") -> Rubric:
@@ -66,8 +67,10 @@ def loads(text: str, /, *, source: str = "<string>") -> Rubric:
     return _load(given_text(text, "load"), source, "yaml")
 
 
-def _load(text: str, source: str, language: Language) -> Rubric:
-    return read_as(read_rubric, parse(text, source, language))
+def _load(text: str, source: str, language: Language, folder: Path | None = None, base: Path | None = None) -> Rubric:
+    """Return the rubric in *text*; the replies of tests that are files are read from its *folder*."""
+    read = read_rubric if folder is None else lambda data: read_rubric(with_replies(data, folder, base))
+    return read_as(read, parse(text, source, language))
 
 
 def of_data(data: Mapping[str, Any], /) -> Rubric:
@@ -148,13 +151,13 @@ def _edited(file: Path, rubric: Rubric) -> str | None:
     """Return the text of *file* changed to say *rubric*; None where it must be written anew."""
     try:
         text = read_text(file)
-        old = loads(text) if text.strip() else Rubric()
+        old = _load(text, str(file), "yaml", file.parent) if text.strip() else Rubric()
     except LoadError as error:  # a file that is not a rubric is never overwritten
         msg = f"{file} exists and is no rubric file; mend it or remove it first ({error.problems[0]})"
         raise DumpError(msg) from None
     try:
         new_text = text if old == rubric else edited(text, as_data(old), as_data(rubric))
-        return new_text if loads(new_text) == rubric else None
+        return new_text if _load(new_text, str(file), "yaml", file.parent) == rubric else None
     except (LoadError, YAMLError, RecursionError):
         return None
 

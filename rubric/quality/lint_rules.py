@@ -259,6 +259,26 @@ def _anchor_off_scale(subject: Subject) -> Iterator[Finding]:
                 yield Finding(index, message, f"give the example one of the scores {shown}")
 
 
+def tests_that_are_anchors(rubric: Rubric) -> Iterator[tuple[int, Criterion]]:
+    """Yield the place of each test whose reply is an anchor, and the criterion of that."""
+    for index, test in enumerate(rubric.tests):
+        reply = _folded(test.candidate.output)
+        for criterion in rubric.judged:
+            if any(_folded(anchor.response) == reply for anchor in criterion.anchors):
+                yield index, criterion
+
+
+def _folded(text: str) -> str:
+    return " ".join(text.split()).casefold()
+
+
+@_rule("test-is-anchor", "error")
+def _test_is_anchor(subject: Subject) -> Iterator[Finding]:
+    for number, criterion in tests_that_are_anchors(subject.rubric):
+        message = f"tests[{number}] is an anchor, which the judge is shown, so that it passes and shows nothing"
+        yield Finding(subject.rubric.judged.index(criterion), message, "give the test, or the anchor, another reply")
+
+
 # -- warnings: they read the text ------------------------------------------------------------------------
 
 _RANGE = r"(?P<low>\d+(?:\.\d+)?)\s*(?:-|–|—|\bto\b|\.\.|\band\b)\s*(?P<high>\d+(?:\.\d+)?)(?![\d-]|\s*%)"

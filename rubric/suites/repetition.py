@@ -9,7 +9,7 @@ samples makes another candidate each time: the runs of a case show how often it 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from itertools import combinations
 from math import comb
 from typing import TYPE_CHECKING, Any
@@ -143,11 +143,12 @@ def flips(report: Report) -> Flips:
                     entries[entry.id].append((not short(row, entry), entry.score))
         for id_, found in entries.items():
             seen[rows[0].rubric, id_].append(found)
-    counted = [_counted(*name, groups) for name, groups in seen.items()]
+    counted = [counted(*name, groups) for name, groups in seen.items()]
     return Flips(tuple(sorted(counted, key=lambda flip: (flip.id != VERDICT, -flip.rate, -flip.spread))))
 
 
-def _counted(rubric: str, id: str, groups: Sequence[Sequence[tuple[bool, float | None]]]) -> Flip:
+def counted(rubric: str, id: str, groups: Sequence[Sequence[tuple[Hashable, float | None]]]) -> Flip:
+    """Return how often the answers in *groups* differ: one group a candidate, one answer and its score a repetition."""
     groups = [group for group in groups if len(group) > 1]
     pairs = [pair for group in groups for pair in combinations((met for met, _ in group), 2)]
     scores = [[score for _, score in group if score is not None] for group in groups]

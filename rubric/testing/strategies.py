@@ -29,7 +29,7 @@ from rubric.values.answers import (
     YesNo,
     fold,
 )
-from rubric.values.candidates import Message, RunMetrics, ToolCall
+from rubric.values.candidates import Candidate, Message, RunMetrics, ToolCall
 from rubric.values.checks import (
     Calls,
     Contains,
@@ -48,6 +48,7 @@ from rubric.values.checks import (
 )
 from rubric.values.criteria import ABSTENTIONS, POLARITIES, Anchor, Criterion, When
 from rubric.values.judges import Cascade, Judge, Jury, Panel
+from rubric.values.rubric_tests import RubricTest
 from rubric.values.rubrics import Rubric
 from rubric.values.trees import DecisionTree, Leaf
 
@@ -232,8 +233,33 @@ _rubric_options = _some(
 
 
 @st.composite
+def tests_of(draw: st.DrawFn, rubric: Rubric) -> RubricTest:
+    """Return a test of *rubric*: of its verdict, its score or its first criterion."""
+    first = rubric.judged[:1]
+    options = draw(_some(passes=st.booleans(), score=st.tuples(scores, scores).map(sorted)))
+    if first and "passes" not in options:
+        options |= {"fails": [first[0].id]}
+    said = draw(st.booleans())
+    if first and isinstance(first[0].answer, YesNo):
+        options |= {"expects": {first[0].id: said}}
+    reply = draw(st.one_of(_words(), st.builds(Candidate, any_texts(), input=any_texts())))
+    return RubricTest(reply, **(options or {"passes": True}))
+
+
+@st.composite
 def rubrics(draw: st.DrawFn, *, depth: int = 1) -> Rubric:
-    """Return any rubric: criteria of every answer type, rubrics *depth* deep, one text, one tree, or none of them."""
+    """
+    Return any rubric: criteria of every answer type, rubrics *depth* deep, one text, one tree, or none of them.
+
+    It may have tests.
+    """
+    rubric = draw(_untested(depth))
+    tests = draw(st.lists(tests_of(rubric), max_size=2))
+    return evolve(rubric, tests=tests) if tests else rubric
+
+
+@st.composite
+def _untested(draw: st.DrawFn, depth: int) -> Rubric:
     kind = draw(st.sampled_from(["criteria", "criteria", "criteria", "text", "tree"]))
     options = draw(_rubric_options)
     borderline = draw(st.one_of(st.none(), st.just(options.get("threshold", 0.7))))

@@ -30,8 +30,10 @@ from rubric.internals.guided import GuidedType, Unchanging, guided, guided_class
 from rubric.internals.text import cell, shorten, table
 from rubric.values.answers import Answer, JudgeAnswer, Scale, Unit, UnitScale, YesNo
 from rubric.values.building import TREE, Building, check_gate
+from rubric.values.candidates import Candidate
 from rubric.values.checks import AnyCheck, Check
 from rubric.values.criteria import ANSWER_KEYS, Abstention, Criterion, abstention, only_answer
+from rubric.values.rubric_tests import RubricTest, as_tests
 from rubric.values.trees import DecisionTree
 
 Aggregation = Literal["weighted_average", "min", "points"]
@@ -139,6 +141,8 @@ class Rubric(Building, Answer, Shown, Listed[Criterion], metaclass=GuidedType):
         degenerate: The treatment of an empty, punctuation-only or "master key" candidate (arXiv 2507.08794): `fail`
             (score 0, no call), `judge` (like any other), `error` (ungraded).
         binding: Where the rubric is nested in another: a gate that fails in it fails the other one too.
+        tests: Replies with what a good judge says of them, for `check`: each a `RubricTest`, or a mapping of its
+            fields as in a file. No judge sees them, and they change neither the digest nor what a store holds.
 
     Raises:
         DefinitionError: A value that no rubric can have; the message names the field and the cure.
@@ -168,6 +172,7 @@ class Rubric(Building, Answer, Shown, Listed[Criterion], metaclass=GuidedType):
     negate: bool = field(default=False, kw_only=True, validator=flag)
     degenerate: Degenerate = field(default="fail", kw_only=True, validator=one_of(*get_args(Degenerate)))
     binding: bool = field(default=False, kw_only=True, validator=flag)
+    tests: tuple[RubricTest, ...] = field(default=(), kw_only=True, converter=as_tests)
 
     def __attrs_post_init__(self) -> None:
         given = [name for name in ("criteria", "text", "tree") if getattr(self, name)]
@@ -384,6 +389,10 @@ class Rubric(Building, Answer, Shown, Listed[Criterion], metaclass=GuidedType):
             cure = "all criteria in one are rubric.adding(*other), and other as one criterion is rubric.includes(other)"
             raise DefinitionError("rubric", f"the sum of two rubrics may mean two things; {cure}")
         return self.adding(*(_as_criteria(other) if isinstance(other, list | tuple) else (cast("Criterion", other),)))
+
+    def tested_by(self, reply: str | Candidate, /, **expected: Any) -> Self:
+        """Return the rubric with one test more at its end; *expected* are the fields of a `RubricTest`."""
+        return evolve(self, tests=(*self.tests, RubricTest(reply, **expected)))
 
     def without(self, *ids: str) -> Self:
         """Return the rubric without the criteria called *ids*."""

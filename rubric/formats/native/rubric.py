@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
-from rubric.errors import DefinitionError, DumpError
+from rubric.errors import DefinitionError, DumpError, LoadError
 from rubric.formats.fields import (
     KEYS,
     WRITERS,
@@ -25,14 +26,17 @@ from rubric.formats.fields import (
     wanted,
     write,
 )
+from rubric.formats.files import read_text as read_text_of
 from rubric.formats.native.answers import ANSWERS, AnswerKey, write_answer
 from rubric.formats.native.checks import read_check
 from rubric.internals.fields import check_number
 from rubric.internals.text import shorten
 from rubric.values.answers import Answer, Boolean, Letter, Likert, Scale, UnitScale, YesNo
 from rubric.values.building import check_gate
+from rubric.values.candidates import Candidate, Message, RunMetrics, ToolCall
 from rubric.values.checks import Check
 from rubric.values.criteria import Anchor, Criterion, When
+from rubric.values.rubric_tests import RubricTest, check_tests, is_reference, show_range
 from rubric.values.rubrics import Rubric, check_weights
 from rubric.values.trees import DecisionTree, Leaf
 
@@ -147,8 +151,29 @@ def read_rubric(data: Any) -> Rubric:
     with gathering.at():
         rubric = _read_rubric({key: value for key, value in given.items() if key not in kinds[1:]})
         check_weights(rubric)
+        check_tests(rubric)
     gathering.finish()
     return rubric
+
+
+def with_replies(data: Any, folder: Path, base: Path | None = None) -> Any:
+    """Return *data*, a rubric, with the texts of its tests' replies that are `file://` below *folder*, or *base*."""
+    tests = data.get("tests") if isinstance(data, dict) else None
+    if not isinstance(tests, list):
+        return data
+    from rubric.formats.includes import bare  # noqa: PLC0415 - it brings templates, which few rubrics need
+
+    gathering, found = Gathering(), [*tests]
+    for index, test in enumerate(tests):
+        if isinstance(test, dict) and isinstance(reply := test.get("reply"), str) and is_reference(reply):
+            with gathering.at("tests", index, "reply"):
+                try:
+                    text = read_text_of(folder / bare(reply), base or folder)
+                except LoadError as error:
+                    raise DefinitionError("", error.problems[0].message) from None
+                found[index] = {**test, "reply": {"output": text}}
+    gathering.finish()
+    return {**data, "tests": found}
 
 
 _read_leaf = reader_of(Leaf)
@@ -164,9 +189,24 @@ _read_criterion = reader_of(
     metadata=read_free,
 )
 
+read_message = reader_of(Message)
+read_call = reader_of(ToolCall, arguments=read_free)
+read_metrics = reader_of(RunMetrics)
+_read_candidate = reader_of(
+    Candidate,
+    messages=lambda data: read_all(data, "message", read_message),
+    tool_calls=lambda data: read_all(data, "tool call", read_call),
+    metrics=read_metrics,
+    variables=read_free,
+)
+_read_test = reader_of(
+    RubricTest, reply=lambda data: _read_candidate(data) if isinstance(data, dict) else data, expects=read_free
+)
+
 _read_rubric = reader_of(
     Rubric,
     {"name": "rubric"},
+    tests=lambda data: read_all(data, "test", _read_test),
     criteria=read_criteria,
     text=read_text,
     tree=read_tree,
@@ -222,8 +262,13 @@ def _criterion(criterion: Criterion) -> Data | str:
     return str(criterion.text) if [*data] == ["text"] else data
 
 
+def _test(test: RubricTest) -> Data:
+    data = fields_of(test)
+    return data | ({} if test.score is None else {"score": show_range(test.score)})
+
+
 def _rubric(rubric: Rubric) -> Data:
-    data = fields_of(rubric, first=_RUBRIC, last=KINDS)
+    data = fields_of(rubric, first=_RUBRIC, last=(*KINDS, "tests"))
     return data if any(key in data for key in KINDS) else {**data, "criteria": []}
 
 
@@ -245,6 +290,11 @@ WRITERS |= {
     Rubric: _rubric,
     Criterion: _criterion,
     Anchor: fields_of,
+    RubricTest: _test,
+    Candidate: fields_of,
+    Message: fields_of,
+    ToolCall: fields_of,
+    RunMetrics: fields_of,
     When: _when,
     UnitScale: lambda _: "unit",
     Boolean: lambda _: "boolean",

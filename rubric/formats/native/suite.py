@@ -23,11 +23,10 @@ from rubric.formats.fields import (
     write,
 )
 from rubric.formats.native.judge import read_any_judge, read_judges
-from rubric.formats.native.rubric import read_rubric
+from rubric.formats.native.rubric import read_call, read_message, read_metrics, read_rubric, with_replies
 from rubric.internals.fields import suggest
 from rubric.suites.cases import Case
 from rubric.suites.suite import Suite
-from rubric.values.candidates import Message, RunMetrics, ToolCall
 from rubric.values.places import Place
 from rubric.values.rubrics import Rubric
 
@@ -52,7 +51,8 @@ def read(notes: Notes, loading: Loading) -> Suite:
     document = notes.document
     if is_suite(document):
         return read_suite(document)
-    rubric = read_as(read_rubric, document)
+    folder = loading.folder
+    rubric = read_as(lambda data: read_rubric(data if folder is None else with_replies(data, folder)), document)
     name = "suite" if loading.folder is None else Path(document.source).stem
     return Suite(rubric.name or name, [Case(name, rubric, place=Place(document.source))], source=document.source)
 
@@ -125,15 +125,12 @@ def _read_any_rubric(data: Any) -> Rubric:
     return read_rubric(as_dict(data, "a rubric: a text, a list of criteria, or a mapping"))
 
 
-_read_message = reader_of(Message)
-_read_call = reader_of(ToolCall, arguments=read_free)
-
 _read_case = reader_of(
     Case,
     rubric=_read_any_rubric,
-    messages=lambda data: read_all(data, "message", _read_message),
-    tool_calls=lambda data: read_all(data, "toolcall", _read_call),
-    metrics=reader_of(RunMetrics),
+    messages=lambda data: read_all(data, "message", read_message),
+    tool_calls=lambda data: read_all(data, "tool call", read_call),
+    metrics=read_metrics,
     variables=read_free,
     judge=read_any_judge,
     judges=read_judges,
@@ -172,4 +169,4 @@ def _write_suite(suite: Suite) -> Any:
     return {"suite": suite.name, **data, "cases": data.get("cases", [])}
 
 
-WRITERS |= {Case: _write_case, Suite: _write_suite, Message: fields_of, ToolCall: fields_of, RunMetrics: fields_of}
+WRITERS |= {Case: _write_case, Suite: _write_suite}
