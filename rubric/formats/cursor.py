@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -27,6 +27,22 @@ from rubric.internals.text import shorten
 from rubric.values.places import Place
 
 T = TypeVar("T")
+
+
+class LackingError(DefinitionError):
+    """
+    Something that a part of a file needs and the load does not have, such as an environment variable.
+
+    Args:
+        lack: What it is, with its cure.
+        message: The error, where nothing but the file itself could be left out.
+        filter: The filter of a template that it is; a typing error, unless the file brings that filter.
+    """
+
+    def __init__(self, lack: str, message: str, *, filter: str = "") -> None:
+        super().__init__("", message)
+        self.lack = lack
+        self.filter = filter
 
 
 @define
@@ -57,6 +73,7 @@ class Loading:
             `os.environ` is never asked.
         required: Whether an AgentV criterion that does not say so is a gate. None: as its generation documents it.
         functions: The Python functions that assertions may name. A file cannot bring code of its own.
+        filters: The filters of templates that the file brings as code, which is not run.
         trail: The files that led here, the outermost first; a file cannot include one of them.
         climbs: Whether a file is looked for in each folder from *folder* up to *base* too, then in the working folder
             where that is within *base*; a leading slash then means any of these.
@@ -68,6 +85,7 @@ class Loading:
     environ: Mapping[str, str] = field(factory=dict, repr=lambda environ: repr([*environ]))
     required: bool | None = None
     functions: Mapping[str, Callable[..., Any]] = field(factory=dict)
+    filters: frozenset[str] = frozenset()
     trail: tuple[Path, ...] = ()
     climbs: bool = False
     library: Library = field(factory=Library, eq=False, repr=False)
@@ -111,14 +129,30 @@ class Notes:
     failures: int = field(default=0, init=False)
     # What many cases share is read for each of them, and noted once. A set, since a file can have 50,000 cases.
     _noted: set[Problem | str] = field(factory=set, init=False, repr=False)
+    # The open blocks of `lacking`, shared like the lists.
+    _lacks: list[list[str]] = field(factory=list, init=False, repr=False)
 
     def of(self, document: Document, loading: Loading) -> Notes:
         """Return the notes of *document*, which this one includes; both note into the same lists."""
         # The same lists and the same set, not copies: an included file may be read for each of 1,000 tests, and its
         # problems are to be raised once, with those of the file that names it.
         inner = Notes(document, self.errors, self.warnings, loading)
-        inner._noted = self._noted
+        inner._noted, inner._lacks = self._noted, self._lacks
         return inner
+
+    @contextmanager
+    def lacking(self) -> Iterator[list[str]]:
+        """
+        Collect the `LackingError`s that are noted within the block: they are warnings, and what they need is yielded.
+
+        The caller leaves the part ungraded that the block reads. Outside of any block they are errors of the file.
+        """
+        found: list[str] = []
+        self._lacks.append(found)
+        try:
+            yield found
+        finally:
+            self._lacks.pop()
 
     def data(self) -> Any:
         """Return the document as plain data; flaws of its nodes are noted as errors."""
@@ -135,7 +169,17 @@ class Notes:
 
     def error(self, path: KeyPath, message: str | DefinitionError) -> None:
         """Note that the value at *path* is wrong."""
-        self.flaw(*find(self.document.root, path), str(message))
+        self.tell(*find(self.document.root, path), message)
+
+    def tell(self, node: Node, path: KeyPath, message: str | DefinitionError) -> None:
+        """Note that *node*, at *path*, is wrong; within `lacking`, a `LackingError` is a warning."""
+        lacks = isinstance(message, LackingError) and message.filter in {"", *self.loading.filters}
+        if self._lacks and isinstance(message, LackingError) and lacks:
+            self.failures += 1
+            self._lacks[-1].append(message.lack)
+            self.warn(node, path, f"{message.lack}: what needs it is ungraded" if message.filter else message.message)
+        else:
+            self.flaw(node, path, str(message))
 
     def warn(self, node: Node, path: KeyPath, message: str) -> None:
         """Note that *node*, at *path*, is read otherwise than it says, or not at all."""
@@ -287,7 +331,7 @@ class Cursor:
 
     def error(self, message: str | DefinitionError, *, key: bool = False) -> None:
         """Note that it is wrong; with *key*, point at its key."""
-        self.notes.flaw(*self._spot(key=key), str(message))
+        self.notes.tell(*self._spot(key=key), message)
 
     def warn(self, message: str, *, key: bool = False) -> None:
         """Note that it is read otherwise than it says, or not at all."""

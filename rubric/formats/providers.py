@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from rubric.errors import DefinitionError
+from rubric.formats.cursor import Cursor
 from rubric.formats.includes import is_code, is_reference
 from rubric.formats.javascript import inline
 from rubric.formats.model_names import SETTINGS, litellm_name
@@ -44,6 +45,13 @@ def runs_of(*values: Any) -> int:
     return 1
 
 
+def read_provider(at: Cursor, fill: Callable[[str], str]) -> Provider:
+    """Return the provider at the cursor, see `provider_of`; one that needs what the load lacks only says so."""
+    with at.notes.lacking() as lacks:
+        made = provider_of(at.value, fill)
+    return Provider(made.name, missing=lacks[0]) if lacks else made
+
+
 def provider_of(value: Any, fill: Callable[[str], str]) -> Provider:
     """
     Return the provider that a file describes by *value*, for one case.
@@ -69,7 +77,7 @@ def provider_of(value: Any, fill: Callable[[str], str]) -> Provider:
             return Provider(name, request=_request(id_, config, fill), transform=transform)
         if is_reference(id_) or is_code(id_):
             return Provider(name, missing="a file describes it, or it is code; name a model, or give a target in code")
-        model = litellm_name(id_)
+        model = litellm_name(fill(id_))
     except DefinitionError as problem:
         return Provider(name, missing=problem.message)
     sent = {key: item for key, item in config.items() if _is_sent(key, item)}

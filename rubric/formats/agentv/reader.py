@@ -35,6 +35,7 @@ from rubric.formats.rubric_items import Generation, check_fields
 from rubric.internals.text import shorten
 from rubric.suites.cases import Case
 from rubric.suites.suite import Suite
+from rubric.values.judges import Judge
 
 _UNUSED = {
     key: f"`{key}` is not used: it is about how answers are made"
@@ -80,12 +81,19 @@ def read(notes: Notes, loading: Loading, generation: Generation | None = None) -
     return Suite(
         next((str(whole.value[key]) for key in ("name", "suite", "dataset") if whole.value.get(key)), ""),
         cases,
-        judge=read_judge(defaults.test.under("options"), scope),
+        judge=_judge_of(defaults, scope),
         format=scope.generation,
         source=notes.document.source,
         warnings=tuple(notes.warnings),
         metadata={key: whole.value[key] for key in KEPT if whole.has(key)},
     )
+
+
+def _judge_of(defaults: Defaults, scope: Scope) -> Judge | None:
+    """Return the judge that all tests share; None where its name needs what the load lacks, which is noted."""
+    with defaults.test.notes.lacking() as lacks:
+        judge = read_judge(defaults.test.under("options"), scope)
+    return None if lacks else judge
 
 
 def _content(root: Cursor) -> tuple[Cursor, list[Cursor]]:

@@ -23,7 +23,7 @@ from rubric.formats.agentv.graders import Grader, grouped, read_graders, read_ju
 from rubric.formats.agentv.scope import GRADERS, THRESHOLD, Scope, Task, as_json_list, as_text
 from rubric.formats.cursor import Cursor
 from rubric.formats.includes import is_code, is_reference, locate, may_be_read, read_document_at, read_text_at, searched
-from rubric.formats.providers import provider_of, runs_of
+from rubric.formats.providers import read_provider, runs_of
 from rubric.formats.rubric_items import check_fields, unknown_field
 from rubric.internals.fields import misspelt, suggest
 from rubric.internals.text import shorten
@@ -309,17 +309,20 @@ def read_case(test: Test, defaults: Defaults, template: Template | None, *, seve
     """
     own = test.under("vars")
     variables = {str(key): value for key, value in {**defaults.test.under("vars").value, **own.value}.items()}
-    test = evolve(test, scope=test.scope.seeing(variables, own))
-    check_keys(test.at)
-    test.under("execution")
-    task = _task(test, defaults)
-    graders, asked = _graders(test, defaults, task), _asked(test, defaults, template)
-    if template is not None and template.missing:
-        graders.append(Grader("prompt", Unsupported(template.missing)))
     label = template.label if template is not None and several else ""
-    case = test.at.built(_case, test, task, graders, asked, label)
+    with test.at.notes.lacking() as lacks:
+        test = evolve(test, scope=test.scope.seeing(variables, own))
+        check_keys(test.at)
+        test.under("execution")
+        task = _task(test, defaults)
+        graders, asked = _graders(test, defaults, task), _asked(test, defaults, template)
+        if template is not None and template.missing:
+            graders.append(Grader("prompt", Unsupported(template.missing)))
+        case = test.at.built(_case, test, task, graders, asked, label)
     if case is None:
         return None
+    if lacks:
+        case = _case(test, task, [*graders, Grader("environment", Unsupported(lacks[0]))], asked, label)
     return evolve(case, runs=_runs(test, defaults), providers=_providers(test, defaults, asked))
 
 
@@ -368,7 +371,7 @@ def _providers(test: Test, defaults: Defaults, asked: Asked) -> list[Provider]:
             if at.has(key):
                 named = at[key]
                 each = [*named] if isinstance(named.value, list) else [named]
-                return [provider_of(one.value, partial(scope.fill, at=one)) for one in each]
+                return [read_provider(one, partial(scope.fill, at=one)) for one in each]
     return []
 
 

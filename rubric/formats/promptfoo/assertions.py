@@ -19,11 +19,11 @@ from attrs import evolve, field, frozen
 
 from rubric.errors import DefinitionError
 from rubric.formats.assertion_types import KNOWN, UnsupportedPatternError, check_of, is_known
-from rubric.formats.cursor import Cursor
+from rubric.formats.cursor import Cursor, LackingError
 from rubric.formats.includes import is_reference, read_text_at
 from rubric.formats.javascript import JavaScript, Transformed, inline, module
 from rubric.formats.promptfoo.graders import GRADERS, asks_for_category, by_category
-from rubric.formats.promptfoo.parts import Assertion, judge_of, thresholded, unsupported
+from rubric.formats.promptfoo.parts import Assertion, judge_of, lacking, thresholded, unsupported
 from rubric.formats.promptfoo.tests import OPTIONS
 from rubric.formats.promptfoo.texts import (
     Context,
@@ -65,7 +65,7 @@ def checked(at: Cursor, context: Context, kind: str) -> Assertion | None:
     except UnsupportedPatternError as pattern:
         return unsupported(f"{kind} by a pattern that RE2 does not take", str(pattern), at)
     except DefinitionError as problem:
-        value.error(problem.message)
+        value.error(problem if isinstance(problem, LackingError) else problem.message)
         return None
     return None if check is None else thresholded(at, check, kind)
 
@@ -341,14 +341,18 @@ def _made(at: Cursor, context: Context, depth: int = 0) -> Assertion | None:
     if depth > _DEEPEST:
         resolved.error(f"sets of assertions nest more than {_DEEPEST} deep; make them flatter")
         return None
-    made = _of_type(resolved, context, depth)
+    with resolved.notes.lacking() as lacks:
+        made = _of_type(resolved, context, depth)
+    if lacks:
+        made = lacking(str(resolved.value.get("type")), lacks, resolved)
     weight = resolved["weight"].number(written=True) if resolved.has("weight") else 1
     if made is None or weight is None:
         return None
     if weight < 0:
         resolved["weight"].error(f"expected a weight of at least 0, got {weight:g}")
         return None
-    metric = content_of(resolved["metric"], context) if isinstance(resolved["metric"].value, str) else None
+    with resolved.notes.lacking():  # a name is no reason to leave anything ungraded
+        metric = content_of(resolved["metric"], context) if isinstance(resolved["metric"].value, str) else None
     tags = () if metric is None or not str(metric.value).strip() else (str(metric.value),)
     return evolve(made, weight=weight, tags=tags, place=resolved)
 

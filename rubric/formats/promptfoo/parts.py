@@ -12,7 +12,7 @@ from attrs import frozen
 from rubric.errors import DefinitionError
 from rubric.formats.cursor import Cursor
 from rubric.formats.model_names import SETTINGS, litellm_name
-from rubric.formats.promptfoo.texts import check_keys, fields, named
+from rubric.formats.promptfoo.texts import check_keys, fields, named, with_environment
 from rubric.internals.secrets import is_secret
 from rubric.internals.text import shorten
 from rubric.values.checks import Check, Unsupported
@@ -40,6 +40,12 @@ def unsupported(kind: str, detail: str, place: Cursor) -> Assertion:
     words = f"{kind}: {shorten(detail, 80)}" if detail.strip() else kind
     place.warn(f"assertion type '{kind}' is not supported; the test cannot be graded")
     return Assertion(words, Unsupported(kind), kind=kind, place=place)
+
+
+def lacking(kind: str, lacks: list[str], place: Cursor) -> Assertion:
+    """Return an assertion of a *kind* whose test stays ungraded for what the load *lacks*, which has been noted."""
+    words = f"{kind} with {lacks[0]}"
+    return Assertion(words, Unsupported(words), kind=kind, place=place)
 
 
 def thresholded(at: Cursor, check: Check, kind: str) -> Assertion | None:
@@ -88,7 +94,7 @@ def judge_of(at: Cursor | None) -> Judge | None:
 
 
 def _with_config(at: Cursor) -> Judge | None:
-    id_ = at["id"].text("the id of a provider")
+    said = at["id"].text("the id of a provider")
     settings: dict[str, Any] = {}
     for name, setting in fields(at["config"], "the configuration of a provider (a mapping)").items():
         if name in _TAKEN:
@@ -100,12 +106,12 @@ def _with_config(at: Cursor) -> Judge | None:
             what = f"{name} is not used; of a grader's configuration, temperature, max_tokens and seed are"
             setting.unknown(what, known)
     check_keys(at, frozenset({"id", "config", "label"}), quiet=_OTHER_KINDS)
-    return None if id_ is None else _judge(at, id_, settings)
+    return None if said is None else _judge(at, said, settings)
 
 
 def _judge(at: Cursor, id_: str, settings: dict[str, Any]) -> Judge | None:
     try:
-        return Judge(litellm_name(id_), **settings)
+        return Judge(litellm_name(with_environment(at, id_)), **settings)
     except DefinitionError as problem:
         at.error(f"as a grader, {problem}" if problem.field else str(problem))
         return None

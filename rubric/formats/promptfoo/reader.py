@@ -18,7 +18,7 @@ from typing import Any
 from attrs import evolve, frozen
 
 from rubric.errors import DefinitionError, LoadError
-from rubric.formats.cursor import Cursor, Loading, Notes
+from rubric.formats.cursor import Cursor, LackingError, Loading, Notes
 from rubric.formats.document import plain
 from rubric.formats.files import parse
 from rubric.formats.includes import expand_at, is_code, is_reference, read_document_at, read_text_at
@@ -42,11 +42,14 @@ from rubric.formats.promptfoo.texts import (
     check_keys,
     compact,
     each_text,
+    fields,
     filled,
     listed,
     named,
+    with_environment,
 )
-from rubric.formats.providers import provider_of, runs_of
+from rubric.formats.providers import read_provider, runs_of
+from rubric.formats.templates.render import is_template, names_in
 from rubric.internals.javascript import Program
 from rubric.internals.text import shorten
 from rubric.suites.cases import Case
@@ -99,7 +102,28 @@ def prompts_of(at: Cursor | None) -> list[Prompt]:
         found = [p for name, label in named(at) for p in _of_text(label.holding(name), as_text(label.value))]
     else:
         found = [prompt for item in listed(at, "prompts") for prompt in _of_item(item)]
-    return [evolve(prompt, label=prompt.label or f"prompt-{n}") for n, prompt in enumerate(found, 1)]
+    return [evolve(_known(p), label=p.label or f"prompt-{n}") for n, p in enumerate(found, 1)]
+
+
+def _known(prompt: Prompt) -> Prompt:
+    """Return *prompt* with what the load lacks to show it: an environment variable, or a filter that is code."""
+    at = prompt.at
+
+    def look(text: str) -> None:
+        shown = with_environment(at, text)
+        try:
+            names_in(shown)
+        except LackingError as lack:
+            at.error(lack)
+        except DefinitionError:
+            return  # noted when it is asked
+
+    if not is_template(prompt.template):
+        return prompt
+    with at.notes.lacking() as lacks:
+        messages = as_json_list(prompt.template) or _as_yaml_list(prompt.template)
+        each_text(prompt.template if messages is None else messages, look)
+    return evolve(prompt, missing=f"a prompt with {lacks[0]}") if lacks else prompt
 
 
 def _of_item(at: Cursor) -> list[Prompt]:
@@ -314,7 +338,7 @@ _FATES = {
     "derivedMetrics": "derivedMetrics are not computed",
     "extensions": "extensions are code, which is not run; what they would change stays as it is",
     "redteam": "redteam is not read: no tests are generated",
-    "nunjucksFilters": "nunjucksFilters are code, which is not run; a template that uses one is an error",
+    "nunjucksFilters": "nunjucksFilters are code, which is not run; what uses one is ungraded",
 }
 
 _OF_TESTS = "it belongs to a test; for all tests, write it under `defaultTest`"
@@ -344,6 +368,9 @@ def read(notes: Notes, loading: Loading) -> Suite:
             declared = {name: as_text(value.value) for name, value in named(env)}
             # Templates see what the file itself declares; what the caller declares wins.
             notes.loading = evolve(loading, environ={**declared, **loading.environ})
+        if whole.has("nunjucksFilters"):
+            filters = fields(whole["nunjucksFilters"], "filters of templates (a mapping)")
+            notes.loading = evolve(notes.loading, filters=frozenset(filters))
         if not is_test(whole):
             check_keys(whole, _KNOWN_KEYS, _FATES, _ELSEWHERE, _QUIET_KEYS)
     cases = _unique(_cases(whole))
@@ -401,7 +428,10 @@ def _of_test(test: Test, number: int, cells: list[Cell]) -> Iterator[Case]:
         elif name in _UNUSED_OPTIONS:
             at.warn(f"the option {name} is not used")
     expand = "disableVarExpansion" not in options or options["disableVarExpansion"].value is not True
-    found = combinations(test.variables, expand=expand)
+    with test.at.notes.lacking() as lacks:
+        found = combinations(test.variables, expand=expand)
+    if lacks:
+        test = evolve(test, lacks=test.lacks or f"variables with {lacks[0]}")
     columns = cells_for(test, cells)
     if len(found) * len(columns) > MOST_CASES:
         test.at.error(f"this test stands for more than {MOST_CASES} cases; split the file")
@@ -440,7 +470,9 @@ def _graded(test: Test, slots: Slots, lacks: str) -> Graded | None:
     scores = test.options.get("factuality")
     given = scores.value if scores is not None and isinstance(scores.value, dict) else {}
     context = Context(slots, provider, test.options.get("rubricPrompt"), factuality=given)
-    transforms = [program_of(at, context, name) for name, at in test.options.items() if name in _CHANGING]
+    with test.at.notes.lacking() as needed:
+        transforms = [program_of(at, context, name) for name, at in test.options.items() if name in _CHANGING]
+    transforms += [f"a transform with {lack}" for lack in needed[:1]]
     context = evolve(context, transforms=tuple(one for one in transforms if isinstance(one, Program)))
     # What would change the variables or the score by code.
     changing = [(name, at) for name, at in test.options.items() if name == "transformVars"]
@@ -512,7 +544,7 @@ def _providers(cell: Cell, asked: Asked, slots: Slots) -> list[Provider]:
         return []
     text = asked.input or compact([{"role": m.role, "content": m.content} for m in asked.messages])
     at, values = cell.at, {**slots.variables, "prompt": text}
-    return [provider_of(at.value, lambda template: filled(at, template, values))]
+    return [read_provider(at, lambda template: filled(at, template, values))]
 
 
 def _output(test: Test, cell: Cell, asked: Asked) -> str | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from functools import partial
 from itertools import islice, product
 from pathlib import PurePosixPath
 from typing import Any
@@ -18,7 +19,16 @@ from attrs import evolve, field, frozen
 from rubric.formats.assertion_types import assertion_of
 from rubric.formats.cursor import Cursor
 from rubric.formats.includes import expand_at, is_code, is_reference, read_document_at, read_text_at
-from rubric.formats.promptfoo.texts import as_text, check_keys, fields, followed, listed, named
+from rubric.formats.promptfoo.texts import (
+    as_text,
+    check_keys,
+    each_text,
+    fields,
+    followed,
+    listed,
+    named,
+    with_environment,
+)
 from rubric.internals.text import shorten
 
 _EXPECTED = re.compile(r"__expected\d*")
@@ -291,7 +301,11 @@ def combinations(variables: Mapping[str, Cursor], *, expand: bool) -> list[dict[
 
     As in promptfoo, only lists whose first item is a text are expanded. A file that cannot be read is noted.
     """
-    choices = [_choices(at, expand=expand) for at in variables.values()]
+    choices = [
+        each_text(choice, partial(with_environment, at))
+        for at in variables.values()
+        for choice in [_choices(at, expand=expand)]
+    ]
     found = [dict(zip(variables, picked, strict=True)) for picked in islice(product(*choices), MOST + 1)]
     if len(found) > MOST:
         next(iter(variables.values())).error(f"these lists come to more than {MOST} combinations; shorten them")

@@ -87,6 +87,11 @@ def check_keys(
             part.unknown(what, known | (fates or {}).keys(), elsewhere)
 
 
+def with_environment(at: Cursor, text: str) -> str:
+    """Return *text*, found at the cursor, with declared environment variables in their places."""
+    return show_environment(text, at.loading, at.notes, at.path) if _ENVIRONMENT.search(text) else text
+
+
 def filled(at: Cursor, text: str, variables: Mapping[str, Any]) -> str:
     """
     Return *text*, found at the cursor, with *variables* and declared environment variables in their places.
@@ -94,8 +99,7 @@ def filled(at: Cursor, text: str, variables: Mapping[str, Any]) -> str:
     Raises:
         DefinitionError: It is no template.
     """
-    if _ENVIRONMENT.search(text):
-        text = show_environment(text, at.loading, at.notes, at.path)
+    text = with_environment(at, text)
     if not is_template(text):
         return text
     if (plain := _slots_filled(text, variables)) is not None:
@@ -254,8 +258,8 @@ def template_of(at: Cursor, slots: Slots) -> str | None:
         return None
     messages = as_json_list(found.value) if isinstance(found.value, str) else found.value
     if messages is None and isinstance(found.value, str):
-        return found.built(slots.filled, found.value)
-    return found.built(_of_messages, messages, slots)
+        return found.built(slots.filled, with_environment(found, found.value))
+    return found.built(_of_messages, each_text(messages, lambda text: with_environment(found, text)), slots)
 
 
 _MENU = re.compile(r"category\W{1,20}A\s*[/|,]\s*B\s*[/|,]\s*C\s*[/|,]\s*D\s*[/|,]\s*E\b")

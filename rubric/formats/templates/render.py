@@ -19,7 +19,7 @@ from attrs import define, field, frozen
 from jinja2 import Template, TemplateError, nodes
 
 from rubric.errors import DefinitionError
-from rubric.formats.cursor import Loading, Notes
+from rubric.formats.cursor import LackingError, Loading, Notes
 from rubric.formats.document import KeyPath
 from rubric.formats.templates.filters import joined
 from rubric.formats.templates.sandbox import Counting, Sandbox, check
@@ -181,6 +181,7 @@ class _EnvironmentFiller:
         value = self._value(name)
         if value is None and default is None:
             self._refuse(name)
+            return name  # no text would be a fault of its own
         return default or "" if value is None else value
 
     def _value(self, name: str) -> str | None:
@@ -190,10 +191,12 @@ class _EnvironmentFiller:
 
     def _refuse(self, name: str) -> None:
         shown = shorten(name, 60)
-        self._tell(
+        lack = f"the undeclared environment variable {shown!r} (give environ={{{shown!r}: ...}}, or --env {shown})"
+        message = (
             f"the environment variable {shown!r} is not declared, and no other is shown to a file; "
-            f"declare it when you load: load_suite(path, environ={{{shown!r}: ...}})",
+            f"declare it when you load: load_suite(path, environ={{{shown!r}: ...}})"
         )
+        self._tell(LackingError(lack, message))
 
     def _tell(self, message: str | DefinitionError) -> None:
         """Note an error, once for each text."""
@@ -235,6 +238,7 @@ class _EnvironmentFiller:
             self._tell("the environment is not shown as a whole; write {{ env.NAME }}")
         elif following not in (["|", "default"], ["|", "d"]) and following[:1] != ["or"]:
             self._refuse(name)
+            return json.dumps(name)  # no text would be a fault of its own
         return "undeclared"
 
 

@@ -20,6 +20,7 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from jinja2.visitor import NodeTransformer
 
 from rubric.errors import DefinitionError
+from rubric.formats.cursor import LackingError
 from rubric.formats.templates.filters import FILTERS, as_text, check_size, joined
 from rubric.internals.fields import suggest
 
@@ -99,6 +100,9 @@ def check(root: nodes.Template) -> None:
         if parts > MOST_PARTS:
             raise DefinitionError("", f"a template has at most {MOST_PARTS} parts; make it shorter")
         why = f"more than {DEEPEST} parts within one another" if depth > DEEPEST else _refusal(node)
+        if isinstance(node, nodes.Filter) and why:
+            lack = f"the filter {node.name!r} of nunjucksFilters, which is code (write its result in its place)"
+            raise LackingError(lack, f"line {node.lineno or 1} of the template: {why}", filter=node.name)
         if why:
             raise DefinitionError("", f"line {node.lineno or 1} of the template: {why}")
         waiting += [(child, depth + 1) for child in reversed([*node.iter_child_nodes()])]

@@ -1,0 +1,106 @@
+"""What a file needs and a load does not have: it leaves the part that needs it ungraded, and no more."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from rubric.errors import LoadError
+from rubric.formats.suites import loads_suite
+from rubric.suites.suite import Suite
+from rubric.values.checks import Unsupported
+
+NEEDS_X = {
+    "a check": "tests: [{vars: {q: a}, assert: [{type: contains, value: '{{ env.X }}'}]}, {PLAIN}]",
+    "a rubric": "tests: [{vars: {q: a}, assert: [{type: llm-rubric, value: 'Is {{ env.X }}'}]}, {PLAIN}]",
+    "a grader": "tests: [{vars: {q: a}, assert: [{type: llm-rubric, value: b, provider: 'openai:{{ env.X }}'}]}, {PLAIN}]",
+    "a rubric's prompt": (
+        "tests: [{vars: {q: a}, assert: [{type: llm-rubric, value: b, rubricPrompt: 'In {{ env.X }}: {{ output }}'}]}, {PLAIN}]"
+    ),
+    "a variable": "tests: [{vars: {q: 'in {{ env.X }}'}, assert: [{type: contains, value: b}]}, {PLAIN}]",
+    "a file": "tests: [{vars: {q: a}, assert: [{type: contains, value: 'file://{{ env.X }}/a.txt'}]}, {PLAIN}]",
+    "code": """tests: [{vars: {q: a}, assert: [{type: javascript, value: 'output == "{{ env.X }}"'}]}, {PLAIN}]""",
+    "a transform": "tests: [{vars: {q: a}, options: {transform: '\"{{ env.X }}\"'}, assert: [{type: contains, value: b}]}, {PLAIN}]",
+    "one of several assertions": "tests: [{assert: [{type: contains, value: b}, {type: contains, value: '{{ env.X }}'}]}, {PLAIN}]",
+    "AgentV: an input": "tests: [{id: a, input: 'in {{ env.X }}', criteria: Polite}, {id: b, input: c, criteria: Polite}]",
+    "AgentV: a criterion": "tests: [{id: a, input: a, assert: ['Is {{ env.X }}']}, {id: b, input: c, criteria: Polite}]",
+    "AgentV: a variable": (
+        "tests: [{id: a, input: 'a {{ v }}', vars: {v: '{{ env.X }}'}, criteria: Polite}, {id: b, input: c, criteria: Polite}]"
+    ),
+}
+PLAIN = "vars: {q: c}, assert: [{type: contains, value: d}]"
+
+
+def loaded(name: str, **options: Any) -> Suite:
+    system = "agentv-2" if name.startswith("AgentV") else "promptfoo"
+    return loads_suite(NEEDS_X[name].replace("{PLAIN}", f"{{{PLAIN}}}"), system, **options)
+
+
+def ungraded(suite: Suite) -> list[str]:
+    """What the two cases of *suite* are not graded for; '' where nothing is in the way."""
+    return [
+        "; ".join(c.answer.type for c in case.rubric.criteria if isinstance(c.answer, Unsupported)) for case in suite
+    ]
+
+
+@pytest.mark.parametrize("name", NEEDS_X)
+def test_an_undeclared_variable_leaves_its_case_alone_ungraded(name: str) -> None:
+    """And the reason has the cure, in code and on the command line."""
+    found, other = ungraded(loaded(name))
+    assert "environ={'X': ...}" in found
+    assert "--env X" in found
+    assert other == ""
+
+
+@pytest.mark.parametrize("name", [name for name in NEEDS_X if name != "a file"])
+def test_a_declared_variable_is_shown_to_each_part(name: str) -> None:
+    """Wherever it may be asked for."""
+    suite = loaded(name, environ={"X": "gpt-5"})
+    assert ungraded(suite) == ["", ""]
+    assert "gpt-5" in repr((suite[0].rubric, suite[0].judge, suite[0].variables, suite[0].input))
+
+
+def test_a_prompt_with_an_undeclared_variable_leaves_its_own_column_ungraded() -> None:
+    """The other prompt's cases are graded."""
+    suite = loads_suite(f"prompts: ['a {{{{ q }}}}', 'b {{{{ env.X }}}}']\ntests: [{{{PLAIN}}}]\n", "promptfoo")
+    first, second = ungraded(suite)
+    assert (first, "'X'" in second) == ("", True)
+    assert suite[0].input == "a c"
+
+
+def test_an_undeclared_judge_of_an_agentv_file_gives_way_to_that_of_the_run() -> None:
+    """As for a name that is not known here; it is a warning."""
+    text = "default_test: {options: {provider: '{{ env.X }}'}}\ntests: [{id: a, input: b, criteria: Polite}]\n"
+    suite = loads_suite(text, "agentv-2")
+    assert suite.judge is None
+    assert any("environ={'X': ...}" in str(warning) for warning in suite.warnings)
+
+
+@pytest.mark.parametrize(
+    "provider", ["openai:{{ env.X }}", "{id: 'https://a.example/', config: {body: 'in {{ env.X }}'}}"]
+)
+def test_a_provider_that_needs_an_undeclared_variable_cannot_be_asked(provider: str) -> None:
+    """Its cases can be graded all the same; asking it says the cure."""
+    text = f"prompts: [a]\nproviders: [{provider if '{id' in provider else repr(provider)}]\ntests: [{{{PLAIN}}}]\n"
+    (case,) = loads_suite(text, "promptfoo")
+    assert "environ={'X': ...}" in case.providers[0].missing
+    (case,) = loads_suite(text, "promptfoo", environ={"X": "gpt-5"})
+    assert "gpt-5" in repr(case.providers)
+    assert not case.providers[0].missing
+
+
+FILTERED = "tests: [{vars: {q: a}, assert: [{type: contains, value: '{{ q | shout }}'}]}, {%s}]\n" % PLAIN  # noqa: UP031
+
+
+def test_a_filter_of_the_files_own_leaves_its_case_alone_ungraded() -> None:
+    """It is code, which is not run."""
+    found, other = ungraded(loads_suite("nunjucksFilters: {shout: ./shout.js}\n" + FILTERED, "promptfoo"))
+    assert "'shout' of nunjucksFilters" in found
+    assert other == ""
+
+
+def test_a_filter_that_nobody_knows_is_an_error_of_the_file() -> None:
+    """It is most likely misspelt; the message lists those that there are."""
+    with pytest.raises(LoadError, match="no filter is called 'shout'"):
+        loads_suite("nunjucksFilters: {other: ./shout.js}\n" + FILTERED, "promptfoo")
