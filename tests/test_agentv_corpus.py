@@ -91,7 +91,12 @@ def _compare(test: dict[str, Any], case: Case, *, troubled: bool) -> None:
     Where something is wrong with the case, such as a prompt's file that is not in the collection, the others must
     be there all the same: AgentV leaves such graders out, or takes the file's name for the prompt.
     """
-    ours = [grader for grader in graders_of(case.rubric) if isinstance(grader, Rubric) and not is_set(grader)]
+    whole = case.rubric
+    if case.turns:  # the collection has the graders of the conversation alone, not those of its turns
+        (inner,) = [c.answer for c in whole.criteria if c.on == "conversation"] or [Rubric()]
+        assert isinstance(inner, Rubric)
+        whole = inner
+    ours = [grader for grader in graders_of(whole) if isinstance(grader, Rubric) and not is_set(grader)]
     for grader in test["llm_graders"]:
         match = next((our for our in ours if our.name == grader["name"] and _same(our, grader)), None)
         assert match is not None or _is_undecided(case.rubric), f"{test['id']}: no {grader} in {ours}"

@@ -32,6 +32,7 @@ from rubric.grading.prompting import APART, SharedPrompt, as_question, compose, 
 from rubric.grading.reply_parser import read
 from rubric.grading.similarity import embedding_ask
 from rubric.grading.steps import Batch, Got, Steps, as_one, together
+from rubric.grading.turns import asked_turns, over_turns
 from rubric.results.result import Grade, Ungraded, conclude, conclude_votes, degenerate, goes_on
 from rubric.scoring.aggregation import EVEN, outcome
 from rubric.scoring.votes import Voter, fewest_votes, is_decided, number_votes
@@ -346,8 +347,12 @@ class _Session:
         """Judge the criteria of the rubric: code decides some at once, the judge is asked about the others together."""
         found: dict[str, Finding] = {}
         open_: list[Criterion] = []
+        turned: list[Criterion] = []
         plain = True
         for criterion in self.rubric.judged:
+            if criterion.on != "conversation":
+                turned.append(criterion)
+                continue
             coded = criterion.when is not None or isinstance(criterion.answer, Check)
             if coded and (finding := settled(criterion, self.about.candidate)) is not None:
                 found[criterion.id] = finding
@@ -355,7 +360,10 @@ class _Session:
             open_.append(criterion)
             plain = plain and not isinstance(criterion.answer, APART)
         groups = grouped(open_, self.judge)
-        if plain:
+        if turned:
+            parts = [self._of_group(group) for group in groups]
+            judged = yield from together([*parts, *[self._on_turns(criterion) for criterion in turned]])
+        elif plain:
             judged = (yield from self._asked(groups)) if groups else []
         elif len(groups) == 1:
             judged = [(yield from self._of_group(groups[0]))]
@@ -363,6 +371,19 @@ class _Session:
             judged = yield from together([self._of_group(group) for group in groups])
         found |= {finding.id: finding for findings in judged for finding in findings}
         return [found[criterion.id] for criterion in self.rubric.judged]
+
+    def _on_turns(self, criterion: Criterion) -> Steps[Sequence[Finding]]:
+        """Judge *criterion* for each turn that it is asked of."""
+        turns = asked_turns(criterion, self.about.candidate)
+        if isinstance(turns, Unjudged):
+            return [turns]
+        apart = [evolve(self, about=shared_prompt(turn, self.about.rubric)) for turn in turns]
+        return [over_turns(criterion, (yield from together([one._alone(criterion) for one in apart])))]  # noqa: SLF001 - of the same class
+
+    def _alone(self, criterion: Criterion) -> Steps[Finding]:
+        if (finding := settled(criterion, self.about.candidate)) is not None:
+            return finding
+        return (yield from self._of_group([criterion]))[0]
 
     def _of_group(self, group: Sequence[Criterion]) -> Steps[Sequence[Finding]]:
         first = group[0]

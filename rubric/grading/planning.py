@@ -10,11 +10,13 @@ from attrs import evolve, field, frozen
 from rubric.grading.code_checks import applies
 from rubric.grading.prompting import SharedPrompt, as_question, compose, grouped, shared_prompt
 from rubric.grading.similarity import embedding_ask
+from rubric.grading.turns import asked_turns
 from rubric.internals.text import cell, cut, table
 from rubric.scoring.votes import Voter, fewest_votes, number_votes
 from rubric.values.candidates import Candidate, why_degenerate
 from rubric.values.checks import Check, Similar
 from rubric.values.criteria import Criterion
+from rubric.values.findings import Unjudged
 from rubric.values.judges import AnyJudge, Cascade, Judge, Jury, Panel, size_of
 from rubric.values.requests import Ask
 from rubric.values.rubrics import Rubric
@@ -161,10 +163,25 @@ class _Planner:
     worst: Worst | None
 
     def of_rubric(self, rubric: Rubric, guidelines: str) -> Plan:
-        asking = (c for c in rubric.judged if isinstance(c.answer, Similar) or not isinstance(c.answer, Check))
+        turned = [c for c in rubric.judged if c.on != "conversation"]
+        if turned:
+            rest = [c for c in rubric.judged if c.on == "conversation"]
+            plans = [self._of_turns(rubric, criterion, guidelines) for criterion in turned]
+            return Plan.total([*plans, *([self._of_criteria(rubric, rest, guidelines)] if rest else [])])
+        return self._of_criteria(rubric, rubric.judged, guidelines)
+
+    def _of_turns(self, rubric: Rubric, criterion: Criterion, guidelines: str) -> Plan:
+        turns = asked_turns(criterion, self.about.candidate)
+        if isinstance(turns, Unjudged):
+            return Plan(free=(criterion.id,))
+        apart = [evolve(self, about=shared_prompt(turn, self.about.rubric)) for turn in turns]
+        return Plan.total(one._of_criteria(rubric, [criterion], guidelines) for one in apart)  # noqa: SLF001 - of the same class
+
+    def _of_criteria(self, rubric: Rubric, criteria: Sequence[Criterion], guidelines: str) -> Plan:
+        asking = (c for c in criteria if isinstance(c.answer, Similar) or not isinstance(c.answer, Check))
         judged = [c for c in asking if applies(c.when, self.about.candidate)]
         asked = {c.id for c in judged}
-        free = tuple(c.id for c in rubric.judged if c.id not in asked)
+        free = tuple(c.id for c in criteria if c.id not in asked)
         plans = [self._of_group(rubric, group, guidelines) for group in grouped(judged, self.judge)]
         return Plan.total([Plan(free=free), *plans])
 

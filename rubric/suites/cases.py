@@ -46,6 +46,13 @@ def _as_providers(value: Iterable[Provider]) -> tuple[Provider, ...]:
     return as_tuple("providers", value, Provider, "providers")
 
 
+def _as_turns(value: Iterable[str]) -> tuple[str, ...]:
+    turns = as_tuple("turns", value, str, "texts")
+    if any(not turn.strip() for turn in turns):
+        raise DefinitionError("turns", "expected what the user says in each turn, got an empty text")
+    return turns
+
+
 def _as_tags(value: Iterable[str]) -> tuple[str, ...]:
     return as_tuple("tags", value, str, "texts")
 
@@ -70,6 +77,8 @@ class Case(Shown):
         judge: Of this case, in place of the suite's.
         judges: Of single criteria, by id, in place of *judge*.
         server: The name of the MCP server that an agent works with.
+        turns: What the user says, turn by turn, after *messages*; a live target answers each turn, and the conversation
+            is the candidate. In place of *input*.
         runs: How many candidates a live target makes, each graded as a case of its own.
         providers: The models and addresses that the file names to answer it; only `target="providers"` asks them.
         cell: The coordinates in a matrix, such as `{"model": ..., "prompt": ...}`.
@@ -94,6 +103,7 @@ class Case(Shown):
     judge: AnyJudge | None = field(default=None, kw_only=True, converter=converters.optional(as_judge))
     judges: FrozenMap = field(factory=FrozenMap, kw_only=True, converter=_as_judges)
     server: str = field(default="", kw_only=True, validator=string)
+    turns: tuple[str, ...] = field(default=(), kw_only=True, converter=_as_turns)
     runs: int = field(default=1, kw_only=True, validator=count(1))
     cell: FrozenMap = field(factory=FrozenMap, kw_only=True, converter=_as_cell)
     tags: tuple[str, ...] = field(default=(), kw_only=True, converter=_as_tags)
@@ -108,6 +118,10 @@ class Case(Shown):
                 raise DefinitionError("judges", f"no criterion {name!r} in the rubric of the case {self.id!r}")
             if not isinstance(judge, Judge):
                 raise DefinitionError("judges", f"expected one judge for {name!r}, got {type(judge).__name__}")
+        if self.turns and (self.input or self.output is not None):
+            other = "input" if self.input else "output"
+            message = f"turns are answered one by one, so {other} has no place beside them; write it into messages"
+            raise DefinitionError("turns", message)
         self.responding(self.output or "")  # raises what the candidate would raise, at the place of the case
 
     def responding(self, output: str, **fields: Any) -> Candidate:
@@ -123,6 +137,17 @@ class Case(Shown):
             "variables": self.variables,
         }
         return Candidate(output, **{**known, **fields})
+
+    def exchanged(self, answers: Sequence[str]) -> tuple[Message, ...]:
+        """Return the messages of the case, and its turns with their *answers* as far as there are any."""
+        pairs = zip(self.turns, answers, strict=False)
+        said = (message for asked, text in pairs for message in (Message("user", asked), Message("assistant", text)))
+        return (*self.messages, *said)
+
+    def conversing(self, answers: Sequence[str], **fields: Any) -> Candidate:
+        """Return the candidate of a conversation: *answers*, one for each of the turns; *fields* as in `responding`."""
+        before = self.exchanged(answers[:-1])
+        return self.responding(answers[-1], input=self.turns[-1], messages=before, **fields)
 
     @property
     def candidate(self) -> Candidate | None:

@@ -28,7 +28,7 @@ from rubric.suites.scripts import Decisions, can_be_judged, restored, run_script
 from rubric.suites.suite_plan import plan_case, why_deferred
 from rubric.suites.targets.base import DeferError, Response, Target, TargetLike, measured
 from rubric.suites.targets.providers import as_target
-from rubric.values.candidates import Candidate
+from rubric.values.candidates import Candidate, ToolCall
 from rubric.values.judges import AnyJudge, Judge, as_judge, members_of
 from rubric.values.requests import Failure, Limiter, Transport, Usage
 from rubric.values.rubrics import Rubric
@@ -241,13 +241,10 @@ class Run:
             self.cases.refuse_beyond(prepared.worst or 0.0)
         assert self.target is not None  # noqa: S101 - else the case is deferred
         began = time.perf_counter()
-        response = Response.of(await self.target.respond(case))
+        response = await _conversation(self.target, case) if case.turns else await _response(self.target, case)
         latency = time.perf_counter() - began
         self._charge(response.usage, self.cases, self.requests)
-        if isinstance(response.candidate, Candidate):
-            return evolve(response, candidate=measured(response, latency))
-        message = f"{self.target!r} returned {type(response.candidate).__name__}, expected a Candidate"
-        raise TypeError(message)
+        return evolve(response, candidate=measured(response, latency))
 
     def _charge(self, usage: Usage, *budgets: Budget | None) -> None:
         """Charge the *usage* of targets and scripts, which no budget can hold back."""
@@ -290,6 +287,34 @@ class Run:
             return self.pipeline.send
         before = number * max((_votes(judge) for judge, _ in assigned.groups(rubric)), default=1)
         return lambda ask: self.pipeline.send(evolve(ask, vote=ask.vote + before))
+
+
+async def _response(target: Target, case: Case) -> Response:
+    response = Response.of(await target.respond(case))
+    if isinstance(response.candidate, Candidate):
+        return response
+    message = f"{target!r} returned {type(response.candidate).__name__}, expected a Candidate"
+    raise TypeError(message)
+
+
+async def _conversation(target: Target, case: Case) -> Response:
+    """Return the conversation of *target* with the user of *case*: each turn continues all those before it."""
+    answers: list[str] = []
+    calls: list[ToolCall] = []
+    usage, notes = Usage(), dict[str, None]()
+    for number, asked in enumerate(case.turns):
+        turn = evolve(case, input=asked, messages=case.exchanged(answers), turns=())
+        try:
+            response = await _response(target, turn)
+        except ModelError as error:
+            failure = error.failure
+            message = f"turn {number + 1}: {failure.message}"
+            raise ModelError(evolve(failure, message=message, usage=usage + failure.usage)) from None
+        answers.append(response.candidate.output)
+        calls += response.candidate.tool_calls
+        usage += response.usage
+        notes |= dict.fromkeys(response.warnings)
+    return Response(case.conversing(answers, tool_calls=calls or case.tool_calls), usage, tuple(notes))
 
 
 def _votes(judge: AnyJudge) -> int:

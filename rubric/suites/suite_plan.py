@@ -178,7 +178,8 @@ def plan_case(case: Case, assigned: Assigned, candidate: Candidate | None) -> Pl
     Without a candidate, a response of about 2,000 characters is planned, for which every condition holds.
     """
     rubric = case.rubric if candidate is not None else _unconditional(case.rubric)
-    graded = candidate if candidate is not None else case.responding(STAND_IN)
+    stand_in = case.conversing([STAND_IN] * len(case.turns)) if case.turns else case.responding(STAND_IN)
+    graded = candidate if candidate is not None else stand_in
     return Plan.total(
         plan_one(graded, share(rubric, ids), judge, count=count_tokens, price=price, worst=worst_cost)
         for judge, ids in assigned.groups(rubric)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import string
 from collections.abc import Callable
 from itertools import pairwise
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 from attrs import evolve, fields
 from hypothesis import strategies as st
@@ -46,7 +46,7 @@ from rubric.values.checks import (
     Unsupported,
     Within,
 )
-from rubric.values.criteria import ABSTENTIONS, POLARITIES, Anchor, Criterion, When
+from rubric.values.criteria import ABSTENTIONS, POLARITIES, Anchor, Criterion, On, When
 from rubric.values.judges import Cascade, Judge, Jury, Panel
 from rubric.values.rubric_tests import RubricTest
 from rubric.values.rubrics import Rubric
@@ -185,6 +185,7 @@ def criteria(draw: st.DrawFn, answers: st.SearchStrategy[Answer] = flat_answers)
                 "anchors": st.lists(anchors, max_size=2),
                 "evidence": st.sampled_from([None, True, False]),
                 "abstain": st.one_of(st.none(), abstentions),
+                "on": st.one_of(st.sampled_from(get_args(On)), st.integers(1, 9)),
                 "tags": st.lists(any_texts(), max_size=2),
                 "metadata": free_maps,
             },
@@ -330,12 +331,15 @@ def cases(draw: st.DrawFn, graded: st.SearchStrategy[Rubric]) -> Case:
             judge=any_judges,
             server=any_texts(),
             runs=st.integers(1, 9),
+            turns=st.lists(texts(), max_size=2),
             cell=free_maps,
             tags=st.lists(any_texts(), max_size=2),
             metadata=free_maps,
         )
     )
     rubric = draw(graded)
+    if options.get("input") or "output" in options:
+        options.pop("turns", None)
     options["judges"] = {c.id: draw(single_judges) for c in rubric.judged[:1] if draw(st.booleans())}
     return Case(draw(ids), rubric, **options)
 

@@ -14,6 +14,7 @@ from rubric.internals.fields import (
     Shown,
     as_map,
     as_tuple,
+    check_count,
     flag,
     identifier,
     number,
@@ -119,6 +120,16 @@ def _as_anchors(value: Iterable[Anchor | Mapping[str, Any]]) -> tuple[Anchor, ..
     if isinstance(value, list | tuple):
         value = [Anchor(**item) if isinstance(item, Mapping) else item for item in value]
     return as_tuple("anchors", cast("Iterable[Anchor]", value), Anchor, "Anchor")
+
+
+On = Literal["conversation", "each turn", "worst turn", "last turn"]
+
+
+def _is_turn(_: Any, attribute: Attribute[Any], value: object) -> None:
+    if isinstance(value, str):
+        one_of(*get_args(On))(_, attribute, value)
+    else:
+        check_count(attribute.name, value)
 
 
 def _as_tags(value: Iterable[str]) -> tuple[str, ...]:
@@ -231,6 +242,9 @@ class Criterion(Shown, metaclass=GuidedType):
         abstain: How "cannot tell" counts: `forbid` (no such answer), `exclude` (out of the mean, no gate),
             `zero` (a contribution of 0), `fail` (that, and the grade fails), or a partial credit in 0..1;
             None leaves it to the rubric.
+        on: What of a conversation it is asked of: `conversation` (the output, with all before it), `each turn` (every
+            answer of the assistant; the mean counts), `worst turn` (likewise; the worst counts), `last turn`, or the
+            number of a turn from 1. A judge of one turn sees what came before it and nothing later.
         tags: Free labels.
         metadata: Free data of the caller's; the judge never sees it.
 
@@ -249,6 +263,7 @@ class Criterion(Shown, metaclass=GuidedType):
     anchors: tuple[Anchor, ...] = field(default=(), kw_only=True, converter=_as_anchors)
     evidence: bool | None = field(default=None, kw_only=True, validator=optional(flag))
     abstain: Abstention | float | None = field(default=None, kw_only=True, validator=optional(abstention))
+    on: On | int = field(default="conversation", kw_only=True, validator=_is_turn)
     tags: tuple[str, ...] = field(default=(), kw_only=True, converter=_as_tags)
     metadata: FrozenMap = field(default=FrozenMap(), kw_only=True, converter=_as_metadata)
 
@@ -270,6 +285,7 @@ class Criterion(Shown, metaclass=GuidedType):
         anchors: Iterable[Anchor | Mapping[str, Any]] = (),
         evidence: bool | None = None,
         abstain: Abstention | float | None = None,
+        on: On | int = "conversation",
         tags: Iterable[str] = (),
         metadata: Mapping[str, Any] = FrozenMap(),
     ) -> None:
@@ -293,6 +309,7 @@ class Criterion(Shown, metaclass=GuidedType):
             anchors=anchors,
             evidence=evidence,
             abstain=abstain,
+            on=on,
             tags=tags,
             metadata=metadata,
         )

@@ -522,6 +522,11 @@ def describe(criterion: Criterion) -> str:
         case answer:  # of a `JudgeAnswer`, whose members all have words
             words = [answer.words]
     words += [criterion.polarity] if criterion.polarity != "satisfy" else []
+    words += (
+        [f"on turn {criterion.on}" if isinstance(criterion.on, int) else f"on {criterion.on}"]
+        if (criterion.on != "conversation")
+        else []
+    )
     words += ["required"] if criterion.required else []
     words += [f"at least {criterion.min_score:g}"] if criterion.min_score is not None else []
     return ", ".join(words)

@@ -31,6 +31,7 @@ from rubric.suites.cases import Case
 from rubric.suites.providers import Provider
 from rubric.values.candidates import Message, ToolCall
 from rubric.values.checks import NOTHING, Unsupported
+from rubric.values.criteria import Criterion
 from rubric.values.rubrics import Rubric
 
 Asked = tuple[str, tuple[Message, ...]]
@@ -193,14 +194,15 @@ _UNUSED = {
     key: f"`{key}` of a test is not used: it is about how answers are made"
     for key in (
         *("environment", "workspace", "providers", "provider", "target", "targets", "trials", "repeat", "extensions"),
-        *("hooks", "preprocessors", "depends_on", "window_size", "mode", "aggregation", "on_turn_failure", "run"),
+        *("hooks", "preprocessors", "depends_on", "window_size", "run"),
         *("evaluate_options", "note"),
     )
 }
 
 _KNOWN = frozenset(
     {"id", "vars", "assert", "assertions", "graders", "evaluators", "rubrics", "execution", "options", "threshold",
-     "metadata", "tags", "tool_calls", "file_changes", "turns", "input_files", "assert_scoring_function",
+     "metadata", "tags", "tool_calls", "file_changes", "turns", "mode", "aggregation",
+     "on_turn_failure", "input_files", "assert_scoring_function",
      *_CRITERIA, *_INPUTS, *_REFERENCES, *_OUTPUTS, *_KEPT}
 )  # fmt: skip
 
@@ -328,17 +330,18 @@ def read_case(test: Test, defaults: Defaults, template: Template | None, *, seve
 
 def _case(test: Test, task: Task, graders: list[Grader], asked: Asked, label: str) -> Case:
     at, scope = test.at, test.scope
-    rubric = grouped(graders, task)
+    rubric = _of_conversation(test, task, graders) if _turns(test) else grouped(graders, task)
     judge = read_judge(test.under("options"), scope)
-    alone = len(graders) == 1 and graders[0].plain
+    alone = len(graders) == 1 and graders[0].plain and not _turns(test)
     said = alone and any(criterion.text == task.criteria for criterion in rubric.criteria)
-    output = at.find(*_OUTPUTS)
+    output, turns = at.find(*_OUTPUTS), _turns(test)
     id_ = _id(test)
     return Case(
         f"{id_} [{label}]" if label else id_,
         rubric,
-        input=asked[0],
-        messages=asked[1],
+        input="" if turns else asked[0],
+        messages=(Message("user", asked[0]),) if turns and asked[0] else asked[1],
+        turns=turns,
         output=None if output is None else read_text(output, scope),
         reference=read_text(at.find(*_REFERENCES) or _variable(test, "expected_output"), scope),
         context="" if said else task.criteria,
@@ -346,11 +349,55 @@ def _case(test: Test, task: Task, graders: list[Grader], asked: Asked, label: st
         file_changes=scope.text(at["file_changes"]) if at.has("file_changes") else "",
         variables=_variables(test, graders),
         judge=graders[0].judge or judge if alone else judge,
-        judges={} if alone else {g.name: g.judge for g in renamed(graders) if g.judge is not None},
+        judges={} if alone or turns else {g.name: g.judge for g in renamed(graders) if g.judge is not None},
         cell={"prompt": label} if label else {},
         tags=_tags(test),
         metadata=_metadata(test),
         place=at.place,
+    )
+
+
+_OF_A_TURN = frozenset({"input", "assert", "assertions", "expected_output"})
+_AGGREGATIONS = ("mean", "min")
+
+
+def _turns(test: Test) -> list[str]:
+    """Return what the user says in each turn of a conversation."""
+    at = test.at["turns"]
+    said = [turn for turn in at if isinstance(turn.value, Mapping)] if isinstance(at.value, list) else []
+    return [read_text(turn["input"], test.scope) for turn in said if turn.value.get("input")]
+
+
+def _of_conversation(test: Test, task: Task, graders: list[Grader]) -> Rubric:
+    """
+    Return the rubric of a conversation: a criterion for each turn with graders, and one for those of the whole.
+
+    The score is their mean, or the least of them. AgentV gives a turn without graders a score of 1; here it has none.
+    """
+    how = test.at.value.get("aggregation", "mean")
+    if how not in _AGGREGATIONS:
+        test.at["aggregation"].error(f"expected one of {', '.join(_AGGREGATIONS)}, got {shorten(repr(how), 40)}")
+    if test.at.value.get("on_turn_failure") == "stop":
+        test.at["on_turn_failure"].once("`on_turn_failure: stop` is not used: all turns are asked, and then graded")
+    criteria = []
+    for number, turn in enumerate(test.at["turns"].listing("a list of turns, each with `input`"), 1):
+        if not turn.mapping("a turn (a mapping with `input`)") or not turn.needs("input"):
+            continue
+        for key in turn.value.keys() - _OF_A_TURN:
+            turn[key].once(f"`{key}` of a turn is not used")
+        own = [grader for key in GRADERS if turn.has(key) for grader in read_graders(turn[key], test.scope, task)]
+        if own:
+            expected = read_text(turn["expected_output"], test.scope) if turn.has("expected_output") else ""
+            rubric = evolve(
+                grouped(own, task), guidelines=f"A reference answer to this turn:\n{expected}" if expected else ""
+            )
+            criteria.append(Criterion(f"turn {number}", id=f"turn-{number}", answer=rubric, on=number))
+    whole = [grader for grader in graders if grader.answer != NOTHING]
+    if whole or not criteria:
+        rubric = grouped(whole or graders, task)
+        criteria.append(Criterion("the conversation as a whole", id="conversation", answer=rubric))
+    return Rubric(
+        criteria=criteria, threshold=task.threshold, aggregation="min" if how == "min" else "weighted_average"
     )
 
 
@@ -420,7 +467,7 @@ def _graders(test: Test, defaults: Defaults, task: Task) -> list[Grader]:
     graders = [_with_default_prompt(grader, defaults) for grader in graders]
     if not graders and not test.at.notes.errors and task.criteria:
         graders = read_graders(test.at.holding([{"type": "llm-rubric", "value": task.criteria}]), test.scope, task)
-    elif not graders and not test.at.notes.errors:
+    elif not graders and not test.at.notes.errors and not _turns(test):
         test.at.warn("there is nothing to grade by: no grader and no criteria; the case is ungraded")
         graders = [Grader("nothing", NOTHING)]
     return [*graders, *_unsupported(test, defaults)] or [Grader("nothing", NOTHING)]
@@ -450,9 +497,9 @@ def _prompted(rubric: Rubric, template: str) -> Rubric:
 
 def _unsupported(test: Test, defaults: Defaults) -> Iterator[Grader]:
     """Yield what would have to be done before the graders are right, and is not: the case is ungraded."""
-    if test.at.has("turns"):
-        test.at["turns"].warn("turns that are graded one by one are not supported", key=True)
-        yield Grader("turns", Unsupported("turns that are graded one by one"))
+    if test.at.has("turns") and not _turns(test):
+        test.at["turns"].warn("there are no turns in it: a list of turns, each with `input`", key=True)
+        yield Grader("turns", Unsupported("a conversation without turns"))
     if any(options.has("transform") for options in (defaults.test.under("options"), test.under("options"))):
         test.at["options"].once("a `transform` of the answer is not supported: cases are ungraded")
         yield Grader("transform", Unsupported("a transform of the answer"))
