@@ -53,9 +53,9 @@ class HTTPRequest:
         program: Finds the answer instead: JavaScript for the embedded engine, which is given `json` and `text`.
     """
 
-    url: str
+    url: str = field(repr=lambda url: repr(url.partition("?")[0]))
     method: str = "POST"
-    headers: Settings = field(factory=Settings, converter=as_settings)
+    headers: Settings = field(factory=Settings, converter=as_settings, repr=False)
     body: str = field(default="", repr=False)
     answer: str = ""
     program: Program | None = None
