@@ -50,6 +50,10 @@ criteria:
         ("- a", "1:1: expected a rubric (a mapping with criteria, text or tree), got a list"),
         ("just words", "1:1: expected a rubric (a mapping with criteria, text or tree), got 'just words'"),
         ("rubric: a", "1:1: a rubric has criteria, text or tree, and here is none; write one"),
+        (
+            "criteria: [{text: a, levels: 1-5}]",
+            "1:30: criteria[0].levels: expected a scale with two dots, got '1-5'; write 1..5",
+        ),
         ("text: a\ncriteria: [b]", "2:1: criteria: a rubric has text or criteria, not both; nest one in the other"),
         ("criteria:", "1:10: criteria: expected a list of criteria, got nothing"),
         ("criteria: a", "1:11: criteria: expected a list of criteria, got 'a'"),

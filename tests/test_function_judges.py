@@ -84,3 +84,9 @@ def test_a_rubric_that_requires_quotes_is_ungraded_and_never_scores_zero_for_lac
     result = evaluate("x", Rubric(["a"]).with_evidence(), judge)
     assert result.score is None
     assert "a function gives no quotes, and 'a' requires evidence" in str(result.failures[0])
+
+
+def test_a_reply_without_any_object_is_not_called_a_copy_of_the_candidate() -> None:
+    (failure, *_) = evaluate("x", Rubric(["a"]), lambda messages: "yes").failures
+    assert failure.kind == "unreadable"
+    assert "candidate" not in failure.message

@@ -235,16 +235,17 @@ def _objects(ask: Ask, said: str, text: str, wanted: Sequence[str]) -> list[Mapp
     return [value for value, _ in find_objects(text, accept)]
 
 
-def _refuse_none(ask: Ask, found: Sequence[object]) -> None:
+def _refuse_none(ask: Ask, said: str, found: Sequence[object]) -> None:
     if not found:
-        mark = ' and the "nonce" of this request' if ask.nonce else ", other than one copied from the candidate"
+        copied = ", other than one copied from the candidate" if "{" in said else ""
+        mark = ' and the "nonce" of this request' if ask.nonce else copied
         raise Unreadable(f"it holds no JSON object with the keys that were asked for{mark}")
 
 
 def _read_one(ask: Ask, said: str, text: str) -> Finding:
     criterion = ask.criteria[0]
     found = [_finding(ask, criterion, value) for value in _objects(ask, said, text, keys_of(criterion.answer))]
-    _refuse_none(ask, found)
+    _refuse_none(ask, said, found)
     if len({(f.score, f.value, f.flag) if isinstance(f, Scored) else type(f) for f in found}) > 1:
         raise Unreadable("it holds two verdicts that disagree")
     return found[-1]
@@ -257,7 +258,7 @@ def _read_many(ask: Ask, said: str, text: str) -> tuple[Finding, ...]:
         lists = [*sealed_list(said, text, nonce=ask.nonce, asked=asked, ids=[c.id for c in ask.criteria])]
     else:
         lists = [o.get("verdicts", o.get("checks")) for o in _objects(ask, said, text, LISTS)]
-    _refuse_none(ask, lists)
+    _refuse_none(ask, said, lists)
     if not all(isinstance(entries, list) for entries in lists):
         raise Unreadable('it holds no list of "verdicts"')
     if any(entries != lists[0] for entries in lists):

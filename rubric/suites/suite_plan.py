@@ -31,7 +31,7 @@ Source = Literal["fixed response", "live target", "none"]
 STAND_IN = "The response is not there yet. " * 64
 """The planned response of a live target: about 2,000 characters."""
 
-NO_RESPONSE = "no response, and no target to ask for one (--target MODEL, or target= in code)"
+NO_RESPONSE = "no response, and no target to ask for one (--target MODEL or --outputs FILE; target= in code)"
 
 
 @frozen

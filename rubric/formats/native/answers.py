@@ -71,6 +71,9 @@ _NAMED: dict[str, Callable[[], Answer]] = {"yes_no": YesNo, "unit": Unit}
 _PLAIN = re.compile(r"(-?\d{1,16})\.\.(-?\d{1,16})", re.ASCII)
 """How levels without bands are written."""
 
+_DASHED = re.compile(r"(\d{1,16}) ?(?:-|–|to) ?(\d{1,16})", re.ASCII)
+"""How other tools write them."""
+
 
 def read_levels(data: Any) -> Levels:
     """Return levels: a mapping from scores to texts, a list of `{score_range, text}`, or a plain scale, `0..10`."""
@@ -78,6 +81,8 @@ def read_levels(data: Any) -> Levels:
         return read_bare(lambda ends: Levels(ScoreRange(*ends)), map(int, plain.groups()))
     if isinstance(data, list):
         return read_bare(Levels, read_all(data, "scorerange", _read_range))
+    if isinstance(data, str) and (dashed := _DASHED.fullmatch(data.strip())):
+        raise DefinitionError("", f"expected a scale with two dots, got {data!r}; write {dashed[1]}..{dashed[2]}")
     bands = as_dict(data, "a mapping from scores to texts, a list of {score_range, text}, or 0..10")
     read_each(bands, read_text)
     if not bands:

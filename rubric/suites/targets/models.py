@@ -52,7 +52,8 @@ class AskedModel(Shown):
         """The model and its settings, in the form that models are asked in; it judges nothing here."""
         if not isinstance(self.model, str) or self.model == "offline":
             message = f"expected a LiteLLM model name, such as 'openai/gpt-5.6', got {self.model!r}"
-            raise DefinitionError("model", message)
+            judges = "; it judges and writes no answers: give a function, or replies that exist (outputs=)"
+            raise DefinitionError("model", message + judges * (self.model == "offline"))
         return Judge(
             self.model,
             temperature=self.temperature,
