@@ -141,6 +141,7 @@ from .values.checks import Matches as Matches
 from .values.checks import Script as Script
 from .values.checks import Similar as Similar
 from .values.checks import StartsWith as StartsWith
+from .values.checks import Trajectory as Trajectory
 from .values.checks import Unsupported as Unsupported
 from .values.checks import Within as Within
 from .values.criteria import Anchor as Anchor

@@ -8,6 +8,7 @@ sees: that the unions hold every class, and that tables, files, prompts and read
 from __future__ import annotations
 
 import json
+import sys
 from typing import Any, get_args
 
 import pytest
@@ -35,6 +36,7 @@ from rubric import (
     Script,
     Similar,
     StartsWith,
+    Trajectory,
     Ungraded,
     Unit,
     Unsupported,
@@ -77,6 +79,7 @@ CHECKS: dict[type, Answer] = {
     IsJSON: IsJSON(),
     FitsSchema: FitsSchema({"type": "string"}),
     Calls: Calls("search"),
+    Trajectory: Trajectory(["search"]),
     Similar: Similar("words"),
     Within: Within(tool_calls=3),
     Holds: Holds(lambda candidate: True),
@@ -106,7 +109,9 @@ FINDINGS: dict[type, Finding] = {
 
 def concrete(parent: type[Any]) -> set[type[Any]]:
     """Return the classes of ours below *parent* that have no further ones."""
-    below = [kind for kind in parent.__subclasses__() if kind.__module__.startswith("rubric.")]
+    # With slots, attrs makes a second class; the first one stays until it is collected.
+    found = [kind for kind in parent.__subclasses__() if kind.__module__.startswith("rubric.")]
+    below = [kind for kind in found if getattr(sys.modules[kind.__module__], kind.__name__, None) is kind]
     return {parent}.union(*map(concrete, below)) - {parent} if below else {parent}
 
 

@@ -28,6 +28,7 @@ from rubric.values.checks import (
     Script,
     Similar,
     StartsWith,
+    Trajectory,
     Unsupported,
     Within,
 )
@@ -164,6 +165,8 @@ def decide(check: Check, candidate: Candidate) -> tuple[bool, str]:  # noqa: C90
                 and all(key in call.arguments and call.arguments[key] == wanted[key] for key in wanted)
                 for call in candidate.tool_calls
             )
+        case Trajectory():
+            holds = check.followed_by(call.name for call in candidate.tool_calls)
         case Decided() | Holds() | Unsupported() | Script() | Within() | Similar():
             msg = f"{type(check).__name__} is not decided by the candidate alone"
             raise TypeError(msg)

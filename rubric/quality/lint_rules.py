@@ -35,6 +35,7 @@ from rubric.values.checks import (
     Script,
     Similar,
     StartsWith,
+    Trajectory,
     Unsupported,
     Within,
 )
@@ -225,7 +226,7 @@ def _exclude(one: Criterion, other: Criterion) -> bool:
 def _is_of_text(answer: object) -> TypeGuard[Check]:
     """True if *answer* is a check of the output's text alone."""
     return isinstance(answer, Check) and not isinstance(
-        answer, Holds | Script | Unsupported | Decided | Calls | Within | Similar
+        answer, Holds | Script | Unsupported | Decided | Calls | Trajectory | Within | Similar
     )
 
 

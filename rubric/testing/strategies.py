@@ -43,6 +43,7 @@ from rubric.values.checks import (
     Script,
     Similar,
     StartsWith,
+    Trajectory,
     Unsupported,
     Within,
 )
@@ -151,6 +152,7 @@ checks = st.one_of(
     st.just(IsJSON()),
     st.builds(FitsSchema, schemas),
     st.builds(Calls, texts(), arguments=free_maps),
+    st.builds(Trajectory, text_lists, order=st.sampled_from(["any_order", "in_order", "exact"])),
     st.builds(Similar, text_lists, threshold=scores, measure=st.sampled_from(["cosine", "dot", "euclidean"])),
     st.builds(Within, latency=st.floats(0, 60), cost=st.one_of(st.none(), st.floats(0, 1))),
     st.builds(Script, text_lists, config=free_maps),

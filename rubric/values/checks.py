@@ -15,7 +15,7 @@ from rubric.internals.frozen_map import FrozenMap, thaw
 from rubric.internals.text import shorten
 from rubric.values.answers import Answer
 from rubric.values.candidates import Candidate, as_arguments
-from rubric.values.matching import check_schema, pattern
+from rubric.values.matching import check_schema, matches, pattern
 
 
 class Check(Answer):
@@ -153,6 +153,52 @@ class Calls(Check, Shown):
 
         with_ = f" with {_described(json.dumps(str(self.arguments)))}" if self.arguments else ""
         return f"calls {self.name}{with_}"
+
+
+Order = Literal["any_order", "in_order", "exact"]
+
+
+def _as_tools(value: Iterable[str]) -> tuple[str, ...]:
+    tools = as_tuple("tools", value, str, "names of tools")
+    if not tools or not all(tool.strip() for tool in tools):
+        raise refuse("tools", value, "a list of names of tools, none of them empty")
+    return tools
+
+
+def matches_name(name: str, called: str) -> bool:
+    """True if *name* is that of the tool *called*; it may have `*` and `?`, and case does not matter."""
+    wild = "".join({"*": ".*", "?": "."}.get(letter, re.escape(letter)) for letter in name)
+    return matches(
+        f"(?is)^{wild}$", called
+    )  # RE2, whose time is linear: the one comes from a file, the other from a run
+
+
+@frozen(repr=False)
+class Trajectory(Check, Shown):
+    """
+    The candidate's run called *tools*; the score is 1 or 0.
+
+    Args:
+        tools: Their names, in which `*` and `?` stand for other letters, and case does not matter.
+        order: `any_order`: each was called, as often as it is named; `in_order`: in this order, with other calls
+            between them; `exact`: in this order, and no others.
+    """
+
+    tools: tuple[str, ...] = field(converter=_as_tools)
+    order: Order = field(default="in_order", kw_only=True, validator=one_of(*get_args(Order)))
+
+    def __str__(self) -> str:
+        return f"calls {_described(', '.join(self.tools))} {self.order.replace('_', ' ')}"
+
+    def followed_by(self, called: Iterable[str]) -> bool:
+        """True if the tools that a run *called* follow it."""
+        names = [*called]
+        if self.order == "exact":
+            return len(names) == len(self.tools) and all(map(matches_name, self.tools, names))
+        if self.order == "in_order":
+            rest = iter(names)
+            return all(any(matches_name(tool, name) for name in rest) for tool in self.tools)
+        return all(sum(matches_name(tool, name) for name in names) >= self.tools.count(tool) for tool in {*self.tools})
 
 
 LIMITS = ("latency", "cost", "tokens", "calls", "tool_calls", "perplexity")
@@ -348,6 +394,7 @@ AnyCheck = (
     | IsJSON
     | FitsSchema
     | Calls
+    | Trajectory
     | Within
     | Similar
     | Holds

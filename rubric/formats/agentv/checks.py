@@ -1,5 +1,5 @@
 """
-AgentV's graders that code decides and that promptfoo has under other keys, or not at all: limits of a run.
+AgentV's graders that code decides, beside those of `assertion_types`: limits of a run, and calls of tools.
 
 `CHECKS` is their table. A limit on what is not known leaves the case ungraded here; AgentV fails it.
 """
@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from rubric.errors import DefinitionError
 from rubric.formats.agentv.scope import Entry
+from rubric.formats.trajectories import KINDS, trajectory_check
 from rubric.values.checks import Check, Unsupported, Within
 
 _MILLISECONDS = 1000
@@ -47,8 +48,16 @@ def limited(entry: Entry) -> Check:
     return Within(**limits)
 
 
+def of_tool_calls(entry: Entry) -> Check:
+    """Return the check of the run's tool calls that *entry* is."""
+    said = str(entry.at.value.get("type"))
+    negate = said.startswith("not-") != (entry.at.value.get("negate") is True)
+    return trajectory_check(entry.kind, entry.scope.filled(entry.at["value"]), negate=negate)
+
+
 CHECKS: dict[str, tuple[Callable[[Entry], Check], frozenset[str]]] = {
     kind: (limited, frozenset({*keys, *_UNKNOWN, "exploration_tolerance"})) for kind, keys in _LIMITS.items()
 }
+CHECKS |= {kind: (of_tool_calls, frozenset({"value"})) for kind in KINDS}
 CHECKS |= {kind.replace("-", "_"): row for kind, row in CHECKS.items()}
 """The readers of types, with the keys that they read besides those of all; generation 1 writes them with `_`."""

@@ -33,6 +33,7 @@ from rubric.formats.cursor import Cursor
 from rubric.formats.model_names import embedding_name
 from rubric.formats.promptfoo.parts import Assertion, judge_of, thresholded, unsupported
 from rubric.formats.promptfoo.texts import Context, UnsupportedPromptError, compact, content_of, template_of
+from rubric.formats.trajectories import KINDS, trajectory_check
 from rubric.internals.text import shorten
 from rubric.values.answers import Answer, Choice, Choices, Levels, Unit, YesNo
 from rubric.values.checks import Measure, Similar, Within
@@ -100,6 +101,26 @@ def _embedder(at: Cursor | None) -> str | None:
         inner = at.find("embedding", "id")
         return None if inner is None or inner.value == at.value else _embedder(inner)
     return embedding_name(at.value) if isinstance(at.value, str) else None
+
+
+# -- calls of tools ----------------------------------------------------------------------------------------
+
+
+def of_tool_calls(at: Cursor, context: Context, kind: str) -> Assertion | None:
+    """Return the check of the run's tool calls, of the type *kind*, at the cursor; None where an error was noted."""
+    bare, value = kind.removeprefix("not-"), at["value"]
+    bar = at["threshold"].number(0, 1, written=True) if at.has("threshold") else None
+    content = None if value.value is None else content_of(value, context)
+    if (at.has("threshold") and bar is None) or (content is None and value.value is not None):
+        return None
+    try:
+        given = None if content is None else content.value
+        check = trajectory_check(bare, given, negate=kind.startswith("not-"), threshold=bar)
+    except DefinitionError as problem:
+        value.error(problem.message)
+        return None
+    plain = at.holding({key: one for key, one in at.value.items() if key != "threshold"})
+    return thresholded(plain, check, kind)
 
 
 # -- model graders by name ---------------------------------------------------------------------------------
@@ -301,6 +322,7 @@ _TRANSFORMED = frozenset({"contextTransform"})
 GRADERS: dict[str, tuple[Reader, frozenset[str]]] = {
     **{name: (limited, frozenset()) for name in _LIMITS},
     **{name: (similar, frozenset()) for name in _MEASURES},
+    **{name: (of_tool_calls, frozenset()) for name in KINDS},
     **{
         name: (model_graded, _TRANSFORMED if "context" in one.needs else frozenset())
         for name, one in MODEL_GRADERS.items()
