@@ -21,7 +21,7 @@ from rubric.commands.grade import grade, plan
 from rubric.commands.grade_many import grade_many, merge
 from rubric.commands.output import Commands
 from rubric.commands.prefer import prefer
-from rubric.commands.quality import check, explain, lint
+from rubric.commands.quality import align, check, explain, lint
 from rubric.commands.setup import completion, init
 from rubric.commands.store import store
 from rubric.commands.trust import agree, compare, estimate
@@ -40,6 +40,7 @@ def main() -> None:
 
 COMMANDS = (
     agree,
+    align,
     check,
     compare,
     completion,

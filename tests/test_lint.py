@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +22,12 @@ from rubric import (
     Suite,
     ask,
     lint,
+    loads,
 )
 from rubric.__main__ import main
 
-SHARED = Path(__file__).resolve().parents[2] / "shared"
+ROOT = Path(__file__).resolve().parents[1]
+SHARED = ROOT.parent / "shared"
 R = Rubric("r", threshold=0.6)
 
 WRONG: dict[str, list[Rubric]] = {
@@ -238,3 +241,40 @@ def test_files_that_people_published_have_only_remarks_that_are_right() -> None:
         pytest.skip("the published files are kept outside of the project")
     file = SHARED / "trees" / "promptfoo-examples" / "multiple-translations" / "promptfooconfig.yaml"
     assert {remark.rule for remark in lint(file)} == {"own-scale"}
+
+
+def built_by(page: str) -> Rubric:
+    """Return the rubric that the first example of a page builds."""
+    example = re.search(r"```python\n(.*?)```", (ROOT / page).read_text("utf-8"), re.DOTALL)
+    assert example
+    namespace: dict[str, Any] = {}
+    exec(example[1], namespace)  # noqa: S102 - our own page
+    rubric = namespace["support_reply"]
+    assert isinstance(rubric, Rubric)
+    return rubric
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/tutorial.md"])
+def test_the_first_example_of_a_page_passes(page: str) -> None:
+    assert lint(built_by(page)).ok
+
+
+FILES = [
+    file
+    for folder in ("docs/examples", "rubric/presets", "rubric/commands/starters")
+    for file in sorted((ROOT / folder).glob("*.yaml"))
+]
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
+def test_the_files_that_we_ship_pass(file: Path) -> None:
+    assert lint(file).ok
+
+
+def test_the_files_that_pages_show_pass() -> None:
+    shown = [*(ROOT / "docs").rglob("*.md"), ROOT / "README.md"]
+    texts = [
+        text for page in shown for text in re.findall(r"```yaml\n(rubric:.*?)```", page.read_text("utf-8"), re.DOTALL)
+    ]
+    assert len(texts) > 1
+    assert [remark for text in texts for remark in lint(loads(text))] == []

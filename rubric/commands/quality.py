@@ -1,4 +1,4 @@
-"""The commands about the quality of rubrics: `lint`, `explain` and `check`."""
+"""The commands about the quality of rubrics: `lint`, `explain`, `check` and `align`."""
 
 from __future__ import annotations
 
@@ -12,15 +12,20 @@ import click
 from rubric.commands.files import rubric_files
 from rubric.commands.options import A_COUNT, CONCURRENT, FORMAT, JUDGE, PATH, STORE
 from rubric.commands.output import REFUSED, Command, print_json, print_line, print_result, print_text
+from rubric.commands.trust import from_extra
 from rubric.engine.budget import Budget
 from rubric.engine.bulk import CONCURRENCY
 from rubric.errors import LoadError
-from rubric.formats.rubrics import load
+from rubric.formats.rubrics import dump, load
 from rubric.formats.suites import is_rubric, load_suite
 from rubric.quality.influence import Influences, influence
 from rubric.quality.lint import Remarks
 from rubric.quality.lint import lint as lint_file
 from rubric.quality.trials import check as run_tests
+from rubric.results.collection import Grades
+
+EDITS = ("threshold", "weights")
+"""The kinds of edit of `align`, in its order."""
 
 
 @click.command(cls=Command)
@@ -113,3 +118,29 @@ def check(
     found = run_tests(file, judge, repeats, store=store, budget=budget, concurrency=concurrency or CONCURRENCY)
     print_result(found, form)
     sys.exit(found.exit_code)
+
+
+@click.command(cls=Command)
+@click.argument("file", type=PATH)
+@click.argument("results", type=PATH)
+@click.argument("labels", type=PATH)
+@click.option("--edit", "edits", type=click.Choice(EDITS), multiple=True, help="Try these alone.")
+@click.option("--risk", type=click.FloatRange(1e-6, 0.5), default=0.05, metavar="R", help="The rate of false gains.")
+@click.option("--write", is_flag=True, help="Write the accepted edits into FILE; its comments stay.")
+@FORMAT
+def align(
+    file: Path, results: Path, labels: Path, *, edits: tuple[Any, ...], risk: float, write: bool, form: str
+) -> None:
+    """
+    Fit the threshold and the weights of a rubric to labels.
+
+    FILE is the rubric, RESULTS is what `grade-many --out` wrote under it, and LABELS is a CSV or JSON lines with key or
+    index, and value: the verdicts of people. Nothing is called.
+
+    Exit codes: 0 measured, 2 bad input.
+    """
+    rubric = load(file)
+    found = from_extra("align")(rubric, Grades.read_jsonl(results, rubric), labels, edits or EDITS, risk=risk)
+    print_result(found, form)
+    if write and found.accepted:
+        dump(found.rubric, file)

@@ -15,7 +15,7 @@ from rubric.commands.output import Command, Refusal, print_json, print_line, pri
 FINE, WORSE = 0, 1
 
 
-def _trust(name: str) -> Any:
+def from_extra(name: str) -> Any:
     """Return the function *name* of `rubric`; its libraries are an extra."""
     import rubric  # noqa: PLC0415 - without this command nobody needs numpy
 
@@ -52,7 +52,7 @@ def agree(
         from rubric.trust.ratings import judged  # noqa: PLC0415 - as above
 
         given = judged(others)
-    found = _trust("agreement")(results, given)
+    found = from_extra("agreement")(results, given)
     drift = None if against is None else found.against(against, risk=risk)
     if form == "json":
         print_json(found.to_dict() if drift is None else {**found.to_dict(), "drift": drift.to_dict()})
@@ -93,7 +93,7 @@ def estimate(results: Path, labels: Path, *, criterion: str | None, how: str, le
 
     Exit codes: 0 estimated, 1 below --min, 2 bad input, or no estimate.
     """
-    found = _trust("estimate")(results, labels, criterion=criterion, how=how)
+    found = from_extra("estimate")(results, labels, criterion=criterion, how=how)
     print_result(found, form)
     if found.value is None:
         raise Refusal(found.sentence)
@@ -113,7 +113,7 @@ def compare(new: Path, old: Path, labels: tuple[Path, Path] | None, form: str) -
 
     Exit codes: 0 no worse, 1 the pass rate or the score is worse and chance does not explain it, 2 bad input.
     """
-    found = _trust("compare")(new, old, labels)
+    found = from_extra("compare")(new, old, labels)
     print_result(found, form)
     worse = [one for one in found if one.id in ("pass rate", "score") and one.interval[1] < 0]
     for one in worse if form != "json" else ():

@@ -1,0 +1,144 @@
+"""Edits of a rubric that are fitted to labels: what they are worth where they were not fitted, and when one is accepted."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from rubric import DefinitionError, Grade, Grades, Rubric, Ungraded, align, dump, load
+from rubric.quality.align import cross_fitted, p_of_gain
+from tests.recorded import result
+from tests.test_commands import run
+
+RUBRIC = Rubric("r").rates("Is clear", 0, 100, id="clarity")
+Sample = tuple[list[Grade | Ungraded], dict[str, bool]]
+
+
+def sample(n: int, cut: float, seed: int = 0, group: int = 1) -> Sample:
+    """Return grades with a score that is as good as chance, and people who pass from *cut* on, with some noise."""
+    chance = random.Random(seed)
+    grades, labels = [], {}
+    for place in range(n):
+        score = chance.randint(0, 100)
+        key = f"k{place}"
+        grades.append(result(RUBRIC, {"clarity": score}, key=key, group=f"g{place // group}" if group > 1 else ""))
+        labels[key] = chance.random() < 1 / (1 + np.exp(-12 * (score / 100 - cut)))
+    return grades, labels
+
+
+def test_a_better_threshold_is_accepted() -> None:
+    found = align(RUBRIC, *sample(200, 0.4))
+    edit = found.accepted[0]
+    assert edit.kind == "threshold"
+    assert 0.3 < (found.rubric.threshold or 0) < 0.5
+    assert edit.honest > edit.before + 0.1
+    assert (edit.calls, edit.missing, found.n) == (0, 0, 200)
+    assert found.rubric == RUBRIC.passing_at(found.rubric.threshold)
+    assert len(edit.proposals) > 20
+    assert "agreement rises from" in found.sentence
+
+
+def test_nothing_accepted_is_the_old_rubric() -> None:
+    found = align(RUBRIC, *sample(100, 0.7))
+    assert found.accepted == ()
+    assert found.rubric is RUBRIC
+    assert "No edit is shown to be better" in repr(found)
+
+
+def test_labels_that_are_missing_are_counted() -> None:
+    found = align(RUBRIC, *sample(40, 0.58, seed=3), ["threshold"])
+    assert not found.accepted
+    assert found.edits[0].missing
+    assert f"some {found.edits[0].missing} labels more" in str(found)
+
+
+def test_a_weight_that_misleads_is_lowered() -> None:
+    rubric = Rubric("r", threshold=0.5).expects("Helps", id="helps").expects("Is long", id="long", weight=2)
+    chance = random.Random(4)
+    grades, labels = [], {}
+    for place in range(200):
+        helps, long = chance.random() < 0.5, chance.random() < 0.5
+        grades.append(result(rubric, {"helps": helps, "long": long}, key=f"k{place}"))
+        labels[f"k{place}"] = helps if chance.random() < 0.9 else not helps
+    found = align(rubric, grades, labels, ["weights"])
+    assert found.rubric["long"].weight == 0 or found.rubric["helps"].weight == 4
+    assert found.accepted[0].honest > 0.8
+
+
+def simulated(runs: int, n: int, old: float) -> tuple[float, float, float, float]:
+    """Return how often an edit is accepted, and the honest, the apparent and the true agreement of the chosen one."""
+    accepted, honest, apparent, true = [], [], [], []
+    for run_ in range(runs):
+        chance = np.random.default_rng(run_)
+        scores = [np.round(chance.random(m), 2) for m in (n, 20_000)]
+        labels = [chance.random(len(s)) < 1 / (1 + np.exp(-12 * (s - 0.5))) for s in scores]
+        cuts = np.array([old, *(np.unique(np.quantile(scores[0], np.linspace(0.02, 0.98, 40))) + 0.005)])
+        right = (scores[0][None] >= cuts[:, None]) == labels[0]
+        best, out = cross_fitted(right, np.arange(n))
+        accepted.append(best != 0 and p_of_gain(right[0], out, np.arange(n)) <= 0.05)
+        honest.append(out.mean())
+        apparent.append(right[best].mean())
+        true.append(((scores[1] >= cuts[best]) == labels[1]).mean())
+    return float(np.mean(accepted)), float(np.mean(honest)), float(np.mean(apparent)), float(np.mean(true))
+
+
+def test_the_honest_agreement_is_the_true_one_on_average_and_nothing_to_gain_is_rarely_accepted() -> None:
+    accepted, honest, apparent, true = simulated(100, 100, 0.5)
+    assert abs(honest - true) < 0.03
+    assert apparent - true > 0.015
+    assert accepted <= 0.05 + 2 * (0.05 * 0.95 / 100) ** 0.5
+
+
+def test_a_gain_of_a_tenth_is_found_with_200_labels() -> None:
+    accepted, _, _, true = simulated(60, 200, 0.72)
+    assert accepted >= 0.6
+    assert true > 0.83
+
+
+def test_candidates_of_a_group_are_in_one_fold_and_count_as_one() -> None:
+    groups = np.repeat(np.arange(4), 25)
+    before, after = np.zeros(100, dtype=bool), np.zeros(100, dtype=bool)
+    after[:25] = True  # 25 gains, all of one group
+    assert p_of_gain(before, after, np.arange(100)) < 1e-6
+    assert p_of_gain(before, after, groups) > 0.05
+    right = np.stack([before, after])
+    _, honest = cross_fitted(right, groups)
+    assert not honest.any()  # without the group, the other rubric is no better
+
+
+def test_the_file_is_edited_where_it_differs(tmp_path: Path) -> None:
+    file = tmp_path / "rubric.yaml"
+    file.write_text("# agreed in May\nrubric: r\nthreshold: 0.7  # from the labels\ncriteria:\n")
+    file.write_text(file.read_text() + "  - {id: clarity, text: Is clear, levels: {0: bad, 100: good}}\n")
+    rubric = load(file)
+    grades, labels = sample(200, 0.4)
+    results = Grades(result(rubric, {"clarity": g.findings[0].value}, key=g.key) for g in grades)
+    results.to_jsonl(tmp_path / "results.jsonl")
+    (tmp_path / "labels.csv").write_text("key,value\n" + "".join(f"{k},{v}\n" for k, v in labels.items()))
+    done = run("align", *(str(tmp_path / name) for name in ("rubric.yaml", "results.jsonl", "labels.csv")), "--write")
+    assert done.exit_code == 0, done.output
+    kept = file.read_text()
+    assert "# agreed in May" in kept
+    assert "# from the labels" in kept
+    assert load(file).threshold == align(rubric, results, labels).rubric.threshold
+    dump(rubric, file)
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        ({"labels": {"k1": True}}, "20 graded candidates"),
+        ({"labels": {f"k{n}": {"clarity": 50} for n in range(40)}}, "verdicts of people on the whole"),
+        ({"edits": ["texts"]}, "threshold"),
+        ({"edits": "threshold"}, "a list of kinds"),
+        ({"grades": "results.jsonl"}, "results to score anew"),
+    ],
+)
+def test_what_cannot_be_fitted_is_refused(options: dict[str, Any], match: str) -> None:
+    grades, labels = sample(40, 0.5)
+    with pytest.raises(DefinitionError, match=match):
+        align(RUBRIC, **{"grades": grades, "labels": labels, **options})
