@@ -19,6 +19,7 @@ from rubric.commands.files import convert, diff, schema, validate
 from rubric.commands.generate import generate
 from rubric.commands.grade import grade, plan
 from rubric.commands.grade_many import grade_many, merge
+from rubric.commands.label import label
 from rubric.commands.output import Commands
 from rubric.commands.prefer import prefer
 from rubric.commands.quality import align, check, explain, lint
@@ -52,6 +53,7 @@ COMMANDS = (
     grade,
     grade_many,
     init,
+    label,
     lint,
     merge,
     plan,

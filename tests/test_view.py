@@ -15,7 +15,8 @@ import pytest
 
 from rubric import Candidate, Failure, Judge, Rubric, evaluate
 from rubric.__main__ import main
-from rubric.commands.view import Viewer, page_of
+from rubric.commands.local_server import LocalServer
+from rubric.commands.view import page_of
 from rubric.store.page import SIZE
 from rubric.testing import ScriptedModel
 from tests.browsers import Seen, seen_at
@@ -40,7 +41,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @contextmanager
 def served(file: Path) -> Iterator[tuple[str, int, str]]:
     """Serve *file*, and yield its address, port and token."""
-    viewer = Viewer(page_of(file))
+    viewer = LocalServer(page_of(file))
     with viewer.bind() as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         port = int(server.server_port)

@@ -2,7 +2,8 @@
 HTML of results: a handful of pieces that every card, table and page is built from.
 
 A text is escaped unless it is `Html`, which only these functions make: untrusted text cannot become markup. Nothing
-here runs: no script, no address outside of the page. A card opens with a sentence, then shows the figures and tables:
+here runs or leads out of the page; a page may be given a script of our own. A card opens with a sentence, then shows
+the figures and tables:
 
     card(
         header("Two judges agree on 87 of 100 answers.", badge("kappa 0.71", "passed")),
@@ -56,7 +57,7 @@ def escape(value: object) -> Html:
 
 
 _ENTITIES = (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ('"', "&quot;"), ("'", "&#39;"))
-_EMPTY = frozenset({"input", "meta"})
+_EMPTY = frozenset({"img", "input", "meta"})
 """Elements without an end tag; those of SVG need one."""
 
 
@@ -195,18 +196,27 @@ def search_form(words: str, *more: Html) -> Html:
     return tag("form", field, *more, tag("button", "Search"), method="get", class_="search")
 
 
-def page(title: str, *body: object, more_style: str = "", footer: object = None, has_form: bool = False) -> str:
+def page(
+    title: str,
+    *body: object,
+    more_style: str = "",
+    footer: object = None,
+    has_form: bool = False,
+    script: str = "",
+    sources: str = "",
+) -> str:
     """
-    Return *body* as a page that loads and runs nothing.
+    Return *body* as a page that loads nothing, and runs nothing but our own *script*.
 
-    A Content-Security-Policy is the second line of defence behind the escaping: it allows no script, and one style
-    sheet, by its hash. *more_style* is our own: nothing in it is escaped. A form, which a page needs that is searched
-    on a server, may lead to that server alone.
+    A Content-Security-Policy is the second line of defence behind the escaping: it allows one style sheet and at most
+    one script, by their hashes. *more_style* and *script* are our own: nothing in them is escaped. A form, which a page
+    needs that is searched on a server, may lead to that server alone. *sources* are further directives.
     """
     sheet = style() + more_style
-    digest = base64.b64encode(hashlib.sha256(sheet.encode()).digest()).decode()
     to = "'self'" if has_form else "'none'"
-    policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action {to}"
+    policy = f"default-src 'none'; style-src {_hash(sheet)}; base-uri 'none'; form-action {to}"
+    policy += f"; script-src {_hash(script)}" if script else ""
+    policy += f"; {sources}" if sources else ""
     end = None if footer is None else tag("footer", footer)
     metas: tuple[dict[str, Any], ...] = (
         {"charset": "utf-8"},
@@ -217,8 +227,13 @@ def page(title: str, *body: object, more_style: str = "", footer: object = None,
     )
     named = tag("title", cut(title, NAME))
     head = tag("head", *(_meta(**each) for each in metas), named, Html(f"<style>{sheet}</style>"))
-    inside = tag("body", tag("div", *body, end, class_="wrap"), class_="rubric page")
+    runs = Html(f"<script>{script}</script>") if script else None
+    inside = tag("body", tag("div", *body, end, class_="wrap"), runs, class_="rubric page")
     return f"<!DOCTYPE html>\n{tag('html', head, inside, lang='en')}\n"
+
+
+def _hash(inside: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(inside.encode()).digest()).decode()}'"
 
 
 def _meta(**attributes: object) -> Html:

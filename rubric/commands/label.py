@@ -1,0 +1,168 @@
+"""The command `label`: a page on which people label candidates, served on this machine or as a file of its own."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+import click
+
+from rubric.commands.local_server import NO_BROWSER, PORT, LocalServer
+from rubric.commands.options import A_COUNT, PATH, columns_of, refuse_folder, refuse_given
+from rubric.commands.output import Command, Refusal, print_line
+from rubric.engine.sources import candidate_at, source_of
+from rubric.formats.rubrics import load
+from rubric.internals.atomic_write import replacing
+from rubric.labelling.drawing import Draw, doubt_of
+from rubric.labelling.page import LabelPage, Results
+from rubric.labelling.sheet import Answer, Sheet, read_answers
+from rubric.values.candidates import Candidate
+from rubric.values.rubrics import Rubric
+
+
+@click.command(cls=Command)
+@click.argument("data", type=PATH)
+@click.argument("rubric", type=PATH)
+@click.option("--out", type=PATH, metavar="FILE", help="Keep the labels in this CSV file; go on where it stops.")
+@click.option("--html", "page", type=PATH, metavar="FILE", help="Write a page for somebody without Python instead.")
+@click.option(
+    "--results",
+    type=PATH,
+    multiple=True,
+    metavar="FILE",
+    help="Draw first what the judge is unsure of, by what grade-many wrote; several: what they disagree on.",
+)
+@click.option("--count", type=A_COUNT, default=200, metavar="N", help="Put so many candidates on the page, 200.")
+@click.option("--add", type=PATH, multiple=True, metavar="FILE", help="Add the labels that a page exported, and end.")
+@click.option("--column", "columns", multiple=True, metavar="FIELD=COLUMN", help="Read a field from this column.")
+@PORT
+@NO_BROWSER
+def label(
+    data: Path,
+    rubric: Path,
+    *,
+    out: Path | None,
+    page: Path | None,
+    results: Sequence[Path],
+    count: int,
+    add: Sequence[Path],
+    columns: Sequence[str],
+    port: int,
+    no_browser: bool,
+) -> None:
+    """
+    Label candidates on a page in the browser, until Ctrl-C.
+
+    DATA is a file of candidates, as for grade-many. Each answer is written to --out at once, with the weight of its
+    candidate; `agree` and `estimate` read that file.
+    """
+    if (out is None) == (page is None):
+        raise click.UsageError("name the file of labels with --out FILE, or a page to send with --html FILE")
+    for file, endings, given in ((out, (".csv",), "--out"), (page, (".html", ".htm"), "--html")):
+        if file is not None:
+            refuse_folder(file)
+            if file.suffix.lower() not in endings:
+                raise click.UsageError(f"{given} {file}: name a file that ends in {endings[0]}")
+            _refuse_inputs(file, (data, rubric, *results, *add), given)
+    if page is not None or add:
+        where = "is for the served page" if page is not None else "has no effect with --add, which shows no page"
+        refuse_given({"port", "no_browser"}, where)
+    if page is not None:
+        refuse_given({"add"}, "is for a file of labels: --out FILE")
+    asked = load(rubric)
+    made = _page(data, asked, results, count, columns)
+    if page is not None:
+        with replacing(page) as opened:
+            opened.write(made.html(mode="file"))
+        print_line(f"{page}: {len(made.candidates):,} candidates to label; the page exports labels.csv")
+        return
+    assert out is not None  # noqa: S101 - checked above
+    sheet = Sheet(out, made.draw)
+    if add:
+        _add(sheet, add)
+        return
+    _warn(made.draw, sheet.read())
+
+    def save(given: Any) -> None:
+        sheet.add([Answer.of(given, made.allowed)])
+
+    LocalServer(lambda _: made.html(sheet.read()), port, save).run(str(out), no_browser=no_browser)
+
+
+def _refuse_inputs(file: Path, read: Iterable[Path], option: str) -> None:
+    for other in read:
+        if file.exists() and other.exists() and other.samefile(file):
+            raise click.UsageError(f"{option} {file}: this file is read; name another one")
+
+
+def _page(data: Path, rubric: Rubric, results: Sequence[Path], count: int, columns: Sequence[str]) -> LabelPage:
+    source = source_of(str(data), columns_of(columns))
+    items = cast("Iterable[Any]", source.items)  # of a file, never an async one
+    candidates = [candidate_at(index, item, source.columns) for index, item in enumerate(items)]
+    if not candidates:
+        raise Refusal(f"{data}: there is no candidate in it")
+    keys = [candidate.key for candidate in candidates]
+    found = _results(results, Draw.of(keys).by)
+    names = keys if Draw.of(keys).by == "key" else [*map(str, range(len(keys)))]
+    if found and not any(name in found for name in names):
+        known = f"results are of {next(iter(found))!r}, ..., candidates are {names[0]!r}, ..."
+        raise Refusal(f"{results[0]}: none matches a candidate of {data}: {known}")
+    draw = Draw.of(keys, [doubt_of(found.get(name, ())) for name in names] if found else ())
+    first: list[Candidate] = [candidates[item.place] for item in draw.items[:count]]
+    made = LabelPage(rubric, draw, first, found, data.name)
+    known_ids = {finding["id"] for each in found.values() for finding in each[0]["findings"]}
+    if found and not known_ids & {*rubric.ids}:
+        raise Refusal(f"{results[0]}: these are results of another rubric ({', '.join(sorted(known_ids)[:5])})")
+    return made
+
+
+def _results(paths: Sequence[Path], by: str) -> Results:
+    """Return what each file says of a candidate, by its name."""
+    found: dict[str, list[Any]] = {}
+    for path in paths:
+        if not path.is_file():
+            raise Refusal(f"{path}: there is no such file")
+        for place, line in enumerate(_lines(path)):
+            name = line.get("key", "") if by == "key" else str(line.get("index", place))
+            found.setdefault(name, []).append(line)
+    return found
+
+
+def _lines(path: Path) -> Iterator[dict[str, Any]]:
+    with path.open(encoding="utf-8") as lines:
+        for number, text in enumerate(lines, 1):
+            try:
+                line = json.loads(text)
+            except (ValueError, RecursionError):
+                line = None
+            if isinstance(line, dict) and "end_of_shard" in line:
+                continue
+            if not isinstance(line, dict) or not {"findings", "score", "passed", "verdict"} <= line.keys():
+                raise Refusal(f"{path}:{number}: is no result; `grade-many --out` and to_jsonl write them")
+            yield line
+
+
+def _add(sheet: Sheet, files: Iterable[Path]) -> None:
+    """Merge the labels in *files* into the sheet, and say how many there are."""
+    added: list[Answer] = []
+    for file in files:
+        if not file.is_file():
+            raise Refusal(f"{file}: there is no such file")
+        found = read_answers(file, sheet.draw.by)
+        if unknown := [each.name for each in found if each.name not in sheet.draw.places]:
+            raise Refusal(f"{file}: {unknown[0]!r} is no candidate of this data")
+        added += found
+    kept = sheet.add(added)
+    raters = {each.rater for each in kept}
+    print_line(f"{sheet.path}: {len(added):,} answers added, {len(kept):,} of {len(raters)} raters in all")
+    _warn(sheet.draw, kept)
+
+
+def _warn(draw: Draw, answers: Sequence[Answer]) -> None:
+    """Say if candidates were passed over: the weights hold for all up to the last that is labelled."""
+    names = {each.name for each in answers}
+    if gaps := draw.reached(names) - len(names & draw.places.keys()):
+        cure = "label these too (they come first), or the weights do not hold; was it drawn with the same --results?"
+        print_line(f"warning: {gaps:,} candidates before the last labelled one have no answer; {cure}", problem=True)

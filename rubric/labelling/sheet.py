@@ -1,0 +1,176 @@
+"""
+The file of labels that a page fills: a row a label, as `Labels.read` takes it, written whole after each answer.
+
+It is all that is kept, so labelling goes on wherever it stopped. Each answer is merged into the file as it is at that
+moment: two tabs, two raters and an editor of the file lose nothing of one another.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import threading
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from attrs import field, frozen
+
+from rubric.errors import DefinitionError
+from rubric.internals.atomic_write import replacing
+from rubric.labelling.drawing import Draw
+
+_FIELDS = ("rater", "criterion", "value", "reason", "weight", "judge_seen")
+LONGEST = 10_000
+"""Characters of a reason or a name."""
+
+
+@frozen
+class Answer:
+    """
+    One answer of a person.
+
+    Args:
+        name: The candidate's key, or its place.
+        rater: The person.
+        criterion: Its id; empty for the whole.
+        value: As `Labels.read` takes it; empty for "cannot tell", which is no label; None for an answer taken back.
+        reason: The person's.
+        judge_seen: True if the person had looked at the judge's verdict.
+        weight: How many candidates this one stands for, where its place in the draw is not known.
+    """
+
+    name: str
+    rater: str
+    criterion: str
+    value: str | None
+    reason: str = ""
+    judge_seen: bool = False
+    weight: str = ""
+
+    @classmethod
+    def of(cls, data: Any, allowed: Mapping[str, frozenset[str] | None]) -> Answer:
+        """
+        Return the answer in *data*, which a page sent.
+
+        Args:
+            allowed: The values of each criterion; None for any number.
+
+        Raises:
+            DefinitionError: It is none, or of a criterion or a value that the page does not have.
+        """
+        names = ("name", "rater", "criterion", "value", "reason")
+        if not isinstance(data, dict) or not all(isinstance(data.get(n), str | None) for n in names):
+            raise DefinitionError("answer", f"expected an object with the texts {', '.join(names)}")
+        said = {name: data.get(name) or "" for name in names} | {"value": data.get("value")}
+        said |= {"rater": said["rater"].strip()[:LONGEST], "reason": said["reason"][:LONGEST]}
+        found = cls(**said, judge_seen=data.get("judge_seen") is True)
+        if not found.rater or not found.name:
+            raise DefinitionError("answer", "expected the name of a rater and of a candidate")
+        if found.criterion not in allowed:
+            raise DefinitionError("answer.criterion", f"there is no criterion {found.criterion!r} on this page")
+        values = allowed[found.criterion]
+        if found.value and not (_is_number(found.value) if values is None else found.value in values):
+            raise DefinitionError("answer.value", f"{found.value!r} is no answer to {found.criterion or 'the whole'!r}")
+        return found
+
+
+def _is_number(value: str) -> bool:
+    try:
+        return abs(float(value)) < float("inf")
+    except ValueError:
+        return False
+
+
+@frozen(eq=False)
+class Sheet:
+    """
+    A file of labels.
+
+    Args:
+        path: Of the file, which need not exist.
+        draw: The order of the candidates, which gives the weights.
+    """
+
+    path: Path
+    draw: Draw
+    _lock: threading.Lock = field(factory=threading.Lock, init=False)
+
+    def read(self) -> list[Answer]:
+        """
+        Return what is in the file.
+
+        Raises:
+            DefinitionError: Its columns are others, so that writing it would lose some.
+        """
+        return read_answers(self.path, self.draw.by) if self.path.exists() else []
+
+    def add(self, answers: Iterable[Answer]) -> list[Answer]:
+        """
+        Merge *answers* into the file, each in the place of an earlier one to the same question, and return them all.
+
+        Raises:
+            DefinitionError: As for `read`.
+            OSError: The file cannot be written; it is as it was.
+        """
+        with self._lock:
+            rows = {(each.name, each.rater, each.criterion): each for each in self.read()}
+            for each in answers:
+                place = (each.name, each.rater, each.criterion)
+                if each.value is None:
+                    rows.pop(place, None)
+                else:
+                    rows[place] = each
+            kept = list(rows.values())
+            text = self._text(kept)
+            with replacing(self.path, errors="backslashreplace") as file:
+                file.write(text)
+            return kept
+
+    def _text(self, rows: list[Answer]) -> str:
+        places = self.draw.places
+        rows.sort(key=lambda each: places.get(each.name, len(places)))  # stable: raters and criteria as they came
+        weights = self.draw.weights(self.draw.reached(each.name for each in rows))
+        out = io.StringIO()
+        lines = csv.writer(out, lineterminator="\n")
+        lines.writerow((self.draw.by, *_FIELDS))
+        for each in rows:
+            weight = weight_text(weights[each.name]) if each.name in weights else each.weight
+            seen = "yes" if each.judge_seen else ""
+            lines.writerow((each.name, each.rater, each.criterion, each.value, each.reason, weight, seen))
+        return out.getvalue()
+
+
+def weight_text(weight: float) -> str:
+    """Return *weight* with six digits, as the page writes it too."""
+    return f"{float(f'{weight:.6g}'):.12g}"
+
+
+def read_answers(path: Path, by: str) -> list[Answer]:
+    """
+    Return the answers in the file at *path*, in which candidates are named *by* `key` or `index`.
+
+    Raises:
+        DefinitionError: It is no file of labels, or its columns are others.
+    """
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            reader = csv.DictReader(file)
+            columns = list(reader.fieldnames or ())
+            rows = [*reader]
+    except (UnicodeDecodeError, csv.Error) as problem:
+        raise DefinitionError(path.name, f"no CSV of labels: {problem}") from None
+    if other := [name for name in columns if name not in (by, *_FIELDS)]:
+        cure = f"; the columns of this file are {by}, {', '.join(_FIELDS)}: name another file"
+        raise DefinitionError(path.name, f"its column {other[0]!r} would be lost{cure}")
+    if columns and not {by, "value"} <= {*columns}:
+        raise DefinitionError(path.name, f"expected the columns {by} and value, got {', '.join(columns)}")
+    return [
+        Answer(
+            name=row[by] or "",
+            **{each: (row.get(each) or "").strip() for each in ("rater", "criterion", "value", "weight")},
+            reason=row.get("reason") or "",
+            judge_seen=row.get("judge_seen") == "yes",
+        )
+        for row in rows
+    ]
