@@ -205,6 +205,13 @@ def simulations(session: nox.Session) -> None:
 
 
 @nox.session(default=False)
+def trees(session: nox.Session) -> None:
+    """Grade whole repositories of other systems against a local server: `nox -s trees -- FOLDER`; a minute or two."""
+    install(session, "test")
+    session.run("python", "-m", "tests.trees", *session.posargs)
+
+
+@nox.session(default=False)
 def minimums(session: nox.Session) -> None:
     """Run the tests with the oldest dependencies that pyproject.toml allows."""
     oldest = [re.sub(r">=([^,]+).*", r"==\1", line) for line in PYPROJECT["project"]["dependencies"]]

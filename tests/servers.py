@@ -310,6 +310,8 @@ class Server:
         dialect = _anthropic if request.path.endswith("/messages") else _openai
         if endpoint.said is not None:
             await _send(writer, 200, endpoint.said)
+        elif request.path.endswith("/embeddings"):
+            await _send(writer, 200, _embeddings(request.body))
         elif behaviour in STRANGE:
             await STRANGE[behaviour](writer)
         elif behaviour in STATUSES:
@@ -329,6 +331,15 @@ class Server:
             body = _recounted(body, *self.bill(request.body, text))
         await _send(writer, 200, body)
         self.prefixes.remember(prompt)
+
+
+def _embeddings(request: dict[str, Any]) -> bytes:
+    """Return a vector for each text: how often it has each vowel."""
+    texts = [request["input"]] if isinstance(request["input"], str) else request["input"]
+    vectors = [[1.0 + text.count(vowel) for vowel in "aeiou"] for text in texts]
+    data = [{"object": "embedding", "index": n, "embedding": vector} for n, vector in enumerate(vectors)]
+    usage = {"prompt_tokens": len(texts), "total_tokens": len(texts)}
+    return _encoded({"object": "list", "data": data, "model": request.get("model", ""), "usage": usage})
 
 
 def _recounted(body: bytes, there: int, back: int) -> bytes:

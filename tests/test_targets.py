@@ -195,7 +195,7 @@ def test_an_address_of_a_file_is_asked_if_its_host_is_allowed(application: Appli
 def test_a_provider_that_cannot_be_asked_is_no_fault_of_the_file() -> None:
     text = HTTP.format("x.example", "json.a").replace("body:", "headers: {k: '{{ env.SECRET }}'}\n      body:")
     (case,) = loads_suite(text, "promptfoo")
-    assert "'SECRET' is not declared" in case.providers[0].missing
+    assert "undeclared environment variable 'SECRET'" in case.providers[0].missing
     (case,) = loads_suite(text, "promptfoo", environ={"SECRET": "s3"})
     assert not case.providers[0].missing
     assert "s3" not in repr(case.providers[0])

@@ -1,0 +1,130 @@
+"""
+Whole repositories of other systems, end to end: each suite in a folder is loaded and run, and its cases are counted.
+
+    python -m tests.trees ../shared/trees/promptfoo-examples
+
+A local server is the model that answers and the judge that grades, both through LiteLLM. What is printed is the table
+in `docs/reference/compatibility.md`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+from attrs import define, field
+
+from rubric import load_suite
+from rubric.errors import LoadError
+from rubric.results.rows import Row
+from tests.servers import Server, nonce_of, say_yes
+
+MODEL = "openai/gpt-5-mini"
+_NAMES = re.compile(r"promptfooconfig.*\.(?:ya?ml|json)|.*\.eval\.ya?ml")
+
+
+@define
+class Counted:
+    """What became of the files and the cases of a tree."""
+
+    files: int = 0
+    refused: dict[str, str] = field(factory=dict)
+    cases: Counter[str] = field(factory=Counter)
+    reasons: Counter[str] = field(factory=Counter)
+
+    def table(self) -> str:
+        """Return the counts as Markdown."""
+        rows = [("files that load", self.files - len(self.refused)), ("files that are refused", len(self.refused))]
+        graded = self.cases["passed"] + self.cases["failed"]
+        rows += [("cases", self.cases.total()), ("cases graded", graded), ("cases deferred", self.cases["deferred"])]
+        rows += [("cases ungraded", self.cases["ungraded"])]
+        rows += [(f"ungraded: {why}", count) for why, count in self.reasons.most_common()]
+        return "\n".join(["| what | count |", "|---|---|", *(f"| {name} | {count:,} |" for name, count in rows)])
+
+
+def suites_in(root: Path) -> list[Path]:
+    """Return the files below *root* that its system takes for suites by their names."""
+    return sorted(path for path in root.rglob("*") if _NAMES.fullmatch(path.name))
+
+
+def respond(body: dict[str, Any]) -> str:
+    """Give what asks for a verdict the best one that its schema has, and answer all else."""
+    schema = body.get("response_format", {}).get("json_schema", {}).get("schema")
+    if schema is None:
+        return say_yes(body) if nonce_of(body) else "A short answer: Paris, 42, yes."
+    return json.dumps({**_fitting(schema), **({"nonce": nonce} if (nonce := nonce_of(body)) else {})})
+
+
+def _fitting(schema: dict[str, Any]) -> Any:
+    for key in ("anyOf", "oneOf"):
+        if key in schema:
+            return _fitting(schema[key][0])
+    if "enum" in schema:
+        return schema["enum"][-1]
+    match schema.get("type"):
+        case "object":
+            return {name: _fitting(inner) for name, inner in schema.get("properties", {}).items()}
+        case "array":
+            return []
+        case "boolean":
+            return True
+        case "integer" | "number":
+            return schema.get("maximum", 1)
+        case _:
+            return "It does."
+
+
+def counted(files: Sequence[Path], most: int | None = None) -> Counted:
+    """Run the suites in *files*, of each *most* cases, and count what became of them."""
+    found = Counted()
+    with Server(respond=respond) as server:
+        base = server.at("ok").openai
+        given = {"OPENAI_API_KEY": "sk-test", "OPENAI_BASE_URL": base, "OPENAI_API_BASE": base}
+        with patch.dict(os.environ, given):
+            for file in files:
+                found.files += 1
+                try:
+                    suite = load_suite(file)
+                except LoadError as problem:
+                    found.refused[str(file)] = problem.problems[0].message
+                    continue
+                if most is not None:
+                    suite = suite.only(*[case.id for case in suite.cases[:most]])
+                lacking = {case.id: case.unsupported for case in suite.plan(MODEL, target=MODEL)}
+                for row in suite.run(MODEL, target=MODEL, runs=1, concurrency=16):
+                    found.cases[row.status] += 1
+                    if row.status == "ungraded":
+                        found.reasons[_reason(row, lacking.get(row.id, ()))] += 1
+    return found
+
+
+_KINDS = {
+    r"^no grader$": "the test asserts nothing",
+    r"script |scripts that are not allowed": "Python, which runs only where scripts are allowed",
+    r"JavaScriptError|ThrownError": "a transform that failed on the stand-in answer",
+    r"judge '[^']*': (?:transport|auth|bad_request)": "an embedding model of another vendor, which this run has no key for",
+    r"with a transform|^transform|^vars$": "transforms before a judge, and of variables",
+    r"tests that|not within reach": "tests, or code, that are elsewhere or that a program makes",
+    r"unreadable": "a reply of the stand-in judge that has another form",
+    r"with the provider": "an embedding model that LiteLLM is not known to have",
+    r"^trace-|^finish-reason|^is-valid": "graders that are not here: traces, finish reasons, validity of tool calls",
+}
+
+
+def _reason(row: Row, lacking: Sequence[str]) -> str:
+    """Return the kind of reason for which *row* is ungraded."""
+    said = ", ".join(lacking) or row.reason
+    return next((kind for pattern, kind in _KINDS.items() if re.search(pattern, said)), "other")
+
+
+if __name__ == "__main__":
+    tree = counted(suites_in(Path(sys.argv[1])))
+    refused = [f"refused: {name}: {why[:160]}\n" for name, why in tree.refused.items()]
+    sys.stdout.write("".join([tree.table(), "\n", *refused]))
