@@ -252,3 +252,12 @@ def test_recorded_ratings_are_read() -> None:
 
 def _is_read(finding: object, score: Any) -> bool:
     return isinstance(finding, Scored) and finding.value == int(score)
+
+
+@pytest.mark.parametrize(
+    "unit", ["Rating: 3 or 4. ", "rating: 8 and ", "8/10 ", "[[", "I would ", "rating\n", '"', "yes no "]
+)
+def test_a_reply_of_any_length_is_read_in_linear_time(unit: str) -> None:
+    """Quadratic in its length, this would take minutes."""
+    assert rated(unit * (190_000 // len(unit))) == "<unreadable>"
+    assert rated(unit * (190_000 // len(unit)), YesNo(), judge=YES_NO) == "<unreadable>"

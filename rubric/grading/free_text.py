@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from typing import Any
 
 from attrs import frozen
@@ -36,8 +37,12 @@ from rubric.values.matching import spans
 from rubric.values.readers import text_of
 from rubric.values.requests import Ask
 
-_MARKUP = r"[\"'“”‘’*_`()\[\]{}]*"
-_NUMBER = r"[-+]?\d+(?:[.,]\d+)*"
+_MARKS = r"\"'“”‘’*_`()\[\]{}"
+_MARKUP = rf"[{_MARKS}]{{0,8}}"
+_SPACE = r"\s{0,20}"
+_NUMBER = r"[-+]?\d++(?:[.,]\d++)*+"
+_MOST, _NEAR = 100, 300
+"""Ratings that a text may hold, and characters around one that are looked at: reading takes linear time."""
 _CLEAN = re.compile(r"-?\d+(?:\.\d+)?", re.ASCII)
 _NOUNS = "rating|score|grade|result"
 
@@ -45,11 +50,11 @@ _LABELLED = re.compile(
     rf"""
     (?P<label> \[result\] | <(?:{_NOUNS})> | \b(?:{_NOUNS})\b | \[(?=\[) )
     (?P<between>
-        (?<=\]) [\s:=]*                                               # [RESULT] 7
-      | (?<=>) \s*                                                    # <score>7
-      | (?<=\[) \[ \s*                                                # [[7]]
-      | {_MARKUP} (?:\s*\((?P<scale>[^()\n]{{1,40}})\))? {_MARKUP} \s* [:=] {_MARKUP} \s*   # Rating (1-5): 7
-      | {_MARKUP} [^\S\n]* \n\s*                                      # a heading, and the number below it
+        (?<=\]) [\s:=]{{0,20}}  # [RESULT] 7
+      | (?<=>) {_SPACE}  # <score>7
+      | (?<=\[) \[ {_SPACE}  # [[7]]
+      | {_MARKUP} (?:{_SPACE}\((?P<scale>[^()\n]{{1,40}})\))? {_MARKUP} {_SPACE} [:=] {_MARKUP} {_SPACE}
+      | {_MARKUP} [^\S\n]{{0,20}} \n{_SPACE}  # a heading, and the number below it
     )
     (?:\\boxed)? {_MARKUP}
     (?: (?P<value>{_NUMBER}) | (?P<none> n/?a\b | none\b | null\b | nan\b | -?inf | unknown\b | undefined\b | cannot\b
@@ -58,19 +63,19 @@ _LABELLED = re.compile(
     re.VERBOSE | re.IGNORECASE | re.ASCII,
 )
 _FRACTION = re.compile(
-    rf"(?<![\w.,/%$€£#~<>≤≥±^+-])(?P<value>{_NUMBER}){_MARKUP}\s*(?:/|out of)\s*{_MARKUP}\d", re.ASCII
+    rf"(?<![\w.,/%$€£#~<>≤≥±^+-])(?P<value>{_NUMBER}){_MARKUP}{_SPACE}(?:/|out of){_SPACE}{_MARKUP}\d", re.ASCII
 )
 _OUT_OF = re.compile(
-    rf"{_MARKUP}\s*(?:/|out\s+of)\s*{_MARKUP}(?P<high>\d+(?:\.\d+)?)(?P<more>[\d.,]*[/\d%])?", re.ASCII
+    rf"{_MARKUP}{_SPACE}(?:/|out\s+of){_SPACE}{_MARKUP}(?P<high>\d+(?:\.\d+)?)(?P<more>[\d.,]*[/\d%])?", re.ASCII
 )
 _ANY = re.compile(r"[-+~≈<>≤≥±$€£#^=]*\s?\.?\d[\d.,]*", re.ASCII)
 
 _ATTACHED = re.compile(r"[%°+?^:/-]\d?|\s*(?:%|percent\b|per\s*cent\b)|\w")
 _HEDGED = re.compile(
     r"""
-    [^\S\n]* (?: [^\w\s.;]|\.{2,} )* [^\S\n]*
+    [^\S\n]*+ (?: [^\w\s.;]|\.{2,} )*+ [^\S\n]*+
     (?: (?: to|or|and|through|until|up|even|maybe|perhaps|possibly|probably|likely|rather|almost|nearly|an?|minus|plus )
-        \b [^\w\n.;]* )*
+        \b [^\w\n.;]*+ )*
     (?: \d | \b(?:zero|one|two|three|four|five|six|seven|eight|nine|ten|half)\b )
     """,
     re.VERBOSE | re.IGNORECASE | re.ASCII,
@@ -217,7 +222,12 @@ def _folded(text: str) -> str:
 
 def _matched(text: str, reader: Mapping[str, str], graded: _Graded) -> str:
     """Return the label whose pattern is found in *text*."""
-    found = [(span, label) for label, pattern in reader.items() for span in spans(pattern, text) if span[0] < span[1]]
+    found = [
+        (span, label)
+        for label, pattern in reader.items()
+        for span in islice(spans(pattern, text), _MOST)
+        if span[0] < span[1]
+    ]
     own = [
         label
         for (start, end), label in found
@@ -249,6 +259,8 @@ def _rating(text: str, criterion: Criterion, graded: _Graded) -> tuple[str, int,
     text = text.replace("\N{MINUS SIGN}", "-")
     high = _high(criterion.answer)
     own = dict(_labelled(text, criterion, graded))
+    if len(own) > _MOST:
+        raise NoVerdict("it holds too many ratings")
     found = [match for match, is_own in own.items() if is_own]
     if found:
         last = found[-1]
@@ -261,7 +273,9 @@ def _rating(text: str, criterion: Criterion, graded: _Graded) -> tuple[str, int,
     if _REFUSED.search(text):
         raise NoVerdict("it declines to rate")
     fractions = [
-        m for m in _FRACTION.finditer(text) if _is_own(text, m, graded) and _out_of(text, m.end("value")) == high
+        m
+        for m in islice(_FRACTION.finditer(text), _MOST)
+        if _is_own(text, m, graded) and _out_of(text, m.end("value")) == high
     ]
     ratings = [m for m in fractions if _OPEN_END.match(text, _end_of_fraction(text, m.end("value")))]
     if len({m["value"] for m in ratings}) > 1:
@@ -279,8 +293,8 @@ def _high(answer: Answer) -> float:
 def _labelled(text: str, criterion: Criterion, graded: _Graded) -> Iterator[tuple[re.Match[str], bool]]:
     """Yield the ratings with a label, in order, and whether each is of the criterion; those of others are left out."""
     known = _BEFORE_LABEL | {*_words(f"{criterion.id} {criterion.text}")}
-    for match in _LABELLED.finditer(text):
-        clause = re.split(r"[.!?;,\n]", text[: match.start()])[-1]
+    for match in islice(_LABELLED.finditer(text), _MOST + 1):
+        clause = _clause(text, match.start())
         words = _words(clause)
         named = match["label"][0] in "[<"
         is_own = named or not words or re.search(r"\w[\s*_\"'`]*$", clause) is None or words[-1] in known
@@ -291,6 +305,12 @@ def _labelled(text: str, criterion: Criterion, graded: _Graded) -> Iterator[tupl
         if match["value"] and (not _is_own(text, match, graded) or _CONDITIONAL.match(text, match.end())):
             continue
         yield match, is_own
+
+
+def _clause(text: str, start: int, ends: str = ".!?;,\n") -> str:
+    """Return the words before *start*, from the last of *ends* on."""
+    near = text[max(0, start - _NEAR) : start]
+    return near[max(map(near.rfind, ends)) + 1 :]
 
 
 def _says(clause: str) -> bool:
@@ -308,16 +328,18 @@ def _is_own(text: str, match: re.Match[str], graded: _Graded) -> bool:
     said = {text[match.start() : match.end("value")], text[match.start() : end]}
     if any(graded.holds(words) for words in said) or _is_quoted(text, match.start(), end):
         return False
-    clause = re.split(r"[.!?;,\n]", text[: match.start()])[-1]
+    clause = _clause(text, match.start())
     return "label" in match.re.groupindex or not _REPORT.search(clause)
 
 
 def _is_quoted(text: str, start: int, end: int) -> bool:
     """True if the words from *start* to *end* are in quotation marks, or in a quoted line."""
-    line = text[text.rfind("\n", 0, start) + 1 : start]
+    line = text[max(text.rfind("\n", 0, start) + 1, start - 10 * _NEAR) : start]
     if line.lstrip().startswith(">"):
         return True
-    key = re.match(r"\w+\"\s*:", text[start:])  # the key of a JSON object, whose quotation mark ends before the value
+    key = re.match(
+        r"\w+\"\s*:", text[start : start + _NEAR]
+    )  # the key of a JSON object, whose quotation mark ends before the value
     if key is None and line.count('"') % 2 and '"' in text[end : (text + "\n").find("\n", end)]:
         return not (
             line.strip() == '"'
@@ -330,12 +352,12 @@ def _is_quoted(text: str, start: int, end: int) -> bool:
 
 def _is_sentence(text: str, match: re.Match[str]) -> bool:
     """True if *match* is a sentence or a line of its own."""
-    before = re.sub(r"[*_\"'`#>\s-]+$", "", text[: match.start()])
-    line = text[: match.start()].rpartition("\n")[2]
-    opening = [word for word in _words(re.split(r"[.!?;:\n]", text[: match.start()])[-1]) if word not in _BEFORE_LABEL]
+    near = text[max(0, match.start() - _NEAR) : match.start()]
+    before, line = near.rstrip("*_\"'`#>- \t\n"), near.rpartition("\n")[2]
+    opening = [word for word in _words(_clause(text, match.start(), ".!?;:\n")) if word not in _BEFORE_LABEL]
     opens = not opening and (not line.strip() or not before or before[-1] in ".!?;:" or bool(_words(line)))
     end = _end_of_fraction(text, match.end("value"))
-    rest = text[end:].partition("\n")[0]
+    rest = text[end : end + _NEAR].partition("\n")[0]
     closes = not _words(rest) or re.fullmatch(rf"{_MARKUP}\s*</(?:{_NOUNS})>\W*", rest, re.IGNORECASE) is not None
     return closes and (opens or match["label"][0] in "[<")
 
@@ -363,7 +385,7 @@ def _whole_number(text: str, start: int, end: int, high: float, *, scale: str | 
         end = fraction.end()
     if any(top != high for top in tops):
         raise NoVerdict(f"its rating is on another scale than one that ends at {high:g}")
-    rest = text[end:]
+    rest = text[end : end + _NEAR]
     if _ATTACHED.match(rest) or _ATTACHED.match(rest.lstrip("*_`)]\"'")) or _HEDGED.match(rest):
         raise NoVerdict("its rating is more than one number, or in doubt")
     return value
@@ -386,18 +408,18 @@ def _only_number(text: str, criterion: Criterion, graded: _Graded, high: float) 
     _whole_number(text, start, start + len(bare), high)
     if graded.holds(text[start:end]):
         raise NoVerdict("it repeats the candidate")
-    before, after = text[:start], text[end:]
+    before, after = text[max(0, start - _NEAR) : start], text[end : end + _NEAR]
     line = before.rpartition("\n")[2]
     alone = not re.search(r"\w", line.replace("\\boxed", "")) and not _words(after.partition("\n")[0])
     named = re.fullmatch(r"\W*(?P<name>[^\n:=]{1,80}?)[\s*_]*[:=]\W*", before)
     known = {*_words(f"{criterion.id} {criterion.text}"), *_BEFORE_LABEL}
     if not _OPEN_END.match(after) or _CONDITIONAL.match(after):
         raise NoVerdict("its only number does not rate")
-    if alone and re.fullmatch(rf"(?:[\s#-]|\\boxed|{_MARKUP})*", line):
+    if alone and re.fullmatch(rf"(?:[\s#{_MARKS}-]|\\boxed)*+", line):
         return bare, start, end
     if named and {*_words(named["name"])} <= known and not graded.holds(text[:end]):
         return bare, start, end
-    clause = re.split(r"[.!?;\n]", before)[-1]
+    clause = _clause(text, start, ".!?;\n")
     giving = _GIVING.search(clause)
     reported = _REPORT.search(clause) or _is_quoted(text, start, end)
     if giving and not reported and not graded.holds(clause[giving.start() :] + bare):
