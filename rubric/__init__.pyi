@@ -127,6 +127,7 @@ from .values.answers import ScoreRange as ScoreRange
 from .values.answers import Unit as Unit
 from .values.answers import UnitScale as UnitScale
 from .values.answers import YesNo as YesNo
+from .values.artefacts import files_in as files_in
 from .values.candidates import Candidate as Candidate
 from .values.candidates import Message as Message
 from .values.candidates import RunMetrics as RunMetrics

@@ -339,7 +339,7 @@ def test_a_python_assertion_is_a_function_that_the_caller_gives() -> None:
     assert rubric.criteria[0].answer == Holds(is_short)
 
 
-@pytest.mark.parametrize("kind", ["moderation-x", "trace-span-count", "agent-rubric", "min-words"])
+@pytest.mark.parametrize("kind", ["moderation-x", "trace-span-count", "min-words"])
 def test_a_grader_that_is_not_here_leaves_the_case_ungraded(kind: str) -> None:
     """It stands in the rubric, undecided, and the file's warnings name it."""
     suite = loads({"tests": [{"id": "a", "input": "Q", "assert": ["x", {"type": kind, "value": "y"}]}]})

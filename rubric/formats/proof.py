@@ -110,7 +110,7 @@ async def _replayed(
 ) -> Grade | Ungraded:
     own = Candidate(
         candidate.output,
-        **{name: getattr(candidate, name) for name in ("tool_calls", "file_changes", "metrics")},
+        **{name: getattr(candidate, name) for name in ("tool_calls", "file_changes", "files", "metrics")},
         **{name: getattr(case, name) for name in ("input", "reference", "messages", "context", "variables")},
     )
     return await graded(own, case.rubric, assign(case, judge, suite.judge), store.transport(_never))

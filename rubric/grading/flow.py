@@ -17,7 +17,8 @@ and ends with a `Grade` or an `Ungraded`. A driver carries the asks:
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Sequence
+import json
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import count
 from types import TracebackType
@@ -33,9 +34,11 @@ from rubric.grading.reply_parser import read
 from rubric.grading.similarity import embedding_ask
 from rubric.grading.steps import Batch, Got, Steps, as_one, together
 from rubric.grading.turns import asked_turns, over_turns
+from rubric.internals.text import visible
 from rubric.results.result import Grade, Ungraded, conclude, conclude_votes, degenerate, goes_on
 from rubric.scoring.aggregation import EVEN, outcome
 from rubric.scoring.votes import Voter, fewest_votes, is_decided, number_votes
+from rubric.values.artefacts import TOOLS, look
 from rubric.values.candidates import Candidate, why_degenerate
 from rubric.values.checks import Check, Similar
 from rubric.values.criteria import Criterion
@@ -451,6 +454,11 @@ class _Session:
     def _asked(self, groups: Sequence[Sequence[Criterion]]) -> Steps[list[Sequence[Finding]]]:
         """Ask about all *groups* in one batch, then again about those with a reply that could not be read."""
         asks = compose_all(self.about, self.rubric, self.judge, groups, vote=self.vote, guidelines=self.guidelines)
+        if self.rubric.max_steps and not self.about.candidate.artefacts:
+            self.log.notes.append(NOTHING_TO_READ)
+        elif self.rubric.max_steps:
+            asks = tuple([evolve(ask, tools=TOOLS, steps=self.rubric.max_steps) for ask in asks])
+            return (yield from together([self._looking(ask) for ask in asks]))
         found: list[Sequence[Finding]] = []
         broken: dict[int, Steps[Sequence[Finding]]] = {}
         for ask, got in zip(asks, (yield asks), strict=True):
@@ -463,6 +471,23 @@ class _Session:
             for index, findings in zip(broken, repaired, strict=True):
                 found[index] = findings
         return found
+
+    def _looking(self, ask: Ask) -> Steps[Sequence[Finding]]:
+        """Ask, and let the judge read what the candidate made, until it answers or its steps are used up."""
+        texts = self.about.candidate.artefacts
+        (got,) = yield (ask,)
+        while isinstance(got, Reply) and got.wanted and ask.steps:
+            self.log.replies.append(got)
+            results = [
+                json.dumps({"role": "tool", "tool_call_id": call["id"], "content": _looked(texts, call["function"])})
+                for call in json.loads(got.wanted)["tool_calls"]
+            ]
+            ask = evolve(ask, turns=(*ask.turns, got.wanted, *results), steps=ask.steps - 1)
+            (got,) = yield (ask,)
+        findings = self._read(ask, got)
+        if Unjudged in map(type, findings):
+            findings = yield from self._asked_again(ask, got, findings)
+        return findings
 
     def _asked_again(self, ask: Ask, got: Reply | Failure, findings: Sequence[Finding]) -> Steps[Sequence[Finding]]:
         """
@@ -495,6 +520,7 @@ class _Session:
                 guidelines=self.guidelines,
             )
             again = evolve(again, max_tokens=max_tokens, retries=retries if retries < self.judge.retries else None)
+            again = evolve(again, tools=ask.tools, turns=ask.turns) if ask.tools else again
             (got,) = yield (again,)
             found |= {finding.id: finding for finding in self._read(again, got)}
         return [found[criterion.id] for criterion in ask.criteria]
@@ -508,3 +534,14 @@ class _Session:
         if unjudged := [finding.failure for finding in findings if isinstance(finding, Unjudged)]:
             self.log.failures.extend(dict.fromkeys(unjudged))
         return findings
+
+
+def _looked(texts: Mapping[str, str], call: Mapping[str, str]) -> str:
+    """Return the result of a *call* on *texts*, without invisible characters."""
+    return visible(look(texts, call["name"], call["arguments"]))[0]
+
+
+NOTHING_TO_READ = (
+    "the rubric lets the judge read what the candidate made, and there is nothing to read (files, file_changes, "
+    "results of tools): it was judged by its words alone"
+)

@@ -22,6 +22,7 @@ from rubric.internals.text import as_json, visible
 from rubric.prompts import render
 from rubric.scoring.aggregation import asks_evidence, policy
 from rubric.values.answers import Choices, JudgeAnswer, Levels, Unit, nearest
+from rubric.values.artefacts import listing
 from rubric.values.candidates import Candidate
 from rubric.values.checks import Similar
 from rubric.values.criteria import Anchor, Criterion
@@ -101,7 +102,7 @@ class SharedPrompt:
     digest: _Hash = field(repr=False)
 
 
-_RUN = ("conversation", "tool calls", "file changes")
+_RUN = ("conversation", "tool calls", "file changes", "files")
 _BLOCKS = (("task", "reference answer", "context"), _RUN, ("candidate",))
 """The sections that have a mark in common: the given ones first, which many candidates share; the output last."""
 
@@ -111,6 +112,7 @@ def shared_prompt(candidate: Candidate, rubric: Rubric) -> SharedPrompt:
     digest, warnings, sections = sha256(), dict[str, None](), dict[str, str]()
     texts = {"task": candidate.input, "reference answer": candidate.reference, "context": candidate.context}
     texts |= {"file changes": candidate.file_changes, "candidate": candidate.output}
+    texts["files"] = listing(candidate.files)
     if candidate.messages:
         texts["conversation"] = "\n".join([f"{m.role}: {m.content}" for m in candidate.messages])
     if candidate.tool_calls:

@@ -354,7 +354,17 @@ def _evidence(ask: Ask, said: Mapping[str, Any]) -> tuple[Evidence, ...]:
 def _span(ask: Ask, words: str) -> Evidence:
     found = quote(words, ask.candidate)
     found = quote(words, ask.run, "run") if found is None else found
+    if found is None and ask.tools and ask.about is not None:
+        found = _in_files(words, ask.about.artefacts)
     return Evidence(shorten(words)) if found is None else found
+
+
+def _in_files(words: str, texts: Mapping[str, str]) -> Evidence | None:
+    """Return the span that *words* quote: `path: words` in that file alone, any other words in any file."""
+    name = next((name for name in sorted(texts, key=len, reverse=True) if words.startswith(f"{name}:")), None)
+    if name is not None:
+        return quote(re.sub(r"\A(?:\d+:)?\s*", "", words[len(name) + 1 :]), texts[name], name)
+    return next((found for name, text in texts.items() if (found := quote(words, text, name)) is not None), None)
 
 
 def _as_bool(value: Any) -> bool | None:

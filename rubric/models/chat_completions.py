@@ -111,12 +111,13 @@ def chat(ask: Ask, *, cache_control: bool = False) -> list[dict[str, Any]]:
     shared, *tail = ask.messages[-1].parts
     if not (cache_control and tail):
         return messages
-    *before, last = messages
+    prompted = len(ask.messages)
+    before, last, turns = messages[: prompted - 1], messages[prompted - 1], messages[prompted:]
     images = last["content"][:-1] if ask.images else []
     cuts = (0, *ask.messages[-1].cuts, len(shared))
     texts = [{"type": "text", "text": shared[start:end]} for start, end in pairwise(cuts)]
     marked = [{**text, "cache_control": {"type": "ephemeral"}} for text in texts]
-    return [*before, {**last, "content": [*images, *marked, {"type": "text", "text": "".join(tail)}]}]
+    return [*before, {**last, "content": [*images, *marked, {"type": "text", "text": "".join(tail)}]}, *turns]
 
 
 @frozen(eq=False)
@@ -154,7 +155,7 @@ def content_of(ask: Ask, endpoint: Endpoint) -> tuple[bytes, tuple[str, ...]]:
         ModelError: A parameter is not JSON.
     """
     form = form_of(ask, endpoint)
-    key = (id(ask.schema), ask.max_tokens, ask.n, form)
+    key = (id(ask.schema), ask.max_tokens, ask.n, form, ask.tools, ask.steps > 0)
     template = endpoint.templates.get(key)
     if template is None:
         if len(endpoint.templates) >= _MOST_TEMPLATES:
@@ -168,14 +169,14 @@ def content_of(ask: Ask, endpoint: Endpoint) -> tuple[bytes, tuple[str, ...]]:
 def form_of(ask: Ask, endpoint: Endpoint) -> Form:
     """Return how the server is asked to hold the model to the reply's form; `nothing` if the user's body says it."""
     extra = ask.judge.params.get("extra_body") or ()
-    if not ask.schema or _SCHEMALESS.match(endpoint.model) or "response_format" in extra:
+    if not ask.schema or ask.steps or _SCHEMALESS.match(endpoint.model) or "response_format" in extra:
         return "nothing"
     return form_for(ask.judge, "schema")
 
 
 def _messages(ask: Ask) -> str:
     """Return the messages as JSON; the first part of each, which many asks share, is encoded once."""
-    if ask.images:
+    if ask.images or ask.turns:
         return _dumps(ask.chat())
     messages = []
     for message in ask.messages:
@@ -200,11 +201,12 @@ def _template(ask: Ask, endpoint: Endpoint, form: Form) -> _Template:
     body = {"model": endpoint.model, "messages": [], limit: ask.max_tokens, **response_format(form, ask.schema)}
     if ask.n > 1:
         body["n"] = ask.n
+    body |= ask.offered()
     wanted, unsent = wanted_of(ask.judge), tuple[str, ...]()
     if is_reasoning and wanted.get("reasoning_effort") != "none":
         unsent = tuple(name for name in wanted if name in _SAMPLING)
     body |= {name: value for name, value in wanted.items() if name not in ADDRESSING.union(unsent)}
-    if ask.schema and "response_format" not in {*body, *extra}:
+    if ask.schema and not ask.steps and "response_format" not in {*body, *extra}:
         unsent = (*unsent, "response_format")
     sent = {name: value for name, value in {**body, **extra}.items() if not (name in extra and value is None)}
     try:
@@ -277,13 +279,15 @@ def reply_in(
     secrets: Iterable[str] = (),
     price: Callable[[Usage], Usage] = lambda usage: usage,
     remarks: tuple[str, ...] = (),
+    *,
+    may_call: bool = False,
 ) -> Reply:
     """Do what `reply_from` does with *body*, the unread one of a response with status 200."""
     data = parsed(body, secrets)
     if not isinstance(data, dict):
         said = words_of(body[:1000].decode("utf-8", "replace"), secrets)
         raise ModelError(Failure("bad_response", f"what came back is no chat completion: {said}"))
-    return reply_from(data, unsent, secrets, price, remarks)
+    return reply_from(data, unsent, secrets, price, remarks, may_call=may_call)
 
 
 def reply_from(
@@ -292,6 +296,8 @@ def reply_from(
     secrets: Iterable[str] = (),
     price: Callable[[Usage], Usage] = lambda usage: usage,
     remarks: tuple[str, ...] = (),
+    *,
+    may_call: bool = False,
 ) -> Reply:
     """
     Return the reply that *response* holds: plain data, or an object of LiteLLM's of the same form.
@@ -303,6 +309,7 @@ def reply_from(
         secrets: Texts that must not be shown in a failure.
         price: Adds the cost to a usage.
         remarks: Notes on the request for a person.
+        may_call: Whether it may ask for tools instead of answering.
 
     Raises:
         ModelError: It holds none; the failure keeps the usage.
@@ -312,6 +319,9 @@ def reply_from(
     choice = choices[0]
     texts = [said_in(each, usage) for each in choices]
     (text, refusal), finish, model = texts[0], finish_of(choice), at(response, "model")
+    if may_call and (wanted := _wanted(at(choice, "message"), text)):
+        named = model if isinstance(model, str) else ""
+        return Reply(text, "tool_calls", "", usage, named, unsent, remarks=remarks, wanted=wanted)
     if refusal or finish == "content_filter":
         finish, refusal = "refusal", refusal or "stopped by a content filter"
     elif finish != "length" and not any((each or "").strip() for each, _ in texts):
@@ -320,6 +330,30 @@ def reply_from(
     several = tuple(each or "" for each, _ in texts) if len(texts) > 1 else ()
     model = model if isinstance(model, str) else ""
     return Reply(text, finish, refusal, usage, model, unsent, _logprobs(choice), several, remarks)
+
+
+_MOST_CALLS = 16
+"""Calls of tools in one turn; further ones are left out."""
+
+
+def _wanted(message: Any, text: str | None) -> str:
+    """Return the message that asks for tools, as it is sent back; empty where it asks for none."""
+    requested = at(message, "tool_calls")
+    calls = []
+    for number, request in enumerate(requested[:_MOST_CALLS] if isinstance(requested, list) else (), 1):
+        function = at(request, "function")
+        name, arguments = (clean(at(function, part)) or "" for part in ("name", "arguments"))
+        call = {"id": str(at(request, "id") or f"call_{number}"), "type": "function"}
+        calls.append({**call, "function": {"name": name, "arguments": _as_object(arguments)}})
+    return json.dumps({"role": "assistant", "content": text or None, "tool_calls": calls}) if calls else ""
+
+
+def _as_object(arguments: str) -> str:
+    """Return *arguments* if they are a JSON object; vendors refuse anything else that is sent back."""
+    try:
+        return arguments if isinstance(json.loads(arguments), dict) else "{}"
+    except (ValueError, RecursionError):
+        return "{}"
 
 
 def at(value: Any, name: str) -> Any:

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
 from attrs import evolve
@@ -84,21 +84,22 @@ class LiteLLMModel:
 
 async def _answer(ask: Ask) -> Reply:
     model = ask.judge.name
-    form = form_for(ask.judge, _first_form(model)) if ask.schema else "nothing"
+    form = form_for(ask.judge, _first_form(model)) if ask.schema and not ask.steps else "nothing"
 
     def request() -> dict[str, Any]:
         messages = chat(ask, cache_control=_wants_cache_control(model))
         choices = {"n": ask.n} if ask.n > 1 and "n" in supported(model) else {}
         limited = {"model": model, "messages": messages, "max_tokens": ask.max_tokens}
-        return limited | choices | response_format(form, ask.schema)
+        return limited | choices | response_format(form, ask.schema) | ask.offered()
 
     try:
         response, unsent = await complete(ask.judge, request, may_end_early=_is_plain(ask.judge))
     except ModelError as error:
         raise ModelError(lowered(ask.judge, form, error.failure)) from None
-    if ask.schema and form == "nothing":
+    if ask.schema and not ask.steps and form == "nothing":
         unsent = (*unsent, "response_format")
-    return reply_from(response, unsent, _secrets(ask.judge), lambda usage: _known(ask.judge, usage))
+    price = partial(_known, ask.judge)
+    return reply_from(response, unsent, _secrets(ask.judge), price, may_call=ask.steps > 0)
 
 
 _A_VECTOR = 16_384

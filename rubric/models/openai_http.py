@@ -152,4 +152,4 @@ class OpenAIHTTPModel:
             body = await post(to.server, content, judge.timeout, limit)
         except ModelError as error:
             raise ModelError(lowered(judge, form, error.failure)) from None
-        return reply_in(body, unsent, to.endpoint.secrets, partial(priced, judge), to.remarks)
+        return reply_in(body, unsent, to.endpoint.secrets, partial(priced, judge), to.remarks, may_call=ask.steps > 0)

@@ -117,6 +117,8 @@ def kind_of(ask: Ask, result: Reply | Failure) -> FailureKind | None:
     """
     if isinstance(result, Failure):
         return result.kind
+    if result.wanted:  # a call of tools
+        return None
     if not ask.criteria:  # the draft of a rubric
         return None if holds(ask, result) else "unreadable"
     choices = [result, *(evolve(result, text=text, finish="stop") for text in result.choices[1:])]

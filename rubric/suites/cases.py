@@ -16,7 +16,16 @@ from rubric.errors import DefinitionError
 from rubric.internals.fields import Shown, as_map, as_tuple, count, identifier, optional, string
 from rubric.internals.frozen_map import FrozenMap
 from rubric.suites.providers import Provider
-from rubric.values.candidates import Candidate, Message, RunMetrics, ToolCall, as_calls, as_messages, as_metrics
+from rubric.values.candidates import (
+    Candidate,
+    Message,
+    RunMetrics,
+    ToolCall,
+    as_calls,
+    as_files,
+    as_messages,
+    as_metrics,
+)
 from rubric.values.judges import AnyJudge, Judge, as_judge
 from rubric.values.places import Place
 from rubric.values.rubrics import Rubric, check_weights, rubric_of
@@ -71,6 +80,7 @@ class Case(Shown):
         messages: The conversation before the output; a live target continues it.
         tool_calls: Of a fixed response.
         file_changes: Of a fixed response, as a unified diff.
+        files: Of a fixed response: the texts of the files that the run made, by their paths.
         metrics: Of a fixed response: what the run took. A target's run is measured.
         context: Material that the answer should be based on.
         variables: Named texts for prompts.
@@ -97,6 +107,7 @@ class Case(Shown):
     messages: tuple[Message, ...] = field(default=(), kw_only=True, converter=as_messages)
     tool_calls: tuple[ToolCall, ...] = field(default=(), kw_only=True, converter=as_calls)
     file_changes: str = field(default="", kw_only=True, validator=string)
+    files: FrozenMap = field(factory=FrozenMap, kw_only=True, converter=as_files)
     metrics: RunMetrics = field(default=RunMetrics(), kw_only=True, converter=as_metrics)
     context: str = field(default="", kw_only=True, validator=string)
     variables: FrozenMap = field(factory=FrozenMap, kw_only=True, converter=_as_variables)
@@ -132,6 +143,7 @@ class Case(Shown):
             "messages": self.messages,
             "tool_calls": self.tool_calls,
             "file_changes": self.file_changes,
+            "files": self.files,
             "metrics": self.metrics,
             "context": self.context,
             "variables": self.variables,

@@ -232,6 +232,7 @@ _rubric_options = _some(
     negate=st.booleans(),
     degenerate=st.sampled_from(["fail", "judge", "error"]),
     binding=st.booleans(),
+    max_steps=st.integers(0, 20),
 )
 
 

@@ -25,6 +25,7 @@ from rubric.internals.fields import (
 )
 from rubric.internals.frozen_map import FrozenMap, freeze
 from rubric.internals.guided import GuidedType, guided_class
+from rubric.values.artefacts import artefacts_of
 
 T = TypeVar("T")
 
@@ -135,6 +136,14 @@ def _as_group(value: str | int) -> str:
     return _as_name("group", value)
 
 
+def as_files(value: Mapping[str, Any]) -> FrozenMap:
+    files = as_map("files", value)
+    for name, content in files.items():
+        if not isinstance(content, str):
+            raise refuse(f"files[{name!r}]", content, "the text of the file; files_in(folder) reads a folder")
+    return files
+
+
 def _as_variables(value: Mapping[str, Any]) -> FrozenMap:
     return as_map("variables", value)
 
@@ -152,6 +161,8 @@ class Candidate(Shown, metaclass=GuidedType):
         messages: The conversation before the output.
         tool_calls: The tools that the run called, in order.
         file_changes: The changes of the run to files, as a unified diff.
+        files: The texts of the files that the run made, by their paths, such as `files_in(folder)`. Judges see the
+            paths; a rubric with `max_steps` lets them read.
         context: Material on which the answer should rest.
         variables: Named texts for custom prompts.
         images: `data:image/...` or `https://...` addresses, attached for judges that see.
@@ -168,12 +179,23 @@ class Candidate(Shown, metaclass=GuidedType):
     messages: tuple[Message, ...] = field(default=(), kw_only=True, converter=as_messages)
     tool_calls: tuple[ToolCall, ...] = field(default=(), kw_only=True, converter=as_calls)
     file_changes: str = field(default="", kw_only=True, validator=string)
+    files: FrozenMap = field(default=FrozenMap(), kw_only=True, converter=as_files)
     context: str = field(default="", kw_only=True, validator=string)
     variables: FrozenMap = field(default=FrozenMap(), kw_only=True, converter=_as_variables)
     images: tuple[str, ...] = field(default=(), kw_only=True, converter=_as_images)
     metrics: RunMetrics = field(default=RunMetrics(), kw_only=True, converter=as_metrics)
     key: str = field(default="", kw_only=True, converter=_as_key)
     group: str = field(default="", kw_only=True, converter=_as_group)
+
+    @property
+    def artefacts(self) -> dict[str, str]:
+        """All that a judge with tools may read, by name: files, the diff, and long results of tools."""
+        results = {
+            f"tool_result_{number}_{call.name}.txt": call.result
+            for number, call in enumerate(self.tool_calls, 1)
+            if isinstance(call.result, str) and call.result
+        }
+        return artefacts_of(self.files, self.file_changes, results)
 
     def __contains__(self, text: object) -> bool:
         """True if *text* occurs in the output, so that a check may be `lambda candidate: "ticket" in candidate`."""

@@ -6,6 +6,7 @@ Requests to models, their replies and failures.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Any, Literal
@@ -104,6 +105,9 @@ class Ask:
             has.
         embeds: Whether it asks for the embeddings of its messages' texts; the reply is their vectors as JSON.
         resends: Whether it is tried again after a failure that leaves in doubt whether the model answered.
+        tools: The tools that the judge is offered, as JSON; empty for none.
+        turns: The turns after the messages, as JSON each: calls of tools, and their results.
+        steps: How many times the judge may still call tools; with 0 it has to answer.
         about: The candidate itself, for judges that are functions of it; the messages have all that a model sees.
     """
 
@@ -126,6 +130,9 @@ class Ask:
     retries: int | None = None
     resends: bool = True
     embeds: bool = False
+    tools: str = field(default="", repr=False)
+    turns: tuple[str, ...] = field(default=(), repr=False)
+    steps: int = 0
     about: Candidate | None = field(default=None, repr=False)
 
     @property
@@ -152,7 +159,13 @@ class Ask:
             # Images come first: what follows the tail would differ in its place from ask to ask.
             images = [{"type": "image_url", "image_url": {"url": image}} for image in self.images]
             messages[-1]["content"] = [*images, {"type": "text", "text": messages[-1]["content"]}]
-        return messages
+        return [*messages, *map(json.loads, self.turns)]
+
+    def offered(self) -> dict[str, Any]:
+        """Return the tools as parameters of a request; nothing where there are none."""
+        if not self.tools:
+            return {}
+        return {"tools": json.loads(self.tools), **({} if self.steps else {"tool_choice": "none"})}
 
 
 @frozen
@@ -218,6 +231,7 @@ class Reply:
         choices: The texts of all choices, in the vendor's order and *text* first, where more than one came; a choice
             without text is an empty one.
         remarks: Remarks for people on how it was sent, such as a key that went over plain HTTP.
+        wanted: The message that asks for tools, as JSON, to be sent back with their results; empty in an answer.
     """
 
     text: str | None
@@ -229,6 +243,7 @@ class Reply:
     logprobs: tuple[TokenLogprob, ...] | None = field(default=None, repr=False)
     choices: tuple[str, ...] = field(default=(), repr=False)
     remarks: tuple[str, ...] = ()
+    wanted: str = field(default="", repr=False)
 
 
 @frozen

@@ -15,6 +15,7 @@ from rubric.internals.fields import (
     Shown,
     as_share,
     check_fields,
+    count,
     flag,
     number,
     one_of,
@@ -143,6 +144,8 @@ class Rubric(Building, Answer, Shown, Listed[Criterion], metaclass=GuidedType):
         binding: Where the rubric is nested in another: a gate that fails in it fails the other one too.
         tests: Replies with what a good judge says of them, for `check`: each a `RubricTest`, or a mapping of its
             fields as in a file. No judge sees them, and they change neither the digest nor what a store holds.
+        max_steps: How many times a judge may call tools that read what the candidate made (its files, its diff, the
+            results of its tools), before it has to answer. 0: it has no tools.
 
     Raises:
         DefinitionError: A value that no rubric can have; the message names the field and the cure.
@@ -173,6 +176,7 @@ class Rubric(Building, Answer, Shown, Listed[Criterion], metaclass=GuidedType):
     degenerate: Degenerate = field(default="fail", kw_only=True, validator=one_of(*get_args(Degenerate)))
     binding: bool = field(default=False, kw_only=True, validator=flag)
     tests: tuple[RubricTest, ...] = field(default=(), kw_only=True, converter=as_tests)
+    max_steps: int = field(default=0, kw_only=True, validator=count(0))
 
     def __attrs_post_init__(self) -> None:
         given = [name for name in ("criteria", "text", "tree") if getattr(self, name)]

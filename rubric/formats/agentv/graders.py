@@ -5,6 +5,7 @@ Graders: from a list such as `assert`, `assertions` or `evaluators` to what deci
 |---|---|
 | texts | a checklist; its weight is the number of texts |
 | `llm-rubric`, `rubrics`, `rubric` with items | a rubric of them; a gate in it is one of the case |
+| `agent-rubric` | as `llm-rubric`, by a judge that reads what the candidate made |
 | `llm-rubric`, `llm-grader`, `llm_judge` with a text | one judgement; the judge's own pass flag can fail it |
 | `contains`, `equals`, `regex`, `is-json`, ... | code |
 | `script`, `code`, `code_judge`, `code-grader` | a program, where the run allows it |
@@ -259,6 +260,9 @@ def write_prompt(template: str) -> str | None:
     return written if "{{  }}" not in written and _shows_a_variable(written) and written == written.rstrip() else None
 
 
+STEPS, MOST_STEPS = 10, 50
+"""How often the judge of an `agent-rubric` may call tools, and the most that a file may allow."""
+
 ITEMS = ("rubrics", "rubric")
 """Types of items only, before generation 2."""
 
@@ -296,7 +300,8 @@ def read_judged(entry: Entry) -> Grader | None:
         return None
     if missing:
         return _undecided(entry, f"{entry.kind} with {missing}")
-    for unused in (key for key in ("max_steps", "preprocessors") if key in at):
+    read = ("max_steps",) if entry.kind == "agent-rubric" else ()
+    for unused in (key for key in ("max_steps", "preprocessors") if key in at and key not in read):
         at[unused].once(f"`{unused}` is not used: the judge has no tools, and reads plain text")
     items = _items(entry, judged)
     if items is None and entry.kind in ITEMS:
@@ -598,9 +603,19 @@ def _made(entry: Entry) -> Grader | None:
     if entry.kind in SETS:
         key = next((key for key in LISTS if key in at), "")
         return read_set(entry, read_graders(at[key], entry.scope, entry.task) if key else [])
+    if entry.kind == "agent-rubric":
+        return _with_tools(read_judged(entry), entry)
     if entry.kind in ("llm-rubric", *ITEMS, *FREE):
         return read_judged(entry)
     return Grader(entry.name, check_for(entry))
+
+
+def _with_tools(made: Grader | None, entry: Entry) -> Grader | None:
+    """Return *made* by a judge that may read what the candidate made, as often as `max_steps` says."""
+    if made is None or not isinstance(made.answer, Rubric):
+        return made
+    steps = entry.at["max_steps"].number(1, MOST_STEPS) if entry.at.has("max_steps") else STEPS
+    return made if steps is None else evolve(made, answer=evolve(made.answer, max_steps=int(steps)))
 
 
 def _counted(made: Grader, entry: Entry, *, negate: bool) -> Grader:

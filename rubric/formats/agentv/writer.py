@@ -13,7 +13,7 @@ from typing import Any, cast
 
 from attrs import evolve, frozen
 
-from rubric.formats.agentv.graders import Grader, binds, renamed, write_prompt
+from rubric.formats.agentv.graders import MOST_STEPS, Grader, binds, renamed, write_prompt
 from rubric.formats.agentv.scope import THRESHOLD, quoted
 from rubric.formats.assertion_types import type_of
 from rubric.formats.losses import Held, Losses, provider_of
@@ -69,7 +69,7 @@ _HOLDS = {
         },
     ),
     Rubric: Held(
-        {"name", "criteria", "text", "tree", "threshold", "prompt", "negate", "binding"},
+        {"name", "criteria", "text", "tree", "threshold", "prompt", "negate", "binding", "max_steps"},
         {"": "AgentV's rubrics have no such field"},
     ),
     Criterion: Held(
@@ -201,7 +201,7 @@ def _alone(rubric: Rubric, writing: Writing) -> list[Any]:
     if rubric.binding:
         writing.losses.add("rubric.binding", "it has no effect on the rubric of a case")
     texts = [Criterion(c.text, id=f"rubric-{n}", required=True) for n, c in enumerate(rubric.criteria, 1)]
-    if rubric.name == KIND and rubric.prompt is None and texts == [*rubric.criteria]:
+    if rubric.name == KIND and rubric.prompt is None and not rubric.max_steps and texts == [*rubric.criteria]:
         return [quoted(criterion.text) for criterion in rubric.criteria]
     return [_judged(rubric, rubric.name or KIND, None, writing)]
 
@@ -301,6 +301,10 @@ def _judged(rubric: Rubric, name: str, within: str | None, writing: Writing) -> 
     if called != rubric.name:
         writing.losses.add(f"{name}.name", f"the rubric {rubric.name!r} is called {called!r}")
     row: dict[str, Any] = {"type": KIND} if called == KIND else {"metric": quoted(called), "type": KIND}
+    if rubric.max_steps:  # a judge with tools
+        row = {"metric": quoted(called), "type": "agent-rubric", "max_steps": min(rubric.max_steps, MOST_STEPS)}
+        if rubric.max_steps > MOST_STEPS:
+            writing.losses.add(f"{name}.max_steps", f"AgentV allows {MOST_STEPS} at most")
     if rubric.prompt is not None and (prompt := write_prompt(rubric.prompt)) is not None:
         row["prompt"] = prompt
     elif rubric.prompt is not None:

@@ -131,6 +131,7 @@ _read_case = reader_of(
     messages=lambda data: read_all(data, "message", read_message),
     tool_calls=lambda data: read_all(data, "tool call", read_call),
     metrics=read_metrics,
+    files=read_free,
     variables=read_free,
     judge=read_any_judge,
     judges=read_judges,

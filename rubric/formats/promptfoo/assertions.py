@@ -222,6 +222,30 @@ def judged(at: Cursor, context: Context, kind: str) -> Assertion | None:
     return Assertion(text, rubric, kind=kind, judges=judges, plain=plain)
 
 
+STEPS = 10
+"""How often the judge of an `agent-rubric` may call tools."""
+
+_RUNTIMES = frozenset({
+    "openai:codex-sdk", "openai:codex", "openai:codex-app-server", "openai:codex-desktop", "opencode", "opencode:sdk",
+    "anthropic:claude-agent-sdk", "anthropic:claude-code",
+})  # fmt: skip
+"""The coding agents that promptfoo runs as graders."""
+
+
+def looking(at: Cursor, context: Context, kind: str) -> Assertion | None:
+    """Return the `agent-rubric` (or `not-agent-rubric`: *kind*) at the cursor: its judge reads, and runs nothing."""
+    provider = at.find("provider")
+    id_ = provider.value.get("id") if provider is not None and isinstance(provider.value, dict) else None
+    named = provider.value if provider is not None and isinstance(provider.value, str) else id_
+    if provider is not None and named in _RUNTIMES:
+        provider.warn(f"{named} is not run: the judge reads the files, the diff and the results of the candidate's run")
+        at = at.holding({key: value for key, value in at.value.items() if key != "provider"})
+    made = judged(at, context, kind)
+    if made is None or not isinstance(made.answer, Rubric):
+        return made
+    return evolve(made, answer=evolve(made.answer, max_steps=STEPS), plain=False)
+
+
 def _rubric(content: Cursor, bar: float | None, template: str | None, *, negate: bool) -> Rubric:
     options: dict[str, Any] = {"threshold": bar, "prompt": template}
     if negate:
@@ -406,6 +430,7 @@ def _of_type(at: Cursor, context: Context, depth: int) -> Assertion | None:
 
 READERS: dict[str, tuple[Callable[[Cursor, Context, str], Assertion | None], frozenset[str]]] = {
     "llm-rubric": (judged, frozenset()),
+    "agent-rubric": (looking, frozenset()),
     "javascript": (scripted, frozenset({"config"})),
     "python": (python_graded, frozenset({"config"})),
     **GRADERS,
