@@ -196,6 +196,7 @@ _AS_OPTIONS: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     (r"or None to pass it over", "or COLUMN= to pass it over"),
     (r"columns\.(\w+): ", r"--column \1: "),
     (r"limit calls or tokens instead of the cost, or .*", "limit the calls instead: --max-calls"),
+    (r"give a function, or replies that exist \(outputs=\)", "give the replies that exist: --outputs FILE"),
 )
 
 
