@@ -485,3 +485,31 @@ def test_results_of_other_candidates_and_other_files_are_refused(inputs: Path) -
     assert "none matches" in called(inputs, "--html", str(inputs / "p.html"), "--results", str(other)).stderr
     data = inputs / "data.jsonl"
     assert "is no result" in called(inputs, "--html", str(inputs / "p.html"), "--results", str(data)).stderr
+
+
+def test_an_estimate_from_what_was_drawn_by_doubt_is_unbiased() -> None:
+    pytest.importorskip("scipy")
+    import numpy as np
+
+    from rubric import estimate
+    from rubric.trust.labels import Label
+    from rubric.trust.ratings import VERDICT, Judged
+
+    chance, count, reached = np.random.default_rng(1), 600, 80
+    errors, held, held_alone = [], 0, 0
+    for run in range(60):
+        sure = chance.beta(0.7, 0.4, count)  # how probable a yes of people is
+        people, judge = chance.random(count) < sure, (sure > 0.5).astype(float)
+        draw = Draw.of([f"{run}, {n}" for n in range(count)], [*(2 * np.sqrt(sure * (1 - sure)))])
+        weights, names = draw.weights(reached), tuple(f"{run}, {n}" for n in range(count))
+        drawn = draw.items[:reached]
+        labels = Labels([Label(d.name, bool(people[d.place]), "a", weight=weights[d.name]) for d in drawn], "key")
+        columns = dict.fromkeys(("", "a"), (VERDICT, judge))
+        found = estimate(Judged(names, tuple(range(count)), np.arange(count), columns, judge), labels)
+        errors.append(found.value - people.mean())
+        assert found.interval is not None
+        assert found.labels_only.interval is not None
+        held += found.interval[0] <= 0.7 / 1.1 <= found.interval[1]
+        held_alone += found.labels_only.interval[0] <= 0.7 / 1.1 <= found.labels_only.interval[1]
+    assert abs(fmean(errors)) < 3 * stdev(errors) / len(errors) ** 0.5
+    assert min(held, held_alone) >= 51  # 95 % of 60, less four standard errors

@@ -21,7 +21,7 @@ from rubric.errors import DefinitionError
 from rubric.internals.fields import check_name, suggest
 from rubric.results.collection import Grades
 from rubric.scoring.intervals import Interval
-from rubric.trust.inference import Statistic, few_groups, percent, quantile, unit_interval
+from rubric.trust.inference import Statistic, few_groups, mean_error, percent, quantile, unit_interval
 from rubric.trust.labels import Labels, as_labels
 from rubric.trust.presenting import Presented, Table
 from rubric.trust.ratings import UNIT, VERDICT, Judged, Ratings, judged, matched
@@ -173,14 +173,17 @@ def estimate_of(ratings: Ratings, how: How = "ppi") -> Estimate:
     is_rate = scale.kind == "verdict"
     graded, labelled = ~np.isnan(judge), ~np.isnan(target)
     both, rest = graded & labelled, graded & ~labelled
+    weights, unlabelled = ratings.weights[both], int(rest.sum())
+    if is_weighted := bool(unlabelled and len(weights) and np.ptp(weights) > 0):
+        rest = graded  # those without a label are no random sample either: what was likely to be drawn is missing
     y, f, more = target[both], judge[both], judge[rest]
-    weights = ratings.weights[both]
     if len(y) < 2:
         raise DefinitionError("labels", f"{len(y)} labelled candidates are graded, and an estimate needs two at least")
     groups = ratings.groups if ratings.grouped else None
     low, high = (0.0, 1.0) if is_rate else _ends(scale.low, scale.high, y, judge[graded])
     span = (high - low) or 1.0
-    own = unit_interval((y - low) / span, None if groups is None else groups[both])
+    among = None if groups is None else groups[both]
+    own = unit_interval((y - low) / span, among) if not is_weighted else _weighted((y - low) / span, among, weights)
     labels_only = Statistic("labels only", _mean(y, weights), _stretched(own, low, span))
     judged_all = unit_interval((judge[graded] - low) / span, None if groups is None else groups[graded])
     judge_only = Statistic("judge only", float(judge[graded].mean()), _stretched(judged_all, low, span))
@@ -189,15 +192,15 @@ def estimate_of(ratings: Ratings, how: How = "ppi") -> Estimate:
     apart = _ungraded_labels(target[labelled & ~graded], y, low, span, notes)
     name = ratings.criterion and (f"rate of {ratings.criterion}" if is_rate else f"mean of {ratings.criterion}")
     measure = name or ("pass rate" if scale == VERDICT else "score" if scale == UNIT else "mean")
-    made: dict[str, Any] = {"how": how, "labels": len(y), "grades": len(more), "ungraded": ungraded}
+    made: dict[str, Any] = {"how": how, "labels": len(y), "grades": unlabelled, "ungraded": ungraded}
     if how == "rogan-gladen":
         if not is_rate:
             raise DefinitionError("how", "rogan-gladen corrects rates; for a mean use 'ppi'")
         value, interval, note = _rogan_gladen(y, f, more if len(more) else f)
         notes += [note] if note else []
     else:
-        among = None if groups is None else (groups[both], groups[rest])
-        sample = _Sample(y, f, more, weights / weights.mean(), among, is_rate, low, high)
+        both_groups = None if groups is None else (groups[both], groups[rest])
+        sample = _Sample(y, f, more, weights / weights.mean(), both_groups, is_rate, low, high)
         value, interval, extra = _ppi(sample)
         made |= extra
         # Without more grades, and where the labels do not differ from each other, the labels are all there is.
@@ -226,6 +229,13 @@ def _stretched(interval: Interval | None, low: float, span: float) -> Interval |
 
 def _mean(values: Floats, weights: Floats) -> float:
     return float((values * weights).sum() / weights.sum())
+
+
+def _weighted(values: Floats, groups: Codes | None, weights: Floats) -> Interval | None:
+    """Return the interval of a weighted mean of *values* in 0..1."""
+    mean, error = mean_error(values, groups, weights)
+    half = quantile(groups, len(values)) * error
+    return None if np.isnan(half) else (float(max(0.0, mean - half)), float(min(1.0, mean + half)))
 
 
 def _notes(ratings: Ratings, y: Floats, more: int, groups: Codes | None, both: NDArray[np.bool_]) -> list[str]:
