@@ -22,7 +22,7 @@ from rubric.formats.assertion_types import KNOWN, UnsupportedPatternError, check
 from rubric.formats.cursor import Cursor, LackingError
 from rubric.formats.includes import is_reference, read_text_at
 from rubric.formats.javascript import JavaScript, Transformed, inline, module
-from rubric.formats.promptfoo.graders import GRADERS, asks_for_category, by_category
+from rubric.formats.promptfoo.graders import GRADERS
 from rubric.formats.promptfoo.parts import Assertion, judge_of, lacking, thresholded, unsupported
 from rubric.formats.promptfoo.tests import OPTIONS
 from rubric.formats.promptfoo.texts import (
@@ -250,8 +250,6 @@ def _rubric(content: Cursor, bar: float | None, template: str | None, *, negate:
     options: dict[str, Any] = {"threshold": bar, "prompt": template}
     if negate:
         options |= {"negate": True, "degenerate": "judge"}
-    if isinstance(content.value, str) and asks_for_category(template) and not negate:
-        return by_category(content.value, template)
     if isinstance(content.value, list):  # as in AgentV, each text or mapping has a verdict of its own
         return Rubric(criteria=read_items([*content], ItemScope(required=content.loading.required)), **options)
     menu = categories_of(template)

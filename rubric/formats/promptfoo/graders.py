@@ -22,7 +22,6 @@ and `matchers/rag.ts`). promptfoo takes several calls for some of them, and embe
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -225,20 +224,6 @@ _ALIASES = {
     "trajectory": "tool_calls",
 }
 """What promptfoo calls the slots of these graders' own prompts, and the slots of ours."""
-
-_BY_CATEGORY = re.compile(r"category\W{1,12}A\W+B\W+C\W+D\W+E\b")
-
-
-def asks_for_category(template: str | None) -> bool:
-    """True if *template*, of an `llm-rubric`, asks for a category from A to E, as `factuality` does."""
-    return template is not None and _BY_CATEGORY.search(template) is not None
-
-
-def by_category(value: str, template: str | None) -> Rubric:
-    """Return the rubric of an `llm-rubric` that is answered by category."""
-    criterion = Criterion(value, id="factuality", answer=_FACTUALITY.answer)
-    return Rubric(criteria=[criterion], threshold=_FACTUALITY.threshold, prompt=template)
-
 
 _MOST_SHOWN = 120
 
