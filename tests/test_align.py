@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from pathlib import Path
 from typing import Any
@@ -142,3 +143,18 @@ def test_what_cannot_be_fitted_is_refused(options: dict[str, Any], match: str) -
     grades, labels = sample(40, 0.5)
     with pytest.raises(DefinitionError, match=match):
         align(RUBRIC, **{"grades": grades, "labels": labels, **options})
+
+
+def test_the_command_reads_what_grade_many_wrote(tmp_path: Path) -> None:
+    """Its lines have no usage."""
+    chance = random.Random(1)
+    rubric, candidates, labels, out = (tmp_path / name for name in ("r.yaml", "c.jsonl", "l.csv", "o.jsonl"))
+    rubric.write_text("threshold: 0.9  # ours\ncriteria: [{check: {contains: a}}, {check: {contains: b}, weight: 2}]\n")
+    said = [(chance.random() < 0.5, chance.random() < 0.5) for _ in range(80)]
+    texts = ["x " + "a" * a + "b" * b for a, b in said]
+    candidates.write_text("".join(json.dumps({"output": text, "key": n}) + "\n" for n, text in enumerate(texts)))
+    labels.write_text("key,value\n" + "".join(f"{n},{'yes' if b else 'no'}\n" for n, (_, b) in enumerate(said)))
+    assert run("grade-many", str(rubric), str(candidates), "-j", "offline", "--out", str(out)).exit_code == 0
+    done = run("align", str(rubric), str(out), str(labels), "--write")
+    assert done.exit_code == 0, done.output
+    assert rubric.read_text().startswith("threshold: 0.5  # ours")

@@ -69,7 +69,7 @@ def _result(data: Mapping[str, Any], rubric: Rubric, judge: AnyJudge) -> Grade |
     if [finding.id for finding in findings] != [criterion.id for criterion in rubric.judged]:
         raise ValueError("its findings are not those of its rubric")
     known: dict[str, Any] = {
-        "usage": _usage(data["usage"]),
+        "usage": _usage(data.get("usage", {})),  # lines of `grade-many` have none
         "failures": tuple(_failure(each) for each in data["failures"]),
         "warnings": tuple(data["warnings"]),
         "models": tuple(data["models"]),
@@ -115,7 +115,7 @@ def _walk(data: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _failure(data: Mapping[str, Any]) -> Failure:
-    return Failure(**{**data, "usage": _usage(data["usage"])})
+    return Failure(**{**data, "usage": _usage(data.get("usage", {}))})
 
 
 def _usage(data: Mapping[str, Any]) -> Usage:
