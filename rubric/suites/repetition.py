@@ -143,8 +143,8 @@ def flips(report: Report) -> Flips:
                     entries[entry.id].append((not short(row, entry), entry.score))
         for id_, found in entries.items():
             seen[rows[0].rubric, id_].append(found)
-    counted = [counted(*name, groups) for name, groups in seen.items()]
-    return Flips(tuple(sorted(counted, key=lambda flip: (flip.id != VERDICT, -flip.rate, -flip.spread))))
+    rates = [counted(*name, groups) for name, groups in seen.items()]
+    return Flips(tuple(sorted(rates, key=lambda flip: (flip.id != VERDICT, -flip.rate, -flip.spread))))
 
 
 def counted(rubric: str, id: str, groups: Sequence[Sequence[tuple[Hashable, float | None]]]) -> Flip:
