@@ -77,9 +77,7 @@ def test_an_undeclared_judge_of_an_agentv_file_gives_way_to_that_of_the_run() ->
     assert any("environ={'X': ...}" in str(warning) for warning in suite.warnings)
 
 
-@pytest.mark.parametrize(
-    "provider", ["openai:{{ env.X }}", "{id: 'https://a.example/', config: {body: 'in {{ env.X }}'}}"]
-)
+@pytest.mark.parametrize("provider", ["openai:{{ env.X }}", "{id: 'https://{{ env.X }}.example/', config: {body: a}}"])
 def test_a_provider_that_needs_an_undeclared_variable_cannot_be_asked(provider: str) -> None:
     """Its cases can be graded all the same; asking it says the cure."""
     text = f"prompts: [a]\nproviders: [{provider if '{id' in provider else repr(provider)}]\ntests: [{{{PLAIN}}}]\n"
@@ -88,6 +86,30 @@ def test_a_provider_that_needs_an_undeclared_variable_cannot_be_asked(provider: 
     (case,) = loads_suite(text, "promptfoo", environ={"X": "gpt-5"})
     assert "gpt-5" in repr(case.providers)
     assert not case.providers[0].missing
+
+
+@pytest.mark.parametrize("grader", ["python:judge.py", "file://judge.js", "adaline:openai:chat:gpt-5"])
+def test_a_grader_that_is_not_called_here_leaves_its_case_alone_ungraded(grader: str) -> None:
+    """promptfoo takes programs, addresses and gateways as graders too."""
+    asserted = f"{{type: llm-rubric, value: a, provider: '{grader}'}}"
+    found, other = ungraded(loads_suite(f"tests: [{{assert: [{asserted}]}}, {{{PLAIN}}}]\n", "promptfoo"))
+    assert grader in found
+    assert other == ""
+
+
+def test_a_misspelt_vendor_of_a_grader_is_an_error_of_the_file() -> None:
+    """Else every case of it would stay ungraded for one letter."""
+    asserted = "{type: llm-rubric, value: a, provider: 'opnai:gpt-5'}"
+    with pytest.raises(LoadError, match="did you mean 'openai'"):
+        loads_suite(f"tests: [{{assert: [{asserted}]}}]\n", "promptfoo")
+
+
+@pytest.mark.parametrize("rest", ["prompts: [a, b]", "prompts: [a, b]\nredteam: {plugins: [pii]}"])
+def test_prompts_without_tests_are_asked_once_each_and_stay_ungraded(rest: str) -> None:
+    """As in promptfoo, where one looks at the outputs by oneself, or tests are generated."""
+    suite = loads_suite(rest + "\n", "promptfoo")
+    assert [case.input for case in suite] == ["a", "b"]
+    assert any("asserts nothing" in str(warning) for warning in suite.warnings)
 
 
 FILTERED = "tests: [{vars: {q: a}, assert: [{type: contains, value: '{{ q | shout }}'}]}, {%s}]\n" % PLAIN  # noqa: UP031

@@ -540,9 +540,9 @@ def test_a_file_never_says_where_a_judge_is() -> None:
     assert "evil" not in said
 
 
-@pytest.mark.parametrize("provider", ["[openai:gpt-5]", "nothing", "file://grader.py", "{config: {a: 1}, id: 7}", "7"])
+@pytest.mark.parametrize("provider", ["[openai:gpt-5]", "nothing", "{config: {a: 1}, id: 7}", "7"])
 def test_a_provider_that_cannot_grade_is_an_error(provider: str) -> None:
-    """A list, an unknown vendor and code are no judges."""
+    """A list and a bare word are no judges."""
     assert "provider" in problems(f"tests: [{{assert: [{{type: llm-rubric, value: a, provider: {provider}}}]}}]")
 
 

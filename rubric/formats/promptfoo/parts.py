@@ -10,7 +10,7 @@ from typing import Any
 from attrs import frozen
 
 from rubric.errors import DefinitionError
-from rubric.formats.cursor import Cursor
+from rubric.formats.cursor import Cursor, LackingError
 from rubric.formats.model_names import SETTINGS, litellm_name
 from rubric.formats.promptfoo.texts import check_keys, fields, named, with_environment
 from rubric.internals.secrets import is_secret
@@ -113,5 +113,8 @@ def _judge(at: Cursor, id_: str, settings: dict[str, Any]) -> Judge | None:
     try:
         return Judge(litellm_name(with_environment(at, id_)), **settings)
     except DefinitionError as problem:
-        at.error(f"as a grader, {problem}" if problem.field else str(problem))
+        message = f"as a grader, {problem}" if problem.field else str(problem)
+        known = problem.field != "provider" or "did you mean" in message or ":" not in id_  # a setting, or a slip
+        lack = f"the grader {shorten(id_, 60)!r}, which is not called here (name a model, or give the judge in code)"
+        at.error(message if known else LackingError(lack, message))
         return None

@@ -412,7 +412,8 @@ def _tests(whole: Cursor, defaults: Test) -> list[Test]:
     if whole.has("assert"):
         message = "assertions beside `tests` belong to no test, and nothing is asserted by them"
         whole["assert"].error(f"{message}; write them under `defaultTest`, or in each test", key=True)
-    if not tests and "tests" not in whole.value and defaults.asserts:
+    alone = defaults.asserts or whole.has("prompts") or whole.has("redteam")
+    if not tests and not whole.value.keys() & {"tests", "scenarios"} and alone:
         return [Test(whole).on(defaults)]  # one test without variables, as promptfoo has it
     return tests
 

@@ -252,7 +252,10 @@ def _of_file(at: Cursor) -> list[Test]:
 
 def is_test(at: Cursor) -> bool:
     """True if a whole file is one test, or the assertions of one, as examples in documentation are."""
-    return isinstance(at.value, dict) and bool(at.value) and at.value.keys() <= _KNOWN_KEYS | _QUIET_KEYS
+    if not isinstance(at.value, dict) or not at.value.keys() <= _KNOWN_KEYS | _QUIET_KEYS:
+        return False
+    # Prompts and providers alone are a configuration without tests.
+    return bool(at.value.keys() - {"description", "prompts", "providers", *_QUIET_KEYS})
 
 
 def _items(at: Cursor) -> list[Cursor]:
