@@ -23,7 +23,7 @@ from rubric.engine.columns import Columns
 from rubric.engine.sources import Candidates, Placed, candidate_at, source_of
 from rubric.errors import DefinitionError, LoadError, Problem
 from rubric.internals.atomic_write import replacing
-from rubric.internals.fields import as_path, refuse
+from rubric.internals.fields import as_path, default_of, refuse
 from rubric.internals.fields import count as counting
 from rubric.values.candidates import Candidate
 
@@ -158,10 +158,17 @@ def _number_of(index: int, content: bytes | None, count: int) -> int:
 
 
 def _content(item: object) -> bytes | None:
-    """Return the content of a candidate, the same in every process; empty fields do not count. None if it is none."""
+    """
+    Return the content of a candidate, the same in every process; None if it is none.
+
+    Fields that have their defaults do not count, so a field that a later version adds moves no candidate. Nor does its
+    name: equal rows share their replies.
+    """
     try:
         one = candidate_at(0, item)
-        given = {f.name: value for f in fields(Candidate) if (value := getattr(one, f.name)) or f.name == "output"}
+        told = [f for f in fields(Candidate) if f.name not in ("key", "group")]
+        given = {f.name: getattr(one, f.name) for f in told if getattr(one, f.name) != default_of(f, one)}
+        given["output"] = one.output
         return json.dumps(_plain(given), sort_keys=True).encode()
     except Exception:  # noqa: BLE001 - grading it will say what is wrong
         return None
