@@ -11,7 +11,16 @@ from rubric.internals.lazy_names import attach
 _find, _homes = attach(__name__, __file__, renamed={"clusters": "rubric.dask"})
 
 
-_WITH_STATS = (".quality.items", ".trust.")
+_WITH_STATS = (
+    ".quality.align",
+    ".quality.items",
+    ".trust.agreement",
+    ".trust.calibration",
+    ".trust.differences",
+    ".trust.drift",
+    ".trust.estimates",
+    ".trust.selective",
+)
 """The modules that need numpy and scipy."""
 
 
@@ -26,7 +35,13 @@ def __getattr__(name: str) -> object:
         from importlib import import_module  # noqa: PLC0415 - as above
 
         return import_module("rubric.presets")
-    value = globals()[name] = _find(name)
+    try:
+        value = globals()[name] = _find(name)
+    except ModuleNotFoundError as error:
+        if error.name not in ("numpy", "scipy"):
+            raise
+        message = f"rubric.{name} takes numpy and scipy: pip install rubric-grade[stats]"
+        raise ImportError(message, name=error.name) from error
     return value
 
 
@@ -39,4 +54,4 @@ def _importable() -> list[str]:
     from importlib.util import find_spec  # noqa: PLC0415 - looks for files
 
     has_stats = find_spec("scipy") is not None
-    return [name for name, home in _homes.items() if has_stats or not home.startswith(_WITH_STATS)]
+    return [name for name, home in _homes.items() if has_stats or home not in _WITH_STATS]

@@ -176,8 +176,8 @@ LACKING = """
 prompts: ["{{q}}"]
 providers: [openai:gpt-4o]
 tests:
-  - {id: a, vars: {q: hi}, assert: [{type: webhook, value: x}, {type: similar, value: y}]}
-  - {id: b, vars: {q: hi}, assert: [{type: assert-set, assert: [{type: similar, value: y}, {type: is-json}]}]}
+  - {id: a, vars: {q: hi}, assert: [{type: webhook, value: x}, {type: moderation, value: y}]}
+  - {id: b, vars: {q: hi}, assert: [{type: assert-set, assert: [{type: moderation, value: y}, {type: is-json}]}]}
   - {id: c, vars: {q: hi}}
   - {id: d, vars: {q: hi}, assert: [{type: contains, value: y}]}
 """
@@ -190,12 +190,12 @@ def test_validate_says_what_cannot_be_graded_here(tmp_path: Path) -> None:
     result = run("validate", str(file))
     assert result.exit_code == 2
     assert result.stdout == (
-        f"{file}: valid; 2 of 4 cases hold graders that this library lacks (webhook, similar); "
+        f"{file}: valid; 2 of 4 cases hold graders that this library lacks (webhook, moderation); "
         "1 of 4 cases asserts nothing; read as promptfoo, 4 cases\n"
     )
     (report,) = json.loads(run("validate", str(file), "--format", "json").stdout)
     assert (report["valid"], report["ungradable"], report["empty"]) == (True, 3, 1)
-    assert report["lacking"] == ["webhook", "similar"]
+    assert report["lacking"] == ["webhook", "moderation"]
     summary = run("validate", str(file), "--summary")
     assert (summary.exit_code, "ungradable" in summary.stdout) == (2, True)
 

@@ -81,7 +81,7 @@ decided = st.one_of(
             {"type": "contains-json"},
             {"type": "is-json", "value": {"type": "object"}},
             {"type": "regex", "value": "a+"},
-            {"type": "similar"},
+            {"type": "moderation"},
             {"type": "equals", "value": {"a": 1}},
         ]
     ),

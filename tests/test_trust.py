@@ -522,7 +522,7 @@ sys.modules["scipy"] = None
 from importlib import util
 util.find_spec = lambda name, package=None: None
 from rubric import *
-assert "grade" in globals() and "agreement" not in globals()
+assert "grade" in globals() and "prefer" in globals() and "agreement" not in globals()
 import rubric
 try:
     rubric.agreement
@@ -530,7 +530,7 @@ except ImportError as error:
     print(error)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "rubric.trust takes numpy and scipy: pip install rubric-grade[stats]"
+    assert done.stdout.strip() == "rubric.agreement takes numpy and scipy: pip install rubric-grade[stats]"
 
 
 def test_candidates_with_the_same_key_are_one_group() -> None:

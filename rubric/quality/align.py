@@ -23,11 +23,11 @@ from scipy import stats
 from rubric.errors import DefinitionError
 from rubric.internals.containers import NoTruth
 from rubric.internals.fields import check_name, check_number, refuse
+from rubric.rendering.presenting import Presented, Table
 from rubric.results.collection import Grades
 from rubric.results.result import Grade, Ungraded
 from rubric.trust.inference import POWER, paired
 from rubric.trust.labels import Labels, as_labels
-from rubric.trust.presenting import Presented, Table
 from rubric.trust.ratings import Codes, Floats, judged, matched
 from rubric.values.rubrics import Rubric
 

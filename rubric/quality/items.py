@@ -19,6 +19,7 @@ from scipy import stats
 from rubric.errors import DefinitionError
 from rubric.internals.containers import Listed, NoTruth
 from rubric.internals.fields import refuse
+from rubric.rendering.presenting import Presented, Table
 from rubric.results.collection import Grades
 from rubric.results.result import Grade, Ungraded
 from rubric.results.summary import cluster_of
@@ -29,7 +30,6 @@ from rubric.trust.drift import Baseline, Drift, drift
 from rubric.trust.inference import Statistic
 from rubric.trust.labels import Labels, as_labels
 from rubric.trust.pairwise import coefficient, compact, share
-from rubric.trust.presenting import Presented, Table
 from rubric.trust.ratings import Codes, Floats, judged, matched
 
 RARE = 0.05

@@ -24,10 +24,10 @@ from rubric.internals.containers import NoTruth
 from rubric.internals.fields import as_path, check_count, refuse
 from rubric.internals.text import shorten
 from rubric.quality.lint_rules import tests_that_are_anchors
+from rubric.rendering.presenting import Presented, Table
 from rubric.results.result import Grade, Ungraded
 from rubric.scoring.aggregation import TOLERANCE
 from rubric.suites.repetition import VERDICT, Flip, Flips, counted
-from rubric.trust.presenting import Presented, Table
 from rubric.values.criteria import Criterion
 from rubric.values.findings import Scored, Unjudged
 from rubric.values.judges import Jury

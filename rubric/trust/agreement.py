@@ -16,6 +16,7 @@ from attrs import asdict, evolve, field, frozen
 
 from rubric.errors import DefinitionError
 from rubric.internals.containers import Listed
+from rubric.rendering.presenting import Presented
 from rubric.results.collection import Grades
 from rubric.trust.annotators import AltTest, Votes, alt_test, votes_of
 from rubric.trust.calibration import Calibration
@@ -23,7 +24,6 @@ from rubric.trust.drift import Baseline, Drift, drift
 from rubric.trust.inference import percent
 from rubric.trust.labels import Labels, as_labels
 from rubric.trust.pairwise import CriterionAgreement, agreement_of
-from rubric.trust.presenting import Presented
 from rubric.trust.ratings import Judged, Ratings, Scale, beside, items_of, judged, matched
 
 

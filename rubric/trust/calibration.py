@@ -21,11 +21,11 @@ from rubric.errors import DefinitionError
 from rubric.internals.containers import Listed, NoTruth
 from rubric.internals.fields import check_name
 from rubric.internals.frozen_map import FrozenMap
+from rubric.rendering.presenting import Presented, Table
 from rubric.results.collection import Grades
 from rubric.results.result import Calibrated, Grade, Ungraded
 from rubric.trust.drift import Baseline, read
 from rubric.trust.labels import Labels, as_labels
-from rubric.trust.presenting import Presented, Table
 from rubric.trust.ratings import Ratings, Scale, items_of, judged, matched, said_of, scale_of
 
 Floats = NDArray[np.float64]

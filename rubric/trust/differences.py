@@ -19,11 +19,11 @@ from scipy import stats
 from rubric.errors import DefinitionError
 from rubric.internals.containers import Listed, NoTruth
 from rubric.internals.fields import check_number
+from rubric.rendering.presenting import Presented, Table
 from rubric.results.collection import Grades
 from rubric.scoring.intervals import Interval
 from rubric.trust.inference import Contrast, contrast, few_groups, holm, paired
 from rubric.trust.labels import Labels, as_labels
-from rubric.trust.presenting import Presented, Table
 from rubric.trust.ratings import Judged, judged, matched, together
 
 Floats = NDArray[np.float64]

@@ -22,8 +22,8 @@ from rubric.formats.yaml import to_yaml
 from rubric.internals.atomic_write import replacing
 from rubric.internals.containers import NoTruth
 from rubric.internals.fields import check_number
+from rubric.rendering.presenting import Presented, Table
 from rubric.trust.inference import Contrast, holm, paired, unpaired
-from rubric.trust.presenting import Presented, Table
 
 _ENOUGH = 10
 """Candidates in both from which they are compared with themselves."""

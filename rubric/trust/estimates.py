@@ -19,11 +19,11 @@ from scipy import stats
 
 from rubric.errors import DefinitionError
 from rubric.internals.fields import check_name, suggest
+from rubric.rendering.presenting import Presented, Table
 from rubric.results.collection import Grades
 from rubric.scoring.intervals import Interval
 from rubric.trust.inference import Statistic, few_groups, mean_error, percent, quantile, unit_interval
 from rubric.trust.labels import Labels, as_labels
-from rubric.trust.presenting import Presented, Table
 from rubric.trust.ratings import UNIT, VERDICT, Judged, Ratings, judged, matched
 
 Floats = NDArray[np.float64]

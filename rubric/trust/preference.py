@@ -34,8 +34,8 @@ from rubric.internals import background_loop
 from rubric.internals.containers import Listed, NoTruth
 from rubric.internals.fields import refuse
 from rubric.internals.guided import guided
+from rubric.rendering.presenting import Presented, Table
 from rubric.results.result import Grade, Ungraded
-from rubric.trust.presenting import Presented, Table
 from rubric.trust.win_rates import Preferences, Side
 from rubric.values.answers import Choice, Choices, Levels
 from rubric.values.candidates import Candidate, of_text

@@ -18,11 +18,11 @@ from scipy import stats
 
 from rubric.errors import DefinitionError
 from rubric.internals.fields import check_number
+from rubric.rendering.presenting import Presented, Table
 from rubric.results.collection import Grades
 from rubric.results.result import Grade, Ungraded
 from rubric.trust.inference import percent
 from rubric.trust.labels import Labels, as_labels
-from rubric.trust.presenting import Presented, Table
 from rubric.trust.ratings import judged as judged_of
 from rubric.trust.ratings import matched
 

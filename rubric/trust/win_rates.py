@@ -21,8 +21,8 @@ from attrs import asdict, evolve, frozen
 
 from rubric.errors import DefinitionError
 from rubric.internals.containers import Listed
+from rubric.rendering.presenting import Presented, Table
 from rubric.scoring.intervals import FEW_GROUPS, Interval, mean_interval, t_quantile
-from rubric.trust.presenting import Presented, Table
 
 if TYPE_CHECKING:
     from rubric.trust.preference import Preference

@@ -1,4 +1,4 @@
-"""Show the results of this package: one plain sentence, then tables, then what to know before trusting them."""
+"""Show a result of figures: one plain sentence, then tables, then what to know before trusting them."""
 
 from __future__ import annotations
 
