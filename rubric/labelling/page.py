@@ -273,6 +273,7 @@ def _row(result: Mapping[str, Any], rubric: Rubric) -> Row:
     """Return what a file of results says as a row, without the candidate, which is beside it."""
     found = {finding["id"]: finding for finding in result["findings"]}
     score = result["score"]
+    low, high = result.get("bounds") or (0.0, 1.0)
     return Row(
         "",
         "ungraded" if score is None else "passed" if result["passed"] else "failed",
@@ -280,7 +281,7 @@ def _row(result: Mapping[str, Any], rubric: Rubric) -> Row:
         result["verdict"] or "",
         shown="" if score is None else f"{score:.2f}",
         threshold=rubric.threshold,
-        bounds=tuple(result.get("bounds") or (0.0, 1.0)),
+        bounds=(low, high),
         entries=tuple(_entry(each, found[each.id], result) for each in rubric.judged if each.id in found),
         gates=tuple(result.get("gates", ())),
         vacuous=result.get("vacuous", False),

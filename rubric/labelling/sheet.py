@@ -62,9 +62,15 @@ class Answer:
         names = ("name", "rater", "criterion", "value", "reason")
         if not isinstance(data, dict) or not all(isinstance(data.get(n), str | None) for n in names):
             raise DefinitionError("answer", f"expected an object with the texts {', '.join(names)}")
-        said = {name: data.get(name) or "" for name in names} | {"value": data.get("value")}
-        said |= {"rater": said["rater"].strip()[:LONGEST], "reason": said["reason"][:LONGEST]}
-        found = cls(**said, judge_seen=data.get("judge_seen") is True)
+        said: dict[str, str] = {name: data.get(name) or "" for name in names}
+        found = cls(
+            said["name"],
+            said["rater"].strip()[:LONGEST],
+            said["criterion"],
+            data.get("value"),
+            said["reason"][:LONGEST],
+            judge_seen=data.get("judge_seen") is True,
+        )
         if not found.rater or not found.name:
             raise DefinitionError("answer", "expected the name of a rater and of a candidate")
         if found.criterion not in allowed:

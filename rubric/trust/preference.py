@@ -553,11 +553,10 @@ def _side(candidate: Candidate, rubric: Rubric) -> str:
 
 def _together(pair: _Pair, first: str, second: str) -> Candidate:
     """Return one candidate that is both responses, between marks that occur in neither."""
-    for attempt in range(1_000):
-        said = json.dumps([attempt, first, second]).encode("utf-8", "surrogatepass")
-        mark = sha256(said).hexdigest()[:16]
-        if mark not in first and mark not in second:
-            break
+    attempt, mark = 0, ""
+    while mark in first or mark in second:  # the empty mark is in both
+        mark = sha256(json.dumps([attempt, first, second]).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+        attempt += 1
     responses = (f"response {n}, {mark}:\n{text}\n{mark}" for n, text in enumerate((first, second), 1))
     return Candidate("\n\n".join(responses), key=pair.key, group=pair.group, **pair.shared())
 

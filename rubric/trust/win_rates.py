@@ -255,8 +255,9 @@ class Preferences(Presented, Listed["Preference"]):
         rate = self.win_rate()
         if rate.value is None:
             return f"None of {len(self):,} pairs could be judged."
-        others = " and ".join(self.systems[1:3]) if len(self.systems) <= 3 else "the others"
-        said = f"{self.systems[0]} wins against {others} in {rate} of {rate.n:,} pairs, ties counted half"
+        first, *rest = self.systems
+        others = " and ".join(rest) if len(rest) <= 2 else "the others"
+        said = f"{first} wins against {others} in {rate} of {rate.n:,} pairs, ties counted half"
         same = self.consistency
         if same.value is None:
             return f"{said}."
