@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from attrs import evolve
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -21,6 +22,7 @@ from rubric import (
     Cascade,
     DefinitionError,
     Grades,
+    Judge,
     Labels,
     Rubric,
     agreement,
@@ -30,6 +32,10 @@ from rubric import (
     grade_many,
     trusted,
 )
+from rubric.suites.cases import Case
+from rubric.suites.report import Report
+from rubric.suites.suite import Suite
+from rubric.testing import ScriptedModel
 from rubric.trust.ratings import judged
 from tests.recorded import grades, jury
 
@@ -539,3 +545,61 @@ def test_candidates_with_the_same_key_are_one_group() -> None:
     found = agreement(given, Labels({str(n): True for n in range(30)}))
     assert found.criteria[0].n == 60
     assert not found.unmatched
+
+
+# -- suites ------------------------------------------------------------------------------------------------
+
+
+def suite_of(size: int) -> Suite:
+    return Suite("s", [Case(f"case-{n}", GOOD, output=f"reply {n}") for n in range(size)])
+
+
+def by_number(is_good: Any) -> Judge:
+    return Judge(ScriptedModel(lambda ask: is_good(int(ask.candidate.split()[1]))))
+
+
+def test_labels_match_the_cases_of_a_report_by_id(tmp_path: Path) -> None:
+    report = suite_of(40).run(by_number(lambda n: n % 3 > 0))
+    labels = Labels({f"case-{n}": {"good": n % 3 > 0} for n in reversed(range(20))})
+    assert agreement(report, labels)["good"]["agreement"].value == 1
+    assert agreement(report, labels).unmatched == ()
+    assert estimate(report, labels, criterion="good").labels == 20
+    worse = Suite("s", suite_of(40).cases[::-1]).run(by_number(lambda n: n % 3 > 1))
+    assert compare(report, worse)["good"].n == 40
+    report.grades.to_jsonl(tmp_path / "results.jsonl")
+    assert agreement(tmp_path / "results.jsonl", labels)["good"]["agreement"].value == 1
+
+
+def test_repetitions_have_the_key_of_their_case_and_runs_are_one_group() -> None:
+    report = suite_of(2).run(by_number(lambda n: n > 0), repeat=2)
+    assert [result.key for result in report.grades] == ["case-0", "case-0", "case-1", "case-1"]
+    asked = Suite("s", [Case("a", GOOD, input="?", runs=2), Case("b", GOOD, input="?")])
+    found = asked.run(by_number(bool), target=lambda case: Candidate("reply 1", input=case.input)).grades
+    assert [(r.key, r.group) for r in found] == [("a [run 1]", "a"), ("a [run 2]", "a"), ("b", "")]
+
+
+def test_a_candidate_of_a_target_may_have_a_key_of_its_own() -> None:
+    asked = Suite("s", [Case("a", GOOD, input="?")])
+    report = asked.run(by_number(bool), target=lambda case: case.responding("reply 1", key="trace-9"))
+    assert (report.rows[0].id, report.grades[0].key) == ("a", "trace-9")
+
+
+def test_cases_without_a_result_are_no_grades_and_failed_targets_keep_their_key() -> None:
+    def failing(case: Case) -> str:
+        raise RuntimeError(case.id)
+
+    suite = Suite("s", [*suite_of(1).cases, Case("late", GOOD, input="?")])
+    assert [result.key for result in suite.run(by_number(bool)).grades] == ["case-0"]
+    assert [result.key for result in suite.run(by_number(bool), target=failing).grades] == ["case-0", "late"]
+
+
+def test_a_report_from_a_file_has_no_grades_and_names_the_cure(tmp_path: Path) -> None:
+    path = suite_of(2).run(by_number(bool)).write(tmp_path / "report.json")
+    with pytest.raises(DefinitionError, match=r"report.grades.to_jsonl"):
+        agreement(Report.load(path), Labels({"case-0": True}))
+
+
+def test_the_ids_of_cases_change_no_key_of_the_store(tmp_path: Path) -> None:
+    suite_of(3).run(by_number(bool), store=tmp_path / "s")
+    renamed = Suite("s", [evolve(case, id=f"other {case.id}") for case in suite_of(3).cases])
+    assert renamed.run(by_number(bool), store=tmp_path / "s").usage.calls == 0

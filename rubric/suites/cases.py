@@ -72,7 +72,7 @@ class Case(Shown):
     One row of a suite.
 
     Args:
-        id: Unique in its suite.
+        id: Unique in its suite. The candidate has it as its key, so labels and other runs are matched by it.
         rubric: Grades the candidate; a text is a free-form rubric.
         input: The prompt of the candidate; a live target is sent this, or *messages*.
         output: A fixed response. None: a live target makes the candidate when the suite runs.
@@ -136,8 +136,9 @@ class Case(Shown):
         self.responding(self.output or "")  # raises what the candidate would raise, at the place of the case
 
     def responding(self, output: str, **fields: Any) -> Candidate:
-        """Return the candidate with *output* for this case; *fields* of the candidate replace the case's."""
+        """Return the candidate with *output* for this case, and its id as key; *fields* replace the case's."""
         known = {
+            "key": self.id,
             "input": self.input,
             "reference": self.reference,
             "messages": self.messages,

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from rubric.results.rows import Row
     from rubric.suites.cases import Case
     from rubric.suites.report import Report
+    from rubric.values.candidates import Candidate
 
 AXIS = "repeat"
 """The coordinate of a repetition in the cell of its case."""
@@ -58,6 +59,13 @@ def several(case: Case, runs: int | None) -> Iterator[Case]:
 def run_id(case: Case, number: int) -> str:
     """Return the id of run *number* of *case*."""
     return f"{row_id(case)}{_suffix(number, RUN)}"
+
+
+def named(candidate: Candidate, case: Case) -> Candidate:
+    """Return *candidate* with its own key, else the id of *case*; the runs of one case are one group."""
+    run = case.cell.get(RUN)
+    group = "" if run is None else case.id.removesuffix(_suffix(run, RUN))
+    return evolve(candidate, key=candidate.key or case.id, group=candidate.group or group)
 
 
 def _suffix(number: Any, axis: str = AXIS) -> str:

@@ -22,6 +22,7 @@ from rubric.internals.containers import Listed, NoTruth
 from rubric.internals.fields import as_path, one_of
 from rubric.internals.frozen_map import FrozenMap, thaw
 from rubric.internals.text import shorten
+from rubric.results.collection import Grades
 from rubric.results.result import Grade, Ungraded
 from rubric.results.rows import Row, Status
 from rubric.values.requests import Usage
@@ -78,6 +79,23 @@ class Report(NoTruth, Listed[Row]):
     def usage(self) -> Usage:
         """The usage of the whole run."""
         return sum((row.usage for row in self.rows), Usage())
+
+    @property
+    def grades(self) -> Grades:
+        """
+        The results of all cases but the deferred ones; the key of each is the id of its case.
+
+        Raises:
+            DefinitionError: The report was read from a file, which holds no whole results.
+        """
+        held = [row for row in self.rows if row.status != "deferred"]
+        results = [row.result for row in held if row.result is not None]
+        if len(results) < len(held):
+            cure = (
+                "write them beside it after the run, report.grades.to_jsonl(path), and read them by Grades.read_jsonl"
+            )
+            raise DefinitionError("grades", f"a report from a file holds no whole results; {cure}")
+        return Grades(results)
 
     @property
     def exit_code(self) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from rubric.internals.frozen_map import FrozenMap
 from rubric.internals.secrets import clean
@@ -69,7 +69,9 @@ class RowBuilder(row_builder.RowBuilder):
         skipped = skipped_of(case.rubric)
         share = f"skipped as asked: {', '.join(skipped)}; {result.coverage:.0%} of the weight was judged"
         more["warnings"] = tuple(map(clean, (*warnings, *result.warnings, *([share] if skipped else []))))
-        return self.of(result, row_id(case), candidate or case.candidate or case.responding(""), **more)
+        graded = candidate or case.candidate or case.responding("")
+        result = evolve(result, key=graded.key, group=graded.group)
+        return self.of(result, row_id(case), graded, **more)
 
     def deferred(self, case: Case, reason: str) -> Row:
         """Return the row of a *case* without a candidate or without a judge, for this *reason*."""

@@ -21,7 +21,7 @@ from rubric.internals.secrets import clean, describe
 from rubric.results.rows import Row
 from rubric.suites.assignment import Assigned, assign, graded, side_by_side
 from rubric.suites.cases import Case
-from rubric.suites.repetition import repeated
+from rubric.suites.repetition import named, repeated
 from rubric.suites.report import Deferred, Report
 from rubric.suites.row_builder import RowBuilder, ungraded
 from rubric.suites.scripts import Decisions, can_be_judged, restored, run_scripts
@@ -208,8 +208,9 @@ class Run:
         except Exception as error:  # noqa: BLE001 - a target of the user's own may raise anything
             failure = _failure_of(error)
             self._charge(failure.usage, self.cases, self.requests)
+            missing = named(prepared.candidate or prepared.case.responding(""), prepared.case)
             for case in repetitions:
-                yield self.builder.row(case, ungraded(case, failure))
+                yield self.builder.row(case, ungraded(case, failure), missing)
                 failure = evolve(failure, usage=Usage())  # the target was asked once
             return
         for number, case in enumerate(repetitions):
@@ -233,7 +234,7 @@ class Run:
         if prepared.deferred:
             raise DeferError(prepared.deferred)
         if prepared.candidate is not None:
-            return Response(prepared.candidate)
+            return Response(named(prepared.candidate, prepared.case))
         case = prepared.case
         if not can_be_judged(case.rubric, allow_scripts=self.allow_scripts):
             raise ModelError(Failure("unsupported", _HOPELESS))
@@ -244,7 +245,7 @@ class Run:
         response = await _conversation(self.target, case) if case.turns else await _response(self.target, case)
         latency = time.perf_counter() - began
         self._charge(response.usage, self.cases, self.requests)
-        return evolve(response, candidate=measured(response, latency))
+        return evolve(response, candidate=named(measured(response, latency), case))
 
     def _charge(self, usage: Usage, *budgets: Budget | None) -> None:
         """Charge the *usage* of targets and scripts, which no budget can hold back."""

@@ -18,6 +18,7 @@ from rubric.errors import DefinitionError
 from rubric.internals.containers import Listed
 from rubric.rendering.presenting import Presented
 from rubric.results.collection import Grades
+from rubric.suites.report import Report
 from rubric.trust.annotators import AltTest, Votes, alt_test, votes_of
 from rubric.trust.calibration import Calibration
 from rubric.trust.drift import Baseline, Drift, drift
@@ -162,7 +163,7 @@ _LEADS = {"verdict": "agreement", "option": "agreement", "number": "RMSE"}
 
 
 def agreement(
-    grades: Grades | Judged | str | PathLike[str],
+    grades: Grades | Report | Judged | str | PathLike[str],
     others: Labels | Grades | Judged | None = None,
     *,
     epsilon: float = 0.2,
@@ -171,7 +172,7 @@ def agreement(
     Measure how far a judge agrees with people, with another judge, or with itself.
 
     Args:
-        grades: What the judge said: `Grades`, or a file of results.
+        grades: What the judge said: `Grades`, the `Report` of a suite, or a file of results.
         others: Labels of people, or the grades of another judge on the same candidates; None for the votes of a jury.
         epsilon: For the alternative annotator test: how much better a person may be (.1 to .2).
 

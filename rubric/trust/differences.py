@@ -22,6 +22,7 @@ from rubric.internals.fields import check_number
 from rubric.rendering.presenting import Presented, Table
 from rubric.results.collection import Grades
 from rubric.scoring.intervals import Interval
+from rubric.suites.report import Report
 from rubric.trust.inference import Contrast, contrast, few_groups, holm, paired
 from rubric.trust.labels import Labels, as_labels
 from rubric.trust.ratings import Judged, judged, matched, together
@@ -156,8 +157,8 @@ class Difference(Presented, Listed[CriterionDifference]):
 
 
 def compare(
-    new: Grades | Judged | str | PathLike[str],
-    old: Grades | Judged | str | PathLike[str],
+    new: Grades | Report | Judged | str | PathLike[str],
+    old: Grades | Report | Judged | str | PathLike[str],
     labels: tuple[Labels | Any, Labels | Any] | None = None,
 ) -> Difference:
     """

@@ -22,6 +22,7 @@ from rubric.internals.fields import check_name, suggest
 from rubric.rendering.presenting import Presented, Table
 from rubric.results.collection import Grades
 from rubric.scoring.intervals import Interval
+from rubric.suites.report import Report
 from rubric.trust.inference import Statistic, few_groups, mean_error, percent, quantile, unit_interval
 from rubric.trust.labels import Labels, as_labels
 from rubric.trust.ratings import UNIT, VERDICT, Judged, Ratings, judged, matched
@@ -128,7 +129,7 @@ class Estimate(Presented):
 
 
 def estimate(
-    grades: Grades | Judged | str | PathLike[str],
+    grades: Grades | Report | Judged | str | PathLike[str],
     labels: Labels | Any,
     *,
     criterion: str | None = None,

@@ -22,6 +22,7 @@ from rubric.internals.fields import refuse
 from rubric.internals.text import shorten
 from rubric.results.result import Grade, Ungraded
 from rubric.results.summary import cluster_of
+from rubric.suites.report import Report
 from rubric.trust.labels import Label, Labels, Value
 from rubric.values.answers import Choices, Levels, YesNo
 from rubric.values.checks import Check
@@ -171,11 +172,13 @@ class Judged:
 
 def judged(grades: object, field: str = "grades") -> Judged:
     """
-    Return *grades* as arrays: `Grades`, a list of results, or the path of a file that `Grades.to_jsonl` wrote.
+    Return *grades* as arrays: `Grades`, a list of results, a `Report`, or the path of a file of `Grades.to_jsonl`.
 
     Raises:
         DefinitionError: They are something else, or there are none.
     """
+    if isinstance(grades, Report):
+        grades = grades.grades
     if isinstance(grades, Judged):
         return grades
     if isinstance(grades, str | Path):
