@@ -743,12 +743,12 @@ def test_what_leaves_a_case_ungraded_is_told_when_the_file_is_read() -> None:
     """Once, however many cases share it; and so is a variable that is not there."""
     text = """\
 prompts: ["{{ question }} {{ mistyped }}"]
-defaultTest: {assert: [{type: rouge-n, value: x}]}
+defaultTest: {assert: [{type: moderation, value: x}]}
 tests: [{vars: {question: a}}, {vars: {question: b}}]
 """
     suite = loads_suite(text, "promptfoo", source="p.yaml")
     told = [str(warning) for warning in suite.warnings]
-    assert sum("assertion type 'rouge-n' is not supported" in line for line in told) == 1
+    assert sum("assertion type 'moderation' is not supported" in line for line in told) == 1
     assert sum("there is no variable 'mistyped'" in line for line in told) == 1
 
 

@@ -1,5 +1,5 @@
 """
-Assertion types with a reader of their own: limits of a run, similarity of meaning, and model graders by name.
+Assertion types with a reader of their own: limits of a run, similarity, calls of tools, and model graders by name.
 
 | type | what a judge is asked, in one call for each criterion | score | passes |
 |---|---|---|---|
@@ -32,10 +32,11 @@ from rubric.formats.cursor import Cursor
 from rubric.formats.model_names import embedding_name
 from rubric.formats.promptfoo.parts import Assertion, judge_of, thresholded, unsupported
 from rubric.formats.promptfoo.texts import Context, UnsupportedPromptError, compact, content_of, template_of
+from rubric.formats.text_metrics import EXTRA, SEVERAL, THRESHOLDS, TextMetric, is_installed
 from rubric.formats.trajectories import KINDS, trajectory_check
 from rubric.internals.text import shorten
 from rubric.values.answers import Answer, Choice, Choices, Levels, Unit, YesNo
-from rubric.values.checks import Measure, Similar, Within
+from rubric.values.checks import Holds, Measure, Similar, Within
 from rubric.values.criteria import Criterion
 from rubric.values.rubrics import Rubric
 
@@ -100,6 +101,27 @@ def _embedder(at: Cursor | None) -> str | None:
         inner = at.find("embedding", "id")
         return None if inner is None or inner.value == at.value else _embedder(inner)
     return embedding_name(at.value) if isinstance(at.value, str) else None
+
+
+# -- similarity of words and letters -----------------------------------------------------------------------
+
+
+def compared(at: Cursor, context: Context, kind: str) -> Assertion | None:
+    """Return the comparison with references, of the type *kind*, at the cursor; None where an error was noted."""
+    bare = kind.removeprefix("not-")
+    bar = at["threshold"].number(0, written=True) if at.has("threshold") else THRESHOLDS[bare]
+    references = _values(at, context, several=bare in SEVERAL)
+    if references is None or bar is None:
+        return None
+    if not is_installed():
+        return unsupported(f"{kind}, which needs libraries ({EXTRA})", "", at)
+    plain = at.holding({key: value for key, value in at.value.items() if key != "threshold"})
+    return thresholded(plain, Holds(TextMetric(bare, tuple(references), bar)), kind)
+
+
+def meteor(at: Cursor, context: Context, kind: str) -> Assertion:  # noqa: ARG001 - as all readers
+    """Return that METEOR, the type *kind*, is not computed: its synonyms are data that no package has."""
+    return unsupported(f"{kind}, whose synonyms (WordNet) must be downloaded; use gleu or similar", "", at)
 
 
 # -- calls of tools ----------------------------------------------------------------------------------------
@@ -307,6 +329,8 @@ _TRANSFORMED = frozenset({"contextTransform"})
 GRADERS: dict[str, tuple[Reader, frozenset[str]]] = {
     **{name: (limited, frozenset()) for name in _LIMITS},
     **{name: (similar, frozenset()) for name in _MEASURES},
+    **{name: (compared, frozenset()) for name in THRESHOLDS},
+    "meteor": (meteor, frozenset({"alpha", "beta", "gamma"})),
     **{name: (of_tool_calls, frozenset()) for name in KINDS},
     **{
         name: (model_graded, _TRANSFORMED if "context" in one.needs else frozenset())

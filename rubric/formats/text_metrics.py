@@ -1,0 +1,121 @@
+"""
+Graders that compare the words or letters of an output with references: promptfoo's `rouge-n`, `bleu` and their like.
+
+| type | score | passes |
+|---|---|---|
+| `rouge-n` | ROUGE-1, the share of the reference's words that the output has (Lin 2004) | from 0.75 |
+| `bleu` | BLEU of 1 to 4 words, a precision of 0 taken as 1e-7 (Papineni et al. 2002) | from 0.5 |
+| `gleu` | GLEU, the lesser of precision and recall of 1 to 4 words (Wu et al. 2016) | from 0.5 |
+| `levenshtein` | 1 or 0, by the number of letters to change, add and leave out | up to 5 |
+
+The thresholds are those of promptfoo; an assertion may have its own. NLTK and RapidFuzz (the extra `metrics`) count.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections import Counter
+from collections.abc import Callable, Sequence
+from importlib.util import find_spec
+
+from attrs import frozen
+
+from rubric.internals.text import shorten
+from rubric.values.candidates import Candidate
+from rubric.values.checks import Decided
+
+EXTRA = "pip install 'rubric-grade[metrics]'"
+
+_SMALLEST = 1e-7
+"""The precision of BLEU where none of the words, pairs, ... occurs: its logarithm would have no value."""
+
+
+def _words(text: str) -> list[str]:
+    return text.lower().split()
+
+
+def _rouge(output: str, references: Sequence[str]) -> float:
+    from nltk.tokenize.treebank import TreebankWordTokenizer  # noqa: PLC0415 - an extra
+
+    split = TreebankWordTokenizer().tokenize
+    found = Counter(split(output))
+    counts = [Counter(split(reference)) for reference in references]
+    return max((found & wanted).total() / max(wanted.total(), 1) for wanted in counts)
+
+
+def _bleu(output: str, references: Sequence[str]) -> float:
+    from nltk.translate.bleu_score import sentence_bleu  # noqa: PLC0415 - an extra
+
+    def smoothed(precisions: Sequence[float], **_: object) -> list[float]:
+        return [float(precision) or _SMALLEST for precision in precisions]
+
+    return float(sentence_bleu([*map(_words, references)], _words(output), smoothing_function=smoothed))
+
+
+def _gleu(output: str, references: Sequence[str]) -> float:
+    from nltk.translate.gleu_score import sentence_gleu  # noqa: PLC0415 - an extra
+
+    def words(text: str) -> list[str]:
+        return [word.rstrip(".") for word in _words(text)]
+
+    return float(sentence_gleu([*map(words, references)], words(output)))
+
+
+_SCORES: dict[str, Callable[[str, Sequence[str]], float]] = {"rouge-n": _rouge, "bleu": _bleu, "gleu": _gleu}
+
+THRESHOLDS = {"rouge-n": 0.75, "bleu": 0.5, "gleu": 0.5, "levenshtein": 5.0}
+"""The types that are read here, without `not-`, and their thresholds."""
+
+SEVERAL = frozenset({"bleu", "gleu"})
+"""Those that take several references, of which the nearest counts."""
+
+
+def is_installed() -> bool:
+    """True if the libraries of the extra `metrics` can be imported."""
+    return all(find_spec(library) is not None for library in ("nltk", "rapidfuzz"))
+
+
+def _units(text: str) -> array[int]:
+    """Return *text* in the letters that JavaScript counts, where most emoji are two."""
+    return array("H", text.encode("utf-16-le", "surrogatepass"))
+
+
+@frozen
+class TextMetric:
+    """
+    A function for `Holds`: the output is near enough to one of *references*.
+
+    Args:
+        kind: One of `THRESHOLDS`.
+        threshold: The score from which it passes; of `levenshtein`, the distance up to which.
+    """
+
+    kind: str
+    references: tuple[str, ...]
+    threshold: float
+
+    @property
+    def __name__(self) -> str:
+        return shorten(f"{self.kind}: {' or '.join(self.references)}", 80)
+
+    def __call__(self, candidate: Candidate) -> Decided:
+        """Return the score of *candidate*."""
+        if self.kind == "levenshtein":
+            return self._distance(candidate.output)
+        score = min(max(_SCORES[self.kind](candidate.output, self.references), 0.0), 1.0)
+        reason = f"{self.kind} {score:.4g}, threshold {self.threshold:g}"
+        return Decided(score, reason=reason, passed=score >= self.threshold)
+
+    def _distance(self, output: str) -> Decided:
+        from rapidfuzz.distance import Levenshtein  # noqa: PLC0415 - an extra
+
+        most = int(min(self.threshold, _FARTHEST))
+        found = Levenshtein.distance(_units(output), _units(self.references[0]), score_cutoff=most)
+        near = found <= most
+        return Decided(
+            float(near), reason=f"{'' if near else 'more than '}{min(found, most)} letters differ", passed=near
+        )
+
+
+_FARTHEST = 1 << 30
+"""The distance that no text has; beyond the threshold none is counted, which keeps the time short."""
