@@ -23,12 +23,19 @@ from rubric import (
     Rubric,
     Ungraded,
     ask,
+    check,
     evaluate,
     grade_many,
+    influence,
+    lint,
     plan,
 )
+from rubric.quality.lint import Remark, Remarks
+from rubric.quality.lint_rules import RULES
 from rubric.rendering import html
 from rubric.results.page import MANY, WHOLE
+from rubric.suites.cases import Case
+from rubric.suites.suite import Suite
 from rubric.testing import ScriptedModel
 from rubric.testing.scripted_model import Says
 from tests.browsers import Seen, dom_of
@@ -203,6 +210,50 @@ def test_reports_and_comparisons_show_cards() -> None:
     assert "3 same" in seen(REPORT.against(evolve(REPORT, rows=REPORT.rows[1:]))).text
 
 
+def test_an_influence_shows_its_share_beside_the_weight_and_its_parts() -> None:
+    inner = Rubric("tone").expects("Is warm", id="warm")
+    rubric = evolve(RUBRIC, criteria=[*RUBRIC.criteria, Criterion("Tone", id="tone", answer=inner, weight=0.1)])
+    page = seen(influence(rubric))
+    assert len(page.named("bar")) == 2 * (3 + 1)
+    for words in ("decides", "weight", "flip", "pull", "vetoes", "cannot matter", "In tone", "warm"):
+        assert words in page.text
+
+
+def test_remarks_show_level_place_and_cure_and_fold_what_is_waived() -> None:
+    rubric = Rubric("r").expects("Score 1-5 how polite it is", id="polite")
+    page = seen(lint(rubric))
+    for words in ("1 warning in 1 rubric.", "criteria[0]", "own-scale", "The text asks for a score"):
+        assert words in page.text
+    allowed = {"lint": {"own-scale": "as agreed"}}
+    waived = seen(lint(evolve(rubric, criteria=[evolve(rubric.criteria[0], metadata=allowed)])))
+    assert "as agreed" in waived.text
+    assert len(waived.named("fold")) == 1
+    assert "clean" in waived.text
+
+
+def test_the_plan_of_a_suite_shows_each_case_and_what_is_deferred() -> None:
+    suite = Suite("s", [Case("a", RUBRIC, output="x"), Case("b", RUBRIC)])
+    page = seen(suite.plan(says()))
+    for words in ("2 cases: 4 calls", "1 deferred", "nothing has been sent", "fixed response", "no response, and no"):
+        assert words in page.text
+
+
+def test_the_tests_of_a_rubric_show_what_is_not_as_expected() -> None:
+    rubric = RUBRIC.tested_by("In Oslo. " * 20, passes=True).tested_by("Gone.", fails=["place"])
+    page = seen(check(evolve(rubric, evidence=False), Judge(ScriptedModel(lambda ask: "Oslo" in ask.candidate))))
+    assert "2 of 2 tests passed" in page.text
+    assert len(page.named("passed")) == 4  # the card, the bar, and two badges
+    assert len(page.named("fold")) == 1
+    failing = seen(check(evolve(rubric, evidence=False), Judge(ScriptedModel(lambda _: False))))
+    assert "the grade does not pass" in failing.text
+
+
+def test_a_long_table_shows_the_first_rows_and_how_many_more() -> None:
+    page = seen(Suite("s", [Case(str(n), RUBRIC, output="x") for n in range(html.MOST_ROWS + 7)]).plan(says()))
+    assert len([tag for tag, _ in page.tags if tag == "tr"]) == html.MOST_ROWS + 1
+    assert "and 7 more" in page.text
+
+
 # -- many ------------------------------------------------------------------------------------------------
 
 
@@ -316,6 +367,13 @@ def hostile(words: str) -> list[str]:
     results = Grades([grade, failing])
     values: list[Any] = [grade, failing, results, results.summary(), rubric, plan(candidate, rubric, "offline")]
     report = hostile_report(words)
+    rubric = rubric.tested_by(candidate, fails=["cites"])
+    suite = Suite(said, [Case("c", rubric, output=said, judge=says()), Case("d", rubric, tags=[said])])
+    judge = Judge(ScriptedModel(lambda _: Failure("refusal", said)), retries=0)
+    values += [influence(rubric), lint(rubric, hints=True), suite.plan("offline"), check(rubric, judge, repeats=2)]
+    waived = {"lint": dict.fromkeys(RULES, said)}
+    values.append(lint(evolve(rubric, criteria=[evolve(c, metadata=waived) for c in rubric.criteria]), hints=True))
+    values.append(Remarks((Remark(said, "error", said, said, said, said),), (Remark(said, "hint", *[said] * 5),)))
     values += [report, report.against(evolve(report, rows=(evolve(report.rows[0], score=0.1),)))]
     return [value._repr_html_() for value in values]
 

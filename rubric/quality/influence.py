@@ -12,7 +12,7 @@ likely; J. F. Banzhaf, "Weighted voting doesn't work" (Rutgers Law Review 19, 19
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 from math import ceil
 from typing import Any, Literal
@@ -24,6 +24,8 @@ from rubric.internals.containers import Listed, NoTruth
 from rubric.internals.text import cell, shorten, table
 from rubric.quality import reachable
 from rubric.quality.coalitions import Child, Game, Share, part_at, scores_of, solve
+from rubric.rendering import html
+from rubric.rendering.html import Html
 from rubric.results.result import Grade, Ungraded
 from rubric.scoring.aggregation import TOLERANCE, outcome, resolve
 from rubric.values.answers import YesNo
@@ -119,6 +121,12 @@ class Influences(Listed[Influence]):
             bars = f"{_bar(one.share):<20} {one.share:6.1%} of decisions, {one.weight:6.1%} of the weight"
             lines.append(f"  {shorten(one.id, 32):<{width}}  {bars}{'' if one.decides else '  (cannot matter)'}")
         return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        how = [] if self.method == "exact" else [html.badge("estimated")]
+        how += [] if self.grades is None else [html.badge(f"flips observed in {self.grades:,} grades")]
+        head = html.header(self.explain(), *how, title=self.rubric.name or "rubric")
+        return html.fragment(html.card(head, *_drawn(self.criteria)))
 
     def _repr_markdown_(self) -> str:
         rows = [
@@ -332,6 +340,25 @@ def _quorum(rubric: Rubric) -> int:
     if any(c.required or c.polarity != "satisfy" or c.min_score is not None for c in rubric.judged):
         return 0
     return max(ceil((Fraction(rubric.threshold) - Fraction(TOLERANCE)) * len(rubric.judged)), 0)
+
+
+def _drawn(found: Sequence[Influence]) -> Iterator[Html]:
+    """Yield a table with the share of each in the decisions beside that of the weight, then tables of its parts."""
+    rows = []
+    for one in found:
+        badges = [html.badge("vetoes", "gate")] if one.vetoes else []
+        badges += [] if one.decides else [html.badge("cannot matter", "ungraded")]
+        share = f"{one.share:.1%}"
+        if one.interval is not None:
+            share += f" ({one.interval[0]:.1%} to {one.interval[1]:.1%})"
+        bars = html.bar(one.share, kind="plain"), html.band(0, None, one.weight, kind="plain")
+        name = html.join((html.text(one.id, html.NAME), *badges), " ")
+        rows.append((name, bars[0], share, bars[1], f"{one.weight:.1%}", f"{one.flip:.2%}", _span(one.pull)))
+    head = ("criterion", "decides", "", "weight", "", "flip", "pull")
+    yield html.table(head, rows, figures=(2, 4, 5, 6))
+    for one in found:
+        if one.parts:
+            yield html.fold(html.join(("In ", html.text(one.id, html.NAME))), *_drawn(one.parts))
 
 
 def _bar(share: float, width: int = 20) -> str:

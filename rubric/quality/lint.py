@@ -26,6 +26,8 @@ from rubric.formats.suites import is_rubric, load_suite
 from rubric.internals.fields import as_path, refuse, suggest
 from rubric.internals.text import cell, table
 from rubric.quality.lint_rules import RULES, Finding, Level, Subject
+from rubric.rendering import html
+from rubric.rendering.html import Html
 from rubric.suites.suite import Suite
 from rubric.values.criteria import Criterion
 from rubric.values.rubrics import Rubric
@@ -114,6 +116,16 @@ class Remarks(Sequence[Remark]):
     def __str__(self) -> str:
         return "\n".join((self.sentence, *map(str, self.remarks)))
 
+    def _repr_html_(self) -> str:
+        waived = None
+        if self.waived:
+            lines = [(*_shown(remark)[:3], remark.waived) for remark in self.waived]
+            waived = html.fold(f"{len(lines):,} waived", html.table(("level", "place", "criterion", "why"), lines))
+        head = html.header(self.sentence, *([] if self.remarks else [html.badge("clean", "passed")]), title="lint")
+        rows = [_shown(remark) for remark in self.remarks]
+        drawn = html.table(("level", "place", "criterion", "remark"), rows) if rows else None
+        return html.fragment(html.card(head, drawn, waived))
+
     def _repr_markdown_(self) -> str:
         rows = [(r.place, r.level, r.rule, r.criterion, f"{r.message}; {r.cure}") for r in self.remarks]
         head = ("place", "level", "rule", "criterion", "remark")
@@ -127,6 +139,21 @@ class Remarks(Sequence[Remark]):
             "remarks": [remark.to_dict() for remark in self.remarks],
             "waived": [remark.to_dict() for remark in self.waived],
         }
+
+
+_KINDS: dict[Level, str] = {"error": "failed", "warning": "ungraded", "hint": "deferred"}
+
+
+def _shown(remark: Remark) -> tuple[Html, Html, Html, Html]:
+    """Return *remark* as the cells of a row: its level, its place, its criterion, and what to do."""
+    said = html.text(f"{remark.message[:1].upper()}{remark.message[1:]}; {remark.cure}.")
+    rule = html.tag("div", html.text(remark.rule, html.NAME, class_="mono"), class_="how")
+    return (
+        html.badge(remark.level, _KINDS[remark.level]),
+        html.text(remark.place, html.NAME, class_="mono"),
+        html.text(remark.criterion, html.NAME),
+        html.join((said, rule)),
+    )
 
 
 def lint(x: Rubric | Suite | str | PathLike[str], /, *, hints: bool = False, base: str | Path | None = None) -> Remarks:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from attrs import field, frozen
 
@@ -22,8 +22,9 @@ from rubric.errors import DefinitionError
 from rubric.formats.rubrics import load
 from rubric.internals.containers import NoTruth
 from rubric.internals.fields import as_path, check_count, refuse
-from rubric.internals.text import shorten
+from rubric.internals.text import cut, shorten
 from rubric.quality.lint_rules import tests_that_are_anchors
+from rubric.rendering import charts, html
 from rubric.rendering.presenting import Presented, Table
 from rubric.results.result import Grade, Ungraded
 from rubric.scoring.aggregation import TOLERANCE
@@ -144,6 +145,16 @@ class Trials(Presented, Sequence[Trial]):
             out.append(("How often repeats differ", ("criterion", "flip rate", "tests that differ"), lines))
         return out
 
+    def _repr_html_(self) -> str:
+        counts = {status: len(self.of(status)) for status in get_args(Status)}
+        (_, head, _), *others = self.tables()
+        rows = [_shown(trial) for trial in self]
+        drawn = [html.section(title, html.table(names, lines, figures=(1, 2))) for title, names, lines in others]
+        above = html.header(self.sentence, title="tests of a rubric"), charts.shares(counts)
+        notices = map(html.notice, self.remarks())
+        kind = "passed" if self.ok else "failed" if counts["failed"] else "ungraded"
+        return html.fragment(html.card(*above, html.table(head, rows), *drawn, *notices, kind=kind))
+
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain JSON-able data."""
         return {
@@ -156,6 +167,15 @@ class Trials(Presented, Sequence[Trial]):
             "one_sided": [*self.one_sided],
             "calls": self.usage.calls,
         }
+
+
+def _shown(trial: Trial) -> tuple[object, ...]:
+    """Return *trial* as the cells of a row: a long reply is folded, and what is not as expected has a line each."""
+    reply = trial.test.candidate.output
+    brief, whole = html.text(shorten(reply, 80)), html.candidate(cut(reply, html.LONGEST))
+    failures = html.join(html.tag("div", html.text(said)) for said in trial.failures)
+    named = brief if len(reply) <= 80 else html.fold(brief, whole)  # noqa: PLR2004
+    return f"tests[{trial.index}]", named, html.badge(trial.status, trial.status), failures
 
 
 def check(

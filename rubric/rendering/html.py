@@ -33,6 +33,9 @@ LONGEST = 2_000
 NAME = 300
 """Characters of an id or another name."""
 
+MOST_ROWS = 500
+"""Rows of a table that are shown."""
+
 KINDS = ("passed", "failed", "ungraded", "deferred", "plain", "gate")
 """The colours of badges, bars and cards: good, bad, in doubt, not done, neutral; and the outline of a failed gate."""
 
@@ -127,16 +130,16 @@ def fold(summary: object, *body: object, is_open: bool = False, kind: str = "") 
 
 
 def table(head: Sequence[object], rows: Iterable[Sequence[object]], *, figures: Iterable[int] = ()) -> Html:
-    """Return a table; the columns *figures* (from 0) are aligned to the right."""
-    right = frozenset(figures)
+    """Return a table of the first rows and the count of the others; columns *figures* (from 0) are aligned right."""
+    right, rows = frozenset(figures), list(rows)
 
     def cells(name: str, row: Sequence[object]) -> Html:
         return tag("tr", *(tag(name, _cell(c), class_="num r" if n in right else None) for n, c in enumerate(row)))
 
-    body = [cells("td", row) for row in rows]
-    return tag(
-        "div", tag("table", tag("thead", cells("th", head)), tag("tbody", *body), class_="grid"), class_="scroll"
-    )
+    body = [cells("td", row) for row in rows[:MOST_ROWS]]
+    drawn = tag("table", tag("thead", cells("th", head)), tag("tbody", *body), class_="grid")
+    more = tag("p", f"and {len(rows) - MOST_ROWS:,} more", class_="soft") if len(rows) > MOST_ROWS else None
+    return tag("div", drawn, more, class_="scroll")
 
 
 def _cell(value: object) -> Html:

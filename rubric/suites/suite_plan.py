@@ -12,6 +12,7 @@ from rubric.internals.containers import Listed
 from rubric.internals.secrets import clean
 from rubric.internals.text import cell, shorten, table
 from rubric.models.pricing import count_tokens, price, worst_cost
+from rubric.rendering import html
 from rubric.suites.assignment import Assigned, assign, share
 from rubric.suites.cases import Case
 from rubric.suites.row_builder import row_id
@@ -123,15 +124,25 @@ class SuitePlan(Listed[CasePlan]):
         """Return the plan as plain JSON-able data, without the messages, which are in `plan.asks` of each case."""
         return {"suite": self.suite, **_figures(self.total), "cases": [case.to_dict() for case in self.cases]}
 
+    def _repr_html_(self) -> str:
+        badges = [html.badge(f"{len(self.deferred):,} deferred", "deferred")] if self.deferred else []
+        cases = f"{len(self.cases):,} case{'s' if len(self.cases) != 1 else ''}"
+        said = f"{cases}: {repr(self.total)[len('<Plan: ') : -1]}."
+        head = html.header(said, *badges, title=" · ".join(filter(None, (clean(self.suite), "nothing has been sent"))))
+        return html.fragment(html.card(head, html.table(_HEAD, map(_line, self.cases), figures=(3, 4))))
+
     def _repr_markdown_(self) -> str:
-        rows = []
-        for case in self.cases:
-            plan = case.plan
-            calls = f"{plan.most}" if plan.least == plan.most else f"{plan.least} to {plan.most}"
-            cost = "unknown" if plan.cost is None else f"${plan.cost[1]:.4f}"
-            rows.append((case.id, case.source, case.judge, calls, cost, _remark(case)))
-        head = ("case", "candidate", "judge", "calls", "cost at most", "remark")
-        return f"{cell(repr(self)[1:-1])}\n\n{table(head, rows)}"
+        return f"{cell(repr(self)[1:-1])}\n\n{table(_HEAD, map(_line, self.cases))}"
+
+
+_HEAD = ("case", "candidate", "judge", "calls", "cost at most", "remark")
+
+
+def _line(case: CasePlan) -> tuple[str, ...]:
+    plan = case.plan
+    calls = f"{plan.most}" if plan.least == plan.most else f"{plan.least} to {plan.most}"
+    cost = "unknown" if plan.cost is None else f"${plan.cost[1]:.4f}"
+    return case.id, case.source, case.judge, calls, cost, _remark(case)
 
 
 def _remark(case: CasePlan) -> str:
