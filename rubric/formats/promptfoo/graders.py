@@ -29,11 +29,13 @@ from attrs import evolve, field, frozen
 
 from rubric.errors import DefinitionError
 from rubric.formats.cursor import Cursor
+from rubric.formats.includes import is_code, is_reference, read_document_at
 from rubric.formats.model_names import embedding_name
 from rubric.formats.promptfoo.parts import Assertion, judge_of, thresholded, unsupported
 from rubric.formats.promptfoo.texts import Context, UnsupportedPromptError, compact, content_of, template_of
 from rubric.formats.text_metrics import EXTRA, SEVERAL, THRESHOLDS, TextMetric, is_installed
 from rubric.formats.trajectories import KINDS, trajectory_check
+from rubric.formats.valid_calls import SOURCES, ValidCalls, schemas_of
 from rubric.internals.text import shorten
 from rubric.values.answers import Answer, Choice, Choices, Levels, Unit, YesNo
 from rubric.values.checks import Holds, Measure, Similar, Within
@@ -142,6 +144,34 @@ def of_tool_calls(at: Cursor, context: Context, kind: str) -> Assertion | None:
         return None
     plain = at.holding({key: one for key, one in at.value.items() if key != "threshold"})
     return thresholded(plain, check, kind)
+
+
+def valid_calls(at: Cursor, context: Context, kind: str) -> Assertion | None:
+    """Return the check of the calls against the provider's tools, of the type *kind*, at the cursor."""
+    bare = kind.removeprefix("not-")
+    listed = [context.tools[key] for key in SOURCES[bare] if key in context.tools]
+    if not listed:
+        return unsupported(f"{kind} without the {' or '.join(SOURCES[bare])} of a provider", "", at)
+    schemas: dict[str, Any] = {}
+    for tools in listed:
+        try:
+            whole = _tools_in(tools)
+            content = None if whole is None else content_of(whole, context)
+            if content is None:
+                return unsupported(f"{kind} with tools that cannot be read", "", at)
+            schemas |= schemas_of(content.value)
+        except (UnsupportedPromptError, DefinitionError) as problem:
+            return unsupported(f"{kind} with tools that cannot be read", str(problem), at)
+    return thresholded(at, Holds(ValidCalls(bare, schemas)), kind)
+
+
+def _tools_in(at: Cursor) -> Cursor | None:
+    """Return the tools at the cursor, or in the file that it names; None where there is no such file."""
+    if not is_reference(at.value):
+        return at
+    if is_code(at.value) or at.loading.root is None:
+        return None
+    return read_document_at(at.value, at, lacking=at.warn)
 
 
 # -- model graders by name ---------------------------------------------------------------------------------
@@ -332,6 +362,7 @@ GRADERS: dict[str, tuple[Reader, frozenset[str]]] = {
     **{name: (compared, frozenset()) for name in THRESHOLDS},
     "meteor": (meteor, frozenset({"alpha", "beta", "gamma"})),
     **{name: (of_tool_calls, frozenset()) for name in KINDS},
+    **{name: (valid_calls, frozenset()) for name in SOURCES},
     **{
         name: (model_graded, _TRANSFORMED if "context" in one.needs else frozenset())
         for name, one in MODEL_GRADERS.items()

@@ -439,10 +439,11 @@ def _of_test(test: Test, number: int, cells: list[Cell]) -> Iterator[Case]:
         return
     for variables in found:
         slots = Slots(variables)
-        rubrics = {lacks: _graded(test, slots, lacks) for lacks in {_lacks(cell) for cell in columns}}
+        alike = {_likeness(cell): cell for cell in columns}
+        rubrics = {key: _graded(test, slots, cell) for key, cell in alike.items()}
         name = _name(test, number, variables, several=len(found) > 1)
         for cell in columns:
-            rubric = rubrics[_lacks(cell)]
+            rubric = rubrics[_likeness(cell)]
             case = None if rubric is None else _case(test, name, cell, rubric, slots)
             if case is not None:
                 yield case
@@ -464,13 +465,29 @@ def _lacks(cell: Cell) -> str:
     )
 
 
-def _graded(test: Test, slots: Slots, lacks: str) -> Graded | None:
-    provider = test.options.get("provider")
+def _tools(cell: Cell) -> dict[str, Cursor]:
+    """Return the lists of what the provider of *cell* can call."""
+    at = cell.at
+    if at is None or not isinstance(at.value, dict):
+        return {}
+    if len(at.value) == 1 and "id" not in at.value:  # `openai:gpt-5: {config: ...}`
+        ((_, at),) = named(at)
+    config = at["config"] if isinstance(at.value, dict) else at
+    return {key: config[key] for key in ("tools", "functions") if config.has(key)}
+
+
+def _likeness(cell: Cell) -> tuple[str, int]:
+    """Return a key that cells have in common whose cases are graded alike."""
+    return _lacks(cell), id(cell.at) if _tools(cell) else 0
+
+
+def _graded(test: Test, slots: Slots, cell: Cell) -> Graded | None:
+    lacks, provider = _lacks(cell), test.options.get("provider")
     if provider is not None and _named(provider)[0].startswith(SIMULATED):
         lacks, provider = _SIMULATED, None
     scores = test.options.get("factuality")
     given = scores.value if scores is not None and isinstance(scores.value, dict) else {}
-    context = Context(slots, provider, test.options.get("rubricPrompt"), factuality=given)
+    context = Context(slots, provider, test.options.get("rubricPrompt"), factuality=given, tools=_tools(cell))
     with test.at.notes.lacking() as needed:
         transforms = [program_of(at, context, name) for name, at in test.options.items() if name in _CHANGING]
     transforms += [f"a transform with {lack}" for lack in needed[:1]]

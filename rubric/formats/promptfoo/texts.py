@@ -340,6 +340,7 @@ class Context:
         prompt: The `rubricPrompt`, unless an assertion has another.
         transforms: The programs that change the output before any assertion of the test looks at it.
         factuality: The scores of `factuality`, by the option's names, where the test sets them.
+        tools: The `tools` and `functions` of the provider that is tested, where it has them.
     """
 
     slots: Slots
@@ -347,6 +348,7 @@ class Context:
     prompt: Cursor | None = None
     transforms: tuple[Program, ...] = ()
     factuality: Mapping[str, Any] = {}
+    tools: Mapping[str, Cursor] = {}
 
 
 def content_of(at: Cursor, context: Context) -> Cursor | None:
