@@ -12,12 +12,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from click.testing import CliRunner
 
-from rubric import Candidate, Failure, Judge, Rubric, evaluate
+from rubric import Candidate, Failure, Judge, Rubric, evaluate, grade_many
 from rubric.__main__ import main
 from rubric.commands.local_server import LocalServer
 from rubric.commands.view import page_of
+from rubric.formats.suites import dump_suite
 from rubric.store.page import SIZE
+from rubric.suites.cases import Case
+from rubric.suites.suite import Suite
 from rubric.testing import ScriptedModel
 from tests.browsers import Seen, seen_at
 from tests.reports import PAYLOADS, REPORT
@@ -39,9 +43,9 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @contextmanager
-def served(file: Path) -> Iterator[tuple[str, int, str]]:
+def served(file: Path, *rubrics: Path) -> Iterator[tuple[str, int, str]]:
     """Serve *file*, and yield its address, port and token."""
-    viewer = LocalServer(page_of(file))
+    viewer = LocalServer(page_of(file, rubrics))
     with viewer.bind() as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         port = int(server.server_port)
@@ -96,6 +100,69 @@ def test_a_report_is_shown_and_searched(tmp_path: Path) -> None:
         assert len(Seen(asked(port, f"/{token}/?q=server")[1]).named("case")) == 1
 
 
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a file of three results, with their rubric beside it."""
+    folder = tmp_path_factory.mktemp("results")
+    RUBRIC.save(folder / "rubric.yaml")
+    rows = [Candidate(f"Parcel {n} {word}.", key=f"k{n}") for n, word in enumerate(("Oslo", "Rome", "Oslo"))]
+    grades = grade_many(rows, RUBRIC, Judge(ScriptedModel(lambda ask: "Oslo" in ask.candidate))).collect()
+    grades.to_jsonl(folder / "results.jsonl")
+    return folder / "results.jsonl"
+
+
+def test_lines_of_results_are_shown_under_their_rubric_and_searched(results: Path, tmp_path: Path) -> None:
+    with served(results, results.with_name("rubric.yaml")) as (address, port, token):
+        page = seen_at(address, tmp_path)
+        assert len(page.named("case")) == 3
+        for words in ("results.jsonl", "2 of 3 grades pass", "Says where the parcel is", "k1"):
+            assert words in page.text
+        found = Seen(asked(port, f"/{token}/?q=k1")[1])
+        assert len(found.named("case")) == 1
+        assert "2 of 3 grades pass" in found.text
+        assert "There are no results" in asked(port, f"/{token}/?q=nowhere")[1]
+
+
+def test_results_of_suites_are_shown_under_the_rubrics_of_their_cases(tmp_path: Path) -> None:
+    other = Rubric("other").expects("Is short", id="short")
+    suite = Suite("s", [Case("a", RUBRIC, output="x y"), Case("b", other, output="z")])
+    dump_suite(suite, tmp_path / "s.yaml")
+    suite.run(Judge(ScriptedModel(lambda _: True))).grades.to_jsonl(tmp_path / "r.jsonl")
+    with served(tmp_path / "r.jsonl", tmp_path / "s.yaml") as (_, port, token):
+        assert len(Seen(asked(port, f"/{token}/")[1]).named("case")) == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ([], "add --rubric FILE"),
+        (["--rubric", "other.yaml"], "give that rubric"),
+        (["--rubric", "rubric.yaml", "--judge", "gpt-4o"], "another judge"),
+    ],
+)
+def test_results_without_their_rubric_or_judge_are_refused(results: Path, options: list[str], said: str) -> None:
+    Rubric("other").expects("Is short").save(results.with_name("other.yaml"))
+    paths = [str(results.with_name(each)) if each.endswith(".yaml") else each for each in options]
+    done = CliRunner().invoke(main, ["view", str(results), *paths, "--no-browser"])
+    assert (done.exit_code, said in done.stderr) == (2, True), done.stderr
+
+
+def test_a_rubric_beside_a_store_is_refused(store: Path) -> None:
+    done = CliRunner().invoke(main, ["view", str(store), "--judge", "gpt-4o"])
+    assert (done.exit_code, "are for lines of results" in done.stderr) == (2, True)
+
+
+def test_attacks_in_results_run_nothing(tmp_path: Path) -> None:
+    rubric = Rubric(PAYLOADS[0]).expects(PAYLOADS[1], id="a")
+    rubric.save(tmp_path / "r.yaml")
+    rows = [Candidate(words, key=words) for words in PAYLOADS]
+    grade_many(rows, rubric, Judge(ScriptedModel(lambda _: True))).collect().to_jsonl(tmp_path / "r.jsonl")
+    with served(tmp_path / "r.jsonl", tmp_path / "r.yaml") as (address, _, _):
+        page = seen_at(address, tmp_path)
+    assert page.title.startswith("r.jsonl: ")
+    assert not [tag for tag, _ in page.tags if tag in ("script", "img")]
+
+
 def test_only_the_own_host_and_the_token_are_answered(store: Path) -> None:
     with served(store) as (_, port, token):
         assert asked(port, f"/{token}/", Host="evil.example")[0] == 403
@@ -143,8 +210,6 @@ def test_attacks_in_prompts_and_replies_run_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("content", "said"), [("hello", "expected a store, or the report"), ("{}", "rubric-report/1")])
 def test_a_file_that_is_neither_is_refused(tmp_path: Path, content: str, said: str) -> None:
-    from click.testing import CliRunner
-
     (tmp_path / "x").write_text(content)
     done = CliRunner().invoke(main, ["view", str(tmp_path / "x")])
     assert (done.exit_code, said in done.stderr) == (2, True)

@@ -46,8 +46,16 @@ _SORTS = (
 )
 
 
-def results_page(results: Sequence[Any], summary: Summary, title: str = "") -> str:
-    """Return any results as a page: rates, why some are ungraded, each criterion, the scores, and every result."""
+def results_page(results: Sequence[Any], summary: Summary, title: str = "", *, search: str | None = None) -> str:
+    """
+    Return any results as a page: rates, why some are ungraded, each criterion, the scores, and every result.
+
+    Args:
+        results: The results.
+        summary: Of all of them.
+        title: The page's; the names of the rubrics if left empty.
+        search: As for `page`; the results alone are searched that have all of these words.
+    """
     build = RowBuilder()
     rows = [evolve(build.of(result, name_of_result(result, n)), result=None) for n, result in enumerate(results)]
     names = list(dict.fromkeys(row.rubric for row in rows if row.rubric))
@@ -58,13 +66,27 @@ def results_page(results: Sequence[Any], summary: Summary, title: str = "") -> s
     return page(
         title or " · ".join(names[:3]) or "rubric",
         headline,
-        rows,
+        found(rows, search),
         passed=bool(graded) and summary.passed == len(rows),
         figures=figures_of(summary),
         above=[*remarks(summary), histogram(rows), measured(summary)],
         named="Results",
         footer=f"rubric digest {version[:16]}" if version else "",
+        search=search,
     )
+
+
+def found(rows: Sequence[Row], search: str | None) -> Sequence[Row]:
+    """Return the *rows* with all words of *search* in their names, texts, criteria and reasons."""
+    words = (search or "").casefold().split()
+    return [row for row in rows if _has(row, words)] if words else rows
+
+
+def _has(row: Row, words: Iterable[str]) -> bool:
+    said = [row.id, row.input, row.output, row.reason, row.status, *row.tags]
+    said += [part for entry in row.entries for part in (entry.id, entry.text, entry.reason)]
+    whole = "\n".join(said).casefold()
+    return all(word in whole for word in words)
 
 
 def page(

@@ -9,7 +9,7 @@ from rubric.internals.text import cut
 from rubric.rendering import charts, html
 from rubric.rendering.html import Html, tag, text
 from rubric.results.cards import MOST_ROWS, anchor_of, case
-from rubric.results.page import page
+from rubric.results.page import found, page
 from rubric.results.rows import score_of
 from rubric.suites.report import tally
 
@@ -27,7 +27,7 @@ def render(report: Report, *, search: str | None = None) -> str:
     Args:
         search: Show the cases alone that have all of these words, and a form for others; None for a page of a file.
     """
-    rows = report.rows if not search else tuple(row for row in report.rows if _has(row, search.casefold().split()))
+    rows = found(report.rows, search)
     usage = report.usage
     cached = f" ({usage.cached_tokens:,} cached)" if usage.cached_tokens else ""
     figures: list[tuple[str, Any]] = [
@@ -50,14 +50,6 @@ def render(report: Report, *, search: str | None = None) -> str:
         footer=f"rubric {report.version}",
         search=search,
     )
-
-
-def _has(row: Row, words: Iterable[str]) -> bool:
-    """True if *words* occur in the row: its names, texts, criteria and reasons."""
-    said = [row.id, row.input, row.output, row.reason, row.status, *row.tags]
-    said += [part for entry in row.entries for part in (entry.id, entry.text, entry.reason)]
-    whole = "\n".join(said).casefold()
-    return all(word in whole for word in words)
 
 
 _BRACKETS = re.compile(r"\s*[\[(][^\[\]()]*[\])]$")
