@@ -321,7 +321,12 @@ class Builder:
             self._open.append(node)
             if len(self._open) > DEEPEST:
                 raise self._too_deep(node)
-        elif isinstance(node, Scalar) and isinstance(node.value, str) and len(node.value) > LONGEST_SCALAR:
+        elif (
+            isinstance(node, Scalar)
+            and isinstance(node.value, str)
+            and len(node.value) > LONGEST_SCALAR
+            and not node.value.startswith("data:image/")  # which may be as large as the file
+        ):
             message = f"a text has at most {LONGEST_SCALAR} characters, this one {len(node.value)}; shorten it"
             raise refused(self.source, node.place, message)
 

@@ -147,6 +147,27 @@ def read_text(path: Path, base: Path | None = None, limits: Limits = FOR_RUBRICS
             large, or it is not UTF-8.
     """
     source = str(path)
+    data = read_bytes(path, base, limits.largest + 4)
+    if len(data.removeprefix(b"\xef\xbb\xbf")) > limits.largest:
+        raise too_large(source, limits)
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as problem:
+        before = problem.object[: problem.start]
+        start = before.rfind(b"\n") + 1
+        place = before.count(b"\n") + 1, len(before[start:].decode("utf-8", "replace")) + 1
+        message = f"the byte 0x{problem.object[problem.start]:02x} is not UTF-8; save the file as UTF-8"
+        raise refused(source, place, message) from None
+
+
+def read_bytes(path: Path, base: Path | None, most: int) -> bytes:
+    """
+    Return the first *most* bytes of the file at *path*, which must be within *base* where that is given.
+
+    Raises:
+        LoadError: There is no such file, it is no plain file (a folder, a pipe, a device), or it leaves *base*.
+    """
+    source = str(path)
     try:
         found = path.resolve(strict=True)
         if base is not None and not found.is_relative_to(base.resolve()):
@@ -156,18 +177,9 @@ def read_text(path: Path, base: Path | None = None, limits: Limits = FOR_RUBRICS
             os.close(handle)
             raise refused(source, WHOLE, "this is no file (but a folder, a pipe or a device); name a file")
         with os.fdopen(handle, "rb") as file:
-            data = file.read(limits.largest + 4)
-        if len(data.removeprefix(b"\xef\xbb\xbf")) > limits.largest:
-            raise too_large(source, limits)
-        return data.decode("utf-8-sig")
+            return file.read(most)
     except LoadError:
         raise
-    except UnicodeDecodeError as problem:
-        before = problem.object[: problem.start]
-        start = before.rfind(b"\n") + 1
-        place = before.count(b"\n") + 1, len(before[start:].decode("utf-8", "replace")) + 1
-        message = f"the byte 0x{problem.object[problem.start]:02x} is not UTF-8; save the file as UTF-8"
-        raise refused(source, place, message) from None
     except (OSError, ValueError, RuntimeError) as problem:  # a loop of links was a RuntimeError until 3.13
         reason = problem.strerror if isinstance(problem, OSError) and problem.strerror else str(problem)
         raise refused(source, WHOLE, f"this file cannot be read: {reason}") from None

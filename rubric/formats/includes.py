@@ -411,7 +411,7 @@ def expand_at(reference: str, at: Cursor, folders: tuple[str, ...] = ()) -> list
             return [f"file://{found}" for found in _in_folder(name, folders, at.loading)]
         return [reference]
 
-    return _noted(reference, at, work) or []
+    return read_at(reference, at, work) or []
 
 
 def _is_folder(name: str, loading: Loading) -> bool:
@@ -438,7 +438,9 @@ def read_text_at(
         code: Whether the file may be a program: it is material to be shown, and not run either.
         lacking: Is told why there is no such file, or no text in it, within the base; then that is no error.
     """
-    return _noted(reference, at, lambda name: _text(_one(name, at.loading, code=code), at.loading, name), None, lacking)
+    return read_at(
+        reference, at, lambda name: _text(located_file(name, at.loading, code=code), at.loading, name), None, lacking
+    )
 
 
 def read_document_at(
@@ -454,7 +456,7 @@ def read_document_at(
     how = at.loading if loading is None else loading
 
     def work(name: str) -> Cursor:
-        located = _one(name, how)
+        located = located_file(name, how)
         # By real paths: a link, or `./a.yaml` beside `a.yaml`, would make a circle look like a line.
         if located.real in how.trail:
             raise _refusal(name, "this file includes itself, by way of others; break the circle")
@@ -465,17 +467,21 @@ def read_document_at(
             documents[located.real] = _parsed(text, located.shown, name)
         return Cursor.of(at.notes.of(documents[located.real], how.within(located.shown.parent, located.real)))
 
-    return _noted(reference, at, work, how, lacking)
+    return read_at(reference, at, work, how, lacking)
 
 
-def _noted(
+def read_at(
     reference: str,
     at: Cursor,
     work: Callable[[str], T],
     loading: Loading | None = None,
     lacking: Callable[[str], object] | None = None,
 ) -> T | None:
-    """Return what *work* makes of the bare name; errors are noted at the cursor, or where the file itself errs."""
+    """
+    Return what *work* makes of the bare name in *reference*; None where it errs.
+
+    Errors are noted at the cursor, or where the file itself errs. *lacking* is that of `read_text_at`.
+    """
     notes, before = at.notes, at.notes.failures
     shown = show_environment(reference, loading or at.loading, notes, at.path)
     if notes.failures > before:
@@ -492,12 +498,26 @@ def _noted(
     return None
 
 
-def _one(name: str, loading: Loading, *, code: bool = False) -> Located:
+def located_file(name: str, loading: Loading, *, code: bool = False) -> Located:
+    """
+    Return the one file that *name* leads to, whether or not it is there.
+
+    Raises:
+        DefinitionError: It may not be read, it is a pattern for several files, or without *code* it is a program.
+    """
     if is_code(name) and not code:
         raise _refusal(name, "code in files is not run; give the function to the loader (functions={name: function})")
     if is_pattern(name):
         raise _refusal(name, "one file is read here, not those that match a pattern; name it")
     return locate(name, loading)
+
+
+def unread(name: str, located: Located, loading: Loading, error: LoadError) -> DefinitionError:
+    """Return (not raise) the error that the file *located* could not be read."""
+    missing = f"there is no such file; check its path, {searched(loading)}"
+    there = os.path.exists(located.real)  # noqa: PTH110  # that of Path may raise
+    why = error.problems[0].message if there else missing
+    return _LackingError("", f"{quoted(name)}: {why}")
 
 
 def _text(located: Located, loading: Loading, name: str) -> str:
@@ -508,10 +528,7 @@ def _text(located: Located, loading: Loading, name: str) -> str:
         try:
             library.texts[located.real] = read_text(located.real, loading.root, FOR_SUITES)
         except LoadError as error:
-            missing = f"there is no such file; check its path, {searched(loading)}"
-            there = os.path.exists(located.real)  # noqa: PTH110  # that of Path may raise
-            why = error.problems[0].message if there else missing
-            raise _LackingError("", f"{quoted(name)}: {why}") from None
+            raise unread(name, located, loading, error) from None
     text = library.texts[located.real]
     # Each use counts, though the file is read once: a thousand references to one large file make a thousand copies.
     # The 64 are for empty files, which would count for nothing however often they are named.

@@ -237,7 +237,12 @@ def dumps_suite(suite: Suite, /, *, language: Literal["yaml", "json"] = "yaml") 
     check_name("language", language, ("yaml", "json"))
     data = as_suite_data(suite)
     text = to_json(data) if language == "json" else to_yaml(data)
-    again = read_suite(parse(text, "<dump>", language, FOR_SUITES))
+    try:
+        again = read_suite(parse(text, "<dump>", language, FOR_SUITES))
+    except LoadError as error:
+        large = "; keep large images in files, named as file:// in the suite" * any(case.images for case in suite.cases)
+        msg = f"the suite {suite.name!r} cannot be written: {error.problems[0].message}{large}"
+        raise DumpError(msg) from None
     if again != evolve(suite, format="native"):
         msg = f"the suite {suite.name!r} holds what {language} cannot say, such as half surrogates that would join"
         raise DumpError(msg)

@@ -23,6 +23,7 @@ from rubric.values.candidates import (
     ToolCall,
     as_calls,
     as_files,
+    as_images,
     as_messages,
     as_metrics,
 )
@@ -84,6 +85,8 @@ class Case(Shown):
         metrics: Of a fixed response: what the run took. A target's run is measured.
         context: Material that the answer should be based on.
         variables: Named texts for prompts.
+        images: Of the task: `data:image/...` or `https://...` addresses. A live target that is a model is sent them
+            with the last message of the user; judges see them.
         judge: Of this case, in place of the suite's.
         judges: Of single criteria, by id, in place of *judge*.
         server: The name of the MCP server that an agent works with.
@@ -111,6 +114,7 @@ class Case(Shown):
     metrics: RunMetrics = field(default=RunMetrics(), kw_only=True, converter=as_metrics)
     context: str = field(default="", kw_only=True, validator=string)
     variables: FrozenMap = field(factory=FrozenMap, kw_only=True, converter=_as_variables)
+    images: tuple[str, ...] = field(default=(), kw_only=True, converter=as_images)
     judge: AnyJudge | None = field(default=None, kw_only=True, converter=converters.optional(as_judge))
     judges: FrozenMap = field(factory=FrozenMap, kw_only=True, converter=_as_judges)
     server: str = field(default="", kw_only=True, validator=string)
@@ -148,6 +152,7 @@ class Case(Shown):
             "metrics": self.metrics,
             "context": self.context,
             "variables": self.variables,
+            "images": self.images,
         }
         return Candidate(output, **{**known, **fields})
 

@@ -331,6 +331,7 @@ def cases(draw: st.DrawFn, graded: st.SearchStrategy[Rubric]) -> Case:
             metrics=st.builds(RunMetrics, latency=st.floats(0, 60), tokens=st.one_of(st.none(), st.integers(0, 9))),
             context=any_texts(),
             variables=free_maps,
+            images=st.lists(st.just("https://example.com/a.png"), max_size=2),
             judge=any_judges,
             server=any_texts(),
             runs=st.integers(1, 9),

@@ -25,6 +25,7 @@ from rubric.internals.fields import (
 )
 from rubric.internals.frozen_map import FrozenMap, freeze
 from rubric.internals.guided import GuidedType, guided_class
+from rubric.internals.text import shorten
 from rubric.values.artefacts import artefacts_of
 
 T = TypeVar("T")
@@ -108,11 +109,15 @@ def as_messages(value: Iterable[Message | Mapping[str, Any]]) -> tuple[Message, 
     return _all_of(Message, "messages", value)
 
 
-def _as_images(value: Iterable[str]) -> tuple[str, ...]:
+def as_images(value: Iterable[str]) -> tuple[str, ...]:
     images = as_tuple("images", value, str, "texts")
     for index, image in enumerate(images):
         if not image.startswith(("data:image/", "https://")):
-            raise DefinitionError(f"images[{index}]", "expected a data:image/... or https://... address")
+            found = shorten(repr(image), 60)
+            raise DefinitionError(
+                f"images[{index}]",
+                f"expected a data:image/... or https://... address (in a suite file also file://...), got {found}",
+            )
     return images
 
 
@@ -182,7 +187,7 @@ class Candidate(Shown, metaclass=GuidedType):
     files: FrozenMap = field(default=FrozenMap(), kw_only=True, converter=as_files)
     context: str = field(default="", kw_only=True, validator=string)
     variables: FrozenMap = field(default=FrozenMap(), kw_only=True, converter=_as_variables)
-    images: tuple[str, ...] = field(default=(), kw_only=True, converter=_as_images)
+    images: tuple[str, ...] = field(default=(), kw_only=True, converter=as_images)
     metrics: RunMetrics = field(default=RunMetrics(), kw_only=True, converter=as_metrics)
     key: str = field(default="", kw_only=True, converter=_as_key)
     group: str = field(default="", kw_only=True, converter=_as_group)

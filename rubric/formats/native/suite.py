@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -31,14 +32,14 @@ from rubric.values.places import Place
 from rubric.values.rubrics import Rubric
 
 
-def read_suite(document: Document) -> Suite:
+def read_suite(document: Document, loading: Loading | None = None) -> Suite:
     """
-    Return the suite in a native *document*.
+    Return the suite in a native *document*; with *loading*, images may be `file://` names.
 
     Raises:
         LoadError: With all problems of the document.
     """
-    suite = read_as(_read_suite, document)
+    suite = read_as(partial(_read_suite, loading=loading or Loading()), document)
     cases = []
     for index, case in enumerate(suite.cases):
         node, _ = find(document.root, ("cases", index))
@@ -50,7 +51,7 @@ def read(notes: Notes, loading: Loading) -> Suite:
     """Return a native suite; a rubric by itself is a suite of one case, whose candidate a target produces."""
     document = notes.document
     if is_suite(document):
-        return read_suite(document)
+        return read_suite(document, loading)
     folder = loading.folder
     rubric = read_as(lambda data: read_rubric(data if folder is None else with_replies(data, folder)), document)
     name = "suite" if loading.folder is None else Path(document.source).stem
@@ -74,7 +75,7 @@ def as_suite_data(suite: Suite) -> dict[str, Any]:
     return data
 
 
-def _read_suite(data: Any) -> Suite:
+def _read_suite(data: Any, loading: Loading) -> Suite:
     given = dict(as_dict(data, "a suite (a mapping with cases)"))
     named, default = given.pop("rubrics", {}), given.pop("rubric", None)
     gathering = Gathering()
@@ -91,11 +92,28 @@ def _read_suite(data: Any) -> Suite:
                 with gathering.at("cases", index):
                     rubric = _rubric_of(case, named, default)
                 whole = {"id": f"case-{index + 1}", **case}
+                if "images" in whole:
+                    whole["images"] = _with_images(whole["images"], loading, gathering, index)
                 cases[index] = whole if rubric is None else {**whole, "rubric": rubric}
     with gathering.at():
         suite = _read_fields(given)
     gathering.finish()
     return suite
+
+
+def _with_images(images: Any, loading: Loading, gathering: Gathering, index: int) -> Any:
+    """Return the *images* of a case, those that are files in the place of their `file://` names."""
+    if not isinstance(images, list):
+        return images
+    found = [*images]
+    for number, image in enumerate(images):
+        if isinstance(image, str) and image.startswith("file://"):
+            from rubric.formats.images import read_image  # noqa: PLC0415 - it brings templates, which few suites need
+
+            found[number] = "https://unknown"  # where the file is wrong, so that the rest of the case is read
+            with gathering.at("cases", index, "images", number):
+                found[number] = read_image(image, loading)
+    return found
 
 
 def _check_new(id_: Any, index: int, first: dict[str, int]) -> None:

@@ -110,13 +110,17 @@ class HTTPTarget(Shown):
 
 def prompt_of(case: Case) -> str:
     """
-    Return what an application is asked by *case*: its input, or the messages of its chat as JSON.
+    Return what an application is asked by *case*: its input, or its chat (and a case with images) as JSON.
 
     Raises:
         DeferError: It asks nothing.
     """
     messages = opening(case)
-    return case.input if len(messages) == 1 and case.input else json.dumps(messages, ensure_ascii=False)
+    return (
+        case.input
+        if len(messages) == 1 and case.input and not case.images
+        else json.dumps(messages, ensure_ascii=False)
+    )
 
 
 def text_of(value: Any) -> str:

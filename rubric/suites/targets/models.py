@@ -107,7 +107,7 @@ def opening(case: Case, system: str = "") -> list[dict[str, Any]]:
     Return the messages that a model gets for *case*: *system*, the messages of the case, and its input.
 
     An input that is already the last message is not sent twice. A message of any other role goes as a user message that
-    names the role, since vendors refuse other roles.
+    names the role, since vendors refuse other roles. The images of the case go with the last message of the user.
 
     Raises:
         DeferError: The case has neither an input nor messages.
@@ -121,7 +121,19 @@ def opening(case: Case, system: str = "") -> list[dict[str, Any]]:
         messages.append(asked)
     if not messages:
         raise DeferError(f"the case {case.id!r} asks nothing: it has neither an input nor messages")
+    if case.images:
+        _attach(case.images, messages)
     return [{"role": "system", "content": system}, *messages] if system else messages
+
+
+def _attach(images: Sequence[str], messages: list[dict[str, Any]]) -> None:
+    """Put *images* before the text of the user's last message, as OpenAI's content blocks."""
+    last = max((n for n, message in enumerate(messages) if message["role"] == "user"), default=len(messages))
+    text = messages[last]["content"] if last < len(messages) else ""
+    blocks: list[dict[str, Any]] = [{"type": "image_url", "image_url": {"url": image}} for image in images]
+    messages[last : last + 1] = [
+        {"role": "user", "content": [*blocks, *([{"type": "text", "text": text}] if text else [])]}
+    ]
 
 
 async def ready_to_ask(asked: Judge) -> None:

@@ -1,0 +1,106 @@
+"""
+Images that files name: read within the base into `data:` URLs, or passed on by their addresses.
+
+An address is never fetched here: the vendor of the model fetches it. A file's type is told by its first bytes, not by
+its name, so that no other file of the project is sent to a vendor because a case calls it an image.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Callable, Mapping
+from pathlib import PurePosixPath
+from typing import Any
+
+from rubric.errors import DefinitionError, LoadError
+from rubric.formats.cursor import Cursor, Loading
+from rubric.formats.files import read_bytes
+from rubric.formats.includes import bare, is_reference, located_file, quoted, read_at, unread
+
+LARGEST = 10_000_000
+"""Bytes of one image."""
+
+MOST_BYTES = 100_000_000
+"""Bytes of the different images that one load reads."""
+
+TYPES: dict[str, re.Pattern[bytes]] = {
+    "image/png": re.compile(rb"\x89PNG\r\n\x1a\n"),
+    "image/jpeg": re.compile(rb"\xff\xd8\xff"),
+    "image/gif": re.compile(rb"GIF8[79]a"),
+    "image/webp": re.compile(rb"RIFF....WEBP", re.DOTALL),
+}
+"""The types that vendors read, with the bytes that their files begin with."""
+
+SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".gif", ".webp"})
+"""How such files are called."""
+
+
+def is_image(name: str) -> bool:
+    """True if a file called *name* should be an image that vendors read."""
+    return PurePosixPath(name).suffix.lower() in SUFFIXES
+
+
+def is_address(value: object) -> bool:
+    """True if *value* is an image already: its `data:` URL, or its `https://` address."""
+    return isinstance(value, str) and value.startswith(("data:image/", "https://"))
+
+
+def read_image(reference: str, loading: Loading) -> str:
+    """
+    Return the image in the file that *reference* (`file://...`) names as a `data:` URL.
+
+    Raises:
+        DefinitionError: It may not be read, it is no PNG, JPEG, GIF or WebP image, or it is too large.
+    """
+    name = bare(reference)
+    located = located_file(name, loading)
+    found = loading.library.images
+    if located.real not in found:
+        try:
+            data = read_bytes(located.real, loading.root, LARGEST + 1)
+        except LoadError as error:
+            raise unread(name, located, loading, error) from None
+        if len(data) > LARGEST:
+            raise DefinitionError("", f"{quoted(name)}: an image has at most {LARGEST // 1_000_000} MB; scale it down")
+        kind = next((kind for kind, start in TYPES.items() if start.match(data)), None)
+        if kind is None:
+            raise DefinitionError("", f"{quoted(name)}: this is no PNG, JPEG, GIF or WebP image; convert it to one")
+        if sum(map(len, found.values())) * 3 // 4 + len(data) > MOST_BYTES:
+            message = f"the images come to more than {MOST_BYTES // 1_000_000} MB; split the suite, or name addresses"
+            raise DefinitionError("", f"{quoted(name)}: {message}")
+        found[located.real] = f"data:{kind};base64,{base64.b64encode(data).decode('ascii')}"
+    return found[located.real]
+
+
+def read_image_at(reference: str, at: Cursor, lacking: Callable[[str], object] | None = None) -> str | None:
+    """
+    Return the image in the file that *reference* names; None, and an error noted at the cursor, where that cannot be.
+
+    Args:
+        lacking: Is told why there is no such file within the base; then that is no error.
+    """
+    return read_at(reference, at, lambda name: read_image(name, at.loading), None, lacking)
+
+
+_WRAPPED = re.compile(r"data:[\w/+.-]*;base64,\s*(?=file://)", re.IGNORECASE)
+
+
+def image_in(block: Any) -> str | None:
+    """
+    Return the address, the `data:` URL or the `file://` name in a content *block* of a chat; None if it has no image.
+
+    The shapes are those of OpenAI's two interfaces (`image_url`, `input_image`), and of Anthropic's (`image` with a
+    `source`). A `data:` URL around the name of a file is that file: some systems put its content there.
+    """
+    if not isinstance(block, Mapping):
+        return None
+    kind, found = block.get("type"), None
+    if kind in ("image_url", "input_image"):
+        found = block.get("image_url")
+        found = found.get("url") if isinstance(found, Mapping) else found
+    elif kind == "image" and isinstance(source := block.get("source"), Mapping):
+        found = source.get("url", source.get("data"))
+        if isinstance(found, str) and source.get("type") == "base64" and not is_reference(found):
+            found = f"data:{source.get('media_type')};base64,{found}"
+    return _WRAPPED.sub("", found.strip()) if isinstance(found, str) else None

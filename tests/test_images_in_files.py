@@ -1,0 +1,180 @@
+"""Images that suites name: read within the base, told by their first bytes, attached, and written back."""
+
+from __future__ import annotations
+
+import base64
+import os
+from pathlib import Path
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from rubric import (
+    Case,
+    DumpError,
+    Judge,
+    LoadError,
+    ModelTarget,
+    Suite,
+    dump_suite,
+    dumps_suite,
+    load_suite,
+    loads_suite,
+)
+from rubric.formats import images
+from rubric.formats.suites import suite_schema
+from rubric.suites.targets.http import prompt_of
+from rubric.suites.targets.models import opening
+from tests.servers import BODIES, Server
+
+PNG = b"\x89PNG\r\n\x1a\n the rest of it"
+KINDS = {"png": PNG, "jpeg": b"\xff\xd8\xff\xe0", "gif": b"GIF89a", "webp": b"RIFF\x10\x00\n\x00WEBPVP8 "}
+ADDRESS = "https://example.com/cat.png"
+NATIVE = "suite: s\ncases: [{id: a, input: What is it?, output: A cat., rubric: Is right, images: [%s]}]\n"
+
+
+def data_url(kind: str = "png") -> str:
+    return f"data:image/{kind};base64,{base64.b64encode(KINDS[kind]).decode()}"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Return a project with images, beside which another lies."""
+    (tmp_path / "outside.png").write_bytes(PNG)
+    base = tmp_path / "project"
+    (base / "evals" / "images").mkdir(parents=True)
+    (base / "pyproject.toml").touch()
+    for kind, data in KINDS.items():
+        (base / "evals" / "images" / f"cat.{kind}").write_bytes(data)
+    return base / "evals"
+
+
+def native(folder: Path, *named: str) -> Suite:
+    (folder / "s.yaml").write_text(NATIVE % ", ".join(named))
+    return load_suite(folder / "s.yaml")
+
+
+def problem(folder: Path, *named: str) -> str:
+    with pytest.raises(LoadError) as caught:
+        native(folder, *named)
+    (found,) = caught.value.problems
+    assert (found.line, found.path) == (2, "cases[0].images[0]")
+    return found.message
+
+
+# -- native suites -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_file_becomes_the_data_url_of_what_its_first_bytes_say(folder: Path, kind: str) -> None:
+    (folder / "any.name").write_bytes(KINDS[kind])
+    assert native(folder, "file://any.name", ADDRESS)["a"].images == (data_url(kind), ADDRESS)
+
+
+def test_an_image_above_the_folder_and_within_the_project_is_read(folder: Path) -> None:
+    (folder.parent / "cat.png").write_bytes(PNG)
+    assert native(folder, "file://../cat.png")["a"].images == (data_url(),)
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("file://../../outside.png", "outside of"),
+        ("file:///etc/hostname", "outside of"),
+        ("file://~/cat.png", "home folders are not read"),
+        ("file://%2e%2e/%2e%2e/outside.png", "percent-encoding"),
+        ("file:////host/cat.png", "another machine"),
+        ("file://images/*.png", "not those that match a pattern"),
+        ("file://images/none.png", "no such file"),
+        ("file://images", "this is no file"),
+        ("file://s.yaml", "no PNG, JPEG, GIF or WebP image"),
+        ("file://link.png", "outside of"),
+        ("file://.env", "hold secrets"),
+        ("images/cat.png", r"in a suite file also file://"),
+        ("http://example.com/cat.png", "https://"),
+    ],
+)
+def test_what_is_no_image_within_the_base_is_refused_at_its_place(folder: Path, name: str, why: str) -> None:
+    (folder / ".env").write_bytes(PNG)
+    (folder / "link.png").symlink_to(folder.parent.parent / "outside.png")
+    assert why in problem(folder, f'"{name}"')
+
+
+@pytest.mark.skipif(os.name != "posix", reason="pipes are a matter of POSIX")
+def test_a_pipe_does_not_hang(folder: Path) -> None:
+    os.mkfifo(folder / "cat.png")
+    assert "this is no file" in problem(folder, "file://cat.png")
+
+
+def test_an_image_beyond_the_limit_is_refused(folder: Path) -> None:
+    (folder / "cat.png").write_bytes(PNG + bytes(images.LARGEST))
+    assert "at most 10 MB" in problem(folder, "file://cat.png")
+
+
+def test_the_images_of_a_load_are_bounded_together(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(images, "MOST_BYTES", len(PNG) + 1)
+    same = native(folder, "file://images/cat.png", "file://images/cat.png")["a"].images
+    assert same[0] is same[1]
+    (folder / "dog.png").write_bytes(PNG)
+    with pytest.raises(LoadError, match="the images come to more than"):
+        native(folder, "file://images/cat.png", "file://dog.png")
+
+
+def test_all_problems_of_a_suite_with_images_are_told_at_once(folder: Path) -> None:
+    with pytest.raises(LoadError) as caught:
+        native(folder, "file://none.png", "cat.png", "file://s.yaml")
+    assert [found.path for found in caught.value.problems] == [f"cases[0].images[{n}]" for n in range(3)]
+
+
+def test_a_text_without_a_file_names_no_image() -> None:
+    with pytest.raises(LoadError, match="stands in no file"):
+        loads_suite(NATIVE % "file://cat.png")
+
+
+def test_images_are_written_as_data_urls_and_read_again(folder: Path) -> None:
+    (folder / "cat.png").write_bytes(PNG + bytes(300_000))
+    suite = native(folder, "file://cat.png", ADDRESS)
+    dump_suite(suite, folder / "again.yaml")
+    assert load_suite(folder / "again.yaml") == suite
+    assert loads_suite(dumps_suite(suite, language="json")) == suite
+
+
+def test_a_suite_too_large_for_a_file_says_that_images_stay_in_theirs(folder: Path) -> None:
+    (folder / "cat.png").write_bytes(PNG + bytes(4_000_000))
+    with pytest.raises(DumpError, match="keep large images in files, named as file://"):
+        dumps_suite(native(folder, "file://cat.png"))
+
+
+@pytest.mark.parametrize("image", [ADDRESS, "data:image/png;base64,AA==", "file://cat.png"])
+def test_the_schema_takes_what_is_read(image: str) -> None:
+    case = {"id": "a", "rubric": "x", "images": [image]}
+    schema = Draft202012Validator(suite_schema())
+    assert schema.is_valid({"suite": "s", "cases": [case]})
+    assert not schema.is_valid({"suite": "s", "cases": [{**case, "images": ["cat.png"]}]})
+
+
+# -- judges and targets ------------------------------------------------------------------------------------
+
+
+def test_a_judge_and_a_target_are_sent_the_images(folder: Path) -> None:
+    suite = native(folder, "file://images/cat.png", ADDRESS)
+    asked = Suite("s", [Case("a", "Is right", input="What is it?", images=suite["a"].images)])
+    with Server() as server:
+        at = server.at(next(iter(BODIES)))
+        params = {"api_base": at.openai, "api_key": "k"}
+        asked.run(Judge("openai/judge", params=params), target=ModelTarget("openai/answers", params=params))
+        contents = [request.body["messages"][-1]["content"] for request in at.requests]
+    assert len(contents) == 2
+    for sent in contents:
+        found = [block["image_url"]["url"] for block in sent if block["type"] == "image_url"]
+        assert found == [data_url(), ADDRESS]
+
+
+def test_images_go_with_the_last_message_of_the_user() -> None:
+    chat = [("system", "Be brief."), ("user", "Look."), ("assistant", "Yes?")]
+    case = Case("a", "x", messages=[{"role": r, "content": c} for r, c in chat], images=[ADDRESS])
+    system, user, assistant = opening(case)
+    block = {"type": "image_url", "image_url": {"url": ADDRESS}}
+    assert user == {"role": "user", "content": [block, {"type": "text", "text": "Look."}]}
+    assert (system["content"], assistant["content"]) == ("Be brief.", "Yes?")
+    assert ADDRESS in prompt_of(Case("a", "x", input="What is it?", images=[ADDRESS]))
