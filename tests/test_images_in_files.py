@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 import os
 from pathlib import Path
 
@@ -15,7 +16,9 @@ from rubric import (
     Judge,
     LoadError,
     ModelTarget,
+    Rubric,
     Suite,
+    convert,
     dump_suite,
     dumps_suite,
     load_suite,
@@ -178,3 +181,63 @@ def test_images_go_with_the_last_message_of_the_user() -> None:
     assert user == {"role": "user", "content": [block, {"type": "text", "text": "Look."}]}
     assert (system["content"], assistant["content"]) == ("Be brief.", "Yes?")
     assert ADDRESS in prompt_of(Case("a", "x", input="What is it?", images=[ADDRESS]))
+
+
+# -- promptfoo ---------------------------------------------------------------------------------------------
+
+OPENAI = {"type": "image_url", "image_url": {"url": "{{image}}"}}
+WRAPPED = {"type": "image_url", "image_url": {"url": "data:image/jpeg;base64,{{image}}"}}
+RESPONSES = {"type": "input_image", "image_url": "{{ image }}"}
+ANTHROPIC = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "{{image}}"}}
+BY_URL = {"type": "image", "source": {"type": "url", "url": "{{image}}"}}
+TEXT = {"type": "text", "text": "What is it?"}
+ASSERT = [{"type": "llm-rubric", "value": "Is right"}]
+
+
+def promptfoo(folder: Path, block: object, *values: object) -> Suite:
+    prompt = json.dumps([{"role": "system", "content": "Be brief."}, {"role": "user", "content": [TEXT, block]}])
+    tests = [{"vars": {"image": value}, "providerOutput": "A cat.", "assert": ASSERT} for value in values]
+    (folder / "promptfooconfig.yaml").write_text(json.dumps({"prompts": [prompt], "tests": tests}))
+    return load_suite(folder / "promptfooconfig.yaml")
+
+
+@pytest.mark.parametrize("block", [OPENAI, WRAPPED, RESPONSES, ANTHROPIC, BY_URL])
+def test_the_images_of_a_promptfoo_chat_are_the_cases(folder: Path, block: object) -> None:
+    suite = promptfoo(folder, block, "file://images/cat.png", ADDRESS, data_url("jpeg"))
+    assert [case.images for case in suite] == [(data_url(),), (ADDRESS,), (data_url("jpeg"),)]
+    assert [(m.role, m.content) for m in suite.cases[0].messages] == [("system", "Be brief."), ("user", "What is it?")]
+    assert not suite.warnings
+
+
+def test_an_image_that_cannot_be_read_leaves_its_promptfoo_case_ungraded(folder: Path) -> None:
+    suite = promptfoo(folder, OPENAI, *(f"file://{name}" for name in ("no.png", "../../outside.png", "s.png")), ADDRESS)
+    rows = [*suite.run("offline")]
+    assert [row.status == "ungraded" for row in rows] == [True, True, True, False]
+    assert "an image (file://no.png) that is not within reach" in rows[0].reason
+    told = [warning for warning in suite.warnings if warning.path.endswith("vars.image")]
+    assert [str(one.path) for one in told] == [f"tests[{n}].vars.image" for n in range(3)]
+    assert "outside of" in told[1].message
+
+
+def test_an_image_is_never_looked_for_by_a_hostile_name(folder: Path) -> None:
+    with pytest.raises(LoadError, match=r"tests\[0\].vars.image.*home folders are not read"):
+        promptfoo(folder, OPENAI, "file://~/cat.png")
+
+
+def test_an_image_that_no_prompt_attaches_stays_a_name(folder: Path) -> None:
+    suite = promptfoo(folder, {"type": "text", "text": "{{image}}"}, "file://images/cat.png")
+    assert suite.cases[0].images == ()
+    assert [warning.path for warning in suite.warnings] == ["tests[0].vars.image"]
+
+
+def test_other_content_of_a_promptfoo_chat_is_told(folder: Path) -> None:
+    suite = promptfoo(folder, {"type": "input_audio", "input_audio": {}}, "x")
+    assert "'input_audio' in a prompt is not attached" in suite.warnings[0].message
+
+
+def test_a_case_with_images_is_written_for_promptfoo() -> None:
+    chat = [{"role": "user", "content": "Look."}, {"role": "assistant", "content": "Yes?"}]
+    rubric = Rubric.of("Is right", threshold=None)
+    suite = Suite("s", [Case("a", rubric, output="A cat.", messages=chat, images=[ADDRESS, data_url()])])
+    (case,) = loads_suite(str(convert(suite, "promptfoo")), "promptfoo")
+    assert (case.messages, case.images) == (suite["a"].messages, suite["a"].images)

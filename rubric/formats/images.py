@@ -16,7 +16,7 @@ from typing import Any
 from rubric.errors import DefinitionError, LoadError
 from rubric.formats.cursor import Cursor, Loading
 from rubric.formats.files import read_bytes
-from rubric.formats.includes import bare, is_reference, located_file, quoted, read_at, unread
+from rubric.formats.includes import LackingFileError, bare, located_file, quoted, read_at, unread
 
 LARGEST = 10_000_000
 """Bytes of one image."""
@@ -62,10 +62,10 @@ def read_image(reference: str, loading: Loading) -> str:
         except LoadError as error:
             raise unread(name, located, loading, error) from None
         if len(data) > LARGEST:
-            raise DefinitionError("", f"{quoted(name)}: an image has at most {LARGEST // 1_000_000} MB; scale it down")
+            raise LackingFileError("", f"{quoted(name)}: an image has at most {LARGEST // 1_000_000} MB; scale it down")
         kind = next((kind for kind, start in TYPES.items() if start.match(data)), None)
         if kind is None:
-            raise DefinitionError("", f"{quoted(name)}: this is no PNG, JPEG, GIF or WebP image; convert it to one")
+            raise LackingFileError("", f"{quoted(name)}: this is no PNG, JPEG, GIF or WebP image; convert it to one")
         if sum(map(len, found.values())) * 3 // 4 + len(data) > MOST_BYTES:
             message = f"the images come to more than {MOST_BYTES // 1_000_000} MB; split the suite, or name addresses"
             raise DefinitionError("", f"{quoted(name)}: {message}")
@@ -78,12 +78,12 @@ def read_image_at(reference: str, at: Cursor, lacking: Callable[[str], object] |
     Return the image in the file that *reference* names; None, and an error noted at the cursor, where that cannot be.
 
     Args:
-        lacking: Is told why there is no such file within the base; then that is no error.
+        lacking: Is told why there is no such image within the base; then that is no error.
     """
     return read_at(reference, at, lambda name: read_image(name, at.loading), None, lacking)
 
 
-_WRAPPED = re.compile(r"data:[\w/+.-]*;base64,\s*(?=file://)", re.IGNORECASE)
+_WRAPPED = re.compile(r"data:[\w/+.-]*;base64,\s*(?=file://|https://|data:image/)", re.IGNORECASE)
 
 
 def image_in(block: Any) -> str | None:
@@ -91,7 +91,7 @@ def image_in(block: Any) -> str | None:
     Return the address, the `data:` URL or the `file://` name in a content *block* of a chat; None if it has no image.
 
     The shapes are those of OpenAI's two interfaces (`image_url`, `input_image`), and of Anthropic's (`image` with a
-    `source`). A `data:` URL around the name of a file is that file: some systems put its content there.
+    `source`). A `data:` URL around the name of a file, or around an address, is that: templates put the content there.
     """
     if not isinstance(block, Mapping):
         return None
@@ -101,6 +101,6 @@ def image_in(block: Any) -> str | None:
         found = found.get("url") if isinstance(found, Mapping) else found
     elif kind == "image" and isinstance(source := block.get("source"), Mapping):
         found = source.get("url", source.get("data"))
-        if isinstance(found, str) and source.get("type") == "base64" and not is_reference(found):
+        if isinstance(found, str) and source.get("type") == "base64":
             found = f"data:{source.get('media_type')};base64,{found}"
     return _WRAPPED.sub("", found.strip()) if isinstance(found, str) else None

@@ -134,11 +134,11 @@ def may_be_read(name: str, loading: Loading) -> bool:
         return False
 
 
-class _LackingError(DefinitionError):
+class LackingFileError(DefinitionError):
     """A file is not there, is no text, or is outside of the base."""
 
 
-class _OutsideError(_LackingError):
+class _OutsideError(LackingFileError):
     """The file is outside of the base."""
 
 
@@ -489,7 +489,7 @@ def read_at(
     try:
         return work(bare(shown))
     except DefinitionError as error:
-        if lacking is not None and isinstance(error, _LackingError):
+        if lacking is not None and isinstance(error, LackingFileError):
             lacking(error.message)
         else:
             at.error(error)
@@ -517,7 +517,7 @@ def unread(name: str, located: Located, loading: Loading, error: LoadError) -> D
     missing = f"there is no such file; check its path, {searched(loading)}"
     there = os.path.exists(located.real)  # noqa: PTH110  # that of Path may raise
     why = error.problems[0].message if there else missing
-    return _LackingError("", f"{quoted(name)}: {why}")
+    return LackingFileError("", f"{quoted(name)}: {why}")
 
 
 def _text(located: Located, loading: Loading, name: str) -> str:

@@ -15,12 +15,13 @@ from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
 from typing import Any
 
-from attrs import evolve, frozen
+from attrs import evolve, field, frozen
 
 from rubric.errors import DefinitionError, LoadError
 from rubric.formats.cursor import Cursor, LackingError, Loading, Notes
 from rubric.formats.document import plain
 from rubric.formats.files import parse
+from rubric.formats.images import image_in, is_address, is_image, read_image_at
 from rubric.formats.includes import expand_at, is_code, is_reference, read_document_at, read_text_at
 from rubric.formats.promptfoo.assertions import Graded, graded, program_of
 from rubric.formats.promptfoo.parts import unsupported
@@ -86,10 +87,12 @@ class Prompt:
 
 @frozen
 class Asked:
-    """The input of a target: a text, or the messages of a chat."""
+    """The input of a target: a text, or the messages of a chat, and their images; *lacks* names one that is missing."""
 
     input: str = ""
     messages: tuple[Message, ...] = ()
+    images: tuple[str, ...] = ()
+    lacks: str = ""
 
 
 def prompts_of(at: Cursor | None) -> list[Prompt]:
@@ -200,19 +203,32 @@ def _numbered(label: str, number: int, count: int) -> str:
     return label if count == 1 else f"{label} {number}"
 
 
-def ask(prompt: Prompt, variables: Mapping[str, Any], prefix: str = "", suffix: str = "") -> Asked:
-    """Return the input that *prompt* makes of *variables*; a broken template is noted, and asks nothing."""
+def ask(
+    prompt: Prompt,
+    variables: Mapping[str, Any],
+    prefix: str = "",
+    suffix: str = "",
+    places: Mapping[str, Cursor] | None = None,
+) -> Asked:
+    """
+    Return the input that *prompt* makes of *variables*; a broken template is noted, and asks nothing.
+
+    *places* has the cursors of the variables, from whose files the images that they name are looked for.
+    """
+    images = Images(
+        prompt.at, {variables[name]: at for name, at in (places or {}).items() if is_reference(variables.get(name))}
+    )
     try:
         messages = as_json_list(prompt.template) or _as_yaml_list(prompt.template)
         if messages is not None:
             # Each text by itself, so that no value can break the JSON around it.
-            return _messages(prompt, each_text(messages, lambda text: filled(prompt.at, text, variables)))
+            return _messages(images, each_text(messages, lambda text: filled(prompt.at, text, variables)))
         text = filled(prompt.at, f"{prefix}{prompt.template}{suffix}", variables)
     except DefinitionError as problem:
         prompt.at.error(problem)
         return Asked()
     chat = as_json_list(text)
-    return Asked(text) if chat is None else _messages(prompt, chat, text)
+    return Asked(text) if chat is None else _messages(images, chat, text)
 
 
 def _as_yaml_list(text: str) -> list[Any] | None:
@@ -226,11 +242,45 @@ def _as_yaml_list(text: str) -> list[Any] | None:
     return found if isinstance(found, list) and all(isinstance(message, dict) for message in found) else None
 
 
-def _messages(prompt: Prompt, chat: list[Any], text: str = "") -> Asked:
+@frozen
+class Images:
+    """
+    The images that a prompt attaches.
+
+    Args:
+        at: The prompt.
+        places: The cursor of each variable that names a file, by that name.
+        found: Their addresses, in order.
+        lacking: The names of those that could not be read.
+    """
+
+    at: Cursor
+    places: Mapping[str, Cursor]
+    found: list[str] = field(factory=list)
+    lacking: list[str] = field(factory=list)
+
+    def taken(self, block: Any) -> bool:
+        """Take the image in a content *block*; False where there is none to be sent."""
+        image = image_in(block)
+        if image is not None and is_reference(image):
+            name, at = image, self.places.get(image, self.at)
+            image = read_image_at(name, at, at.warn)
+            if image is None:
+                self.lacking.append(name)
+                return True
+        if not is_address(image):
+            return False
+        self.found.append(str(image))
+        return True
+
+
+def _messages(images: Images, chat: list[Any], text: str = "") -> Asked:
     """Return *chat* as messages; a list that is no chat is a text like any other."""
     if not is_chat(chat):
         return Asked(text or json.dumps(chat, ensure_ascii=False))
-    return Asked(messages=tuple(Message(m["role"], _content(prompt, m["content"])) for m in chat))
+    messages = tuple(Message(m["role"], _content(images, m["content"])) for m in chat)
+    lacks = f"an image ({shorten(images.lacking[0], 80)}) that is not within reach" if images.lacking else ""
+    return Asked(messages=messages, images=tuple(images.found), lacks=lacks)
 
 
 def is_chat(found: list[Any]) -> bool:
@@ -238,13 +288,21 @@ def is_chat(found: list[Any]) -> bool:
     return all(isinstance(m, dict) and isinstance(m.get("role"), str) and "content" in m for m in found)
 
 
-def _content(prompt: Prompt, content: Any) -> str:
+def _content(images: Images, content: Any) -> str:
     if not isinstance(content, list):
         return as_text(content)
-    texts = [piece for piece in content if isinstance(piece, dict) and isinstance(piece.get("text"), str)]
-    if len(texts) < len(content):
-        prompt.at.warn("the pictures and sounds of a prompt are not carried over, only its texts")
-    return "\n".join(piece["text"] for piece in texts)
+    texts = []
+    for piece in content:
+        if isinstance(piece, dict) and isinstance(piece.get("text"), str):
+            texts.append(piece["text"])
+        elif not images.taken(piece):
+            kind = piece.get("type") if isinstance(piece, dict) else piece
+            cure = "an image is a file://, https:// or data: address" if image_in(piece) is not None else _ATTACHED
+            images.at.once(f"content of the type {shorten(repr(kind), 40)} in a prompt is not attached: {cure}")
+    return "\n".join(texts)
+
+
+_ATTACHED = "only its texts and images are"
 
 
 @frozen
@@ -525,7 +583,10 @@ def _case(test: Test, name: str, cell: Cell, rubric: Graded, slots: Slots) -> Ca
     prompt, asked = cell.prompt, Asked()
     if prompt is not None and not _lacks(cell):
         around = (as_text(test.options[key].value) if key in test.options else "" for key in ("prefix", "suffix"))
-        asked = ask(prompt, slots.variables, *around)
+        asked = ask(prompt, slots.variables, *around, places=test.variables)
+    if asked.lacks:
+        rubric = _graded(test, slots, asked.lacks) or rubric
+    _warn_of_names(test, slots.variables, asked)
     # The variable that holds an input that our own writer wrote is the input again, and no variable.
     own = prompt is not None and prompt.template == f"{{{{ {OWN} }}}}"
     shown = {name: as_text(value) for name, value in slots.variables.items() if name != OWN or not own}
@@ -535,6 +596,7 @@ def _case(test: Test, name: str, cell: Cell, rubric: Graded, slots: Slots) -> Ca
         rubric.rubric,
         input=asked.input,
         messages=asked.messages,
+        images=asked.images,
         context=_context(test, slots),
         output=_output(test, cell, asked),
         variables={**shown, **slots.extra},
@@ -546,6 +608,14 @@ def _case(test: Test, name: str, cell: Cell, rubric: Graded, slots: Slots) -> Ca
         runs=runs_of(test.options["repeat"].value if "repeat" in test.options else None),
         providers=_providers(cell, asked, slots),
     )
+
+
+def _warn_of_names(test: Test, variables: Mapping[str, Any], asked: Asked) -> None:
+    """Warn of each variable that names an image, where the prompt attaches none."""
+    for name, at in () if asked.images or asked.lacks else test.variables.items():
+        value = variables.get(name)
+        if isinstance(value, str) and is_reference(value) and is_image(value):
+            at.warn("an image is read where a prompt attaches it (image_url); this stays the name of the file")
 
 
 def _context(test: Test, slots: Slots) -> str:
@@ -562,7 +632,10 @@ def _providers(cell: Cell, asked: Asked, slots: Slots) -> list[Provider]:
         return []
     text = asked.input or compact([{"role": m.role, "content": m.content} for m in asked.messages])
     at, values = cell.at, {**slots.variables, "prompt": text}
-    return [read_provider(at, lambda template: filled(at, template, values))]
+    provider = read_provider(at, lambda template: filled(at, template, values))
+    if asked.images and provider.request is not None:
+        at.once("an address is sent the texts of a prompt, not its images")
+    return [provider]
 
 
 def _output(test: Test, cell: Cell, asked: Asked) -> str | None:

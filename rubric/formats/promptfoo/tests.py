@@ -18,6 +18,7 @@ from attrs import evolve, field, frozen
 
 from rubric.formats.assertion_types import assertion_of
 from rubric.formats.cursor import Cursor
+from rubric.formats.images import is_image
 from rubric.formats.includes import expand_at, is_code, is_reference, read_document_at, read_text_at
 from rubric.formats.promptfoo.texts import (
     as_text,
@@ -293,7 +294,7 @@ MOST = 10_000
 _NESTED = re.compile(r"\{\{\s*(\w+)\s*\}\}")
 _ROUNDS = 5
 _MEDIA = frozenset({
-    ".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".svg", ".wav", ".mp3", ".ogg", ".flac", ".m4a", ".mp4",
+    ".bmp", ".svg", ".wav", ".mp3", ".ogg", ".flac", ".m4a", ".mp4",
     ".mov", ".webm", ".pdf", ".docx", ".xlsx", ".zip",
 })  # fmt: skip
 
@@ -326,6 +327,8 @@ def _choices(at: Cursor, *, expand: bool) -> list[Any]:
 
 def _read(at: Cursor) -> Any:
     suffix = PurePosixPath(at.value).suffix.lower()
+    if is_image(at.value):  # which the prompt may attach
+        return at.value
     if suffix in _MEDIA:
         at.warn(f"{suffix[1:]} files are not read; the variable stays the name of the file")
         return at.value

@@ -47,6 +47,7 @@ _HOLDS = {
             "input",
             "output",
             "messages",
+            "images",
             "variables",
             "judge",
             "judges",
@@ -330,6 +331,8 @@ def _variables(case: Case, losses: Losses) -> dict[str, Any]:
 
 
 def _asked(case: Case, losses: Losses) -> str:
+    if case.images:
+        return _with_images(case, losses)
     if not case.messages:
         if (chat := as_json_list(case.input)) is not None and is_chat(chat):
             losses.add("that its input is a text and not the messages that it looks like")
@@ -337,3 +340,20 @@ def _asked(case: Case, losses: Losses) -> str:
     if case.input:
         losses.add("input", "it has messages")
     return compact([{"role": message.role, "content": message.content} for message in case.messages])
+
+
+def _with_images(case: Case, losses: Losses) -> str:
+    """Return the chat of *case* with its images in the user's last message, where promptfoo has them."""
+    chat: list[dict[str, Any]] = [{"role": message.role, "content": message.content} for message in case.messages]
+    if not chat:
+        losses.add("that its input is a text", "with images it is a chat")
+        chat = [{"role": "user", "content": case.input}]
+    elif case.input:
+        losses.add("input", "it has messages")
+    last = next((message for message in reversed(chat) if message["role"] == "user"), None)
+    if last is None:
+        losses.add("images", "there is no message of the user to hold them")
+    else:
+        text = [{"type": "text", "text": last["content"]}] if last["content"] else []
+        last["content"] = [*text, *({"type": "image_url", "image_url": {"url": image}} for image in case.images)]
+    return compact(chat)
