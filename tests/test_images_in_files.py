@@ -241,3 +241,59 @@ def test_a_case_with_images_is_written_for_promptfoo() -> None:
     suite = Suite("s", [Case("a", rubric, output="A cat.", messages=chat, images=[ADDRESS, data_url()])])
     (case,) = loads_suite(str(convert(suite, "promptfoo")), "promptfoo")
     assert (case.messages, case.images) == (suite["a"].messages, suite["a"].images)
+
+
+# -- AgentV ------------------------------------------------------------------------------------------------
+
+
+def agentv(folder: Path, content: object, **fields: object) -> Suite:
+    test = {"id": "a", "criteria": "Is right", "input": [{"role": "user", "content": content}], **fields}
+    (folder / "a.eval.yaml").write_text(json.dumps({"tests": [test]}))
+    return load_suite(folder / "a.eval.yaml", "agentv-2")
+
+
+def test_the_content_blocks_of_agentv_are_attached(folder: Path) -> None:
+    blocks = [
+        {"type": "text", "value": "What is it?"},
+        {"type": "image", "value": "./images/cat.png"},
+        {"type": "image", "value": "{{ photo }}"},
+        {"type": "file", "value": "images/cat.gif"},
+        {"type": "image_url", "image_url": {"url": ADDRESS}},
+    ]
+    output = [{"type": "text", "value": "This."}, {"type": "image", "value": "file://images/cat.webp"}]
+    suite = agentv(folder, blocks, vars={"photo": "images/cat.jpeg"}, output=output)
+    expected = (data_url(), data_url("jpeg"), data_url("gif"), ADDRESS, data_url("webp"))
+    assert (suite["a"].input, suite["a"].output, suite["a"].images) == ("What is it?", "This.", expected)
+    assert not suite.warnings
+
+
+def test_an_image_of_agentv_is_looked_for_up_to_the_project(folder: Path) -> None:
+    (folder.parent / "shared.png").write_bytes(PNG)
+    assert agentv(folder, [{"type": "image", "value": "/shared.png"}])["a"].images == (data_url(),)
+
+
+@pytest.mark.parametrize("name", ["none.png", "../../outside.png", "a.eval.yaml"])
+def test_an_image_that_cannot_be_read_leaves_its_agentv_case_ungraded(folder: Path, name: str) -> None:
+    suite = agentv(folder, [{"type": "image", "value": name}], output="A cat.")
+    (row,) = suite.run("offline")
+    assert row.status == "ungraded"
+    assert f"an image ({name}) that is not within reach" in row.reason
+    assert suite.warnings[0].path == "tests[0].input[0].content[0]"
+
+
+def test_an_image_of_a_reference_is_told_and_not_shown(folder: Path) -> None:
+    suite = agentv(folder, "Hi", expected_output=[{"type": "image", "value": "images/cat.png"}])
+    assert suite["a"].images == ()
+    assert "'image' is not shown to the judge" in suite.warnings[0].message
+
+
+def test_a_case_with_images_is_written_for_agentv() -> None:
+    chat = [{"role": "user", "content": "Look."}, {"role": "assistant", "content": "Yes?"}]
+    alone = Case("b", "Is right", images=[ADDRESS])
+    suite = Suite("s", [Case("a", "Is right", messages=chat, images=[ADDRESS, data_url()]), alone])
+    again = loads_suite(str(convert(suite, "agentv-2")), "agentv-2")
+    assert [(c.messages, c.input, c.images) for c in again] == [(c.messages, c.input, c.images) for c in suite]
+
+
+def test_a_case_may_ask_by_an_image_alone() -> None:
+    assert opening(Case("b", "Is right", images=[ADDRESS]))[0]["content"][0]["type"] == "image_url"

@@ -13,10 +13,13 @@ from collections.abc import Callable, Mapping
 from pathlib import PurePosixPath
 from typing import Any
 
+from attrs import define, field
+
 from rubric.errors import DefinitionError, LoadError
 from rubric.formats.cursor import Cursor, Loading
 from rubric.formats.files import read_bytes
 from rubric.formats.includes import LackingFileError, bare, located_file, quoted, read_at, unread
+from rubric.internals.text import shorten
 
 LARGEST = 10_000_000
 """Bytes of one image."""
@@ -81,6 +84,40 @@ def read_image_at(reference: str, at: Cursor, lacking: Callable[[str], object] |
         lacking: Is told why there is no such image within the base; then that is no error.
     """
     return read_at(reference, at, lambda name: read_image(name, at.loading), None, lacking)
+
+
+@define
+class Attached:
+    """
+    The images of a case that is being read.
+
+    Args:
+        found: Their addresses, in order.
+        missing: The names of those that could not be read.
+    """
+
+    found: list[str] = field(factory=list)
+    missing: list[str] = field(factory=list)
+
+    def take(self, image: str | None, at: Cursor) -> bool:
+        """
+        Add *image*, an address or the name of a file, found at the cursor; False where it is neither.
+
+        A file that cannot be read is told at the cursor, and kept as missing.
+        """
+        if image is None or (not is_address(image) and ":" in image.removeprefix("file://")):
+            return False
+        found = image if is_address(image) else read_image_at(image, at, at.warn)
+        if found is None:
+            self.missing.append(image)
+        else:
+            self.found.append(found)
+        return True
+
+    @property
+    def lacks(self) -> str:
+        """What the case lacks, so that it is ungraded; '' if it lacks nothing."""
+        return f"an image ({shorten(self.missing[0], 80)}) that is not within reach" if self.missing else ""
 
 
 _WRAPPED = re.compile(r"data:[\w/+.-]*;base64,\s*(?=file://|https://|data:image/)", re.IGNORECASE)

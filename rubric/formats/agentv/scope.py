@@ -24,6 +24,7 @@ from typing import Any
 from attrs import evolve, field, frozen
 
 from rubric.formats.cursor import Cursor
+from rubric.formats.images import Attached
 from rubric.formats.includes import is_reference
 from rubric.formats.rubric_items import Generation, ItemScope, check_fields
 from rubric.formats.templates.render import is_template, render, show_environment
@@ -135,9 +136,11 @@ class Scope(ItemScope):
 
     Args:
         variables: The `vars` of the case, rendered.
+        attached: Takes the images of what is read; None: they are told, and not shown.
     """
 
     variables: Mapping[str, Any] = field(factory=dict)
+    attached: Attached | None = None
 
     def seeing(self, variables: Mapping[str, Any], at: Cursor) -> Scope:
         """Return the scope of a case with *variables*; they may show one another, but for those that are raw."""

@@ -22,6 +22,7 @@ from rubric.errors import DefinitionError
 from rubric.formats.agentv.graders import Grader, grouped, read_graders, read_judge, read_prompt, renamed
 from rubric.formats.agentv.scope import GRADERS, THRESHOLD, Scope, Task, as_json_list, as_text
 from rubric.formats.cursor import Cursor
+from rubric.formats.images import Attached, image_in, is_image
 from rubric.formats.includes import is_code, is_reference, locate, may_be_read, read_document_at, read_text_at, searched
 from rubric.formats.providers import read_provider, runs_of
 from rubric.formats.rubric_items import check_fields, unknown_field
@@ -78,15 +79,24 @@ def read_text(at: Cursor, scope: Scope) -> str:
         case list() as parts if parts and all(isinstance(part, Mapping) and "content" in part for part in parts):
             return "\n\n".join(read_text(part["content"], scope) for part in at)
         case list() as parts if parts and all(isinstance(part, Mapping) and "type" in part for part in parts):
-            return "\n\n".join(_block(part, scope) for part in at)
+            return "\n\n".join(shown for part in at if (shown := _block(part, scope)) is not None)
         case _:
             return as_text(scope.filled(at))
 
 
-def _block(at: Cursor, scope: Scope) -> str:
+_IMAGES = ("image", "image_url", "input_image")
+
+
+def _block(at: Cursor, scope: Scope) -> str | None:
+    """Return a content block as text; None for an image that is attached."""
     kind, value = at.value["type"], next((at.value[key] for key in ("value", "text", "path") if key in at), "")
     if kind in ("text", "input_text"):
         return scope.text(at.holding(value))
+    if scope.attached is not None and (kind in _IMAGES or (kind == "file" and is_image(str(value)))):
+        image = image_in(scope.filled(at)) or (scope.fill(value, at) if isinstance(value, str) else None)
+        missing = len(scope.attached.missing)
+        if scope.attached.take(image or None, at):
+            return f"[image: {image}]" if len(scope.attached.missing) > missing else None
     if kind == "file" and isinstance(value, str):
         return _file(scope.fill(value, at), at)
     at.once(f"content of the type {shorten(repr(kind), 40)} is not shown to the judge")
@@ -317,24 +327,28 @@ def read_case(test: Test, defaults: Defaults, template: Template | None, *, seve
         check_keys(test.at)
         test.under("execution")
         task = _task(test, defaults)
-        graders, asked = _graders(test, defaults, task), _asked(test, defaults, template)
+        graders, attached = _graders(test, defaults, task), Attached()
+        seeing = evolve(test, scope=evolve(test.scope, attached=attached))
+        asked, output = _asked(seeing, defaults, template), _output(seeing)
+        if attached.lacks:
+            graders.append(Grader("image", Unsupported(attached.lacks)))
         if template is not None and template.missing:
             graders.append(Grader("prompt", Unsupported(template.missing)))
-        case = test.at.built(_case, test, task, graders, asked, label)
+        case = test.at.built(_case, test, task, graders, asked, output, label=label)
     if case is None:
         return None
     if lacks:
-        case = _case(test, task, [*graders, Grader("environment", Unsupported(lacks[0]))], asked, label)
-    return evolve(case, runs=_runs(test, defaults), providers=_providers(test, defaults, asked))
+        case = _case(test, task, [*graders, Grader("environment", Unsupported(lacks[0]))], asked, output, label=label)
+    return evolve(case, images=attached.found, runs=_runs(test, defaults), providers=_providers(test, defaults, asked))
 
 
-def _case(test: Test, task: Task, graders: list[Grader], asked: Asked, label: str) -> Case:
+def _case(test: Test, task: Task, graders: list[Grader], asked: Asked, output: str | None, *, label: str) -> Case:
     at, scope = test.at, test.scope
     rubric = _of_conversation(test, task, graders) if _turns(test) else grouped(graders, task)
     judge = read_judge(test.under("options"), scope)
     alone = len(graders) == 1 and graders[0].plain and not _turns(test)
     said = alone and any(criterion.text == task.criteria for criterion in rubric.criteria)
-    output, turns = at.find(*_OUTPUTS), _turns(test)
+    turns = _turns(test)
     id_ = _id(test)
     return Case(
         f"{id_} [{label}]" if label else id_,
@@ -342,7 +356,7 @@ def _case(test: Test, task: Task, graders: list[Grader], asked: Asked, label: st
         input="" if turns else asked[0],
         messages=(Message("user", asked[0]),) if turns and asked[0] else asked[1],
         turns=turns,
-        output=None if output is None else read_text(output, scope),
+        output=output,
         reference=read_text(at.find(*_REFERENCES) or _variable(test, "expected_output"), scope),
         context="" if said else task.criteria,
         tool_calls=read_calls(at["tool_calls"]),
@@ -355,6 +369,11 @@ def _case(test: Test, task: Task, graders: list[Grader], asked: Asked, label: st
         metadata=_metadata(test),
         place=at.place,
     )
+
+
+def _output(test: Test) -> str | None:
+    found = test.at.find(*_OUTPUTS)
+    return None if found is None else read_text(found, test.scope)
 
 
 _OF_A_TURN = frozenset({"input", "assert", "assertions", "expected_output"})

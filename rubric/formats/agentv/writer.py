@@ -57,7 +57,7 @@ KEPT = ("description", "version", "author", "license", "tags", "metadata", "gove
 
 _HOLDS = {
     Case: Held(
-        {"id", "rubric", "input", "reference", "messages", "context", "variables", "judge", "judges", "tags",
+        {"id", "rubric", "input", "reference", "messages", "images", "context", "variables", "judge", "judges", "tags",
          "metadata", "place", "providers"},
         {
             "output": "AgentV's tests do not have a fixed response",
@@ -416,10 +416,19 @@ def _asked(case: Case, losses: Losses) -> Any:
         losses.add("input", "it is written as the last message")
     elif len(case.messages) == 1 and case.messages[0].role == "user":
         losses.add("messages", "a lone message of the user's is read as the input")
-    chat = [{"role": message.role, "content": quoted(message.content)} for message in case.messages]
-    if not chat:
+    chat: list[dict[str, Any]] = [{"role": m.role, "content": quoted(m.content)} for m in case.messages]
+    if not chat and not case.images:
         return quoted(case.input)
-    return [*chat, {"role": "user", "content": quoted(case.input)}] if case.input else chat
+    if case.input or not chat:
+        chat.append({"role": "user", "content": quoted(case.input)})
+    if case.images:
+        last = next((message for message in reversed(chat) if message["role"] == "user"), None)
+        if last is None:
+            losses.add("images", "there is no message of the user to hold them")
+        else:
+            text = [{"type": "text", "value": last["content"]}] if last["content"] else []
+            last["content"] = [*({"type": "image", "value": image} for image in case.images), *text]
+    return chat
 
 
 def _variables(case: Case, losses: Losses) -> dict[str, Any]:

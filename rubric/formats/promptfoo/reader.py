@@ -21,7 +21,7 @@ from rubric.errors import DefinitionError, LoadError
 from rubric.formats.cursor import Cursor, LackingError, Loading, Notes
 from rubric.formats.document import plain
 from rubric.formats.files import parse
-from rubric.formats.images import image_in, is_address, is_image, read_image_at
+from rubric.formats.images import Attached, image_in, is_address, is_image
 from rubric.formats.includes import expand_at, is_code, is_reference, read_document_at, read_text_at
 from rubric.formats.promptfoo.assertions import Graded, graded, program_of
 from rubric.formats.promptfoo.parts import unsupported
@@ -208,6 +208,7 @@ def ask(
     variables: Mapping[str, Any],
     prefix: str = "",
     suffix: str = "",
+    *,
     places: Mapping[str, Cursor] | None = None,
 ) -> Asked:
     """
@@ -250,28 +251,18 @@ class Images:
     Args:
         at: The prompt.
         places: The cursor of each variable that names a file, by that name.
-        found: Their addresses, in order.
-        lacking: The names of those that could not be read.
+        attached: The images.
     """
 
     at: Cursor
     places: Mapping[str, Cursor]
-    found: list[str] = field(factory=list)
-    lacking: list[str] = field(factory=list)
+    attached: Attached = field(factory=Attached)
 
-    def taken(self, block: Any) -> bool:
+    def take(self, block: Any) -> bool:
         """Take the image in a content *block*; False where there is none to be sent."""
         image = image_in(block)
-        if image is not None and is_reference(image):
-            name, at = image, self.places.get(image, self.at)
-            image = read_image_at(name, at, at.warn)
-            if image is None:
-                self.lacking.append(name)
-                return True
-        if not is_address(image):
-            return False
-        self.found.append(str(image))
-        return True
+        known = image is not None and (is_address(image) or is_reference(image))
+        return known and self.attached.take(image, self.places.get(str(image), self.at))
 
 
 def _messages(images: Images, chat: list[Any], text: str = "") -> Asked:
@@ -279,8 +270,7 @@ def _messages(images: Images, chat: list[Any], text: str = "") -> Asked:
     if not is_chat(chat):
         return Asked(text or json.dumps(chat, ensure_ascii=False))
     messages = tuple(Message(m["role"], _content(images, m["content"])) for m in chat)
-    lacks = f"an image ({shorten(images.lacking[0], 80)}) that is not within reach" if images.lacking else ""
-    return Asked(messages=messages, images=tuple(images.found), lacks=lacks)
+    return Asked(messages=messages, images=tuple(images.attached.found), lacks=images.attached.lacks)
 
 
 def is_chat(found: list[Any]) -> bool:
@@ -295,7 +285,7 @@ def _content(images: Images, content: Any) -> str:
     for piece in content:
         if isinstance(piece, dict) and isinstance(piece.get("text"), str):
             texts.append(piece["text"])
-        elif not images.taken(piece):
+        elif not images.take(piece):
             kind = piece.get("type") if isinstance(piece, dict) else piece
             cure = "an image is a file://, https:// or data: address" if image_in(piece) is not None else _ATTACHED
             images.at.once(f"content of the type {shorten(repr(kind), 40)} in a prompt is not attached: {cure}")

@@ -110,7 +110,7 @@ def opening(case: Case, system: str = "") -> list[dict[str, Any]]:
     names the role, since vendors refuse other roles. The images of the case go with the last message of the user.
 
     Raises:
-        DeferError: The case has neither an input nor messages.
+        DeferError: The case has neither an input nor messages nor images.
     """
     messages = [
         {"role": role, "content": content} if role in _SENT else {"role": "user", "content": f"{role}: {content}"}
@@ -119,10 +119,10 @@ def opening(case: Case, system: str = "") -> list[dict[str, Any]]:
     asked = {"role": "user", "content": case.input}
     if case.input.strip() and messages[-1:] != [asked]:
         messages.append(asked)
-    if not messages:
-        raise DeferError(f"the case {case.id!r} asks nothing: it has neither an input nor messages")
     if case.images:
         _attach(case.images, messages)
+    if not messages:
+        raise DeferError(f"the case {case.id!r} asks nothing: it has neither an input nor messages")
     return [{"role": "system", "content": system}, *messages] if system else messages
 
 
