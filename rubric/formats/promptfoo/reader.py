@@ -575,7 +575,7 @@ def _case(test: Test, name: str, cell: Cell, rubric: Graded, slots: Slots) -> Ca
         around = (as_text(test.options[key].value) if key in test.options else "" for key in ("prefix", "suffix"))
         asked = ask(prompt, slots.variables, *around, places=test.variables)
     if asked.lacks:
-        rubric = _graded(test, slots, asked.lacks) or rubric
+        rubric = _graded(evolve(test, lacks=test.lacks or asked.lacks), slots, cell) or rubric
     _warn_of_names(test, slots.variables, asked)
     # The variable that holds an input that our own writer wrote is the input again, and no variable.
     own = prompt is not None and prompt.template == f"{{{{ {OWN} }}}}"
