@@ -198,12 +198,12 @@ class ContainsJSON:
     def __call__(self, candidate: Candidate) -> bool:
         """True if it holds for *candidate*."""
         if self.schema is None:
-            return any(True for _ in _values(candidate.output))
+            return any(True for _ in json_values(candidate.output))
         fits = FitsSchema(self.schema)
-        return any(decide(fits, Candidate(found))[0] for found in _values(candidate.output))
+        return any(decide(fits, Candidate(found))[0] for found in json_values(candidate.output))
 
 
-def _values(text: str) -> Iterator[str]:
+def json_values(text: str) -> Iterator[str]:
     """Yield the JSON lists and mappings in *text*, outermost only."""
     decoder, position, starts = json.JSONDecoder(), 0, 0
     while starts < _MOST_STARTS:

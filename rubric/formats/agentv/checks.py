@@ -1,5 +1,5 @@
 """
-AgentV's graders that code decides, beside those of `assertion_types`: limits of a run, and calls of tools.
+AgentV's graders that code decides, beside those of `assertion_types`: limits of a run, calls of tools, and fields.
 
 `CHECKS` is their table. A limit on what is not known leaves the case ungraded here; AgentV fails it.
 """
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from rubric.errors import DefinitionError
+from rubric.formats.agentv.fields import KEYS, field_accuracy
 from rubric.formats.agentv.scope import Entry
 from rubric.formats.trajectories import KINDS, trajectory_check
 from rubric.values.checks import Check, Unsupported, Within
@@ -59,5 +60,6 @@ CHECKS: dict[str, tuple[Callable[[Entry], Check], frozenset[str]]] = {
     kind: (limited, frozenset({*keys, *_UNKNOWN, "exploration_tolerance"})) for kind, keys in _LIMITS.items()
 }
 CHECKS |= {kind: (of_tool_calls, frozenset({"value"})) for kind in KINDS}
+CHECKS["field-accuracy"] = (field_accuracy, KEYS)
 CHECKS |= {kind.replace("-", "_"): row for kind, row in CHECKS.items()}
 """The readers of types, with the keys that they read besides those of all; generation 1 writes them with `_`."""

@@ -1,0 +1,201 @@
+"""
+AgentV's `field-accuracy`: the fields of an output that is JSON, compared with those of the expected one.
+
+| match | holds if |
+|---|---|
+| `exact` | the values are equal, lists and mappings as wholes |
+| `numeric_tolerance` | they differ by at most `tolerance`, of the expected one where it is `relative` |
+| `date` | they are the same day, in ISO format or one of `formats` |
+
+A field that the expected output lacks holds. One that the output lacks fails if it is `required`, and else does not
+count. The score is the weighted mean, or with `aggregation: all_or_nothing` 1 if all hold. The rules are those of
+AgentV's `graders/field-accuracy.ts`; an expected output that is no JSON leaves the criterion unjudged.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from datetime import date, datetime
+from typing import Any
+
+from attrs import frozen
+
+from rubric.errors import DefinitionError
+from rubric.formats.agentv.scope import Entry
+from rubric.formats.assertion_types import json_values
+from rubric.formats.cursor import Cursor
+from rubric.internals.text import shorten
+from rubric.values.candidates import Candidate
+from rubric.values.checks import Holds
+
+_MATCHES = ("exact", "numeric_tolerance", "date")
+_AGGREGATIONS = ("weighted_average", "all_or_nothing")
+_FORMATS = ("DD-MMM-YYYY", "MM/DD/YYYY", "DD/MM/YYYY", "MM-DD-YYYY", "DD-MM-YYYY")
+_TOKENS = {"YYYY": "%Y", "MMMM": "%B", "MMM": "%b", "MM": "%m", "DD": "%d", "HH": "%H", "mm": "%M", "ss": "%S"}
+_TOKEN = re.compile("|".join(_TOKENS))
+_NUMBER = re.compile(r"\s*([+-]?(?:\d{1,300}(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,3})?)")
+"""A number at the start of a text; what follows, such as a unit, does not matter."""
+
+_ABSENT: Any = object()
+
+
+@frozen
+class Field:
+    """A field to compare: where it is, how, and how much it counts."""
+
+    path: str
+    match: str = "exact"
+    required: bool = True
+    weight: float = 1.0
+    tolerance: float = 0.0
+    relative: bool = False
+    formats: tuple[str, ...] = _FORMATS
+
+    def holds(self, given: Any, expected: Any) -> bool:
+        """True if *given* is as good as *expected*."""
+        if self.match == "exact":
+            return _same(given, expected)
+        if self.match == "date":
+            day = _day(given, self.formats)
+            return day is not None and day == _day(expected, self.formats)
+        number, wanted = _number(given), _number(expected)
+        if number is None or wanted is None:
+            return False
+        most = self.tolerance * abs(wanted) if self.relative and wanted else self.tolerance
+        return abs(number - wanted) <= most
+
+
+@frozen
+class FieldAccuracy:
+    """A function for `Holds`: the share of *fields* that are as in the reference; *strict*: all or nothing."""
+
+    fields: tuple[Field, ...]
+    strict: bool = False
+
+    @property
+    def __name__(self) -> str:
+        return shorten(f"fields: {', '.join(field.path for field in self.fields)}", 80)
+
+    def __call__(self, candidate: Candidate) -> tuple[float, str]:
+        """Return the score of *candidate*, and which fields fail."""
+        expected = _last(candidate.reference)
+        if expected is None:
+            msg = "the expected output is no JSON; give `expected_output` with the fields"
+            raise ValueError(msg)
+        output = _first(candidate.output)
+        if output is None:
+            return 0.0, "the output is no JSON"
+        wrong, right, whole = [], 0.0, 0.0
+        for field in self.fields:
+            wanted, given = _at(expected, field.path), _at(output, field.path)
+            if wanted is not _ABSENT and given is _ABSENT and not field.required:
+                continue
+            held = wanted is _ABSENT or (given is not _ABSENT and field.holds(given, wanted))
+            wrong += [] if held else [f"{field.path} ({'missing' if given is _ABSENT else 'differs'})"]
+            whole += field.weight
+            right += field.weight if held else 0.0
+        score = float(not wrong) if self.strict else right / whole if whole else 0.0
+        return min(score, 1.0), shorten(", ".join(wrong)) if wrong else "all fields are as expected"
+
+
+def _first(text: str) -> Any:
+    return next(_wholes(text), None)
+
+
+def _last(text: str) -> Any:
+    found = None
+    for found in _wholes(text):  # noqa: B007 - the last one is what is wanted
+        pass
+    return found
+
+
+def _wholes(text: str) -> Iterator[Any]:
+    """Yield the JSON lists and mappings in *text*."""
+    return (json.loads(one) for one in json_values(text))
+
+
+def _at(value: Any, path: str) -> Any:
+    """Return what is at *path*, such as `items[0].price`; `_ABSENT` where there is nothing."""
+    for step in (step for step in re.split(r"[.\[\]]", path) if step):
+        if isinstance(value, list):
+            value = value[int(step)] if step.isdecimal() and len(step) < 10 and int(step) < len(value) else _ABSENT  # noqa: PLR2004
+        else:
+            value = value.get(step, _ABSENT) if isinstance(value, dict) else _ABSENT
+    return value
+
+
+def _same(one: Any, other: Any) -> bool:
+    """True if both are equal as JSON, where true is not 1."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(_same(one[key], other[key]) for key in one)
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(_same, one, other))
+    return isinstance(one, bool) == isinstance(other, bool) and bool(one == other)
+
+
+def _number(value: Any) -> float | None:
+    if isinstance(value, str):
+        found = _NUMBER.match(value)
+        return None if found is None else float(found[1])
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        return float(value)
+    except OverflowError:
+        return None
+
+
+def _day(value: Any, formats: tuple[str, ...]) -> date | None:
+    """Return the day that *value* is, in ISO format or by the first of *formats* that it has."""
+    text = str(value).strip()
+    try:
+        return datetime.fromisoformat(text).date()
+    except ValueError:
+        pass
+    for format_ in formats:
+        written = _TOKEN.sub(lambda token: _TOKENS[token[0]], format_.replace("%", "%%").replace("Z", "%z"))
+        for attempt in (written, written.replace("%b", "%B")):
+            try:
+                return datetime.strptime(text, attempt).date()  # noqa: DTZ007 - days are compared, as they are written
+            except ValueError:
+                continue
+    return None
+
+
+# -- from a file -------------------------------------------------------------------------------------------
+
+KEYS = frozenset({"fields", "aggregation"})
+_OF_FIELDS = frozenset({"path", "match", "required", "weight", "tolerance", "relative", "formats"})
+
+
+def field_accuracy(entry: Entry) -> Holds:
+    """
+    Return the comparison of fields that *entry* is.
+
+    Raises:
+        DefinitionError: It compares nothing, or aggregates in a way that there is not.
+    """
+    fields = entry.at["fields"].each("a list of fields", _field)
+    aggregation = entry.at.value.get("aggregation") or "weighted_average"
+    if aggregation not in _AGGREGATIONS:
+        raise DefinitionError("aggregation", f"expected {' or '.join(_AGGREGATIONS)}, got {aggregation!r}")
+    if not fields:
+        raise DefinitionError("fields", "field-accuracy compares nothing; give it `fields`, each with a path")
+    return Holds(FieldAccuracy(tuple(fields), aggregation == "all_or_nothing"))
+
+
+def _field(at: Cursor) -> Field | None:
+    if not at.mapping("a field (a mapping with path and match)"):
+        return None
+    for key in at.value.keys() - _OF_FIELDS:
+        at[key].unknown(f"the key {key!r} is not read", _OF_FIELDS)
+    path, match = at["path"].text("the path of a field"), at.value.get("match") or "exact"
+    if match not in _MATCHES:
+        at["match"].error(f"expected {', '.join(_MATCHES)}, got {shorten(repr(match), 60)}")
+    options: dict[str, Any] = {key: at[key].number(0) for key in ("weight", "tolerance") if at.has(key)}
+    options |= {key: at[key].flag() for key in ("required", "relative") if at.has(key)}
+    if at.has("formats"):
+        options["formats"] = tuple(at["formats"].each("a list of formats", lambda one: one.text("a format")))
+    return None if path is None else Field(path, match, **options)
