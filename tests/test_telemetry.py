@@ -229,3 +229,9 @@ def test_without_a_provider_nothing_is_imported() -> None:
     environ = {**os.environ, "PYTHONPATH": str(ROOT)}
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environ)
     assert done.stdout.strip() == "[]"
+
+
+def test_no_name_of_a_rubric_forges_a_record_of_the_log_or_breaks_its_handler(caplog: pytest.LogCaptureFixture) -> None:
+    evaluate("x", Rubric("one\nWARNING two \ud800").expects("a"), Judge(lambda messages: "", repairs=0))
+    (record,) = (one for one in caplog.records if one.name == "rubric")
+    assert r"rubric 'one\nWARNING two \ud800' (" in record.getMessage()

@@ -92,7 +92,8 @@ def grade_span(rubric: Rubric) -> Iterator[Callable[[Grade | Ungraded], None]]:
 def warn_of(result: Ungraded) -> None:
     """Log that a candidate could not be graded."""
     kinds = ", ".join(sorted({failure.kind for failure in result.failures})) or "abstention"
-    logger.warning("ungraded: rubric %s (%s), %s", result.rubric.name or "-", result.rubric.digest, kinds)
+    # A name may hold line ends, which would forge a record, and halves of surrogates, which no handler can write.
+    logger.warning("ungraded: rubric %r (%s), %s", result.rubric.name, result.rubric.digest, kinds)
 
 
 def _result(result: Grade | Ungraded) -> dict[str, Any]:
