@@ -123,6 +123,18 @@ def test_lines_of_results_are_shown_under_their_rubric_and_searched(results: Pat
         assert "There are no results" in asked(port, f"/{token}/?q=nowhere")[1]
 
 
+def test_lines_that_do_not_hold_their_usage_show_no_calls_and_no_cost(results: Path, tmp_path: Path) -> None:
+    lines = [json.loads(line) for line in results.read_text("utf-8").splitlines()]
+    bare = [{name: value for name, value in line.items() if name != "usage"} for line in lines]
+    (tmp_path / "r.jsonl").write_text("".join(json.dumps(line) + "\n" for line in bare), "utf-8")
+    texts = []
+    for file in (results, tmp_path / "r.jsonl"):
+        with served(file, results.with_name("rubric.yaml")) as (_, port, token):
+            texts.append(Seen(asked(port, f"/{token}/")[1]).text)
+    assert ["6 calls" in text for text in texts] == [True, False]
+    assert [" cost" in text for text in texts] == [True, False]
+
+
 def test_results_of_suites_are_shown_under_the_rubrics_of_their_cases(tmp_path: Path) -> None:
     other = Rubric("other").expects("Is short", id="short")
     suite = Suite("s", [Case("a", RUBRIC, output="x y"), Case("b", other, output="z")])

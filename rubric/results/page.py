@@ -62,13 +62,16 @@ def results_page(results: Sequence[Any], summary: Summary, title: str = "", *, s
     graded = summary.passed + summary.failed
     rest = f", {summary.ungraded:,} ungraded" if summary.ungraded else ""
     headline = f"{summary.passed:,} of {graded:,} grades pass{rest}" if graded else f"nothing graded{rest}"
+    figures = figures_of(summary)
+    if search is not None and not summary.usage.calls:  # lines of `grade-many` do not hold what was used
+        figures = [(name, value) for name, value in figures if name not in ("calls", "cost")]
     version = next((result.rubric.digest for result in results[:1]), "")
     return page(
         title or " · ".join(names[:3]) or "rubric",
         headline,
         found(rows, search),
         passed=bool(graded) and summary.passed == len(rows),
-        figures=figures_of(summary),
+        figures=figures,
         above=[*remarks(summary), histogram(rows), measured(summary)],
         named="Results",
         footer=f"rubric digest {version[:16]}" if version else "",
