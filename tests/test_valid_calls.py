@@ -137,6 +137,7 @@ tests: [{vars: {tool: get_time}, assert: [{type: is-valid-openai-tools-call}]}]
         {"a": 1},
         [{"name": "x", "parameters": 3}],
         [{"name": "x", "parameters": {"type": 3}}],
+        [{"functionDeclarations": [{"name": "x", "parameters": {"type": "OBJECT"}}]}],
     ],
 )
 def test_tools_that_cannot_be_read_leave_the_case_ungraded(tools: Any) -> None:

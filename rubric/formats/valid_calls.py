@@ -19,6 +19,7 @@ from typing import Any
 
 from attrs import field, frozen
 
+from rubric.errors import DefinitionError
 from rubric.internals.fields import refuse
 from rubric.internals.frozen_map import FrozenMap, thaw
 from rubric.internals.text import shorten
@@ -108,6 +109,11 @@ def schemas_of(tools: Any) -> dict[str, Mapping[str, Any]]:
         raise refuse("tools", tools, "a list of tools")
     found: dict[str, Mapping[str, Any]] = {}
     for tool in tools:
+        if declared := {"functionDeclarations", "function_declarations"} & tool.keys():
+            cure = "give them in OpenAI's form: {type: function, function: {name, parameters}}"
+            raise DefinitionError(
+                "tools", f"Google's {declared.pop()} are not read, as their types are its own; {cure}"
+            )
         one = tool["function"] if isinstance(tool.get("function"), Mapping) else tool
         if isinstance(one.get("name"), str):
             schema = one.get("parameters", one.get("input_schema", {}))
