@@ -180,13 +180,14 @@ def test_a_folder_of_cases_is_read(tmp_path: Path) -> None:
 
 
 def test_an_attached_program_is_shown_and_not_run(tmp_path: Path) -> None:
-    """It is material; a picture beside it is named."""
+    """It is material; a picture beside it is one of the case's images."""
     written(tmp_path / "fix.py", "raise SystemExit")
-    (tmp_path / "a.png").write_bytes(b"\x89PNG\xff")
+    (tmp_path / "a.png").write_bytes(b"\x89PNG\r\n\x1a\n\xff")
     blocks = "[{type: file, value: fix.py}, {type: file, value: a.png}, {type: text, value: Review}]"
     text = f"tests: [{{id: a, input: [{{role: user, content: {blocks}}}], assert: [Good]}}]\n"
     (case,) = load_suite(written(tmp_path / "x.eval.yaml", text))
-    assert case.input == "fix.py:\nraise SystemExit\n\n[file: a.png]\n\nReview"
+    assert case.input == "fix.py:\nraise SystemExit\n\nReview"
+    assert len(case.images) == 1
 
 
 # -- files of other shapes ------------------------------------------------------------------------------------

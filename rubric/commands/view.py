@@ -96,7 +96,7 @@ def _query(fields: dict[str, str]) -> store_page.Query:
 @NO_BROWSER
 def view(file: Path, rubrics: tuple[Path, ...], judge: Any, port: int, *, no_browser: bool) -> None:
     """
-    Show a store, a report or results in the browser, until Ctrl-C.
+    Show a store, a report or results in the browser.
 
     FILE is a store (every request to a judge with its messages and its raw reply), a report in JSON, or the results of
     `grade-many --out`; these need --rubric, and --judge where it was a panel. All can be searched. Only this machine

@@ -133,7 +133,7 @@ class Ask:
     tools: str = field(default="", repr=False)
     turns: tuple[str, ...] = field(default=(), repr=False)
     steps: int = 0
-    about: Candidate | None = field(default=None, repr=False)
+    about: Candidate | None = field(default=None, eq=False, repr=False)
 
     @property
     def retries_left(self) -> int:
