@@ -17,6 +17,7 @@ from array import array
 from collections import Counter
 from collections.abc import Callable, Sequence
 from importlib.util import find_spec
+from typing import Any
 
 from attrs import frozen
 
@@ -49,7 +50,9 @@ def _bleu(output: str, references: Sequence[str]) -> float:
     def smoothed(precisions: Sequence[float], **_: object) -> list[float]:
         return [float(precision) or _SMALLEST for precision in precisions]
 
-    return float(sentence_bleu([*map(_words, references)], _words(output), smoothing_function=smoothed))
+    # One score for one tuple of weights; the function's annotations know only the list that several give.
+    score: Any = sentence_bleu([*map(_words, references)], _words(output), smoothing_function=smoothed)
+    return float(score)
 
 
 def _gleu(output: str, references: Sequence[str]) -> float:
