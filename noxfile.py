@@ -53,8 +53,8 @@ def run_docs(session: nox.Session) -> None:
 
 
 def run_tests(session: nox.Session, *options: str) -> None:
-    """Run the tests, every example of the documentation and the notebooks, on two cores."""
-    session.run("pytest", "-n", "2", *options)
+    """Run the tests, every example of the documentation and the notebooks: three at once, as many wait for a server."""
+    session.run("pytest", "-n", "3", *options)
 
 
 @nox.session
