@@ -112,7 +112,7 @@ def shared_prompt(candidate: Candidate, rubric: Rubric) -> SharedPrompt:
     digest, warnings, sections = sha256(), dict[str, None](), dict[str, str]()
     texts = {"task": candidate.input, "reference answer": candidate.reference, "context": candidate.context}
     texts |= {"file changes": candidate.file_changes, "candidate": candidate.output}
-    texts["files"] = listing(candidate.files)
+    texts["files"] = listing(candidate.files) if candidate.files else ""
     if candidate.messages:
         texts["conversation"] = "\n".join([f"{m.role}: {m.content}" for m in candidate.messages])
     if candidate.tool_calls:
