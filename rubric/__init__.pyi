@@ -35,6 +35,7 @@ from .errors import ProtocolError as ProtocolError
 from .errors import RubricError as RubricError
 from .errors import StoreError as StoreError
 from .errors import UngradedError as UngradedError
+from .errors import UnreviewedWarning as UnreviewedWarning
 from .formats.rubrics import dump as dump
 from .formats.rubrics import dumps as dumps
 from .formats.rubrics import load as load

@@ -128,6 +128,10 @@ class ClusterError(RubricError, RuntimeError):
     """A cluster that was lost, or on which a shard cannot be graded; paid replies are in the store folder."""
 
 
+class UnreviewedWarning(UserWarning):
+    """Generated criteria that nobody has reviewed grade a candidate; given once for each rubric."""
+
+
 class UngradedError(RubricError, RuntimeError):
     """
     Raised by `grade` when something could not be judged.

@@ -12,6 +12,7 @@ import os
 import re
 import shlex
 import sys
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -21,7 +22,7 @@ import click
 from rich.console import Console
 from rich.markdown import Markdown
 
-from rubric.errors import RubricError
+from rubric.errors import RubricError, UnreviewedWarning
 from rubric.internals.text import visible
 
 if TYPE_CHECKING:
@@ -145,6 +146,22 @@ def _in_one_voice() -> Iterator[None]:
         raise Refusal(f"{said}{path}") from problem
 
 
+@contextmanager
+def _warnings_as_lines() -> Iterator[None]:
+    """Print warnings of ours as lines, without a place in the source."""
+    with warnings.catch_warnings():
+        shown = warnings.showwarning
+
+        def show(message: Warning | str, category: type[Warning], *place: Any, **options: Any) -> None:
+            if issubclass(category, UnreviewedWarning):
+                print_line(f"warning: {message}", problem=True)
+            else:
+                shown(message, category, *place, **options)
+
+        warnings.showwarning = show
+        yield
+
+
 class Commands(click.Group):
     """Commands that turn a `RubricError`, and output that cannot be written, into a refusal without a traceback."""
 
@@ -159,7 +176,7 @@ class Commands(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         try:
             try:
-                with _in_one_voice():
+                with _in_one_voice(), _warnings_as_lines():
                     result = super().invoke(ctx)
             except SystemExit:
                 sys.stdout.flush()

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import sys
+import warnings
 from collections.abc import AsyncIterable, Awaitable, Coroutine, Iterable, Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,7 @@ from attrs import evolve
 from rubric.engine.budget import Budget
 from rubric.engine.pipeline import CONCURRENCY, Dispatcher, Options, StoreLike, adrive
 from rubric.engine.sources import Candidates, candidate_at, holds_many, one_candidate, source_of
-from rubric.errors import DefinitionError, RubricError, UngradedError
+from rubric.errors import DefinitionError, RubricError, UngradedError, UnreviewedWarning
 from rubric.grading.flow import check, flow
 from rubric.grading.planning import Plan, plan_one
 from rubric.internals import background_loop
@@ -26,7 +28,7 @@ from rubric.results.result import Grade, Ungraded
 from rubric.values.candidates import Candidate, of_text
 from rubric.values.judges import AnyJudge, Cascade, Function, Judge, Jury, Model, Panel, as_judge
 from rubric.values.requests import Limiter, Transport
-from rubric.values.rubrics import Rubric, rubric_of
+from rubric.values.rubrics import Rubric, is_reviewed, rubric_of, unreviewed
 
 CandidateLike = Candidate | str | Path | Mapping[str, Any]
 """Anything that is one candidate: a `Candidate`, its text, the `Path` of its text, or a mapping of its fields."""
@@ -264,14 +266,23 @@ def judge_or_default(judge: JudgeLike | None) -> AnyJudge:
 
 
 def as_rubric(rubric: Rubric | str | Path) -> Rubric:
-    """Return *rubric*; a text is a free-form one, a `Path` is loaded."""
+    """Return *rubric*; a text is a free-form one, a `Path` is loaded. Warn once of one that nobody has reviewed."""
     if isinstance(rubric, Path):
         from rubric.formats.rubrics import load  # noqa: PLC0415 - grading without files needs no parser of YAML
 
-        return load(rubric)
-    if isinstance(rubric, Candidate):
+        rubric = load(rubric)
+    elif isinstance(rubric, Candidate):
         raise DefinitionError("rubric", "got a Candidate; the candidate comes first, then the rubric, then the judge")
-    return rubric_of(rubric)
+    else:
+        rubric = rubric_of(rubric)
+    if not is_reviewed(rubric):
+        _warn_of_unreviewed(rubric.digest, rubric.name)
+    return rubric
+
+
+@lru_cache(maxsize=4096)  # by the digest: each rubric is told of once a process, whichever line grades with it
+def _warn_of_unreviewed(_: str, name: str) -> None:
+    warnings.warn(unreviewed([name or "the rubric"]), UnreviewedWarning, stacklevel=2)
 
 
 @guided

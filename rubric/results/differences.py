@@ -24,7 +24,7 @@ For = Literal["judge", "score", "people"]
 _FOR_SCORE = frozenset(
     {"threshold", "borderline", "strict", "aggregation", "negate", "binding", "weight", "required", "min_score"}
 )
-_FOR_PEOPLE = frozenset({"name", "scale", "tags", "metadata", "tests"})
+_FOR_PEOPLE = frozenset({"name", "scale", "tags", "metadata", "tests", "reviewed", "provenance"})
 """Fields of rubrics and criteria; the judge reads all others, or they decide whether it is asked."""
 
 

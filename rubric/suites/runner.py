@@ -31,7 +31,7 @@ from rubric.suites.targets.providers import as_target
 from rubric.values.candidates import Candidate, ToolCall
 from rubric.values.judges import AnyJudge, Judge, as_judge, members_of
 from rubric.values.requests import Failure, Limiter, Transport, Usage
-from rubric.values.rubrics import Rubric
+from rubric.values.rubrics import Rubric, is_reviewed, unreviewed
 
 if TYPE_CHECKING:
     from rubric.results.result import Grade, Ungraded
@@ -81,6 +81,8 @@ async def run_suite(
         enough = partial(_ends_the_run, deferred) if fail_fast else _never
         rows = await run.rows(prepared, concurrency, on_row, enough)
     notes: list[object] = [*suite.warnings, *opened.dispatcher.remarks()]
+    if raw := dict.fromkeys(case.id for case in suite if not is_reviewed(case.rubric)):
+        notes.append(unreviewed([*raw]))
     if missing := len(suite) * repeat - len(rows):
         notes.append(f"the run stopped early: {missing} of {len(suite) * repeat} cases were not run")
     warnings = tuple(clean(str(note)) for note in notes)

@@ -233,6 +233,8 @@ _rubric_options = _some(
     degenerate=st.sampled_from(["fail", "judge", "error"]),
     binding=st.booleans(),
     max_steps=st.integers(0, 20),
+    reviewed=st.booleans(),
+    provenance=free_maps,
 )
 
 

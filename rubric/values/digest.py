@@ -12,7 +12,7 @@ import attrs
 
 from rubric.internals.fields import default_of
 
-_SHOWN_ALONE = frozenset({"name", "scale", "tags", "metadata", "tests"})
+_SHOWN_ALONE = frozenset({"name", "scale", "tags", "metadata", "tests", "reviewed", "provenance"})
 """Fields that neither the judge nor the score depends on."""
 
 _DIGITS = 16

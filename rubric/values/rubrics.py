@@ -13,6 +13,7 @@ from rubric.errors import DefinitionError
 from rubric.internals.containers import Listed
 from rubric.internals.fields import (
     Shown,
+    as_map,
     as_share,
     check_fields,
     count,
@@ -91,6 +92,10 @@ def _as_name(value: str | Iterable[Criterion | str | Mapping[str, Any]]) -> str:
     return cast("str", value)
 
 
+def _as_provenance(value: Mapping[str, Any]) -> FrozenMap:
+    return as_map("provenance", value)
+
+
 def _unique(_: Any, __: Attribute[Any], value: tuple[Criterion, ...]) -> None:
     places: dict[str, int] = {}
     for index, criterion in enumerate(value):
@@ -146,6 +151,10 @@ class Rubric(Building, Answer, Shown, Listed[Criterion], metaclass=GuidedType):
             fields as in a file. No judge sees them, and they change neither the digest nor what a store holds.
         max_steps: How many times a judge may call tools that read what the candidate made (its files, its diff, the
             results of its tools), before it has to answer. 0: it has no tools.
+        reviewed: False for generated criteria that no person has read yet: grading with it warns once. True, or None
+            (nothing is said), for all others.
+        provenance: Where the criteria are from: the model that wrote them, and the digests of its sources. Free data;
+            like *reviewed*, no judge sees it, and it changes neither the digest nor what a store holds.
 
     Raises:
         DefinitionError: A value that no rubric can have; the message names the field and the cure.
@@ -177,6 +186,8 @@ class Rubric(Building, Answer, Shown, Listed[Criterion], metaclass=GuidedType):
     binding: bool = field(default=False, kw_only=True, validator=flag)
     tests: tuple[RubricTest, ...] = field(default=(), kw_only=True, converter=as_tests)
     max_steps: int = field(default=0, kw_only=True, validator=count(0))
+    reviewed: bool | None = field(default=None, kw_only=True, validator=optional(flag))
+    provenance: FrozenMap = field(default=FrozenMap(), kw_only=True, converter=_as_provenance)
 
     def __attrs_post_init__(self) -> None:
         given = [name for name in ("criteria", "text", "tree") if getattr(self, name)]
@@ -512,6 +523,19 @@ def check_options(given: Mapping[str, Any]) -> None:
     if "points" in given:
         raise DefinitionError("points", "the points of a criterion are its weight; give weight=...")
     check_fields(Criterion, "a criterion", (name for name in given if name not in ANSWER_KEYS))
+
+
+def is_reviewed(rubric: Rubric) -> bool:
+    """True unless *rubric*, or one nested in it, says `reviewed: false`."""
+    nested = (criterion.answer for criterion in rubric.criteria if isinstance(criterion.answer, Rubric))
+    return rubric.reviewed is not False and all(map(is_reviewed, nested))
+
+
+def unreviewed(names: Sequence[str]) -> str:
+    """Return the remark that the rubrics with these *names* were generated and nobody has reviewed them."""
+    shown = ", ".join(names[:5]) + (f" and {len(names) - 5:,} more" if len(names) > 5 else "")  # noqa: PLR2004
+    cure = "read the criteria, then write `reviewed: true`, or take `reviewed: false` out"
+    return f"generated criteria that nobody has reviewed: {shown}; {cure}"
 
 
 def describe(criterion: Criterion) -> str:

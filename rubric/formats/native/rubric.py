@@ -207,6 +207,7 @@ _read_rubric = reader_of(
     Rubric,
     {"name": "rubric"},
     tests=lambda data: read_all(data, "test", _read_test),
+    provenance=read_free,
     criteria=read_criteria,
     text=read_text,
     tree=read_tree,
@@ -230,7 +231,19 @@ def as_data(rubric: Rubric) -> Data:
 
 
 _CRITERION = ("id", "text", "weight", "required", "polarity", "min_score", "evidence", "abstain", "when", "answer")
-_RUBRIC = ("name", "threshold", "borderline", "strict", "aggregation", "evidence", "abstain", "scale", "negate")
+_RUBRIC = (
+    "name",
+    "reviewed",
+    "provenance",
+    "threshold",
+    "borderline",
+    "strict",
+    "aggregation",
+    "evidence",
+    "abstain",
+    "scale",
+    "negate",
+)
 
 
 def _when(when: When) -> Data:
