@@ -5,23 +5,34 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from jsonschema import Draft202012Validator
+from ruamel.yaml import YAML
 
 from rubric import (
+    Calls,
     Candidate,
     Case,
     Criterion,
     DefinitionError,
+    Failure,
     Judge,
+    Message,
+    ModelError,
     Rubric,
     Suite,
     UngradedError,
+    Usage,
     dumps,
+    dumps_suite,
     grade,
     loads,
     loads_suite,
     plan,
 )
+from rubric.formats.suites import suite_schema
+from rubric.suites.targets.base import DeferError, Response
 from rubric.testing.scripted_model import ScriptedModel
+from rubric.values.chats import candidate_of_chat
 from tests.servers import Server
 
 CHAT = Candidate(
@@ -161,7 +172,7 @@ tests:
 def test_agentv_conversations_are_graded_turn_by_turn(aggregation: str, score: float) -> None:
     """Turn 1 is right, turn 2 half right, the whole wrong: the mean of 1, 0.5 and 0."""
     suite = loads_suite(AGENTV.replace("AGGREGATION", aggregation), "agentv-2")
-    assert suite["sums"].turns == ("What is 15% of 200?", "Double it.", "Thanks.")
+    assert [turn.input for turn in suite["sums"].turns] == ["What is 15% of 200?", "Double it.", "Thanks."]
     answers = iter(["30", "60", "You are welcome"])
     (row,) = suite.run("offline", target=lambda _: next(answers))
     assert row.score == pytest.approx(score)
@@ -180,3 +191,221 @@ def test_a_model_is_sent_the_turns_before(monkeypatch: pytest.MonkeyPatch) -> No
         ["system", "user", "assistant", "user"],
         ["system", "user", "assistant", "user", "assistant", "user"],
     ]
+
+
+# -- evidence ----------------------------------------------------------------------------------------------
+
+
+class Quoting:
+    """A judge that says yes to everything and quotes *words*."""
+
+    def __init__(self, words: str) -> None:
+        self.model = ScriptedModel(lambda _: {"verdict": True, "reason": "so it is", "evidence": [words]})
+
+
+@pytest.mark.parametrize(("on", "where"), [(2, "turn 2"), ("each turn", "turn 2"), ("last turn", "output")])
+def test_a_quote_names_the_turn_that_it_is_in(on: Any, where: str) -> None:
+    """Its place is one in that turn, so it is not marked in the output."""
+    words = "Third answer" if where == "output" else "Second answer"
+    finding = grade(CHAT, Rubric(criteria=[Criterion("So?", on=on)], evidence=True), Judge(Quoting(words).model))["so"]
+    assert {(e.where, e.text) for e in finding.evidence if e.verified and e.where != "run"} == {(where, words)}
+
+
+def test_a_turn_without_the_evidence_that_it_needs_does_not_count_as_met() -> None:
+    """The quote is in the conversation of turn 2 and 3; nothing in turn 1 has it."""
+    rubric = Rubric(criteria=[Criterion("So?", on="each turn")], evidence=True)
+    finding = grade(CHAT, rubric, Judge(Quoting("Second").model))["so"]
+    assert finding.score == pytest.approx(2 / 3)
+    assert "turn 1 (0.00, without evidence)" in finding.reason
+
+
+# -- tool calls --------------------------------------------------------------------------------------------
+
+ORDER = {"name": "find_order", "arguments": {"id": 7}, "result": "shipped on Monday"}
+RUN = Candidate("It was shipped on Friday.", input="Where is order 7?", reference="On Monday.", tool_calls=[ORDER])
+
+
+def test_a_judge_of_the_tool_calls_sees_them_and_neither_the_output_nor_the_reference() -> None:
+    recording = Recording("shipped on Monday")
+    rubric = Rubric(criteria=[Criterion("Looked it up", on="tools", answer="unit")])
+    assert grade(RUN, rubric, Judge(recording.model)).score == 1
+    (seen,) = recording.seen
+    assert seen.count('- find_order({"id": 7}) -> shipped on Monday') == 1
+    assert "Where is order 7?" in seen
+    assert "Friday" not in seen
+    assert "On Monday." not in seen
+
+
+@pytest.mark.parametrize(
+    ("words", "verified"), [("shipped on Monday", True), ("Friday", False), ("Where is order 7?", False)]
+)
+def test_quotes_of_tool_calls_are_looked_up_in_them_alone(words: str, verified: bool) -> None:
+    asked = Candidate("Friday", messages=[{"role": "user", "content": "Where is order 7?"}], tool_calls=[ORDER])
+    rubric = Rubric(criteria=[Criterion("Looked it up", id="a", on="tools")], evidence=True)
+    (quote,) = grade(asked, rubric, Judge(Quoting(words).model))["a"].evidence
+    assert (quote.verified, quote.where) == (verified, "tool calls" if verified else "output")
+
+
+def test_a_run_without_tool_calls_is_judged_as_such() -> None:
+    recording = Recording("no tool was called")
+    rubric = Rubric(criteria=[Criterion("Calls nothing", on="tools", answer="unit")])
+    assert grade("Done.", rubric, Judge(recording.model)).score == 1
+
+
+def test_checks_of_the_tool_calls_look_at_their_texts_and_at_the_calls() -> None:
+    rubric = Rubric(
+        criteria=[
+            Criterion(check="Monday", id="text", on="tools"),
+            Criterion(check="Friday", id="answer", on="tools"),
+            Criterion("called", check=Calls("find_order"), on="tools"),
+        ]
+    )
+    result = grade(RUN, rubric, "offline")
+    assert [result[id_].score for id_ in ("text", "answer", "called")] == [1, 0, 1]
+
+
+def test_the_calls_of_a_chat_belong_to_the_turns_that_they_were_made_for() -> None:
+    call = {"id": "1", "function": {"name": "find_order", "arguments": "{}"}}
+    chat = [
+        {"role": "user", "content": "Where is it?"},
+        {"role": "assistant", "content": "", "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "1", "content": "at sea"},
+        {"role": "assistant", "content": "At sea."},
+        {"role": "user", "content": "Thanks."},
+        {"role": "assistant", "content": "You are welcome."},
+    ]
+    called = [Criterion("called", id=f"t{n}", check=Calls("find_order"), on=n) for n in (1, 2)]
+    result = grade(candidate_of_chat(chat), Rubric(criteria=called), "offline")
+    assert (result["t1"].score, result["t2"].score) == (1, 0)
+
+
+# -- references of turns -----------------------------------------------------------------------------------
+
+REFERENCES = """
+suite: s
+cases:
+  - id: a
+    turns: [{input: "What is 15% of 200?", reference: "30"}, {input: Double it., reference: "60"}, Thanks.]
+    rubric:
+      criteria:
+        - {text: Is right, id: first, on: 1}
+        - {text: Is right, id: second, on: 2}
+        - {text: Is polite, id: last, on: last turn}
+"""
+
+
+def test_the_reference_of_a_turn_is_shown_with_its_criterion_and_to_no_target() -> None:
+    suite = loads_suite(REFERENCES)
+    assert loads_suite(dumps_suite(suite)) == suite
+    Draft202012Validator(suite_schema()).validate(YAML(typ="safe").load(REFERENCES))
+    recording, asked = Recording(""), list[Case]()
+
+    def target(case: Case) -> str:
+        asked.append(case)
+        return f"answer {len(asked)}"
+
+    (row,) = suite.run(Judge(recording.model), target=target)
+    assert row.status == "passed"
+    shown = {n: seen.partition("reference answer, ")[2].split("\n")[1:2] for n, seen in enumerate(recording.seen)}
+    assert shown == {0: ["30"], 1: ["60"], 2: []}
+    assert [case.reference for case in asked] == ["", "", ""]
+
+
+def test_a_finished_conversation_has_references_in_its_messages() -> None:
+    said = [Message("user", "2 + 2?"), Message("assistant", "5", reference="4")]
+    recording = Recording()
+    rubric = Rubric(criteria=[Criterion("Is right", on=1, answer="unit")])
+    grade(Candidate("Yes.", input="Sure?", messages=said), rubric, Judge(recording.model))
+    assert "reference answer" in recording.seen[0]
+
+
+@pytest.mark.parametrize(
+    ("build", "said"),
+    [
+        (lambda: Message("user", "x", reference="y"), "only an answer of the assistant"),
+        (lambda: Case("a", "x", reference="y", turns=[{"input": "q", "reference": "z"}]), "keep one of them"),
+        (lambda: Case("a", "x", turns=[{"input": "q", "answer": "z"}]), r"turns\[0\]"),
+        (lambda: Case("a", "x", turns=["q", " "]), r"turns\[1\]"),
+        (lambda: Case("a", "x", turns="q"), "a list of what the user says"),
+    ],
+)
+def test_a_reference_without_an_effect_is_refused(build: Any, said: str) -> None:
+    with pytest.raises(DefinitionError, match=said):
+        build()
+
+
+def test_both_references_of_agentvs_last_turn_are_shown() -> None:
+    text = """
+tests:
+  - id: a
+    mode: conversation
+    expected_output: of the whole
+    turns: [{input: Q1, expected_output: of turn 1, assert: [Is right]}, {input: Q2, expected_output: of turn 2, assert: [Is right]}]
+    assert: [Went well]
+"""
+    recording = Recording("right")
+    loads_suite(text, "agentv-2").run(Judge(recording.model), target=lambda _: "This is right.")
+    shown = [[f"of {what}" for what in ("turn 1", "turn 2", "the whole") if f"of {what}" in s] for s in recording.seen]
+    assert sorted(shown) == [["of the whole"], ["of turn 1"], ["of turn 2", "of the whole"]]
+
+
+# -- conversations that break ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "error", [ValueError("it broke"), ModelError(Failure("timeout", "it broke")), DeferError("it broke")]
+)
+def test_a_conversation_that_breaks_is_ungraded_and_keeps_what_was_said(error: Exception) -> None:
+    def target(case: Case) -> Response:
+        if len(case.messages) == 2:
+            raise error
+        called = case.responding("A1", tool_calls=[ORDER])
+        return Response(called, Usage(calls=1, prompt_tokens=5))
+
+    case = Case("a", Rubric(criteria=[Criterion("So?", on="each turn")]), turns=["Q1", "Q2", "Q3"])
+    (row,) = Suite("s", [case]).run(Judge(Recording().model), target=target)
+    assert row.status == "ungraded"
+    assert row.reason.startswith("not graded: turn 2: ")
+    assert (row.input, row.output) == ("user: Q1\nassistant: A1\nuser: Q2", "")
+    assert row.run == ('find_order({"id": 7}) → shipped on Monday',)
+    assert row.usage.prompt_tokens == 5
+
+
+def test_a_target_that_is_not_there_at_all_defers_the_conversation() -> None:
+    def target(case: Case) -> str:
+        raise DeferError("no key")
+
+    (row,) = Suite("s", [Case("a", "Is right", turns=["Q1", "Q2"])]).run("offline", target=target)
+    assert (row.status, row.reason) == ("deferred", "no key")
+
+
+def test_an_empty_answer_is_a_turn() -> None:
+    """Else the answer to the second question would be graded as that to the first."""
+    answers = iter(["", "60"])
+    case = Case("a", Rubric(criteria=[Criterion(check="60", id="first", on=1)]), turns=["Q1", "Q2"])
+    (row,) = Suite("s", [case]).run("offline", target=lambda _: next(answers))
+    assert row.score == 0
+
+
+def test_the_turns_of_agentv_follow_the_answers_in_its_input() -> None:
+    text = """
+tests:
+  - id: a
+    mode: conversation
+    input: [{role: user, content: Hi}, {role: assistant, content: an example}]
+    turns: [{input: Q1, assert: [{type: contains, value: live}]}]
+"""
+    (row,) = loads_suite(text, "agentv-2").run("offline", target=lambda _: "live")
+    assert row.score == 1
+
+
+def test_the_calls_of_a_live_turn_belong_to_it() -> None:
+    def target(case: Case) -> Candidate:
+        return case.responding("A", tool_calls=[] if case.messages else [ORDER])
+
+    called = [Criterion("called", id=f"t{n}", check=Calls("find_order"), on=n) for n in (1, 2)]
+    case = Case(
+        "a", Rubric(criteria=[*called, Criterion("all", id="all", check=Calls("find_order"))]), turns=["1", "2"]
+    )
+    (row,) = Suite("s", [case]).run("offline", target=target)
+    assert [entry.score for entry in row.entries] == [1, 0, 1]

@@ -33,7 +33,7 @@ from rubric.grading.prompting import APART, SharedPrompt, as_question, compose, 
 from rubric.grading.reply_parser import read
 from rubric.grading.similarity import embedding_ask
 from rubric.grading.steps import Batch, Got, Steps, as_one, together
-from rubric.grading.turns import asked_turns, over_turns
+from rubric.grading.turns import asked_parts, over_parts, placed
 from rubric.internals.text import visible
 from rubric.results.result import Grade, Ungraded, conclude, conclude_votes, degenerate, goes_on
 from rubric.scoring.aggregation import EVEN, outcome
@@ -337,6 +337,7 @@ class _Session:
     Args:
         rubric: The outermost rubric, or one that is nested in it.
         guidelines: Those of a nested rubric; those of the outermost one are in the shared part of the prompt.
+        part: The turn that is judged, or the tool calls; empty for the whole candidate.
     """
 
     about: SharedPrompt
@@ -345,6 +346,7 @@ class _Session:
     judge: Judge
     vote: int
     log: _Log
+    part: str = ""
 
     def findings(self) -> Steps[list[Finding]]:
         """Judge the criteria of the rubric: code decides some at once, the judge is asked about the others together."""
@@ -365,7 +367,7 @@ class _Session:
         groups = grouped(open_, self.judge)
         if turned:
             parts = [self._of_group(group) for group in groups]
-            judged = yield from together([*parts, *[self._on_turns(criterion) for criterion in turned]])
+            judged = yield from together([*parts, *[self._of_parts(criterion) for criterion in turned]])
         elif plain:
             judged = (yield from self._asked(groups)) if groups else []
         elif len(groups) == 1:
@@ -375,13 +377,22 @@ class _Session:
         found |= {finding.id: finding for findings in judged for finding in findings}
         return [found[criterion.id] for criterion in self.rubric.judged]
 
-    def _on_turns(self, criterion: Criterion) -> Steps[Sequence[Finding]]:
-        """Judge *criterion* for each turn that it is asked of."""
-        turns = asked_turns(criterion, self.about.candidate)
-        if isinstance(turns, Unjudged):
-            return [turns]
-        apart = [evolve(self, about=shared_prompt(turn, self.about.rubric)) for turn in turns]
-        return [over_turns(criterion, (yield from together([one._alone(criterion) for one in apart])))]  # noqa: SLF001 - of the same class
+    def _of_parts(self, criterion: Criterion) -> Steps[Sequence[Finding]]:
+        """Judge *criterion* for each turn that it is asked of, or for the tool calls."""
+        whole = self.about.candidate
+        parts = asked_parts(criterion, whole)
+        if isinstance(parts, Unjudged):
+            return [parts]
+        apart = [
+            evolve(
+                self,
+                about=shared_prompt(part, self.about.rubric),
+                part=self.part if part.output is whole.output else name,
+            )
+            for name, part in parts.items()
+        ]
+        found = yield from together([one._alone(criterion) for one in apart])  # noqa: SLF001 - of the same class
+        return [over_parts(self.rubric, criterion, dict(zip(parts, found, strict=True)))]
 
     def _alone(self, criterion: Criterion) -> Steps[Finding]:
         if (finding := settled(criterion, self.about.candidate)) is not None:
@@ -528,6 +539,8 @@ class _Session:
     def _read(self, ask: Ask, got: Reply | Failure) -> Sequence[Finding]:
         self.log.replies.append(got)
         findings = read(ask, got)
+        if self.part:
+            findings = tuple([placed(finding, self.part) for finding in findings])
         if ask.judge.logprobs and isinstance(got, Reply):
             findings, notes = weigh(ask, got, findings)
             self.log.notes.extend(notes)

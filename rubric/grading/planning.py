@@ -10,7 +10,7 @@ from attrs import evolve, field, frozen
 from rubric.grading.code_checks import applies
 from rubric.grading.prompting import SharedPrompt, as_question, compose, grouped, shared_prompt
 from rubric.grading.similarity import embedding_ask
-from rubric.grading.turns import asked_turns
+from rubric.grading.turns import asked_parts
 from rubric.internals.text import cell, cut, table
 from rubric.scoring.votes import Voter, fewest_votes, number_votes
 from rubric.values.candidates import Candidate, why_degenerate
@@ -166,15 +166,15 @@ class _Planner:
         turned = [c for c in rubric.judged if c.on != "conversation"]
         if turned:
             rest = [c for c in rubric.judged if c.on == "conversation"]
-            plans = [self._of_turns(rubric, criterion, guidelines) for criterion in turned]
+            plans = [self._of_parts(rubric, criterion, guidelines) for criterion in turned]
             return Plan.total([*plans, *([self._of_criteria(rubric, rest, guidelines)] if rest else [])])
         return self._of_criteria(rubric, rubric.judged, guidelines)
 
-    def _of_turns(self, rubric: Rubric, criterion: Criterion, guidelines: str) -> Plan:
-        turns = asked_turns(criterion, self.about.candidate)
-        if isinstance(turns, Unjudged):
+    def _of_parts(self, rubric: Rubric, criterion: Criterion, guidelines: str) -> Plan:
+        parts = asked_parts(criterion, self.about.candidate)
+        if isinstance(parts, Unjudged):
             return Plan(free=(criterion.id,))
-        apart = [evolve(self, about=shared_prompt(turn, self.about.rubric)) for turn in turns]
+        apart = [evolve(self, about=shared_prompt(part, self.about.rubric)) for part in parts.values()]
         return Plan.total(one._of_criteria(rubric, [criterion], guidelines) for one in apart)  # noqa: SLF001 - of the same class
 
     def _of_criteria(self, rubric: Rubric, criteria: Sequence[Criterion], guidelines: str) -> Plan:

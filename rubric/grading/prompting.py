@@ -23,7 +23,7 @@ from rubric.prompts import render
 from rubric.scoring.aggregation import asks_evidence, policy
 from rubric.values.answers import Choices, JudgeAnswer, Levels, Unit, nearest
 from rubric.values.artefacts import listing
-from rubric.values.candidates import Candidate
+from rubric.values.candidates import Candidate, ToolCall
 from rubric.values.checks import Similar
 from rubric.values.criteria import Anchor, Criterion
 from rubric.values.judges import Judge
@@ -115,9 +115,8 @@ def shared_prompt(candidate: Candidate, rubric: Rubric) -> SharedPrompt:
     texts["files"] = listing(candidate.files) if candidate.files else ""
     if candidate.messages:
         texts["conversation"] = "\n".join([f"{m.role}: {m.content}" for m in candidate.messages])
-    if candidate.tool_calls:
-        calls = [_call_line(c.name, thaw(c.arguments), thaw(c.result)) for c in candidate.tool_calls]
-        texts["tool calls"] = "\n".join(calls)
+    if (calls := call_lines(candidate.tool_calls)) != candidate.output:  # else they are what is judged
+        texts["tool calls"] = calls
     blocks: list[tuple[list[str], _Hash]] = []  # each with a hash of all that is shown up to its end
     for block in _BLOCKS:
         titles = [title for title in block if title == "candidate" or texts.get(title)]
@@ -203,6 +202,11 @@ def _framed(text: str) -> bytes:
 def _system(guidelines: str, name: str = "system") -> Outgoing:
     text = render.text(name) + (f"\n\nGuidelines:\n{guidelines.strip()}" if guidelines.strip() else "")
     return Outgoing("system", (text,))
+
+
+def call_lines(calls: Sequence[ToolCall]) -> str:
+    """Return a line for each of *calls*, with its arguments and its result."""
+    return "\n".join([_call_line(c.name, thaw(c.arguments), thaw(c.result)) for c in calls])
 
 
 def _call_line(name: str, arguments: Any, result: Any) -> str:

@@ -1,79 +1,120 @@
 """
-The turns of a conversation as candidates of their own, and one finding of those on each turn.
+The turns of a conversation and the tool calls of a run as candidates of their own, and one finding of those on each.
 
 A turn is an answer of the assistant: its candidate has the messages before it, the user's last message as its input,
-and nothing that came later. So a judge that is asked about the second answer never sees the third.
+and nothing that came later. So a judge that is asked about the second answer never sees the third. The candidate of
+the tool calls has their text as its output, and not the answer, which may claim what no tool was called for.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import fsum
 
 from attrs import evolve
 
+from rubric.grading.prompting import call_lines
+from rubric.internals.frozen_map import FrozenMap
+from rubric.scoring.aggregation import substantiated
 from rubric.values.candidates import Candidate
 from rubric.values.criteria import Criterion
-from rubric.values.findings import Abstained, Finding, Scored, Unjudged
+from rubric.values.findings import Abstained, Evidence, Finding, Scored, Unjudged
 from rubric.values.requests import Failure
+from rubric.values.rubrics import Rubric
 
 _LONGEST_REASON = 300
+TOOL_CALLS = "tool calls"
+NO_CALLS = "(no tool was called)"
 
 
 def turns_of(candidate: Candidate) -> list[Candidate]:
-    """Return the candidate of each turn of the conversation; the last one is *candidate* itself."""
-    found = []
-    for index, message in enumerate(candidate.messages):
-        if message.role == "assistant" and message.content.strip():
-            before = candidate.messages[:index]
-            asked = next((m.content for m in reversed(before) if m.role == "user"), "")
-            found.append(
-                evolve(candidate, output=message.content, input=asked, messages=before, reference="", tool_calls=())
-            )
-    return [*found, candidate]
+    """
+    Return the candidate of each turn of the conversation; the last one is that of the output.
+
+    An empty message of the assistant is a turn only if it is all that the user got: others go with calls of tools.
+    """
+    said, found = candidate.messages, list[Candidate]()
+    for index, message in enumerate(said):
+        before, after = said[max(0, index - 1) : index], said[index + 1 : index + 2]
+        unanswered = bool(before) and all(one.role == "user" for one in (*before, *after))
+        unanswered = unanswered and bool(after or candidate.input)  # the output's own question follows the messages
+        if message.role == "assistant" and (message.content.strip() or unanswered):
+            asked = next((m.content for m in reversed(said[:index]) if m.role == "user"), "")
+            calls = [call for call in candidate.tool_calls if call.turn == len(found) + 1]
+            turn = evolve(candidate, output=message.content, input=asked, messages=said[:index], tool_calls=calls)
+            found.append(evolve(turn, reference=message.reference))
+    calls = [call for call in candidate.tool_calls if call.turn in (None, len(found) + 1)]
+    own = candidate if len(calls) == len(candidate.tool_calls) else evolve(candidate, tool_calls=calls)
+    return [*found, own]
 
 
-def asked_turns(criterion: Criterion, candidate: Candidate) -> list[Candidate] | Unjudged:
-    """Return the turns that *criterion* is asked of; unjudged if there is no such turn."""
-    turns = turns_of(candidate)
+def _calls_of(candidate: Candidate) -> Candidate:
+    said = call_lines(candidate.tool_calls) or NO_CALLS
+    return evolve(candidate, output=said, reference="", file_changes="", files=FrozenMap())
+
+
+def asked_parts(criterion: Criterion, candidate: Candidate) -> dict[str, Candidate] | Unjudged:
+    """Return the parts of *candidate* that *criterion* is asked of, by name; unjudged if there is no such turn."""
+    if criterion.on == "tools":
+        return {TOOL_CALLS: _calls_of(candidate)}
+    turns = {f"turn {number}": turn for number, turn in enumerate(turns_of(candidate), 1)}
     if criterion.on == "last turn":
-        return turns[-1:]
+        name = f"turn {len(turns)}"
+        return {name: turns[name]}
     if not isinstance(criterion.on, int):
         return turns
-    if criterion.on <= len(turns):
-        return [turns[criterion.on - 1]]
-    there = f"the conversation has {len(turns)} turn{'' if len(turns) == 1 else 's'}, and no turn {criterion.on}"
+    if turn := turns.get(name := f"turn {criterion.on}"):
+        return {name: turn}
+    there = f"the conversation has {len(turns)} turn{'' if len(turns) == 1 else 's'}, and no {name}"
     return Unjudged(criterion.id, Failure("bad_request", there, criterion=criterion.id))
 
 
-def over_turns(criterion: Criterion, findings: Sequence[Finding]) -> Finding:
+def over_parts(rubric: Rubric, criterion: Criterion, found: Mapping[str, Finding]) -> Finding:
     """
-    Return what *findings*, one for each turn, say of *criterion*: their mean, or the worst of them.
+    Return what *found*, a finding for each part, says of *criterion*: that of the only one, the mean, or the worst.
 
     The worst answer to a criterion that should not hold is the highest. A turn that is not judged leaves the criterion
-    unjudged, between the scores that it could have had; a turn to which it does not apply does not count.
+    unjudged, between the scores that it could have had; a turn to which it does not apply does not count. One without
+    the evidence that *rubric* wants counts as unmet.
     """
+    findings = [*found.values()]
     if len(findings) == 1:
         return findings[0]
     counted = [finding for finding in findings if isinstance(finding, Scored | Unjudged)]
     if not counted:
         return next((finding for finding in findings if isinstance(finding, Abstained)), findings[0])
-    broken = [(turn, finding) for turn, finding in enumerate(findings, 1) if isinstance(finding, Unjudged)]
-    lows = [finding.low if isinstance(finding, Unjudged) else finding.score for finding in counted]
-    highs = [finding.high if isinstance(finding, Unjudged) else finding.score for finding in counted]
+    scored = {name: one for name, one in found.items() if isinstance(one, Scored)}
+    backed = {name: substantiated(rubric, criterion, one) for name, one in scored.items()}
+    scores = {name: one.score if backed[name] else float(criterion.is_unwanted) for name, one in scored.items()}
+    broken = {name: one for name, one in found.items() if isinstance(one, Unjudged)}
     if broken:
-        turn, first = broken[0]
-        failure = evolve(first.failure, message=f"turn {turn}: {first.failure.message}")
-        return Unjudged(criterion.id, failure, first.text, _pooled(criterion, lows), _pooled(criterion, highs))
+        name, first = next(iter(broken.items()))
+        failure = evolve(first.failure, message=f"{name}: {first.failure.message}")
+        low = _pooled(criterion, [*scores.values(), *(one.low for one in broken.values())])
+        high = _pooled(criterion, [*scores.values(), *(one.high for one in broken.values())])
+        return Unjudged(criterion.id, failure, first.text, low, high)
     said = [
-        f"turn {turn} ({finding.score:.2f}): {finding.reason[:_LONGEST_REASON]}"
-        for turn, finding in enumerate(findings, 1)
-        if isinstance(finding, Scored)
+        f"{name} ({scores[name]:.2f}{'' if backed[name] else ', without evidence'}): {one.reason[:_LONGEST_REASON]}"
+        for name, one in scored.items()
     ]
-    return Scored(criterion.id, _pooled(criterion, lows), reason="; ".join(said))
+    quotes = [quote for name, one in scored.items() if backed[name] for quote in one.evidence]
+    return Scored(criterion.id, _pooled(criterion, [*scores.values()]), reason="; ".join(said), evidence=tuple(quotes))
 
 
 def _pooled(criterion: Criterion, scores: Sequence[float]) -> float:
     if criterion.on == "worst turn":
         return max(scores) if criterion.is_unwanted else min(scores)
     return fsum(scores) / len(scores)
+
+
+def placed(finding: Finding, part: str) -> Finding:
+    """Return *finding*, on *part* of a candidate, with evidence that names it; of tool calls, nothing else counts."""
+    if not isinstance(finding, Scored) or not finding.evidence:
+        return finding
+    return evolve(finding, evidence=tuple(_of_part(quote, part) for quote in finding.evidence))
+
+
+def _of_part(quote: Evidence, part: str) -> Evidence:
+    if quote.where == "run" and part == TOOL_CALLS:
+        return Evidence(quote.text)
+    return evolve(quote, where=part) if quote.where == "output" and quote.verified else quote

@@ -13,7 +13,7 @@ from typing import Any
 from attrs import converters, evolve, field, frozen
 
 from rubric.errors import DefinitionError
-from rubric.internals.fields import Shown, as_map, as_tuple, count, identifier, optional, string
+from rubric.internals.fields import Shown, as_map, as_tuple, count, identifier, optional, refuse, string, text
 from rubric.internals.frozen_map import FrozenMap
 from rubric.suites.providers import Provider
 from rubric.values.candidates import (
@@ -56,11 +56,29 @@ def _as_providers(value: Iterable[Provider]) -> tuple[Provider, ...]:
     return as_tuple("providers", value, Provider, "providers")
 
 
-def _as_turns(value: Iterable[str]) -> tuple[str, ...]:
-    turns = as_tuple("turns", value, str, "texts")
-    if any(not turn.strip() for turn in turns):
-        raise DefinitionError("turns", "expected what the user says in each turn, got an empty text")
-    return turns
+@frozen(repr=False)
+class Turn(Shown):
+    """What the user says in one turn of a conversation, and a reference for the answer to it."""
+
+    _positional = ("input",)
+
+    input: str = field(validator=text)
+    reference: str = field(default="", kw_only=True, validator=string)
+
+
+def _as_turns(value: Iterable[str | Turn | Mapping[str, Any]]) -> tuple[Turn, ...]:
+    if isinstance(value, str | Mapping) or not isinstance(value, Iterable):
+        raise refuse("turns", value, "a list of what the user says, or of mappings with input and reference")
+    turns = []
+    for index, turn in enumerate(value):
+        try:
+            turns.append(Turn(**turn) if isinstance(turn, Mapping) else turn if isinstance(turn, Turn) else Turn(turn))
+        except TypeError:
+            raise refuse(f"turns[{index}]", turn, "a text, or a mapping with input and reference") from None
+        except DefinitionError as problem:
+            at = f".{problem.field}" if isinstance(turn, Mapping) else ""
+            raise DefinitionError(f"turns[{index}]{at}", problem.message) from None
+    return tuple(turns)
 
 
 def _as_tags(value: Iterable[str]) -> tuple[str, ...]:
@@ -91,7 +109,8 @@ class Case(Shown):
         judges: Of single criteria, by id, in place of *judge*.
         server: The name of the MCP server that an agent works with.
         turns: What the user says, turn by turn, after *messages*; a live target answers each turn, and the conversation
-            is the candidate. In place of *input*.
+            is the candidate. In place of *input*. A mapping with `input` and `reference` adds a reference answer for
+            the judges of this turn. The last turn's is that of the case.
         runs: How many candidates a live target makes, each graded as a case of its own.
         providers: The models and addresses that the file names to answer it; only `target="providers"` asks them.
         cell: The coordinates in a matrix, such as `{"model": ..., "prompt": ...}`.
@@ -118,7 +137,7 @@ class Case(Shown):
     judge: AnyJudge | None = field(default=None, kw_only=True, converter=converters.optional(as_judge))
     judges: FrozenMap = field(factory=FrozenMap, kw_only=True, converter=_as_judges)
     server: str = field(default="", kw_only=True, validator=string)
-    turns: tuple[str, ...] = field(default=(), kw_only=True, converter=_as_turns)
+    turns: tuple[Turn, ...] = field(default=(), kw_only=True, converter=_as_turns)
     runs: int = field(default=1, kw_only=True, validator=count(1))
     cell: FrozenMap = field(factory=FrozenMap, kw_only=True, converter=_as_cell)
     tags: tuple[str, ...] = field(default=(), kw_only=True, converter=_as_tags)
@@ -137,6 +156,9 @@ class Case(Shown):
             other = "input" if self.input else "output"
             message = f"turns are answered one by one, so {other} has no place beside them; write it into messages"
             raise DefinitionError("turns", message)
+        if self.reference and self.turns and self.turns[-1].reference:
+            message = "the reference of the last turn is that of the case too, which has another; keep one of them"
+            raise DefinitionError("reference", message)
         self.responding(self.output or "")  # raises what the candidate would raise, at the place of the case
 
     def responding(self, output: str, **fields: Any) -> Candidate:
@@ -158,14 +180,16 @@ class Case(Shown):
 
     def exchanged(self, answers: Sequence[str]) -> tuple[Message, ...]:
         """Return the messages of the case, and its turns with their *answers* as far as there are any."""
-        pairs = zip(self.turns, answers, strict=False)
-        said = (message for asked, text in pairs for message in (Message("user", asked), Message("assistant", text)))
+        said: list[Message] = []
+        for turn, answer in zip(self.turns, answers, strict=False):
+            said += [Message("user", turn.input), Message("assistant", answer, reference=turn.reference)]
         return (*self.messages, *said)
 
     def conversing(self, answers: Sequence[str], **fields: Any) -> Candidate:
         """Return the candidate of a conversation: *answers*, one for each of the turns; *fields* as in `responding`."""
-        before = self.exchanged(answers[:-1])
-        return self.responding(answers[-1], input=self.turns[-1], messages=before, **fields)
+        last, before = self.turns[-1], self.exchanged(answers[:-1])
+        known = {"input": last.input, "messages": before, "reference": last.reference or self.reference}
+        return self.responding(answers[-1], **known, **fields)
 
     @property
     def candidate(self) -> Candidate | None:

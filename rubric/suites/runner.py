@@ -28,7 +28,7 @@ from rubric.suites.scripts import Decisions, can_be_judged, restored, run_script
 from rubric.suites.suite_plan import plan_case, why_deferred
 from rubric.suites.targets.base import DeferError, Response, Target, TargetLike, measured
 from rubric.suites.targets.providers import as_target
-from rubric.values.candidates import Candidate, ToolCall
+from rubric.values.candidates import Candidate, Message, ToolCall
 from rubric.values.judges import AnyJudge, Judge, as_judge, members_of
 from rubric.values.requests import Failure, Limiter, Transport, Usage
 from rubric.values.rubrics import Rubric, is_reviewed, unreviewed
@@ -210,7 +210,8 @@ class Run:
         except Exception as error:  # noqa: BLE001 - a target of the user's own may raise anything
             failure = _failure_of(error)
             self._charge(failure.usage, self.cases, self.requests)
-            missing = named(prepared.candidate or prepared.case.responding(""), prepared.case)
+            had = error.candidate if isinstance(error, _BrokenError) else prepared.candidate
+            missing = named(had or prepared.case.responding(""), prepared.case)
             for case in repetitions:
                 yield self.builder.row(case, ungraded(case, failure), missing)
                 failure = evolve(failure, usage=Usage())  # the target was asked once
@@ -300,21 +301,33 @@ async def _response(target: Target, case: Case) -> Response:
     raise TypeError(message)
 
 
+class _BrokenError(ModelError):
+    """A conversation that ended before its last turn, with the *candidate* as far as there is one."""
+
+    def __init__(self, failure: Failure, candidate: Candidate) -> None:
+        super().__init__(failure)
+        self.candidate = candidate
+
+
 async def _conversation(target: Target, case: Case) -> Response:
     """Return the conversation of *target* with the user of *case*: each turn continues all those before it."""
     answers: list[str] = []
     calls: list[ToolCall] = []
     usage, notes = Usage(), dict[str, None]()
-    for number, asked in enumerate(case.turns):
-        turn = evolve(case, input=asked, messages=case.exchanged(answers), turns=())
+    before = sum(message.role == "assistant" for message in case.messages)
+    for number, asked in enumerate(case.turns, 1):
+        turn = evolve(case, input=asked.input, reference="", messages=case.exchanged(answers), turns=())
         try:
             response = await _response(target, turn)
-        except ModelError as error:
-            failure = error.failure
-            message = f"turn {number + 1}: {failure.message}"
-            raise ModelError(evolve(failure, message=message, usage=usage + failure.usage)) from None
+        except Exception as error:  # a target of the user's own may raise anything
+            if isinstance(error, DeferError) and number == 1:
+                raise
+            failure = _failure_of(error)
+            failure = evolve(failure, message=f"turn {number}: {failure.message}", usage=usage + failure.usage)
+            said = (*case.exchanged(answers), Message("user", asked.input))
+            raise _BrokenError(failure, case.responding("", messages=said, tool_calls=calls)) from None
         answers.append(response.candidate.output)
-        calls += response.candidate.tool_calls
+        calls += [evolve(call, turn=before + number) for call in response.candidate.tool_calls]
         usage += response.usage
         notes |= dict.fromkeys(response.warnings)
     return Response(case.conversing(answers, tool_calls=calls or case.tool_calls), usage, tuple(notes))

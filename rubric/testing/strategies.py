@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from rubric.errors import DefinitionError
 from rubric.internals.fields import identifier, names_a_file
-from rubric.suites.cases import Case
+from rubric.suites.cases import Case, Turn
 from rubric.suites.suite import Suite
 from rubric.values.answers import (
     Answer,
@@ -317,7 +317,9 @@ any_judges: st.SearchStrategy[Any] = st.recursive(
     max_leaves=3,
 )
 
-calls = st.builds(ToolCall, texts(), arguments=free_maps, result=plain_values)
+calls = st.builds(
+    ToolCall, texts(), arguments=free_maps, result=plain_values, turn=st.one_of(st.none(), st.integers(1, 9))
+)
 
 
 @st.composite
@@ -337,13 +339,15 @@ def cases(draw: st.DrawFn, graded: st.SearchStrategy[Rubric]) -> Case:
             judge=any_judges,
             server=any_texts(),
             runs=st.integers(1, 9),
-            turns=st.lists(texts(), max_size=2),
+            turns=st.lists(st.one_of(texts(), st.builds(Turn, texts(), reference=any_texts())), max_size=2),
             cell=free_maps,
             tags=st.lists(any_texts(), max_size=2),
             metadata=free_maps,
         )
     )
     rubric = draw(graded)
+    if options.get("turns"):
+        options.pop("reference", None)
     if options.get("input") or "output" in options:
         options.pop("turns", None)
     options["judges"] = {c.id: draw(single_judges) for c in rubric.judged[:1] if draw(st.booleans())}

@@ -15,6 +15,7 @@ from rubric.internals.fields import (
     Shown,
     as_map,
     as_tuple,
+    count,
     names_a_file,
     number,
     optional,
@@ -37,19 +38,36 @@ def as_arguments(value: Mapping[str, Any]) -> FrozenMap:
 
 @frozen(repr=False)
 class ToolCall(Shown):
-    """One call of a tool in the candidate's run: its *name*, *arguments* and *result*."""
+    """
+    One call of a tool in the candidate's run: its *name*, *arguments* and *result*.
+
+    Args:
+        turn: The number of the answer in the conversation for which it was called; None: for the output.
+    """
 
     name: str = field(validator=text)
     arguments: FrozenMap = field(default=FrozenMap(), kw_only=True, converter=as_arguments)
     result: Any = field(default=None, kw_only=True, converter=freeze)
+    turn: int | None = field(default=None, kw_only=True, validator=optional(count(1)))
 
 
 @frozen(repr=False)
 class Message(Shown):
-    """One message of a chat that belongs to the candidate."""
+    """
+    One message of a chat that belongs to the candidate.
+
+    Args:
+        reference: Of an answer of the assistant: a reference answer, which a judge of this turn is shown.
+    """
 
     role: str = field(validator=text)
     content: str = field(validator=string)
+    reference: str = field(default="", kw_only=True, validator=string)
+
+    def __attrs_post_init__(self) -> None:
+        if self.reference and self.role != "assistant":
+            message = f"only an answer of the assistant has a reference, and this message is of the role {self.role!r}"
+            raise DefinitionError("reference", message)
 
 
 _amount = optional(number(0, float("inf")))

@@ -12,6 +12,8 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from attrs import evolve
+
 from rubric.errors import DefinitionError
 from rubric.internals.frozen_map import thaw
 from rubric.values.candidates import Candidate, Message, ToolCall
@@ -97,23 +99,27 @@ def _own_calls(fields: Mapping[str, Any]) -> tuple[Any, ...]:
 def _is_own(message: Any) -> bool:
     """True if *message* has our own form; its mistakes are reported by the field."""
     has_text = isinstance(message, Mapping) and not isinstance(message.get("content"), list | tuple | None)
-    return isinstance(message, Message) or (has_text and {*message} <= {"role", "content"})
+    return isinstance(message, Message) or (has_text and {*message} <= {"role", "content", "reference"})
 
 
 def chat_of(messages: Iterable[Any]) -> tuple[tuple[Message, ...], tuple[ToolCall, ...]]:
     """
     Return the messages and the tool calls of a chat.
 
-    A tool's result is kept with its call; a call without a result has None.
+    A tool's result is kept with its call; a call without a result has None. A call before an earlier answer than the
+    last one has the number of that answer.
     """
     said: list[Message] = []
     calls: dict[str, ToolCall] = {}
+    turns: dict[str, int] = {}
+    answers = 0
     for each in map(_bare, messages):
         content = at(each, "content")
         blocks = content if isinstance(content, list | tuple) else ()
         used = [block for block in blocks if at(block, "type") == "tool_use"]
         for call in (*(at(each, "tool_calls") or ()), *used):
-            calls[str(at(call, "id") or f"call {len(calls)}")] = _tool_call(call)
+            key = str(at(call, "id") or f"call {len(calls)}")
+            calls[key], turns[key] = _tool_call(call), answers + 1
         returned = [block for block in blocks if at(block, "type") == "tool_result"]
         for block in returned:
             _keep_result(calls, at(block, "tool_use_id"), _text_in(at(block, "content")))
@@ -121,14 +127,15 @@ def chat_of(messages: Iterable[Any]) -> tuple[tuple[Message, ...], tuple[ToolCal
         kept = role == "tool" and _keep_result(calls, at(each, "tool_call_id"), text)
         if text and not kept:
             said.append(Message(role or "user", text))
-    return tuple(said), tuple(calls.values())
+            answers += role == "assistant" and bool(text.strip())
+    return tuple(said), tuple(evolve(c, turn=turns[key]) if turns[key] < answers else c for key, c in calls.items())
 
 
 def _keep_result(calls: dict[str, ToolCall], key: Any, result: str) -> bool:
     """Keep *result* with its call; False if there is no such call."""
     call = calls.get(str(key or ""))
     if call is not None:
-        calls[str(key)] = ToolCall(call.name, arguments=call.arguments, result=result)
+        calls[str(key)] = evolve(call, result=result)
     return call is not None
 
 

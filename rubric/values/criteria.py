@@ -122,7 +122,7 @@ def _as_anchors(value: Iterable[Anchor | Mapping[str, Any]]) -> tuple[Anchor, ..
     return as_tuple("anchors", cast("Iterable[Anchor]", value), Anchor, "Anchor")
 
 
-On = Literal["conversation", "each turn", "worst turn", "last turn"]
+On = Literal["conversation", "each turn", "worst turn", "last turn", "tools"]
 
 
 def _is_turn(_: Any, attribute: Attribute[Any], value: object) -> None:
@@ -243,8 +243,10 @@ class Criterion(Shown, metaclass=GuidedType):
             `zero` (a contribution of 0), `fail` (that, and the grade fails), or a partial credit in 0..1;
             None leaves it to the rubric.
         on: What of a conversation it is asked of: `conversation` (the output, with all before it), `each turn` (every
-            answer of the assistant; the mean counts), `worst turn` (likewise; the worst counts), `last turn`, or the
-            number of a turn from 1. A judge of one turn sees what came before it and nothing later.
+            answer of the assistant; the mean counts), `worst turn` (likewise; the worst counts), `last turn`, the
+            number of a turn from 1, or `tools` (the tool calls of the run, with arguments and results). A judge of
+            one turn sees what came before it and nothing later; a judge of the tool calls does not see the output.
+            Quotes count if they are in what is judged.
         tags: Free labels.
         metadata: Free data of the caller's; the judge never sees it.
 

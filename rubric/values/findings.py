@@ -17,7 +17,8 @@ class Evidence(NoTruth):
         text: The candidate's own words where the quote was found, else the judge's.
         start: Where it starts in *where*, in characters; None where it was not found.
         end: Where it ends.
-        where: Which part of the candidate holds it: `output`, or `run` (messages, tool calls, file changes).
+        where: Which part of the candidate holds it: `output`, `run` (messages, tool calls, file changes), `turn 2`,
+            `tool calls`, or the name of a file.
     """
 
     _truth = ".verified"

@@ -28,7 +28,7 @@ from rubric.formats.providers import read_provider, runs_of
 from rubric.formats.rubric_items import check_fields, unknown_field
 from rubric.internals.fields import misspelt, suggest
 from rubric.internals.text import shorten
-from rubric.suites.cases import Case
+from rubric.suites.cases import Case, Turn
 from rubric.suites.providers import Provider
 from rubric.values.candidates import Message, ToolCall
 from rubric.values.checks import NOTHING, Unsupported
@@ -344,20 +344,26 @@ def read_case(test: Test, defaults: Defaults, template: Template | None, *, seve
 
 def _case(test: Test, task: Task, graders: list[Grader], asked: Asked, output: str | None, *, label: str) -> Case:
     at, scope = test.at, test.scope
-    rubric = _of_conversation(test, task, graders) if _turns(test) else grouped(graders, task)
-    judge = read_judge(test.under("options"), scope)
-    alone = len(graders) == 1 and graders[0].plain and not _turns(test)
-    said = alone and any(criterion.text == task.criteria for criterion in rubric.criteria)
     turns = _turns(test)
+    messages = (Message("user", asked[0]),) if turns and asked[0] else asked[1]
+    answered = sum(message.role == "assistant" for message in messages)
+    reference = read_text(at.find(*_REFERENCES) or _variable(test, "expected_output"), scope)
+    beside = ""
+    if turns and reference:  # the judges of the last turn are shown it, and so this turn's own as a guideline
+        beside, turns[-1] = turns[-1].reference, evolve(turns[-1], reference="")
+    rubric = _of_conversation(test, task, graders, answered, beside) if turns else grouped(graders, task)
+    judge = read_judge(test.under("options"), scope)
+    alone = len(graders) == 1 and graders[0].plain and not turns
+    said = alone and any(criterion.text == task.criteria for criterion in rubric.criteria)
     id_ = _id(test)
     return Case(
         f"{id_} [{label}]" if label else id_,
         rubric,
         input="" if turns else asked[0],
-        messages=(Message("user", asked[0]),) if turns and asked[0] else asked[1],
+        messages=messages,
         turns=turns,
         output=output,
-        reference=read_text(at.find(*_REFERENCES) or _variable(test, "expected_output"), scope),
+        reference=reference,
         context="" if said else task.criteria,
         tool_calls=read_calls(at["tool_calls"]),
         file_changes=scope.text(at["file_changes"]) if at.has("file_changes") else "",
@@ -380,16 +386,22 @@ _OF_A_TURN = frozenset({"input", "assert", "assertions", "expected_output"})
 _AGGREGATIONS = ("mean", "min")
 
 
-def _turns(test: Test) -> list[str]:
-    """Return what the user says in each turn of a conversation."""
+def _turns(test: Test) -> list[Turn]:
+    """Return what the user says in each turn of a conversation, with the reference for the answer."""
     at = test.at["turns"]
     said = [turn for turn in at if isinstance(turn.value, Mapping)] if isinstance(at.value, list) else []
-    return [read_text(turn["input"], test.scope) for turn in said if turn.value.get("input")]
+    return [
+        Turn(read_text(turn["input"], test.scope), reference=read_text(turn["expected_output"], test.scope))
+        for turn in said
+        if turn.value.get("input")
+    ]
 
 
-def _of_conversation(test: Test, task: Task, graders: list[Grader]) -> Rubric:
+def _of_conversation(test: Test, task: Task, graders: list[Grader], answered: int, beside: str) -> Rubric:
     """
     Return the rubric of a conversation: a criterion for each turn with graders, and one for those of the whole.
+
+    The turns follow those that the input has *answered* already; *beside* is a reference of the last one alone.
 
     The score is their mean, or the least of them. AgentV gives a turn without graders a score of 1; here it has none.
     """
@@ -406,11 +418,10 @@ def _of_conversation(test: Test, task: Task, graders: list[Grader]) -> Rubric:
             turn[key].once(f"`{key}` of a turn is not used")
         own = [grader for key in GRADERS if turn.has(key) for grader in read_graders(turn[key], test.scope, task)]
         if own:
-            expected = read_text(turn["expected_output"], test.scope) if turn.has("expected_output") else ""
-            rubric = evolve(
-                grouped(own, task), guidelines=f"A reference answer to this turn:\n{expected}" if expected else ""
-            )
-            criteria.append(Criterion(f"turn {number}", id=f"turn-{number}", answer=rubric, on=number))
+            rubric = grouped(own, task)
+            if beside and number == len(test.at["turns"].value):
+                rubric = evolve(rubric, guidelines=f"A reference answer to this turn:\n{beside}")
+            criteria.append(Criterion(f"turn {number}", id=f"turn-{number}", answer=rubric, on=answered + number))
     whole = [grader for grader in graders if grader.answer != NOTHING]
     if whole or not criteria:
         rubric = grouped(whole or graders, task)

@@ -26,7 +26,7 @@ from rubric.formats.fields import (
 from rubric.formats.native.judge import read_any_judge, read_judges
 from rubric.formats.native.rubric import read_call, read_message, read_metrics, read_rubric, with_replies
 from rubric.internals.fields import suggest
-from rubric.suites.cases import Case
+from rubric.suites.cases import Case, Turn
 from rubric.suites.suite import Suite
 from rubric.values.places import Place
 from rubric.values.rubrics import Rubric
@@ -143,12 +143,14 @@ def _read_any_rubric(data: Any) -> Rubric:
     return read_rubric(as_dict(data, "a rubric: a text, a list of criteria, or a mapping"))
 
 
+_read_turn = reader_of(Turn)
 _read_case = reader_of(
     Case,
     rubric=_read_any_rubric,
     messages=lambda data: read_all(data, "message", read_message),
     tool_calls=lambda data: read_all(data, "tool call", read_call),
     metrics=read_metrics,
+    turns=lambda data: read_all(data, "turn", lambda turn: _read_turn(turn) if isinstance(turn, dict) else turn),
     files=read_free,
     variables=read_free,
     judge=read_any_judge,
@@ -188,4 +190,8 @@ def _write_suite(suite: Suite) -> Any:
     return {"suite": suite.name, **data, "cases": data.get("cases", [])}
 
 
-WRITERS |= {Case: _write_case, Suite: _write_suite}
+def _write_turn(turn: Turn) -> Any:
+    return fields_of(turn) if turn.reference else turn.input
+
+
+WRITERS |= {Case: _write_case, Suite: _write_suite, Turn: _write_turn}
