@@ -10,7 +10,7 @@ import pytest
 
 from rubric import Candidate
 from rubric.errors import LoadError
-from rubric.formats.agentv.fields import Field, FieldAccuracy
+from rubric.formats.field_accuracy import Field, FieldAccuracy
 from rubric.formats.suites import load_suite, loads_suite
 
 INVOICE = {"number": "INV-1", "total": 1889, "supplier": {"name": "Acme"}, "items": [{"price": 1370}, {"price": 262}]}

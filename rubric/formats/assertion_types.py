@@ -17,7 +17,6 @@ from attrs import field, frozen
 from attrs.converters import optional
 
 from rubric.errors import DefinitionError
-from rubric.formats.javascript import JavaScript
 from rubric.grading.code_checks import decide
 from rubric.internals.fields import refuse
 from rubric.internals.frozen_map import FrozenMap, thaw
@@ -175,8 +174,6 @@ def type_of(check: Check) -> tuple[str, Any] | None:
             return "is-json", None
         case FitsSchema():
             return "is-json", thaw(check.schema)
-        case Holds(function=JavaScript(config=None, threshold=None) as script):
-            return f"{'not-' if script.negate else ''}javascript", script.source
         case _:
             return None
 

@@ -122,7 +122,7 @@ class JavaScript:
     A function for `Holds`: a *program* of the type `javascript`.
 
     Args:
-        source: Its text, or the name of its file.
+        source: Its text, or the name of its file, for people.
         program: What runs.
         variables: Of the test.
         config: Of the assertion.
@@ -130,8 +130,8 @@ class JavaScript:
         negate: Whether its verdict is turned over.
     """
 
-    source: str
-    program: Program
+    source: str = field(eq=False)
+    program: Program = field()
     variables: FrozenMap = field(default=FrozenMap(), converter=FrozenMap)
     config: FrozenMap | None = None
     threshold: float | None = None

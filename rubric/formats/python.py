@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from rubric.internals.frozen_map import thaw
 from rubric.values.checks import Script
 
 FUNCTION = "get_assert"
@@ -127,3 +128,20 @@ def python_script(
     given |= {"negate": True} if negate else {}
     given |= {} if config is None else {"config": config}
     return Script(("python", "-c", _WORKER), config=given)
+
+
+def is_python(script: Script) -> bool:
+    """True if *script* is the program of a Python assertion."""
+    return script.command == ("python", "-c", _WORKER)
+
+
+def python_data(script: Script) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the assertion that `python_script` makes *script* of, and what else only our own format says of it."""
+    given = thaw(script.config)
+    named = "file" in given
+    function = "" if given.get("function", FUNCTION) == FUNCTION else f":{given['function']}"
+    value = f"file://{given['file']}{function}" if named else str(given["code"])
+    data = {"type": "not-python" if given.get("negate") else "python", "value": value}
+    data |= {key: given[key] for key in ("threshold", "config") if key in given}
+    told = bool(given.get("data")) and not _AS_DATA.search(value)
+    return data, {"data": True} if told else {}

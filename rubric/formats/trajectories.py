@@ -169,7 +169,8 @@ def trajectory_check(kind: str, value: Any, *, negate: bool = False, threshold: 
     if not isinstance(value, Mapping):
         if what == "step":
             raise refuse("value", value, "a mapping with min or max")
-        return Holds(Used(what, tuple(_names(value)), one=negate))
+        names = tuple(_names(value))
+        return Holds(Used(what, names, one=negate and len(names) > 1))
     if what == "step" and (types := value.get("type")) is not None and types != "tool":
         raise refuse("value", types, "no `type` but tool: other steps of a run are not known here")
     least, most = value.get("min"), value.get("max")

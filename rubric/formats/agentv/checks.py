@@ -7,12 +7,15 @@ AgentV's graders that code decides, beside those of `assertion_types`: limits of
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from rubric.errors import DefinitionError
-from rubric.formats.agentv.fields import KEYS, field_accuracy
 from rubric.formats.agentv.scope import Entry
+from rubric.formats.cursor import Cursor
+from rubric.formats.field_accuracy import AGGREGATIONS, MATCHES, Field, FieldAccuracy
 from rubric.formats.trajectories import KINDS, trajectory_check
-from rubric.values.checks import Check, Unsupported, Within
+from rubric.internals.text import shorten
+from rubric.values.checks import Check, Holds, Unsupported, Within
 
 _MILLISECONDS = 1000
 
@@ -56,10 +59,44 @@ def of_tool_calls(entry: Entry) -> Check:
     return trajectory_check(entry.kind, entry.scope.filled(entry.at["value"]), negate=negate)
 
 
+_OF_FIELDS = frozenset({"path", "match", "required", "weight", "tolerance", "relative", "formats"})
+
+
+def field_accuracy(entry: Entry) -> Holds:
+    """
+    Return the comparison of fields that *entry* is.
+
+    Raises:
+        DefinitionError: It compares nothing, or aggregates in a way that there is not.
+    """
+    fields = entry.at["fields"].each("a list of fields", _field)
+    aggregation = entry.at.value.get("aggregation") or "weighted_average"
+    if aggregation not in AGGREGATIONS:
+        raise DefinitionError("aggregation", f"expected {' or '.join(AGGREGATIONS)}, got {aggregation!r}")
+    if not fields:
+        raise DefinitionError("fields", "field-accuracy compares nothing; give it `fields`, each with a path")
+    return Holds(FieldAccuracy(tuple(fields), aggregation == "all_or_nothing"))
+
+
+def _field(at: Cursor) -> Field | None:
+    if not at.mapping("a field (a mapping with path and match)"):
+        return None
+    for key in at.value.keys() - _OF_FIELDS:
+        at[key].unknown(f"the key {key!r} is not read", _OF_FIELDS)
+    path, match = at["path"].text("the path of a field"), at.value.get("match") or "exact"
+    if match not in MATCHES:
+        at["match"].error(f"expected {', '.join(MATCHES)}, got {shorten(repr(match), 60)}")
+    options: dict[str, Any] = {key: at[key].number(0) for key in ("weight", "tolerance") if at.has(key)}
+    options |= {key: at[key].flag() for key in ("required", "relative") if at.has(key)}
+    if at.has("formats"):
+        options["formats"] = tuple(at["formats"].each("a list of formats", lambda one: one.text("a format")))
+    return None if path is None else Field(path, match, **options)
+
+
 CHECKS: dict[str, tuple[Callable[[Entry], Check], frozenset[str]]] = {
     kind: (limited, frozenset({*keys, *_UNKNOWN, "exploration_tolerance"})) for kind, keys in _LIMITS.items()
 }
 CHECKS |= {kind: (of_tool_calls, frozenset({"value"})) for kind in KINDS}
-CHECKS["field-accuracy"] = (field_accuracy, KEYS)
+CHECKS["field-accuracy"] = (field_accuracy, frozenset({"fields", "aggregation"}))
 CHECKS |= {kind.replace("-", "_"): row for kind, row in CHECKS.items()}
 """The readers of types, with the keys that they read besides those of all; generation 1 writes them with `_`."""

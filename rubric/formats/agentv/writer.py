@@ -7,6 +7,7 @@ A rubric becomes the graders of a test, and their items. Texts that AgentV would
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from itertools import count
 from typing import Any, cast
@@ -15,15 +16,16 @@ from attrs import evolve, frozen
 
 from rubric.formats.agentv.graders import MOST_STEPS, Grader, binds, renamed, write_prompt
 from rubric.formats.agentv.scope import THRESHOLD, quoted
-from rubric.formats.assertion_types import type_of
+from rubric.formats.assertion_data import said_of
 from rubric.formats.losses import Held, Losses, provider_of
 from rubric.formats.model_names import SETTINGS
+from rubric.formats.python import is_python
 from rubric.formats.rubric_items import HIGHEST
 from rubric.internals.frozen_map import thaw
 from rubric.suites.cases import Case
 from rubric.suites.suite import Suite
 from rubric.values.answers import Answer, Levels, Unit, YesNo
-from rubric.values.checks import Check, Script, Unsupported
+from rubric.values.checks import Check, Matches, Script, Unsupported
 from rubric.values.criteria import Criterion
 from rubric.values.judges import Judge
 from rubric.values.rubrics import Rubric, averaged
@@ -31,22 +33,33 @@ from rubric.values.rubrics import Rubric, averaged
 _SECONDS = 60
 
 
-def write_check(check: Check) -> dict[str, Any] | None:
-    """Return the type and the value of the assertion that is *check*; None where AgentV has none like it."""
-    if isinstance(check, Script):
+def write_check(check: Check, *, negated: bool = False) -> dict[str, Any] | None:
+    """
+    Return the assertion that is *check*, *negated* by its grader or not; None where AgentV has none like it.
+    """
+    if isinstance(check, Script) and not is_python(check):
         row: dict[str, Any] = {"type": "script", "command": [quoted(word) for word in check.command]}
         row |= {"cwd": quoted(check.folder)} if check.folder else {}
         row |= {"timeout": check.timeout} if check.timeout != _SECONDS else {}
         return row | ({"config": thaw(check.config)} if check.config else {})
-    found = type_of(check)
-    if found is None:
+    said = said_of(check, negated=negated)
+    if said is None or "agentv" not in said.systems:
         return None
-    kind, value = found
-    if isinstance(value, str):
-        value = quoted(value)
-    elif isinstance(value, list):
-        value = [quoted(text) for text in value]
-    return {"type": kind} if value is None else {"type": kind, "value": value}
+    row = {key: _quoted(value) for key, value in said.data.items()}
+    if isinstance(check, Matches) and (flags := _FLAGS.match(check.pattern)):  # a pattern of JavaScript has none in it
+        row |= {"value": _quoted(check.pattern[flags.end() :]), "flags": flags[1]}
+    return row
+
+
+_FLAGS = re.compile(r"\(\?(i?m?s?)\)(?=.)", re.DOTALL)
+
+
+def _quoted(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _quoted(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_quoted(one) for one in value]
+    return quoted(value) if isinstance(value, str) else value
 
 
 KIND = "llm-rubric"
@@ -267,14 +280,14 @@ def _nested_or_check(criterion: Criterion, name: str, writing: Writing) -> dict[
     if isinstance(only, Check) and answer == Rubric(
         threshold=None, criteria=[Criterion(str(only), answer=only)], negate=True
     ):  # no more than one check, turned over
-        return {**_check(only, name), "negate": True}
+        return {**_check(only, name, negated=True), "negate": True}
     writing.losses.fields(averaged(answer), f"{criterion.id}.")
     row = _judged(answer, name, criterion.id, writing) if _is_judged(answer) else _set(answer, name, writing)
     return {**row, "negate": True} if answer.negate else row
 
 
-def _check(answer: Answer, name: str) -> dict[str, Any]:
-    row = write_check(cast("Check", answer)) or {}
+def _check(answer: Answer, name: str, *, negated: bool = False) -> dict[str, Any]:
+    row = write_check(cast("Check", answer), negated=negated) or {}
     return row if row["type"] == name else {"metric": quoted(name), **row}
 
 

@@ -8,7 +8,7 @@ from typing import Any, cast, get_args
 import attrs
 from attrs import frozen
 
-from rubric.errors import DefinitionError
+from rubric.errors import DefinitionError, DumpError
 from rubric.formats.fields import (
     WRITERS,
     Data,
@@ -32,6 +32,7 @@ from rubric.values.checks import (
     EndsWith,
     Equals,
     FitsSchema,
+    Holds,
     IsJSON,
     Matches,
     Measure,
@@ -125,11 +126,19 @@ _ROWS: dict[str, CheckRow] = {
     "unsupported": CheckRow(Unsupported, what="A grader of another system that this library does not have."),
 }
 
+
+def _read_assertion(data: Any) -> Check:
+    from rubric.formats.assertion_data import read_assertion  # noqa: PLC0415 - it brings code that few rubrics need
+
+    return read_assertion(read_free(data))
+
+
 _FIRST = ("contains", "starts_with", "ends_with", "contains_any", "contains_all", "equals", "matches")
 CHECKS: dict[Any, Callable[[Any], Check]] = {
     **{name: _ROWS[name].reader() for name in _FIRST},
     "fits_schema": lambda data: FitsSchema(read_free(data)),
     **{name: row.reader() for name, row in _ROWS.items() if name not in _FIRST},
+    "assertion": _read_assertion,
 }
 """The reader of each check but `is_json`, which has no fields, in the order of messages."""
 
@@ -163,11 +172,31 @@ def _writer(name: str, row: CheckRow) -> Callable[[Check], Data]:
 
 
 WRITERS |= {row.kind: _writer(name, row) for name, row in _ROWS.items()}
+_script = WRITERS[Script]
+
+
+def _assertion(check: Check) -> Data:
+    """Return a function, or the program of a Python assertion, as the assertion that it is."""
+    from rubric.formats.assertion_data import said_of  # noqa: PLC0415 - as for reading
+
+    said = said_of(check)
+    if said is not None:
+        return {"assertion": free({**said.data, **said.own})}
+    if isinstance(check, Script):
+        return cast("Data", _script(check))
+    msg = f"its answer is of a class of your own, {check}; files know only those of the library"
+    raise DumpError(msg)
+
+
 WRITERS |= {FitsSchema: lambda check: {"fits_schema": free(check.schema)}, IsJSON: lambda _: "is_json"}
+WRITERS |= {Holds: _assertion, Script: _assertion}
 
 
 def check_schema() -> Data:
     """Return the JSON Schema of a check."""
     fits = schema_of("The output is JSON that fits this JSON Schema.", _FREE)
-    one = mapping_of((), **{name: row.schema() for name, row in _ROWS.items()}, fits_schema=fits)
+    assertion = schema_of("An assertion of promptfoo or AgentV.", mapping_of(("type",), type=TEXT))
+    assertion = {**assertion, "additionalProperties": True}
+    rows = {name: row.schema() for name, row in _ROWS.items()}
+    one = mapping_of((), **rows, fits_schema=fits, assertion=assertion)
     return {"anyOf": [{"const": "is_json"}, {**one, "minProperties": 1, "maxProperties": 1}]}

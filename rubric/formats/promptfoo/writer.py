@@ -13,15 +13,18 @@ from typing import Any
 
 from attrs import frozen
 
-from rubric.formats.assertion_types import KNOWN, ContainsJSON, type_of
+from rubric.errors import DefinitionError
+from rubric.formats.assertion_data import said_of
+from rubric.formats.assertion_types import KNOWN
 from rubric.formats.includes import is_reference
 from rubric.formats.losses import Held, Losses, provider_of
-from rubric.formats.model_names import SETTINGS
+from rubric.formats.model_names import SETTINGS, embedding_name
 from rubric.formats.promptfoo.reader import clean, is_chat
 from rubric.formats.promptfoo.tests import OWN, nested
 from rubric.formats.promptfoo.texts import SLOT, as_json_list, as_text, compact, each_text
 from rubric.formats.rubric_items import unused
 from rubric.formats.templates.render import is_template
+from rubric.formats.text_metrics import THRESHOLDS
 from rubric.grading.prompting import level_lines
 from rubric.internals.frozen_map import thaw
 from rubric.internals.text import shorten
@@ -32,7 +35,8 @@ from rubric.values.checks import (
     NOTHING,
     Check,
     FitsSchema,
-    Holds,
+    Matches,
+    Similar,
     Unsupported,
 )
 from rubric.values.criteria import Criterion, slug
@@ -109,11 +113,15 @@ def _alone(rubric: Rubric, variables: Mapping[str, Any], losses: Losses) -> dict
     if rubric.criteria and (only.id != "overall" or only.tags or only.weight != 1 or only.is_unwanted):
         return None
     if isinstance(only.answer, Check):
-        made = _check(only.answer) if rubric.negate and rubric.threshold is None else None
-        if made is None:
+        turned = rubric.negate or rubric.threshold is not None
+        made = _check(only.answer, negated=rubric.negate) if turned and only.text == str(only.answer) else None
+        own = rubric.threshold is not None
+        code = made is not None and made["type"].endswith(("javascript", "python"))  # turn their own verdicts over
+        if made is None or code or (own and made["type"] in _WITH_THRESHOLDS):
             return None
         losses.fields(averaged(rubric), after=" of the rubric")
-        return {**made, "type": f"not-{made['type']}"}
+        made["type"] = f"not-{made['type']}" if rubric.negate else made["type"]
+        return {**made, "threshold": rubric.threshold} if own else made
     if not isinstance(only.answer, Unit):
         return None
     losses.fields(averaged(rubric), after=" of the rubric")
@@ -126,6 +134,12 @@ def _alone(rubric: Rubric, variables: Mapping[str, Any], losses: Losses) -> dict
     if rubric.prompt is not None:
         made["rubricPrompt"] = _prompt(rubric.prompt, variables, losses)
     return made
+
+
+_WITH_THRESHOLDS = frozenset({
+    "latency", "cost", "perplexity", "similar", "similar:dot", "similar:euclidean", "tool-call-f1", *THRESHOLDS,
+})  # fmt: skip
+"""The types whose threshold is the check's own."""
 
 
 def _add_losses(criterion: Criterion, losses: Losses) -> None:
@@ -216,19 +230,43 @@ def _nested(criterion: Criterion, inner: Rubric, variables: Mapping[str, Any], l
 # -- checks --------------------------------------------------------------------------------------------------
 
 
-def _check(check: Check) -> dict[str, Any] | None:
+def _check(check: Check, *, negated: bool = False) -> dict[str, Any] | None:
     match check:
         case FitsSchema(schema={"const": tuple() | Mapping() as const}) if len(check.schema) == 1:
             return {"type": "equals", "value": escaped(thaw(const))}
-        case Holds(function=ContainsJSON(schema=schema)):
-            return {"type": "contains-json", **({} if schema is None else {"value": escaped(thaw(schema))})}
         case Unsupported() if check.type.removeprefix("not-") in KNOWN - {"llm-rubric", "assert-set"}:
             return {"type": check.type}
-    found = type_of(check)
-    if found is None:
+        case Similar():
+            return _similar(check)
+        case Matches() if _RE2.search(check.pattern):
+            return None
+    said = said_of(check, negated=negated)
+    if said is None or "promptfoo" not in said.systems:
         return None
-    kind, value = found
-    return {"type": kind} if value is None else {"type": kind, "value": escaped(value)}
+    return {key: value if key == "type" else escaped(value) for key, value in said.data.items()}
+
+
+_RE2 = re.compile(r"\A\(\?[a-zA-Z-]+\)|\(\?P<|\\[AzQC]|\[\[:|\\x\{")
+"""Parts of a pattern that RE2 has, and JavaScript has not."""
+
+_DEFAULT = Similar("x")
+
+
+def _similar(check: Similar) -> dict[str, Any] | None:
+    if not isinstance(check.model, str):
+        return None
+    made: dict[str, Any] = {"type": "similar" if check.measure == "cosine" else f"similar:{check.measure}"}
+    made["value"] = escaped(check.texts[0] if len(check.texts) == 1 else [*check.texts])
+    if check.threshold != _DEFAULT.threshold:
+        made["threshold"] = check.threshold
+    if check.model == _DEFAULT.model:
+        return made
+    vendor, _, model = check.model.partition("/")
+    id_ = f"{vendor}:embedding:{model}"
+    try:
+        return {**made, "provider": id_} if embedding_name(id_) == check.model else None
+    except DefinitionError:
+        return None
 
 
 # -- texts -----------------------------------------------------------------------------------------------------

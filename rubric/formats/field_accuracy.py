@@ -22,16 +22,12 @@ from typing import Any
 
 from attrs import frozen
 
-from rubric.errors import DefinitionError
-from rubric.formats.agentv.scope import Entry
 from rubric.formats.assertion_types import json_values
-from rubric.formats.cursor import Cursor
 from rubric.internals.text import shorten
 from rubric.values.candidates import Candidate
-from rubric.values.checks import Holds
 
-_MATCHES = ("exact", "numeric_tolerance", "date")
-_AGGREGATIONS = ("weighted_average", "all_or_nothing")
+MATCHES = ("exact", "numeric_tolerance", "date")
+AGGREGATIONS = ("weighted_average", "all_or_nothing")
 _FORMATS = ("DD-MMM-YYYY", "MM/DD/YYYY", "DD/MM/YYYY", "MM-DD-YYYY", "DD-MM-YYYY")
 _TOKENS = {"YYYY": "%Y", "MMMM": "%B", "MMM": "%b", "MM": "%m", "DD": "%d", "HH": "%H", "mm": "%M", "ss": "%S"}
 _TOKEN = re.compile("|".join(_TOKENS))
@@ -162,40 +158,3 @@ def _day(value: Any, formats: tuple[str, ...]) -> date | None:
             except ValueError:
                 continue
     return None
-
-
-# -- from a file -------------------------------------------------------------------------------------------
-
-KEYS = frozenset({"fields", "aggregation"})
-_OF_FIELDS = frozenset({"path", "match", "required", "weight", "tolerance", "relative", "formats"})
-
-
-def field_accuracy(entry: Entry) -> Holds:
-    """
-    Return the comparison of fields that *entry* is.
-
-    Raises:
-        DefinitionError: It compares nothing, or aggregates in a way that there is not.
-    """
-    fields = entry.at["fields"].each("a list of fields", _field)
-    aggregation = entry.at.value.get("aggregation") or "weighted_average"
-    if aggregation not in _AGGREGATIONS:
-        raise DefinitionError("aggregation", f"expected {' or '.join(_AGGREGATIONS)}, got {aggregation!r}")
-    if not fields:
-        raise DefinitionError("fields", "field-accuracy compares nothing; give it `fields`, each with a path")
-    return Holds(FieldAccuracy(tuple(fields), aggregation == "all_or_nothing"))
-
-
-def _field(at: Cursor) -> Field | None:
-    if not at.mapping("a field (a mapping with path and match)"):
-        return None
-    for key in at.value.keys() - _OF_FIELDS:
-        at[key].unknown(f"the key {key!r} is not read", _OF_FIELDS)
-    path, match = at["path"].text("the path of a field"), at.value.get("match") or "exact"
-    if match not in _MATCHES:
-        at["match"].error(f"expected {', '.join(_MATCHES)}, got {shorten(repr(match), 60)}")
-    options: dict[str, Any] = {key: at[key].number(0) for key in ("weight", "tolerance") if at.has(key)}
-    options |= {key: at[key].flag() for key in ("required", "relative") if at.has(key)}
-    if at.has("formats"):
-        options["formats"] = tuple(at["formats"].each("a list of formats", lambda one: one.text("a format")))
-    return None if path is None else Field(path, match, **options)
