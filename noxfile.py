@@ -52,9 +52,10 @@ def run_docs(session: nox.Session) -> None:
     session.run("sphinx-build", "-qnWT", "--keep-going", "-b", "html", "docs", "docs/_build/html")
 
 
-def run_tests(session: nox.Session, *options: str) -> None:
+def run_tests(session: nox.Session, *options: str, workers: int = 3) -> None:
     """Run the tests, every example of the documentation and the notebooks: three at once, as many wait for a server."""
-    session.run("pytest", "-n", "3", *options)
+    # Without its bytecode, each worker and each process that a test starts would compile all modules anew.
+    session.run("pytest", "-n", str(workers), *options, env={"PYTHONDONTWRITEBYTECODE": None})
 
 
 @nox.session
@@ -79,7 +80,7 @@ def tests(session: nox.Session) -> None:
 def quick(session: nox.Session) -> None:
     """Run the unit and property tests: no servers, no processes, no documentation."""
     install(session, "test")
-    run_tests(session, "--quick", "--hypothesis-profile=quick", *session.posargs)
+    run_tests(session, "--quick", "--hypothesis-profile=quick", *session.posargs, workers=min(os.cpu_count() or 2, 8))
 
 
 @nox.session(default=False)

@@ -21,6 +21,7 @@ import socket
 import struct
 import threading
 from contextlib import suppress
+from functools import cache
 from itertools import count, takewhile
 from typing import TYPE_CHECKING, Any, Self
 
@@ -497,6 +498,15 @@ async def _retry_after_odd(writer: asyncio.StreamWriter) -> None:
     await _send(writer, 429, b"{}", (("Retry-After", "bient\u00f4t \u0663"),))
 
 
+@cache
+def _packed() -> bytes:
+    return gzip.compress(bytes(2**28))
+
+
+async def _bomb(writer: asyncio.StreamWriter) -> None:
+    await _send(writer, 200, _packed(), (("Content-Encoding", "gzip"),))
+
+
 def _error(**error: Any) -> Callable[[asyncio.StreamWriter], Awaitable[None]]:
     return _saying(_encoded({"error": {"message": "the server made this up"} | error}))
 
@@ -516,7 +526,7 @@ STRANGE: dict[str, Callable[[asyncio.StreamWriter], Awaitable[None]]] = {
     "nested-error": _saying(b'{"error": ' + b"[" * 900 + b"]" * 900 + b"}"),
     "values": _saying(b"[" + b"[]," * 300_000 + b"0]"),
     "large": _pouring(_CLOSING + b'{"choices": [{"message": {"content": "', b"x" * _MIB, 1024),
-    "bomb": _saying(gzip.compress(bytes(2**28)), ("Content-Encoding", "gzip")),
+    "bomb": _bomb,
     "headers": _pouring(b"HTTP/1.1 200 OK\r\n", b"X: " + b"x" * 8000 + b"\r\n", 2**16),
     "early-hints": _pouring(b"", b"HTTP/1.1 103 Early Hints\r\n\r\n" * 100, 2**16),
 }

@@ -18,6 +18,7 @@ from rubric.testing.scripted_model import ScriptedModel
 from rubric.testing.strategies import ids, rubrics, texts
 from rubric.values.checks import ContainsAll, Equals, Holds, Matches, Script
 from tests.agentv import loads
+from tests.examples import examples
 
 
 def _again(suite: Suite) -> Suite:
@@ -119,7 +120,7 @@ suites = st.builds(
 )
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(examples(40), suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(suites)
 def test_what_agentv_can_hold_comes_back_as_it_was(suite: Suite) -> None:
     """A suite of AgentV's own kind is written without loss, and read again is equal."""
@@ -128,7 +129,7 @@ def test_what_agentv_can_hold_comes_back_as_it_was(suite: Suite) -> None:
     assert _again(suite) == suite
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(examples(60), suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(rubrics())
 def test_whatever_is_lost_is_told(rubric: Rubric) -> None:
     """Any rubric is written; where it does not come back as it was, at least one sentence says what is lost."""

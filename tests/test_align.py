@@ -12,8 +12,8 @@ import pytest
 
 from rubric import DefinitionError, Grade, Grades, Rubric, Ungraded, align, dump, load
 from rubric.quality.align import cross_fitted, p_of_gain
+from tests.command_line import run
 from tests.recorded import result
-from tests.test_commands import run
 
 RUBRIC = Rubric("r").rates("Is clear", 0, 100, id="clarity")
 Sample = tuple[list[Grade | Ungraded], dict[str, bool]]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import pytest
 from attrs import field, frozen
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rubric import Store, UngradedError, agrade, grade
@@ -20,6 +20,7 @@ from rubric.models.retry import Deadline, _watches, attempt
 from rubric.values.criteria import Criterion
 from rubric.values.judges import Judge
 from rubric.values.requests import REASKED, RETRIED, Failure, FailureKind, Reply, Usage
+from tests.examples import examples
 from tests.sendables import ask_of, openai_ask
 from tests.servers import BODIES, STATUSES, Server
 from tests.simulating import simulate
@@ -244,7 +245,7 @@ def test_one_kind_of_failure_uses_retries_or_repairs(kind: Any, retries: int, re
     assert requests_of((line,), retries, repairs) == 1 + again
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.lists(LINES, min_size=1, max_size=12).map(tuple), st.integers(0, 4), st.integers(0, 3))
 def test_a_criterion_takes_at_most_one_and_the_retries_and_the_repairs(
     lines: tuple[Reply | Failure, ...], retries: int, repairs: int
@@ -278,7 +279,7 @@ def test_without_retries_and_repairs_one_request_leaves(behaviour: str, via: str
 # -- deadlines -------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=50)
+@examples(50)
 @given(st.lists(st.tuples(st.floats(0, 3), st.floats(0, 3), st.sampled_from([1.0, 1.5])), max_size=12))
 def test_each_request_has_its_own_deadline(requests: list[tuple[float, float, float]]) -> None:
     """Whenever each is sent, however long it takes: it is through if and only if that is within its timeout."""

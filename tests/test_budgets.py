@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from attrs import define, evolve, field
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rubric import Candidate, Judge, Jury, Panel, Rubric, Ungraded
@@ -25,6 +25,7 @@ from rubric.models.registry import model_of
 from rubric.models.retry import attempt, persist
 from rubric.testing.scripted_model import ScriptedModel
 from rubric.values.requests import Ask, Failure, Reply, Usage
+from tests.examples import examples
 from tests.sendables import RECENT, ask_of, openai_ask
 from tests.servers import Server
 from tests.simulating import now, simulate
@@ -127,7 +128,7 @@ def test_a_model_without_a_price_is_never_asked_on_a_budget(seed: int, in_flight
     assert (vendor.calls, vendor.billed, budget.spent) == (0, 0.0, Amount())
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(st.integers(0, 2**32), st.integers(0, 40), st.integers(0, 5_000), st.integers(1, 16))
 def test_calls_and_tokens_are_capped_alike(seed: int, calls: int, tokens: int, in_flight: int) -> None:
     """Of both, no more is charged than may be; a request that is turned away is charged neither."""
@@ -302,7 +303,7 @@ def test_a_cap_stays() -> None:
 TEXTS = st.text(max_size=300) | st.text(st.characters(min_codepoint=0x900, max_codepoint=0x9FFF), max_size=200)
 
 
-@settings(max_examples=50, deadline=None)
+@examples(50)
 @given(TEXTS, st.sampled_from(["openai/gpt-4o-mini", "anthropic/claude-sonnet-4-5"]))
 def test_a_prompt_has_no_more_tokens_than_are_expected(text: str, model: str) -> None:
     """At least as many as the tokeniser counts for the whole, with room for what frames it."""

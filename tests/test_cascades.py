@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rubric import Candidate, DefinitionError, Failure, Grade, Judge, Jury, Panel, Rubric, Ungraded
@@ -17,6 +17,7 @@ from rubric.testing.strategies import any_judges
 from rubric.values.judges import AnyJudge, Cascade
 
 from .drive import REPLY, drive
+from .examples import examples
 from .findings import improvised, rubrics
 
 WARM = Rubric(borderline=0.5).scores("Is it warm?", id="warm")
@@ -124,7 +125,7 @@ def test_a_cascade_shows_itself_as_one_types_it() -> None:
     assert hash(cascade) == hash(Cascade("a", Jury("b", 5), (0.4, 0.6)))
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(rubrics(), st.integers(), st.sampled_from(["fails", "borderline", "ungraded", "disagrees", (0.3, 0.8)]))
 def test_a_cascade_comes_to_what_its_members_come_to(rubric: Rubric, seed: int, when: Any) -> None:
     """For any rubric: the first's result, or the second's as if it had been asked alone; never more calls than both."""
@@ -139,7 +140,7 @@ def test_a_cascade_comes_to_what_its_members_come_to(rubric: Rubric, seed: int, 
 # -- under another rule ------------------------------------------------------------------------------------
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(rubrics(), st.integers(), st.sampled_from(["fails", "borderline", "ungraded", (0.3, 0.8)]))
 def test_rescoring_under_the_same_rule_changes_nothing(rubric: Rubric, seed: int, when: Any) -> None:
     """Whoever was asked."""

@@ -12,25 +12,11 @@ import time
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
 
 from rubric import Report, dump, grade, load, plan, schema
-from rubric.__main__ import main
 
+from .command_line import EXAMPLES, REPLY, ROOT, RUBRIC, run
 from .servers import Server
-
-ROOT = Path(__file__).parent.parent
-EXAMPLES = ROOT / "docs" / "examples"
-RUBRIC = str(EXAMPLES / "support_reply.yaml")
-REPLY = str(EXAMPLES / "reply.txt")
-
-
-def run(*arguments: str, stdin: str = "") -> Result:
-    """Run the command line in this process."""
-    result = CliRunner().invoke(main, arguments, input=stdin)
-    assert result.exception is None or isinstance(result.exception, SystemExit)
-    return result
-
 
 # -- grade -------------------------------------------------------------------------------------------------
 

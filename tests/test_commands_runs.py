@@ -21,7 +21,7 @@ from rubric.suites.reporters import github
 from rubric.suites.suite import fits
 from rubric.testing.scripted_model import ScriptedModel
 
-from .test_commands import REPLY, ROOT, RUBRIC, run
+from .command_line import REPLY, ROOT, RUBRIC, run
 
 SUITE = """\
 suite: replies

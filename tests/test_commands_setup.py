@@ -17,7 +17,7 @@ import pytest
 
 from rubric import load, load_suite
 
-from .test_commands import ROOT, run
+from .command_line import ROOT, run
 
 # -- init -------------------------------------------------------------------------------------------------
 

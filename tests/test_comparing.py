@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 from attrs import evolve
-from hypothesis import given, settings
+from hypothesis import given
 
 from rubric.errors import DefinitionError
 from rubric.results.rows import Entry, Row, Status
 from rubric.suites.report import Deferred, Report
+from tests.examples import examples
 from tests.reports import FAILED, REPORT, entry, reports
 
 if TYPE_CHECKING:
@@ -156,7 +157,7 @@ def test_a_comparison_shows_itself() -> None:
 
 
 @given(reports, reports)
-@settings(max_examples=25)
+@examples(25)
 def test_any_two_reports_can_be_compared(before: Report, after: Report) -> None:
     """Each case of both is in it once, and a report is no worse than itself."""
     found = after.against(before, largest_drop=0.0)

@@ -70,7 +70,7 @@ def test_a_rubric_does_not_differ_from_itself(rubric: Rubric) -> None:
 
 
 def asked(rubric: Rubric) -> Any:
-    planned = plan(Candidate("An answer."), rubric, Judge("openai/gpt-5.6", sealed=False))
+    planned = plan(Candidate("An answer."), rubric, Judge(repr, sealed=False))
     return [(a.messages, a.schema, a.abstainable, a.quoted, a.flagless) for a in planned.asks]
 
 

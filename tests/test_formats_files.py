@@ -8,13 +8,14 @@ from tempfile import TemporaryDirectory
 
 import pytest
 from attrs import evolve
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rubric.errors import DumpError, LoadError
 from rubric.formats.rubrics import dump, dumps, load, loads
 from rubric.testing.strategies import rubrics
 from rubric.values.rubrics import Rubric
+from tests.examples import examples
 
 EVERYTHING = Path(__file__).parent / "files" / "everything.yaml"
 RUBRIC = Rubric("x", criteria=["a", "b"])
@@ -240,7 +241,7 @@ def test_an_empty_file_is_written(tmp_path: Path) -> None:
     assert edited("\n", RUBRIC, tmp_path) == dumps(RUBRIC)
 
 
-@settings(max_examples=max(20, settings().max_examples // 4))
+@examples(50)
 @given(before=rubrics(), after=rubrics())
 def test_any_change(before: Rubric, after: Rubric, tmp_path_factory: pytest.TempPathFactory) -> None:
     """Whatever a file said, it says what was written to it last."""
@@ -269,7 +270,7 @@ criteria:  # what counts
 """
 
 
-@settings(max_examples=max(20, settings().max_examples // 2))
+@examples(100)
 @given(data=st.data())
 def test_comments_stay(data: st.DataObject) -> None:
     """Whatever becomes of the criteria, those that stay keep the comment that stands beside them."""

@@ -22,8 +22,8 @@ from rubric.formats.insertion import Insertion, inserted
 from rubric.formats.yaml import to_yaml
 from rubric.testing.scripted_model import ScriptedModel
 
+from .command_line import ROOT, run
 from .servers import Endpoint, Server, prompt_of
-from .test_commands import ROOT, run
 
 ITEMS: list[dict[str, Any]] = [
     {"id": "names-cause", "text": "Names the off-by-one error", "weight": 3, "required": True},

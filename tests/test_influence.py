@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from attrs import evolve
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from rubric import Choices, Criterion, DefinitionError, Levels, Rubric, ScoreRange, Unit, YesNo, ask, grade, influence
@@ -21,6 +21,7 @@ from rubric.scoring.aggregation import outcome
 from rubric.testing import ScriptedModel
 from rubric.values.findings import Scored
 from rubric.values.rubrics import check_weights
+from tests.examples import examples
 
 TREE = ask("Is it polite?").yes(ask("Is it warm?").yes(1.0).no(0.3)).no(0.4)
 
@@ -90,7 +91,7 @@ def shares_and_flips(wins: dict[tuple[int, ...], bool], n: int) -> tuple[list[fl
     return shares, flips
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(rubrics(most=5))
 def test_influence_is_that_of_all_coalitions_by_the_rules_of_grading(rubric: Rubric) -> None:
     ends = [[module._finding(one, best=best) for best in (False, True)] for one in rubric.judged]
@@ -107,7 +108,7 @@ def test_influence_is_that_of_all_coalitions_by_the_rules_of_grading(rubric: Rub
     assert all(one.decides for one, flip in zip(found, flips, strict=True) if flip)
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(rubrics(most=5))
 def test_leaves_and_questions_share_as_all_coalitions_of_them_say(rubric: Rubric) -> None:
     game = coalitions.Game.of(rubric, nested=True)
@@ -118,7 +119,7 @@ def test_leaves_and_questions_share_as_all_coalitions_of_them_say(rubric: Rubric
     assert [one.value for one in found] == pytest.approx(shares_and_flips(wins, n)[0], abs=1e-9)
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(rubrics(most=4, kinds=("yes", "levels", "choices", "tree")))
 def test_a_criterion_cannot_matter_only_if_no_answers_of_the_others_let_it(rubric: Rubric) -> None:
     every = [[Scored(one.id, score) for score in sorted(set(coalitions.scores_of(one)))] for one in rubric.judged]
@@ -133,7 +134,7 @@ def test_a_criterion_cannot_matter_only_if_no_answers_of_the_others_let_it(rubri
         assert found.decides == matters
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(rubrics(kinds=("yes", "unit", "levels")), st.integers(2, 9))
 def test_scaling_all_weights_changes_no_share(rubric: Rubric, by: int) -> None:
     scaled = Rubric(
@@ -144,7 +145,7 @@ def test_scaling_all_weights_changes_no_share(rubric: Rubric, by: int) -> None:
     assert [one.share for one in influence(scaled)] == [one.share for one in influence(rubric)]
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(rubrics(kinds=("yes", "unit", "levels")), st.randoms(use_true_random=False))
 def test_the_order_of_the_criteria_changes_no_share(rubric: Rubric, chance: random.Random) -> None:
     order = [*rubric.criteria]
@@ -153,7 +154,7 @@ def test_the_order_of_the_criteria_changes_no_share(rubric: Rubric, chance: rand
     assert {one.id: one.share for one in found} == {one.id: one.share for one in influence(rubric)}
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(rubrics(kinds=("yes", "levels")))
 def test_a_criterion_without_weight_or_gate_changes_no_share(rubric: Rubric) -> None:
     found = influence(rubric.expects("shown only", weight=0))

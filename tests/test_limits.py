@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from attrs import define, field
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rubric.engine.pipeline import Dispatcher
@@ -21,6 +21,7 @@ from rubric.errors import DefinitionError, ModelError
 from rubric.models.retry import attempt
 from rubric.values.judges import Judge
 from rubric.values.requests import Ask, Failure, Reply, Usage
+from tests.examples import examples
 from tests.sendables import ask_of
 from tests.simulating import now, simulate
 
@@ -95,7 +96,7 @@ def fullest(times: list[float], seconds: float) -> int:
     return most
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(
     afters=st.lists(st.floats(0, 200), min_size=1, max_size=60),
     seed=st.integers(0, 2**32),
@@ -125,7 +126,7 @@ def test_a_burst_fills_the_window_at_once_and_again_when_it_is_over() -> None:
     assert vendor.left[10:] == pytest.approx([60.0] * 10 + [120.0] * 10, abs=0.1)
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(st.lists(st.floats(0, 100), min_size=1, max_size=40, unique=True), st.integers(1, 5))
 def test_requests_leave_in_the_order_in_which_they_came(afters: list[float], rpm: int) -> None:
     """Nobody overtakes, and nobody is forgotten."""
@@ -156,7 +157,7 @@ def test_tokens_are_estimated_and_then_known() -> None:
     assert fullest(unmetered.left, 60) < 8
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(st.integers(0, 2**32), st.integers(700, 3_000))
 def test_no_window_has_more_tokens_than_the_limit(seed: int, tpm: int) -> None:
     """Whatever replies take, up to what was estimated, the tokens of any minute are within the limit."""
@@ -182,7 +183,7 @@ def test_what_never_fits_is_refused() -> None:
     assert "raise tpm, or lower max_tokens" in outcome.message
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(st.integers(0, 2**32), st.sampled_from([0.5, 7.0, 100.0]))
 def test_no_request_leaves_before_the_server_wants_it(seed: int, wait: float) -> None:
     """What one request is told (Retry-After) holds for all of that model, those that wait and those that come."""

@@ -9,7 +9,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rubric import DefinitionError, Failure, Grade, Judge, Jury, Rubric, Ungraded, grade
@@ -18,6 +18,7 @@ from rubric.results.collection import Grades
 from rubric.scoring.intervals import mean_interval, share_interval, t_quantile
 from rubric.testing.scripted_model import ScriptedModel
 from rubric.values.requests import Ask, Usage
+from tests.examples import examples
 
 RUBRIC = Rubric("tone").requires("Is polite", id="polite").scores("Is warm", id="warm").passing_at(0.6)
 SAID = {"kind": (True, 1.0), "cool": (True, 0.0), "rude": (False, 0.5), "lost": (True, None)}
@@ -69,7 +70,7 @@ def test_the_summary_counts(grades: Grades) -> None:
 
 
 @given(st.lists(st.sampled_from([*SAID]), max_size=8))
-@settings(max_examples=20, deadline=None)
+@examples(20)
 def test_the_counts_add_up(kinds: list[str]) -> None:
     """Each result counts once, for every criterion too; the bounds hold whatever the missing verdicts are."""
     grades = grade_many([f"{kind} words" for kind in kinds], RUBRIC, JUDGE).collect()

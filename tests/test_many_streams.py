@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 from attrs import define
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rubric import (
@@ -35,6 +35,7 @@ from rubric import (
 from rubric.engine.bulk import agrade_many, grade_many
 from rubric.testing.scripted_model import ScriptedModel, reply_to
 from rubric.values.requests import RETRIED, Ask, Usage
+from tests.examples import examples
 
 ROOT = Path(__file__).parent.parent
 POLITE = Rubric().expects("Is polite", id="polite")
@@ -85,7 +86,7 @@ def indices(results: list[Grade | Ungraded]) -> list[int | None]:
 # -- order -----------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(st.lists(st.integers(0, 30), max_size=25), st.integers(1, 8))
 def test_results_come_in_the_order_of_the_candidates(turns: list[int], concurrency: int) -> None:
     """However long each takes, the results stand in the order of their candidates, one for each."""

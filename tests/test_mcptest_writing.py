@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from attrs import evolve
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rubric import Anchor, Contains, Criterion, DecisionTree, Judge, Jury, Message, Panel, Rubric, Unit, When
@@ -19,6 +19,7 @@ from rubric.formats.yaml import to_yaml
 from rubric.suites.cases import Case
 from rubric.suites.suite import Suite
 from rubric.testing import strategies
+from tests.examples import examples
 
 HELD = Rubric.of("Is good")
 
@@ -100,7 +101,7 @@ _suites = st.lists(_cases, max_size=3, unique_by=lambda case: case.id).map(lambd
 
 
 @given(_suites, st.sampled_from([to_yaml, to_json]))
-@settings(max_examples=50)
+@examples(50)
 def test_what_mcptest_can_hold_comes_back_the_same(suite: Suite, spell: Any) -> None:
     """Cases, rubrics, judges: only a name that two rubrics have is lost."""
     first: dict[str, Rubric] = {}
@@ -120,7 +121,7 @@ def _nameless(case: Case) -> Case:
 
 
 @given(strategies.rubrics(depth=1))
-@settings(max_examples=40)
+@examples(40)
 def test_any_suite_can_be_written_and_what_is_written_can_be_read(rubric: Rubric) -> None:
     """A second writing of what came back loses nothing more."""
     data, sentences = write(Suite(cases=[Case("c", rubric, input="P")]))

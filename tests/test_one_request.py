@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from attrs import evolve
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rubric import Failure, Grade, Judge, Jury, Panel, Reply, Rubric, Ungraded, Usage
@@ -14,6 +14,7 @@ from rubric.testing.scripted_model import ScriptedModel, reply_to
 from rubric.values.requests import Ask
 
 from .drive import drive
+from .examples import examples
 from .findings import Sampling, improvised, rubrics
 from .test_cascades import planned
 
@@ -118,7 +119,7 @@ def test_juries_of_juries_and_panels_share_what_is_the_same() -> None:
     assert result.usage.calls == 2
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(rubrics(), st.integers(), st.tuples(st.integers(1, 5), st.integers(1, 5)), st.booleans(), UNREADABLE)
 def test_one_request_comes_to_the_same_as_many(
     rubric: Rubric, seed: int, sizes: tuple[int, int], early_stop: bool, unreadable: float
@@ -139,7 +140,7 @@ def test_one_request_comes_to_the_same_as_many(
     assert shared.usage.calls <= apart.usage.calls
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(rubrics(), st.integers(), st.integers(1, 4), st.integers(1, 5))
 def test_a_run_in_one_request_keeps_to_its_plan(rubric: Rubric, seed: int, size: int, most: int) -> None:
     """From one request an ask to one a vote."""

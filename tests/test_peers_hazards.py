@@ -8,7 +8,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rubric.formats.benchmarks import autorubric, healthbench, paperbench
@@ -16,6 +16,7 @@ from rubric.formats.cursor import Loading, Notes
 from rubric.formats.files import parse
 from rubric.formats.mcptest import reader as mcptest
 from rubric.testing import strategies
+from tests.examples import examples
 
 _CRITERION = {
     "name": "a",
@@ -89,7 +90,7 @@ def _changed(data: Any, path: tuple[Any, ...], value: Any) -> Any:
 
 @pytest.mark.parametrize(("dialect", "data"), FILES, ids=["mcptest", "autorubric", "healthbench", "paperbench"])
 @given(source=st.data())
-@settings(max_examples=60)
+@examples(60)
 def test_any_value_in_any_place_is_read_or_noted(dialect: ModuleType, data: Any, source: st.DataObject) -> None:
     """What is noted has a place in the file; nothing else is raised."""
     path = source.draw(st.sampled_from(_places(data)))

@@ -8,12 +8,13 @@ from typing import Any
 
 import pytest
 from attrs import evolve
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rubric import Candidate, Grade, Judge, Jury, Panel, Rubric, ask, grade, plan
 from rubric.models.litellm_library import library
 from rubric.values.judges import AnyJudge
+from tests.examples import examples
 from tests.judging import JudgeLike
 from tests.sendables import KEY
 from tests.servers import Server
@@ -53,7 +54,7 @@ def test_no_pass_costs_more_than_its_plan_says(model: str, via: Any) -> None:
         base = endpoint.anthropic if "claude" in model else endpoint.openai
         judge = Judge(model, params={"api_base": base, "api_key": KEY}, max_tokens=300, repairs=0, via=via)
 
-        @settings(max_examples=8, deadline=None)
+        @examples(8)
         @given(TEXTS, TEXTS, st.sampled_from(BENCHES))
         def run(text: str, context: str, bench: Callable[[Judge], AnyJudge]) -> None:
             rubric = Rubric().expects("Is polite", id="a").rates("Is clear", id="b").scores("Is warm", id="c")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from click.testing import CliRunner
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rubric import (
@@ -34,6 +34,7 @@ from rubric import (
 from rubric.__main__ import main
 from rubric.testing import ScriptedModel
 from rubric.trust.preference import CriterionPreference
+from tests.examples import examples
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -275,7 +276,7 @@ outcomes = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(outcomes)
 def test_swapping_a_and_b_negates(drawn: list[Any]) -> None:
     """Margins negate; rates and strengths of named systems stay; rates of sides are exchanged."""
@@ -305,7 +306,7 @@ def test_swapping_a_and_b_negates(drawn: list[Any]) -> None:
     )
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(st.text(min_size=1, max_size=40), st.text(min_size=1, max_size=40))
 def test_any_two_texts_are_fenced_and_swapping_them_negates(a: str, b: str) -> None:
     def say(ask_: Any) -> dict[str, str]:

@@ -14,7 +14,7 @@ from rubric import Ask, Case, DefinitionError, Judge, dumps, grade, load, load_s
 from rubric.internals.frozen_map import thaw
 from rubric.testing.scripted_model import ScriptedModel
 
-from .test_commands import ROOT, run
+from .command_line import ROOT, run
 
 CASES = [(name, case) for name in presets.NAMES for case in presets.examples(name)]
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from attrs import evolve
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rubric.errors import LoadError
@@ -26,6 +26,7 @@ from rubric.values.checks import Contains, Holds
 from rubric.values.criteria import Criterion
 from rubric.values.judges import Judge, Jury
 from rubric.values.rubrics import Rubric
+from tests.examples import examples
 
 
 def loads(config: Any, **loading: Any) -> Suite:
@@ -120,7 +121,7 @@ configs = st.fixed_dictionaries(
 )
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(configs)
 def test_what_promptfoo_holds_reads_back_as_it_was(config: dict[str, Any]) -> None:
     """A suite that came from promptfoo is written so that it reads back as the same suite."""
@@ -130,7 +131,7 @@ def test_what_promptfoo_holds_reads_back_as_it_was(config: dict[str, Any]) -> No
     assert loads(written) == suite
 
 
-@settings(deadline=None, max_examples=40)
+@examples(40)
 @given(rubrics())
 def test_whatever_is_dropped_is_told_with_its_case(rubric: Rubric) -> None:
     """Any rubric is written, or said to be dropped; what is written loads."""
@@ -182,7 +183,7 @@ spoilt: st.SearchStrategy[Any] = st.sampled_from(
 )
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(configs, st.data())
 def test_a_spoilt_configuration_is_read_or_refused(config: dict[str, Any], data: st.DataObject) -> None:
     """Whatever stands in a place, the file loads or is refused as a file."""

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from rubric import ask
 from rubric.rendering import charts, html
 from rubric.values.findings import Step
 from tests.browsers import Seen, dom_of
+from tests.examples import examples
 from tests.reports import NASTY, PAYLOADS, texts
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ def every_piece(words: str) -> html.Html:
     )
 
 
-@settings(max_examples=50)
+@examples(50)
 @given(texts)
 def test_a_text_makes_no_tag_and_no_attribute(words: str) -> None:
     usual, odd = Seen(every_piece("plain words")), Seen(every_piece(words))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from attrs import evolve
-from hypothesis import given, settings
+from hypothesis import given
 from jsonschema import Draft7Validator, Draft202012Validator
 from junitparser import JUnitXml
 from tap.parser import Parser  # type: ignore[import-untyped]  # it does not say what its types are
@@ -20,6 +20,7 @@ from rubric.suites.reporters.issues import address, issues
 from rubric.suites.reporters.junit import outcome
 from rubric.values.findings import Evidence, Step
 from rubric.values.places import Place
+from tests.examples import examples
 from tests.reports import DEFERRED, FAILED, JUDGED, NASTY, PASSED, REPORT, UNGRADED, VACUOUS, entry, reports
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ def junit(report: Report) -> dict[str, int]:
 
 
 @given(reports)
-@settings(max_examples=25)
+@examples(25)
 def test_junit_fits_the_schema_and_counts_what_the_report_counts(report: Report) -> None:
     """Whatever the texts hold, the file is XML that another library reads."""
     assert junit(report) == kinds(report)
@@ -106,7 +107,7 @@ def tap(report: Report) -> list[Any]:
 
 
 @given(reports)
-@settings(max_examples=25)
+@examples(25)
 def test_tap_reads_back_with_every_case_once(report: Report) -> None:
     """No id, reason or candidate makes a line of its own, or turns a result over."""
     fine = [r.status == "passed" or (r.status == "deferred" and report.deferred == "pass") for r in report]
@@ -154,7 +155,7 @@ def prints(found: Sequence[dict[str, Any]]) -> list[str]:
 
 
 @given(reports)
-@settings(max_examples=25)
+@examples(25)
 def test_sarif_and_gitlab_fit_their_schemas_with_something_for_each_case_that_was_not_judged_a_pass(
     report: Report,
 ) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from attrs import evolve
-from hypothesis import given, settings
+from hypothesis import given
 
 from rubric import Judge, Panel, Rubric, Unit
 from rubric import ask as when_asked
@@ -24,6 +24,7 @@ from rubric.suites.suite import Suite
 from rubric.testing.scripted_model import Says, ScriptedModel
 from rubric.values.requests import Ask, Failure
 from tests.everything import CANDIDATE, EVERYTHING, QUOTE, VERDICTS
+from tests.examples import examples
 from tests.reports import DEFERRED, FAILED, NASTY, PASSED, REPORT, UNGRADED, reports
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
 
 @given(reports)
-@settings(max_examples=25)
+@examples(25)
 def test_a_report_that_was_written_reads_back_as_the_same(report: Report) -> None:
     """JSON, through bytes and back, loses nothing but the live results."""
     text = report.render("json").encode().decode()

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from attrs import evolve
-from hypothesis import given, settings
+from hypothesis import given
 
 from rubric.internals.frozen_map import FrozenMap
 from rubric.results.quotes import LONGEST_OUTPUT as LONGEST
@@ -14,6 +14,7 @@ from rubric.results.quotes import numbered, pieces
 from rubric.suites.report import Report
 from rubric.values.findings import Evidence
 from tests.browsers import Seen, dom_of
+from tests.examples import examples
 from tests.reports import FAILED, NASTY, OUTPUT, PASSED, PAYLOADS, REPORT, entry, hostile, quote, reports
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ def enemy() -> Report:
 
 
 @given(reports)
-@settings(max_examples=25)
+@examples(25)
 def test_any_report_is_a_page_of_our_own_tags_with_every_case(report: Report) -> None:
     """Whatever the texts hold, no tag and no attribute comes from them."""
     assert_harmless(Seen(report.render("html")), len(report))

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 from attrs import evolve
-from hypothesis import given, settings
+from hypothesis import given
 from markdown_it import MarkdownIt
 
 from rubric.results.rows import Entry, Row, below
 from rubric.suites.report import Report
 from rubric.suites.reporters import markdown
 from rubric.suites.reporters import terminal as pretty
+from tests.examples import examples
 from tests.reports import DEFERRED, FAILED, NASTY, PASSED, REPORT, UNGRADED, reports
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ class Terminal(io.StringIO):
 
 
 @given(reports)
-@settings(max_examples=25)
+@examples(25)
 def test_any_report_is_text_with_a_line_for_each_case(report: Report) -> None:
     """Nothing in it is taken for markup, and nothing steers a terminal."""
     text = report.render()
@@ -118,7 +119,7 @@ def tokens(text: str) -> list[Token]:
 
 
 @given(reports)
-@settings(max_examples=25)
+@examples(25)
 def test_any_report_is_markdown_with_a_row_for_each_case_and_a_section_for_each_that_did_not_pass(
     report: Report,
 ) -> None:

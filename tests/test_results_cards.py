@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from attrs import evolve
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rubric import (
@@ -40,6 +40,7 @@ from rubric.testing import ScriptedModel
 from rubric.testing.scripted_model import Says
 from tests.browsers import Seen, dom_of
 from tests.drive import drive
+from tests.examples import examples
 from tests.findings import improvised, rubrics
 from tests.reports import NASTY, PAYLOADS, REPORT
 from tests.reports import hostile as hostile_report
@@ -327,7 +328,7 @@ def test_results_are_plotted_by_altair(grades: Grades) -> None:
 
 
 @given(rubrics(), st.integers(), st.sampled_from([0, 0.3]))
-@settings(max_examples=30)
+@examples(30)
 def test_any_result_has_a_card_of_the_same_few_tags(rubric: Rubric, seed: int, failing: float) -> None:
     panel = Panel([Jury(Judge(ScriptedModel(improvised((seed, n), failing=failing))), 2) for n in range(2)])
     result = drive(rubric, panel)

@@ -11,13 +11,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rubric import Candidate, Judge, Message, ToolCall, agrade_many, grade_many, plan
 from rubric.engine.shards import Shard, merge_results, number_of
 from rubric.engine.sources import Placed
 from rubric.errors import DefinitionError, LoadError
+from tests.examples import examples
 
 ROWS: st.SearchStrategy[Any] = st.one_of(
     st.text(),
@@ -32,7 +33,7 @@ def every(count: int) -> list[Shard]:
     return [Shard(number, count) for number in range(1, count + 1)]
 
 
-@settings(max_examples=50)
+@examples(50)
 @given(st.lists(ROWS, max_size=20), st.integers(1, 7))
 def test_every_candidate_is_in_exactly_one_shard(rows: list[Any], count: int) -> None:
     """Whatever it is, with the place that it has in the whole."""
@@ -41,7 +42,7 @@ def test_every_candidate_is_in_exactly_one_shard(rows: list[Any], count: int) ->
     assert all(rows[one.index] is one.item for one in placed)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(st.text(), st.text(), st.integers(0, 99), st.integers(0, 99), st.integers(1, 7))
 def test_the_same_content_is_in_the_same_shard(text: str, said: str, one: int, other: int, count: int) -> None:
     """Wherever it stands, and whether it is written as a candidate or as a row with more columns."""
@@ -152,7 +153,7 @@ def written(folder: Path, *texts: str) -> list[Path]:
     return paths
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(st.lists(st.integers(1, 4), max_size=20))
 def test_merged_results_are_those_of_one_run(tmp_path_factory: pytest.TempPathFactory, shards: list[int]) -> None:
     """Byte for byte, in the order of the candidates, however they were shared out."""
@@ -250,7 +251,7 @@ def test_a_shard_that_is_not_whole_is_not_merged(
     assert not (tmp_path / "all.jsonl").exists()
 
 
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(st.integers(1, 4), st.data())
 def test_no_cut_of_a_file_is_taken_for_whole(
     tmp_path_factory: pytest.TempPathFactory, count: int, data: st.DataObject

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rubric import Candidate, Failure, Grade, Judge, Jury, ModelError, Rubric, Scored, ask, flow
 from rubric.testing.scripted_model import ScriptedModel
 
 from .drive import REPLY, carry, drive
+from .examples import examples
 from .findings import improvised, rubrics, trees
 from .test_cascades import planned
 
@@ -44,7 +45,7 @@ def test_all_questions_go_out_at_once() -> None:
     assert rounds(rubric, judge) == 1
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(rubrics(), st.integers(), st.sampled_from([0, 0, 0.2]), st.sampled_from([0, 0, 0.2]))
 def test_asking_ahead_never_changes_a_finding(rubric: Rubric, seed: int, failing: float, unreadable: float) -> None:
     """For any rubric, with failures and unreadable replies: the same findings, and the same failures told."""
@@ -55,7 +56,7 @@ def test_asking_ahead_never_changes_a_finding(rubric: Rubric, seed: int, failing
     assert ahead.warnings == lazy.warnings
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(trees("t", 3), st.integers())
 def test_it_takes_more_calls_and_fewer_rounds(tree: Any, seed: int) -> None:
     """One round for any tree, and a call for each of its questions."""

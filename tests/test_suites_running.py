@@ -7,7 +7,7 @@ import threading
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rubric import (
@@ -33,6 +33,7 @@ from rubric.suites.suite_plan import NO_RESPONSE
 from rubric.suites.targets.base import DeferError
 from rubric.testing.scripted_model import ScriptedModel
 
+from .examples import examples
 from .findings import improvised, rubrics
 from .judging import JudgeLike
 from .servers import Server
@@ -374,7 +375,7 @@ BENCHES: list[Any] = [lambda j: j, lambda j: Jury(j, 2), lambda j: Panel([j, j],
 OUTPUTS = st.sampled_from([GOOD, "", "Something else, without a number.", None])
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(st.lists(st.tuples(rubrics(), OUTPUTS), max_size=4), st.integers(), st.sampled_from(BENCHES))
 def test_every_case_has_a_row_and_the_counts_add_up(
     cases: list[tuple[Rubric, str | None]], seed: int, bench: Any

@@ -30,7 +30,7 @@ from rubric import (
     loads,
 )
 from rubric.testing import ScriptedModel
-from tests.test_commands import run
+from tests.command_line import run
 
 RUBRIC = (
     Rubric("reply", threshold=0.6)

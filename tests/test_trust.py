@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from attrs import evolve
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rubric import (
@@ -37,6 +37,7 @@ from rubric.suites.report import Report
 from rubric.suites.suite import Suite
 from rubric.testing import ScriptedModel
 from rubric.trust.ratings import judged
+from tests.examples import examples
 from tests.recorded import grades, jury
 
 GOOD = Rubric("answers").expects("Good", id="good")
@@ -149,7 +150,7 @@ def test_an_agreement_leads_with_a_sentence() -> None:
 
 
 @given(st.randoms(use_true_random=False))
-@settings(max_examples=10, deadline=None)
+@examples(10)
 def test_the_order_of_keys_labels_and_raters_changes_no_figure(chance: Any) -> None:
     several = {
         key: {"good": [PEOPLE[key]["good"], key % 7 > 0], "clear": [PEOPLE[key]["clear"], key % 5 + 1]}
@@ -253,7 +254,7 @@ def test_an_estimate_stands_beside_labels_and_judge() -> None:
 
 
 @given(st.lists(st.tuples(st.booleans(), st.booleans()), min_size=3, max_size=40))
-@settings(max_examples=40, deadline=None)
+@examples(40)
 def test_without_more_grades_the_labels_are_the_estimate(pairs: list[tuple[bool, bool]]) -> None:
     given = grades(GOOD, {n: {"good": said} for n, (said, _) in enumerate(pairs)})
     found = estimate(given, Labels({n: {"good": person} for n, (_, person) in enumerate(pairs)}), criterion="good")
@@ -362,7 +363,7 @@ def test_a_difference_is_paired_by_key() -> None:
 
 
 @given(st.integers(0, 1000))
-@settings(max_examples=15, deadline=None)
+@examples(15)
 def test_swapping_two_runs_negates_the_difference(seed: int) -> None:
     other = grades(BOTH, noisy(60, seed=seed)[1])
     mine = Grades(GRADES[:60])

@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from rubric.trust import coefficients as co
+from tests.examples import examples
 from tests.recorded import DATA, needs_data
 
 LEVELS: tuple[co.Level, ...] = ("nominal", "ordinal", "interval", "ratio")
@@ -146,7 +147,7 @@ def close(one: dict[str, float | None], other: dict[str, float | None]) -> bool:
 
 
 @given(matrices, st.randoms(use_true_random=False))
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_the_order_of_raters_and_units_changes_nothing(ratings: co.Floats, chance: Any) -> None:
     rows, columns = [*range(ratings.shape[0])], [*range(ratings.shape[1])]
     chance.shuffle(rows)
@@ -155,7 +156,7 @@ def test_the_order_of_raters_and_units_changes_nothing(ratings: co.Floats, chanc
 
 
 @given(matrices)
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_other_names_of_categories_change_no_nominal_coefficient(ratings: co.Floats) -> None:
     renamed = np.array([np.nan, 40.0, 10.0, 50.0, 20.0, 30.0])[np.nan_to_num(ratings).astype(int)]
     renamed[np.isnan(ratings)] = np.nan
@@ -165,7 +166,7 @@ def test_other_names_of_categories_change_no_nominal_coefficient(ratings: co.Flo
 
 
 @given(arrays(float, st.integers(3, 20), elements=whole), st.integers(2, 4))
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_perfect_agreement_is_one(ratings: co.Floats, raters: int) -> None:
     assume(np.ptp(ratings) > 0)
     for value in every(np.repeat(ratings[:, None], raters, axis=1)).values():
@@ -173,7 +174,7 @@ def test_perfect_agreement_is_one(ratings: co.Floats, raters: int) -> None:
 
 
 @given(arrays(float, st.tuples(st.integers(5, 30), st.just(2)), elements=whole))
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_influences_average_to_nothing(ratings: co.Floats) -> None:
     """So that their spread is the error; and swapping two raters changes neither."""
     a, b = ratings.T

@@ -206,11 +206,14 @@ class _Graded:
 
     def holds(self, words: str) -> bool:
         """True if *words*, more than one, are in the candidate, with or without its markup."""
+        beginning = _folded(words[:_NEAR])  # a line may be as long as the reply, and is looked up for each match in it
+        if not any(beginning in text for text in self.texts):
+            return False
         folded = _folded(words)
         if not re.search(r"\w\W+\w", folded):
             return False
-        found = re.compile(rf"(?<!\w){re.escape(folded)}(?!\w|[.,]\d)")
-        return any(folded in text and found.search(text) for text in self.texts)
+        whole = rf"(?<!\w){re.escape(folded)}(?!\w|[.,]\d)"
+        return any(folded in text and re.search(whole, text) for text in self.texts)
 
 
 _IGNORED = str.maketrans("", "", "\"'“”‘’*_`")

@@ -1,0 +1,21 @@
+"""The command line in this process, and the files of its examples."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from click.testing import CliRunner, Result
+
+from rubric.__main__ import main
+
+ROOT = Path(__file__).parent.parent
+EXAMPLES = ROOT / "docs" / "examples"
+RUBRIC = str(EXAMPLES / "support_reply.yaml")
+REPLY = str(EXAMPLES / "reply.txt")
+
+
+def run(*arguments: str, stdin: str = "") -> Result:
+    """Run the command line in this process."""
+    result = CliRunner().invoke(main, arguments, input=stdin)
+    assert result.exception is None or isinstance(result.exception, SystemExit)
+    return result
