@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from attrs import evolve
 from jsonschema import Draft202012Validator
 from ruamel.yaml import YAML
 
@@ -116,6 +117,22 @@ def test_checks_trees_and_nested_rubrics_are_decided_for_turns_too() -> None:
     )
     result = grade(CHAT, rubric, Judge(Recording().model))
     assert (result["every"].score, result["n"].score) == (1.0, 1.0)
+
+
+def test_a_criterion_is_asked_of_what_a_function_returns() -> None:
+    """A part of the answer, say; a function that fails, or returns no candidate, leaves its criterion unjudged."""
+
+    def first_word(candidate: Candidate) -> Candidate:
+        return evolve(candidate, output=candidate.output.split()[0])
+
+    rubric = Rubric(criteria=[Criterion(check="Third", id="third", on=first_word), Criterion("Is it?", on=first_word)])
+    model = Recording()
+    assert grade(CHAT, rubric, Judge(model.model))["third"].score == 1
+    assert "Third answer" not in model.seen[-1]
+    assert plan(CHAT, rubric, "offline").most == 1
+    for broken in (lambda _: 1 / 0, lambda _: "text"):
+        with pytest.raises(UngradedError, match=r"expected a Candidate|ZeroDivisionError"):
+            grade(CHAT, Rubric(criteria=[Criterion("A?", on=broken)]), "offline")  # type: ignore[arg-type]
 
 
 def test_the_plan_counts_each_turn() -> None:

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from attrs import evolve
 
-from rubric import Candidate, ToolCall
+from rubric import Candidate, Judge, Rubric, ToolCall
 from rubric.engine.grade import evaluate
 from rubric.formats.javascript import inline, module
 from rubric.formats.suites import convert, load_suite, loads_suite
@@ -19,7 +20,7 @@ from rubric.internals import javascript
 from rubric.internals.javascript import JavaScriptError, Program, ThrownError
 from rubric.results.result import Grade, Ungraded
 from rubric.suites.suite import Suite
-from rubric.values.checks import Unsupported
+from rubric.values.checks import Similar, Unsupported
 from rubric.values.findings import Unjudged
 from tests.agentv import written
 
@@ -213,10 +214,145 @@ def test_a_transform_that_fails_leaves_its_case_ungraded() -> None:
     assert isinstance(evaluate("a", case.rubric, "offline"), Ungraded)
 
 
-def test_a_judged_assertion_with_a_transform_is_ungraded() -> None:
-    """The judge is shown the output as it is."""
-    (case,) = suite_of({"type": "llm-rubric", "value": "x", "transform": "output.trim()"})
-    assert isinstance(case.rubric.criteria[0].answer, Unsupported)
+def judged(output: str, *assertions: dict[str, Any], suite: dict[str, Any] | None = None, **test: Any) -> list[str]:
+    """Grade *output* by *assertions* of one test, and return what the judge was asked."""
+    asked: list[str] = []
+
+    def grade(messages: list[dict[str, str]]) -> str:
+        asked.append(messages[-1]["content"])
+        return '{"reason": "It does.", "pass": true, "score": 1}'
+
+    (case,) = loads_suite(json.dumps({"tests": [{"assert": [*assertions], **test}], **(suite or {})}), "promptfoo")
+    report = Suite("s", [case.answered(output)]).run(Judge(grade))
+    assert [row.status for row in report] == ["passed"], report[0].reason
+    return asked
+
+
+RUBRIC = {"type": "llm-rubric", "value": "Is polite"}
+
+
+def test_a_judge_is_shown_the_output_after_the_transforms() -> None:
+    """First the test's, then the assertion's own; another assertion of the test sees no more than the test's."""
+    own = {**RUBRIC, "transform": "output.toUpperCase()"}
+    (asked,) = judged('{"text": "good day"}', own, options={"transform": "JSON.parse(output).text"})
+    assert "GOOD DAY" in asked
+    assert '{"text"' not in asked
+    first, second = sorted(judged("good day", own, {**RUBRIC, "value": "Is short", "weight": 2}))
+    assert ("GOOD DAY" in first) != ("GOOD DAY" in second)
+    assert ("good day" in first) != ("good day" in second)
+
+
+def test_the_transform_of_a_test_takes_the_place_of_the_default_one() -> None:
+    default = {"defaultTest": {"options": {"transform": "output + '!'"}}}
+    (asked,) = judged("good day", RUBRIC, suite=default)
+    assert "good day!" in asked
+    (asked,) = judged("good day", RUBRIC, suite=default, options={"transform": "output + '?'"})
+    assert "good day?" in asked
+    assert "!?" not in asked
+
+
+def test_negated_and_nested_judges_are_shown_the_transformed_output() -> None:
+    inner = {"type": "assert-set", "assert": [{**RUBRIC, "transform": "output[0]"}, {"type": "contains", "value": "x"}]}
+    (asked,) = judged("zyx", inner)
+    assert "zyx" not in asked
+    (case,) = suite_of({"type": "not-llm-rubric", "value": "Is rude", "transform": "output.trim()"})
+    assert case.rubric.criteria[0].on != "conversation"
+
+
+def test_a_transform_that_fails_leaves_a_judged_assertion_ungraded_without_a_call() -> None:
+    (case,) = suite_of({**RUBRIC, "transform": "output.a.b"})
+    (row,) = Suite("s", [case.answered("x")]).run(Judge(lambda _: pytest.fail("asked")))
+    assert row.status == "ungraded"
+    assert "TypeError" in row.reason
+
+
+def test_results_of_promptfoo_are_not_transformed_again() -> None:
+    """They hold the output after the transforms of the test; those of an assertion are applied when it is graded."""
+    own = [{"type": "equals", "value": "a!?", "transform": "output + '?'"}, {**RUBRIC, "threshold": 0.5}]
+    test = {"vars": {"q": "1"}, "assert": own, "options": {"transform": "output + '!'"}}
+    suite = loads_suite(json.dumps({"tests": [test]}), "promptfoo")
+    judge = Judge(lambda messages: json.dumps({"reason": "-", "pass": "a!!" not in str(messages), "score": 1}))
+    for replies in ([{"vars": {"q": "1"}, "response": {"output": "a!"}}], ["a"]):
+        assert [row.status for row in suite.answered(replies).run(judge)] == ["passed"]
+
+
+def test_similarity_is_measured_after_a_transform() -> None:
+    (case,) = suite_of({"type": "similar", "value": "yes", "transform": "output.split(':')[1]"})
+    seen: list[str] = []
+
+    def vectors(texts: list[str]) -> list[list[float]]:
+        seen.extend(texts)
+        return [[1.0, 0.0] for _ in texts]
+
+    (criterion,) = case.rubric.criteria
+    check = criterion.answer
+    assert isinstance(check, Similar)
+    rubric = Rubric(criteria=[evolve(criterion, answer=evolve(check, model=vectors))])
+    evaluate("answer:yes", rubric, "offline")
+    assert seen == ["yes", "yes"]
+
+
+def test_a_context_is_made_of_the_output_before_the_transform_of_the_test() -> None:
+    """As in promptfoo's documentation: both take the output of the provider."""
+    assertion = {"type": "context-faithfulness", "threshold": 0.5, "contextTransform": "output.sources.join(' ')"}
+    output = '{"answer": "It rains.", "sources": ["Rain is", "expected."]}'
+    (asked,) = judged(output, assertion, options={"transform": "output.answer"}, vars={"query": "Weather?"})
+    assert "Rain is expected." in asked
+    assert '"sources"' not in asked
+
+
+def test_a_context_that_is_no_text_leaves_the_case_ungraded() -> None:
+    (case,) = suite_of({"type": "context-relevance", "contextTransform": "42"}, vars={"query": "q"})
+    (row,) = Suite("s", [case.answered("x")]).run(Judge(lambda _: pytest.fail("asked")))
+    assert (row.status, "no text" in row.reason) == ("ungraded", True)
+
+
+def test_variables_are_transformed_before_prompts_and_assertions() -> None:
+    """The example of promptfoo's documentation: what is made is added to the variables, and may replace them."""
+    code = """return {
+      uppercase_topic: vars.topic.toUpperCase(),
+      topic_length: vars.topic.length,
+      content: vars.content.trim()
+    };"""
+    data = {
+        "prompts": ["Summarize in {{topic_length}} words: {{content}}"],
+        "defaultTest": {"options": {"transformVars": code}},
+        "tests": [
+            {
+                "vars": {"topic": "climate change", "content": "  This is some text.  "},
+                "assert": [{"type": "contains", "value": "{{uppercase_topic}}"}],
+            }
+        ],
+    }
+    (case,) = loads_suite(json.dumps(data), "promptfoo")
+    assert case.input == "Summarize in 14 words: This is some text."
+    assert evaluate("on CLIMATE CHANGE", case.rubric, "offline").passed
+
+
+def test_transformed_variables_can_be_lists_and_have_an_id_that_stays() -> None:
+    def cases(code: str, **vars_: Any) -> list[Any]:
+        test = {"vars": vars_, "options": {"transformVars": code}, "assert": [{"type": "contains", "value": "{{x}}"}]}
+        return [*loads_suite(json.dumps({"prompts": ["{{x}}"], "tests": [test]}), "promptfoo")]
+
+    assert [case.input for case in cases("({x: vars.y.split(' ')})", y="a b")] == ["a", "b"]
+    assert [case.input for case in cases("return { ...vars, x: `![image](${vars.url})` }\n", url="u")] == [
+        "![image](u)"
+    ]
+    first, second = (cases("{ ...vars, x: context.uuid }")[0].input for _ in range(2))
+    assert first == second != ""
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        ("nothing.there", "ReferenceError"),
+        ("42", "returned no variables"),
+        ("file://vars.py", "only JavaScript is run"),
+    ],
+)
+def test_variables_that_cannot_be_transformed_leave_their_case_ungraded(code: str, said: str) -> None:
+    (case,) = suite_of({"type": "contains", "value": "x"}, options={"transformVars": code})
+    assert any(isinstance(c.answer, Unsupported) and said in c.answer.type for c in case.rubric.criteria)
 
 
 # -- what may not be done -------------------------------------------------------------------------------------

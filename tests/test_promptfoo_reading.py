@@ -638,7 +638,7 @@ def test_a_rubric_may_stand_in_its_prompt_alone() -> None:
 @pytest.mark.parametrize(
     "test",
     [
-        "options: {transform: output.trim()}",
+        "options: {transform: file://trim.py}",
         "options: {transformVars: x}",
         "assertScoringFunction: file://score.js",
         "vars: {a: file://make.py}",

@@ -19,7 +19,7 @@ from rubric import Criterion, Rubric, dumps, loads
 from rubric.formats.assertion_data import FUNCTIONS
 from rubric.formats.assertion_types import ContainsJSON
 from rubric.formats.field_accuracy import Field, FieldAccuracy
-from rubric.formats.javascript import JavaScript, Transformed, inline, module
+from rubric.formats.javascript import JavaScript, Transform, Transformed, inline, module
 from rubric.formats.python import python_script
 from rubric.formats.suites import convert, loads_suite
 from rubric.formats.text_metrics import TextMetric
@@ -58,8 +58,10 @@ IN_FILES: list[Any] = [
     JavaScript("const a = 1; a > 0", inline("const a = 1; a > 0")),
     JavaScript("x\ny", inline("const a = output;\nreturn a === '{{ a }}'")),
     JavaScript("file://a.js", FUNCTION, {"a": "b"}),
-    Transformed(Contains("a", ignore_case=True), (inline("output.trim()"),)),
-    Transformed(Holds(JavaScript("output > 3", inline("output > 3"), {"a": "b"})), (SHORT, FUNCTION), {"a": "b"}),
+    Transformed(Contains("a", ignore_case=True), Transform((inline("output.trim()"),))),
+    Transformed(
+        Holds(JavaScript("output > 3", inline("output > 3"), {"a": "b"})), Transform((SHORT, FUNCTION), {"a": "b"})
+    ),
 ]
 """Functions that files have, of each class."""
 

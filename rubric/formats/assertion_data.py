@@ -25,7 +25,7 @@ from attrs import evolve, field, frozen
 from rubric.errors import DefinitionError
 from rubric.formats.assertion_types import DETERMINISTIC, ContainsJSON, check_of, type_of
 from rubric.formats.field_accuracy import AGGREGATIONS, MATCHES, Field, FieldAccuracy
-from rubric.formats.javascript import JavaScript, Transformed, inline
+from rubric.formats.javascript import JavaScript, Transform, Transformed, inline
 from rubric.formats.python import is_python, python_data, python_script
 from rubric.formats.text_metrics import THRESHOLDS, TextMetric
 from rubric.formats.trajectories import KINDS, ArgumentsMatch, ToolCallF1, Used, trajectory_check
@@ -233,10 +233,11 @@ def _javascript(function: JavaScript) -> Said:
 
 def _transformed(function: Transformed) -> Said | None:
     inner = said_of(function.check)
-    if inner is None or "transform" in inner.data:
+    transform = function.transform
+    if inner is None or "transform" in inner.data or transform.context is not None:
         return None
-    codes = [_code(program) for program in function.programs]
-    variables = thaw(function.variables)
+    codes = [_code(program) for program in transform.programs]
+    variables = thaw(transform.variables)
     if "javascript" in inner.data["type"] and inner.own.get("variables", {}) != variables:
         return None  # both are of one test, whose variables they see
     own = {**inner.own, **({"variables": variables} if variables else {})}
@@ -295,7 +296,8 @@ def read_assertion(given: Mapping[str, Any]) -> Check:
     codes = given["transform"] if isinstance(given["transform"], list | tuple) else [given["transform"]]
     if not codes:
         raise refuse("transform", codes, "code, or a list of it")
-    return Holds(Transformed(check, tuple(_program(code, "transform") for code in codes), FrozenMap(variables)))
+    programs = tuple(_program(code, "transform") for code in codes)
+    return Holds(Transformed(check, Transform(programs, FrozenMap(variables))))
 
 
 def _number(given: Mapping[str, Any], key: str, default: Any = None) -> Any:

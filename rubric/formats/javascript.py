@@ -27,6 +27,7 @@ from rubric.values.findings import Scored
 # -- from a text to a program ------------------------------------------------------------------------------
 
 _DECLARES = re.compile(r"(?:const|let|var)\s")
+_RETURNS = re.compile(r"\s*return\b")
 _QUOTED = re.compile(
     r"""//[^\n]*|/\*.*?\*/|'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|`(?:\\.|[^`\\])*`"""
     r"""|(?<=[(,=:\[!&|?{};])\s*/(?![/*])(?:\\.|\[(?:\\.|[^\]\\])*\]|[^/\\\n\[])+/""",
@@ -44,10 +45,10 @@ def inline(code: str) -> Program:
     """
     Return the program of *code* in a file: one line is an expression, several are a body with its own `return`.
 
-    One line that begins with a declaration returns what follows its last statement.
+    One line that begins with a declaration returns what follows its last statement; one that returns is a body.
     """
     code = code.rstrip()
-    if "\n" in code:
+    if "\n" in code or _RETURNS.match(code):
         return Program(code)
     line = code.strip().rstrip("; \t")
     if not _DECLARES.match(line):
@@ -193,12 +194,68 @@ def context_of(candidate: Candidate, variables: FrozenMap, config: FrozenMap | N
 
 
 @frozen
-class Transformed:
-    """A function for `Holds`: a *check* of what *programs*, one after the other, make of the output."""
+class Transform:
+    """
+    A function for `Criterion.on`: the candidate with what *programs*, one after the other, make of its output.
 
-    check: Check
+    Args:
+        programs: The first *shared* of them are the test's, the others an assertion's own.
+        variables: Of the test.
+        context: A program that makes the candidate's context of the output as it was before them.
+    """
+
     programs: tuple[Program, ...]
     variables: FrozenMap = field(default=FrozenMap(), converter=FrozenMap)
+    shared: int = field(default=0, eq=False)
+    context: Program | None = None
+
+    @property
+    def __name__(self) -> str:
+        return "the output after a transform" if self.programs else "a context made of the output"
+
+    def value(self, candidate: Candidate) -> Any:
+        """
+        Return what the programs make of the output of *candidate*: a text, or data.
+
+        Raises:
+            JavaScriptError: A program made nothing of it, or could not be run.
+            ThrownError: A program threw an error.
+        """
+        value: Any = candidate.output
+        for number, program in enumerate(self.programs):
+            given = value if number else output_for(program, candidate)
+            value = program.run(given, context_of(candidate, self.variables, None))
+            if value is UNDEFINED or value is None:
+                raise JavaScriptError("the transform made nothing of the output")
+        return value
+
+    def __call__(self, candidate: Candidate) -> Candidate:
+        """Return the candidate that is judged."""
+        changed = evolve(candidate, output=as_output(self.value(candidate)))
+        if self.context is None:
+            return changed
+        made = self.context.run(output_for(self.context, candidate), context_of(candidate, self.variables, None))
+        if not isinstance(made, str) or not made:
+            raise JavaScriptError("the contextTransform made no text; it must return one")
+        return evolve(changed, context=made)
+
+    def finished(self) -> Transform | None:
+        """Return what is left to do for an output that went through the test's transforms already."""
+        own = self.programs[self.shared :]
+        return evolve(self, programs=own, shared=0) if own or self.context is not None else None
+
+
+def as_output(value: Any) -> str:
+    """Return what a program made, *value*, as the text of an output: data as JSON."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+@frozen
+class Transformed:
+    """A function for `Holds`: a *check* of what a *transform* makes of the output."""
+
+    check: Check
+    transform: Transform
 
     @property
     def __name__(self) -> str:
@@ -206,17 +263,16 @@ class Transformed:
 
     def __call__(self, candidate: Candidate) -> Decided:
         """Return the verdict of the check."""
-        value: Any = None
-        for number, program in enumerate(self.programs):
-            given = value if number else output_for(program, candidate)
-            value = program.run(given, context_of(candidate, self.variables, None))
-            if value is UNDEFINED or value is None:
-                raise JavaScriptError("the transform made nothing of the output")
-        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-        changed = evolve(candidate, output=text)
+        value = self.transform.value(candidate)
+        changed = evolve(candidate, output=as_output(value))
         if isinstance(self.check, Holds) and isinstance(self.check.function, JavaScript):
             return self.check.function.decide(value, changed)
         finding = settle(Criterion(str(self.check), id="transformed", answer=self.check), self.check, changed)
         if not isinstance(finding, Scored):
             raise JavaScriptError(getattr(finding, "reason", "") or "the check could not be decided")
         return Decided(finding.score, reason=finding.reason, passed=finding.flag)
+
+    def finished(self) -> Check | Transformed:
+        """Return what is left to check of an output that went through the test's transforms already."""
+        left = self.transform.finished()
+        return self.check if left is None else evolve(self, transform=left)

@@ -83,7 +83,8 @@ def settle(criterion: Criterion, check: Check, candidate: Candidate) -> Finding:
         case Unsupported() if check == NOTHING:
             return _undecided(criterion, "unsupported", "nothing is asserted, so there is nothing to grade by")
         case Unsupported():
-            return _undecided(criterion, "unsupported", f"{check.type} is not supported")
+            cure = f"; {check.cure}" if check.cure else ""
+            return _undecided(criterion, "unsupported", f"{check.type} is not supported{cure}")
         case Similar():
             return _undecided(criterion, "unsupported", f"{check}: only a criterion itself can ask for embeddings")
         case Script():

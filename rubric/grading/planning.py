@@ -172,6 +172,8 @@ class _Planner:
 
     def _of_parts(self, rubric: Rubric, criterion: Criterion, guidelines: str) -> Plan:
         parts = asked_parts(criterion, self.about.candidate)
+        if isinstance(parts, Unjudged) and callable(criterion.on):
+            parts = {"": self.about.candidate}  # a stand-in may lack what a function looks for
         if isinstance(parts, Unjudged):
             return Plan(free=(criterion.id,))
         apart = [evolve(self, about=shared_prompt(part, self.about.rubric)) for part in parts.values()]

@@ -15,9 +15,10 @@ from attrs import evolve
 
 from rubric.grading.prompting import call_lines
 from rubric.internals.frozen_map import FrozenMap
+from rubric.internals.text import shorten
 from rubric.scoring.aggregation import substantiated
 from rubric.values.candidates import Candidate
-from rubric.values.criteria import Criterion
+from rubric.values.criteria import Criterion, View
 from rubric.values.findings import Abstained, Evidence, Finding, Scored, Unjudged
 from rubric.values.requests import Failure
 from rubric.values.rubrics import Rubric
@@ -55,6 +56,8 @@ def _calls_of(candidate: Candidate) -> Candidate:
 
 def asked_parts(criterion: Criterion, candidate: Candidate) -> dict[str, Candidate] | Unjudged:
     """Return the parts of *candidate* that *criterion* is asked of, by name; unjudged if there is no such turn."""
+    if callable(criterion.on):
+        return _seen(criterion, criterion.on, candidate)
     if criterion.on == "tools":
         return {TOOL_CALLS: _calls_of(candidate)}
     turns = {f"turn {number}": turn for number, turn in enumerate(turns_of(candidate), 1)}
@@ -67,6 +70,20 @@ def asked_parts(criterion: Criterion, candidate: Candidate) -> dict[str, Candida
         return {name: turn}
     there = f"the conversation has {len(turns)} turn{'' if len(turns) == 1 else 's'}, and no {name}"
     return Unjudged(criterion.id, Failure("bad_request", there, criterion=criterion.id))
+
+
+def _seen(criterion: Criterion, view: View, candidate: Candidate) -> dict[str, Candidate] | Unjudged:
+    """Return what a function of the user's own, *view*, makes of *candidate*; unjudged if it fails."""
+    name = getattr(view, "__name__", "the function of `on`")
+    try:
+        seen = view(candidate)
+    except Exception as error:  # noqa: BLE001 - it may raise anything
+        why = shorten(f"{name} raised {type(error).__name__}: {error}")
+        return Unjudged(criterion.id, Failure("exception", why, criterion=criterion.id))
+    if isinstance(seen, Candidate):
+        return {name: seen}
+    why = f"{name} returned {type(seen).__name__}, expected a Candidate"
+    return Unjudged(criterion.id, Failure("exception", why, criterion=criterion.id))
 
 
 def over_parts(rubric: Rubric, criterion: Criterion, found: Mapping[str, Finding]) -> Finding:

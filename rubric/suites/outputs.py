@@ -18,7 +18,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from attrs import evolve, field, frozen
 
@@ -31,6 +31,8 @@ from rubric.suites.cases import Case
 from rubric.suites.repetition import RUN, run_id
 from rubric.values.candidates import Candidate
 from rubric.values.chats import at, text_of
+from rubric.values.checks import Check, Holds
+from rubric.values.rubrics import Rubric
 
 if TYPE_CHECKING:
     from rubric.suites.suite import Suite
@@ -42,7 +44,11 @@ _MOST_LISTED = 20
 
 @frozen
 class Reply:
-    """One finished output: the *candidate* in it, and what tells which case it belongs to."""
+    """
+    One finished output: the *candidate* in it, and what tells which case it belongs to.
+
+    It is *transformed* where its system has applied the transforms of the file already.
+    """
 
     where: str
     candidate: Candidate | None
@@ -50,6 +56,7 @@ class Reply:
     id: str = ""
     variables: Mapping[str, str] | None = None
     names: frozenset[str] = field(factory=frozenset)
+    transformed: bool = False
 
 
 def answered(suite: Suite, replies: str | PathLike[str] | Iterable[Any], /) -> Suite:
@@ -126,18 +133,18 @@ def _of_promptfoo(where: str, row: Mapping[str, Any]) -> Reply:
     if output is None:
         why = text_of(at(response, "error") or row.get("error") or "no output")
         return Reply(where, None, why, variables=variables, names=named)
-    return Reply(where, candidate_of(output), variables=variables, names=named)
+    return Reply(where, candidate_of(output), variables=variables, names=named, transformed=True)
 
 
 def _as_texts(variables: Mapping[str, Any]) -> dict[str, str]:
     return {str(key): text_of(value).strip() for key, value in variables.items()}
 
 
-def _matched(cases: tuple[Case, ...], replies: list[Reply]) -> tuple[dict[int, list[Candidate]], list[str]]:
-    """Return the candidates of each case, by its place, and a sentence for each reply without one."""
+def _matched(cases: tuple[Case, ...], replies: list[Reply]) -> tuple[dict[int, list[Reply]], list[str]]:
+    """Return the replies to each case, by its place, and a sentence for each reply without one."""
     by_id = {case.id: index for index, case in enumerate(cases)}
     shown = [_as_texts(thaw(case.variables)) for case in cases]
-    matched: dict[int, list[Candidate]] = defaultdict(list)
+    matched: dict[int, list[Reply]] = defaultdict(list)
     lost: list[str] = []
     is_ordered = not any(reply.id or reply.variables is not None for reply in replies)
     if is_ordered and len(replies) != len(cases):
@@ -156,7 +163,7 @@ def _matched(cases: tuple[Case, ...], replies: list[Reply]) -> tuple[dict[int, l
         if reply.candidate is None:
             lost.append(f"{reply.where}: {shorten(reply.why, 160)}")
         elif len(fitting) == 1:
-            matched[fitting[0]].append(reply.candidate)
+            matched[fitting[0]].append(reply)
         else:
             what = "no case" if not fitting else f"{len(fitting)} cases"
             lost.append(f"{reply.where}: {what} for {said}")
@@ -180,17 +187,35 @@ def _of_cell(found: list[int], cases: tuple[Case, ...], reply: Reply) -> list[in
     return [n for n in found if len(cases[n].variables) == most]
 
 
-def _answered(case: Case, candidates: list[Candidate]) -> list[Case]:
+def _answered(case: Case, replies: list[Reply]) -> list[Case]:
     made = [
         evolve(
             case,
-            output=candidate.output,
-            messages=(*case.messages, *candidate.messages),
-            tool_calls=candidate.tool_calls or case.tool_calls,
+            rubric=_after_transforms(case.rubric) if reply.transformed else case.rubric,
+            output=reply.candidate.output,
+            messages=(*case.messages, *reply.candidate.messages),
+            tool_calls=reply.candidate.tool_calls or case.tool_calls,
             runs=1,
         )
-        for candidate in candidates
+        for reply in replies
+        if reply.candidate is not None
     ]
     if len(made) < 2:  # noqa: PLR2004
         return made or [case]
     return [evolve(one, id=run_id(case, n), cell={**case.cell, RUN: n}) for n, one in enumerate(made, 1)]
+
+
+def _after_transforms(rubric: Rubric) -> Rubric:
+    """Return *rubric* for an output to which the transforms of the test were applied; those of its parts remain."""
+    criteria = []
+    for criterion in rubric.criteria:
+        on, answer = criterion.on, criterion.answer
+        if callable(finished := getattr(on, "finished", None)):
+            on = finished() or "conversation"
+        if isinstance(answer, Rubric):
+            answer = _after_transforms(answer)
+        elif isinstance(answer, Holds) and callable(finished := getattr(answer.function, "finished", None)):
+            left: Any = finished()
+            answer = cast("Any", left if isinstance(left, Check) else Holds(left))
+        criteria.append(evolve(criterion, on=on, answer=answer))
+    return evolve(rubric, criteria=criteria) if criteria else rubric

@@ -45,6 +45,7 @@ from attrs import evolve, frozen
 
 from rubric.errors import RubricError
 from rubric.grading.code_checks import applies
+from rubric.grading.turns import asked_parts
 from rubric.internals.frozen_map import thaw
 from rubric.internals.secrets import redact
 from rubric.internals.text import shorten
@@ -53,6 +54,7 @@ from rubric.suites.cases import Case
 from rubric.values.candidates import Candidate, why_degenerate
 from rubric.values.checks import NOTHING, Decided, Holds, Otherwise, Script, Unsupported
 from rubric.values.criteria import Criterion
+from rubric.values.findings import Unjudged
 from rubric.values.requests import Usage
 from rubric.values.rubrics import Rubric
 
@@ -388,14 +390,21 @@ async def run_scripts(case: Case, candidate: Candidate) -> Decisions:
     stated = criteria if isinstance(criteria, str) and criteria else case.context
     usage = Usage()
 
-    async def decided(criterion: Criterion) -> Criterion:
+    async def decided(criterion: Criterion, candidate: Candidate) -> Criterion:
         nonlocal usage
         answer = criterion.answer
-        if isinstance(answer, Rubric) and scripts_of(answer) and applies(criterion.when, candidate):
-            inner = [await decided(each) for each in answer.criteria]
-            return evolve(criterion, answer=evolve(answer, criteria=inner))
-        if not isinstance(answer, Script) or not applies(criterion.when, candidate):
+        has_scripts = isinstance(answer, Script) or (isinstance(answer, Rubric) and bool(scripts_of(answer)))
+        if not has_scripts or not applies(criterion.when, candidate):
             return criterion
+        if callable(criterion.on):
+            seen = asked_parts(criterion, candidate)
+            if isinstance(seen, Unjudged):  # and so it will be when it is graded
+                return criterion
+            (candidate,) = seen.values()
+        if isinstance(answer, Rubric):
+            inner = [await decided(each, candidate) for each in answer.criteria]
+            return evolve(criterion, answer=evolve(answer, criteria=inner))
+        assert isinstance(answer, Script)  # noqa: S101 - as just asked
         try:
             result = await run_script(answer, case, candidate, stated or criterion.text)
         except ScriptError as error:
@@ -403,7 +412,7 @@ async def run_scripts(case: Case, candidate: Candidate) -> Decisions:
         usage += result.usage
         return evolve(criterion, answer=result.verdict)
 
-    rubric = evolve(case.rubric, criteria=[await decided(each) for each in case.rubric.criteria])
+    rubric = evolve(case.rubric, criteria=[await decided(each, candidate) for each in case.rubric.criteria])
     return Decisions(rubric, usage)
 
 

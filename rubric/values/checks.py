@@ -354,10 +354,12 @@ class Unsupported(Check, Shown):
         type: What that system calls it.
         otherwise: What the caller makes of it: `ungraded`; `skip` (it does not apply, and counts as not judged in
             `coverage`); `fail` (it scores 0). No file of another system sets it: see `Suite.unsupported_as`.
+        cure: What would make it gradable, where anything would.
     """
 
     type: str = field(validator=text)
     otherwise: Otherwise = field(default="ungraded", kw_only=True, validator=one_of(*get_args(Otherwise)))
+    cure: str = field(default="", kw_only=True, validator=string, eq=False)
 
     def __str__(self) -> str:
         return f"unsupported: {_described(self.type)}"

@@ -123,12 +123,13 @@ def _as_anchors(value: Iterable[Anchor | Mapping[str, Any]]) -> tuple[Anchor, ..
 
 
 On = Literal["conversation", "each turn", "worst turn", "last turn", "tools"]
+View = Callable[[Candidate], Candidate]
 
 
 def _is_turn(_: Any, attribute: Attribute[Any], value: object) -> None:
     if isinstance(value, str):
         one_of(*get_args(On))(_, attribute, value)
-    else:
+    elif not callable(value) or isinstance(value, type):
         check_count(attribute.name, value)
 
 
@@ -246,7 +247,8 @@ class Criterion(Shown, metaclass=GuidedType):
             answer of the assistant; the mean counts), `worst turn` (likewise; the worst counts), `last turn`, the
             number of a turn from 1, or `tools` (the tool calls of the run, with arguments and results). A judge of
             one turn sees what came before it and nothing later; a judge of the tool calls does not see the output.
-            Quotes count if they are in what is judged.
+            Quotes count if they are in what is judged. Or a function from the `Candidate` to the one that it is asked
+            of, such as a part of it, which cannot be written to a file.
         tags: Free labels.
         metadata: Free data of the caller's; the judge never sees it.
 
@@ -265,7 +267,7 @@ class Criterion(Shown, metaclass=GuidedType):
     anchors: tuple[Anchor, ...] = field(default=(), kw_only=True, converter=_as_anchors)
     evidence: bool | None = field(default=None, kw_only=True, validator=optional(flag))
     abstain: Abstention | float | None = field(default=None, kw_only=True, validator=optional(abstention))
-    on: On | int = field(default="conversation", kw_only=True, validator=_is_turn)
+    on: On | int | View = field(default="conversation", kw_only=True, validator=_is_turn)
     tags: tuple[str, ...] = field(default=(), kw_only=True, converter=_as_tags)
     metadata: FrozenMap = field(default=FrozenMap(), kw_only=True, converter=_as_metadata)
 
@@ -287,7 +289,7 @@ class Criterion(Shown, metaclass=GuidedType):
         anchors: Iterable[Anchor | Mapping[str, Any]] = (),
         evidence: bool | None = None,
         abstain: Abstention | float | None = None,
-        on: On | int = "conversation",
+        on: On | int | View = "conversation",
         tags: Iterable[str] = (),
         metadata: Mapping[str, Any] = FrozenMap(),
     ) -> None:

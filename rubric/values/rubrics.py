@@ -538,6 +538,11 @@ def unreviewed(names: Sequence[str]) -> str:
     return f"generated criteria that nobody has reviewed: {shown}; {cure}"
 
 
+def _on(on: object) -> str:
+    """Describe what a criterion is asked of, other than the whole conversation."""
+    return f"turn {on}" if isinstance(on, int) else on if isinstance(on, str) else getattr(on, "__name__", "a part")
+
+
 def describe(criterion: Criterion) -> str:
     """Describe in a few words how *criterion* is answered and what it gates."""
     match criterion.answer:
@@ -550,11 +555,7 @@ def describe(criterion: Criterion) -> str:
         case answer:  # of a `JudgeAnswer`, whose members all have words
             words = [answer.words]
     words += [criterion.polarity] if criterion.polarity != "satisfy" else []
-    words += (
-        [f"on turn {criterion.on}" if isinstance(criterion.on, int) else f"on {criterion.on}"]
-        if (criterion.on != "conversation")
-        else []
-    )
+    words += [f"on {_on(criterion.on)}"] if (criterion.on != "conversation") else []
     words += ["required"] if criterion.required else []
     words += [f"at least {criterion.min_score:g}"] if criterion.min_score is not None else []
     return ", ".join(words)

@@ -56,6 +56,7 @@ _FIELDS: dict[str, Data] = {
     "ignore_case": {"type": "boolean"},
     "name": TEXT,
     "type": TEXT,
+    "cure": {"type": "string"},
     "otherwise": {"enum": [*get_args(Otherwise)]},
     "arguments": _FREE,
     "command": _TEXTS,

@@ -21,7 +21,7 @@ from rubric.errors import DefinitionError
 from rubric.formats.assertion_types import KNOWN, UnsupportedPatternError, check_of, is_known
 from rubric.formats.cursor import Cursor, LackingError
 from rubric.formats.includes import is_reference, read_text_at
-from rubric.formats.javascript import JavaScript, Transformed, inline, module
+from rubric.formats.javascript import JavaScript, Transform, Transformed, inline, module
 from rubric.formats.promptfoo.graders import GRADERS
 from rubric.formats.promptfoo.parts import Assertion, judge_of, lacking, thresholded, unsupported
 from rubric.formats.promptfoo.tests import OPTIONS
@@ -150,34 +150,32 @@ def bare_module(reference: str) -> tuple[str, str]:
 
 def _transformed(made: Assertion, at: Cursor, context: Context, kind: str) -> Assertion:
     """Return *made* of what the test's transforms, then the assertion's own, make of the output."""
-    programs = [*context.transforms]
-    if at.has("transform"):
-        own = program_of(at["transform"], context, f"{kind} with a transform")
-        if isinstance(own, str):
-            return unsupported(own, "", at)
-        programs.append(own)
-    if not programs or isinstance(made.answer, Unsupported):
+    programs, shared = [*context.transforms], len(context.transforms)
+    asked = isinstance(made.answer, Rubric) and kind.removeprefix("not-").startswith("context-")
+    of_context = at["contextTransform"] if asked and at.has("contextTransform") else None
+    found: dict[str, Program] = {}
+    for name, source in (("transform", at.find("transform")), ("contextTransform", of_context)):
+        if source is not None:
+            program = program_of(source, context, name)
+            if isinstance(program, str):
+                return unsupported(program, "", at)
+            found[name] = program
+    programs += [found["transform"]] if "transform" in found else []
+    if not (programs or found) or isinstance(made.answer, Unsupported):
         return made
-    answer = _through(made.answer, tuple(programs), context)
-    return unsupported(f"{kind} with a transform", "", at) if answer is None else evolve(made, answer=answer)
+    whole = Transform(tuple(programs), context.slots.variables, shared, found.get("contextTransform"))
+    checked = _checked_after(made.answer, whole)
+    return evolve(made, on=whole, plain=False) if checked is None else evolve(made, answer=checked)
 
 
-def _through(answer: Check | Rubric, programs: tuple[Program, ...], context: Context) -> Check | Rubric | None:
-    """Return *answer* after a transform; None where a judge decides, who is shown the output as it is."""
-    if isinstance(answer, Similar | Script):
-        return None
+def _checked_after(answer: Check | Rubric, transform: Transform) -> Check | Rubric | None:
+    """Return *answer* after a *transform*, where code alone decides: what that made may be data; else None."""
     if isinstance(answer, Check):
-        return Holds(Transformed(answer, programs, context.slots.variables))
-    if not answer.criteria or not all(isinstance(criterion.answer, Check | Rubric) for criterion in answer.criteria):
+        return None if isinstance(answer, Similar | Script) else Holds(Transformed(answer, transform))
+    parts = [_checked_after(c.answer, transform) if isinstance(c.answer, Check) else None for c in answer.criteria]
+    if not parts or None in parts:
         return None
-    criteria = []
-    for criterion in answer.criteria:
-        changed = (
-            _through(criterion.answer, programs, context) if isinstance(criterion.answer, Check | Rubric) else None
-        )
-        if changed is None:
-            return None
-        criteria.append(evolve(criterion, answer=changed))
+    criteria = [evolve(c, answer=part) for c, part in zip(answer.criteria, parts, strict=True) if part is not None]
     return evolve(answer, criteria=criteria)
 
 
@@ -286,7 +284,7 @@ _KNOWN_KEYS = frozenset({
 _QUIET_KEYS = frozenset({"description", "reason"})
 _FATES = {
     "config": "the configuration of an assertion is not used",
-    "contextTransform": "contextTransform is not carried out",
+    "contextTransform": "contextTransform is for the types that ask about a context (context-*), so it is not used",
 }
 _ELSEWHERE = dict.fromkeys(("vars", "options", "assertScoringFunction"), "it belongs to the test") | dict.fromkeys(
     OPTIONS - _KNOWN_KEYS, "it belongs to the test, under `options`"
@@ -323,7 +321,8 @@ def graded(
         place.warn("this test asserts nothing, so it stays ungraded; give it an `assert`")
         made = [Assertion("nothing is asserted", NOTHING, kind="no assertions")]
     single = made[0]
-    if len(made) == 1 and single.weight == 1 and bar is None and not single.tags and isinstance(single.answer, Rubric):
+    alone = len(made) == 1 and single.weight == 1 and bar is None and not single.tags and single.on is None
+    if alone and isinstance(single.answer, Rubric):
         return Graded(single.answer, judge=next(iter(single.judges), None))
     rubric = (threshold or place).built(_together, made, bar)
     if rubric is None:
@@ -347,7 +346,8 @@ def _together(made: Sequence[Assertion], bar: float | None) -> Rubric:
     for one in made:
         id_ = unused(slug(one.tags[0] if one.tags else one.kind), criteria)
         answer = Unit(flag=True) if bar is None and one.weight and one.plain else one.answer
-        criteria[id_] = Criterion(one.text, answer=answer, id=id_, weight=one.weight, tags=one.tags)
+        asked: dict[str, Any] = {} if one.on is None else {"on": one.on}
+        criteria[id_] = Criterion(one.text, answer=answer, id=id_, weight=one.weight, tags=one.tags, **asked)
     # An empty output is left to the checks where no judge is asked: only a judge can be talked round by nothing.
     judged = any(one.judges for one in made)
     return Rubric(criteria=[*criteria.values()], threshold=bar, degenerate="fail" if judged else "judge")

@@ -331,7 +331,7 @@ def _own_prompt(at: Cursor, context: Context, grader: ModelGrader) -> str | None
         UnsupportedPromptError: There is one for each step of promptfoo's, it needs code, or its context is not there.
     """
     prompt = at.find("rubricPrompt") or context.prompt
-    if "context" in grader.needs and (at.has("contextTransform") or not context.slots.variables.get("context")):
+    if "context" in grader.needs and not at.has("contextTransform") and not context.slots.variables.get("context"):
         raise UnsupportedPromptError("without a context among its vars")
     if prompt is None:
         return ""

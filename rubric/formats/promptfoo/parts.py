@@ -11,6 +11,7 @@ from attrs import frozen
 
 from rubric.errors import DefinitionError
 from rubric.formats.cursor import Cursor, LackingError
+from rubric.formats.javascript import Transform
 from rubric.formats.model_names import SETTINGS, litellm_name
 from rubric.formats.promptfoo.texts import check_keys, fields, named, with_environment
 from rubric.internals.secrets import is_secret
@@ -23,7 +24,7 @@ from rubric.values.rubrics import Rubric
 
 @frozen
 class Assertion:
-    """One assertion as it was read: a check or a rubric, and its *text*."""
+    """One assertion as it was read: a check or a rubric, its *text*, and the transform *on* which it is asked."""
 
     text: str
     answer: Check | Rubric
@@ -33,6 +34,7 @@ class Assertion:
     judges: frozenset[Judge | None] = frozenset()
     place: Cursor | None = None
     plain: bool = False
+    on: Transform | None = None
 
 
 def unsupported(kind: str, detail: str, place: Cursor) -> Assertion:

@@ -7,23 +7,31 @@ criterion that stays unjudged; if not, there is a warning.
 
 from __future__ import annotations
 
-import json
-import re
 import unicodedata
 from collections.abc import Iterator, Mapping
-from fnmatch import fnmatchcase
-from pathlib import PurePosixPath
 from typing import Any
+from uuid import NAMESPACE_URL, uuid5
 
-from attrs import evolve, field, frozen
+from attrs import evolve
 
-from rubric.errors import DefinitionError, LoadError
-from rubric.formats.cursor import Cursor, LackingError, Loading, Notes
-from rubric.formats.document import plain
-from rubric.formats.files import parse
-from rubric.formats.images import Attached, image_in, is_address, is_image
-from rubric.formats.includes import expand_at, is_code, is_reference, read_document_at, read_text_at
+from rubric.formats.cursor import Cursor, Loading, Notes
+from rubric.formats.images import is_image
+from rubric.formats.includes import is_code, is_reference
 from rubric.formats.promptfoo.assertions import Graded, graded, program_of
+from rubric.formats.promptfoo.columns import (
+    SIMULATED,
+    SIMULATION,
+    Asked,
+    Cell,
+    ask,
+    cells_for,
+    cells_of,
+    lacks_of,
+    name_of,
+    prompts_of,
+    providers_of,
+    tools_of,
+)
 from rubric.formats.promptfoo.parts import unsupported
 from rubric.formats.promptfoo.tests import (
     OPTIONS,
@@ -38,338 +46,20 @@ from rubric.formats.promptfoo.tests import (
 from rubric.formats.promptfoo.texts import (
     Context,
     Slots,
-    as_json_list,
     as_text,
     check_keys,
     compact,
-    each_text,
     fields,
     filled,
     listed,
     named,
-    with_environment,
 )
 from rubric.formats.providers import read_provider, runs_of
-from rubric.formats.templates.render import is_template, names_in
-from rubric.internals.javascript import Program
+from rubric.internals.javascript import JavaScriptError, Program, ThrownError
 from rubric.internals.text import shorten
 from rubric.suites.cases import Case
 from rubric.suites.providers import Provider
 from rubric.suites.suite import Suite
-from rubric.values.candidates import Message
-
-# -- the columns of promptfoo's table: prompts and providers -----------------------------------------------
-
-_PROMPT_FILE = re.compile(r"[^\s{}]+\.(?:txt|json|jsonl|ya?ml|md|j2|csv|[cm]?[jt]s|py)(?::\w+)?")
-_YAML_CHAT = re.compile(r"\s*-\s+role:")
-_SEPARATOR = re.compile(r"^---[ \t]*$", re.MULTILINE)
-_OF_PROMPTS = frozenset({"id", "raw", "label", "display", "template"})
-_PROMPT_FATES = {
-    "config": "the configuration of a prompt is not used",
-    "function": "a prompt that a function makes is not read; the input of its cases is empty",
-}
-
-
-@frozen
-class Prompt:
-    """
-    A prompt: its *template*, and what it is called.
-
-    *missing* says what this library lacks to show it, a file or a conversation: its cases are ungraded. A prompt that
-    code makes is empty: what answers it is graded all the same.
-    """
-
-    template: str
-    label: str
-    at: Cursor
-    missing: str = ""
-
-
-@frozen
-class Asked:
-    """The input of a target: a text, or the messages of a chat, and their images; *lacks* names one that is missing."""
-
-    input: str = ""
-    messages: tuple[Message, ...] = ()
-    images: tuple[str, ...] = ()
-    lacks: str = ""
-
-
-def prompts_of(at: Cursor | None) -> list[Prompt]:
-    """Return the prompts of the configuration, in order; one that cannot be read is noted."""
-    if at is None:
-        return []
-    if isinstance(at.value, str):
-        found = _of_text(at, "")
-    elif isinstance(at.value, dict):
-        found = [p for name, label in named(at) for p in _of_text(label.holding(name), as_text(label.value))]
-    else:
-        found = [prompt for item in listed(at, "prompts") for prompt in _of_item(item)]
-    return [evolve(_known(p), label=p.label or f"prompt-{n}") for n, p in enumerate(found, 1)]
-
-
-def _known(prompt: Prompt) -> Prompt:
-    """Return *prompt* with what the load lacks to show it: an environment variable, or a filter that is code."""
-    at = prompt.at
-
-    def look(text: str) -> None:
-        shown = with_environment(at, text)
-        try:
-            names_in(shown)
-        except LackingError as lack:
-            at.error(lack)
-        except DefinitionError:
-            return  # noted when it is asked
-
-    if not is_template(prompt.template):
-        return prompt
-    with at.notes.lacking() as lacks:
-        messages = as_json_list(prompt.template) or _as_yaml_list(prompt.template)
-        each_text(prompt.template if messages is None else messages, look)
-    return evolve(prompt, missing=f"a prompt with {lacks[0]}") if lacks else prompt
-
-
-def _of_item(at: Cursor) -> list[Prompt]:
-    if isinstance(at.value, str):
-        return _of_text(at, "")
-    if not at.mapping("a prompt: a text, or a mapping with raw and label"):
-        return []
-    check_keys(at, _OF_PROMPTS, _PROMPT_FATES)
-    label = as_text(at.value.get("label") or at.value.get("display"))
-    raw = at.find("raw", "template")
-    if raw is not None:
-        text = raw.text("the text of a prompt")
-        return [] if text is None else [Prompt(text, label or as_text(at.value.get("id")), raw)]
-    source = at.find("id")
-    if source is None or source.text("the file of a prompt") is None:
-        if source is None and not at.has("function"):
-            at.error("a prompt has a text; write it as `raw`")
-        return [Prompt("", label, at)]
-    return _of_text(source, label)
-
-
-def _of_text(at: Cursor, label: str) -> list[Prompt]:
-    """Return the prompts of a text: itself, or those in the files that it names."""
-    text = at.value
-    if not is_reference(text) and not _PROMPT_FILE.fullmatch(text):
-        return [Prompt(text, label, at)]
-    name = text.removeprefix("file://")
-    if is_code(name):
-        at.warn(f"{shorten(name, 80)} is code, which is not run; the input of its cases is empty")
-        return [Prompt("", label or name, at)]
-    references = expand_at(text, at, ("**/*.*",))
-    return [prompt for reference in references for prompt in _of_file(at.holding(reference), label)]
-
-
-def _of_file(at: Cursor, label: str) -> list[Prompt]:
-    name = PurePosixPath(at.value.removeprefix("file://"))
-    label = label or name.name
-    if is_code(name.name):
-        at.warn(f"{shorten(str(name), 80)} is code, which is not run; the input of its cases is empty")
-        return [Prompt("", label, at)]
-    before = at.notes.failures
-    found = _read_file(at, name, label)
-    if found is not None or at.notes.failures > before:
-        return found or []
-    return [Prompt("", label, at, f"a prompt in a file ({shorten(str(name), 80)}) that is not within reach")]
-
-
-def _read_file(at: Cursor, name: PurePosixPath, label: str) -> list[Prompt] | None:
-    """Return the prompts of the file *name*; None where it is not to be had, which is noted."""
-    if name.suffix in (".yaml", ".yml", ".csv", ".jsonl"):
-        whole = read_document_at(at.value, at, lacking=at.warn)
-        if whole is None:
-            return None
-        if name.suffix in (".yaml", ".yml"):
-            chat = compact(whole.value) if isinstance(whole.value, list) else as_text(whole.value)
-            return [Prompt(chat, label, whole)]
-        rows = listed(whole, "prompts")
-        return [_of_row(row, _numbered(label, n, len(rows))) for n, row in enumerate(rows, 1)]
-    text = read_text_at(at.value, at, lacking=at.warn)
-    if text is None:
-        return None
-    pieces = [piece.strip() for piece in _SEPARATOR.split(text)] if name.suffix == ".txt" else [text]
-    kept = [piece for piece in pieces if piece]
-    return [Prompt(piece, _numbered(label, n, len(kept)), at) for n, piece in enumerate(kept, 1)]
-
-
-def _of_row(row: Cursor, label: str) -> Prompt:
-    if row.has("prompt"):
-        return Prompt(as_text(row.value["prompt"]), as_text(row.value.get("label")) or label, row["prompt"])
-    return Prompt(as_text(row.value), label, row)
-
-
-def _numbered(label: str, number: int, count: int) -> str:
-    return label if count == 1 else f"{label} {number}"
-
-
-def ask(
-    prompt: Prompt,
-    variables: Mapping[str, Any],
-    prefix: str = "",
-    suffix: str = "",
-    *,
-    places: Mapping[str, Cursor] | None = None,
-) -> Asked:
-    """
-    Return the input that *prompt* makes of *variables*; a broken template is noted, and asks nothing.
-
-    *places* has the cursors of the variables, from whose files the images that they name are looked for.
-    """
-    images = Images(
-        prompt.at, {variables[name]: at for name, at in (places or {}).items() if is_reference(variables.get(name))}
-    )
-    try:
-        messages = as_json_list(prompt.template) or _as_yaml_list(prompt.template)
-        if messages is not None:
-            # Each text by itself, so that no value can break the JSON around it.
-            return _messages(images, each_text(messages, lambda text: filled(prompt.at, text, variables)))
-        text = filled(prompt.at, f"{prefix}{prompt.template}{suffix}", variables)
-    except DefinitionError as problem:
-        prompt.at.error(problem)
-        return Asked()
-    chat = as_json_list(text)
-    return Asked(text) if chat is None else _messages(images, chat, text)
-
-
-def _as_yaml_list(text: str) -> list[Any] | None:
-    """Return the messages of a text that is a YAML list of them; None for any other text."""
-    if not _YAML_CHAT.match(text):
-        return None
-    try:
-        found = plain(parse(text, "prompt").root, lambda *_: None)
-    except LoadError:
-        return None
-    return found if isinstance(found, list) and all(isinstance(message, dict) for message in found) else None
-
-
-@frozen
-class Images:
-    """
-    The images that a prompt attaches.
-
-    Args:
-        at: The prompt.
-        places: The cursor of each variable that names a file, by that name.
-        attached: The images.
-    """
-
-    at: Cursor
-    places: Mapping[str, Cursor]
-    attached: Attached = field(factory=Attached)
-
-    def take(self, block: Any) -> bool:
-        """Take the image in a content *block*; False where there is none to be sent."""
-        image = image_in(block)
-        known = image is not None and (is_address(image) or is_reference(image))
-        return known and self.attached.take(image, self.places.get(str(image), self.at))
-
-
-def _messages(images: Images, chat: list[Any], text: str = "") -> Asked:
-    """Return *chat* as messages; a list that is no chat is a text like any other."""
-    if not is_chat(chat):
-        return Asked(text or json.dumps(chat, ensure_ascii=False))
-    messages = tuple(Message(m["role"], _content(images, m["content"])) for m in chat)
-    return Asked(messages=messages, images=tuple(images.attached.found), lacks=images.attached.lacks)
-
-
-def is_chat(found: list[Any]) -> bool:
-    """True if a JSON list is the messages of a chat."""
-    return all(isinstance(m, dict) and isinstance(m.get("role"), str) and "content" in m for m in found)
-
-
-def _content(images: Images, content: Any) -> str:
-    if not isinstance(content, list):
-        return as_text(content)
-    texts = []
-    for piece in content:
-        if isinstance(piece, dict) and isinstance(piece.get("text"), str):
-            texts.append(piece["text"])
-        elif not images.take(piece):
-            kind = piece.get("type") if isinstance(piece, dict) else piece
-            cure = "an image is a file://, https:// or data: address" if image_in(piece) is not None else _ATTACHED
-            images.at.once(f"content of the type {shorten(repr(kind), 40)} in a prompt is not attached: {cure}")
-    return "\n".join(texts)
-
-
-_ATTACHED = "only its texts and images are"
-
-
-@frozen
-class Cell:
-    """One column of promptfoo's table: a prompt and a provider, and their names where there are several."""
-
-    prompt: Prompt | None
-    provider: str
-    names: dict[str, str]
-    at: Cursor | None = None
-
-
-_OF_PROVIDERS = frozenset({"id", "config", "label", "prompts", "transform", "delay", "env", "inputs"})
-
-
-def providers_of(whole: Cursor) -> list[Cursor]:
-    """Return the providers (or targets) that a configuration lists."""
-    at = whole.find("providers", "targets")
-    if at is None:
-        return []
-    found = [*at] if isinstance(at.value, list) else [at]
-    for provider in found:
-        if isinstance(provider.value, dict) and "id" in provider.value:
-            check_keys(provider, _OF_PROVIDERS)
-    return found
-
-
-def cells_of(prompts: list[Prompt], providers: list[Cursor]) -> list[Cell]:
-    """Return a cell for each provider and each prompt that it takes; one cell where there are none."""
-    found: list[Cell] = []
-    rows: list[Prompt | None] = [*prompts] or [None]
-    columns: list[Cursor | None] = [*providers] or [None]
-    for provider in columns:
-        name, wanted = _named(provider)
-        for prompt in rows:
-            if prompt is not None and wanted and not _is_among(prompt.label, wanted):
-                continue
-            names = {"prompt": prompt.label} if prompt is not None and len(prompts) > 1 else {}
-            names |= {"provider": name} if len(providers) > 1 else {}
-            found.append(Cell(prompt, name, names, provider))
-    return found
-
-
-def _named(provider: Cursor | None) -> tuple[str, list[str]]:
-    """Return the name of a provider, and the prompts that it is limited to."""
-    value = None if provider is None else provider.value
-    if not isinstance(value, dict):
-        return as_text(value), []
-    if len(value) == 1 and "id" not in value:
-        ((id_, inner),) = value.items()
-        value = {"id": id_, **(inner if isinstance(inner, dict) else {})}
-    wanted = value.get("prompts")
-    name = as_text(value.get("label") or value.get("id"))
-    return name, [as_text(label) for label in wanted] if isinstance(wanted, list) else []
-
-
-def _is_among(name: str, wanted: list[str]) -> bool:
-    return any(fnmatchcase(name, pattern) or name.startswith(f"{pattern}:") for pattern in wanted)
-
-
-def cells_for(test: Test, cells: list[Cell]) -> list[Cell]:
-    """Return the cells that *test* runs in."""
-    for key in ("providers", "prompts"):
-        at = test.fields.get(key)
-        if at is not None and isinstance(at.value, list):
-            wanted = [as_text(value) for value in at.value]
-            names = [
-                cell.provider if key == "providers" else cell.prompt.label if cell.prompt else "" for cell in cells
-            ]
-            cells = [cell for cell, name in zip(cells, names, strict=True) if _is_among(name, wanted)]
-    own = test.fields.get("provider")
-    if own is None:
-        return cells
-    name, _ = _named(own)
-    kept = {cell.prompt.label if cell.prompt else "": cell for cell in cells}.values()
-    return [Cell(cell.prompt, name, {**cell.names, "provider": name}, own) for cell in kept]
-
 
 # -- the configuration -------------------------------------------------------------------------------------
 
@@ -477,6 +167,7 @@ def _of_test(test: Test, number: int, cells: list[Cell]) -> Iterator[Case]:
         elif name in _UNUSED_OPTIONS:
             at.warn(f"the option {name} is not used")
     expand = "disableVarExpansion" not in options or options["disableVarExpansion"].value is not True
+    test = _with_transformed(test, number)
     with test.at.notes.lacking() as lacks:
         found = combinations(test.variables, expand=expand)
     if lacks:
@@ -497,52 +188,47 @@ def _of_test(test: Test, number: int, cells: list[Cell]) -> Iterator[Case]:
                 yield case
 
 
-SIMULATED = "promptfoo:simulated-user"
-_SIMULATED = "a simulated user, and so a conversation of many turns"
-_CONVERSATION = re.compile(r"\{[{%][^{}]*\b_conversation\b")
-
-
-def _lacks(cell: Cell) -> str:
-    """Return what this library lacks to ask as *cell* does; '' where it lacks nothing."""
-    if cell.provider.startswith(SIMULATED):
-        return _SIMULATED
-    if cell.prompt is None:
-        return ""
-    return cell.prompt.missing or (
-        "the turns before, as _conversation" if _CONVERSATION.search(cell.prompt.template) else ""
-    )
-
-
-def _tools(cell: Cell) -> dict[str, Cursor]:
-    """Return the lists of what the provider of *cell* can call."""
-    at = cell.at
-    if at is None or not isinstance(at.value, dict):
-        return {}
-    if len(at.value) == 1 and "id" not in at.value:  # `openai:gpt-5: {config: ...}`
-        ((_, at),) = named(at)
-    config = at["config"] if isinstance(at.value, dict) else at
-    return {key: config[key] for key in ("tools", "functions") if config.has(key)}
+def _with_transformed(test: Test, number: int) -> Test:
+    """Return *test* with the variables that its `transformVars` makes; it is ungraded where they cannot be made."""
+    at = test.options.get("transformVars")
+    if at is None:
+        return test
+    given = {name: one.value for name, one in test.variables.items()}
+    with at.notes.lacking() as needed:
+        program = program_of(at, Context(Slots({})), "transformVars")
+    why = program if isinstance(program, str) else f"transformVars with {needed[0]}" if needed else ""
+    if isinstance(program, Program) and not why:
+        # The same at each load: a store answers a case by its texts.
+        unique = str(uuid5(NAMESPACE_URL, f"{test.at.notes.document.source}#{number}"))
+        try:
+            made = program.run(given, {"vars": given, "prompt": {}, "uuid": unique})
+        except (JavaScriptError, ThrownError) as problem:
+            why = f"transformVars that failed ({shorten(str(problem), 80)})"
+        else:
+            if isinstance(made, dict):
+                return evolve(test, variables=test.variables | {key: at.holding(one) for key, one in made.items()})
+            why = "transformVars that returned no variables"
+    return evolve(test, lacks=test.lacks or why)
 
 
 def _likeness(cell: Cell) -> tuple[str, int]:
     """Return a key that cells have in common whose cases are graded alike."""
-    return _lacks(cell), id(cell.at) if _tools(cell) else 0
+    return lacks_of(cell), id(cell.at) if tools_of(cell) else 0
 
 
 def _graded(test: Test, slots: Slots, cell: Cell) -> Graded | None:
-    lacks, provider = _lacks(cell), test.options.get("provider")
-    if provider is not None and _named(provider)[0].startswith(SIMULATED):
-        lacks, provider = _SIMULATED, None
+    lacks, provider = lacks_of(cell), test.options.get("provider")
+    if provider is not None and name_of(provider)[0].startswith(SIMULATED):
+        lacks, provider = SIMULATION, None
     scores = test.options.get("factuality")
     given = scores.value if scores is not None and isinstance(scores.value, dict) else {}
-    context = Context(slots, provider, test.options.get("rubricPrompt"), factuality=given, tools=_tools(cell))
+    context = Context(slots, provider, test.options.get("rubricPrompt"), factuality=given, tools=tools_of(cell))
     with test.at.notes.lacking() as needed:
         transforms = [program_of(at, context, name) for name, at in test.options.items() if name in _CHANGING]
     transforms += [f"a transform with {lack}" for lack in needed[:1]]
     context = evolve(context, transforms=tuple(one for one in transforms if isinstance(one, Program)))
     # What would change the variables or the score by code.
-    changing = [(name, at) for name, at in test.options.items() if name == "transformVars"]
-    changing += [("vars", at) for at in test.variables.values() if is_reference(at.value) and is_code(at.value)]
+    changing = [("vars", at) for at in test.variables.values() if is_reference(at.value) and is_code(at.value)]
     if (scoring := test.fields.get("assertScoringFunction")) is not None:
         changing.append(("assertScoringFunction", scoring))
     more = [unsupported(name, as_text(at.value), at) for name, at in changing]
@@ -571,7 +257,7 @@ def clean(text: str) -> str:
 
 def _case(test: Test, name: str, cell: Cell, rubric: Graded, slots: Slots) -> Case | None:
     prompt, asked = cell.prompt, Asked()
-    if prompt is not None and not _lacks(cell):
+    if prompt is not None and not lacks_of(cell):
         around = (as_text(test.options[key].value) if key in test.options else "" for key in ("prefix", "suffix"))
         asked = ask(prompt, slots.variables, *around, places=test.variables)
     if asked.lacks:

@@ -19,7 +19,8 @@ from rubric.formats.assertion_types import KNOWN
 from rubric.formats.includes import is_reference
 from rubric.formats.losses import Held, Losses, provider_of
 from rubric.formats.model_names import SETTINGS, embedding_name
-from rubric.formats.promptfoo.reader import clean, is_chat
+from rubric.formats.promptfoo.columns import is_chat
+from rubric.formats.promptfoo.reader import clean
 from rubric.formats.promptfoo.tests import OWN, nested
 from rubric.formats.promptfoo.texts import SLOT, as_json_list, as_text, compact, each_text
 from rubric.formats.rubric_items import unused
