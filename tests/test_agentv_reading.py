@@ -27,7 +27,7 @@ from rubric import (
 from rubric.engine.grade import grade
 from rubric.engine.pipeline import adrive
 from rubric.errors import LoadError
-from rubric.formats.agentv.graders import REPLY
+from rubric.formats.agentv.prompts import REPLY
 from rubric.formats.agentv.reader import read
 from rubric.formats.agentv.scope import generation_of
 from rubric.formats.cursor import Loading
@@ -341,9 +341,9 @@ def test_a_python_assertion_is_a_function_that_the_caller_gives() -> None:
 
 @pytest.mark.parametrize("kind", ["moderation-x", "trace-span-count", "min-words"])
 def test_a_grader_that_is_not_here_leaves_the_case_ungraded(kind: str) -> None:
-    """It stands in the rubric, undecided, and the file's warnings name it."""
+    """It stands in the rubric, undecided; the file's warnings name it, and the function that would decide it."""
     suite = loads({"tests": [{"id": "a", "input": "Q", "assert": ["x", {"type": kind, "value": "y"}]}]})
-    assert suite["a"].rubric.criteria[1].answer == Unsupported(kind)
+    assert suite["a"].rubric.criteria[1].answer == Unsupported(f"{kind} without functions={{{kind!r}: function}}")
     assert any(kind in warning.message and warning.path for warning in suite.warnings)
 
 

@@ -23,6 +23,7 @@ from rubric.formats.javascript import JavaScript, Transform, Transformed, inline
 from rubric.formats.python import python_script
 from rubric.formats.suites import convert, loads_suite
 from rubric.formats.text_metrics import TextMetric
+from rubric.formats.tool_trajectory import ExpectedCall, SkillTriggered, ToolTrajectory
 from rubric.formats.trajectories import ArgumentsMatch, ToolCallF1, Used
 from rubric.formats.valid_calls import ValidCalls
 from rubric.internals.frozen_map import FrozenMap
@@ -48,6 +49,10 @@ IN_FILES: list[Any] = [
     Used("tool", ("a", "b"), one=True),
     ArgumentsMatch("search", {"q": "x"}),
     ArgumentsMatch("search", {"q": ["x", 1]}, True, ("id",), {"page": 1}),
+    Used("command", ("git*",), 1, 2),
+    ToolTrajectory("any_order", minimums={"a": 2}),
+    ToolTrajectory("in_order", (ExpectedCall("a"), ExpectedCall("b", {"q": 1}), ExpectedCall("b", {}, ("q.r",)))),
+    SkillTriggered("pdf", wanted=False),
     ToolCallF1(("a", "b")),
     ToolCallF1(("a", "b"), 0.5),
     FieldAccuracy((Field("a.b"), Field("c", "date", formats=("DD/MM/YYYY",), required=False)), strict=True),

@@ -7,7 +7,7 @@ Checks as assertions: plain data with a `type`, as promptfoo and AgentV write th
 | limits of a run | `latency`, `cost`, `perplexity`; several in AgentV: `execution-metrics` |
 | similarity | `similar`, of words and letters `rouge-n`, `bleu`, `gleu`, `levenshtein` |
 | calls of tools | `trajectory:*`, `skill-used`, `tool-call-f1`, `is-valid-*-call` |
-| fields | `field-accuracy` |
+| runs and fields, in AgentV | `tool-trajectory`, `skill-trigger`, `field-accuracy` |
 | code | `javascript`, `python`; any of these with a `transform` |
 
 `said_of` is the one table of them: a check without a row in it has no place in the files of other systems. What only
@@ -25,9 +25,18 @@ from attrs import evolve, field, frozen
 from rubric.errors import DefinitionError
 from rubric.formats.assertion_types import DETERMINISTIC, ContainsJSON, check_of, type_of
 from rubric.formats.field_accuracy import AGGREGATIONS, MATCHES, Field, FieldAccuracy
-from rubric.formats.javascript import JavaScript, Transform, Transformed, inline
+from rubric.formats.javascript import RETURNS, JavaScript, Transform, Transformed, inline
 from rubric.formats.python import is_python, python_data, python_script
 from rubric.formats.text_metrics import THRESHOLDS, TextMetric
+from rubric.formats.tool_trajectory import (
+    KEYS,
+    SKILL_KEYS,
+    SkillTriggered,
+    ToolTrajectory,
+    read_skill_trigger,
+    read_tool_trajectory,
+    tool_trajectory_data,
+)
 from rubric.formats.trajectories import KINDS, ArgumentsMatch, ToolCallF1, Used, trajectory_check
 from rubric.formats.valid_calls import SOURCES, ValidCalls
 from rubric.internals.fields import refuse, suggest
@@ -161,18 +170,20 @@ def _text_metric(function: TextMetric) -> Said:
     return Said(data | bar, systems=_PROMPTFOO)
 
 
-_USED = {"tool": "trajectory:tool-used", "step": "trajectory:step-count", "skill": "skill-used"}
+_STEPS = "trajectory:step-count"
+_USED = {"tool": "trajectory:tool-used", "step": _STEPS, "command": _STEPS, "skill": "skill-used"}
 
 
 def _used(function: Used) -> Said | None:
     kind, own = _USED[function.what], {"any": True} if function.one else {}
     systems = _NEITHER if own else _PROMPTFOO | _AGENTV
-    if (function.least, function.most) == (1, None) and function.what != "step":
+    if (function.least, function.most) == (1, None) and kind != _STEPS:
         return Said(_valued(kind, [*function.names]), own, systems)
     if len(function.names) > 1 or own:
         return None
     most = {} if function.most is None else {"max": function.most}
-    return Said(_valued(kind, {"pattern": function.names[0], "min": function.least, **most}))
+    typed = {"type": "command"} if function.what == "command" else {}
+    return Said(_valued(kind, {**typed, "pattern": function.names[0], "min": function.least, **most}))
 
 
 def _arguments(function: ArgumentsMatch) -> Said:
@@ -187,6 +198,15 @@ def _f1(function: ToolCallF1) -> Said:
     data = _valued("tool-call-f1", [*function.expected])
     bar = {} if function.threshold == 1 else {"threshold": function.threshold}
     return Said(data | bar, systems=_PROMPTFOO if bar else _PROMPTFOO | _AGENTV)
+
+
+def _tool_trajectory(function: ToolTrajectory) -> Said:
+    return Said({"type": "tool-trajectory", **tool_trajectory_data(function)}, systems=_AGENTV)
+
+
+def _skill_triggered(function: SkillTriggered) -> Said:
+    wanted = {} if function.wanted else {"should_trigger": False}
+    return Said({"type": "skill-trigger", "skill": function.skill, **wanted}, systems=_AGENTV)
 
 
 def _fields(function: FieldAccuracy) -> Said:
@@ -228,7 +248,11 @@ def _javascript(function: JavaScript) -> Said:
     data |= {} if function.config is None else {"config": thaw(function.config)}
     own: Data = {} if function.source == code else {"source": function.source}
     own |= {"variables": thaw(function.variables)} if function.variables else {}
-    return Said(data, own, _PROMPTFOO if isinstance(code, str) else _NEITHER)
+    if not isinstance(code, str):
+        return Said(data, own, _NEITHER)
+    # A line with `return` in it is a body for AgentV, and its `not-` turns the outcome of a grader over, not of code.
+    alike = not own and not function.negate and ("\n" in code or not RETURNS.search(code))
+    return Said(data, own, _PROMPTFOO | _AGENTV if alike else _PROMPTFOO)
 
 
 def _transformed(function: Transformed) -> Said | None:
@@ -260,6 +284,8 @@ FUNCTIONS: dict[type, Callable[[Any], Said | None]] = {
     Used: _used,
     ArgumentsMatch: _arguments,
     ToolCallF1: _f1,
+    ToolTrajectory: _tool_trajectory,
+    SkillTriggered: _skill_triggered,
     FieldAccuracy: _fields,
     ValidCalls: _valid_calls,
     JavaScript: _javascript,
@@ -389,6 +415,8 @@ _READERS: dict[str, _Reader] = {
     **dict.fromkeys(KINDS, (frozenset({"value", "threshold", "any"}), _read_calls)),
     **dict.fromkeys(SOURCES, (frozenset({"schemas"}), _read_valid)),
     "field-accuracy": (frozenset({"fields", "aggregation"}), _read_fields),
+    "tool-trajectory": (KEYS, lambda given: read_tool_trajectory(thaw(given))),
+    "skill-trigger": (SKILL_KEYS, read_skill_trigger),
     **dict.fromkeys(
         ("javascript", "not-javascript"), (frozenset({"value", "threshold", "config", "source"}), _read_javascript)
     ),

@@ -26,6 +26,9 @@ from rubric.values.findings import Scored
 
 # -- from a text to a program ------------------------------------------------------------------------------
 
+RETURNS = re.compile(r"\breturn\b")
+"""Code that returns by itself; a line with it is a body for AgentV."""
+
 _DECLARES = re.compile(r"(?:const|let|var)\s")
 _RETURNS = re.compile(r"\s*return\b")
 _QUOTED = re.compile(
@@ -177,8 +180,9 @@ class JavaScript:
 
 
 def context_of(candidate: Candidate, variables: FrozenMap, config: FrozenMap | None) -> dict[str, Any]:
-    """Return what a program is given as `context`, under promptfoo's names."""
+    """Return what a program is given as `context`, under promptfoo's names and AgentV's."""
     asked = [{"role": message.role, "content": message.content} for message in candidate.messages]
+    expected = [{"role": "assistant", "content": candidate.reference}] if candidate.reference else []
     shown = {**thaw(candidate.variables), **thaw(variables)}
     return {
         "prompt": candidate.input or (json.dumps(asked, ensure_ascii=False) if asked else ""),
@@ -187,6 +191,9 @@ def context_of(candidate: Candidate, variables: FrozenMap, config: FrozenMap | N
         "config": None if config is None else thaw(config),
         "providerResponse": {"output": candidate.output},
         "metadata": {},
+        "input": asked or [{"role": "user", "content": candidate.input}],
+        "expectedOutput": expected,
+        "criteria": candidate.context,
     }
 
 

@@ -193,6 +193,9 @@ _BOTH_HAVE = frozenset({
 })  # fmt: skip
 """Types of assertions that AgentV has of promptfoo."""
 
+_LATELY = frozenset({"javascript", "similar", "webhook"})
+"""Types of promptfoo's that AgentV took over last, and that hardly a file of AgentV's has."""
+
 _AGENTV_TYPES = frozenset({
     "rubric", "rubrics", "llm_judge", "llm-judge", "llm_grader", "llm-grader", "code", "code_judge", "code-judge",
     "code_grader", "code-grader", "composite", "script", "skill-used", "skill-trigger", "tool-trajectory",
@@ -460,11 +463,13 @@ HEALTHBENCH: Evidence = ((SURE, _has_points),)
 PROMPTFOO: Evidence = (
     (SURE, schema_has("promptfoo")),
     (SURE, uses(lambda kind: kind.startswith("promptfoo:"))),
-    (STRONG, has("defaultTest", "scenarios", "assertionTemplates", "derivedMetrics", "evaluateOptions")),
+    (LIKELY, has("scenarios")),
+    (STRONG, has("defaultTest", "assertionTemplates", "derivedMetrics", "evaluateOptions")),
     (STRONG, has("redteam", "nunjucksFilters", "commandLineOptions", "writeLatestResults")),
     (STRONG + LIKELY, _asks(_ids, _VENDOR, "it asks the provider {}")),
     (STRONG, _asks(_grader_ids, _VENDOR, "an assertion has the provider {}")),
-    (STRONG, uses(lambda kind: kind in KNOWN - _BOTH_HAVE)),
+    (STRONG, uses(lambda kind: kind in KNOWN - _BOTH_HAVE - _LATELY)),
+    (LIKELY, uses(lambda kind: kind in _LATELY)),
     (STRONG, asserts("rubricPrompt", "contextTransform", "$ref")),
     (STRONG, option("rubricPrompt", "transformVars", "storeOutputAs", "disableVarExpansion")),
     (STRONG, case_has("providerOutput", "assertScoringFunction")),
@@ -491,7 +496,7 @@ AGENTV: Evidence = (
     (STRONG, _asserts_texts),
     (STRONG, _asserts_items),
     (STRONG, asserts("required", "min_score", "negate", "prompt", "command")),
-    (STRONG, asserts("criteria", "rubrics", "target")),
+    (STRONG, asserts("criteria", "rubrics", "target", "include")),
     (STRONG, uses(lambda kind: kind in _AGENTV_TYPES or kind.startswith("trajectory:"))),
     (STRONG, option("rubric_prompt")),
     (STRONG, case_has("expected_output", "expected_outcome", "assertions", "evaluators")),

@@ -57,7 +57,7 @@ def load_suite(
         environ: The variables that `{{ env.NAME }}` in the file may show. The process's own are never shown.
         required: Whether an AgentV criterion that does not say so is a gate; None: as its generation documents it;
             True: as AgentV's code takes it.
-        functions: The Python functions that assertions of the type `python` may name.
+        functions: The Python functions that assertions of the type `python` may name, or AgentV's by their type.
 
     Raises:
         LoadError: With all problems of the file, each with its line and column.

@@ -6,7 +6,7 @@ Graders of a run's tool calls that promptfoo and AgentV share: `trajectory:*`, `
 | `trajectory:tool-used` | a name, names, or `{name or pattern, min, max}` | each was called; as often as it says |
 | `trajectory:tool-sequence` | steps, or `{mode: in_order or exact, steps}` | they were called in this order, alone |
 | `trajectory:tool-args-match` | `{name, args, mode: partial or exact, ignore, defaults}` | a call had these arguments |
-| `trajectory:step-count` | `{name or pattern, min, max}` | so many calls were made |
+| `trajectory:step-count` | `{name or pattern, type: tool or command, min, max}` | so many calls were made |
 | `skill-used` | as `tool-used` | the tool `Skill` was called with its name |
 | `tool-call-f1` | names | its score is the F1 of the sets of names, 1 unless a threshold says less |
 
@@ -26,7 +26,7 @@ from rubric.internals.fields import refuse
 from rubric.internals.frozen_map import FrozenMap, freeze, thaw
 from rubric.internals.text import shorten
 from rubric.values.candidates import Candidate, ToolCall
-from rubric.values.checks import Check, Decided, Holds, Trajectory, matches_name
+from rubric.values.checks import Check, Decided, Holds, Trajectory, Unsupported, matches_name
 
 _SHELLS = frozenset({"exec_command", "local_shell", "shell"})
 _COMMANDS = frozenset({"cmd", "command", "commands"})
@@ -53,7 +53,16 @@ def _skills(candidate: Candidate) -> list[str]:
     return [skill for skill in found if isinstance(skill, str)]
 
 
-_WHAT: dict[str, Callable[[Candidate], list[str]]] = {"tool": _tools, "step": _steps, "skill": _skills}
+def _commands(candidate: Candidate) -> list[str]:
+    return [call.name for call in candidate.tool_calls if not _is_tool(call)]
+
+
+_WHAT: dict[str, Callable[[Candidate], list[str]]] = {
+    "tool": _tools,
+    "command": _commands,
+    "step": _steps,
+    "skill": _skills,
+}
 
 
 @frozen
@@ -62,7 +71,7 @@ class Used:
     A function for `Holds`: each of *names* was used from *least* to *most* times.
 
     Args:
-        what: `tool`, `step` or `skill`.
+        what: `tool`, `command`, `step` or `skill`.
         one: Whether one of them is enough.
     """
 
@@ -171,8 +180,9 @@ def trajectory_check(kind: str, value: Any, *, negate: bool = False, threshold: 
             raise refuse("value", value, "a mapping with min or max")
         names = tuple(_names(value))
         return Holds(Used(what, names, one=negate and len(names) > 1))
-    if what == "step" and (types := value.get("type")) is not None and types != "tool":
-        raise refuse("value", types, "no `type` but tool: other steps of a run are not known here")
+    step = value.get("type") if what == "step" else None
+    if step not in (None, "tool", "command"):
+        return Unsupported(f"{kind} of the type {shorten(str(step), 40)}: only calls of tools and commands are known")
     least, most = value.get("min"), value.get("max")
     for count in (least, most):
         if count is not None and (isinstance(count, bool) or not isinstance(count, int) or count < 0):
@@ -181,7 +191,7 @@ def trajectory_check(kind: str, value: Any, *, negate: bool = False, threshold: 
         raise refuse("value", dict(value), "a mapping with min or max")
     name = _name(value) if what != "step" else value.get("pattern") or value.get("name") or "*"
     first = 0 if what == "step" or (what == "skill" and most is not None) else 1
-    counted = "tool" if what == "step" and value.get("type") == "tool" else what
+    counted = step or what
     return Holds(Used(counted, (str(name),), first if least is None else least, most))
 
 

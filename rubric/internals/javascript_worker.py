@@ -34,7 +34,8 @@ _PRELUDE = """
   const say = (found) => { globalThis.$result = stringify(lack ? {lack} : found); };
   const failed = (error) => {
     const text = error instanceof Error ? error.name + ': ' + error.message : String(error);
-    if (text === 'InternalError: out of memory') globalThis.$limit = 'memory';
+    // An engine without memory for the error itself throws null.
+    if (error === null || text === 'InternalError: out of memory') globalThis.$limit = 'memory';
     say(/could not load module/.test(text) ? {lack: 'import'} : {thrown: text.slice(0, 1000)});
   };
   const answered = (value) => {

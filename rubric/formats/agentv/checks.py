@@ -1,19 +1,23 @@
 """
-AgentV's graders that code decides, beside those of `assertion_types`: limits of a run, calls of tools, and fields.
+AgentV's graders that code decides, beside those of `assertion_types`: limits of a run, calls of tools, JavaScript.
 
 `CHECKS` is their table. A limit on what is not known leaves the case ungraded here; AgentV fails it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from rubric.errors import DefinitionError
 from rubric.formats.agentv.scope import Entry
 from rubric.formats.cursor import Cursor
 from rubric.formats.field_accuracy import AGGREGATIONS, MATCHES, Field, FieldAccuracy
+from rubric.formats.javascript import RETURNS, JavaScript, inline
+from rubric.formats.tool_trajectory import KEYS, SKILL_KEYS, read_skill_trigger, read_tool_trajectory
 from rubric.formats.trajectories import KINDS, trajectory_check
+from rubric.internals.frozen_map import FrozenMap
+from rubric.internals.javascript import EXTRA, Program, is_installed
 from rubric.internals.text import shorten
 from rubric.values.checks import Check, Holds, Unsupported, Within
 
@@ -93,10 +97,85 @@ def _field(at: Cursor) -> Field | None:
     return None if path is None else Field(path, match, **options)
 
 
+def tool_trajectory(entry: Entry) -> Check:
+    """
+    Return the `tool-trajectory` that *entry* is.
+
+    Raises:
+        DefinitionError: A mode, or what it needs, is missing or wrong.
+    """
+    for call in entry.at["expected"] if isinstance(entry.at["expected"].value, list) else ():
+        for key in ("max_duration_ms", "maxDurationMs"):
+            if isinstance(call.value, Mapping) and call.has(key):
+                call[key].once(f"`{key}` does not count: how long a call took is not known here")
+    usual = "superset" if entry.scope.generation == "agentv-1" else "exact"
+    return read_tool_trajectory(entry.scope.filled(entry.at), usual)
+
+
+def skill_trigger(entry: Entry) -> Check:
+    """
+    Return the `skill-trigger` that *entry* is.
+
+    Raises:
+        DefinitionError: It names no skill.
+    """
+    return read_skill_trigger(entry.scope.filled(entry.at))
+
+
+def scripted(entry: Entry) -> Check:
+    """
+    Return the JavaScript that *entry* is: an expression, or a body of its own with `return`.
+
+    Raises:
+        DefinitionError: There is no code.
+    """
+    at = entry.at
+    if not isinstance(at["value"].value, str) or not at["value"].value.strip():
+        raise DefinitionError("value", "expected a line of JavaScript, or a body with `return`")
+    if not is_installed():
+        return not_gradable(entry, f"{entry.kind}, which needs an engine ({EXTRA})")
+    code = entry.scope.text(at["value"])
+    threshold = at["threshold"].number() if at.has("threshold") else None
+    config: Any = entry.scope.filled(at["config"])
+    return Holds(
+        JavaScript(
+            code,
+            Program(code) if RETURNS.search(code) else inline(code),
+            FrozenMap(entry.scope.variables),
+            FrozenMap(config) if isinstance(config, Mapping) else None,
+            threshold,
+        )
+    )
+
+
+def not_gradable(entry: Entry, why: str) -> Unsupported:
+    """Return the check of *entry*, which is not graded here, and warn *why*."""
+    entry.warn(f"{why} is not supported: its cases are ungraded", "type")
+    return Unsupported(why)
+
+
+_WHY: dict[str, str] = {
+    "webhook": "webhook, which sends the answer to an address,",
+    "similar": "similar, whose score AgentV makes of the cosine in a way of its own,",
+}
+"""Types of AgentV's that are not graded here, and why."""
+
+
+def unknown(entry: Entry) -> Check:
+    """Return the function of the caller's for the type of *entry*; where there is none, how to give it."""
+    kind = shorten(entry.kind, 60)
+    if (function := entry.at.loading.functions.get(entry.kind)) is not None:
+        return Holds(function)
+    return not_gradable(entry, f"{_WHY.get(kind, kind)} without functions={{{kind!r}: function}}")
+
+
 CHECKS: dict[str, tuple[Callable[[Entry], Check], frozenset[str]]] = {
     kind: (limited, frozenset({*keys, *_UNKNOWN, "exploration_tolerance"})) for kind, keys in _LIMITS.items()
 }
 CHECKS |= {kind: (of_tool_calls, frozenset({"value"})) for kind in KINDS}
 CHECKS["field-accuracy"] = (field_accuracy, frozenset({"fields", "aggregation"}))
+CHECKS["tool-trajectory"] = (tool_trajectory, KEYS)
+CHECKS["skill-trigger"] = (skill_trigger, SKILL_KEYS)
+CHECKS["javascript"] = (scripted, frozenset({"value", "threshold", "config"}))
 CHECKS |= {kind.replace("-", "_"): row for kind, row in CHECKS.items()}
 """The readers of types, with the keys that they read besides those of all; generation 1 writes them with `_`."""

@@ -8,23 +8,23 @@ Graders: from a list such as `assert`, `assertions` or `evaluators` to what deci
 | `agent-rubric` | as `llm-rubric`, by a judge that reads what the candidate made |
 | `llm-rubric`, `llm-grader`, `llm_judge` with a text | one judgement; the judge's own pass flag can fail it |
 | `contains`, `equals`, `regex`, `is-json`, ... | code |
+| `trajectory:goal-success` | one judgement: whether the run reached its goal |
 | `script`, `code`, `code_judge`, `code-grader` | a program, where the run allows it |
 | `assert-set`, `composite` (with a weighted average or a threshold) | the graders in it |
-| any other type | nothing: the case is ungraded |
+| any other type | a function of the caller's with its name, or nothing: the case is ungraded |
+| `{include: name}` | the graders of a template |
 
 `not-` before a type, and `negate: true`, turn the outcome over. Providers are read as models: no address, key or header
 is taken from a file. All graders of a case together are its rubric (`grouped`).
 
 What is judged is the grader's `value` (before generation 2: `criteria`, `rubrics`); without one, and before generation
-2 only, what the case says a good answer does. A `prompt` that shows one of AgentV's variables replaces the whole
-prompt; any other text replaces what is judged. The form of the reply, which AgentV sends as a message of its own, is
-put at the end.
+2 only, what the case says a good answer does; see `prompts` for a `prompt` of its own.
 """
 
 from __future__ import annotations
 
 import json
-import re
+import os
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -32,11 +32,12 @@ from typing import Any
 from attrs import evolve, frozen
 
 from rubric.errors import DefinitionError
-from rubric.formats.agentv.checks import CHECKS
-from rubric.formats.agentv.scope import SLOT, Entry, Scope, Task, as_json_list
+from rubric.formats.agentv.checks import CHECKS, unknown
+from rubric.formats.agentv.prompts import Prompt, read_prompt
+from rubric.formats.agentv.scope import Entry, Scope, Task
 from rubric.formats.assertion_types import UnsupportedPatternError, check_of
 from rubric.formats.cursor import Cursor
-from rubric.formats.includes import is_code, is_reference, read_text_at
+from rubric.formats.includes import is_reference, locate, read_document_at, read_text_at
 from rubric.formats.model_names import SETTINGS, litellm_name
 from rubric.formats.python import python_script
 from rubric.formats.rubric_items import are_items, is_item, read_items
@@ -124,140 +125,6 @@ def grouped(graders: Sequence[Grader], task: Task) -> Rubric:
     if len(graders) == 1 and graders[0].decides:
         criteria = [evolve(criteria[0], required=True)]
     return Rubric(criteria=criteria, threshold=task.threshold, borderline=borderline)
-
-
-SLOTS: dict[str, str] = {
-    "input": "input",
-    "question": "input",
-    "output": "output",
-    "answer": "output",
-    "candidate_answer": "output",
-    "expected_output": "reference",
-    "reference_answer": "reference",
-    "criteria": "rubric",
-    "expected_outcome": "rubric",
-    "outcome": "rubric",
-    "rubric": "rubric",
-    "rubrics": "rubric",
-    "rubrics_json": "rubric",
-    "file_changes": "file_changes",
-    "tool_calls": "tool_calls",
-}
-"""AgentV's variables, those of generation 1 included, and the slots of `Rubric.prompt` that hold the same."""
-
-REPLY = "\n\n{{ reply }}"
-_ANSWER = "\n\n[[ ## answer ## ]]\n{{ output }}"
-"""How a prompt that shows no answer shows it: under the heading that AgentV's own prompt has."""
-
-_FILE = re.compile(r"[\w./\\ -]*\.(?:md|markdown|txt|prompt|j2|njk|json|ya?ml)", re.IGNORECASE)
-_ANSWERS = frozenset({"output", "reference"})
-
-
-@frozen
-class Prompt:
-    """
-    What a grader's `prompt` says.
-
-    Args:
-        text: What is to be judged, where the prompt says just that.
-        template: For `Rubric.prompt`; None where the prompt is a mere text.
-        variables: Named texts that the template shows.
-        missing: What is lacking to show the prompt, such as its file. The case is ungraded.
-        lost: Whether it could not be read; the error is noted.
-    """
-
-    text: str = ""
-    template: str | None = None
-    variables: Mapping[str, str] = {}
-    missing: str = ""
-    lost: bool = False
-
-
-def read_prompt(at: Cursor, scope: Scope) -> Prompt:
-    """Return what a grader's prompt says: a text, a template, or the name of a file with one of these."""
-    value, before = at.value, at.notes.failures
-    if value is None:
-        return Prompt()
-    if isinstance(value, Mapping) and not value.keys().isdisjoint(("command", "script")):
-        return Prompt(missing="a prompt that a program writes")
-    if _is_chat(value):
-        return _translated(json.dumps(value, ensure_ascii=False), at, scope)
-    if not isinstance(value, str):
-        at.refuse("a text, a list of messages, `file://...` or {command: [...]}")
-        return Prompt(lost=True)
-    if not is_reference(value) and not _FILE.fullmatch(value.strip()):
-        return _translated(value, at, scope) if _shows_a_variable(value) else Prompt(scope.fill(value, at).strip())
-    name = scope.fill(value, at).strip()
-    if is_code(name):
-        return Prompt(missing="a prompt that a program writes")
-    text = read_text_at(name, at, lacking=at.warn)
-    if text is None:
-        failed = at.notes.failures > before
-        return (
-            Prompt(lost=True)
-            if failed
-            else Prompt(missing=f"a prompt in a file ({shorten(name, 80)}) that is not within reach")
-        )
-    if _ANSWERS.isdisjoint(SLOTS.get(match[1]) for match in SLOT.finditer(text)):
-        at.warn(
-            "the file shows no answer, and AgentV skips it; here the answer stands at its end, as {{ output }} would"
-        )
-        text = f"{text.rstrip()}{_ANSWER}"
-    return _translated(text, at, scope)
-
-
-def _shows_a_variable(text: str) -> bool:
-    return any(match[1] in SLOTS or match[1].startswith("metadata") for match in SLOT.finditer(text))
-
-
-def _translated(text: str, at: Cursor, scope: Scope) -> Prompt:
-    """Return the prompt of *text*, a template or a JSON list of messages, with the form of the reply at its end."""
-    variables: dict[str, str] = {}
-
-    def slot(match: re.Match[str]) -> str:
-        name = match[1]
-        if name in SLOTS:
-            return f"{{{{ {SLOTS[name]} }}}}"
-        found = scope.look_up(name)
-        if found is None:
-            at.warn(f"{match[0]} is no variable of a prompt; it is left as it stands")
-            found = match[0]
-        name = f"vars.{name.removeprefix('vars.')}"
-        variables[name] = found
-        return f"{{{{ {name} }}}}"
-
-    template = SLOT.sub(slot, text)
-    chat = as_json_list(template)
-    if chat is None or not _is_chat(chat):
-        return Prompt(template=template.rstrip() + REPLY, variables=variables)
-    chat = [*chat[:-1], {**chat[-1], "content": chat[-1]["content"] + REPLY}]
-    return Prompt(template=json.dumps(chat, ensure_ascii=False), variables=variables)
-
-
-def _is_chat(value: object) -> bool:
-    return (
-        isinstance(value, list)
-        and bool(value)
-        and all(isinstance(part, Mapping) and isinstance(part.get("content"), str) and "role" in part for part in value)
-    )
-
-
-def write_prompt(template: str) -> str | None:
-    """Return *template*, of a rubric, as AgentV's prompt; None where it shows what AgentV's prompts do not."""
-    if not template.endswith(REPLY):
-        return None
-    body = template.removesuffix(REPLY)
-    names = {slot: name for name, slot in reversed(SLOTS.items())} | {
-        "rubric": "criteria",
-        "reference": "expected_output",
-    }
-
-    def variable(match: re.Match[str]) -> str:
-        name = match[1].removeprefix("vars.") if match[1].startswith("vars.") else names.get(match[1], "")
-        return f"{{{{ {name} }}}}"
-
-    written = SLOT.sub(variable, body)
-    return written if "{{  }}" not in written and _shows_a_variable(written) and written == written.rstrip() else None
 
 
 STEPS, MOST_STEPS = 10, 50
@@ -414,8 +281,7 @@ def check_for(entry: Entry) -> Check:
         entry.warn(f"RE2 does not take the pattern {pattern}: cases that have it are ungraded", "value")
         return Unsupported(f"{entry.kind} by a pattern that RE2 does not take")
     if check is None:
-        entry.warn(f"{shorten(repr(entry.kind), 60)} is not supported: cases that have it are ungraded", "type")
-        return Unsupported(entry.kind)
+        return unknown(entry)
     entry.check_keys(_OF_ALL | {"value", "flags"})
     return check
 
@@ -546,16 +412,16 @@ _REMOVED: dict[str, str] = {
 }
 
 _FUTURE = frozenset(
-    {"select-best", "max-score", "similar", "factuality", "answer-relevance", "model-graded-closedqa",
+    {"select-best", "max-score", "factuality", "answer-relevance", "model-graded-closedqa",
      "model-graded-factuality", "context-faithfulness", "context-recall", "context-relevance", "moderation",
-     "classifier", "webhook", "search-rubric", "pi", "conversation-relevance"}
+     "classifier", "search-rubric", "pi", "conversation-relevance"}
 )  # fmt: skip
 
 
 def read_graders(at: Cursor, scope: Scope, task: Task) -> list[Grader]:
     """Return the graders of a list; the texts among them together are one."""
     graders: list[Grader | None] = []
-    entries = at.listing("a list of graders")
+    entries = [*_entries(at)]
     texts = [entry for entry in entries if isinstance(entry.value, str) and entry.value.strip()]
     for entry in entries:
         if texts and entry is texts[0]:
@@ -569,6 +435,49 @@ def read_graders(at: Cursor, scope: Scope, task: Task) -> list[Grader]:
         elif not entry.value.strip():
             entry.warn("an empty text is no criterion; it is left out")
     return [grader for grader in graders if grader is not None]
+
+
+def _entries(at: Cursor) -> Iterator[Cursor]:
+    """Yield the graders of a list, those of the templates that it includes among them."""
+    for entry in at.listing("a list of graders"):
+        if not isinstance(entry.value, Mapping) or entry.value.keys() != {"include"}:
+            yield entry
+        elif isinstance(name := entry["include"].value, str) and name.strip():
+            whole = read_document_at(_template(name.strip(), entry), entry["include"])
+            if whole is not None:
+                yield from _entries(whole.find("assert", "assertions") or whole)
+        else:
+            entry["include"].refuse("the name of a template in .agentv/templates, or a path")
+
+
+def _template(name: str, at: Cursor) -> str:
+    """Return the file that `include: name` names: a name alone is one of a template of the project."""
+    if name.startswith(".") or "/" in name or "\\" in name:
+        return name
+    found = [f".agentv/templates/{name}{suffix}" for suffix in (".yaml", ".yml")]
+    loading = at.loading
+    exists = (path for path in found if loading.folder is not None and os.path.isfile(locate(path, loading).real))  # noqa: PTH113
+    return next(exists, found[0])
+
+
+GOAL = "trajectory:goal-success"
+
+
+def _read_goal(entry: Entry) -> Grader:
+    """
+    Return the judgement of a run by its goal.
+
+    Raises:
+        DefinitionError: It has no goal.
+    """
+    entry.check_keys(_OF_JUDGED)
+    value = entry.scope.filled(entry.at["value"])
+    goal = value.get("goal") if isinstance(value, Mapping) else value
+    if not isinstance(goal, str) or not goal.strip():
+        raise DefinitionError("value" if "value" in entry.at else "type", "expected a goal, as text or {goal: text}")
+    text = f"By its calls of tools and its answer, the agent has reached this goal: {goal.strip()}"
+    criterion = Criterion(text, id=entry.name, answer=Unit(flag=True), min_score=entry.least())
+    return Grader(entry.name, Rubric(entry.name, criteria=[criterion], threshold=entry.task.threshold), plain=True)
 
 
 def _grader(at: Cursor, scope: Scope, task: Task) -> Grader | None:
@@ -607,6 +516,8 @@ def _made(entry: Entry) -> Grader | None:
         return _with_tools(read_judged(entry), entry)
     if entry.kind in ("llm-rubric", *ITEMS, *FREE):
         return read_judged(entry)
+    if entry.kind == GOAL:
+        return _read_goal(entry)
     return Grader(entry.name, check_for(entry))
 
 

@@ -19,7 +19,8 @@ from typing import Any
 from attrs import evolve, frozen
 
 from rubric.errors import DefinitionError
-from rubric.formats.agentv.graders import Grader, grouped, read_graders, read_judge, read_prompt, renamed
+from rubric.formats.agentv.graders import Grader, grouped, read_graders, read_judge, renamed
+from rubric.formats.agentv.prompts import read_prompt
 from rubric.formats.agentv.scope import GRADERS, THRESHOLD, Scope, Task, as_json_list, as_text
 from rubric.formats.cursor import Cursor
 from rubric.formats.images import Attached, image_in, is_image

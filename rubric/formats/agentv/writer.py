@@ -14,7 +14,8 @@ from typing import Any, cast
 
 from attrs import evolve, frozen
 
-from rubric.formats.agentv.graders import MOST_STEPS, Grader, binds, renamed, write_prompt
+from rubric.formats.agentv.graders import MOST_STEPS, Grader, binds, renamed
+from rubric.formats.agentv.prompts import write_prompt
 from rubric.formats.agentv.scope import THRESHOLD, quoted
 from rubric.formats.assertion_data import said_of
 from rubric.formats.losses import Held, Losses, provider_of

@@ -1,0 +1,152 @@
+"""
+Prompts of graders: a text, a template with AgentV's variables, a list of messages, or the name of a file with one.
+
+A `prompt` that shows one of AgentV's variables replaces the whole prompt; any other text replaces what is judged. The
+form of the reply, which AgentV sends as a message of its own, is put at the end.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+
+from attrs import frozen
+
+from rubric.formats.agentv.scope import SLOT, Scope, as_json_list
+from rubric.formats.cursor import Cursor
+from rubric.formats.includes import is_code, is_reference, read_text_at
+from rubric.internals.text import shorten
+
+SLOTS: dict[str, str] = {
+    "input": "input",
+    "question": "input",
+    "output": "output",
+    "answer": "output",
+    "candidate_answer": "output",
+    "expected_output": "reference",
+    "reference_answer": "reference",
+    "criteria": "rubric",
+    "expected_outcome": "rubric",
+    "outcome": "rubric",
+    "rubric": "rubric",
+    "rubrics": "rubric",
+    "rubrics_json": "rubric",
+    "file_changes": "file_changes",
+    "tool_calls": "tool_calls",
+}
+"""AgentV's variables, those of generation 1 included, and the slots of `Rubric.prompt` that hold the same."""
+
+REPLY = "\n\n{{ reply }}"
+_ANSWER = "\n\n[[ ## answer ## ]]\n{{ output }}"
+"""How a prompt that shows no answer shows it: under the heading that AgentV's own prompt has."""
+
+_FILE = re.compile(r"[\w./\\ -]*\.(?:md|markdown|txt|prompt|j2|njk|json|ya?ml)", re.IGNORECASE)
+_ANSWERS = frozenset({"output", "reference"})
+
+
+@frozen
+class Prompt:
+    """
+    What a grader's `prompt` says.
+
+    Args:
+        text: What is to be judged, where the prompt says just that.
+        template: For `Rubric.prompt`; None where the prompt is a mere text.
+        variables: Named texts that the template shows.
+        missing: What is lacking to show the prompt, such as its file. The case is ungraded.
+        lost: Whether it could not be read; the error is noted.
+    """
+
+    text: str = ""
+    template: str | None = None
+    variables: Mapping[str, str] = {}
+    missing: str = ""
+    lost: bool = False
+
+
+def read_prompt(at: Cursor, scope: Scope) -> Prompt:
+    """Return what a grader's prompt says: a text, a template, or the name of a file with one of these."""
+    value, before = at.value, at.notes.failures
+    if value is None:
+        return Prompt()
+    if isinstance(value, Mapping) and not value.keys().isdisjoint(("command", "script")):
+        return Prompt(missing="a prompt that a program writes")
+    if _is_chat(value):
+        return _translated(json.dumps(value, ensure_ascii=False), at, scope)
+    if not isinstance(value, str):
+        at.refuse("a text, a list of messages, `file://...` or {command: [...]}")
+        return Prompt(lost=True)
+    if not is_reference(value) and not _FILE.fullmatch(value.strip()):
+        return _translated(value, at, scope) if _shows_a_variable(value) else Prompt(scope.fill(value, at).strip())
+    name = scope.fill(value, at).strip()
+    if is_code(name):
+        return Prompt(missing="a prompt that a program writes")
+    text = read_text_at(name, at, lacking=at.warn)
+    if text is None:
+        failed = at.notes.failures > before
+        return (
+            Prompt(lost=True)
+            if failed
+            else Prompt(missing=f"a prompt in a file ({shorten(name, 80)}) that is not within reach")
+        )
+    if _ANSWERS.isdisjoint(SLOTS.get(match[1]) for match in SLOT.finditer(text)):
+        at.warn(
+            "the file shows no answer, and AgentV skips it; here the answer stands at its end, as {{ output }} would"
+        )
+        text = f"{text.rstrip()}{_ANSWER}"
+    return _translated(text, at, scope)
+
+
+def _shows_a_variable(text: str) -> bool:
+    return any(match[1] in SLOTS or match[1].startswith("metadata") for match in SLOT.finditer(text))
+
+
+def _translated(text: str, at: Cursor, scope: Scope) -> Prompt:
+    """Return the prompt of *text*, a template or a JSON list of messages, with the form of the reply at its end."""
+    variables: dict[str, str] = {}
+
+    def slot(match: re.Match[str]) -> str:
+        name = match[1]
+        if name in SLOTS:
+            return f"{{{{ {SLOTS[name]} }}}}"
+        found = scope.look_up(name)
+        if found is None:
+            at.warn(f"{match[0]} is no variable of a prompt; it is left as it stands")
+            found = match[0]
+        name = f"vars.{name.removeprefix('vars.')}"
+        variables[name] = found
+        return f"{{{{ {name} }}}}"
+
+    template = SLOT.sub(slot, text)
+    chat = as_json_list(template)
+    if chat is None or not _is_chat(chat):
+        return Prompt(template=template.rstrip() + REPLY, variables=variables)
+    chat = [*chat[:-1], {**chat[-1], "content": chat[-1]["content"] + REPLY}]
+    return Prompt(template=json.dumps(chat, ensure_ascii=False), variables=variables)
+
+
+def _is_chat(value: object) -> bool:
+    return (
+        isinstance(value, list)
+        and bool(value)
+        and all(isinstance(part, Mapping) and isinstance(part.get("content"), str) and "role" in part for part in value)
+    )
+
+
+def write_prompt(template: str) -> str | None:
+    """Return *template*, of a rubric, as AgentV's prompt; None where it shows what AgentV's prompts do not."""
+    if not template.endswith(REPLY):
+        return None
+    body = template.removesuffix(REPLY)
+    names = {slot: name for name, slot in reversed(SLOTS.items())} | {
+        "rubric": "criteria",
+        "reference": "expected_output",
+    }
+
+    def variable(match: re.Match[str]) -> str:
+        name = match[1].removeprefix("vars.") if match[1].startswith("vars.") else names.get(match[1], "")
+        return f"{{{{ {name} }}}}"
+
+    written = SLOT.sub(variable, body)
+    return written if "{{  }}" not in written and _shows_a_variable(written) and written == written.rstrip() else None
