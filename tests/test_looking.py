@@ -7,14 +7,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from attrs import evolve
 
-from rubric import Budget, Candidate, Criterion, Judge, Rubric, evaluate, grade
+from rubric import Budget, Candidate, Criterion, Judge, Rubric, ask, evaluate, grade, plan
 from rubric.errors import DefinitionError, LoadError
 from rubric.formats.suites import dumps_suite, loads_suite
+from rubric.grading.looking import MOST_SHOWN
+from rubric.models.pricing import count_tokens, worst_cost
 from rubric.store import Store
 from rubric.testing.scripted_model import ScriptedModel
 from rubric.values.artefacts import LONGEST_RESULT, TOOLS, files_in, look
-from rubric.values.requests import Ask, Reply, Usage
+from rubric.values.requests import MOST_CALLS, Ask, Reply, Usage
 from tests.tool_server import ToolServer, wants
 
 FILES = {"src/report.py": "def total(rows):\n    return sum(rows)\n", "README.md": "A report.\n"}
@@ -189,3 +192,118 @@ def test_a_native_case_has_files() -> None:
     assert loads_suite(dumps_suite(suite)).cases == suite.cases
     with pytest.raises(LoadError, match="files"):
         loads_suite("cases: [{id: a, output: x, files: {a.py: 5}, rubric: x}]")
+
+
+# -- bounds ------------------------------------------------------------------------------------------------
+
+
+class Insatiable:
+    """A model that always wants *calls*, and keeps what it was asked."""
+
+    def __init__(self, *calls: tuple[str, Any]) -> None:
+        self.calls, self.asks = calls, list[Ask]()
+
+    async def answer(self, ask: Ask, /) -> Reply:
+        self.asks.append(ask)
+        return Reply(None, usage=Usage(calls=1), wanted=json.dumps(wants(*self.calls)))
+
+
+def test_a_plan_has_bounds_that_the_run_keeps() -> None:
+    """A judge may answer at once, or read in each of its turns as much as it can."""
+    files = {"big.txt": "all of the words of it, äöü \u200b\n" * 20_000, "b.txt": "b"}
+    candidate = Candidate("I did.", files=files)
+    model = Insatiable(*[("read_file", {"path": "big.txt", "start_line": 1 + 400 * n}) for n in range(12)])
+    asked = Judge("openai/gpt-5.6", sealed=False, repairs=0)
+    planned = plan(candidate, LOOKS, asked)
+    assert (planned.least, planned.most, planned.ceiling) == (1, 4, 4)
+    assert plan(candidate, evolve(LOOKS, max_steps=0), asked).most == 1
+    assert plan("nothing to read", LOOKS, asked).most == 1
+    evaluate(candidate, LOOKS, Judge(model, sealed=False, repairs=0, retries=0))
+    assert len(model.asks) == planned.most
+    sent = [evolve(ask, judge=asked) for ask in model.asks]
+    tokens = [sum(count_tokens(asked, text) for text in [ask.chat()[1]["content"], *ask.turns]) for ask in sent]
+    assert sum(tokens) <= planned.prompt_tokens[1]
+    assert planned.cost is not None
+    assert sum(worst_cost(ask) or 0 for ask in sent) <= planned.cost[1]
+
+
+def test_a_plan_counts_the_turns_of_each_question_of_a_tree() -> None:
+    tree = ask("Is there a file?").yes(ask("Is it Python?").yes(1.0).no(0.5)).no(0.0)
+    rubric = Rubric(criteria=[Criterion("x", tree=tree)], max_steps=2)
+    planned = plan(WORK, rubric, Judge("openai/gpt-5.6", repairs=1))
+    assert (planned.least, planned.most, planned.ceiling) == (1, 6, 8)
+
+
+def test_a_budget_reserves_what_the_tools_returned() -> None:
+    """A turn that would cost more than is left is not sent."""
+    big = Candidate("I did.", files={"big.txt": "many different words in here\n" * 20_000})
+    say = wants(*[("read_file", {"path": "big.txt", "start_line": n}) for n in range(1, 8)])
+    for dollars, requests in ((0.05, 2), (0.002, 1)):
+        with ToolServer(say, YES) as server:
+            asked = Judge("openai/gpt-4o-mini", params=server.params, sealed=False, max_tokens=500, retries=0)
+            evaluate(big, LOOKS, asked, budget=Budget(cost=dollars))
+            assert len(server.requests) == requests, dollars
+
+
+def test_the_results_of_one_turn_are_bounded() -> None:
+    """What does not fit is told, each call has a result, and a character is not cut in two."""
+    model = Insatiable(*[("read_file", {"path": "big.txt"})] * 40)
+    evaluate(Candidate("x y", files={"big.txt": "€" * 50_000}), LOOKS, Judge(model, sealed=False))
+    message, *results = map(json.loads, model.asks[1].turns)
+    assert len(message["tool_calls"]) == len(results) == MOST_CALLS
+    shown = [len(result["content"].encode()) for result in results]
+    assert sum(shown) < MOST_SHOWN + 16 * 200
+    assert "at most 48,000 bytes" in results[-1]["content"]
+
+
+@pytest.mark.parametrize(
+    "wanted", ["{", "[]", "{}", '{"tool_calls": []}', '{"tool_calls": [{"id": 1}]}', "null", '{"tool_calls": [null]}']
+)
+def test_a_model_that_asks_for_tools_in_no_form_is_no_verdict(wanted: str) -> None:
+    class Odd:
+        async def answer(self, ask: Ask, /) -> Reply:
+            return Reply(None, usage=Usage(calls=1), wanted=wanted)
+
+    result = evaluate(WORK, LOOKS, Judge(Odd(), sealed=False, repairs=0, retries=0))
+    assert result.score is None
+    assert result.failures
+
+
+@pytest.mark.parametrize("via", ["litellm", "http"])
+@pytest.mark.parametrize(
+    ("call", "told"),
+    [
+        (wants("read_file", path="../../etc/passwd"), "error: there is no file '../../etc/passwd'"),
+        (wants("read_file", path="/etc/passwd"), "error: there is no file '/etc/passwd'"),
+        (wants("run_shell", command="cat /etc/passwd"), "error: there is no tool 'run_shell'"),
+        (wants(("read_file", "{broken")), "error: name a file"),
+        (wants(("read_file", {"path": ["a"], "start_line": "x"})), "error: there is no file"),
+        (wants(("read_file", {"path": "README.md", "start_line": 10**30})), ""),
+        (wants(("search", {"text": None})), "nothing was found"),
+        (wants(("search", "[1, 2]")), "nothing was found"),
+        (wants(("", {})), "error: there is no tool ''"),
+    ],
+)
+def test_a_hostile_call_gets_a_result_and_opens_nothing(via: Any, call: Any, told: str) -> None:
+    with ToolServer(call, YES) as server:
+        result = evaluate(WORK, LOOKS, judge(server, via=via))
+        assert server.told()[0].startswith(told)
+    assert result.passed
+
+
+def test_a_server_that_fails_between_two_turns_is_no_verdict() -> None:
+    with ToolServer(READ, 400) as server:
+        result = evaluate(WORK, LOOKS, judge(server, retries=0))
+    assert (result.score, result.usage.calls) == (None, 2)
+
+
+def test_a_huge_line_and_a_huge_file_are_kept_within_bounds(tmp_path: Path) -> None:
+    (tmp_path / "line.txt").write_text("x" * 1_000_000)
+    files = files_in(tmp_path)
+    assert len(look(files, "search", '{"text": "xxx"}')) < 400
+    assert len(look(files, "read_file", '{"path": "line.txt"}')) < LONGEST_RESULT + 100
+    (tmp_path / "huge.txt").write_bytes(b"x" * 2_000_001)
+    with pytest.raises(DefinitionError, match="name a smaller folder"):
+        files_in(tmp_path)
+    with pytest.raises(DefinitionError, match="no folder"):
+        files_in(tmp_path / "line.txt")

@@ -17,8 +17,7 @@ and ends with a `Grade` or an `Ungraded`. A driver carries the asks:
 
 from __future__ import annotations
 
-import json
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from functools import partial
 from itertools import count
 from types import TracebackType
@@ -29,16 +28,15 @@ from attrs import define, evolve, field, frozen
 from rubric.errors import DefinitionError, ProtocolError
 from rubric.grading.code_checks import settled
 from rubric.grading.logprobs import weigh
+from rubric.grading.looking import continued, offering
 from rubric.grading.prompting import APART, SharedPrompt, as_question, compose, compose_all, grouped, shared_prompt
 from rubric.grading.reply_parser import read
 from rubric.grading.similarity import embedding_ask
 from rubric.grading.steps import Batch, Got, Steps, as_one, together
 from rubric.grading.turns import asked_parts, over_parts, placed
-from rubric.internals.text import visible
 from rubric.results.result import Grade, Ungraded, conclude, conclude_votes, degenerate, goes_on
 from rubric.scoring.aggregation import EVEN, outcome
 from rubric.scoring.votes import Voter, fewest_votes, is_decided, number_votes
-from rubric.values.artefacts import TOOLS, look
 from rubric.values.candidates import Candidate, why_degenerate
 from rubric.values.checks import Check, Similar
 from rubric.values.criteria import Criterion
@@ -465,11 +463,11 @@ class _Session:
     def _asked(self, groups: Sequence[Sequence[Criterion]]) -> Steps[list[Sequence[Finding]]]:
         """Ask about all *groups* in one batch, then again about those with a reply that could not be read."""
         asks = compose_all(self.about, self.rubric, self.judge, groups, vote=self.vote, guidelines=self.guidelines)
-        if self.rubric.max_steps and not self.about.candidate.artefacts:
+        if self.rubric.max_steps:
+            asks = tuple([offering(ask, self.rubric) for ask in asks])
+            if asks[0].tools:
+                return (yield from together([self._looking(ask) for ask in asks]))
             self.log.notes.append(NOTHING_TO_READ)
-        elif self.rubric.max_steps:
-            asks = tuple([evolve(ask, tools=TOOLS, steps=self.rubric.max_steps) for ask in asks])
-            return (yield from together([self._looking(ask) for ask in asks]))
         found: list[Sequence[Finding]] = []
         broken: dict[int, Steps[Sequence[Finding]]] = {}
         for ask, got in zip(asks, (yield asks), strict=True):
@@ -488,12 +486,10 @@ class _Session:
         texts = self.about.candidate.artefacts
         (got,) = yield (ask,)
         while isinstance(got, Reply) and got.wanted and ask.steps:
+            if (further := continued(ask, got.wanted, texts)) is None:
+                break
             self.log.replies.append(got)
-            results = [
-                json.dumps({"role": "tool", "tool_call_id": call["id"], "content": _looked(texts, call["function"])})
-                for call in json.loads(got.wanted)["tool_calls"]
-            ]
-            ask = evolve(ask, turns=(*ask.turns, got.wanted, *results), steps=ask.steps - 1)
+            ask = further
             (got,) = yield (ask,)
         findings = self._read(ask, got)
         if Unjudged in map(type, findings):
@@ -547,11 +543,6 @@ class _Session:
         if unjudged := [finding.failure for finding in findings if isinstance(finding, Unjudged)]:
             self.log.failures.extend(dict.fromkeys(unjudged))
         return findings
-
-
-def _looked(texts: Mapping[str, str], call: Mapping[str, str]) -> str:
-    """Return the result of a *call* on *texts*, without invisible characters."""
-    return visible(look(texts, call["name"], call["arguments"]))[0]
 
 
 NOTHING_TO_READ = (

@@ -8,6 +8,7 @@ from typing import Any
 from attrs import evolve, field, frozen
 
 from rubric.grading.code_checks import applies
+from rubric.grading.looking import most_of_a_turn, offering
 from rubric.grading.prompting import SharedPrompt, as_question, compose, grouped, shared_prompt
 from rubric.grading.similarity import embedding_ask
 from rubric.grading.turns import asked_parts
@@ -27,7 +28,8 @@ Count = Callable[[Judge, str], int]
 Price = Callable[[Judge], tuple[float, float] | None]
 _MOST_SHOWN, _LONGEST_SHOWN = 40, 20_000
 
-Worst = Callable[[Ask], float | None]
+Worst = Callable[[Ask, int], float | None]
+"""The most that an ask with so many further tokens may cost, in US dollars; None if that is unknown."""
 
 
 @frozen(repr=False)
@@ -36,10 +38,10 @@ class Plan:
     The calls, tokens and cost of a grading that has not been sent.
 
     Args:
-        least: Calls if every tree ends and every jury stops as early as possible, no cascade goes on, and every request
-            of a jury for several votes gets them all.
-        most: Calls if none does. Re-asks of unreadable replies (at most `Judge.repairs` an ask) and retries of failed
-            calls come on top; `ceiling` counts the re-asks.
+        least: Calls if every tree ends and every jury stops as early as possible, no cascade goes on, every request of
+            a jury for several votes gets them all, and every judge with tools answers at once.
+        most: Calls if none does, and judges with tools take all their steps. Re-asks of unreadable replies (at most
+            `Judge.repairs` an ask) and retries of failed calls come on top; `ceiling` counts the re-asks.
         ceiling: Calls if every reply has to be asked for again as often as the judge allows.
         prompt_tokens: At least and at most, for `least` and `most` calls.
         cost: In US dollars, for `least` and `most` calls: at least (the prompt alone, none of it from a cache), and at
@@ -123,7 +125,7 @@ def plan_one(
     Args:
         count: The number of tokens of a text, for a judge.
         price: A judge's prices of a token sent and of a token received, in US dollars; None if unknown.
-        worst: The most that an ask may cost, in US dollars; None adds up its texts and its longest reply.
+        worst: As `Worst`; None adds up the texts and the longest reply.
     """
     if rubric.degenerate != "judge" and why_degenerate(candidate):
         return Plan(free=tuple(c.id for c in rubric.judged))
@@ -196,26 +198,25 @@ class _Planner:
             case Similar() as check:
                 return self._of_ask(embedding_ask(group[0], check, self.about.candidate.output))
             case _:
-                return self._of_ask(compose(self.about, rubric, self.judge, group, guidelines=guidelines))
+                return self._of_ask(self._ask(rubric, group, guidelines))
+
+    def _ask(self, rubric: Rubric, criteria: Sequence[Criterion], guidelines: str) -> Ask:
+        return offering(compose(self.about, rubric, self.judge, criteria, guidelines=guidelines), rubric)
 
     def _of_tree(self, rubric: Rubric, criterion: Criterion, tree: DecisionTree, guidelines: str) -> Plan:
         """A walk takes from the shortest to the longest branch; asked ahead, it takes all questions."""
-        plans = [
-            self._of_ask(
-                compose(self.about, rubric, self.judge, [as_question(rubric, criterion, node)], guidelines=guidelines)
-            )
-            for node in tree.nodes()
-        ]
+        questions = [as_question(rubric, criterion, node) for node in tree.nodes()]
+        plans = [self._of_ask(self._ask(rubric, [question], guidelines)) for question in questions]
         if self.judge.speculate:
             return Plan.total({plan.asks[0].criteria[0].text: plan for plan in plans}.values())
-        tokens = sorted(plan.prompt_tokens[0] for plan in plans)
+        fewest, most = (sorted(plan.prompt_tokens[end] for plan in plans) for end in (0, 1))
         lows, highs = (sorted(plan.cost[end] for plan in plans if plan.cost is not None) for end in (0, 1))
         cost = (sum(lows[: tree.shortest]), sum(highs[-tree.depth :]))
         return Plan(
             tree.shortest,
-            tree.depth,
-            tree.depth * (1 + self.judge.repairs),
-            (sum(tokens[: tree.shortest]), sum(tokens[-tree.depth :])),
+            tree.depth * plans[0].most,
+            tree.depth * plans[0].ceiling,
+            (sum(fewest[: tree.shortest]), sum(most[-tree.depth :])),
             cost if len(lows) == len(plans) else None,
             tuple(ask for plan in plans for ask in plan.asks),
         )
@@ -225,11 +226,21 @@ class _Planner:
 
 
 def plan_ask(ask: Ask, *, count: Count, price: Price, worst: Worst | None = None) -> Plan:
-    """Return the plan of one *ask*; the functions are those of `plan_one`."""
+    """
+    Return the plan of one *ask*; the functions are those of `plan_one`.
+
+    A judge with tools may answer at once, or after as many turns as it has steps, each with all the turns before it.
+    """
     tokens = count(ask.judge, "\n".join(m.text for m in ask.messages))
+    more = [turn * most_of_a_turn(ask) for turn in range(1, ask.steps + 1)] if ask.tools else []
     prices, cost = price(ask.judge), None
     if prices is not None:
         least = tokens * prices[0]
-        most = least + ask.max_tokens * prices[1] if worst is None else worst(ask)
-        cost = None if most is None else (least, most)
-    return Plan(1, 1, 1 + ask.judge.repairs, (tokens, tokens), cost, (ask,))
+        if worst is None:
+            highest: list[float | None] = [least + n * prices[0] + ask.max_tokens * prices[1] for n in (0, *more)]
+        else:
+            highest = [worst(ask, n) for n in (0, *more)]
+        known = [one for one in highest if one is not None]
+        cost = (least, sum(known)) if len(known) == len(highest) else None
+    most = 1 + len(more)
+    return Plan(1, most, most + ask.judge.repairs, (tokens, most * tokens + sum(more)), cost, (ask,))

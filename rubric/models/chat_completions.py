@@ -27,7 +27,7 @@ from rubric.internals.frozen_map import Memo, thaw
 from rubric.internals.secrets import redact
 from rubric.models.failures import error_in, words_of
 from rubric.models.http_bodies import parsed
-from rubric.values.requests import Failure, Reply, TokenLogprob, Usage
+from rubric.values.requests import MOST_CALLS, Failure, Reply, TokenLogprob, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -332,15 +332,11 @@ def reply_from(
     return Reply(text, finish, refusal, usage, model, unsent, _logprobs(choice), several, remarks)
 
 
-_MOST_CALLS = 16
-"""Calls of tools in one turn; further ones are left out."""
-
-
 def _wanted(message: Any, text: str | None) -> str:
     """Return the message that asks for tools, as it is sent back; empty where it asks for none."""
     requested = at(message, "tool_calls")
     calls = []
-    for number, request in enumerate(requested[:_MOST_CALLS] if isinstance(requested, list) else (), 1):
+    for number, request in enumerate(requested[:MOST_CALLS] if isinstance(requested, list) else (), 1):
         function = at(request, "function")
         name, arguments = (clean(at(function, part)) or "" for part in ("name", "arguments"))
         call = {"id": str(at(request, "id") or f"call_{number}"), "type": "function"}

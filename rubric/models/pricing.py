@@ -182,26 +182,32 @@ async def most_tokens(ask: Ask) -> tuple[int, int]:
     if not model:
         return _most("", ask)
     await ready()
-    if model in _warm and sum(len(part) for message in ask.messages for part in message.parts) < _LARGE:
+    parts = [part for message in ask.messages for part in message.parts]
+    if model in _warm and sum(map(len, (*parts, *ask.turns))) < _LARGE:
         return _most(model, ask)
     most = await asyncio.to_thread(_most, model, ask)
     _warm.add(model)
     return most
 
 
-def worst_cost(ask: Ask) -> float | None:
+def worst_cost(ask: Ask, more: int = 0) -> float | None:
     """
     Return the most that *ask* may cost in US dollars, with the longest reply; None if the price is unknown.
+
+    *more* tokens are added to those of its texts.
 
     It loads LiteLLM, and may take a while over a long text.
     """
     sent, back = _most(_model_of(ask.judge), ask)
+    sent += more
     rates = dearest(ask.judge, sent)
     return None if rates is None else sent * rates[0] + back * rates[1]
 
 
 def _most(model: str, ask: Ask) -> tuple[int, int]:
     sent = sum(_bound(model, part) for message in ask.messages for part in message.parts) + _schema(model, ask.schema)
+    sent += sum(_bound(model, turn) + _A_MESSAGE for turn in ask.turns)
+    sent += _bound(model, ask.tools) + _A_TOOL if ask.tools else 0
     sent += _A_REQUEST + _A_MESSAGE * len(ask.messages) + _AN_IMAGE * len(ask.images)
     return sent, ask.max_tokens * ask.n
 

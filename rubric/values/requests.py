@@ -211,6 +211,9 @@ class Usage(Guided):
         return f"{self.calls} calls, {self.prompt_tokens} in, {self.completion_tokens} out tokens, {cost}"
 
 
+MOST_CALLS = 16
+"""Calls of tools in one turn of a judge; further ones are left out."""
+
 TokenLogprob = tuple[str, float, tuple[tuple[str, float], ...]]
 """A token of a reply, its natural logarithm of probability, and the likeliest tokens in its place with theirs."""
 
