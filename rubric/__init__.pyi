@@ -53,9 +53,9 @@ from .grading.planning import Plan as Plan
 from .models.client_models import model as model
 from .models.function_judge import judge_function as judge_function
 from .models.retry import retry_delay as retry_delay
-from .quality.align import Alignment as Alignment
-from .quality.align import Edit as Edit
 from .quality.align import align as align
+from .quality.alignment import Alignment as Alignment
+from .quality.alignment import Edit as Edit
 from .quality.influence import Influence as Influence
 from .quality.influence import Influences as Influences
 from .quality.influence import influence as influence

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from rubric import DefinitionError, Grade, Grades, Rubric, Ungraded, align, dump, load
-from rubric.quality.align import cross_fitted, p_of_gain
+from rubric.quality.cross_fitting import cross_fitted, p_of_gain
 from tests.command_line import run
 from tests.recorded import result
 
@@ -134,7 +134,9 @@ def test_the_file_is_edited_where_it_differs(tmp_path: Path) -> None:
     [
         ({"labels": {"k1": True}}, "20 graded candidates"),
         ({"labels": {f"k{n}": {"clarity": 50} for n in range(40)}}, "verdicts of people on the whole"),
-        ({"edits": ["texts"]}, "threshold"),
+        ({"edits": ["criteria"]}, "threshold"),
+        ({"edits": ["texts"]}, "name it: writer="),
+        ({"edits": ["anchors"]}, "grades that hold their candidates"),
         ({"edits": "threshold"}, "a list of kinds"),
         ({"grades": "results.jsonl"}, "results to score anew"),
     ],

@@ -213,6 +213,8 @@ _AS_OPTIONS: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     (r"or None to pass it over", "or COLUMN= to pass it over"),
     (r"columns\.(\w+): ", r"--column \1: "),
     (r"limit calls or tokens instead of the cost, or .*", "limit the calls instead: --max-calls"),
+    (r"a file of results has none, .*", "name their file: --candidates FILE"),
+    (r"name it: writer=\"(\S+)\"", r"name it: --writer \1"),
     (r"give a function, or replies that exist \(outputs=\)", "give the replies that exist: --outputs FILE"),
 )
 

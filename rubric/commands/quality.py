@@ -5,27 +5,27 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import click
+from attrs import evolve
 
 from rubric.commands.files import rubric_files
 from rubric.commands.options import A_COUNT, CONCURRENT, FORMAT, JUDGE, PATH, STORE
-from rubric.commands.output import REFUSED, Command, print_json, print_line, print_result, print_text
+from rubric.commands.output import REFUSED, Command, Refusal, print_json, print_line, print_result, print_text
 from rubric.commands.trust import from_extra
 from rubric.engine.budget import Budget
 from rubric.engine.bulk import CONCURRENCY
+from rubric.engine.sources import candidate_at, source_of
 from rubric.errors import LoadError
 from rubric.formats.rubrics import dump, load
 from rubric.formats.suites import is_rubric, load_suite
+from rubric.quality.alignment import Kind
 from rubric.quality.influence import Influences, influence
 from rubric.quality.lint import Remarks
 from rubric.quality.lint import lint as lint_file
 from rubric.quality.trials import check as run_tests
 from rubric.results.collection import Grades
-
-EDITS = ("threshold", "weights")
-"""The kinds of edit of `align`, in its order."""
 
 
 @click.command(cls=Command)
@@ -124,23 +124,68 @@ def check(
 @click.argument("file", type=PATH)
 @click.argument("results", type=PATH)
 @click.argument("labels", type=PATH)
-@click.option("--edit", "edits", type=click.Choice(EDITS), multiple=True, help="Try these alone.")
+@click.option("--edit", "edits", type=click.Choice(get_args(Kind)), multiple=True, help="Try these alone.")
 @click.option("--risk", type=click.FloatRange(1e-6, 0.5), default=0.05, metavar="R", help="The rate of false gains.")
+@click.option("--writer", metavar="MODEL", help="Write texts and bands by this model.")
+@click.option("--candidates", type=PATH, metavar="CANDIDATES", help="What RESULTS are of, to grade it anew.")
+@JUDGE
+@STORE
+@click.option("--max-cost", type=float, metavar="DOLLARS", help="Spend no more.")
+@click.option("--max-calls", type=A_COUNT, metavar="N", help="Pay for no more requests.")
+@CONCURRENT
 @click.option("--write", is_flag=True, help="Write the accepted edits into FILE; its comments stay.")
 @FORMAT
 def align(
-    file: Path, results: Path, labels: Path, *, edits: tuple[Any, ...], risk: float, write: bool, form: str
+    file: Path,
+    results: Path,
+    labels: Path,
+    *,
+    edits: tuple[Any, ...],
+    risk: float,
+    writer: str | None,
+    candidates: Path | None,
+    judge: Any,
+    store: Path | None,
+    max_cost: float | None,
+    max_calls: int | None,
+    concurrency: int | None,
+    write: bool,
+    form: str,
 ) -> None:
     """
-    Fit the threshold and the weights of a rubric to labels.
+    Fit a rubric to labels of people.
 
     FILE is the rubric, RESULTS is what `grade-many --out` wrote under it, and LABELS is a CSV or JSON lines with key or
-    index, and value: the verdicts of people. Nothing is called.
+    index, and value: verdicts or scores of people. Without --edit, threshold and weights are tried, which calls
+    nothing. `--edit anchors` shows the judge labelled candidates, `--edit texts` and `--edit bands` have a writer
+    write; all three grade the candidates anew.
 
     Exit codes: 0 measured, 2 bad input.
     """
     rubric = load(file)
-    found = from_extra("align")(rubric, Grades.read_jsonl(results, rubric), labels, edits or EDITS, risk=risk)
+    grades = Grades.read_jsonl(results, rubric, judge)
+    if candidates is not None:
+        grades = _with_candidates(grades, candidates)
+    is_capped = max_cost is not None or max_calls is not None
+    budget = Budget(cost=max_cost, calls=max_calls) if is_capped else None
+    calls = {"writer": writer, "budget": budget, "store": store, "concurrency": concurrency or CONCURRENCY}
+    tried = edits or ("threshold", "weights")
+    found = from_extra("align")(rubric, grades, labels, tried, risk=risk, **calls)
     print_result(found, form)
     if write and found.accepted:
         dump(found.rubric, file)
+
+
+def _with_candidates(grades: Grades, path: Path) -> Grades:
+    """Return *grades* with the candidates that the file at *path* holds, by their places."""
+    held = dict(enumerate(source_of(path).items))  # type: ignore[arg-type]
+    out = []
+    for place, result in enumerate(grades):
+        at = place if result.index is None else result.index
+        if at not in held:
+            raise Refusal(f"{path} has no candidate {at}, which the results are of")
+        candidate = candidate_at(at, held[at])
+        if result.key and candidate.key != result.key:
+            raise Refusal(f"{path}: candidate {at} has the key {candidate.key!r}, the result {result.key!r}")
+        out.append(evolve(result, candidate=candidate))
+    return Grades(out)

@@ -1,177 +1,82 @@
 """
 Fit a rubric to labels of people, and say what that is worth on candidates that it was not fitted to.
 
-A threshold that is chosen from labels looks better on these labels even where nothing is to be gained. So the whole
-search is repeated for each tenth of the groups, without their labels (cross-fitting), and an edit is accepted only if
-the verdicts on the tenths agree with people more often than those of the old rubric, by McNemar's exact test
-(Q. McNemar, 1947); a group of candidates counts as one. No model is called: grades are scored anew.
+A rubric that is chosen by labels looks better on these labels even where nothing is to be gained. So the whole search
+is repeated for each part of the groups, without their labels (`cross_fitting`), and an edit is accepted only if the
+grades of those parts agree with people more than those of the old rubric. Threshold and weights need no call: grades
+are scored anew. For anchors, texts and bands (`rewriting`) the candidates are graded anew, within a budget.
 """
 
 from __future__ import annotations
 
-import math
-import random
 from collections.abc import Iterator, Mapping, Sequence
 from os import PathLike
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 import numpy as np
-from attrs import asdict, evolve, field, frozen
-from numpy.typing import NDArray
-from scipy import stats
+from attrs import evolve, frozen
 
+from rubric.engine.budget import Budget
+from rubric.engine.bulk import CONCURRENCY, grade_many
+from rubric.engine.drafting import writer_of
+from rubric.engine.grade import JudgeLike, plan
+from rubric.engine.pipeline import Options, StoreLike
 from rubric.errors import DefinitionError
-from rubric.internals.containers import NoTruth
 from rubric.internals.fields import check_name, check_number, refuse
-from rubric.rendering.presenting import Presented, Table
+from rubric.quality.alignment import Alignment, Edit, Kind, Proposal
+from rubric.quality.cross_fitting import Agreements, constant, cross_fitted, folds_of, missing_labels, p_of_gain
+from rubric.quality.labelled import Sample, sample_of
+from rubric.quality.rewriting import Rewrite, rewritten, with_anchors
 from rubric.results.collection import Grades
 from rubric.results.result import Grade, Ungraded
-from rubric.trust.inference import POWER, paired
-from rubric.trust.labels import Labels, as_labels
-from rubric.trust.ratings import Codes, Floats, judged, matched
+from rubric.trust.labels import Labels
+from rubric.values.judges import NOBODY, AnyJudge, Judge, as_judge, judge_digest
+from rubric.values.requests import Usage
 from rubric.values.rubrics import Rubric
 
-Kind = Literal["threshold", "weights"]
-Verdicts = NDArray[np.bool_]
-
-_FOLDS = 10
+_FREE, _WRITTEN = ("threshold", "weights"), ("texts", "bands")
+_CALLED_FOLDS = 5
 _MOST_THRESHOLDS = 50
 _FACTORS = (0.0, 0.5, 2.0)
 """What a weight is multiplied by."""
 
 
-@frozen
-class Proposal(NoTruth):
-    """
-    One change of the rubric: what it says, and how often the grades then agree with the labels it was chosen by.
-
-    Args:
-        change: The change, such as `threshold 0.7 -> 0.62`.
-        apparent: The share of labels that the changed rubric agrees with; it was chosen by these labels.
-    """
-
-    _truth = ".apparent"
-
-    change: str
-    apparent: float
-
-
-@frozen
-class Edit(NoTruth):
-    """
-    The best change of one kind.
-
-    Args:
-        kind: `threshold` or `weights`.
-        change: The change; empty if none looks better than the rubric as it is.
-        accepted: Whether it is shown to agree with people more often.
-        before: The agreement of the rubric before it.
-        apparent: Its agreement on the labels that it was chosen by, which is too high on average.
-        honest: Its agreement on candidates that it was not chosen by.
-        p: The probability of such a gain, or a larger one, if there is none.
-        missing: How many labels more would show the gain in four of five such samples; 0 if it is shown; None if there
-            is no gain to show.
-        proposals: All changes that were tried.
-        calls: The calls that it took.
-    """
-
-    _truth = ".accepted"
-
-    kind: Kind
-    change: str
-    accepted: bool
-    before: float
-    apparent: float
-    honest: float
-    p: float
-    missing: int | None
-    proposals: tuple[Proposal, ...]
-    calls: int = 0
-
-
-@frozen(repr=False)
-class Alignment(Presented):
-    """
-    What `align` returns.
-
-    Args:
-        rubric: The rubric with the accepted edits; the old one if there are none. `dump(rubric, path)` changes the file
-            where it differs, and keeps its comments.
-        edits: One for each kind, in the order in which they were tried.
-        n: The labels that were used.
-        baseline: The agreement of the old rubric.
-        constant: The agreement of a judge that always says the same.
-        risk: How often a rubric that cannot gain is changed.
-    """
-
-    _truth = ".accepted"
-
-    rubric: Rubric = field(repr=False)
-    edits: tuple[Edit, ...]
-    n: int
-    baseline: float
-    constant: float
-    risk: float
-
-    @property
-    def accepted(self) -> tuple[Edit, ...]:
-        """The accepted edits."""
-        return tuple(edit for edit in self.edits if edit.accepted)
-
-    @property
-    def sentence(self) -> str:
-        """The result in one sentence."""
-        shown = f"{self.n:,} labels"
-        if not self.accepted:
-            return f"No edit is shown to be better than the rubric, which agrees with {self.baseline:.0%} of {shown}."
-        changes = "; ".join(edit.change for edit in self.accepted)
-        last = self.accepted[-1]
-        return f"{changes}: agreement rises from {self.baseline:.0%} to {last.honest:.0%} of {shown}, cross-fitted."
-
-    def remarks(self) -> list[str]:
-        """What to know before the rubric is changed."""
-        some = [edit for edit in self.edits if not edit.accepted and edit.missing]
-        return [
-            f"A judge that always says the same agrees with {self.constant:.0%}.",
-            *(f"{e.change or e.kind}: some {e.missing:,} labels more may show whether it is better." for e in some),
-        ]
-
-    def tables(self) -> list[Table]:
-        """Each kind of edit in a row."""
-        head = ("edit", "best change", "before", "apparent", "honest", "p", "accepted")
-        rows: list[tuple[object, ...]] = [
-            (e.kind, e.change or "–", e.before, e.apparent, e.honest, e.p, "yes" if e.accepted else "no")
-            for e in self.edits
-        ]
-        return [("Agreement with people", head, rows)]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return it as plain JSON-able data."""
-        kept: dict[str, Any] = asdict(self, filter=lambda attribute, _: attribute.name != "rubric")
-        return {"kind": "alignment", "sentence": self.sentence, **kept, "digest": self.rubric.digest}
-
-
-def align(
+def align(  # noqa: PLR0917 - the order of the arguments is the order of the work
     rubric: Rubric,
     grades: Grades | Sequence[Grade | Ungraded],
     labels: Labels | Mapping[Any, Any] | str | PathLike[str],
     edits: Sequence[Kind] = ("threshold", "weights"),
-    *,
+    writer: JudgeLike | None = None,
+    budget: Budget | None = None,
     risk: float = 0.05,
+    *,
+    judge: JudgeLike | None = None,
+    store: StoreLike | None = None,
+    concurrency: int = CONCURRENCY,
 ) -> Alignment:
     """
-    Return *rubric* with the threshold and the weights that agree better with people, if that is shown; no calls.
+    Return *rubric* with edits that are shown to agree better with people.
+
+    Threshold and weights take no call. Anchors, texts and bands have the candidates graded anew, twice at most: under
+    the edit, and under edits that were made without their labels.
 
     Args:
         rubric: The rubric; its criteria are those of the grades.
         grades: What the judge said. Ungraded results are left out.
-        labels: Verdicts of people on the whole: yes or no.
-        edits: The kinds of edit to try, in this order, each on the rubric with those before it.
+        labels: What people say of the whole: verdicts, or scores. Labels of criteria are for anchors.
+        edits: The kinds of edit to try, each on the rubric with those accepted before it, in this order: `threshold`;
+            `weights`; `anchors`, labelled candidates that the judge is shown; `texts` of criteria, by the writer;
+            `bands`, what the numbers of levels mean, by the writer.
+        writer: The model that writes texts and bands.
+        budget: What may be spent by the writer and by grading anew; an edit that it ends is not accepted.
         risk: How often a rubric that cannot gain is changed at all; each kind takes its part of it.
+        judge: The judge that graded, to grade anew. Left out, the one that the grades name.
+        store: As for `grade`: what an edit does not change is not paid for twice.
+        concurrency: How many candidates are graded at once.
 
     Raises:
-        DefinitionError: Labels are no verdicts on the whole, carry weights, or fewer than 20 have a grade; or a kind of
-            edit is unknown.
+        DefinitionError: There are no labels of the whole, or fewer than 20 have a grade; a kind of edit is unknown, or
+            needs a writer, or candidates that the grades do not hold.
     """
     check_number("risk", risk, 1e-6, 0.5)
     if isinstance(edits, str) or not edits:
@@ -182,63 +87,58 @@ def align(
         raise refuse("rubric", rubric, "a Rubric")
     if isinstance(grades, str | PathLike):
         raise refuse("grades", grades, "results to score anew, such as what grade_many(...).collect() returns")
-    graded = [one for one in (each.rescore(rubric) for each in grades) if isinstance(one, Grade)]
-    said, groups = _labels(graded, labels)
-    rows = np.flatnonzero(~np.isnan(said))
-    if len(rows) < _FEWEST:
-        raise DefinitionError("labels", f"expected {_FEWEST} graded candidates with a label at least, got {len(rows)}")
-    some, people = [graded[row] for row in rows], said[rows] == 1
-    among = np.unique(groups[rows], return_inverse=True)[1].astype(np.intp)
-    now = rubric
-    found = []
-    for kind in edits:
-        edit, now = _edited(now, kind, some, people, among, risk=risk / len(edits))
+    kinds: list[Kind] = [kind for kind in get_args(Kind) if kind in edits]
+    options = Options(concurrency, store, budget)
+    sample = sample_of(rubric, grades, labels)
+    grader = _Grader.of(sample, judge, writer, options, kinds) if {*kinds} - {*_FREE} else None
+    now, found = rubric, []
+    start = sample
+    for kind in kinds:
+        if kind in _FREE or grader is None:
+            edit, now = _free(now, kind, sample, risk / len(kinds))
+        else:
+            edit, now, sample = _called(now, kind, sample, grader, risk / len(kinds))
         found.append(edit)
-    baseline = float(np.mean(_verdicts(rubric, some) == people))
-    constant = float(max(people.mean(), 1 - people.mean()))
-    return Alignment(now, tuple(found), len(rows), baseline, constant, risk)
+    baseline = start.mean(start.agreements(rubric))
+    best = constant(start.people, start.weights, of_verdicts=start.is_verdict)
+    return Alignment(now, tuple(found), len(start), baseline, best, risk, "verdicts" if start.is_verdict else "scores")
 
 
-_FEWEST = 20
+# -- edits that need no call -------------------------------------------------------------------------------
 
 
-def _labels(graded: Sequence[Grade], labels: Any) -> tuple[Floats, Codes]:
-    if not graded:
-        raise DefinitionError("grades", "expected at least one grade, got none")
-    given = as_labels(labels)
-    if any(label.weight != 1 for label in given):
-        raise DefinitionError("labels", "expected labels that count alike, got weights; leave them out")
-    for ratings in matched(judged(graded), given):
-        if not ratings.criterion and ratings.scale.kind == "verdict":
-            return ratings.target, ratings.groups
-    raise DefinitionError("labels", "expected verdicts of people on the whole, yes or no; got other labels alone")
-
-
-def _edited(
-    rubric: Rubric, kind: Kind, graded: Sequence[Grade], people: Verdicts, groups: Codes, *, risk: float
-) -> tuple[Edit, Rubric]:
+def _free(rubric: Rubric, kind: Kind, sample: Sample, risk: float) -> tuple[Edit, Rubric]:
     """Return the best edit of one *kind*, and the rubric with it if it is accepted."""
-    tried = [("", rubric), *(_thresholds(rubric, graded) if kind == "threshold" else _weights(rubric))]
-    right = np.stack([_verdicts(changed, graded) for _, changed in tried]) == people
-    best, honest = cross_fitted(right, groups)
-    before, apparent = right[0].mean(), right[best].mean()
-    p = p_of_gain(right[0], honest, groups)
-    accepted = bool(best != 0 and p <= risk)
-    proposals = tuple(Proposal(change, float(r.mean())) for (change, _), r in zip(tried[1:], right[1:], strict=True))
-    missing = 0 if accepted else missing_labels(right[0], honest, risk)
-    figures = (float(before), float(apparent), float(honest.mean()), p)
-    return Edit(kind, tried[best][0], accepted, *figures, missing, proposals), tried[best][1] if accepted else rubric
+    changes = _thresholds(rubric, sample) if kind == "threshold" else _weights(rubric)
+    tried = [("", rubric), *changes]
+    right = np.stack([sample.agreements(changed) for _, changed in tried])
+    best, honest = cross_fitted(right, sample.groups, sample.weights)
+    proposals = tuple(
+        Proposal(change, sample.mean(r), changed) for (change, changed), r in zip(tried[1:], right[1:], strict=True)
+    )
+    known = {"apparent": sample.mean(right[best]), "proposals": proposals}
+    edit = _edit(kind, tried[best][0], sample, right[0], honest, risk=risk, **known)
+    return edit, tried[best][1] if edit.accepted else rubric
 
 
-def _verdicts(rubric: Rubric, graded: Sequence[Grade]) -> Verdicts:
-    return np.array([grade.rescore(rubric).passed is True for grade in graded])
+def _edit(
+    kind: Kind, change: str, sample: Sample, before: Agreements, honest: Agreements, *, risk: float, **known: Any
+) -> Edit:
+    p = p_of_gain(before, honest, sample.groups, sample.weights)
+    accepted = bool(change and p <= risk)
+    missing = 0 if accepted else missing_labels(before, honest, risk, sample.groups, sample.weights)
+    means: dict[str, Any] = {"before": sample.mean(before), "honest": sample.mean(honest)}
+    return Edit(kind, change, accepted, p=p, missing=missing, **means, **known)
 
 
-def _thresholds(rubric: Rubric, graded: Sequence[Grade]) -> Iterator[tuple[str, Rubric]]:
-    """Yield the rubric with each threshold between two scores that were given."""
+def _thresholds(rubric: Rubric, sample: Sample) -> Iterator[tuple[str, Rubric]]:
+    """Yield the rubric with each threshold between two scores that were given; none where people gave scores."""
     if rubric.threshold is None:
         raise DefinitionError("edits", 'the rubric has no threshold: the judge decides; give edits=["weights"]')
-    scores = np.unique([round(1 - g.score if rubric.negate else g.score, 9) for g in graded])
+    if not sample.is_verdict:
+        return
+    given = [r.score for r in sample.results if r.score is not None]
+    scores = np.unique([round(1 - score if rubric.negate else score, 9) for score in given])
     middles = (scores[1:] + scores[:-1]) / 2
     if len(middles) > _MOST_THRESHOLDS:
         middles = np.quantile(middles, np.linspace(0, 1, _MOST_THRESHOLDS))
@@ -262,54 +162,110 @@ def _weights(rubric: Rubric) -> Iterator[tuple[str, Rubric]]:
                 yield change, changed
 
 
-# -- what it is worth --------------------------------------------------------------------------------------
+# -- edits that call ---------------------------------------------------------------------------------------
 
 
-def cross_fitted(right: Verdicts, groups: Codes) -> tuple[int, Verdicts]:
+class _EndedError(Exception):
+    """The edit cannot be carried through; its text says why."""
+
+
+@frozen
+class _Grader:
+    """Makes rubrics by calls, and grades candidates anew."""
+
+    judge: AnyJudge
+    writer: Judge | None
+    options: Options
+
+    @classmethod
+    def of(
+        cls, sample: Sample, judge: JudgeLike | None, writer: JudgeLike | None, options: Options, kinds: Sequence[Kind]
+    ) -> _Grader:
+        if writer is None and {*kinds} & {*_WRITTEN}:
+            raise DefinitionError("writer", 'texts and bands are written by a model; name it: writer="openai/gpt-5"')
+        if any(result.candidate is None for result in sample.results):
+            cure = "a file of results has none, grade_many(...).collect() has them"
+            raise DefinitionError("grades", f"expected grades that hold their candidates, to grade them anew; {cure}")
+        known = {judge_digest(result.judge): result.judge for result in sample.results}
+        if len(known) > 1 or NOBODY in known.values():
+            raise DefinitionError("grades", f"expected grades by one judge, got {len(known)}; grade all with one")
+        (by,) = known.values()
+        if judge is not None and judge_digest(as_judge(judge)) not in known:
+            message = (
+                f"expected the judge that gave the grades, {by.name if isinstance(by, Judge) else by}, got another"
+            )
+            raise DefinitionError("judge", f"{message}; grade with it first: agreement may rise by the judge alone")
+        by = by if judge is None else as_judge(judge)
+        return cls(by, None if writer is None else writer_of(writer), options)
+
+    def rewrite(self, kind: Kind, rubric: Rubric, sample: Sample) -> Rewrite:
+        if kind == "anchors":
+            return with_anchors(rubric, sample.examples())
+        assert self.writer is not None  # noqa: S101 - `of` refuses these kinds without one
+        return rewritten("texts" if kind == "texts" else "bands", rubric, sample.examples(), self.writer, self.options)
+
+    def regrade(self, rubric: Rubric, sample: Sample) -> Sample:
+        o = self.options
+        candidates = [result.candidate for result in sample.results if result.candidate is not None]
+        stream = grade_many(
+            candidates, rubric, self.judge, concurrency=o.concurrency, store=o.store, budget=o.budget, progress=False
+        )
+        return evolve(sample, results=tuple(stream.collect()))
+
+    def check_budget(self, rubric: Rubric, sample: Sample, writes: int) -> None:
+        """Raise if the budget cannot hold what the edit takes at least; a store may hold any part of that."""
+        budget = self.options.budget
+        if budget is None or self.options.store is not None:
+            return
+        planned = plan([r.candidate for r in sample.results if r.candidate is not None], rubric, self.judge)
+        left, calls = budget.left, 2 * planned.least + writes
+        if left.calls is not None and calls > left.calls:
+            raise _EndedError(f"it takes {calls:,} calls at least, and the budget has {left.calls:,} left")
+        cost = None if planned.cost is None else 2 * planned.cost[0]
+        if left.cost is not None and cost is not None and cost > left.cost:
+            raise _EndedError(f"it takes ${cost:.4f} at least, and the budget has ${left.cost:.4f} left")
+
+
+def _called(rubric: Rubric, kind: Kind, sample: Sample, grader: _Grader, risk: float) -> tuple[Edit, Rubric, Sample]:
     """
-    Return the best of several rubrics, and which candidates the one that is chosen without them gets right.
+    Return the edit of one *kind*, the rubric with it if it is accepted, and the sample with the results under that.
 
-    Args:
-        right: A row a rubric, the old one first; a column a candidate.
-        groups: The number of the group of each candidate, from 0.
+    It is made from all labels first, and once more for each fold without the labels of that fold: these are graded
+    under it. A candidate that has become an anchor is left out from then on.
     """
-    order = [*range(int(groups.max()) + 1)]
-    random.Random(0).shuffle(order)  # noqa: S311 - the same folds each time
-    fold = np.array([order[group] % _FOLDS for group in groups])
-    honest = np.empty(right.shape[1], dtype=bool)
-    for number in np.unique(fold):
-        inside = fold == number
-        honest[inside] = right[_best(right[:, ~inside]), inside]
-    return _best(right), honest
+    before, proposals = sample.agreements(rubric), []
 
+    def attempt(made_from: Sample, graded: Sample, fold: int | None) -> tuple[Proposal, Sample, str]:
+        made = grader.rewrite(kind, rubric, made_from)
+        again = graded if made.rubric == rubric else grader.regrade(made.rubric, graded)
+        used = made.usage + Usage.total(r.usage for r in again.results) if again is not graded else made.usage
+        proposal = Proposal(made.change, again.mean(again.agreements(made.rubric)), made.rubric, fold, used)
+        proposals.append(proposal)
+        if any(f.kind == "budget" for r in again.results if isinstance(r, Ungraded) for f in r.failures):
+            raise _EndedError("the budget ended before all candidates were graded")
+        return proposal, again, made.why
 
-def _best(right: Verdicts) -> int:
-    """Return the place of the best rubric: the old one where none is better, else the middle one of the best."""
-    counts = right.sum(axis=1)
-    if not right.shape[1] or counts[0] == counts.max():
-        return 0
-    best = np.flatnonzero(counts == counts.max())
-    return int(best[len(best) // 2])
-
-
-def p_of_gain(before: Verdicts, after: Verdicts, groups: Codes) -> float:
-    """Return the one-sided p of a gain: McNemar's exact test, or by group where groups have several candidates."""
-    won, lost = int((after & ~before).sum()), int((before & ~after).sum())
-    if won <= lost:
-        return 1.0
-    if int(groups.max()) + 1 == len(groups):
-        return float(stats.binom.sf(won - 1, won + lost, 0.5))
-    found = paired(after.astype(float) - before.astype(float), groups)
-    return 1.0 if found is None else found.p / 2
-
-
-def missing_labels(before: Verdicts, after: Verdicts, risk: float) -> int | None:
-    """Return how many labels more would show the gain in four samples of five (R. J. Connor, Biometrics 43, 1987)."""
-    n = len(before)
-    gain = float(after.mean() - before.mean())
-    if gain <= 0:
-        return None
-    differ = float((after != before).mean())
-    alpha, beta = stats.norm.isf(risk), stats.norm.ppf(POWER)
-    needed = ((alpha * math.sqrt(differ) + beta * math.sqrt(max(differ - gain * gain, 0))) / gain) ** 2
-    return max(1, math.ceil(float(needed)) - n)
+    honest = before
+    try:
+        folds = folds_of(sample.groups, _CALLED_FOLDS)
+        grader.check_budget(rubric, sample, len({*folds}) + 1 if kind in _WRITTEN else 0)
+        whole, again, why = attempt(sample, sample, None)
+        change = whole.change if whole.agreement > sample.mean(before) else ""
+        if change:
+            honest = np.array(before)
+            for fold in np.unique(folds):
+                inside = folds == fold
+                made, parts, _ = attempt(sample.where(~inside), sample.where(inside), int(fold))
+                honest[inside] = parts.agreements(made.rubric)
+    except _EndedError as ended:
+        now = sample.mean(before)
+        figures: dict[str, Any] = {"before": now, "apparent": now, "honest": now, "p": 1.0, "missing": None}
+        unchanged = Edit(kind, "", accepted=False, **figures, proposals=tuple(proposals), why=str(ended))
+        return unchanged, rubric, sample
+    known = {"apparent": whole.agreement, "proposals": tuple(proposals), "why": why}
+    edit = _edit(kind, change, sample, before, honest, risk=risk, **known)
+    if not edit.accepted:
+        return edit, rubric, sample
+    shown = {anchor.response for criterion in whole.rubric.criteria for anchor in criterion.anchors}
+    kept = np.array([r.candidate is None or r.candidate.output not in shown for r in again.results])
+    return edit, whole.rubric, again.where(kept)

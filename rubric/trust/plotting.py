@@ -45,6 +45,20 @@ def forest(rows: Sequence[dict[str, Any]], title: str, sentence: str, *, zero: b
     return chart
 
 
+def dots(rows: Sequence[dict[str, Any]], title: str, sentence: str, line: tuple[str, float]) -> Any:
+    """Return several values (`which`) in each row (`name`) as dots, beside a vertical *line* with its name."""
+    alt = _altair()
+    x = alt.X("value:Q", title=title, scale=alt.Scale(zero=False))
+    base = alt.Chart(alt.Data(values=list(rows)), title=sentence).encode(y=alt.Y("name:N", sort=None, title=None), x=x)
+    which = alt.Color("which:N", sort=None, title=None)
+    points = base.mark_point(filled=True, size=80).encode(
+        color=which, shape=alt.Shape("which:N", sort=None, title=None)
+    )
+    rule = alt.Chart(alt.Data(values=[{"value": line[1], "which": line[0]}])).mark_rule(strokeDash=[4, 4])
+    chart: Any = alt.layer(base.mark_line(color="gray").encode(detail="name:N"), rule.encode(x=x, color=which), points)
+    return chart
+
+
 def row_of(name: str, value: float | None, interval: tuple[float, float] | None, **more: float) -> dict[str, Any]:
     """Return a row of a chart: a value, and what it lies between."""
     low, high = interval or (value, value)

@@ -1,0 +1,99 @@
+"""
+What a choice among rubrics is worth on candidates that it was not chosen by.
+
+The whole choice is repeated for each part of the groups, without its labels (cross-fitting). A gain in verdicts is
+tested by McNemar's exact test (Q. McNemar, 1947), any other by Student's t for paired differences, by group.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from rubric.trust.inference import POWER, contrast, mean_error, paired
+from rubric.trust.ratings import Codes, Floats
+
+FOLDS = 10
+Agreements = NDArray[Any]
+"""How far a rubric agrees with people on each candidate, in 0..1; of verdicts 0 or 1."""
+
+
+def folds_of(groups: Codes, count: int = FOLDS) -> Codes:
+    """Return the fold of each candidate, the same each time; a group is in one fold."""
+    order = [*range(int(groups.max()) + 1)]
+    random.Random(0).shuffle(order)  # noqa: S311 - the same folds each time
+    return np.array([order[group] % count for group in groups], dtype=np.intp)
+
+
+def cross_fitted(right: Agreements, groups: Codes, weights: Floats | None = None) -> tuple[int, Agreements]:
+    """
+    Return the best of several rubrics, and how far each candidate agrees with the one that is chosen without it.
+
+    Args:
+        right: A row a rubric, the old one first; a column a candidate.
+        groups: The number of the group of each candidate, from 0.
+        weights: How many candidates each of them represents.
+    """
+    counts = np.ones(right.shape[1]) if weights is None else weights
+    fold = folds_of(groups)
+    honest = np.empty(right.shape[1], dtype=right.dtype)
+    for number in np.unique(fold):
+        inside = fold == number
+        honest[inside] = right[_best(right[:, ~inside], counts[~inside]), inside]
+    return _best(right, counts), honest
+
+
+def _best(right: Agreements, weights: Floats) -> int:
+    """Return the place of the best rubric: the old one where none is better, else the middle one of the best."""
+    sums = right @ weights
+    if not right.shape[1] or sums[0] >= sums.max() - 1e-9:
+        return 0
+    best = np.flatnonzero(sums >= sums.max() - 1e-9)
+    return int(best[len(best) // 2])
+
+
+def p_of_gain(before: Agreements, after: Agreements, groups: Codes, weights: Floats | None = None) -> float:
+    """Return the one-sided p of a gain: McNemar's exact test of single verdicts that count alike, else Student's t."""
+    differences = after.astype(float) - before.astype(float)
+    is_weighted = weights is not None and bool(np.ptp(weights))
+    mean = float(np.average(differences, weights=weights))
+    if mean <= 0:
+        return 1.0
+    if int(groups.max()) + 1 == len(groups) and not is_weighted and np.isin(differences, (-1, 0, 1)).all():
+        won, lost = int((differences > 0).sum()), int((differences < 0).sum())
+        return float(stats.binom.sf(won - 1, won + lost, 0.5))
+    found = paired(differences, groups)
+    if found is None:
+        return 1.0
+    if not is_weighted:
+        return found.p / 2
+    _, error = mean_error(differences, groups, weights)
+    return contrast(mean, max(error, found.error), int(groups.max())).p / 2
+
+
+def missing_labels(
+    before: Agreements, after: Agreements, risk: float, groups: Codes, weights: Floats | None = None
+) -> int | None:
+    """Return how many labels more would show the gain in four samples of five (R. J. Connor, Biometrics 43, 1987)."""
+    differences = after.astype(float) - before.astype(float)
+    gain, error = mean_error(differences, groups, weights)
+    if not gain > 0:
+        return None
+    square = float(np.average(differences**2, weights=weights))
+    alone = math.sqrt(max(square - gain * gain, 0) / len(differences))
+    design = max(1.0, (error / alone) ** 2) if alone and not math.isnan(error) else 1.0  # of groups and of weights
+    alpha, beta = stats.norm.isf(risk), stats.norm.ppf(POWER)
+    needed = design * ((alpha * math.sqrt(square) + beta * math.sqrt(max(square - gain * gain, 0))) / gain) ** 2
+    return max(1, math.ceil(float(needed)) - len(differences))
+
+
+def constant(people: Floats, weights: Floats, *, of_verdicts: bool) -> float:
+    """Return the agreement of the best judge that always says the same."""
+    said = (0.0, 1.0) if of_verdicts else np.unique(people)
+    far = [float(np.average(np.abs(people - one), weights=weights)) for one in said]
+    return 1 - min(far)

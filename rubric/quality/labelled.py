@@ -1,0 +1,123 @@
+"""Labelled candidates with their results, and how far a rubric agrees on them with people."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from attrs import frozen
+from numpy.typing import NDArray
+
+from rubric.errors import DefinitionError
+from rubric.quality.cross_fitting import Agreements
+from rubric.quality.rewriting import Example
+from rubric.results.result import Grade, Ungraded
+from rubric.trust.labels import as_labels
+from rubric.trust.pairwise import compact
+from rubric.trust.ratings import Codes, Floats, Ratings, judged, matched
+from rubric.values.rubrics import Rubric
+
+_FEWEST = 20
+
+
+@frozen(eq=False)
+class Sample:
+    """
+    Labelled candidates, with their results under one rubric.
+
+    Args:
+        results: The results.
+        people: What people say of each, in 0..1.
+        said: What they say of criteria, by id: the scores in 0..1 that the judge should have given; NaN without one.
+        groups: The number of the group of each.
+        weights: How many candidates each represents.
+        is_verdict: Whether people gave verdicts.
+    """
+
+    results: tuple[Grade | Ungraded, ...]
+    people: Floats
+    said: Mapping[str, Floats]
+    groups: Codes
+    weights: Floats
+    is_verdict: bool
+
+    def __len__(self) -> int:
+        return len(self.results)
+
+    def agreements(self, rubric: Rubric) -> Agreements:
+        """Return how far each result agrees with people under *rubric*; one that is ungraded does not agree."""
+        found = [result.rescore(rubric) for result in self.results]
+        if self.is_verdict:
+            return np.array([float(r.passed is bool(p == 1)) for r, p in zip(found, self.people, strict=True)])
+        scores = [r.score if isinstance(r, Grade) else np.inf for r in found]
+        return np.asarray(np.maximum(0.0, 1 - np.abs(np.array(scores) - self.people)))
+
+    def mean(self, agreements: Agreements) -> float:
+        """Return the mean by weight."""
+        return float(np.average(agreements, weights=self.weights))
+
+    def where(self, kept: NDArray[np.bool_]) -> Sample:
+        """Return the candidates that are *kept*."""
+        return Sample(
+            tuple(result for result, keep in zip(self.results, kept, strict=True) if keep),
+            self.people[kept],
+            {id_: said[kept] for id_, said in self.said.items()},
+            compact(self.groups[kept]),
+            self.weights[kept],
+            self.is_verdict,
+        )
+
+    def examples(self) -> list[Example]:
+        """Return the candidates as examples for a rewriter."""
+        return [
+            Example(
+                result,
+                float(self.people[row]),
+                {id_: float(said[row]) for id_, said in self.said.items() if not np.isnan(said[row])},
+                self.is_verdict,
+            )
+            for row, result in enumerate(self.results)
+        ]
+
+
+def sample_of(rubric: Rubric, grades: Sequence[Grade | Ungraded], labels: Any) -> Sample:
+    graded = [one for one in (each.rescore(rubric) for each in grades) if isinstance(one, Grade)]
+    if not graded:
+        raise DefinitionError("grades", "expected at least one grade, got none")
+    given = as_labels(labels)
+    found = matched(judged(graded), given)
+    names = dict(zip(given.criteria, found, strict=True))
+    if (whole := names.get("")) is None:
+        message = "expected verdicts of people on the whole, or scores, got labels of criteria alone"
+        raise DefinitionError("labels", f"{message}; leave the criterion out: {{key: True}}")
+    said = {one.criterion: _scores(one, rubric) for name, one in names.items() if name or one.criterion}
+    is_verdict = not whole.criterion and whole.scale.kind == "verdict"
+    people = _whole(whole, rubric)
+    if len(rubric.judged) == 1 and rubric.judged[0].id not in said:
+        said[rubric.judged[0].id] = _turned(people, rubric)  # what people say of the whole, they say of its criterion
+    rows = ~np.isnan(people)
+    if rows.sum() < _FEWEST:
+        raise DefinitionError("labels", f"expected {_FEWEST} graded candidates with a label at least, got {rows.sum()}")
+    return Sample(tuple(graded), people, said, whole.groups, whole.weights, is_verdict).where(rows)
+
+
+def _whole(ratings: Ratings, rubric: Rubric) -> Floats:
+    """Return what people say of the whole, in 0..1; of numbers on the scale of its one criterion, its score."""
+    return _turned(_scores(ratings, rubric), rubric) if ratings.criterion else ratings.target
+
+
+def _scores(ratings: Ratings, rubric: Rubric) -> Floats:
+    """Return what people say of a criterion as scores in 0..1."""
+    answer, scale = rubric[ratings.criterion].answer, ratings.scale
+    if scale.kind == "option":
+        places = np.array([answer.place(name) for name in scale.options])  # type: ignore[union-attr]
+        there = ~np.isnan(ratings.target)
+        return np.where(there, places[np.where(there, ratings.target, 0).astype(int)], np.nan)
+    low, high = scale.low or 0.0, 1.0 if scale.high is None else scale.high
+    return np.asarray((ratings.target - low) / (high - low))
+
+
+def _turned(scores: Floats, rubric: Rubric) -> Floats:
+    """Return the score of the whole for *scores* of its one criterion, and the other way round."""
+    return 1 - scores if rubric.judged[0].is_unwanted != rubric.negate else scores

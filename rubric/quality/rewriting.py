@@ -1,0 +1,286 @@
+"""
+Make another rubric from labelled candidates: with some of them as anchors, or with texts and bands by a writer.
+
+Anchors need no call: of each criterion the judge is shown one candidate that people find good and one that they do not,
+those that it misjudged by most. A writer is a model that sees the criteria, and the candidates on which the judge and
+people differ. Candidates are untrusted text: each is fenced by a mark from a hash of all of them, and a reply of the
+writer changes nothing but the texts of the criteria that it names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from hashlib import sha256
+from typing import Any, Literal
+
+from attrs import evolve, field, frozen
+
+from rubric.engine.pipeline import Options, adrive
+from rubric.errors import DefinitionError
+from rubric.grading.json_extraction import Ambiguous, find_objects
+from rubric.grading.steps import Steps
+from rubric.internals import background_loop
+from rubric.internals.fields import suggest
+from rubric.internals.frozen_map import FrozenMap
+from rubric.internals.text import cut
+from rubric.prompts import render
+from rubric.results.result import Grade, Ungraded
+from rubric.values.answers import JudgeAnswer, Levels, nearest
+from rubric.values.criteria import Anchor, Criterion
+from rubric.values.findings import Scored
+from rubric.values.judges import Judge
+from rubric.values.requests import Ask, Outgoing, Usage
+from rubric.values.requests import Failure as Failed
+from rubric.values.rubrics import WHOLE, Rubric
+
+Written = Literal["texts", "bands"]
+
+_LONGEST_ANCHOR = 4_000
+"""Characters of a candidate that may become an anchor: each later prompt holds it."""
+
+_MARK, _LONGEST_SHOWN = 16, 1_500
+_SHOWN_WRONG, _SHOWN_RIGHT = 8, 4
+_EVEN = 0.5
+_SAME = 1e-6
+
+
+@frozen
+class Example:
+    """
+    A labelled candidate.
+
+    Args:
+        result: What the judge said of it.
+        people: What people say of the whole, in 0..1: a verdict or a score.
+        said: What people say of criteria, by id: the score in 0..1 that the judge should have given.
+        is_verdict: Whether people gave a verdict.
+    """
+
+    result: Grade | Ungraded
+    people: float
+    said: Mapping[str, float]
+    is_verdict: bool
+
+    @property
+    def output(self) -> str:
+        return "" if self.result.candidate is None else self.result.candidate.output
+
+    @property
+    def error(self) -> float:
+        """How far the judge is from people."""
+        if self.is_verdict:
+            return float(self.result.passed is not (self.people == 1))
+        return 1.0 if self.result.score is None else abs(self.result.score - self.people)
+
+
+@frozen
+class Rewrite:
+    """Another *rubric*, the *change*, the *usage* of the writer, and *why* there is none where nothing changed."""
+
+    rubric: Rubric
+    change: str = ""
+    usage: Usage = Usage()
+    why: str = ""
+
+
+# -- anchors -----------------------------------------------------------------------------------------------
+
+
+def with_anchors(rubric: Rubric, examples: Sequence[Example]) -> Rewrite:
+    """Return *rubric* with misjudged *examples* as anchors."""
+    changed, names = rubric, []
+    tests = {" ".join(test.candidate.output.split()).casefold() for test in rubric.tests}
+    for criterion in rubric.criteria:
+        if isinstance(criterion.answer, JudgeAnswer) and (found := _anchors(criterion, examples, tests)):
+            changed = changed.revising(criterion.id, anchors=(*criterion.anchors, *found))
+            names.append(f"{len(found)} anchor{'s' if len(found) > 1 else ''} for {criterion.id}")
+    return Rewrite(
+        changed, ", ".join(names), why="" if names else "no labelled candidate that was misjudged can be one"
+    )
+
+
+def _anchors(criterion: Criterion, examples: Sequence[Example], tests: set[str]) -> list[Anchor]:
+    """Return a good and a bad example for *criterion*, those with the largest error, if there is any error."""
+    taken = {anchor.response for anchor in criterion.anchors}
+    best: dict[bool, tuple[float, int, int]] = {}
+    for place, example in enumerate(examples):
+        finding, output = example.result[criterion.id], example.output
+        target = example.said.get(criterion.id)
+        if target is None or not isinstance(finding, Scored) or output in taken:
+            continue
+        if not 0 < len(output.strip()) <= _LONGEST_ANCHOR or " ".join(output.split()).casefold() in tests:
+            continue
+        rank = (-abs(finding.score - target), len(output), place)
+        best[target >= _EVEN] = min(best.get(target >= _EVEN, rank), rank)
+    if not best or min(best.values())[0] > -_SAME:
+        return []
+    chosen = [examples[best[side][2]] for side in (True, False) if side in best]
+    return [Anchor(one.output, _place(criterion, one.said[criterion.id])) for one in chosen]
+
+
+def _place(criterion: Criterion, score: float) -> float:
+    """Return the score nearest to *score* that an answer to *criterion* can have."""
+    answer: Any = criterion.answer
+    return float(answer.place(nearest(answer, score)))
+
+
+# -- texts and bands ---------------------------------------------------------------------------------------
+
+
+def _object(**properties: Any) -> dict[str, Any]:
+    return {"type": "object", "properties": properties, "required": [*properties], "additionalProperties": False}
+
+
+def _list(items: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "array", "items": items}
+
+
+_TEXT = {"type": "string"}
+
+
+@frozen
+class _Task:
+    """What a writer is asked for: the *task*, the *form* of its reply with the *schema*, and who *reads* an entry."""
+
+    task: str
+    form: str
+    schema: FrozenMap
+    fits: Callable[[Criterion], bool]
+    read: Callable[[Criterion, Mapping[str, Any]], dict[str, Any]] = field(eq=False)
+
+
+def _read_text(criterion: Criterion, item: Mapping[str, Any]) -> dict[str, Any]:
+    text = item.get("text")
+    if not isinstance(text, str) or not text.strip():
+        raise DefinitionError("text", "expected the new text")
+    return {} if text.strip() == criterion.text.strip() else {"text": text.strip()}
+
+
+def _read_bands(criterion: Criterion, item: Mapping[str, Any]) -> dict[str, Any]:
+    bands, old = item.get("bands"), criterion.answer
+    assert isinstance(old, Levels)  # noqa: S101 - `fits` says so
+    if not isinstance(bands, list) or not all(isinstance(band, Mapping) for band in bands):
+        raise DefinitionError("bands", "expected a list of objects with score and text")
+    levels = Levels({band.get("score"): band.get("text") for band in bands})
+    if (levels.low, levels.high) != (old.low, old.high):
+        message = f"expected texts from the score {old.low} to {old.high}, got {levels.low} to {levels.high}"
+        raise DefinitionError("bands", message)
+    return {} if levels == old else {"answer": levels}
+
+
+_BANDS = _list(_object(score={"type": "integer"}, text=_TEXT))
+_TASKS: dict[Written, _Task] = {
+    "texts": _Task(
+        "Rewrite the texts of criteria, each in a sentence or two of plain words: say what counts, and where it ends.",
+        '{"criteria": [{"id": "...", "text": "..."}, ...]}',
+        FrozenMap(_object(criteria=_list(_object(id=_TEXT, text=_TEXT)))),
+        lambda criterion: isinstance(criterion.answer, JudgeAnswer),
+        _read_text,
+    ),
+    "bands": _Task(
+        "For criteria with levels, say what an answer of a score is like: of the lowest, the highest, some between.",
+        '{"criteria": [{"id": "...", "bands": [{"score": 0, "text": "..."}, ...]}, ...]}',
+        FrozenMap(_object(criteria=_list(_object(id=_TEXT, bands=_BANDS)))),
+        lambda criterion: isinstance(criterion.answer, Levels),
+        _read_bands,
+    ),
+}
+
+
+def rewritten(kind: Written, rubric: Rubric, examples: Sequence[Example], writer: Judge, options: Options) -> Rewrite:
+    """Return *rubric* as the *writer* rewrites it, for these *examples*; without a change where it fails."""
+    if not any(_TASKS[kind].fits(criterion) for criterion in rubric.judged):
+        return Rewrite(rubric, why="no criterion has levels" if kind == "bands" else "no model judges a criterion")
+    if not any(example.error > _SAME for example in examples):
+        return Rewrite(rubric, why="the judge and people do not differ")
+
+    async def write() -> Rewrite:
+        with options.pipeline(writer) as opened:
+            return await adrive(_writing(kind, rubric, examples, writer), opened.send)
+
+    return background_loop.run(write())
+
+
+def _writing(kind: Written, rubric: Rubric, examples: Sequence[Example], writer: Judge) -> Steps[Rewrite]:
+    """Ask *writer*, and again with the complaint if its reply cannot be used; yields asks, like `flow`."""
+    first, complaint, usage, retries = _ask(kind, rubric, examples, writer), "", Usage(), writer.retries
+    for repair in range(writer.repairs + 1):
+        again = Outgoing("user", (f"Your last reply could not be used: {complaint}. Write it again.",))
+        messages = (*first.messages, again) if complaint else first.messages
+        (got,) = yield (evolve(first, messages=messages, retries=retries, repair=repair),)
+        usage, retries = usage + got.usage, max(0, retries - max(0, got.usage.calls - 1))
+        if isinstance(got, Failed):
+            return Rewrite(rubric, usage=usage, why=f"the writer failed: {got}")
+        try:
+            changed, ids = _read(kind, rubric, got.text or "")
+        except DefinitionError as problem:
+            complaint = str(problem)
+            continue
+        change = f"{kind} of {', '.join(ids)}" if ids else ""
+        return Rewrite(changed, change, usage, "" if ids else "the writer changes nothing")
+    return Rewrite(rubric, usage=usage, why=f"the writer's reply cannot be used: {complaint}")
+
+
+def _read(kind: Written, rubric: Rubric, text: str) -> tuple[Rubric, list[str]]:
+    """Return the rubric with the changes in the reply *text*, and the ids of the criteria that are changed."""
+    try:
+        found = find_objects(text, lambda value, _: "criteria" in value)
+    except Ambiguous as why:
+        raise DefinitionError("", str(why)) from None
+    items = found[-1][0]["criteria"] if found else None
+    if not isinstance(items, list) or not all(isinstance(item, Mapping) for item in items):
+        raise DefinitionError("criteria", f"expected a JSON object of the form {_TASKS[kind].form}")
+    task, changed, ids = _TASKS[kind], rubric, []
+    known = {criterion.id: criterion for criterion in rubric.judged if task.fits(criterion)}
+    for index, item in enumerate(items):
+        id_ = str(item.get("id"))
+        if id_ not in known:
+            raise DefinitionError(f"criteria[{index}].id", f"no criterion {id_!r} to change{suggest(id_, known)}")
+        try:
+            changes = task.read(known[id_], item)
+        except DefinitionError as problem:
+            raise DefinitionError(f"criteria[{index}].{problem.field}", problem.message) from None
+        if changes:
+            ids.append(id_)
+            is_free = id_ == WHOLE and bool(rubric.text)
+            changed = evolve(changed, **changes) if is_free else changed.revising(id_, **changes)
+    return changed, ids
+
+
+def _ask(kind: Written, rubric: Rubric, examples: Sequence[Example], writer: Judge) -> Ask:
+    blocks = [("criterion " + c.id, _described(c)) for c in rubric.judged if isinstance(c.answer, JudgeAnswer)]
+    wrong = sorted((one for one in examples if one.error > _SAME), key=lambda one: -one.error)[:_SHOWN_WRONG]
+    right = [one for one in examples if one.error <= _SAME][:_SHOWN_RIGHT]
+    for one in (*wrong, *right):
+        candidate = one.result.candidate
+        blocks += [("question", cut(candidate.input, _LONGEST_SHOWN))] if candidate and candidate.input else []
+        blocks += [("answer", cut(one.output, _LONGEST_SHOWN)), ("what is said of it", _verdicts(one))]
+    # From a hash of the texts: none of them can hold it, and the same material is the same request for the store.
+    mark = sha256("\x1f".join(text for _, text in blocks).encode("utf-8", "surrogatepass")).hexdigest()[:_MARK]
+    text = "\n\n".join(f"{title}, {mark}:\n{block}\n{mark}" for title, block in blocks)
+    task = _TASKS[kind]
+    system = render.fill(render.text("rewrite"), {"task": task.task, "form": task.form, "mark": mark})
+    messages = (Outgoing("system", (system,)), Outgoing("user", (text,)))
+    return Ask(writer, messages, task.schema, (), max_tokens=writer.max_tokens)
+
+
+def _described(criterion: Criterion) -> str:
+    answer: Any = criterion.answer
+    lines = [criterion.text, f"answered by: {answer.words}" + (" (must not hold)" if criterion.is_unwanted else "")]
+    lines += [f"{score}: {text}" for score, text in answer.texts.items()] if isinstance(answer, Levels) else []
+    return "\n".join(lines)
+
+
+def _verdicts(example: Example) -> str:
+    result = example.result
+    if example.is_verdict:
+        people, judge = ("pass" if said else "fail" for said in (example.people == 1, result.passed))
+    else:
+        people, judge = f"{example.people:.2f} of 1", f"{result.score or 0.0:.2f} of 1"
+    lines = [f"people: {people}", f"the model: {judge}"]
+    for finding in result.findings:
+        if isinstance(finding, Scored):
+            lines.append(f"  {finding.id}: {finding.score:g}. {cut(finding.reason, 300)}")
+        if (own := example.said.get(finding.id)) is not None:
+            lines.append(f"  {finding.id}, people: {own:g}")
+    return "\n".join(lines)
