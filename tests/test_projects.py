@@ -16,6 +16,7 @@ from rubric.formats.files import project_of
 from rubric.formats.suites import load_suite
 from rubric.suites.suite import Suite
 from rubric.values.checks import Unsupported
+from rubric.values.rubrics import Rubric
 from tests.agentv import written
 
 CANARY = "canary-5f1e"
@@ -211,6 +212,25 @@ def test_the_evals_of_an_agent_skill_are_a_suite(tmp_path: Path) -> None:
         ("2", "Do it", "Done well", 1),
     ]
     assert suite["1"].metadata["skill_name"] == "s"
+
+
+def test_assertions_of_a_skill_may_be_mappings_with_a_text(tmp_path: Path) -> None:
+    """Authors give them an id or a name; one without any text leaves its case ungraded, and nothing is left out."""
+    evals = [
+        {"id": 1, "prompt": "Do it", "assertions": [{"id": "short", "text": "It is short"}, {"text": "It is done"}]},
+        {"id": 2, "prompt": "Do it", "assertions": [{"name": "done", "description": "It is done"}]},
+        {"id": 3, "prompt": "Do it", "assertions": [{"type": "file_exists", "path": "a.txt"}, "It is done"]},
+        {"id": 4, "prompt": "Do it", "expected_output": "Done", "must_have": ["a+"], "files": []},
+    ]
+    suite = load_suite(written(tmp_path / "evals.json", json.dumps({"skill_name": "s", "evals": evals})))
+    first = suite["1"].rubric.criteria
+    assert [criterion.id for criterion in first] == ["short", "assertion-2"]
+    texts = [c.text for one in first if isinstance(one.answer, Rubric) for c in one.answer.criteria]
+    assert texts == ["It is short", "It is done"]
+    assert [bool(entry.unsupported) for entry in suite.plan("openai/gpt-5")] == [False, False, True, False]
+    warnings = "\n".join(map(str, suite.warnings))
+    assert "`must_have` is not graded" in warnings
+    assert "this assertion has no text for a judge" in warnings
 
 
 def test_graders_of_generation_1_5_under_assert_are_read_as_such(tmp_path: Path) -> None:

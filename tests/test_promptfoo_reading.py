@@ -212,23 +212,80 @@ WRONG_KEYS = [
     ("tests: [{assert: [{type: llm-rubric, value: a, provider: {id: 'openai:x', confg: {}}}]}]", "'config'?"),
     ("providers: [{id: 'openai:x', lable: a}]\ntests: [{assert: [{type: is-json}]}]", "did you mean 'label'?"),
     ("scenarios: [{config: [{}], test: []}]", "did you mean 'tests'?"),
-    ("assert: [{type: is-json}]\ntests: [{vars: {a: b}}]", "1:1: assert: assertions beside `tests`"),
-    ("options: {}\ntests: [{assert: [{type: is-json}]}]", "write it under `defaultTest`"),
-    (
-        "tests: [{type: contains, value: a}]",
-        "1:10: tests[0].type: 'type' has no effect here; it belongs to an assertion",
-    ),
+]
+
+
+@pytest.mark.parametrize(("text", "message"), WRONG_KEYS)
+def test_a_key_that_was_meant_to_grade_is_a_problem(text: str, message: str) -> None:
+    """One that is nearly another: read over, it would leave a test unasserted."""
+    assert message in problems(text)
+
+
+STRAY_KEYS = [
+    ("tests: [{type: contains, value: a}]", "tests[0].type: 'type' has no effect here; it belongs to an assertion"),
     ("tests: [{rubricPrompt: a, assert: [{type: is-json}]}]", "it belongs under `options`"),
+    ("defaultTest: {rubricPrompt: a}\ntests: [{assert: [{type: is-json}]}]", "it belongs under `options`"),
     ("tests: [{options: {assert: [{type: is-json}]}}]", "it belongs to the test, beside `options`"),
     ("tests: [{assert: [{type: is-json, vars: {}}]}]", "it belongs to the test"),
     ("tests: [{assert: [{type: llm-rubric, value: a, assert: []}]}]", "only a set has assertions"),
 ]
 
 
-@pytest.mark.parametrize(("text", "message"), WRONG_KEYS)
-def test_a_key_that_was_meant_to_grade_is_a_problem(text: str, message: str) -> None:
-    """One that is nearly another, or stands at another's place: read over, it would leave a test unasserted."""
-    assert message in problems(text)
+@pytest.mark.parametrize(("text", "message"), STRAY_KEYS)
+def test_a_key_at_the_place_of_another_leaves_its_test_ungraded(text: str, message: str) -> None:
+    """Promptfoo reads over it, so the file is valid; graded without it, the test would be another one."""
+    assert message in warned(text)
+    assert [entry.unsupported for entry in loads(text).plan("openai/gpt-5")] != [()]
+
+
+STRAY_FIELDS = [
+    ("assert: [{type: contains, value: z}]\ntests: [{assert: [{type: is-json}]}]", "1:1: assert: assertions beside"),
+    ("threshold: 0.9\ntests: [{assert: [{type: is-json}]}]", "write it under `defaultTest`"),
+    ("rubricPrompt: a\ntests: [{assert: [{type: is-json}]}]", "write it under `defaultTest.options`"),
+]
+
+
+@pytest.mark.parametrize(("text", "message"), STRAY_FIELDS)
+def test_a_field_of_tests_beside_them_is_told_and_has_no_effect(text: str, message: str) -> None:
+    """As in promptfoo, where the tests are graded without it."""
+    assert message in warned(text)
+    assert loads(text).cases[0].rubric == loads("tests: [{assert: [{type: is-json}]}]").cases[0].rubric
+
+
+def test_a_prompt_is_called_by_the_label_of_its_file_and_by_its_id(tmp_path: Path) -> None:
+    """A file with several prompts has one label in the configuration; a provider names that."""
+    (tmp_path / "two.txt").write_text("A\n---\nB\n")
+    prompts = "prompts: [{id: 'file://two.txt', label: letters}, {id: third, label: last, raw: C}]\n"
+    for wanted, inputs in (("letters", ["A", "B"]), ("third", ["C"]), ("last", ["C"]), ("let*", ["A", "B"])):
+        providers = f"providers: [{{id: 'openai:gpt-5', prompts: ['{wanted}']}}]\n"
+        suite = loads(f"{prompts}{providers}tests: [{{assert: [{{type: is-json}}]}}]", folder=tmp_path)
+        assert [case.input for case in suite] == inputs
+
+
+def test_the_newline_that_ends_a_variable_is_not_shown_in_a_prompt() -> None:
+    """Blocks of YAML end with one; promptfoo takes it off."""
+    text = "prompts: ['<{{a}}>']\ntests:\n- vars:\n    a: |\n      x\n      y\n  assert: [{type: is-json}]\n"
+    assert loads(text).cases[0].input == "<x\ny>"
+
+
+@pytest.mark.parametrize("value", ["false", "''", "null"])
+def test_a_schema_of_nothing_asks_for_json_alone(value: str) -> None:
+    """As in promptfoo, which validates by a schema only where there is one."""
+    assert one(f"{{type: is-json, value: {value}}}") == one("{type: is-json}")
+
+
+@pytest.mark.parametrize("name", ["echo", "https", "{id: echo}"])
+def test_a_grader_that_is_no_model_leaves_what_it_judges_ungraded(name: str) -> None:
+    """The file is valid; the other tests are graded."""
+    text = f"defaultTest: {{options: {{provider: {name}}}}}\ntests: [{{assert: [{{type: llm-rubric, value: a}}]}}, "
+    plans = loads(text + "{assert: [{type: is-json}]}]").plan("openai/gpt-5")
+    assert [bool(entry.unsupported) for entry in plans] == [True, False]
+
+
+def test_a_grader_may_be_the_label_of_a_provider() -> None:
+    """As in promptfoo, where tests name the providers of the file by their labels."""
+    text = "providers: [{id: 'openai:gpt-5-mini', label: strict}]\ntests: [{assert: [{type: llm-rubric, value: a, provider: strict}]}]"
+    assert loads(text).cases[0].judge == Judge("openai/gpt-5-mini")
 
 
 def test_any_other_unknown_key_is_told_and_left() -> None:

@@ -148,8 +148,9 @@ DETERMINISTIC: Mapping[str, Callable[[Any], Check]] = {
     "regex": lambda value: Matches(as_re2(as_text(value))),
     "starts-with": lambda value: StartsWith(as_text(value)),
     "ends-with": lambda value: EndsWith(as_text(value)),
-    "is-json": lambda value: IsJSON() if value is None else FitsSchema(as_schema(value)),
-    "contains-json": lambda value: Holds(ContainsJSON(None if value is None else as_schema(value))),
+    # As in promptfoo, a schema of `false` or an empty one asks for no more than JSON.
+    "is-json": lambda value: FitsSchema(as_schema(value)) if value else IsJSON(),
+    "contains-json": lambda value: Holds(ContainsJSON(as_schema(value) if value else None)),
 }
 """The assertion types that code decides, each with the function that makes a check of its value."""
 

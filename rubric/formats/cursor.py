@@ -367,7 +367,8 @@ class Cursor:
         Note that its key is not *known* here.
 
         A key that is nearly a known one, or that belongs *elsewhere*, was meant to grade: read over, it would leave a
-        test without its assertions. So it is an error; any other key is a warning.
+        test without its assertions. The first is an error. So is the second, but within `Notes.lacking`, where the
+        other system reads over it, it leaves ungraded what it is in. Any other key is a warning.
 
         Args:
             message: The warning.
@@ -377,7 +378,8 @@ class Cursor:
         near = "" if str(self.step).startswith(_ASIDE) else misspelt(self.step, sorted(known))
         shown = shorten(str(self.step), 40)
         if elsewhere and self.step in elsewhere:
-            self.error(f"{shown!r} has no effect here; {elsewhere[self.step]}", key=True)
+            message = f"{shown!r} has no effect here; {elsewhere[self.step]}"
+            self.error(LackingError(f"the key {shown!r} at another's place", message), key=True)
         elif near:
             self.error(f"unknown key {shown!r}; did you mean {near!r}?", key=True)
         else:

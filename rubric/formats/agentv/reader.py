@@ -129,19 +129,37 @@ def _skill_tests(root: Cursor) -> Cursor:
     for item in root["evals"]:
         if not item.mapping("an eval of a skill (a mapping with prompt)") or not item.needs("prompt"):
             continue
+        for key, value in item.value.items():
+            if key not in _OF_EVALS and isinstance(value, list | dict) and value:
+                item[key].warn(f"`{key}` is not graded: what an eval of a skill asserts is in `assertions`", key=True)
         said = item.find("assertions", "expectations")
-        texts = [] if said is None else [one.text() for one in said.listing("a list of texts")]
+        asserted = [] if said is None else said.listing("a list of texts")
         given = {key: item.value[key] for key in ("id", "name", "expected_output") if item.has(key)}
-        given |= {"input": item.value["prompt"]} | ({} if texts else {"criteria": item.value.get("expected_output")})
-        given["assert"] = [
-            {"type": "llm-rubric", "metric": f"assertion-{number}", "value": text}
-            for number, text in enumerate(texts, 1)
-        ]
+        given |= {"input": item.value["prompt"]} | ({} if asserted else {"criteria": item.value.get("expected_output")})
+        given["assert"] = [_asserted(one, number) for number, one in enumerate(asserted, 1)]
         files = [{"type": "file", "value": name} for name in item.value.get("files") or [] if isinstance(name, str)]
         if files:
             given["input"] = [*files, {"type": "text", "value": given["input"]}]
         tests.append({key: value for key, value in given.items() if value} | {"metadata": kept})
     return root["evals"].holding(tests)
+
+
+_OF_EVALS = frozenset({"assertions", "expectations", "files", "input_files", "tags", "metadata", "skills", "setup"})
+_SAID = ("text", "description", "assertion", "expectation", "statement", "criterion", "criteria", "check", "outcome")
+"""The keys under which authors write the text of an assertion that is a mapping."""
+
+
+def _asserted(at: Cursor, number: int) -> dict[str, Any]:
+    """Return the assertion of a skill, a text or a mapping with one, as a grader; another mapping as an unknown one."""
+    name = f"assertion-{number}"
+    if not isinstance(at.value, dict):
+        return {"type": "llm-rubric", "metric": name, "value": at.text()}
+    named = next((str(at.value[key]) for key in ("id", "name") if at.value.get(key) not in (None, "")), name)
+    text = next((at.value[key] for key in _SAID if isinstance(at.value.get(key), str) and at.value[key].strip()), None)
+    if text is None:
+        at.warn(f"this assertion has no text for a judge; write it as `text` (read here: {', '.join(_SAID)})")
+        return {"type": "assertion-without-text", "metric": named}
+    return {"type": "llm-rubric", "metric": named, "value": text}
 
 
 def _check_keys(whole: Cursor) -> None:

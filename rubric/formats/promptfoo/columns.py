@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
 from typing import Any
@@ -51,13 +51,15 @@ class Prompt:
     A prompt: its *template*, and what it is called.
 
     *missing* says what this library lacks to show it, a file or a conversation: its cases are ungraded. A prompt that
-    code makes is empty: what answers it is graded all the same.
+    code makes is empty: what answers it is graded all the same. *names* are what a provider's `prompts` may call it,
+    besides its label: the label of all that its file has, and its id.
     """
 
     template: str
     label: str
     at: Cursor
     missing: str = ""
+    names: tuple[str, ...] = ()
 
 
 @frozen
@@ -79,8 +81,13 @@ def prompts_of(at: Cursor | None) -> list[Prompt]:
     elif isinstance(at.value, dict):
         found = [p for name, label in named(at) for p in _of_text(label.holding(name), as_text(label.value))]
     else:
-        found = [prompt for item in listed(at, "prompts") for prompt in _of_item(item)]
+        found = [evolve(p, names=_names(item)) for item in listed(at, "prompts") for p in _of_item(item)]
     return [evolve(_known(p), label=p.label or f"prompt-{n}") for n, p in enumerate(found, 1)]
+
+
+def _names(item: Cursor) -> tuple[str, ...]:
+    found = item.value if isinstance(item.value, dict) else {"id": as_text(item.value).removeprefix("file://")}
+    return tuple(as_text(found[key]) for key in ("label", "id") if found.get(key))
 
 
 def _known(prompt: Prompt) -> Prompt:
@@ -189,11 +196,14 @@ def ask(
     """
     Return the input that *prompt* makes of *variables*; a broken template is noted, and asks nothing.
 
+    As in promptfoo, the newline that ends a block of YAML is not shown.
+
     *places* has the cursors of the variables, from whose files the images that they name are looked for.
     """
     images = Images(
         prompt.at, {variables[name]: at for name, at in (places or {}).items() if is_reference(variables.get(name))}
     )
+    variables = {name: v.removesuffix("\n") if isinstance(v, str) else v for name, v in variables.items()}
     try:
         messages = as_json_list(prompt.template) or _as_yaml_list(prompt.template)
         if messages is not None:
@@ -303,7 +313,7 @@ def cells_of(prompts: list[Prompt], providers: list[Cursor]) -> list[Cell]:
     for provider in columns:
         name, wanted = name_of(provider)
         for prompt in rows:
-            if prompt is not None and wanted and not _is_among(prompt.label, wanted):
+            if prompt is not None and wanted and not _is_among((prompt.label, *prompt.names), wanted):
                 continue
             names = {"prompt": prompt.label} if prompt is not None and len(prompts) > 1 else {}
             names |= {"provider": name} if len(providers) > 1 else {}
@@ -324,8 +334,14 @@ def name_of(provider: Cursor | None) -> tuple[str, list[str]]:
     return name, [as_text(label) for label in wanted] if isinstance(wanted, list) else []
 
 
-def _is_among(name: str, wanted: list[str]) -> bool:
-    return any(fnmatchcase(name, pattern) or name.startswith(f"{pattern}:") for pattern in wanted)
+def _is_among(names: Iterable[str], wanted: list[str]) -> bool:
+    return any(fnmatchcase(name, one) or name.startswith(f"{one}:") for name in names for one in wanted)
+
+
+def _called(cell: Cell, key: str) -> tuple[str, ...]:
+    if key == "providers":
+        return (cell.provider,)
+    return (cell.prompt.label, *cell.prompt.names) if cell.prompt is not None else ("",)
 
 
 def cells_for(test: Test, cells: list[Cell]) -> list[Cell]:
@@ -334,10 +350,7 @@ def cells_for(test: Test, cells: list[Cell]) -> list[Cell]:
         at = test.fields.get(key)
         if at is not None and isinstance(at.value, list):
             wanted = [as_text(value) for value in at.value]
-            names = [
-                cell.provider if key == "providers" else cell.prompt.label if cell.prompt else "" for cell in cells
-            ]
-            cells = [cell for cell, name in zip(cells, names, strict=True) if _is_among(name, wanted)]
+            cells = [cell for cell in cells if _is_among(_called(cell, key), wanted)]
     own = test.fields.get("provider")
     if own is None:
         return cells

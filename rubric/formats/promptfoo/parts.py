@@ -72,10 +72,20 @@ _OTHER_KINDS = frozenset({"text", "embedding", "classification", "moderation"})
 _PLACE = re.compile(r"header|url|host|endpoint|auth|base", re.IGNORECASE)
 
 
+_NO_MODELS = frozenset({"echo", "http", "https", "websocket", "ws", "wss", "browser", "mcp", "sequence"})
+"""The providers of promptfoo that are called by one word, and are no models of a vendor."""
+
+
 def judge_of(at: Cursor | None) -> Judge | None:
-    """Return the judge that the cursor names, or None; a provider that cannot judge is noted."""
+    """
+    Return the judge that the cursor names, or None; a provider that cannot judge is noted.
+
+    A text may be the label of a provider that the file lists, as in promptfoo.
+    """
     if at is None or at.value is None:
         return None
+    if isinstance(at.value, str) and (labelled := _labelled(at)) is not None:
+        return judge_of(labelled)
     if isinstance(at.value, str):
         return _judge(at, at.value, {})
     if not isinstance(at.value, dict):
@@ -92,6 +102,14 @@ def judge_of(at: Cursor | None) -> Judge | None:
         ((id_, inner),) = named(at)  # openai:gpt-5: {config: ...}
         return judge_of(at.holding({**(inner.value if isinstance(inner.value, dict) else {}), "id": id_}))
     at.error("this provider has no id; write `id: openai:gpt-5`")
+    return None
+
+
+def _labelled(at: Cursor) -> Cursor | None:
+    listed = at.root.find("providers", "targets") if isinstance(at.root.value, dict) else None
+    for provider in listed if listed is not None and isinstance(listed.value, list) else ():
+        if isinstance(provider.value, dict) and provider.value.get("label") == at.value and provider.has("id"):
+            return provider
     return None
 
 
@@ -116,7 +134,8 @@ def _judge(at: Cursor, id_: str, settings: dict[str, Any]) -> Judge | None:
         return Judge(litellm_name(with_environment(at, id_)), **settings)
     except DefinitionError as problem:
         message = f"as a grader, {problem}" if problem.field else str(problem)
-        known = problem.field != "provider" or "did you mean" in message or ":" not in id_  # a setting, or a slip
+        named = ":" in id_ or id_ in _NO_MODELS
+        known = problem.field != "provider" or "did you mean" in message or not named  # a setting, or a slip
         lack = f"the grader {shorten(id_, 60)!r}, which is not called here (name a model, or give the judge in code)"
         at.error(message if known else LackingError(lack, message))
         return None

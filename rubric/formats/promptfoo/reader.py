@@ -77,12 +77,15 @@ _FATES = {
     "extensions": "extensions are code, which is not run; what they would change stays as it is",
     "redteam": "redteam is not read: no tests are generated",
     "nunjucksFilters": "nunjucksFilters are code, which is not run; what uses one is ungraded",
+    **{
+        key: f"{key} has no effect here, in promptfoo either; for all tests, write it under `defaultTest{under}`"
+        for under, keys in {
+            "": ("vars", "options", "threshold", "assertScoringFunction"),
+            ".options": ("rubricPrompt", "transform"),
+        }.items()
+        for key in keys
+    },
 }
-
-_OF_TESTS = "it belongs to a test; for all tests, write it under `defaultTest`"
-_ELSEWHERE = dict.fromkeys(("vars", "options", "threshold", "assertScoringFunction"), _OF_TESTS) | dict.fromkeys(
-    ("rubricPrompt", "transform"), "it belongs under `defaultTest.options`"
-)
 _UNUSED_OPTIONS = frozenset({"storeOutputAs"})
 _BESIDE_OPTIONS = dict.fromkeys(("assert", "threshold", "vars", "metadata"), "it belongs to the test, beside `options`")
 
@@ -110,7 +113,7 @@ def read(notes: Notes, loading: Loading) -> Suite:
             filters = fields(whole["nunjucksFilters"], "filters of templates (a mapping)")
             notes.loading = evolve(notes.loading, filters=frozenset(filters))
         if not is_test(whole):
-            check_keys(whole, _KNOWN_KEYS, _FATES, _ELSEWHERE, _QUIET_KEYS)
+            check_keys(whole, _KNOWN_KEYS, _FATES, quiet=_QUIET_KEYS)
     cases = _unique(_cases(whole))
     if not cases and not notes.errors:
         whole.error("there are no tests in it; a configuration of promptfoo has `tests`")
@@ -148,8 +151,8 @@ def _tests(whole: Cursor, defaults: Test) -> list[Test]:
     if fragment and "tests" not in whole.value and not tests:
         return [Test(whole, asserts=tuple(fragment)).on(defaults)]
     if whole.has("assert"):
-        message = "assertions beside `tests` belong to no test, and nothing is asserted by them"
-        whole["assert"].error(f"{message}; write them under `defaultTest`, or in each test", key=True)
+        message = "assertions beside `tests` belong to no test, and nothing is asserted by them, in promptfoo either"
+        whole["assert"].warn(f"{message}; write them under `defaultTest`, or in each test", key=True)
     alone = defaults.asserts or whole.has("prompts") or whole.has("redteam")
     if not tests and not whole.value.keys() & {"tests", "scenarios"} and alone:
         return [Test(whole).on(defaults)]  # one test without variables, as promptfoo has it
@@ -161,17 +164,19 @@ def _tests(whole: Cursor, defaults: Test) -> list[Test]:
 
 def _of_test(test: Test, number: int, cells: list[Cell]) -> Iterator[Case]:
     options = test.options
-    for name, at in options.items():
-        if name not in OPTIONS:
-            at.unknown(f"the option {name} is not used", OPTIONS, _BESIDE_OPTIONS)
-        elif name in _UNUSED_OPTIONS:
-            at.warn(f"the option {name} is not used")
+    with test.at.notes.lacking() as strays:
+        for name, at in options.items():
+            if name not in OPTIONS:
+                at.unknown(f"the option {name} is not used", OPTIONS, _BESIDE_OPTIONS)
+            elif name in _UNUSED_OPTIONS:
+                at.warn(f"the option {name} is not used")
     expand = "disableVarExpansion" not in options or options["disableVarExpansion"].value is not True
     test = _with_transformed(test, number)
     with test.at.notes.lacking() as lacks:
         found = combinations(test.variables, expand=expand)
-    if lacks:
-        test = evolve(test, lacks=test.lacks or f"variables with {lacks[0]}")
+    missing = [*strays, *(f"variables with {lack}" for lack in lacks)]
+    if missing:
+        test = evolve(test, lacks=test.lacks or missing[0])
     columns = cells_for(test, cells)
     if len(found) * len(columns) > MOST_CASES:
         test.at.error(f"this test stands for more than {MOST_CASES} cases; split the file")

@@ -158,6 +158,7 @@ class Test:
             threshold=self.threshold or defaults.threshold,
             fields=defaults.fields | self.fields,
             metadata=defaults.metadata | self.metadata,
+            lacks=self.lacks or defaults.lacks,
         )
 
     def as_defaults(self) -> Test:
@@ -175,7 +176,8 @@ def test_of(at: Cursor) -> list[Test]:
     found = followed(at)
     if found is None or not found.mapping("a test (a mapping)"):
         return []
-    check_keys(found, _KNOWN_KEYS, None, _ELSEWHERE, _QUIET_KEYS)
+    with found.notes.lacking() as lacks:
+        check_keys(found, _KNOWN_KEYS, None, _ELSEWHERE, _QUIET_KEYS)
     metadata = found.find("metadata")
     test = Test(
         found,
@@ -186,6 +188,7 @@ def test_of(at: Cursor) -> list[Test]:
         threshold=found.find("threshold"),
         fields={name: found[name] for name in _FIELDS if found.has(name)},
         metadata=dict(metadata.value) if metadata is not None and metadata.mapping("metadata (a mapping)") else {},
+        lacks=lacks[0] if lacks else "",
     )
     return [test]
 
