@@ -587,10 +587,10 @@ def test_what_holds_for_every_test_is_told_once() -> None:
 def test_what_is_not_used_is_told(key: str) -> None:
     """Keys that are about making answers, and keys that nobody knows, are warnings with their place."""
     suite = loads(
-        {"wrokspace": 1, "providers": ["x"], "tests": [{"id": "a", "input": "Q", "turns": [], key: ["x"], "odd": 1}]}
+        {"wrokspace": 1, "environment": {}, "tests": [{"id": "a", "input": "Q", "turns": [], key: ["x"], "odd": 1}]}
     )
     told = {warning.path for warning in suite.warnings}
-    assert {"wrokspace", "providers", "tests[0].turns", "tests[0].odd"} <= told
+    assert {"wrokspace", "environment", "tests[0].turns", "tests[0].odd"} <= told
     assert any(isinstance(c.answer, Unsupported) for c in suite["a"].rubric.criteria)
 
 

@@ -207,7 +207,7 @@ _BUILT_IN = "echo|https?|browser|websocket|mcp|manual-input"
 _VENDOR = re.compile(rf"{_BUILT_IN}|(?!file:)[\w.-]+:.+", re.DOTALL)
 """How promptfoo names a provider: `openai:gpt-5`, `exec:...`, `https://...`, and a few without a colon."""
 
-_PROGRAM = re.compile("file://.*", re.DOTALL)
+_PROGRAM = re.compile(r"file://(?!.*\.(?:ya?ml|json)\Z).*", re.DOTALL)
 _NAME = re.compile(rf"(?!(?:{_BUILT_IN})\Z)[A-Za-z][\w.-]*")
 _LONE_SLOT = re.compile(r"\{\{\s*input\s*\}\}")
 
@@ -234,6 +234,10 @@ def _asks(ids: Callable[[Seen], Iterable[Any]], pattern: re.Pattern[str], reason
         return "" if found is None else reason.format(repr(shorten(found, 60)))
 
     return rule
+
+
+_names_its_own = _asks(_ids, _NAME, "the provider {} is a name of the project's")
+"""Look for a provider that is a name alone; promptfoo has no such names, also beside those of vendors."""
 
 
 def _asserts_texts(seen: Seen) -> str:
@@ -466,7 +470,10 @@ PROMPTFOO: Evidence = (
     (LIKELY, has("scenarios")),
     (STRONG, has("defaultTest", "assertionTemplates", "derivedMetrics", "evaluateOptions")),
     (STRONG, has("redteam", "nunjucksFilters", "commandLineOptions", "writeLatestResults")),
-    (STRONG + LIKELY, _asks(_ids, _VENDOR, "it asks the provider {}")),
+    (
+        STRONG + LIKELY,
+        lambda seen: "" if _names_its_own(seen) else _asks(_ids, _VENDOR, "it asks the provider {}")(seen),
+    ),
     (STRONG, _asks(_grader_ids, _VENDOR, "an assertion has the provider {}")),
     (STRONG, uses(lambda kind: kind in KNOWN - _BOTH_HAVE - _LATELY)),
     (LIKELY, uses(lambda kind: kind in _LATELY)),

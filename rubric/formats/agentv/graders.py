@@ -24,7 +24,6 @@ What is judged is the grader's `value` (before generation 2: `criteria`, `rubric
 from __future__ import annotations
 
 import json
-import os
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -37,7 +36,7 @@ from rubric.formats.agentv.prompts import Prompt, read_prompt
 from rubric.formats.agentv.scope import Entry, Scope, Task
 from rubric.formats.assertion_types import UnsupportedPatternError, check_of
 from rubric.formats.cursor import Cursor
-from rubric.formats.includes import is_reference, locate, read_document_at, read_text_at
+from rubric.formats.includes import is_reference, may_be_read, read_document_at, read_text_at
 from rubric.formats.model_names import SETTINGS, litellm_name
 from rubric.formats.python import python_script
 from rubric.formats.rubric_items import are_items, is_item, read_items
@@ -331,7 +330,7 @@ def read_judge(at: Cursor, scope: Scope) -> Judge | None:
     """
     Return the judge that a grader, or options, name; None where they name none that is known here.
 
-    A name may be one of a target that is defined elsewhere: that is a warning.
+    A name may be one of a target that nothing defines: that is a warning.
     """
     keys = ("model", "provider") if scope.is_current else ("model", "provider", "target")
     named = at.find(*keys)
@@ -345,8 +344,18 @@ def read_judge(at: Cursor, scope: Scope) -> Judge | None:
         return None
     settings = {**named.under("config").value, **at.value}
     given = {key: settings[key] for key in SETTINGS if settings.get(key) is not None}
+    shown = scope.fill(name, named)
     try:
-        return Judge(litellm_name(scope.fill(name, named)), **given)
+        if shown in scope.targets.known:
+            target = scope.targets.provider_at(named.holding(shown), scope.fill)
+            if not target.model:
+                why = target.missing or "it is an address"
+                named.once(f"{shorten(repr(shown), 60)} cannot judge here: {why}; the judge of the run takes its place")
+                return None
+            return Judge(
+                target.model, **{**{key: target.settings[key] for key in SETTINGS if key in target.settings}, **given}
+            )
+        return Judge(litellm_name(shown), **given)
     except DefinitionError as problem:
         if problem.field in given:
             named.error(problem)
@@ -455,9 +464,7 @@ def _template(name: str, at: Cursor) -> str:
     if name.startswith(".") or "/" in name or "\\" in name:
         return name
     found = [f".agentv/templates/{name}{suffix}" for suffix in (".yaml", ".yml")]
-    loading = at.loading
-    exists = (path for path in found if loading.folder is not None and os.path.isfile(locate(path, loading).real))  # noqa: PTH113
-    return next(exists, found[0])
+    return next((path for path in found if at.loading.folder and may_be_read(path, at.loading)), found[0])
 
 
 GOAL = "trajectory:goal-success"

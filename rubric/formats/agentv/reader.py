@@ -17,6 +17,7 @@ from attrs import evolve
 
 from rubric.formats.agentv.graders import read_judge
 from rubric.formats.agentv.scope import CASES, GRADERS, Scope, generation_of, looks_like_grader
+from rubric.formats.agentv.targets import read_targets
 from rubric.formats.agentv.tests import (
     Defaults,
     Template,
@@ -40,14 +41,14 @@ from rubric.values.judges import Judge
 _UNUSED = {
     key: f"`{key}` is not used: it is about how answers are made"
     for key in (
-        *("environment", "workspace", "providers", "targets", "target", "evaluate_options", "extensions", "hooks"),
-        *("preprocessors", "defaults", "trials", "tracing", "env", "output_path", "output", "on_error", "run"),
+        *("environment", "workspace", "evaluate_options", "extensions", "hooks", "timeout_seconds", "category"),
+        *("preprocessors", "trials", "tracing", "env", "output_path", "output", "on_error", "run"),
         "experiment",
     )
 }
 _KNOWN = frozenset(
     {"$schema", "name", "dataset", "suite", "execution", "input", "input_messages", "input_files", "default_test",
-     "prompts", "refs", "threshold", "rubrics", *CASES, *GRADERS, *KEPT}
+     "prompts", "refs", "threshold", "rubrics", "providers", "targets", "target", "defaults", *CASES, *GRADERS, *KEPT}
 )  # fmt: skip
 _ELSEWHERE = dict.fromkeys(
     ("vars", "options", "criteria", "expected_output"), "it belongs to a test, or for all tests under `default_test`"
@@ -71,6 +72,7 @@ def read(notes: Notes, loading: Loading, generation: Generation | None = None) -
     root = Cursor.of(notes, evolve(loading, climbs=True))
     scope = Scope(generation or generation_of(root.value), loading.required)
     whole, parts = _content(root)
+    scope = evolve(scope, targets=read_targets(whole))
     _check_keys(whole)
     defaults = read_defaults(whole, scope)
     check_keys(defaults.test)
@@ -91,9 +93,20 @@ def read(notes: Notes, loading: Loading, generation: Generation | None = None) -
 
 def _judge_of(defaults: Defaults, scope: Scope) -> Judge | None:
     """Return the judge that all tests share; None where its name needs what the load lacks, which is noted."""
+    options = defaults.test.under("options")
     with defaults.test.notes.lacking() as lacks:
-        judge = read_judge(defaults.test.under("options"), scope)
+        judge = read_judge(options, scope)
+        if judge is None and (grader := scope.targets.grader_of(_answering(defaults.suite, scope))):
+            judge = read_judge(options.holding({"provider": grader}), scope)
     return None if lacks else judge
+
+
+def _answering(suite: Cursor, scope: Scope) -> str:
+    """Return the name of the target that answers the tests of a file, as far as it has one."""
+    named = suite.find("target", "targets", "providers") or suite.under("execution").find("target", "targets")
+    first = named.value if named is not None else scope.targets.provider
+    first = first[0] if isinstance(first, list) and first else first
+    return first if isinstance(first, str) else ""
 
 
 def _content(root: Cursor) -> tuple[Cursor, list[Cursor]]:

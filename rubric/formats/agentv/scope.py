@@ -23,6 +23,7 @@ from typing import Any
 
 from attrs import evolve, field, frozen
 
+from rubric.formats.agentv.targets import Targets
 from rubric.formats.cursor import Cursor
 from rubric.formats.images import Attached
 from rubric.formats.includes import is_reference
@@ -137,10 +138,12 @@ class Scope(ItemScope):
     Args:
         variables: The `vars` of the case, rendered.
         attached: Takes the images of what is read; None: they are told, and not shown.
+        targets: What the file and its project call targets.
     """
 
     variables: Mapping[str, Any] = field(factory=dict)
     attached: Attached | None = None
+    targets: Targets = field(factory=Targets)
 
     def seeing(self, variables: Mapping[str, Any], at: Cursor) -> Scope:
         """Return the scope of a case with *variables*; they may show one another, but for those that are raw."""

@@ -10,10 +10,8 @@ variables of a case become what is asked.
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator, Mapping
-from functools import partial
 from typing import Any
 
 from attrs import evolve, frozen
@@ -22,10 +20,11 @@ from rubric.errors import DefinitionError
 from rubric.formats.agentv.graders import Grader, grouped, read_graders, read_judge, renamed
 from rubric.formats.agentv.prompts import read_prompt
 from rubric.formats.agentv.scope import GRADERS, THRESHOLD, Scope, Task, as_json_list, as_text
+from rubric.formats.agentv.targets import CONFIG
 from rubric.formats.cursor import Cursor
 from rubric.formats.images import Attached, image_in, is_image
-from rubric.formats.includes import is_code, is_reference, locate, may_be_read, read_document_at, read_text_at, searched
-from rubric.formats.providers import read_provider, runs_of
+from rubric.formats.includes import is_code, is_reference, may_be_read, read_document_at, read_text_at, searched
+from rubric.formats.providers import runs_of
 from rubric.formats.rubric_items import check_fields, unknown_field
 from rubric.internals.fields import misspelt, suggest
 from rubric.internals.text import shorten
@@ -228,7 +227,6 @@ _EXECUTION = frozenset({"assert", "assertions", "graders", "evaluators", "skip_d
 
 
 _REF = "ref://"
-_CONFIG = ".agentv/config.yaml"
 _DEEPEST = 8
 
 
@@ -266,8 +264,8 @@ def read_defaults(whole: Cursor, scope: Scope) -> Defaults:
 def _resolved(at: Cursor, whole: Cursor, scope: Scope) -> str | None:
     """Return the file that *at* names, by the names of a project where it uses one."""
     names = whole.under("refs").value
-    if at.loading.folder is not None and os.path.isfile(locate(_CONFIG, at.loading).real):  # noqa: PTH113
-        config = read_document_at(_CONFIG, at)
+    if at.loading.folder is not None and may_be_read(CONFIG, at.loading):
+        config = read_document_at(CONFIG, at)
         names = names if config is None else {**config.under("refs").value, **names}
     value = at.value
     for _ in range(_DEEPEST):
@@ -281,7 +279,7 @@ def _resolved(at: Cursor, whole: Cursor, scope: Scope) -> str | None:
         value = names.get(name)
         if not isinstance(value, str):
             where = f" ({searched(at.loading)})" if at.loading.folder is not None else ""
-            hint = suggest(name, names) if names else f"; write it under `refs` in {_CONFIG}{where}"
+            hint = suggest(name, names) if names else f"; write it under `refs` in {CONFIG}{where}"
             at.error(f"no reference is called {name!r}{hint}")
             return None
     at.error("the references lead from one to another without end")
@@ -441,16 +439,19 @@ def _runs(test: Test, defaults: Defaults) -> int:
 
 
 def _providers(test: Test, defaults: Defaults, asked: Asked) -> list[Provider]:
-    """Return what the test, or else the file, names to answer it; a name of a target's own is no model."""
+    """Return what the test, or else the file or its project, names to answer it."""
     text = asked[0] or as_text([{"role": message.role, "content": message.content} for message in asked[1]])
     scope = evolve(test.scope, variables={**test.scope.variables, "prompt": text})
     for at in (test.at, test.under("execution"), defaults.suite, defaults.suite["execution"]):
         for key in ("provider", "providers", "target", "targets"):
             if at.has(key):
                 named = at[key]
+                if is_reference(named.value):
+                    named = read_document_at(named.value, named, lacking=named.warn) or named
                 each = [*named] if isinstance(named.value, list) else [named]
-                return [read_provider(one, partial(scope.fill, at=one)) for one in each]
-    return []
+                return [scope.targets.provider_at(one, scope.fill) for one in each]
+    usual = test.at.holding(scope.targets.provider)
+    return [scope.targets.provider_at(usual, scope.fill)] if usual.value else []
 
 
 def check_keys(at: Cursor) -> None:

@@ -1,0 +1,163 @@
+"""
+The targets of a project: names such as `llm` or `grader`, which the files of AgentV give to models and agents.
+
+| where | since | name, system, model |
+|---|---|---|
+| `.agentv/targets.yaml`: `targets:` | 1 | `name`, `provider`, `model` beside them |
+| `targets:` in a file or `.agentv/config.yaml` | 2 | `id`, `provider`, `config.model` |
+| `.agentv/providers.yaml`, `providers:` likewise | 2 | `label`, `id`, `config.model` |
+
+A list may be in a file of its own, `providers: file://providers.yaml`. `defaults.provider` and `defaults.grader` name
+the ones that a file does not; a target of generation 1 names its own grader (`judge_target`, `grader_target`). A name
+becomes LiteLLM's where the definition says enough. Endpoints, keys and headers are never read, and an agent is a
+program, which is not run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from attrs import field, frozen
+
+from rubric.formats.cursor import Cursor
+from rubric.formats.includes import is_reference, may_be_read, read_document_at
+from rubric.formats.providers import read_provider
+from rubric.internals.text import shorten
+from rubric.suites.providers import Provider
+
+CONFIG = ".agentv/config.yaml"
+"""The settings of a project."""
+
+_FILES = (CONFIG, ".agentv/providers.yaml", ".agentv/targets.yaml")
+_LISTS = ("providers", "targets")
+_AGENTS = frozenset({
+    "agentv", "claude", "claude-cli", "claude-code", "claude-sdk", "cli", "codex", "codex-app-server", "codex-cli",
+    "codex-sdk", "copilot", "copilot-cli", "copilot-log", "copilot-sdk", "mock", "package", "pi", "pi-agent-sdk",
+    "pi-cli", "pi-coding-agent", "pi-rpc", "pi-sdk", "replay", "transcript", "vscode", "vscode-insiders",
+})  # fmt: skip
+"""Systems of AgentV's that are programs."""
+
+_ABOUT = frozenset({
+    "id", "label", "name", "provider", "config", "model", "deployment", "deployment_name", "use_target", "extends",
+    "judge_target", "grader_target", "runtime", "hooks", "environment", "env", "workers", "api_key", "version",
+    "api_version", "api_format", "resource_name", "timeout_seconds", "retry", "max_retries", "log_dir", "log_format",
+    "stream_log", "prompts", "delay", "provider_batching", "batch_requests",
+})  # fmt: skip
+"""Keys of a definition that are no parameters of a model, or that LiteLLM knows by itself."""
+
+_SPELLED = {"max_output_tokens": "max_tokens", "thinking": "reasoning_effort"}
+_DEEPEST = 8
+_GRADERS = ("grader_target", "judge_target")
+
+
+def _empty() -> Mapping[str, Cursor]:
+    return {}
+
+
+@frozen
+class Targets:
+    """
+    The targets that a file can name.
+
+    Args:
+        known: Their definitions, by name.
+        provider: The one that answers where a file names none; empty if no one says.
+        grader: The one that judges; likewise.
+    """
+
+    known: Mapping[str, Cursor] = field(factory=_empty)
+    provider: str = ""
+    grader: str = ""
+
+    def provider_at(self, at: Cursor, fill: Callable[[str, Cursor], str]) -> Provider:
+        """Return what the cursor, a name or a definition, names to answer; one that cannot be asked says why."""
+        name = at.value
+        for _ in range(_DEEPEST):
+            found = self.known.get(name) if isinstance(name, str) else at
+            if found is None:
+                break
+            name = found.value.get("use_target") if isinstance(found.value, Mapping) else None
+            if name is None:
+                return _provider(found, fill)
+            name = fill(str(name), found)
+        made = read_provider(at, lambda text: fill(text, at))
+        unknown = isinstance(at.value, str) and made.missing and not any(sign in at.value for sign in ":/")
+        where = f"it is defined neither in the file nor in {', '.join(_FILES)}"
+        return Provider(made.name, missing=f"{shorten(repr(at.value), 60)} is no model; {where}") if unknown else made
+
+    def grader_of(self, named: str) -> str:
+        """Return the grader of the target *named*; the project's where it has none of its own."""
+        at = self.known.get(named)
+        own = at.find(*_GRADERS) if at is not None and isinstance(at.value, Mapping) else None
+        return str(own.value) if own is not None else self.grader
+
+
+def _provider(at: Cursor, fill: Callable[[str, Cursor], str]) -> Provider:
+    """Return the provider of the definition at the cursor."""
+    if not isinstance(at.value, Mapping) or not at.value.keys() & {"id", "provider"}:
+        return read_provider(at, lambda text: fill(text, at))
+    data = at.value
+    settings = {**data, **at.under("config").value}
+    system = str(data.get("provider") or data.get("id") or "").removeprefix("agentv:")
+    name = _label(data) or system
+    if system.partition(":")[0] in _AGENTS or system.partition(":")[2] in _AGENTS:
+        missing = f"{name!r} is the agent {system!r}, a program, which is not run; give a function or finished outputs"
+        return Provider(name, missing=missing)
+    model = next((settings[key] for key in ("model", "deployment", "deployment_name") if settings.get(key)), None)
+    if model is None:
+        return read_provider(at.holding({**data, "id": system}), lambda text: fill(text, at))
+    sent = {_SPELLED.get(str(key), str(key)): value for key, value in settings.items() if key not in _ABOUT}
+    if system == "azure":  # where a deployment is, LiteLLM knows by its own variables
+        sent = {key: value for key, value in sent.items() if key != "endpoint"}
+    with at.notes.lacking() as lacks:
+        shown = fill(str(model), at)
+        # A vendor may be in the model's name too: `openrouter` and `z-ai/glm-4.7`.
+        id_ = system if ":" in system or "/" in system else f"{system}:{shown}"
+    if lacks:
+        return Provider(name, missing=lacks[0])
+    return read_provider(at.holding({"id": id_, "label": name, "config": sent}), lambda text: text)
+
+
+def _label(data: Mapping[Any, Any]) -> str:
+    keys = ("label", "name", "id") if "provider" in data else ("label", "name")
+    return next((str(data[key]) for key in keys if isinstance(data.get(key), str) and data[key]), "")
+
+
+def read_targets(whole: Cursor) -> Targets:
+    """Return the targets that the file at the cursor defines, and those of its project."""
+    files = [at for name in _FILES if (at := _opened(name, whole)) is not None]
+    known: dict[str, Cursor] = {}
+    for holder in (whole, *files):
+        for definition in _definitions(holder):
+            known.setdefault(_label(definition.value) or str(definition.value.get("id")), definition)
+    defaults = [_resolved(holder["defaults"]) for holder in (whole, *files) if isinstance(holder.value, Mapping)]
+    told = {key: _first(defaults, key) for key in ("provider", "target", "grader")}
+    usual = "default" if "default" in known else ""
+    return Targets(known, told["provider"] or told["target"] or usual, told["grader"])
+
+
+def _opened(name: str, at: Cursor) -> Cursor | None:
+    there = at.loading.folder is not None and may_be_read(name, at.loading)
+    return read_document_at(name, at, lacking=at.warn) if there else None
+
+
+def _definitions(holder: Cursor) -> Iterator[Cursor]:
+    lists = (
+        [holder] if isinstance(holder.value, list) else [_resolved(holder[key]) for key in _LISTS if holder.has(key)]
+    )
+    for listed in lists if isinstance(holder.value, list | Mapping) else ():
+        for entry in listed if isinstance(listed.value, list) else ():
+            if isinstance(entry.value, Mapping) and (_label(entry.value) or isinstance(entry.value.get("id"), str)):
+                yield entry
+
+
+def _resolved(at: Cursor) -> Cursor:
+    """Return what is at the cursor, or in the file that it names."""
+    if not is_reference(at.value):
+        return at
+    return read_document_at(at.value, at, lacking=at.warn) or at.holding(None)
+
+
+def _first(holders: list[Cursor], key: str) -> str:
+    return next((str(at[key].value) for at in holders if isinstance(at.value, Mapping) and at.has(key)), "")
