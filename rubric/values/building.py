@@ -29,6 +29,9 @@ Condition = When | Callable[[Candidate], bool] | Mapping[str, Any] | None
 """When a criterion applies: a `When`, its one field as a mapping, or a function; None: always."""
 
 NO_DATA: Mapping[str, Any] = FrozenMap()
+_OPTIONS = (
+    "id", "weight", "required", "polarity", "min_score", "when", "anchors", "evidence", "abstain", "tags", "metadata",
+)  # fmt: skip
 TREE = "a DecisionTree: ask('...').yes(...).no(...)"
 
 
@@ -62,6 +65,11 @@ class Building:
         @abstractmethod
         def adding(self, *criteria: Criterion | str | Mapping[str, Any]) -> Self: ...
 
+    def _adding(self, given: Mapping[str, Any], text: str, answer: Any, **fixed: Any) -> Self:
+        """Add the criterion of a verb: *given* are its `locals()`, of which those count that `Criterion` has too."""
+        options = {name: given[name] for name in _OPTIONS if name in given}
+        return self.adding(Criterion(text, answer=answer, **options | fixed))
+
     @guided
     def requires(
         self,
@@ -83,23 +91,7 @@ class Building:
         """Return the rubric with a yes/no criterion that must hold: unmet, the grade fails."""
         if not required:
             raise DefinitionError("required", "this verb means True, got False; use another verb, such as expects")
-        return self.adding(
-            Criterion(
-                text,
-                answer=YesNo(),
-                id=id,
-                weight=weight,
-                required=required,
-                polarity=polarity,
-                min_score=min_score,
-                when=when,
-                anchors=anchors,
-                evidence=evidence,
-                abstain=abstain,
-                tags=tags,
-                metadata=metadata,
-            )
-        )
+        return self._adding(locals(), text, YesNo())
 
     @guided
     def expects(
@@ -120,23 +112,7 @@ class Building:
         metadata: Mapping[str, Any] = NO_DATA,
     ) -> Self:
         """Return the rubric with a yes/no criterion."""
-        return self.adding(
-            Criterion(
-                text,
-                answer=YesNo(),
-                id=id,
-                weight=weight,
-                required=required,
-                polarity=polarity,
-                min_score=min_score,
-                when=when,
-                anchors=anchors,
-                evidence=evidence,
-                abstain=abstain,
-                tags=tags,
-                metadata=metadata,
-            )
-        )
+        return self._adding(locals(), text, YesNo())
 
     @guided
     def scores(
@@ -157,23 +133,7 @@ class Building:
         metadata: Mapping[str, Any] = NO_DATA,
     ) -> Self:
         """Return the rubric with a criterion that the judge scores in 0..1."""
-        return self.adding(
-            Criterion(
-                text,
-                answer=Unit(),
-                id=id,
-                weight=weight,
-                required=required,
-                polarity=polarity,
-                min_score=min_score,
-                when=when,
-                anchors=anchors,
-                evidence=evidence,
-                abstain=abstain,
-                tags=tags,
-                metadata=metadata,
-            )
-        )
+        return self._adding(locals(), text, Unit())
 
     @guided
     def rates(
@@ -201,23 +161,7 @@ class Building:
         Levels with texts are a mapping, `{0: "no way in", 5: "with effort", 10: "at once"}`: a number is an anchor on
         the scale, between two of which the judge may answer too, and a key such as `"0-3"` a band.
         """
-        return self.adding(
-            Criterion(
-                text,
-                answer=levels_of(levels, high),
-                id=id,
-                weight=weight,
-                required=required,
-                polarity=polarity,
-                min_score=min_score,
-                when=when,
-                anchors=anchors,
-                evidence=evidence,
-                abstain=abstain,
-                tags=tags,
-                metadata=metadata,
-            )
-        )
+        return self._adding(locals(), text, levels_of(levels, high))
 
     @guided
     def chooses(
@@ -243,23 +187,7 @@ class Building:
 
         Labels alone go from the worst to the best in equal steps: `["cold", "neutral", "warm"]` is 0, 0.5 and 1.
         """
-        return self.adding(
-            Criterion(
-                text,
-                answer=choices if isinstance(choices, Choices) else Choices(choices),
-                id=id,
-                weight=weight,
-                required=required,
-                polarity=polarity,
-                min_score=min_score,
-                when=when,
-                anchors=anchors,
-                evidence=evidence,
-                abstain=abstain,
-                tags=tags,
-                metadata=metadata,
-            )
-        )
+        return self._adding(locals(), text, choices if isinstance(choices, Choices) else Choices(choices))
 
     @guided
     def forbids(
@@ -280,23 +208,7 @@ class Building:
     ) -> Self:
         """Return the rubric with a guard: *text* must not hold; found present, the grade fails."""
         check_gate("guard", {} if required is None else {"required": required})
-        return self.adding(
-            Criterion(
-                text,
-                answer=YesNo(),
-                polarity="guard",
-                required=bool(required),
-                id=id,
-                weight=weight,
-                min_score=min_score,
-                when=when,
-                anchors=anchors,
-                evidence=evidence,
-                abstain=abstain,
-                tags=tags,
-                metadata=metadata,
-            )
-        )
+        return self._adding(locals(), text, YesNo(), polarity="guard", required=bool(required))
 
     @guided
     def penalizes(
@@ -319,21 +231,7 @@ class Building:
         It fails nothing by itself. Beside other criteria it needs a rubric `by_points`.
         """
         check_number("points", points, 0, above=True)
-        return self.adding(
-            Criterion(
-                text,
-                answer=YesNo(),
-                polarity="penalty",
-                weight=points,
-                id=id,
-                when=when,
-                anchors=anchors,
-                evidence=evidence,
-                abstain=abstain,
-                tags=tags,
-                metadata=metadata,
-            )
-        )
+        return self._adding(locals(), text, YesNo(), polarity="penalty", weight=points)
 
     @guided
     def checks(
@@ -357,20 +255,7 @@ class Building:
         A short text is a check that it occurs (`Contains`), a function from the `Candidate` one that decides (`Holds`).
         """
         found = as_check(check)
-        return self.adding(
-            Criterion(
-                text or str(found),
-                answer=found,
-                id=id,
-                weight=weight,
-                required=required,
-                polarity=polarity,
-                min_score=min_score,
-                when=when,
-                tags=tags,
-                metadata=metadata,
-            )
-        )
+        return self._adding(locals(), text or str(found), found)
 
     @guided
     def decides(
@@ -398,20 +283,7 @@ class Building:
             given = words if tree is None else tree
             half = " with both .yes(...) and .no(...)" if isinstance(given, Question | HalfAnswered) else ""
             raise refuse("by", given, f"{TREE}{half}")
-        return self.adding(
-            Criterion(
-                cast("str", words),
-                answer=tree,
-                id=id,
-                weight=weight,
-                required=required,
-                polarity=polarity,
-                min_score=min_score,
-                when=when,
-                tags=tags,
-                metadata=metadata,
-            )
-        )
+        return self._adding(locals(), cast("str", words), tree)
 
     @guided
     def includes(
@@ -432,17 +304,4 @@ class Building:
         """Return the rubric with another *rubric* as one criterion."""
         if not isinstance(rubric, Building):
             raise refuse("rubric", rubric, "a Rubric")
-        return self.adding(
-            Criterion(
-                text or rubric.name or shorten(rubric.text, 80) or "included",
-                answer=rubric,
-                id=id,
-                weight=weight,
-                required=required,
-                polarity=polarity,
-                min_score=min_score,
-                when=when,
-                tags=tags,
-                metadata=metadata,
-            )
-        )
+        return self._adding(locals(), text or rubric.name or shorten(rubric.text, 80) or "included", rubric)
