@@ -27,7 +27,7 @@ from rubric import (
 )
 from rubric.testing import ScriptedModel
 
-from .test_commands import ROOT
+from .command_line import ROOT
 
 RAW = Rubric("raw", criteria=["Is polite"], reviewed=False, provenance={"writer": "openai/gpt-5", "sources": ["ab12"]})
 

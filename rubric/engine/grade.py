@@ -81,16 +81,9 @@ def grade(
         NoJudgeError: No judge was given, and the environment names none.
         StoreError: The store cannot be opened, or not written to.
     """
-    return graded(
-        background_loop.run(
-            _run(
-                _with_fields(candidate, input, reference, context),
-                rubric,
-                judge,
-                Options(concurrency, store, budget, limits, keep),
-            )
-        )
-    )
+    given = _with_fields(candidate, input, reference, context)
+    options = Options(concurrency, store, budget, limits, keep)
+    return graded(background_loop.run(_run(given, rubric, judge, options)))
 
 
 @guided
@@ -109,14 +102,9 @@ async def agrade(
     context: str = "",
 ) -> Grade:
     """Grade *candidate* like `grade`, without holding up the event loop."""
-    return graded(
-        await _run(
-            _with_fields(candidate, input, reference, context),
-            rubric,
-            judge,
-            Options(concurrency, store, budget, limits, keep),
-        )
-    )
+    given = _with_fields(candidate, input, reference, context)
+    options = Options(concurrency, store, budget, limits, keep)
+    return graded(await _run(given, rubric, judge, options))
 
 
 @guided
@@ -146,14 +134,9 @@ def evaluate(
         ...         print(ungraded.bounds, ungraded.failures)
         0.5
     """
-    return background_loop.run(
-        _run(
-            _with_fields(candidate, input, reference, context),
-            rubric,
-            judge,
-            Options(concurrency, store, budget, limits, keep),
-        )
-    )
+    given = _with_fields(candidate, input, reference, context)
+    options = Options(concurrency, store, budget, limits, keep)
+    return background_loop.run(_run(given, rubric, judge, options))
 
 
 @guided
@@ -172,12 +155,9 @@ async def aevaluate(
     context: str = "",
 ) -> Grade | Ungraded:
     """Grade *candidate* like `evaluate`, without holding up the event loop."""
-    return await _run(
-        _with_fields(candidate, input, reference, context),
-        rubric,
-        judge,
-        Options(concurrency, store, budget, limits, keep),
-    )
+    given = _with_fields(candidate, input, reference, context)
+    options = Options(concurrency, store, budget, limits, keep)
+    return await _run(given, rubric, judge, options)
 
 
 async def _run(

@@ -55,6 +55,11 @@ def shown_fields(value: Any) -> list[attrs.Attribute[Any]]:
     return [f for f in attrs.fields(type(value)) if f.init and getattr(value, f.name) != default_of(f, value)]
 
 
+def fields_in(kind: type[attrs.AttrsInstance], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments of *kind* among what an `__init__` of its own was *given*: the `locals()` of that one."""
+    return {f.name: given[f.name] for f in attrs.fields(kind) if f.name in given}
+
+
 def default_of(field: attrs.Attribute[Any], value: Any) -> Any:
     """Return the default of *field*, as *value* would hold it."""
     default: Any = field.default

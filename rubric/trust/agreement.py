@@ -25,6 +25,7 @@ from rubric.trust.drift import Baseline, Drift, drift
 from rubric.trust.inference import percent
 from rubric.trust.labels import Labels, as_labels
 from rubric.trust.pairwise import CriterionAgreement, agreement_of
+from rubric.trust.plotting import of_agreement
 from rubric.trust.ratings import Judged, Ratings, Scale, beside, items_of, judged, matched
 
 
@@ -135,9 +136,7 @@ class Agreement(Presented, Listed[CriterionAgreement]):
 
     def plot(self) -> Any:
         """Return the confusion of each criterion, or judge against people for numbers, as an Altair chart."""
-        from rubric.trust import plotting
-
-        return plotting.of_agreement(self)
+        return of_agreement(self)
 
     def dump(self, path: str | PathLike[str]) -> None:
         """Write it to *path* as YAML, as a baseline for `against`."""

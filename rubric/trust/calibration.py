@@ -26,6 +26,7 @@ from rubric.results.collection import Grades
 from rubric.results.result import Calibrated, Grade, Ungraded
 from rubric.trust.drift import Baseline, read
 from rubric.trust.labels import Labels, as_labels
+from rubric.trust.plotting import of_calibration
 from rubric.trust.ratings import Ratings, Scale, items_of, judged, matched, said_of, scale_of
 
 Floats = NDArray[np.float64]
@@ -171,9 +172,7 @@ class Calibration(Presented, Listed[CriterionCalibration]):
 
     def plot(self) -> Any:
         """Return the map of each criterion as an Altair chart."""
-        from rubric.trust import plotting
-
-        return plotting.of_calibration(self)
+        return of_calibration(self)
 
 
 def from_dict(data: dict[str, Any], source: str) -> Calibration:

@@ -25,6 +25,7 @@ from rubric.scoring.intervals import Interval
 from rubric.suites.report import Report
 from rubric.trust.inference import Contrast, contrast, few_groups, holm, paired
 from rubric.trust.labels import Labels, as_labels
+from rubric.trust.plotting import of_difference
 from rubric.trust.ratings import Judged, judged, matched, together
 
 Floats = NDArray[np.float64]
@@ -151,9 +152,7 @@ class Difference(Presented, Listed[CriterionDifference]):
 
     def plot(self) -> Any:
         """Return each difference with its interval and the band that cannot be told from 0, as an Altair chart."""
-        from rubric.trust import plotting
-
-        return plotting.of_difference(self)
+        return of_difference(self)
 
 
 def compare(

@@ -24,6 +24,7 @@ from rubric.internals.containers import NoTruth
 from rubric.internals.fields import check_number
 from rubric.rendering.presenting import Presented, Table
 from rubric.trust.inference import Contrast, holm, paired, unpaired
+from rubric.trust.plotting import of_drift
 
 _ENOUGH = 10
 """Candidates in both from which they are compared with themselves."""
@@ -158,9 +159,7 @@ class Drift(Presented):
 
     def plot(self) -> Any:
         """Return each change with its interval as an Altair chart."""
-        from rubric.trust import plotting
-
-        return plotting.of_drift(self)
+        return of_drift(self)
 
 
 def drift(now: Baseline, saved: Baseline | str | PathLike[str], risk: float = 0.05) -> Drift:

@@ -25,6 +25,7 @@ from rubric.scoring.intervals import Interval
 from rubric.suites.report import Report
 from rubric.trust.inference import Statistic, few_groups, mean_error, percent, quantile, unit_interval
 from rubric.trust.labels import Labels, as_labels
+from rubric.trust.plotting import of_estimate
 from rubric.trust.ratings import UNIT, VERDICT, Judged, Ratings, judged, matched
 
 Floats = NDArray[np.float64]
@@ -123,9 +124,7 @@ class Estimate(Presented):
 
     def plot(self) -> Any:
         """Return the estimate beside labels only and the judge only, as an Altair chart."""
-        from rubric.trust import plotting
-
-        return plotting.of_estimate(self)
+        return of_estimate(self)
 
 
 def estimate(

@@ -19,7 +19,8 @@ _MOST_POINTS = 4_000
 """Altair refuses more than 5,000 rows in a chart."""
 
 
-def _altair() -> Any:
+def altair() -> Any:
+    """Return Altair; an `ImportError` says how to install it."""
     try:
         import altair as alt
     except ImportError as error:
@@ -30,7 +31,7 @@ def _altair() -> Any:
 
 def forest(rows: Sequence[dict[str, Any]], title: str, sentence: str, *, zero: bool = False) -> Any:
     """Return values with their intervals, a row each."""
-    alt = _altair()
+    alt = altair()
     base = alt.Chart(alt.Data(values=list(rows)), title=sentence).encode(y=alt.Y("name:N", sort=None, title=None))
     x = alt.X("value:Q", title=title, scale=alt.Scale(zero=False))
     lines = base.mark_rule(strokeWidth=2).encode(
@@ -47,7 +48,7 @@ def forest(rows: Sequence[dict[str, Any]], title: str, sentence: str, *, zero: b
 
 def dots(rows: Sequence[dict[str, Any]], title: str, sentence: str, line: tuple[str, float]) -> Any:
     """Return several values (`which`) in each row (`name`) as dots, beside a vertical *line* with its name."""
-    alt = _altair()
+    alt = altair()
     x = alt.X("value:Q", title=title, scale=alt.Scale(zero=False))
     base = alt.Chart(alt.Data(values=list(rows)), title=sentence).encode(y=alt.Y("name:N", sort=None, title=None), x=x)
     which = alt.Color("which:N", sort=None, title=None)
@@ -67,7 +68,7 @@ def row_of(name: str, value: float | None, interval: tuple[float, float] | None,
 
 def of_agreement(found: Agreement) -> Any:
     """Return the confusion of each criterion; judge against people for numbers; flip rates for votes alone."""
-    alt = _altair()
+    alt = altair()
     if not found.criteria:
         rows = [row_of(v.id or "the whole", v.flip_rate.value, v.flip_rate.interval) for v in found.votes]
         return forest(rows, "flip rate", found.sentence)
@@ -96,7 +97,7 @@ def of_agreement(found: Agreement) -> Any:
 
 def of_calibration(found: Calibration) -> Any:
     """Return the map of each criterion, from what the judge says to what people would say."""
-    alt = _altair()
+    alt = altair()
     charts = []
     for one in found.criteria:
         points = [
@@ -130,7 +131,7 @@ def of_difference(found: Difference) -> Any:
 
 def of_trusted(found: Trusted) -> Any:
     """Return how many labelled verdicts are kept, and how many of those are wrong."""
-    alt = _altair()
+    alt = altair()
     counts = {
         "kept, right": found.kept_labels - found.wrong,
         "kept, wrong": found.wrong,

@@ -23,6 +23,7 @@ from rubric.results.collection import Grades
 from rubric.results.result import Grade, Ungraded
 from rubric.trust.inference import percent
 from rubric.trust.labels import Labels, as_labels
+from rubric.trust.plotting import of_trusted
 from rubric.trust.ratings import judged as judged_of
 from rubric.trust.ratings import matched
 
@@ -123,9 +124,7 @@ class Trusted(Presented):
 
     def plot(self) -> Any:
         """Return the kept and the wrong verdicts as an Altair chart."""
-        from rubric.trust import plotting
-
-        return plotting.of_trusted(self)
+        return of_trusted(self)
 
 
 def trusted(grades: Grades, labels: Labels | Any, error: float = 0.05, risk: float = 0.05) -> Trusted:

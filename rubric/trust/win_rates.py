@@ -23,6 +23,7 @@ from rubric.errors import DefinitionError
 from rubric.internals.containers import Listed
 from rubric.rendering.presenting import Presented, Table
 from rubric.scoring.intervals import FEW_GROUPS, Interval, mean_interval, t_quantile
+from rubric.trust.plotting import altair
 
 if TYPE_CHECKING:
     from rubric.trust.preference import Preference
@@ -321,7 +322,7 @@ class Preferences(Presented, Listed["Preference"]):
 
     def plot(self) -> Any:
         """Return a forest of win rates as an Altair chart (extra `plots`)."""
-        alt = _altair()
+        alt = altair()
         rates = [self.win_rate(name) for name in self.systems[: None if len(self.systems) > 2 else 1]]
         rates += [self.win_rate(criterion=id_) for id_ in self.criteria] if len(self.criteria) > 1 else []
         rates += [one for one in (self.length_controlled, self.position) if one is not None]
@@ -337,15 +338,6 @@ class Preferences(Presented, Listed["Preference"]):
         points = base.mark_point(filled=True, size=70).encode(x="value:Q")
         even = alt.Chart(alt.Data(values=[{"at": _EVEN}])).mark_rule(strokeDash=[4, 4]).encode(x="at:Q")
         return alt.layer(even, lines, points)
-
-
-def _altair() -> Any:
-    try:
-        import altair as alt
-    except ImportError as error:
-        message = "plot() takes Altair: pip install rubric-grade[plots]"
-        raise ImportError(message, name="altair") from error
-    return alt
 
 
 def _rate(name: str, said: Iterable[tuple[Preference, float | None]]) -> Rate:

@@ -16,6 +16,7 @@ from rubric.internals.fields import (
     as_map,
     check_number,
     count,
+    fields_in,
     flag,
     number,
     one_of,
@@ -264,26 +265,8 @@ class Judge(Shown, metaclass=GuidedType):
         for name, value in (("api_base", api_base), ("api_key", api_key)):
             if value is not None:
                 params = {**params, name: _access(name, value, params)}
-        self.__attrs_init__(  # pyright: ignore[reportAttributeAccessIssue] - attrs makes it
-            model,
-            temperature=temperature,
-            max_tokens=max_tokens,
-            seed=seed,
-            timeout=timeout,
-            retries=retries,
-            per_call=per_call,
-            prompt=prompt,
-            repairs=repairs,
-            sealed=sealed,
-            reasoning=reasoning,
-            reader=reader,
-            logprobs=logprobs,
-            speculate=speculate,
-            prime=prime,
-            threads=threads,
-            params=params,
-            via=via,
-        )
+        given = fields_in(Judge, locals())
+        self.__attrs_init__(**given)  # pyright: ignore[reportAttributeAccessIssue] - attrs makes it
 
     def __attrs_post_init__(self) -> None:
         if self.is_function:
@@ -464,15 +447,8 @@ class Panel(Shown):
             raise DefinitionError("judges", "they are given twice; write Panel('...', '...') or Panel(judges=[...])")
         # One that is no list is refused below: a panel of one judge is more likely a list that was forgotten.
         given: Any = judges if judges is not None else members[0] if len(members) == 1 else members
-        self.__attrs_init__(  # pyright: ignore[reportAttributeAccessIssue] - attrs makes it
-            given,
-            aggregate=aggregate,
-            tie_break=tie_break,
-            quorum=quorum,
-            weights=weights,
-            level=level,
-            early_stop=early_stop,
-        )
+        options = {**fields_in(Panel, locals()), "judges": given}
+        self.__attrs_init__(**options)  # pyright: ignore[reportAttributeAccessIssue] - attrs makes it
 
     def __attrs_post_init__(self) -> None:
         _check_quorum(self.quorum, len(self.judges))
