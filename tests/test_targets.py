@@ -11,10 +11,23 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rubric import Case, DefinitionError, HTTPTarget, Providers, Report, Row, Suite, loads_suite, pass_rates
+from rubric import (
+    Case,
+    Criterion,
+    DefinitionError,
+    HTTPTarget,
+    Providers,
+    Report,
+    Row,
+    Rubric,
+    Suite,
+    loads_suite,
+    pass_rates,
+)
 from rubric.internals.frozen_map import FrozenMap
 from tests.servers import Server
 
@@ -284,6 +297,106 @@ def test_results_of_agentv_are_matched_by_test_id() -> None:
     assert [case.output for case in suite][:2] == ["Hello!", "B"]
 
 
+def containing(word: str) -> Rubric:
+    """Return a rubric that code decides: the output has *word*."""
+    return Rubric(criteria=[Criterion(check=word)])
+
+
+def test_replies_of_several_targets_to_one_case_are_no_runs_of_one() -> None:
+    """Else pass@k would mix two models."""
+    rows = [{"id": "a", "target": target, "output": f"{target} {n}"} for n in (1, 2) for target in ("big", "small")]
+    suite = THREE.answered([*rows, {"id": "b", "target": "big", "output": "one"}])
+    assert [case.id for case in suite] == [
+        "a [target=big] [run 1]",
+        "a [target=big] [run 2]",
+        "a [target=small] [run 1]",
+        "a [target=small] [run 2]",
+        "b",
+        "c",
+    ]
+    graded = evolve(suite, cases=[evolve(case, rubric=containing("big")) for case in suite])
+    assert pass_rates(graded.run("offline")).flip_rate == 0
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"test_id": "a", "output": "Error occurred: no key", "error": "no key", "execution_status": "execution_error"},
+        {"testId": "a", "output": "Budget exceeded", "error": "no key", "executionStatus": "execution_error"},
+        {
+            "vars": {"q": "A"},
+            "response": {"output": "half of it", "error": "no key"},
+            "failureReason": 2,
+            "error": "no key",
+        },
+        {"vars": {"q": "A"}, "promptIdx": 0, "response": {"error": "no key"}, "failureReason": 2},
+    ],
+)
+def test_an_error_in_the_place_of_an_output_is_not_graded(row: dict[str, Any]) -> None:
+    suite = THREE.answered(
+        [{"id": "b", "output": "B"}, row] if "vars" not in row else [{"vars": {"q": "B"}, "output": "B"}, row]
+    )
+    assert [case.output for case in suite] == [None, "B", None]
+    assert any("no key" in str(warning) for warning in suite.warnings)
+    own = Suite("s", [*(case.answered("old") for case in THREE)]).answered(
+        [{"id": "b", "output": "B"}, {**row, "id": "a"}]
+    )
+    assert own["c"].output == "old"
+    assert any("'c': its own response is graded" in str(warning) for warning in own.warnings)
+
+
+def test_a_failed_assertion_of_promptfoos_is_no_failed_run() -> None:
+    row = {"vars": {"q": "A"}, "promptIdx": 0, "response": {"output": "A!"}, "failureReason": 1, "error": "Expected B"}
+    assert THREE.answered([row])["a"].output == "A!"
+
+
+def test_a_failed_run_is_among_the_runs_of_its_case() -> None:
+    """It is ungraded, so it is in no rate and told beside them."""
+    rows = [{"id": "a", "output": out} for out in ("Good", "Bad", "Good")]
+    suite = Suite("s", [Case("a", containing("Good"))]).answered([*rows, {"id": "a", "error": "timeout"}])
+    rates = pass_rates(suite.run("offline"))
+    assert (rates.runs, rates.ungraded, len(rates)) == (3, 1, 3)
+    assert rates[0].any_passes == pytest.approx(2 / 3)
+
+
+def test_replies_of_another_suite_do_not_match_a_case_without_variables() -> None:
+    suite = Suite("s", [Case("a", "x")])
+    with pytest.raises(DefinitionError, match="none of 1 replies"):
+        suite.answered([{"vars": {"topic": "bees"}, "promptIdx": 0, "response": {"output": "Bees hum."}}])
+    assert suite.answered([{"vars": {}, "promptIdx": 0, "response": {"output": "Hi"}}])["a"].output == "Hi"
+
+
+def test_an_id_is_the_same_however_its_accents_are_written() -> None:
+    suite = Suite("s", [Case("caf\u00e9", "x"), Case("日本", "x"), Case("7", "x")])
+    answered = suite.answered(
+        [{"id": "cafe\u0301", "output": "A"}, {"id": "日本", "output": "B"}, {"id": 7, "output": "C"}]
+    )
+    assert [case.output for case in answered] == ["A", "B", "C"]
+    assert not answered.warnings
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"vars": {"q": "A"}, "response": {"output": "x", "tokenUsage": {"total": 9}}, "latencyMs": 1500, "cost": 0.25},
+        {
+            "test_id": "a",
+            "output": "x",
+            "duration_ms": 1500,
+            "cost_usd": 0.25,
+            "token_usage": {"input": 4, "output": 5},
+        },
+        {"id": "a", "output": "x", "metrics": {"latency": 1.5, "cost": 0.25, "tokens": 9}},
+    ],
+)
+def test_results_say_what_a_run_took(row: dict[str, Any]) -> None:
+    metrics = THREE.answered([row])["a"].metrics
+    assert (metrics.latency, metrics.cost, metrics.tokens) == (1.5, 0.25, 9)
+    if "vars" in row:
+        row["response"]["cached"] = True
+        assert THREE.answered([row])["a"].metrics.latency is None
+
+
 # -- runs --------------------------------------------------------------------------------------------------
 
 
@@ -310,6 +423,14 @@ def outcomes(*cases: str) -> Report:
         for run, sign in enumerate(case, 1)
     ]
     return Report("s", tuple(rows))
+
+
+def test_a_case_with_fewer_graded_runs_than_k_has_no_estimate_for_k() -> None:
+    rates = pass_rates(outcomes("ppfu", "puuu", "uuuu"))
+    assert [(rate.k, rate.cases) for rate in rates] == [(1, 2), (2, 1), (3, 1)]
+    assert rates[0].any_passes == pytest.approx((2 / 3 + 1) / 2)
+    assert (rates.runs, rates.ungraded) == (4, 8)
+    assert not [*pass_rates(outcomes("uu"))]
 
 
 def test_pass_rates_are_those_of_the_papers() -> None:

@@ -8,7 +8,9 @@ Finished outputs: replies that were made elsewhere, each for its case.
 | AgentV's results (`test_id`, `output`)                      | the id of the case, and the target where several |
 | texts, or objects with an output alone                      | their order, if there are as many as cases       |
 
-Several replies to one case are its runs. What has no partner is listed in the warnings of the suite, on both sides.
+Several replies to one case are its runs, those of several targets or prompts cells of their own. What has no partner is
+listed in the warnings of the suite, on both sides. A run that failed, as promptfoo and AgentV mark it, is no reply: an
+error may be in the place of its output.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from collections.abc import Iterable, Mapping
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
+from unicodedata import normalize
 
 from attrs import evolve, field, frozen
 
@@ -29,7 +32,8 @@ from rubric.internals.frozen_map import thaw
 from rubric.internals.text import shorten
 from rubric.suites.cases import Case
 from rubric.suites.repetition import RUN, run_id
-from rubric.values.candidates import Candidate
+from rubric.suites.row_builder import row_id
+from rubric.values.candidates import Candidate, RunMetrics
 from rubric.values.chats import at, text_of
 from rubric.values.checks import Check, Holds
 from rubric.values.rubrics import Rubric
@@ -47,7 +51,11 @@ class Reply:
     """
     One finished output: the *candidate* in it, and what tells which case it belongs to.
 
-    It is *transformed* where its system has applied the transforms of the file already.
+    Args:
+        candidate: None where there is no output, for the reason *why*.
+        cell: The target and the prompt that it comes from, as far as they are named.
+        names: All names of those.
+        transformed: Whether its system has applied the transforms of the file already.
     """
 
     where: str
@@ -55,6 +63,7 @@ class Reply:
     why: str = ""
     id: str = ""
     variables: Mapping[str, str] | None = None
+    cell: Mapping[str, str] = field(factory=dict)
     names: frozenset[str] = field(factory=frozenset)
     transformed: bool = False
 
@@ -69,7 +78,7 @@ def answered(suite: Suite, replies: str | PathLike[str] | Iterable[Any], /) -> S
     source, rows = _read(Path(replies)) if isinstance(replies, str | PathLike) else ("replies", [*replies])
     found = [_reply(f"{source}[{number}]", row) for number, row in enumerate(rows)]
     matched, lost = _matched(suite.cases, found)
-    if not matched:
+    if not any(reply.candidate is not None for several in matched.values() for reply in several):
         why = f"; {lost[0]}" if lost else ""
         message = f"{source}: none of {len(found)} replies belongs to one of the {len(suite)} cases{why}"
         raise DefinitionError("outputs", message)
@@ -77,8 +86,9 @@ def answered(suite: Suite, replies: str | PathLike[str] | Iterable[Any], /) -> S
     for index, case in enumerate(suite.cases):
         several = matched.get(index, [])
         cases += _answered(case, several)
-        if not several and case.output is None:
-            lost.append(f"no reply for the case {shorten(case.id, 80)!r}")
+        if not any(reply.candidate is not None for reply in several):
+            kept = "" if several or case.output is None else ": its own response is graded"
+            lost.append(f"no reply for the case {shorten(case.id, 80)!r}{kept}")
     lost[_MOST_LISTED:] = [f"and {len(lost) - _MOST_LISTED} more without a partner"] if len(lost) > _MOST_LISTED else []
     return evolve(suite, cases=cases, warnings=(*suite.warnings, *(Problem(source, 0, 0, "", why) for why in lost)))
 
@@ -108,32 +118,75 @@ def _reply(where: str, row: Any) -> Reply:
         return Reply(where, None, f"expected a text or an object with an output, got {type(row).__name__}")
     if isinstance(row.get("vars"), Mapping) and ("response" in row or "promptIdx" in row):
         return _of_promptfoo(where, row)
-    id_ = next((str(row[key]) for key in _IDS if row.get(key) not in (None, "")), "")
+    id_ = next((_id(row[key]) for key in _IDS if row.get(key) not in (None, "")), "")
     said = next((row[key] for key in _OUTPUTS if row.get(key) is not None), None)
-    if said is None:
-        why = text_of(row["error"]) if row.get("error") else f"no output; expected one of {', '.join(_OUTPUTS)}"
-        return Reply(where, None, why, id_)
     target = row.get("target")
-    names = frozenset({text_of(at(target, "name") or target)} if target else ())
-    candidate = candidate_of(said)
+    cell = {"target": text_of(at(target, "name") or target)} if target else {}
+    own = row.get("vars") if isinstance(row.get("vars"), Mapping) and not id_ else None
+    variables = None if own is None else _as_texts(own)
+    if said is None or "execution_error" in (row.get("execution_status"), row.get("executionStatus")):
+        why = text_of(row["error"]) if row.get("error") else f"no output; expected one of {', '.join(_OUTPUTS)}"
+        return Reply(where, None, why, id_, variables, cell, frozenset(cell.values()))
+    candidate = evolve(candidate_of(said), metrics=_metrics(row))
     if calls := row.get("tool_calls"):
         candidate = evolve(candidate, tool_calls=calls)
-    variables = row.get("vars") if isinstance(row.get("vars"), Mapping) and not id_ else None
-    return Reply(where, candidate, "", id_, None if variables is None else _as_texts(variables), names)
+    return Reply(where, candidate, "", id_, variables, cell, frozenset(cell.values()))
+
+
+def _id(value: Any) -> str:
+    return normalize("NFC", str(value))
+
+
+_MEASURED = {
+    "latency": (("latencyMs", 0.001), ("duration_ms", 0.001), ("durationMs", 0.001)),
+    "cost": (("cost", 1), ("cost_usd", 1), ("costUsd", 1)),
+    "tokens": (("tokenUsage", 1), ("token_usage", 1)),
+}
+"""What results say of a run, and how much of a unit of ours theirs is."""
+
+
+def _metrics(row: Mapping[str, Any]) -> RunMetrics:
+    """Return what a run took, as its results say it; a reply from a cache says nothing of the run."""
+    own = row.get("metrics")
+    if isinstance(own, Mapping) and {*own} <= {"latency", "cost", "tokens", "calls", "perplexity"}:
+        return RunMetrics(**own)
+    response = row.get("response")
+    if at(response, "cached"):
+        return RunMetrics()
+    found: dict[str, Any] = {}
+    for name, keys in _MEASURED.items():
+        for key, unit in keys:
+            value = row.get(key) or (response.get(key) if isinstance(response, Mapping) else None)
+            if isinstance(value, Mapping):
+                value = value.get("total") or sum(n for k in ("input", "output") if isinstance(n := value.get(k), int))
+            if isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < float("inf"):
+                found.setdefault(name, value * unit)
+    return RunMetrics(**found)
 
 
 def _of_promptfoo(where: str, row: Mapping[str, Any]) -> Reply:
     variables = _as_texts({key: value for key, value in row["vars"].items() if not key.startswith("_")})
     provider, prompt = row.get("provider"), row.get("prompt")
-    names = {at(provider, "label"), at(provider, "id"), provider if isinstance(provider, str) else None}
-    names |= {at(prompt, "label")}
+    said = {
+        "target": [at(provider, "label"), at(provider, "id"), provider if isinstance(provider, str) else None],
+        "prompt": [at(prompt, "label"), at(prompt, "raw") if row.get("promptIdx") is None else None],
+    }
+    named = {what: [str(name) for name in names if name] for what, names in said.items()}
+    belongs: dict[str, Any] = {
+        "variables": variables,
+        "cell": {what: names[0] for what, names in named.items() if names},
+        "names": frozenset(name for names in named.values() for name in names),
+    }
     response = row.get("response")
     output = at(response, "output") if isinstance(response, Mapping) else response
-    named = frozenset(str(name) for name in names if name)
-    if output is None:
+    if output is None or row.get("failureReason") == _PROVIDER_FAILED:
         why = text_of(at(response, "error") or row.get("error") or "no output")
-        return Reply(where, None, why, variables=variables, names=named)
-    return Reply(where, candidate_of(output), variables=variables, names=named, transformed=True)
+        return Reply(where, None, why, **belongs)
+    return Reply(where, evolve(candidate_of(output), metrics=_metrics(row)), transformed=True, **belongs)
+
+
+_PROVIDER_FAILED = 2
+"""promptfoo's word for a run that failed; 1 is a failed assertion."""
 
 
 def _as_texts(variables: Mapping[str, Any]) -> dict[str, str]:
@@ -141,8 +194,9 @@ def _as_texts(variables: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _matched(cases: tuple[Case, ...], replies: list[Reply]) -> tuple[dict[int, list[Reply]], list[str]]:
-    """Return the replies to each case, by its place, and a sentence for each reply without one."""
-    by_id = {case.id: index for index, case in enumerate(cases)}
+    """Return the replies to each case, by its place, and a sentence for each that has no case or no output."""
+    ids = [_id(case.id) for case in cases]
+    by_id = {id_: index for index, id_ in enumerate(ids)}
     shown = [_as_texts(thaw(case.variables)) for case in cases]
     matched: dict[int, list[Reply]] = defaultdict(list)
     lost: list[str] = []
@@ -155,24 +209,26 @@ def _matched(cases: tuple[Case, ...], replies: list[Reply]) -> tuple[dict[int, l
             fitting = [number]
         elif reply.id:
             exact = by_id.get(reply.id)
-            cells = [n for n, case in enumerate(cases) if case.id.startswith(f"{reply.id} / ")]
+            cells = [n for n, id_ in enumerate(ids) if id_.startswith(f"{reply.id} / ")]
             fitting = [exact] if exact is not None else _of_cell(cells, cases, reply)
         else:
             fitting = _of_cell([n for n, own in enumerate(shown) if _fits(own, reply.variables)], cases, reply)
         said = shorten(reply.id or text_of(reply.variables), 80)
         if reply.candidate is None:
             lost.append(f"{reply.where}: {shorten(reply.why, 160)}")
-        elif len(fitting) == 1:
+        if len(fitting) == 1:
             matched[fitting[0]].append(reply)
-        else:
+        elif reply.candidate is not None:
             what = "no case" if not fitting else f"{len(fitting)} cases"
             lost.append(f"{reply.where}: {what} for {said}")
     return matched, lost
 
 
 def _fits(own: Mapping[str, str], given: Mapping[str, str] | None) -> bool:
-    """True if *given* has the variables of a case; promptfoo adds some of its own to them."""
-    return given is not None and all(given.get(name) == text for name, text in own.items())
+    """True if *given* has the variables of a case; promptfoo adds some of its own to them, where there are any."""
+    if given is None or (given and not own):
+        return False
+    return all(given.get(name) == text for name, text in own.items())
 
 
 def _of_cell(found: list[int], cases: tuple[Case, ...], reply: Reply) -> list[int]:
@@ -188,21 +244,35 @@ def _of_cell(found: list[int], cases: tuple[Case, ...], reply: Reply) -> list[in
 
 
 def _answered(case: Case, replies: list[Reply]) -> list[Case]:
-    made = [
-        evolve(
-            case,
-            rubric=_after_transforms(case.rubric) if reply.transformed else case.rubric,
-            output=reply.candidate.output,
-            messages=(*case.messages, *reply.candidate.messages),
-            tool_calls=reply.candidate.tool_calls or case.tool_calls,
-            runs=1,
-        )
-        for reply in replies
-        if reply.candidate is not None
-    ]
-    if len(made) < 2:  # noqa: PLR2004
-        return made or [case]
-    return [evolve(one, id=run_id(case, n), cell={**case.cell, RUN: n}) for n, one in enumerate(made, 1)]
+    """Return *case* with each of *replies*: a cell for each target and prompt, in which several replies are runs."""
+    named = ("target", "prompt")
+    apart = [name for name in named if len({reply.cell.get(name, "") for reply in replies}) > 1]
+    cells: dict[tuple[str, ...], list[Case]] = defaultdict(list)
+    for reply in replies:
+        cell = {name: reply.cell.get(name, "") for name in apart}
+        cells[tuple(cell.values())].append(_with(evolve(case, cell={**case.cell, **cell}), reply))
+    made = []
+    for own in cells.values():
+        if len(own) == 1:
+            made += [evolve(one, id=row_id(one)) if apart else one for one in own]
+        else:
+            made += [evolve(one, id=run_id(one, n), cell={**one.cell, RUN: n}) for n, one in enumerate(own, 1)]
+    return made or [case]
+
+
+def _with(case: Case, reply: Reply) -> Case:
+    candidate = reply.candidate
+    if candidate is None:
+        return evolve(case, output=None, runs=1)
+    return evolve(
+        case,
+        rubric=_after_transforms(case.rubric) if reply.transformed else case.rubric,
+        output=candidate.output,
+        messages=(*case.messages, *candidate.messages),
+        tool_calls=candidate.tool_calls or case.tool_calls,
+        metrics=case.metrics if candidate.metrics == RunMetrics() else candidate.metrics,
+        runs=1,
+    )
 
 
 def _after_transforms(rubric: Rubric) -> Rubric:
