@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from pathlib import PurePosixPath
+from pathlib import PurePath, PurePosixPath
 from typing import Any
 
 from attrs import evolve
@@ -31,12 +31,15 @@ from rubric.formats.agentv.tests import (
 from rubric.formats.agentv.writer import KEPT
 from rubric.formats.assertion_types import assertion_of
 from rubric.formats.cursor import Cursor, Loading, Notes
-from rubric.formats.includes import expand_at, read_document_at
+from rubric.formats.includes import expand_at, is_code, read_document_at
 from rubric.formats.rubric_items import Generation, check_fields
 from rubric.internals.text import shorten
 from rubric.suites.cases import Case
 from rubric.suites.suite import Suite
+from rubric.values.checks import Unsupported
+from rubric.values.criteria import Criterion
 from rubric.values.judges import Judge
+from rubric.values.rubrics import Rubric
 
 _UNUSED = {
     key: f"`{key}` is not used: it is about how answers are made"
@@ -48,7 +51,8 @@ _UNUSED = {
 }
 _KNOWN = frozenset(
     {"$schema", "name", "dataset", "suite", "execution", "input", "input_messages", "input_files", "default_test",
-     "prompts", "refs", "threshold", "rubrics", "providers", "targets", "target", "defaults", *CASES, *GRADERS, *KEPT}
+     "prompts", "refs", "threshold", "rubrics", "providers", "targets", "target", "defaults", "scenarios",
+     *CASES, *GRADERS, *KEPT}
 )  # fmt: skip
 _ELSEWHERE = dict.fromkeys(
     ("vars", "options", "criteria", "expected_output"), "it belongs to a test, or for all tests under `default_test`"
@@ -57,6 +61,7 @@ _EXECUTION = frozenset({"assert", "assertions", "graders", "evaluators", "thresh
 _OWN = frozenset(
     {"id", "input", "vars", "criteria", "expected_output", "expected_outcome", "metadata", "options", "output"}
 )
+_SCENARIOS = "scenarios"
 _RESULTS = frozenset({"score", "scores", "timestamp"})
 
 
@@ -72,6 +77,8 @@ def read(notes: Notes, loading: Loading, generation: Generation | None = None) -
     root = Cursor.of(notes, evolve(loading, climbs=True))
     scope = Scope(generation or generation_of(root.value), loading.required)
     whole, parts = _content(root)
+    if isinstance(root.value, list) and (sidecar := _sidecar(root)) is not None:
+        whole = sidecar
     scope = evolve(scope, targets=read_targets(whole))
     _check_keys(whole)
     defaults = read_defaults(whole, scope)
@@ -120,8 +127,8 @@ def _content(root: Cursor) -> tuple[Cursor, list[Cursor]]:
         return root.holding({}), []
     if isinstance(data.get("evals"), list):
         return root.holding({}), [_skill_tests(root)]
-    if any(key in data for key in CASES):
-        return root, [root[key] for key in CASES if key in data]
+    if any(key in data for key in (*CASES, _SCENARIOS)):
+        return root, [root[key] for key in (*CASES, _SCENARIOS) if key in data]
     if any(key in data for key in (*GRADERS, "rubrics", "execution")):
         own = {key: part for key, part in data.items() if key in _OWN}
         if not own:
@@ -182,8 +189,10 @@ def _check_keys(whole: Cursor) -> None:
 
 def _cases(parts: list[Cursor], defaults: Defaults, templates: list[Template | None]) -> Iterator[Case]:
     seen: set[str] = set()
-    tests = (at for part in parts for at in ([part] if isinstance(part.value, Mapping) else _tests(part)))
-    for number, at in enumerate(tests, 1):
+    for number, at in enumerate((at for part in parts for at in _of_part(part)), 1):
+        if isinstance(at.value, str):
+            yield _made_by_program(at)
+            continue
         if len(at.value.keys() & _RESULTS) > 1 and "assert" not in at:
             at.error("this is the result of a run, not a test; load the eval file that it came from")
             continue
@@ -198,8 +207,61 @@ def _cases(parts: list[Cursor], defaults: Defaults, templates: list[Template | N
             yield case
 
 
+def _made_by_program(at: Cursor) -> Case:
+    """Return the case that takes the place of the tests that a program makes."""
+    why = f"tests that a program makes ({shorten(at.value, 80)})"
+    at.warn(f"{why} are not supported: one ungraded case takes their place")
+    rubric = Rubric(criteria=[Criterion(why, id="tests", answer=Unsupported(why))])
+    return Case(shorten(at.value, 80), rubric, place=at.place)
+
+
+def _of_part(at: Cursor) -> Iterator[Cursor]:
+    """Yield the tests of a part of a file: one test, a list, the names of files, or scenarios."""
+    if isinstance(at.value, Mapping):
+        yield at
+    elif at.step == _SCENARIOS:
+        yield from _scenarios(at)
+    else:
+        yield from _tests(at)
+
+
+def _scenarios(at: Cursor) -> Iterator[Cursor]:
+    """Yield each test of each scenario on top of each of its configurations."""
+    for entry in at if isinstance(at.value, list) else [at]:
+        if isinstance(entry.value, str):
+            for reference in expand_at(entry.value, entry):
+                if (whole := read_document_at(reference, entry)) is not None:
+                    yield from _scenarios(whole[_SCENARIOS] if isinstance(whole.value, Mapping) else whole)
+            continue
+        if not entry.mapping("a scenario (a mapping with config and tests)"):
+            continue
+        settings = [*_tests(entry["config"])] if entry.has("config") else [entry.holding({})]
+        for first, test in enumerate(_tests(entry["tests"]), 1):
+            for second, setting in enumerate(settings, 1):
+                yield test.holding(_on_top(test.value, setting.value, (first, second)))
+
+
+def _on_top(test: Mapping[Any, Any], setting: Mapping[Any, Any], numbers: tuple[int, int]) -> dict[Any, Any]:
+    """Return *test* on top of the *setting* of a scenario; their ids, or else *numbers*, tell the cases apart."""
+    joined = {key: [*(setting.get(key) or []), *(test.get(key) or [])] for key in GRADERS if key in {*setting, *test}}
+    variables = {**(setting.get("vars") or {}), **(test.get("vars") or {})}
+    name, label = test.get("id", f"test-{numbers[0]}"), setting.get("id", f"config-{numbers[1]}")
+    return {**setting, **test, **joined, "vars": variables, "id": f"{name} [{label}]"}
+
+
+def _sidecar(root: Cursor) -> Cursor | None:
+    """Return what the tests of a JSONL file share: the YAML file of the same name beside it."""
+    source = PurePath(root.notes.document.source)
+    if source.suffix != ".jsonl" or root.loading.folder is None:
+        return None
+    names = (source.with_suffix(suffix).name for suffix in (".yaml", ".yml"))
+    found = next((name for name in names if (root.loading.folder / name).is_file()), None)
+    whole = None if found is None else read_document_at(found, root)
+    return whole if whole is not None and isinstance(whole.value, Mapping) else None
+
+
 def _tests(at: Cursor) -> Iterator[Cursor]:
-    """Yield the tests of a list, and those in the files that it names."""
+    """Yield the tests of a list, and those in the files that it names; the name of a program is one itself."""
     if isinstance(at.value, str):
         yield from _included(at)
         return
@@ -216,6 +278,9 @@ _FOLDERS = ("*/case.y*ml", "**/*.y*ml", "**/*.jsonl")
 
 
 def _included(at: Cursor) -> Iterator[Cursor]:
+    if is_code(at.value):
+        yield at
+        return
     for reference in expand_at(at.value, at, _FOLDERS):
         whole = read_document_at(reference, at)
         if whole is None:
@@ -240,11 +305,36 @@ def _test_of(row: Mapping[Any, Any]) -> dict[Any, Any]:
     plain = {key: value for key, value in row.items() if key not in {f"{_MAGIC}{name}" for name in magic}}
     test = {key: value for key, value in plain.items() if key in _FIELDS and value not in (None, "")}
     test["vars"] = {key: value for key, value in plain.items() if key not in _FIELDS}
-    said = [str(value) for name, value in magic.items() if name.startswith("expected") and value]
-    test["assert"] = [assertion_of(text) for text in said]
+    test["assert"] = [_of_column(name, magic) for name in magic if name.startswith("expected") and magic[name]]
     test |= {name: magic[name] for name in ("threshold", "description") if magic.get(name)}
     if magic.get("threshold"):
-        with suppress(TypeError, ValueError):
-            test["threshold"] = float(magic["threshold"])
-    left = [name for name in magic if not name.startswith("expected") and name not in ("threshold", "description")]
-    return test | {f"{_MAGIC}{name}": magic[name] for name in left if magic[name]}
+        test["threshold"] = _as_number(magic["threshold"])
+    told = {name.removeprefix(_METADATA): value for name, value in magic.items() if name.startswith(_METADATA)}
+    known = ("expected", "threshold", "description", "metric", "config:", _METADATA)
+    left = [name for name in magic if not name.startswith(known)]
+    return {
+        **test,
+        **({"metadata": told} if told else {}),
+        **{f"{_MAGIC}{name}": magic[name] for name in left if magic[name]},
+    }
+
+
+_METADATA = "metadata:"
+
+
+def _of_column(name: str, magic: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the assertion in the column `__`*name*, with what other columns say of it."""
+    made = assertion_of(str(magic[name]))
+    number = name.removeprefix("expected") or "1"
+    said = [
+        magic.get(f"config:{_MAGIC}expected{which}:threshold") for which in {number, *([""] if number == "1" else [])}
+    ]
+    least = next((_as_number(one) for one in said if one), None)
+    made |= {"min_score": least} if least is not None else {}
+    return made | ({"metric": magic["metric"]} if magic.get("metric") else {})
+
+
+def _as_number(text: Any) -> Any:
+    with suppress(TypeError, ValueError):
+        return float(text)
+    return text

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from pathlib import PurePosixPath
 from typing import Any
 
 from attrs import evolve, frozen
@@ -544,10 +545,24 @@ def _asked(test: Test, defaults: Defaults, template: Template | None) -> Asked:
     skipped = test.skips_defaults
     parts = [] if skipped else [defaults.suite["input"].holding(defaults.suite[key].value) for key in _INPUTS[:2]]
     files = [test.at["input_files"].value, None if skipped else defaults.suite["input_files"].value]
-    blocks = [{"type": "file", "value": name} for names in files for name in (names or [])]
+    names = [name for listed in files for name in (listed or [])]
+    if asked.value is None and template is None and (task := _task_file(test, names)):
+        asked = test.at.holding(read_text_at(task, test.at, lacking=test.at.warn))
+        names = [name for name in names if name != task]
+    blocks = [{"type": "file", "value": name} for name in names]
     if blocks and isinstance(asked.value, str):
         asked = asked.holding([*blocks, {"type": "text", "value": asked.value}])
     return read_asked([*parts, asked], test.scope)
+
+
+_TASK = "PROMPT.md"
+
+
+def _task_file(test: Test, names: list[Any]) -> str:
+    """Return the file that asks a test without an input: PROMPT.md among its files, or beside the file; else ''."""
+    listed = next((name for name in names if isinstance(name, str) and PurePosixPath(name).name == _TASK), "")
+    folder = test.at.loading.folder
+    return listed or (_TASK if folder is not None and (folder / _TASK).is_file() else "")
 
 
 def _variable(test: Test, name: str) -> Cursor:
