@@ -5,8 +5,6 @@ from .engine.bulk import AsyncGrading as AsyncGrading
 from .engine.bulk import Grading as Grading
 from .engine.bulk import agrade_many as agrade_many
 from .engine.bulk import grade_many as grade_many
-from .engine.drafting import agenerate as agenerate
-from .engine.drafting import generate as generate
 from .engine.grade import aevaluate as aevaluate
 from .engine.grade import agrade as agrade
 from .engine.grade import evaluate as evaluate
@@ -56,6 +54,12 @@ from .models.retry import retry_delay as retry_delay
 from .quality.align import align as align
 from .quality.alignment import Alignment as Alignment
 from .quality.alignment import Edit as Edit
+from .quality.generate import agenerate as agenerate
+from .quality.generate import generate as generate
+from .quality.generate import generate_many as generate_many
+from .quality.generation import GeneratedCriterion as GeneratedCriterion
+from .quality.generation import Generation as Generation
+from .quality.generation import Generations as Generations
 from .quality.influence import Influence as Influence
 from .quality.influence import Influences as Influences
 from .quality.influence import influence as influence

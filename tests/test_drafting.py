@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from rubric import Criterion, Failure, Judge, ModelError, Rubric, agenerate, dumps, generate, loads
+from rubric import Criterion, Failure, Judge, ModelError, agenerate, dumps, generate, loads
 from rubric.errors import DefinitionError
 from rubric.testing.scripted_model import ScriptedModel
 
@@ -29,8 +29,9 @@ def writer(*lines: Any, **options: Any) -> tuple[Judge, ScriptedModel]:
 def test_a_draft_is_a_rubric_like_any_other() -> None:
     """It can be read, edited and written down."""
     judge, model = writer(DRAFT)
-    draft = generate("Finds the off-by-one error", judge, input="Review this loop", name="review")
-    assert draft == Rubric("review", criteria=[Criterion(**item) for item in ITEMS])
+    draft = generate("Finds the off-by-one error", judge, input="Review this loop", name="review").rubric
+    assert draft is not None
+    assert (draft.name, draft.criteria) == ("review", tuple(Criterion(**item) for item in ITEMS))
     assert loads(dumps(draft.revising("shows-fix", weight=4))).name == "review"
     assert "Finds the off-by-one error" in model.asks[0].messages[1].text
     assert "Review this loop" in model.asks[0].messages[1].text
@@ -39,7 +40,7 @@ def test_a_draft_is_a_rubric_like_any_other() -> None:
 def test_a_draft_can_be_awaited() -> None:
     """Without holding up the loop."""
     judge, _ = writer(json.dumps(DRAFT))
-    assert len(asyncio.run(agenerate("Finds it", judge)).criteria) == 3
+    assert len(asyncio.run(agenerate("Finds it", judge)).kept) == 3
 
 
 @pytest.mark.parametrize(
@@ -59,7 +60,7 @@ def test_a_draft_can_be_awaited() -> None:
 def test_what_is_no_rubric_is_asked_for_again(line: Any, complaint: str) -> None:
     """With the complaint; after the last repair it is an error, never an empty rubric."""
     judge, model = writer(line, DRAFT)
-    assert len(generate("Finds it", judge).criteria) == 3
+    assert len(generate("Finds it", judge).kept) == 3
     assert complaint in model.asks[1].messages[1].text
     judge, _ = writer(line, line)
     with pytest.raises(ModelError) as caught:

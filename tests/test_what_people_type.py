@@ -167,7 +167,7 @@ PATHS: list[tuple[Callable[[], object], str]] = [
     (lambda: grade_many(["A reply"], "mine.yaml", "offline"), "rubric"),
     (lambda: grade_in_batches(["A reply"], "mine.yaml", "openai/gpt-5.6", "batches.json"), "rubric"),
     (lambda: Case("a", "mine.yaml"), "rubric"),
-    (lambda: generate("outcome.txt", "openai/gpt-5.6"), "expected_outcome"),
+    (lambda: generate("outcome.txt", "openai/gpt-5.6"), "case"),
     (lambda: loads("mine.yaml"), "text"),
     (lambda: loads_suite("mine.yaml"), "text"),
     (lambda: Judge("offline", prompt="judge.md"), "prompt"),

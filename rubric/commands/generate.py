@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,34 +26,47 @@ from rubric.commands.options import (
     refuse_folder,
     refuse_given,
 )
-from rubric.commands.output import INTERRUPTED, REFUSED, Command, Refusal, console, print_line, print_text
+from rubric.commands.output import (
+    INTERRUPTED,
+    REFUSED,
+    Command,
+    Refusal,
+    console,
+    print_line,
+    print_markdown,
+    print_result,
+    print_text,
+)
 from rubric.commands.running import counted, projected
 from rubric.engine.budget import Budget
-from rubric.engine.drafting import Material, draft_all, material, plan_drafts
+from rubric.engine.drafting import Material, plan_drafts
 from rubric.engine.pipeline import Options
-from rubric.errors import DefinitionError
-from rubric.formats.drafts import Sheet, sheet
-from rubric.formats.files import write_text
+from rubric.errors import DefinitionError, ModelError
+from rubric.formats.drafts import Sheet, Slot, sheet
 from rubric.formats.rubrics import dump, dumps
 from rubric.internals import background_loop
 from rubric.internals.text import shorten
+from rubric.quality.generate import collected, gathered, generated, generated_for
+from rubric.quality.generation import Generation
 from rubric.suites.suite import fits
 from rubric.values.criteria import Anchor
 from rubric.values.requests import Failure
-from rubric.values.rubrics import Rubric
+
+FAILED = 1
 
 WORD = "rubrics"
 """May come before the files of suites, as in AgentV's `generate rubrics FILE`."""
 
-_OF_ONE = ("outcome", "task", "references", "good", "bad", "name")
+_OF_ONE = ("outcome", "task", "references", "sources", "pairs", "good", "bad", "name", "form")
 _OF_SUITES = ("patterns", "source", "names", "base")
 
 
 @frozen
-class Drafting:
-    """The options that say how drafts are made."""
+class Generating:
+    """The options that say how criteria are generated."""
 
     judge: str | None
+    writer: str | None
     store: Path | None
     max_cost: float | None
     max_calls: int | None
@@ -61,22 +74,28 @@ class Drafting:
     plan: bool
     quiet: bool
 
-    def drafts(self, given: dict[str, Material], what: str) -> dict[str, Rubric | Failure] | None:
-        """Return a draft or a failure for each material; None if this is only a plan."""
-        if self.plan or not self.quiet:
-            planned = plan_drafts(given.values(), self.judge)
-            print_line(f"{what}: {projected(planned)}", problem=not self.plan)
-        if self.plan:
-            return None
+    @property
+    def options(self) -> Options:
         is_capped = self.max_cost is not None or self.max_calls is not None
         budget = Budget(cost=self.max_cost, calls=self.max_calls) if is_capped else None
-        options = Options(self.concurrency, self.store, budget)
+        return Options(self.concurrency, self.store, budget)
+
+    def planned(self, given: Iterable[Material], what: str, more: str = "") -> bool:
+        """Print what the writing takes; return whether that is all that is wanted."""
+        if self.plan or not self.quiet:
+            print_line(
+                f"{what}: {projected(plan_drafts(given, self.writer or self.judge))}{more}", problem=not self.plan
+            )
+        return self.plan
+
+    def made(self, slots: Sequence[Slot]) -> dict[str, Generation | Failure]:
+        """Return what is generated for each case, with a progress bar on a terminal."""
         is_shown = sys.stderr.isatty() and not self.quiet
         columns = (MofNCompleteColumn(), "drafts", TimeElapsedColumn())
         with Progress(*columns, console=console(problem=True), transient=True, disable=not is_shown) as progress:
-            task = progress.add_task("", total=len(given))
-            made = background_loop.run(draft_all(given, self.judge, options, lambda: progress.advance(task)))
-        return dict(zip(given, made, strict=True))
+            task = progress.add_task("", total=len(slots))
+            work = generated_for(slots, self.writer or self.judge, self.options, lambda: progress.advance(task))
+            return background_loop.run(work)
 
 
 @click.command(cls=Command)
@@ -86,9 +105,19 @@ class Drafting:
 @click.option("--reference", "references", type=TEXT, multiple=True, metavar="FILE", help="Read a good answer.")
 @click.option("--good", type=TEXT, multiple=True, metavar="FILE", help="Read an example that should pass.")
 @click.option("--bad", type=TEXT, multiple=True, metavar="FILE", help="Read an example that should fail.")
+@click.option("--source", "sources", type=PATH, multiple=True, metavar="FILE", help="Read a policy or a document.")
+@click.option("--pairs", type=PATH, metavar="FILE", help="Keep what tells chosen from rejected answers (JSONL or CSV).")
 @click.option("--name", default="", metavar="TEXT", help="Name the rubric.")
 @click.option("--out", type=PATH, metavar="FILE", help="Write here, not to standard output or into the suite's file.")
-@click.option("--judge", "-j", metavar="MODEL", help="Have this model write.")
+@click.option("--judge", "-j", metavar="MODEL", help="Have this model write, and grade the pairs.")
+@click.option("--writer", metavar="MODEL", help="Have another model write.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["yaml", "md", "json"]),
+    default="yaml",
+    help="Print the rubric, or what is known of each criterion.",
+)
 @STORE
 @click.option("--max-cost", type=click.FloatRange(min=0), metavar="DOLLARS", help="Spend no more.")
 @click.option("--max-calls", type=A_COUNT, metavar="N", help="Pay for no more requests.")
@@ -98,61 +127,76 @@ class Drafting:
 @FROM
 @QUIET
 @COLOR
-def generate(files: Sequence[str], out: Path | None, **given: Any) -> None:
+def generate(files: Sequence[str], out: Path | None, form: str, **given: Any) -> None:
     """
     Draft criteria, for one rubric or for every case of suites.
 
-    Without FILE, the criteria are made from --outcome, --task, --reference, --good and --bad, and printed as a rubric.
+    Without FILE, the criteria are made from --outcome, --task, --reference, --source, --good and --bad, and printed as
+    a rubric. With --pairs, the judge grades the chosen and rejected answers, and only criteria that tell them apart
+    stay.
 
     FILE... are suites of AgentV, of promptfoo or of ours. Each case without criteria gets its own, in the file, from
     what it says of a good answer, its task and its reference. All else in the file stays as it is. Read the criteria
     before you use them: they are a draft.
 
-    Exit codes: 0 all was drafted, 2 a draft failed or the input is wrong, 130 interrupted.
+    Exit codes: 0 all was drafted, 1 the rubric ranks held-out pairs no better than chance, 2 a draft failed or the
+    input is wrong, 130 interrupted.
     """
     files = files[1:] if files[:1] == (WORD,) and not Path(WORD).exists() else files
-    drafting = Drafting(**{each.name: given[each.name] for each in fields(Drafting)})
+    generating = Generating(**{each.name: given[each.name] for each in fields(Generating)})
     if out is not None:
         refuse_folder(out)
     try:
         if files:
             refuse_given(_OF_ONE, "is for one rubric; the cases of a suite have their own")
-            _for_suites(files, out, given, drafting)
+            _for_suites(files, out, given, generating)
         else:
             refuse_given(_OF_SUITES, "is for suites; name the FILE of one")
-            _for_one(out, given, drafting)
+            _for_one(out, form, given, generating)
     except KeyboardInterrupt:
-        cure = "" if drafting.store else "; with --store FILE, the next run pays for no draft again"
+        cure = "" if generating.store else "; with --store FILE, the next run pays for no draft again"
         print_line(f"interrupted: nothing was written{cure}", problem=True)
         raise SystemExit(INTERRUPTED) from None
 
 
-def _for_one(out: Path | None, given: dict[str, Any], drafting: Drafting) -> None:
+def _for_one(out: Path | None, form: str, given: dict[str, Any], generating: Generating) -> None:
     references, good, bad = ([read_stream(file) for file in given[name]] for name in ("references", "good", "bad"))
-    examples = [*(Anchor(text, 1) for text in good), *(Anchor(text, 0) for text in bad)]
+    sources = [*given["sources"], *(Anchor(text, 1) for text in good), *(Anchor(text, 0) for text in bad)]
+    name, texts = given["name"], {"input": given["task"], "references": references, "name": given["name"]}
     try:
-        one = material(given["outcome"], given["task"], references, examples)
+        one = gathered(given["outcome"] or None, sources, given["pairs"], **texts)
     except DefinitionError as problem:
-        if problem.field == "expected_outcome" and not given["outcome"]:
-            message = "there is nothing to draft from; give --outcome TEXT, --task, --reference, --good or --bad"
-            raise click.UsageError(f"{message}, or the FILE of a suite") from problem
+        if problem.field == "case" and not given["outcome"]:
+            message = "there is nothing to draft from; give --outcome TEXT, --task, --reference, --source, --pairs, "
+            raise click.UsageError(f"{message}--good or --bad, or the FILE of a suite") from problem
         raise
     if out is not None and out.exists():
         raise Refusal(f"--out {out}: this file exists; name another one, since a draft replaces no rubric")
-    name = given["name"]
-    made = drafting.drafts({name: one}, name or "rubric")
-    if made is None:
+    answers = len(one.answers)
+    if generating.planned([one.material], name or "rubric", f"; then {answers} answers are graded" if answers else ""):
         return
-    draft = made[name]
-    if isinstance(draft, Failure):
-        raise Refusal(f"nothing was drafted: {draft}")
-    if out is None:
-        print_text(dumps(draft))
-    else:
-        dump(draft, out)
+    try:
+        made = background_loop.run(generated(one, generating.judge, generating.writer, generating.options))
+    except ModelError as error:
+        raise Refusal(f"nothing was drafted: {error.failure}") from error
+    _print_one(made, out, form, quiet=generating.quiet)
+    if made.ok is False:
+        sys.exit(FAILED)
 
 
-def _for_suites(files: Sequence[str], out: Path | None, given: dict[str, Any], drafting: Drafting) -> None:
+def _print_one(made: Generation, out: Path | None, form: str, *, quiet: bool) -> None:
+    """Write the rubric to *out* or standard output; what is known of it goes to standard error, unless asked for."""
+    if form != "yaml":
+        print_result(made, form, quiet=quiet)
+    elif not quiet:
+        print_markdown(made._repr_markdown_(), problem=True)
+    if made.rubric is not None and out is not None:
+        dump(made.rubric, out)
+    elif made.rubric is not None and form == "yaml":
+        print_text(dumps(made.rubric))
+
+
+def _for_suites(files: Sequence[str], out: Path | None, given: dict[str, Any], generating: Generating) -> None:
     if out is not None and len(files) > 1:
         raise click.UsageError(f"--out {out} is for one file, and {len(files)} are given; give one, or leave it out")
     options = {"base": given["base"], "environ": declared(given["names"])}
@@ -163,7 +207,7 @@ def _for_suites(files: Sequence[str], out: Path | None, given: dict[str, Any], d
         raise DefinitionError("--filter", f"no case without criteria fits {patterns}")
     failed = False
     for one in wanted:
-        failed = not _draft_into(one, out, drafting, options) or failed
+        failed = not _draft_into(one, out, generating, options) or failed
     if failed:
         sys.exit(REFUSED)
 
@@ -173,27 +217,24 @@ def _wanted(one: Sheet, patterns: Sequence[str]) -> Sheet:
     return evolve(one, slots=tuple(slots))
 
 
-def _draft_into(one: Sheet, out: Path | None, drafting: Drafting, options: dict[str, Any]) -> bool:
-    """Draft the criteria of a suite and write them; return whether every draft was made."""
+def _draft_into(one: Sheet, out: Path | None, generating: Generating, options: dict[str, Any]) -> bool:
+    """Generate the criteria of a suite and write them; return whether all were made."""
     for other in one.elsewhere:
         print_line(f"{one.path}: cases in {other} are left out; name that file", problem=True)
     if not one.slots:
         print_line(f"{one.path}: no case lacks criteria")
         return True
-    made = drafting.drafts(
-        {slot.id: slot.material for slot in one.slots}, f"{one.path}: {counted(len(one.slots), 'case')}"
-    )
-    if made is None:
+    if generating.planned((slot.material for slot in one.slots), f"{one.path}: {counted(len(one.slots), 'case')}"):
         return True
-    drafts = {id_: draft for id_, draft in made.items() if isinstance(draft, Rubric)}
-    failures = [draft for draft in made.values() if isinstance(draft, Failure)]
-    if drafts:
-        text = one.filled(drafts)
-        one.check(text, **options)
-        write_text(out or one.path, text)
+    made = collected(generating.made(one.slots), one.kept, None, one)
+    if made.rubrics:
+        made.save(out, **options)
     kept = f", {counted(len(one.kept), 'case')} kept as they are" if one.kept else ""
-    print_line(f"{out or one.path}: criteria for {counted(len(drafts), 'case')}{kept}")
-    for said, times in Counter(map(str, failures)).items():
-        ids = shorten(", ".join(id_ for id_, draft in made.items() if str(draft) == said), 200)
+    print_line(f"{out or one.path}: criteria for {counted(len(made.rubrics), 'case')}{kept}")
+    for id_, each in made.made.items():
+        for dropped in each.dropped:
+            print_line(f"{one.path}: {id_}: {dropped.id} is left out: {dropped.why}", problem=True)
+    for said, times in Counter(map(str, made.failures.values())).items():
+        ids = shorten(", ".join(id_ for id_, why in made.failures.items() if str(why) == said), 200)
         print_line(f"{one.path}: nothing was drafted for {counted(times, 'case')} ({ids}): {said}", problem=True)
-    return not failures
+    return not made.failures

@@ -3,48 +3,79 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from hashlib import sha256
 from typing import Any
 
 from attrs import evolve, field, frozen
 
-from rubric.engine.budget import Budget
 from rubric.engine.grade import JudgeLike, judge_or_default
-from rubric.engine.pipeline import Options, StoreLike, adrive
+from rubric.engine.pipeline import Options, adrive
 from rubric.errors import DefinitionError, ModelError
 from rubric.grading.json_extraction import Ambiguous, find_objects
 from rubric.grading.planning import Plan, plan_ask
 from rubric.grading.steps import Steps
-from rubric.internals import background_loop
 from rubric.internals.fields import as_tuple, refuse_path, string, suggest
 from rubric.internals.frozen_map import FrozenMap
+from rubric.internals.text import shorten, visible
 from rubric.models.pricing import count_tokens, price, worst_cost
 from rubric.prompts import render
+from rubric.values.answers import Answer, Levels, Unit, YesNo
+from rubric.values.checks import Check, Contains, EndsWith, Equals, IsJSON, StartsWith
 from rubric.values.criteria import Anchor, Criterion
 from rubric.values.judges import Judge
-from rubric.values.requests import Ask, Failure, Outgoing, Reply, Transport
+from rubric.values.requests import Ask, Failure, Outgoing, Reply, Transport, Usage
 from rubric.values.rubrics import Rubric, check_weights
 
 FEWEST, MOST = 3, 7
 """Criteria of a draft, as AgentV's generator has them."""
 
+MOST_OF_PAIRS = 12
+"""Criteria of a draft of which those that do not tell pairs apart are dropped."""
+
 _MARK = 16
 """Digits of the mark around each text."""
 
-_ITEM: dict[str, Any] = {
-    "id": {"type": "string"},
-    "text": {"type": "string"},
-    "weight": {"type": "number"},
-    "required": {"type": "boolean"},
+_KINDS = "answer", "levels", "polarity", "check", "value"
+"""The keys that a file whose criteria are yes or no has no place for."""
+
+_CHECKS: dict[str, Callable[[str], Check]] = {
+    "contains": Contains,
+    "equals": Equals,
+    "starts-with": StartsWith,
+    "ends-with": EndsWith,
+    "is-json": lambda _: IsJSON(),
 }
+"""All the checks that a model may write: none reads a file, runs a script or makes a request."""
 
 
 def _object(properties: dict[str, Any]) -> dict[str, Any]:
     return {"type": "object", "properties": properties, "required": [*properties], "additionalProperties": False}
 
 
-_SCHEMA = FrozenMap(_object({"criteria": {"type": "array", "items": _object(_ITEM)}}))
+_TEXT = {"type": "string"}
+_ITEM: dict[str, Any] = {
+    "id": _TEXT,
+    "text": _TEXT,
+    "weight": {"type": "number"},
+    "required": {"type": "boolean"},
+    "answer": {"enum": ["yes-no", "levels", "score"]},
+    "levels": {"type": "array", "items": _object({"score": {"type": "integer"}, "text": _TEXT})},
+    "polarity": {"enum": ["satisfy", "guard", "penalty"]},
+    "check": {"enum": ["", *_CHECKS]},
+    "value": _TEXT,
+}
+_PLAIN = {key: form for key, form in _ITEM.items() if key not in _KINDS}
+
+
+def _schema(item: dict[str, Any]) -> FrozenMap:
+    return FrozenMap(_object({"criteria": {"type": "array", "items": _object(item)}}))
+
+
+_SCHEMAS = {False: _schema(_ITEM), True: _schema(_PLAIN)}
+_SHOWN_ITEM = '{"id": "...", "text": "...", "weight": 1, "required": false'
+_SHOWN_KINDS = ', "answer": "yes-no", "levels": [], "polarity": "satisfy", "check": "", "value": ""'
 
 
 def _as_examples(value: Iterable[Anchor]) -> tuple[Anchor, ...]:
@@ -65,110 +96,87 @@ class Material:
         task: What is to be answered.
         references: Good answers.
         examples: Answers with the score in 0..1 that a person gives them.
+        sources: Documents, policies and transcripts.
+        pairs: A task (or ''), the answer to it that a person preferred, and the one that was rejected.
+        plain: Whether all criteria are yes or no, as a file may have them alone.
     """
 
     outcome: str = field(default="", validator=string)
     task: str = field(default="", validator=string)
     references: tuple[str, ...] = field(default=(), converter=_as_references)
     examples: tuple[Anchor, ...] = field(default=(), converter=_as_examples)
+    sources: tuple[str, ...] = ()
+    pairs: tuple[tuple[str, str, str], ...] = ()
+    plain: bool = False
 
     @property
     def is_enough(self) -> bool:
         """True if there is any material."""
-        return bool(self.outcome.strip() or self.task.strip() or self.references or self.examples)
+        return bool(self.blocks())
 
     def blocks(self) -> list[tuple[str, str]]:
         """Return each text of the material with its title."""
         found = [("task", self.task), ("expected outcome", self.outcome)]
         found += [("reference answer", text) for text in self.references]
         found += [(f"answer that a person scored {one.score:g} of 1", one.response) for one in self.examples]
+        found += [("source", text) for text in self.sources]
+        for n, (task, preferred, rejected) in enumerate(self.pairs, 1):
+            found += [(f"task {n}", task), (f"preferred answer {n}", preferred), (f"rejected answer {n}", rejected)]
         return [(title, text) for title, text in found if text.strip()]
 
 
-def generate(
-    expected_outcome: str = "",
-    judge: JudgeLike | None = None,
-    *,
-    input: str = "",
-    references: Iterable[str] = (),
-    examples: Iterable[Anchor] = (),
-    name: str = "",
-    store: StoreLike | None = None,
-    budget: Budget | None = None,
-) -> Rubric:
+@frozen
+class Draft:
     """
-    Return a draft: three to seven yes/no criteria that check what the material says of a good answer.
-
-    At least one of *expected_outcome*, *input*, *references* and *examples* is given.
+    What a model wrote.
 
     Args:
-        expected_outcome: A description of a good answer.
-        judge: The judge that writes it, or a model's name. Left out, the environment's API keys name one.
-        input: The task that the answer is for.
-        references: Good answers.
-        examples: Answers with the score that a person gives them, such as `Anchor("Sure.", 0)`: the criteria tell good
-            ones from bad ones.
-        name: The name of the rubric.
-        store: As for `grade`: the same material is not paid for twice.
-        budget: As for `grade`.
-
-    Raises:
-        DefinitionError: There is no material, or *judge* cannot write.
-        ModelError: The model failed, or wrote no rubric within its repairs.
+        rubric: The criteria that can be used.
+        refused: Those that cannot, each with the reason.
+        usage: The requests for it.
+        digest: Of the material.
     """
-    given = material(expected_outcome, input, references, examples)
-    return background_loop.run(_generate(given, judge, name, Options(store=store, budget=budget)))
+
+    rubric: Rubric
+    refused: tuple[tuple[Criterion, str], ...] = ()
+    usage: Usage = Usage()
+    digest: str = ""
 
 
-async def agenerate(
-    expected_outcome: str = "",
-    judge: JudgeLike | None = None,
-    *,
-    input: str = "",
-    references: Iterable[str] = (),
-    examples: Iterable[Anchor] = (),
-    name: str = "",
-    store: StoreLike | None = None,
-    budget: Budget | None = None,
-) -> Rubric:
-    """Return a draft like `generate`, without holding up the event loop."""
-    given = material(expected_outcome, input, references, examples)
-    return await _generate(given, judge, name, Options(store=store, budget=budget))
+Review = Callable[[Rubric, Material], Iterable[tuple[str, str]]]
+"""Returns what is wrong with a draft: the id of the criterion (or ''), and the complaint."""
 
 
-def material(outcome: str, task: str, references: Iterable[str], examples: Iterable[Anchor]) -> Material:
+def material(outcome: str, task: str, references: Iterable[str], examples: Iterable[Anchor], **more: Any) -> Material:
     """Return the material of a draft; raise `DefinitionError` if there is none, or if it is the path of a file."""
-    for field_name, text in (("expected_outcome", outcome), ("input", task)):
+    for field_name, text in (("case", outcome), ("input", task)):
         if isinstance(text, str):
             refuse_path(field_name, text, f"give Path({text!r}).read_text()")
-    given = Material(outcome, task, references, examples)
+    given = Material(outcome, task, references, examples, **more)
     if not given.is_enough:
-        message = "expected a description of a good answer, or an input, references or examples; got none of them"
-        raise DefinitionError("expected_outcome", message)
+        message = (
+            "expected a description of a good answer, or an input, references or examples, sources or preferred pairs; "
+            "got none of them"
+        )
+        raise DefinitionError("case", message)
     return given
-
-
-async def _generate(given: Material, judge: JudgeLike | None, name: str, options: Options) -> Rubric:
-    (made,) = await draft_all({name: given}, judge, options)
-    if isinstance(made, Failure):
-        raise ModelError(made)
-    return made
 
 
 async def draft_all(
     given: Mapping[str, Material],
     judge: JudgeLike | None,
     options: Options,
+    review: Review,
     on_draft: Callable[[], object] = lambda: None,
-) -> list[Rubric | Failure]:
+) -> list[Draft | Failure]:
     """Return a draft, or why there is none, for each material *given*, by the names of the rubrics."""
     writer = writer_of(judge)
     turns = asyncio.Semaphore(options.concurrency)
 
-    async def draft(name: str, one: Material, send: Transport) -> Rubric | Failure:
+    async def draft(name: str, one: Material, send: Transport) -> Draft | Failure:
         async with turns:
             try:
-                return await adrive(_drafting(one, writer, name), send)
+                return await adrive(_drafting(one, writer, name, review), send)
             except ModelError as error:
                 return error.failure
             finally:
@@ -193,60 +201,161 @@ def plan_drafts(given: Iterable[Material], judge: JudgeLike | None) -> Plan:
     return Plan.total(plan_ask(_ask(one, writer), count=count_tokens, price=price, worst=worst_cost) for one in given)
 
 
-def _drafting(given: Material, judge: Judge, name: str) -> Steps[Rubric]:
-    """Ask *judge* for a draft, and again with the complaint if it cannot be used; yields asks, like `flow`."""
-    complaint, retries = "", judge.retries
+def _drafting(given: Material, judge: Judge, name: str, review: Review) -> Steps[Draft]:
+    """
+    Ask *judge* for a draft, and again with the complaint if it cannot be used; yields asks, like `flow`.
+
+    A last reply that is a rubric is used without the criteria that are complained of.
+    """
+    complaint, retries, usage = "", judge.retries, Usage()
     for repair in range(judge.repairs + 1):
         (got,) = yield (evolve(_ask(given, judge, complaint, repair), retries=retries),)
         retries = max(0, retries - max(0, got.usage.calls - 1))
+        usage = Usage.total((usage, got.usage))
         if isinstance(got, Failure):
             raise ModelError(got)
         try:
-            return _read_draft(got, name)
+            rubric = _read_draft(got, name, given)
+            remarks = [*_unsafe(rubric), *review(rubric, given)]
+            if not remarks or repair == judge.repairs:
+                return _without(rubric, remarks, usage, digest_of(given))
+            complaint = "; ".join(f"{id_}: {why}" if id_ else why for id_, why in remarks)
         except DefinitionError as problem:
             complaint = str(problem)
     raise ModelError(Failure("unreadable", complaint, judge=judge.name))
 
 
+def _without(rubric: Rubric, remarks: Iterable[tuple[str, str]], usage: Usage, digest: str) -> Draft:
+    why: dict[str, str] = {}
+    for id_, said in remarks:
+        why.setdefault(id_, said)
+    kept = [criterion for criterion in rubric.criteria if criterion.id not in why]
+    if not kept:
+        raise DefinitionError("criteria", next(iter(why.values())))
+    refused = tuple((criterion, why[criterion.id]) for criterion in rubric.criteria if criterion.id in why)
+    return Draft(holding(rubric, kept), refused, usage, digest)
+
+
+def holding(rubric: Rubric, criteria: Iterable[Criterion]) -> Rubric:
+    """Return *rubric* with *criteria*; penalties beside criteria that earn points are scored by points."""
+    held = tuple(criteria)
+    penalties = {criterion.polarity == "penalty" for criterion in held if criterion.weight}
+    return evolve(rubric, criteria=held, aggregation="points" if len(penalties) > 1 else "weighted_average")
+
+
+def digest_of(given: Material) -> str:
+    """Return the digest of all texts of the material; none of them can hold it."""
+    parts = "\x1f".join(f"{title}\x1e{text}" for title, text in given.blocks())
+    return sha256(parts.encode("utf-8", "surrogatepass")).hexdigest()
+
+
 def _ask(given: Material, judge: Judge, complaint: str = "", repair: int = 0) -> Ask:
-    blocks = given.blocks()
     # From a hash of the texts: none of them can hold it, and the same material is the same request for the store.
-    mark = sha256(
-        "\x1f".join(f"{title}\x1e{text}" for title, text in blocks).encode("utf-8", "surrogatepass")
-    ).hexdigest()
-    mark = mark[:_MARK]
-    text = "\n\n".join(f"{title}, {mark}:\n{block}\n{mark}" for title, block in blocks)
+    mark = digest_of(given)[:_MARK]
+    text = "\n\n".join(f"{title}, {mark}:\n{block}\n{mark}" for title, block in given.blocks())
     if complaint:
         text += f"\n\nYour last answer could not be used: {complaint}. Write the rubric again."
-    slots = {"fewest": str(FEWEST), "most": str(MOST), "mark": mark}
+    slots = {
+        "fewest": str(FEWEST),
+        "most": str(most_of(given)),
+        "mark": mark,
+        "kinds": "" if given.plain else render.text("draft_kinds") + "\n",
+        "item": _SHOWN_ITEM + ("" if given.plain else _SHOWN_KINDS) + "}",
+    }
     system = render.fill(render.text("draft"), slots)
     messages = (Outgoing("system", (system,)), Outgoing("user", (text,)))
-    return Ask(judge, messages, _SCHEMA, (), max_tokens=judge.max_tokens, repair=repair)
+    return Ask(judge, messages, _SCHEMAS[given.plain], (), max_tokens=judge.max_tokens, repair=repair)
 
 
-def _read_draft(reply: Reply, name: str) -> Rubric:
+def most_of(given: Material) -> int:
+    """Return how many criteria a draft may have: more where pairs say which of them are dropped."""
+    return MOST_OF_PAIRS if given.pairs else MOST
+
+
+def _read_draft(reply: Reply, name: str, given: Material) -> Rubric:
     """Return the rubric that *reply* holds; raise `DefinitionError`, which says what is wrong, if it cannot be used."""
+    told = [text for _, text in given.blocks()]
     try:
-        found = find_objects(reply.text or "", lambda value, _: "criteria" in value)
+        # An object that stands in the material word for word is that of whoever wrote the material.
+        found = find_objects(
+            reply.text or "", lambda value, source: "criteria" in value and not any(source in text for text in told)
+        )
     except Ambiguous as why:
         raise DefinitionError("", str(why)) from None
     items = found[-1][0]["criteria"] if found else None
-    if not isinstance(items, list) or not FEWEST <= len(items) <= MOST:
+    most = most_of(given)
+    if not isinstance(items, list) or not FEWEST <= len(items) <= most:
         got = len(items) if isinstance(items, list) else "none"
-        raise DefinitionError("criteria", f"expected a JSON object with {FEWEST} to {MOST} criteria, got {got}")
-    rubric = Rubric(name, criteria=[_criterion(index, item) for index, item in enumerate(items)])
+        raise DefinitionError("criteria", f"expected a JSON object with {FEWEST} to {most} criteria, got {got}")
+    known = _PLAIN if given.plain else _ITEM
+    rubric = holding(Rubric(name), [_criterion(f"criteria[{index}]", item, known) for index, item in enumerate(items)])
     check_weights(rubric)
     return rubric
 
 
-def _criterion(index: int, item: Any) -> Criterion:
-    where = f"criteria[{index}]"
+def _criterion(where: str, item: Any, known: Mapping[str, Any]) -> Criterion:
     if not isinstance(item, Mapping) or "text" not in item:
-        raise DefinitionError(where, "expected an object with id, text, weight and required")
+        raise DefinitionError(where, f"expected an object with {', '.join(known)}")
     for key in item:
-        if key not in _ITEM:
-            raise DefinitionError(f"{where}.{key}", f"unknown key{suggest(str(key), _ITEM)}")
+        if key not in known:
+            raise DefinitionError(f"{where}.{key}", f"unknown key{suggest(str(key), known)}")
+    given = {key: value for key, value in item.items() if value is not None}
+    check, value = given.pop("check", "") or "", given.pop("value", "")
+    kind, levels = given.pop("answer", "yes-no"), given.pop("levels", ())
     try:
-        return Criterion(**{key: value for key, value in item.items() if value is not None})
+        return Criterion(**given, answer=_answer(kind, levels) if not check else _check(check, value))
     except DefinitionError as problem:
         raise DefinitionError(f"{where}.{problem.field}", problem.message) from None
+
+
+def _check(name: object, value: object) -> Check:
+    if name not in _CHECKS:
+        raise DefinitionError("check", f"expected one of {', '.join(_CHECKS)}, got {shorten(repr(name), 40)}")
+    return _CHECKS[str(name)](value)  # type: ignore[arg-type]  # a value that is no text is refused
+
+
+def _answer(kind: object, levels: object) -> Answer:
+    match kind:
+        case "yes-no":
+            return YesNo()
+        case "score":
+            return Unit()
+        case "levels" if isinstance(levels, list) and all(
+            isinstance(one, Mapping) and {*one} == {"score", "text"} for one in levels
+        ):
+            return Levels({one["score"]: one["text"] for one in levels})
+        case "levels":
+            raise DefinitionError("levels", 'expected a list of objects such as {"score": 1, "text": "..."}')
+    raise DefinitionError("answer", f"expected yes-no, levels or score, got {shorten(repr(kind), 40)}")
+
+
+_LONGEST = 600
+_ACTIVE = re.compile(
+    r"(?P<template>\{\{|\{%|\{#|\$\{|<%)|(?P<waiver>\blint\s*:)"
+    r"|(?P<reference>\bfile:/|^\s*(?!https?:)[a-z][a-z+.-]*:/|^\s*(?:exec|file|javascript|package|python|ruby):)",
+    re.IGNORECASE,
+)
+"""
+What some reader of files acts on: templates of promptfoo and AgentV, references to files, and waivers of `lint`.
+
+A source may be hostile, and so make a model write any of it.
+"""
+
+
+def _unsafe(rubric: Rubric) -> Iterator[tuple[str, str]]:
+    """Yield the criteria with text that is more than text, or too long, or not to be seen."""
+    for criterion in rubric.criteria:
+        said = [criterion.id, criterion.text]
+        if isinstance(criterion.answer, Levels):
+            said += [*criterion.answer.texts.values()]
+        elif isinstance(criterion.answer, Contains | Equals | StartsWith | EndsWith):
+            said.append(criterion.answer.text)
+        if not criterion.weight:
+            yield criterion.id, "a weight of 0 counts nothing; give it one from 1 to 5"
+        for text in said:
+            if found := _ACTIVE.search(text):
+                yield criterion.id, f"a criterion holds no {found.lastgroup} ({found[0].strip()}); use plain words"
+            elif visible(text)[1]:
+                yield criterion.id, "it has invisible characters or the tokens of a chat template; use plain words"
+            elif len(text) > _LONGEST:
+                yield criterion.id, f"it has {len(text)} characters, and {_LONGEST} are the most; say it in a sentence"

@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from rubric.engine.drafting import Material
 from rubric.errors import DefinitionError, DumpError
@@ -133,7 +133,7 @@ def sheet(path: str | Path, format: str | None = None, **options: Any) -> Sheet:
         said = next((raw[key] for key in _OUTCOMES[suite.format] if isinstance(raw.get(key), str)), "")
         asked = case.input or "\n".join(f"{message.role}: {message.content}" for message in case.messages)
         references = (case.reference,) if case.reference.strip() else ()
-        material = Material(outcome=said, task=asked, references=references)
+        material = Material(outcome=said, task=asked, references=references, plain=True)
         if material.is_enough:
             slots[at] = Slot(case.id, at, material, case.tags)
         else:
@@ -192,7 +192,7 @@ def _assertion(criterion: Criterion) -> dict[str, Any]:
 
 
 _WRITERS: dict[str, tuple[str, Callable[[Rubric], Any]]] = {
-    "native": ("rubric", lambda rubric: as_data(rubric)["criteria"]),
+    "native": ("rubric", lambda rubric: as_data(evolve(rubric, name=""))),
     "agentv-1": ("rubrics", lambda rubric: [_item(c, "expected_outcome") for c in rubric.criteria]),
     "agentv-1.5": (
         "assert",

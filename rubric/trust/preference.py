@@ -268,7 +268,7 @@ def prefer(
         >>> prefer("Thanks for waiting!", "Wait.", "Says thank you", lambda messages: '{"choice": "1"}').outcome
         'inconsistent'
     """
-    pair = _Pair(_given(a, "a", input, reference, context), _given(b, "b", input, reference, context))
+    pair = Pair(_given(a, "a", input, reference, context), _given(b, "b", input, reference, context))
     options = Options(concurrency, store, budget, limits, keep)
     return background_loop.run(_Asking(rubric, judge, options, both_orders).one(pair))
 
@@ -291,7 +291,7 @@ async def aprefer(
     context: str = "",
 ) -> Preference:
     """Say which is better like `prefer`, without holding up the event loop."""
-    pair = _Pair(_given(a, "a", input, reference, context), _given(b, "b", input, reference, context))
+    pair = Pair(_given(a, "a", input, reference, context), _given(b, "b", input, reference, context))
     options = Options(concurrency, store, budget, limits, keep)
     return await _Asking(rubric, judge, options, both_orders).one(pair)
 
@@ -332,7 +332,7 @@ def prefer_many(
     """
     options = Options(concurrency, store, budget, limits, keep)
     asking = _Asking(rubric, judge, options, both_orders)
-    return Preferences(background_loop.run(asking.all(_pairs(pairs, columns))))
+    return Preferences(background_loop.run(asking.all(pairs_of(pairs, columns))))
 
 
 @guided
@@ -351,12 +351,12 @@ async def aprefer_many(
 ) -> Preferences:
     """Say which is better of many pairs like `prefer_many`, without holding up the event loop."""
     options = Options(concurrency, store, budget, limits, keep)
-    given = await asyncio.to_thread(_pairs, pairs, columns)
+    given = await asyncio.to_thread(pairs_of, pairs, columns)
     return Preferences(await _Asking(rubric, judge, options, both_orders).all(given))
 
 
 @frozen
-class _Pair:
+class Pair:
     """Two candidates, and what they are called."""
 
     a: Candidate
@@ -389,9 +389,9 @@ def _given(candidate: CandidateLike, name: str, input: str, reference: str, cont
     return evolve(one, input=input, reference=reference, context=context)
 
 
-def _pairs(pairs: Any, columns: Mapping[str, str] | None) -> list[_Pair]:
+def pairs_of(pairs: Any, columns: Mapping[str, str] | None) -> list[Pair]:
     if isinstance(pairs, Path):
-        pairs = _rows(pairs)
+        pairs = rows_of(pairs)
     if isinstance(pairs, str | bytes | Mapping | Candidate) or not isinstance(pairs, Iterable):
         raise refuse("pairs", pairs, "an iterable of pairs (a, b) or of mappings with a and b, or the Path of a file")
     if unknown := [name for name in columns or () if name not in _ROW]:
@@ -405,7 +405,7 @@ def _pairs(pairs: Any, columns: Mapping[str, str] | None) -> list[_Pair]:
     return found
 
 
-def _pair(item: Any, columns: Mapping[str, str]) -> _Pair:
+def _pair(item: Any, columns: Mapping[str, str]) -> Pair:
     if isinstance(item, Mapping):
         row: dict[str, Any] = {name: item.get(columns.get(name, name)) for name in _ROW}
         for side in "ab":
@@ -415,14 +415,14 @@ def _pair(item: Any, columns: Mapping[str, str]) -> _Pair:
         shared = [str(row[name] or "") for name in ("input", "reference", "context")]
         a, b = (_given(row[side], side, *shared) for side in "ab")
         key, group = ("" if row[name] is None else str(row[name]) for name in ("key", "group"))
-        return _Pair(a, b, key, group, (str(row["model_a"] or "a"), str(row["model_b"] or "b")))
+        return Pair(a, b, key, group, (str(row["model_a"] or "a"), str(row["model_b"] or "b")))
     if not isinstance(item, tuple | list) or len(item) != 2:
         raise refuse("", item, "a pair (a, b), or a mapping with a and b")
     a, b = (_given(one, name, "", "", "") for one, name in zip(item, "ab", strict=True))
-    return _Pair(a, b, a.key or b.key, a.group or b.group)
+    return Pair(a, b, a.key or b.key, a.group or b.group)
 
 
-def _rows(path: Path) -> list[Any]:
+def rows_of(path: Path) -> list[Any]:
     """Return the rows of a file of JSON lines or CSV."""
     kind = path.suffix.lower()
     if kind not in (".jsonl", ".ndjson", ".csv"):
@@ -445,11 +445,11 @@ class _Asking:
     options: Options
     both_orders: bool
 
-    async def one(self, pair: _Pair) -> Preference:
+    async def one(self, pair: Pair) -> Preference:
         (found,) = await self.all([pair])
         return found
 
-    async def all(self, pairs: list[_Pair]) -> tuple[Preference, ...]:
+    async def all(self, pairs: list[Pair]) -> tuple[Preference, ...]:
         check_loop()
         rubric = _checked(await asyncio.to_thread(as_rubric, self.rubric))
         judge = unhurried(judge_or_default(self.judge))  # an early stop spares votes that the mean needs
@@ -468,7 +468,7 @@ class _Asking:
                 await pool.aclose()
         return tuple(found)
 
-    async def _preferred(self, pair: _Pair, rubric: Rubric, judge: AnyJudge, opened: Pipeline) -> Preference:
+    async def _preferred(self, pair: Pair, rubric: Rubric, judge: AnyJudge, opened: Pipeline) -> Preference:
         coded = {c.id: (settled(c, pair.a), settled(c, pair.b)) for c in rubric.judged if _is_coded(c)}
         applies = [c for c in rubric.judged if not all(isinstance(f, NotApplicable) for f in coded.get(c.id, (None,)))]
         asked = [c for c in applies if not isinstance(c.answer, Check)]
@@ -551,7 +551,7 @@ def _side(candidate: Candidate, rubric: Rubric) -> str:
     return "\n\n".join(f"{'output' if title == 'candidate' else title}:\n{text}" for title, text in sections.items())
 
 
-def _together(pair: _Pair, first: str, second: str) -> Candidate:
+def _together(pair: Pair, first: str, second: str) -> Candidate:
     """Return one candidate that is both responses, between marks that occur in neither."""
     attempt, mark = 0, ""
     while mark in first or mark in second:  # the empty mark is in both

@@ -481,6 +481,8 @@ def rubric_of(value: object) -> Rubric:
             cure = "; what a file would hold is read by loads(json.dumps(data))"
         case PathLike():
             cure = f"; give load({fspath(value)!r})"
+        case _ if isinstance(getattr(value, "rubric", None), Rubric):
+            cure = "; give its .rubric"
         case _:
             cure = ""
     allowed = "a Rubric, the text of a free-form one, or the Path of its file"
