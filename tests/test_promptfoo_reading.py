@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -23,6 +24,7 @@ from rubric.testing.scripted_model import Says, ScriptedModel
 from rubric.values.answers import Unit
 from rubric.values.candidates import Candidate
 from rubric.values.checks import Contains, Equals, Holds, IsJSON, Script, Unsupported
+from rubric.values.findings import Scored
 from rubric.values.judges import Judge
 from rubric.values.rubrics import Rubric
 
@@ -274,12 +276,51 @@ def test_a_schema_of_nothing_asks_for_json_alone(value: str) -> None:
     assert one(f"{{type: is-json, value: {value}}}") == one("{type: is-json}")
 
 
-@pytest.mark.parametrize("name", ["echo", "https", "{id: echo}"])
-def test_a_grader_that_is_no_model_leaves_what_it_judges_ungraded(name: str) -> None:
-    """The file is valid; the other tests are graded."""
-    text = f"defaultTest: {{options: {{provider: {name}}}}}\ntests: [{{assert: [{{type: llm-rubric, value: a}}]}}, "
-    plans = loads(text + "{assert: [{type: is-json}]}]").plan("openai/gpt-5")
-    assert [bool(entry.unsupported) for entry in plans] == [True, False]
+@pytest.mark.parametrize(
+    "name", ["echo", "https", "{id: echo}", "file://judge.js", "'azure:chat:{{ env.UNDECLARED }}'"]
+)
+def test_the_judge_of_the_run_takes_the_place_of_a_grader_that_cannot_be_called(name: str) -> None:
+    """A program, an address, or a name that needs an environment variable: the file is valid, and says no other judge."""
+    text = f"defaultTest: {{options: {{provider: {name}}}}}\ntests: [{{assert: [{{type: llm-rubric, value: a}}]}}]"
+    assert "the judge of the run takes" in warned(text)
+    suite = loads(text)
+    assert suite.cases[0].judge is None
+    assert [entry.unsupported for entry in suite.plan("openai/gpt-5")] == [()]
+
+
+@pytest.mark.parametrize(("kind", "passes"), [("regex", True), ("not-regex", False)])
+def test_a_pattern_that_looks_around_is_matched_as_javascript_does(kind: str, passes: bool) -> None:
+    """RE2 does not take it; the engine does, within its limits."""
+    rubric = one(f"{{type: {kind}, value: 'a(?!b)'}}")
+    assert grade("ac", rubric, Judge("offline")).passed is passes
+    assert grade("ab", rubric, Judge("offline")).passed is not passes
+
+
+def test_names_in_a_file_of_tests_start_at_the_configuration(tmp_path: Path) -> None:
+    """As in promptfoo, but for files of variables, which are beside the tests; what is only there is read from there."""
+    for name, text in {
+        "data.txt": "of the configuration",
+        "checks/short.js": "module.exports = (output) => output.length < 5",
+        "checks/short.py": "def get_assert(output, context):\n    return len(output) < 5",
+        "cases/data.txt": "of the tests",
+        "cases/beside.txt": "beside",
+        "cases/vars.yml": "c: file://data.txt",
+        "cases/a.yaml": "- vars: {a: 'file://data.txt', b: 'file://beside.txt'}\n  assert:\n"
+        "  - {type: contains, value: 'file://data.txt'}\n  - {type: javascript, value: 'file://checks/short.js'}\n"
+        "  - {type: python, value: 'file://checks/short.py'}\n"
+        "- {vars: vars.yml, assert: [{type: equals, value: 'file://data.txt'}]}\n",
+    }.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    (tmp_path / "promptfooconfig.yaml").write_text("prompts: ['{{a}}']\ntests: file://cases/*.yaml\n")
+    suite = load_suite(tmp_path / "promptfooconfig.yaml")
+    first, second = suite.cases
+    assert first.variables == {"a": "of the configuration", "b": "beside"}
+    assert second.variables == {"c": "of the configuration"}
+    assert second.rubric.criteria[0].answer == Equals("of the configuration")
+    (row,) = Suite(cases=[evolve(first, output="abc")]).run(allow_scripts=True)
+    assert isinstance(row.result, Grade)
+    assert [finding.score for finding in row.result.findings if isinstance(finding, Scored)] == [0, 1, 1]
 
 
 def test_a_grader_may_be_the_label_of_a_provider() -> None:

@@ -77,6 +77,8 @@ class Loading:
         functions: The Python functions that assertions may name. A file cannot bring code of its own.
         filters: The filters of templates that the file brings as code, which is not run.
         trail: The files that led here, the outermost first; a file cannot include one of them.
+        first: The folder from which names start before that of the file itself: in promptfoo's files of tests, the
+            configuration's.
         climbs: Whether a file is looked for in each folder from *folder* up to *base* too, then in the working folder
             where that is within *base*; a leading slash then means any of these.
         library: The files read so far.
@@ -89,6 +91,7 @@ class Loading:
     functions: Mapping[str, Callable[..., Any]] = field(factory=dict)
     filters: frozenset[str] = frozenset()
     trail: tuple[Path, ...] = ()
+    first: Path | None = None
     climbs: bool = False
     library: Library = field(factory=Library, eq=False, repr=False)
 

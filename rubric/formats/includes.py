@@ -104,7 +104,7 @@ def locate(name: str, loading: Loading) -> Located:
     """
     Return the file that *name* leads to, whether or not it is there: a path from the folder of *loading*.
 
-    Where *loading* climbs, it is the first that is there, from any of the folders that are searched.
+    Where several folders are searched, it is the first that is there.
 
     Raises:
         DefinitionError: It may not be read.
@@ -117,7 +117,7 @@ def locate(name: str, loading: Loading) -> Located:
         except _OutsideError as error:  # nothing is asked about it; another folder may have the file
             refused = refused or error
             continue
-        if not loading.climbs or os.path.exists(located.real):  # noqa: PTH110  # that of Path may raise
+        if os.path.exists(located.real):  # noqa: PTH110  # that of Path may raise
             return located
         found = found or located
     if found is None:
@@ -160,7 +160,8 @@ def _candidates(name: str, loading: Loading) -> Iterator[tuple[str, Path]]:
 def _starts(root: Path, folder: Path, loading: Loading) -> list[Path]:
     """Return the folders from which the names of files start."""
     if not loading.climbs:
-        return [folder]
+        first = folder if loading.first is None else Path(os.path.realpath(loading.first))
+        return [*dict.fromkeys([first, folder])]
     above = [parent for parent in folder.parents if parent.is_relative_to(root)]
     here = Path(os.path.realpath(os.curdir))
     return [*dict.fromkeys([folder, *above, *([here] if here.is_relative_to(root) else ())])]
@@ -192,10 +193,18 @@ def _outside(name: str, loading: Loading) -> _OutsideError:
     return _OutsideError("", f"{quoted(name)}: {why}")
 
 
+def from_here(name: str, loading: Loading) -> str:
+    """Return the path to the file *name* from the folder of the file that names it."""
+    return os.path.relpath(locate(name, loading).real, _folders(loading)[1]).replace(os.sep, "/")
+
+
 def searched(loading: Loading) -> str:
     """Return the folders in which files are looked for, in words."""
     root, folder = _folders(loading)
     where = shorten(str(loading.folder), 120)
+    starts = _starts(root, folder, loading)
+    if not loading.climbs and len(starts) > 1:
+        return f"which starts at {shorten(str(loading.first), 120)}, or at {where}"
     if not loading.climbs or folder == root:
         return f"which starts at {where}"
     return f"looked for in {where}, and in each folder above it up to {shorten(os.path.abspath(root), 120)}"  # noqa: PTH100
@@ -253,7 +262,8 @@ def expand(name: str, loading: Loading) -> list[str]:
             paths = {*_Search().walk(root, tuple(steps))}
         except RecursionError:
             raise _refusal(name, "the folders here nest too deep; name them") from None
-        found = sorted(os.path.relpath(path, folder).replace(os.sep, "/") for path in paths)
+        first = _starts(root, folder, loading)[0]
+        found = sorted(os.path.relpath(path, first).replace(os.sep, "/") for path in paths)
         if found:
             break
     if not found:

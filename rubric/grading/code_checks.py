@@ -88,7 +88,11 @@ def settle(criterion: Criterion, check: Check, candidate: Candidate) -> Finding:
         case Similar():
             return _undecided(criterion, "unsupported", f"{check}: only a criterion itself can ask for embeddings")
         case Script():
-            return _undecided(criterion, "unsupported", f"{check} runs only in a suite's run with allow_scripts=True")
+            return _undecided(
+                criterion,
+                "unsupported",
+                f"{check} runs only in a suite's run that allows it: allow_scripts=True, or --allow-scripts",
+            )
         case Within():
             return _limited(criterion, check, candidate)
         case _:

@@ -339,7 +339,10 @@ class Script(Check, Shown):
     config: FrozenMap = field(default=FrozenMap(), kw_only=True, converter=_as_config)
 
     def __str__(self) -> str:
-        return f"script {_described(' '.join(self.command))}"
+        named = self.config.get("file") or self.config.get("code")
+        words = [part for part in self.command if "\n" not in part]  # a program of ours is one argument, of many lines
+        words += [str(named)] if named and len(words) < len(self.command) else []
+        return f"script {_described(' '.join(words))}"
 
 
 Otherwise = Literal["ungraded", "skip", "fail"]

@@ -10,6 +10,7 @@ Code decides most assertions (`checked`), a judge decides `llm-rubric` (`judged`
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Sequence
 from pathlib import PurePosixPath
@@ -20,7 +21,7 @@ from attrs import evolve, field, frozen
 from rubric.errors import DefinitionError
 from rubric.formats.assertion_types import KNOWN, UnsupportedPatternError, check_of, is_known
 from rubric.formats.cursor import Cursor, LackingError
-from rubric.formats.includes import is_reference, read_text_at
+from rubric.formats.includes import from_here, is_reference, read_text_at
 from rubric.formats.javascript import JavaScript, Transform, Transformed, inline, module
 from rubric.formats.promptfoo.graders import GRADERS
 from rubric.formats.promptfoo.parts import Assertion, judge_of, lacking, thresholded, unsupported
@@ -60,10 +61,13 @@ def checked(at: Cursor, context: Context, kind: str) -> Assertion | None:
     try:
         content = value if value.value is None else content_of(value, context)
         check = None if content is None else check_of(bare, content.value)
-    except UnsupportedPromptError:
-        return unsupported(kind, detail, at)
+    except UnsupportedPromptError as why:
+        return unsupported(f"{kind} with a value that is {shorten(str(why), 80)}", "", at)
     except UnsupportedPatternError as pattern:
-        return unsupported(f"{kind} by a pattern that RE2 does not take", str(pattern), at)
+        if not is_installed():
+            return unsupported(f"{kind} by a pattern that RE2 does not take ({EXTRA})", str(pattern), at)
+        code = f"new RegExp({json.dumps(as_text(content.value))}).test(output)" if content is not None else ""
+        check = Holds(JavaScript(code, inline(code)))
     except DefinitionError as problem:
         value.error(problem if isinstance(problem, LackingError) else problem.message)
         return None
@@ -103,7 +107,7 @@ def python_graded(at: Cursor, context: Context, kind: str) -> Assertion | None:
         if text is None:
             lacking = "may not be read" if at.notes.failures > before else "is not within reach"
             return unsupported(f"{kind} by a file that {lacking}", value, at)
-        source = text
+        source, value = text, f"file://{from_here(named[0], at.loading)}:{named[1]}"
     else:
         try:
             source = value = filled(at["value"], value, context.slots.variables)

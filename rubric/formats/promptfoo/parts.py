@@ -10,7 +10,7 @@ from typing import Any
 from attrs import frozen
 
 from rubric.errors import DefinitionError
-from rubric.formats.cursor import Cursor, LackingError
+from rubric.formats.cursor import Cursor
 from rubric.formats.javascript import Transform
 from rubric.formats.model_names import SETTINGS, litellm_name
 from rubric.formats.promptfoo.texts import check_keys, fields, named, with_environment
@@ -130,12 +130,18 @@ def _with_config(at: Cursor) -> Judge | None:
 
 
 def _judge(at: Cursor, id_: str, settings: dict[str, Any]) -> Judge | None:
+    with at.notes.lacking() as lacks:
+        shown = with_environment(at, id_)
+    if lacks:
+        at.warn(f"the judge of the run takes the place of {shorten(id_, 60)!r}")
+        return None
     try:
-        return Judge(litellm_name(with_environment(at, id_)), **settings)
+        return Judge(litellm_name(shown), **settings)
     except DefinitionError as problem:
         message = f"as a grader, {problem}" if problem.field else str(problem)
         named = ":" in id_ or id_ in _NO_MODELS
-        known = problem.field != "provider" or "did you mean" in message or not named  # a setting, or a slip
-        lack = f"the grader {shorten(id_, 60)!r}, which is not called here (name a model, or give the judge in code)"
-        at.error(message if known else LackingError(lack, message))
+        if problem.field != "provider" or "did you mean" in message or not named:  # a setting, or a slip
+            at.error(message)
+        else:
+            at.warn(f"{message}: the judge of the run takes its place")
         return None

@@ -99,6 +99,7 @@ def read(notes: Notes, loading: Loading) -> Suite:
 
     Errors are noted in *notes*, and raised by `notes.finish()`; the suite then lacks the cases that have them.
     """
+    loading = evolve(loading, first=loading.folder)
     whole = Cursor.of(notes, loading)
     if not isinstance(whole.value, list):
         if not whole.mapping("a configuration of promptfoo (a mapping)"):

@@ -201,7 +201,13 @@ def _variables(at: Cursor | None) -> dict[str, Cursor]:
         return {name: value for item in at for name, value in _variables(item).items()}
     parts: Iterable[Cursor | None] = [at]
     if isinstance(at.value, str):
-        parts = (read_document_at(reference, at) for reference in expand_at(at.value, at))
+        # As in promptfoo, a file of variables is beside the file of tests; any other is beside the configuration.
+        first = at.loading.first
+        at = evolve(at, notes=at.notes.of(at.notes.document, evolve(at.loading, first=None)))
+        parts = [read_document_at(reference, at) for reference in expand_at(at.value, at)]
+        for whole in parts:
+            if whole is not None:
+                whole.notes.loading = evolve(whole.loading, first=first)
     found: dict[str, Cursor] = {}
     for whole in parts:
         if whole is not None and whole.mapping("variables (a mapping)"):
