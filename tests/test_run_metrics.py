@@ -55,7 +55,7 @@ def test_limits_are_numbers_from_0(limits: dict[str, Any]) -> None:
 
 def test_metrics_are_a_mapping_with_known_names() -> None:
     """Anything else is refused, with what is allowed."""
-    with pytest.raises(DefinitionError, match="latency, cost, tokens, calls or perplexity"):
+    with pytest.raises(DefinitionError, match="latency, cost, tokens, calls, perplexity or finish_reason"):
         Candidate("a", metrics={"duration": 1})
     with pytest.raises(DefinitionError, match=r"metrics\.latency"):
         Candidate("a", metrics={"latency": -1})

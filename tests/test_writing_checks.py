@@ -20,6 +20,7 @@ from rubric.formats.assertion_data import FUNCTIONS
 from rubric.formats.assertion_types import ContainsJSON
 from rubric.formats.field_accuracy import Field, FieldAccuracy
 from rubric.formats.javascript import JavaScript, Transform, Transformed, inline, module
+from rubric.formats.output_checks import FinishReason, Form, PerplexityScore
 from rubric.formats.python import python_script
 from rubric.formats.suites import convert, loads_suite
 from rubric.formats.text_metrics import TextMetric
@@ -53,6 +54,13 @@ IN_FILES: list[Any] = [
     ToolTrajectory("any_order", minimums={"a": 2}),
     ToolTrajectory("in_order", (ExpectedCall("a"), ExpectedCall("b", {"q": 1}), ExpectedCall("b", {}, ("q.r",)))),
     SkillTriggered("pdf", wanted=False),
+    Form("is-xml", {"requiredElements": ["a.b"]}),
+    Form("contains-html"),
+    Form("is-sql", {"databaseType": "MySQL", "allowedTables": ["select::null::a"]}),
+    Form("word-count", {"count": 3}),
+    Form("word-count", {"min": 1, "max": 3}),
+    FinishReason("stop"),
+    PerplexityScore(0.5),
     ToolCallF1(("a", "b")),
     ToolCallF1(("a", "b"), 0.5),
     FieldAccuracy((Field("a.b"), Field("c", "date", formats=("DD/MM/YYYY",), required=False)), strict=True),

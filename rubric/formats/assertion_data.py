@@ -8,6 +8,8 @@ Checks as assertions: plain data with a `type`, as promptfoo and AgentV write th
 | similarity | `similar`, of words and letters `rouge-n`, `bleu`, `gleu`, `levenshtein` |
 | calls of tools | `trajectory:*`, `skill-used`, `tool-call-f1`, `is-valid-*-call` |
 | runs and fields, in AgentV | `tool-trajectory`, `skill-trigger`, `field-accuracy` |
+| the form of an output | `is-xml`, `is-html`, `is-sql` and `contains-*` of them, `word-count` |
+| how it ended | `finish-reason`, `perplexity-score` |
 | code | `javascript`, `python`; any of these with a `transform` |
 
 `said_of` is the one table of them: a check without a row in it has no place in the files of other systems. What only
@@ -26,6 +28,7 @@ from rubric.errors import DefinitionError
 from rubric.formats.assertion_types import DETERMINISTIC, ContainsJSON, check_of, type_of
 from rubric.formats.field_accuracy import AGGREGATIONS, MATCHES, Field, FieldAccuracy
 from rubric.formats.javascript import RETURNS, JavaScript, Transform, Transformed, inline
+from rubric.formats.output_checks import FORMS, FinishReason, Form, PerplexityScore, form_of
 from rubric.formats.python import is_python, python_data, python_script
 from rubric.formats.text_metrics import THRESHOLDS, TextMetric
 from rubric.formats.tool_trajectory import (
@@ -221,6 +224,21 @@ def _valid_calls(function: ValidCalls) -> Said:
     return Said({"type": function.kind}, {"schemas": thaw(function.schemas)}, _NEITHER)
 
 
+def _form(function: Form) -> Said:
+    value = None if function.value is None else thaw(function.value)
+    value = value["count"] if value and "count" in value else value
+    return Said(_valued(function.kind, value), systems=_PROMPTFOO)
+
+
+def _finish_reason(function: FinishReason) -> Said:
+    return Said(_valued("finish-reason", function.expected), systems=_PROMPTFOO)
+
+
+def _perplexity_score(function: PerplexityScore) -> Said:
+    bar = {} if function.threshold is None else {"threshold": function.threshold}
+    return Said({"type": "perplexity-score", **bar}, systems=_PROMPTFOO)
+
+
 # -- code --------------------------------------------------------------------------------------------------
 
 
@@ -287,6 +305,9 @@ FUNCTIONS: dict[type, Callable[[Any], Said | None]] = {
     ToolTrajectory: _tool_trajectory,
     SkillTriggered: _skill_triggered,
     FieldAccuracy: _fields,
+    Form: _form,
+    FinishReason: _finish_reason,
+    PerplexityScore: _perplexity_score,
     ValidCalls: _valid_calls,
     JavaScript: _javascript,
     Transformed: _transformed,
@@ -412,6 +433,14 @@ _READERS: dict[str, _Reader] = {
         for kind in DETERMINISTIC
     },
     **dict.fromkeys(THRESHOLDS, (frozenset({"value", "threshold"}), _read_metric)),
+    **dict.fromkeys(
+        FORMS, (frozenset({"value"}), lambda given: Holds(form_of(str(given["type"]), thaw(given.get("value")))))
+    ),
+    "finish-reason": (frozenset({"value"}), lambda given: Holds(FinishReason(_text(given, "value")))),
+    "perplexity-score": (
+        frozenset({"threshold"}),
+        lambda given: Holds(PerplexityScore(_number(given, "threshold"))),
+    ),
     **dict.fromkeys(KINDS, (frozenset({"value", "threshold", "any"}), _read_calls)),
     **dict.fromkeys(SOURCES, (frozenset({"schemas"}), _read_valid)),
     "field-accuracy": (frozenset({"fields", "aggregation"}), _read_fields),

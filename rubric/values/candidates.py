@@ -84,6 +84,7 @@ class RunMetrics(Shown):
         tokens: Sent and received, cached ones included.
         calls: Requests to models.
         perplexity: Of the output, by the model that wrote it.
+        finish_reason: Why the model stopped, as the vendor says: `stop`, `length`, `tool_calls`, `content_filter`.
     """
 
     latency: float | None = field(default=None, kw_only=True, validator=_amount)
@@ -91,6 +92,7 @@ class RunMetrics(Shown):
     tokens: int | None = field(default=None, kw_only=True, validator=_amount)
     calls: int | None = field(default=None, kw_only=True, validator=_amount)
     perplexity: float | None = field(default=None, kw_only=True, validator=_amount)
+    finish_reason: str = field(default="", kw_only=True, validator=string)
 
 
 def as_metrics(value: RunMetrics | Mapping[str, Any]) -> RunMetrics:
@@ -99,7 +101,7 @@ def as_metrics(value: RunMetrics | Mapping[str, Any]) -> RunMetrics:
     try:
         return RunMetrics(**value)
     except TypeError:
-        allowed = "RunMetrics, or a mapping with latency, cost, tokens, calls or perplexity"
+        allowed = "RunMetrics, or a mapping with latency, cost, tokens, calls, perplexity or finish_reason"
         raise refuse("metrics", value, allowed) from None
     except DefinitionError as problem:
         raise DefinitionError(f"metrics.{problem.field}", problem.message) from None

@@ -31,6 +31,15 @@ from rubric.errors import DefinitionError
 from rubric.formats.cursor import Cursor
 from rubric.formats.includes import is_code, is_reference, read_document_at
 from rubric.formats.model_names import embedding_name
+from rubric.formats.output_checks import (
+    DIALECTS,
+    FORMS,
+    SQL_EXTRA,
+    FinishReason,
+    PerplexityScore,
+    form_of,
+    sql_is_installed,
+)
 from rubric.formats.promptfoo.parts import Assertion, judge_of, thresholded, unsupported
 from rubric.formats.promptfoo.texts import Context, UnsupportedPromptError, compact, content_of, template_of
 from rubric.formats.text_metrics import EXTRA, SEVERAL, THRESHOLDS, TextMetric, is_installed
@@ -124,6 +133,44 @@ def compared(at: Cursor, context: Context, kind: str) -> Assertion | None:
 def meteor(at: Cursor, context: Context, kind: str) -> Assertion:  # noqa: ARG001 - as all readers
     """Return that METEOR, the type *kind*, is not computed: its synonyms are data that no package has."""
     return unsupported(f"{kind}, whose synonyms (WordNet) must be downloaded; use gleu or similar", "", at)
+
+
+# -- the form of an output, and how it ended -----------------------------------------------------------------
+
+
+def formed(at: Cursor, context: Context, kind: str) -> Assertion | None:
+    """Return the check of the form of an output, of the type *kind*, at the cursor; None where an error was noted."""
+    bare, value = kind.removeprefix("not-"), at["value"]
+    content = None if value.value is None else content_of(value, context)
+    if content is None and value.value is not None:
+        return None
+    given = None if content is None else content.value
+    if bare.endswith("sql"):
+        if not sql_is_installed():
+            return unsupported(f"{kind}, which needs a library ({SQL_EXTRA})", "", at)
+        database = given.get("databaseType") if isinstance(given, dict) else None
+        if database is not None and str(database).lower() not in DIALECTS:
+            return unsupported(f"{kind} of {shorten(str(database), 40)}, whose SQL is not known here", "", at)
+    try:
+        return thresholded(at, Holds(form_of(bare, given)), kind)
+    except DefinitionError as problem:
+        value.error(problem.message)
+        return None
+
+
+def finished(at: Cursor, context: Context, kind: str) -> Assertion | None:
+    """Return the check of why the model stopped, of the type *kind*, at the cursor; None where an error was noted."""
+    values = _values(at, context, several=False)
+    return None if values is None else thresholded(at, Holds(FinishReason(values[0])), kind)
+
+
+def scored_by_perplexity(at: Cursor, context: Context, kind: str) -> Assertion | None:  # noqa: ARG001 - as all readers
+    """Return the score by perplexity, of the type *kind*, at the cursor; None where an error was noted."""
+    bar = at["threshold"].number(0, 1, written=True) if at.has("threshold") else None
+    if at.has("threshold") and bar is None:
+        return None
+    plain = at.holding({key: value for key, value in at.value.items() if key != "threshold"})
+    return thresholded(plain, Holds(PerplexityScore(bar)), kind)
 
 
 # -- calls of tools ----------------------------------------------------------------------------------------
@@ -360,6 +407,9 @@ GRADERS: dict[str, tuple[Reader, frozenset[str]]] = {
     **{name: (limited, frozenset()) for name in _LIMITS},
     **{name: (similar, frozenset()) for name in _MEASURES},
     **{name: (compared, frozenset()) for name in THRESHOLDS},
+    **{name: (formed, frozenset()) for name in FORMS},
+    "finish-reason": (finished, frozenset()),
+    "perplexity-score": (scored_by_perplexity, frozenset()),
     "meteor": (meteor, frozenset({"alpha", "beta", "gamma"})),
     **{name: (of_tool_calls, frozenset()) for name in KINDS},
     **{name: (valid_calls, frozenset()) for name in SOURCES},

@@ -138,7 +138,8 @@ def _alone(rubric: Rubric, variables: Mapping[str, Any], losses: Losses) -> dict
 
 
 _WITH_THRESHOLDS = frozenset({
-    "latency", "cost", "perplexity", "similar", "similar:dot", "similar:euclidean", "tool-call-f1", *THRESHOLDS,
+    "latency", "cost", "perplexity", "perplexity-score", "similar", "similar:dot", "similar:euclidean", "tool-call-f1",
+    *THRESHOLDS,
 })  # fmt: skip
 """The types whose threshold is the check's own."""
 

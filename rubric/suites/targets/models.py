@@ -99,7 +99,8 @@ class ModelTarget(AskedModel):
         messages = opening(case, self.system)
         await ready_to_ask(self.asked)
         turn = await say(self.asked, messages)
-        return Response(case.responding(turn.text), turn.usage, left_out(turn))
+        said = case.responding(turn.text, metrics=evolve(case.metrics, finish_reason=turn.finish))
+        return Response(said, turn.usage, left_out(turn))
 
 
 def opening(case: Case, system: str = "") -> list[dict[str, Any]]:
