@@ -6,11 +6,11 @@ import json
 import re
 import threading
 from collections.abc import Callable
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from attrs import define, field
+
+from tests.serving import InThreads, Silent
 
 
 @define
@@ -113,34 +113,27 @@ class Batching:
         return {"id": "b", "custom_id": line["custom_id"], "response": response, "error": None}
 
 
-class BatchServer:
+class BatchServer(InThreads):
     """The server, in threads of its own; leave the `with` block and it is gone."""
 
     def __init__(self, held: Batching) -> None:
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(held))
-        self.base = f"http://127.0.0.1:{self._server.server_port}/v1"
+        self._held = held
 
-    def __enter__(self) -> Self:
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True)
-        self._thread.start()
-        return self
+    @property
+    def base(self) -> str:
+        """The base address for clients."""
+        return f"{self.root}/v1"
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join(10)
+    def handler(self) -> type[Silent]:
+        """Return the class of what serves a request."""
+        return _handler(self._held)
 
 
-def _handler(held: Batching) -> type[BaseHTTPRequestHandler]:  # noqa: C901 - a class in a function
-    class Handler(BaseHTTPRequestHandler):
+def _handler(held: Batching) -> type[Silent]:
+    class Handler(Silent):
         protocol_version = "HTTP/1.1"
 
-        def log_message(self, *_: Any) -> None:
-            pass
-
-        def do_POST(self) -> None:
+        def do_POST(self) -> None:  # noqa: N802 - http.server's name
             body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
             if self.path.endswith("/files"):
                 self._send(held.upload(body))
@@ -153,9 +146,9 @@ def _handler(held: Batching) -> type[BaseHTTPRequestHandler]:  # noqa: C901 - a 
             if not held.deaf:
                 self._send(made)
 
-        def do_GET(self) -> None:
+        def do_GET(self) -> None:  # noqa: N802 - http.server's name
             if found := re.search(r"/files/([\w-]+)/content", self.path):
-                self._write(held.files[found[1]])
+                self.send(200, held.files[found[1]], **{"Content-Type": "application/octet-stream"})
             elif found := re.search(r"/batches/(\w+)", self.path):
                 self._send(held.look(found[1]))
             else:
@@ -163,13 +156,6 @@ def _handler(held: Batching) -> type[BaseHTTPRequestHandler]:  # noqa: C901 - a 
                 self._send(held.listed(after[1] if after else ""))
 
         def _send(self, data: dict[str, Any]) -> None:
-            self._write(json.dumps(data).encode(), "application/json")
-
-        def _write(self, body: bytes, kind: str = "application/octet-stream") -> None:
-            self.send_response(200)
-            self.send_header("Content-Type", kind)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
+            self.send(200, json.dumps(data).encode())
 
     return Handler

@@ -32,7 +32,7 @@ settings.load_profile("ci")
 
 _SLOW = re.compile(
     r"^(?:from|import) (?:distributed|nbclient|socket|subprocess|sybil)\b"
-    r"|^from (?:tests(?:\.| import )|\.)(?:batch_server|benchmarks|browsers|mcp_server|proxies|servers|storing|tool_server|vendors)",
+    r"|^from (?:tests(?:\.| import )|\.)(?:batch_server|benchmarks|browsers|mcp_server|proxies|servers|serving|storing|tool_server|vendors)",
     re.MULTILINE,
 )
 """What a module of tests imports that talks over sockets, starts processes or runs the documentation."""

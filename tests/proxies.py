@@ -10,60 +10,28 @@ from __future__ import annotations
 
 import asyncio
 import re
-import threading
-from contextlib import suppress
-from typing import TYPE_CHECKING, Self
 
-if TYPE_CHECKING:
-    from types import TracebackType
+from tests.serving import OnLoop
 
 BEHAVIOURS = ("ok", "407", "403", "429", "500", "502", "503", "504", "hang", "close", "garbage")
 
 
-class Proxy:
+class Proxy(OnLoop):
     """The proxy, in a thread of its own; whatever host it is asked for, it leads to *port* of this machine."""
 
     def __init__(self, behaviour: str = "ok", port: int = 9) -> None:
         assert behaviour in BEHAVIOURS
-        self.behaviour, self.port = behaviour, port
+        self.behaviour, self.leads_to = behaviour, port
         self.asked: list[str] = []
         self.heads: list[str] = []
-        self.url = ""
 
-    def __enter__(self) -> Self:
-        started = threading.Event()
-        self._thread = threading.Thread(target=lambda: asyncio.run(self._main(started)), daemon=True)
-        self._thread.start()
-        assert started.wait(10)
-        return self
+    @property
+    def url(self) -> str:
+        """Its address."""
+        return f"http://127.0.0.1:{self.port}"
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._loop.call_soon_threadsafe(self._stop.set)
-        self._thread.join(10)
-
-    async def _main(self, started: threading.Event) -> None:
-        self._loop, self._stop, self._tasks = asyncio.get_running_loop(), asyncio.Event(), set[asyncio.Task[None]]()
-        listening = await asyncio.start_server(self._connected, "127.0.0.1", 0)
-        self.url = f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}"
-        started.set()
-        await self._stop.wait()
-        listening.close()
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-
-    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        with suppress(ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
-            await self._serve(reader, writer)
-        writer.close()
-
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Serve one request."""
         head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
         length = re.search(r"content-length: (\d+)", head, re.IGNORECASE)
         body = await reader.readexactly(int(length[1])) if length else b""
@@ -83,7 +51,7 @@ class Proxy:
     async def _lead(
         self, method: str, head: str, body: bytes, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
-        there, thither = await asyncio.open_connection("127.0.0.1", self.port)
+        there, thither = await asyncio.open_connection("127.0.0.1", self.leads_to)
         if method == "CONNECT":
             writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
         else:

@@ -20,16 +20,16 @@ import re
 import socket
 import struct
 import threading
-from contextlib import suppress
 from functools import cache
 from itertools import count, takewhile
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from attrs import define, field, frozen
 
+from tests.serving import OnLoop
+
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
-    from types import TracebackType
 
     Respond = Callable[[dict[str, Any]], str]
     Bill = Callable[[dict[str, Any], str], tuple[int, int]]
@@ -246,8 +246,10 @@ def say_yes(body: dict[str, Any]) -> str:
     return json.dumps({"reason": "It does.", "verdict": True, **({"nonce": nonce} if nonce else {})})
 
 
-class Server:
+class Server(OnLoop):
     """The server, in a thread of its own; leave the `with` block and it is gone."""
+
+    options: ClassVar = {"backlog": 1024, "limit": 1 << 24}
 
     def __init__(self, *, respond: Respond = say_yes, bill: Bill | None = None) -> None:
         self.respond = respond
@@ -255,7 +257,6 @@ class Server:
         self.prefixes = Prefixes()
         self._endpoints: dict[str, Endpoint] = {}
         self._numbers = count(1)
-        self._tasks: set[asyncio.Task[None]] = set()
 
     def at(self, *behaviours: str) -> Endpoint:
         """Return a new endpoint: its first request gets the first behaviour, the last one is for all that follow."""
@@ -271,39 +272,10 @@ class Server:
         endpoint.said = said if isinstance(said, bytes) else _encoded(said)
         return endpoint
 
-    def __enter__(self) -> Self:
-        started = threading.Event()
-        self._thread = threading.Thread(target=lambda: asyncio.run(self._main(started)), daemon=True)
-        self._thread.start()
-        assert started.wait(10)
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._loop.call_soon_threadsafe(self._stop.set)
-        self._thread.join(10)
-
-    async def _main(self, started: threading.Event) -> None:
-        self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
-        listening = await asyncio.start_server(self._connected, "127.0.0.1", 0, backlog=1024, limit=1 << 24)
-        self.port = listening.sockets[0].getsockname()[1]
-        started.set()
-        await self._stop.wait()
-        listening.close()
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-
-    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        with suppress(ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
-            while request := await _read(reader):
-                await self._serve(request, reader, writer)
-        writer.close()
+    async def talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Serve the requests of one connection."""
+        while request := await _read(reader):
+            await self._serve(request, reader, writer)
 
     async def _serve(self, request: Request, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         endpoint = self._endpoints[request.path.split("/")[1]]

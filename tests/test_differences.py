@@ -87,6 +87,7 @@ CHANGES: dict[str, Any] = {
 }
 
 
+@pytest.mark.filterwarnings("ignore::rubric.UnreviewedWarning")
 @given(strategies.rubrics(), st.data())
 def test_a_judge_is_asked_the_same_unless_the_difference_says_otherwise(rubric: Rubric, data: st.DataObject) -> None:
     name = data.draw(st.sampled_from(sorted(CHANGES)))

@@ -9,13 +9,10 @@ A local server that speaks OpenAI's chat protocol, with tool calls, from a scrip
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Callable
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any
 
-if TYPE_CHECKING:
-    from types import TracebackType
+from tests.serving import InThreads, Silent
 
 Line = str | dict[str, Any] | int
 """What is answered: text, a message, or an HTTP status; the last line is for all requests that follow."""
@@ -38,7 +35,7 @@ def _raw(arguments: Any) -> str:
     return arguments if isinstance(arguments, str) else json.dumps(arguments)
 
 
-class ToolServer:
+class ToolServer(InThreads):
     """The server, in a thread of its own; leave the `with` block and it is gone."""
 
     def __init__(self, *script: Line, finish: str = "", before: Callable[[int], object] = lambda _: None) -> None:
@@ -51,7 +48,7 @@ class ToolServer:
     @property
     def address(self) -> str:
         """The base address for clients."""
-        return f"http://127.0.0.1:{self._http.server_address[1]}/v1"
+        return f"{self.root}/v1"
 
     @property
     def params(self) -> dict[str, str]:
@@ -62,36 +59,14 @@ class ToolServer:
         """Return the results of tools that the model was told in one request."""
         return [message["content"] for message in self.requests[turn]["messages"] if message["role"] == "tool"]
 
-    def __enter__(self) -> Self:
-        self._http = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
-        self._http.daemon_threads = True
-        self._thread = threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._http.shutdown()
-        self._http.server_close()
-        self._thread.join(10)
-
-    def _handler(self) -> type[BaseHTTPRequestHandler]:
+    def handler(self) -> type[Silent]:
+        """Return the class of what serves a request."""
         outer = self
 
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
+        class Handler(Silent):
+            def do_POST(self) -> None:  # noqa: N802 - http.server's name
                 body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-                status, reply = outer.answer(body, dict(self.headers))
-                self.send_response(status)
-                self.send_header("Content-Type", "application/json")
-                self.send_header("Content-Length", str(len(reply)))
-                self.send_header("Connection", "close")
-                self.end_headers()
-                self.wfile.write(reply)
-
-            def log_message(self, *args: Any) -> None:
-                """Keep still."""
+                self.send(*outer.answer(body, dict(self.headers)), Connection="close")
 
         return Handler
 

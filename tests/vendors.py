@@ -9,19 +9,16 @@ Vendors whose protocols are not OpenAI's, as small local servers: what each is s
 from __future__ import annotations
 
 import json
-import threading
-from contextlib import suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from attrs import define, field
 
 from tests.servers import Request
+from tests.serving import InThreads, Silent
 
 if TYPE_CHECKING:
     import ssl
     from collections.abc import Callable
-    from types import TracebackType
 
     Answer = Callable[[Request], tuple[int, dict[str, str], bytes]]
 
@@ -29,57 +26,29 @@ THERE, CACHED, BACK = 2000, 1024, 20
 """Tokens that each vendor says were sent, were found in its cache, and came back."""
 
 
-@define(eq=False)
-class Answering:
+@define(eq=False, slots=False)
+class Answering(InThreads):
     """A server that answers each request as *answer* says; leave the `with` block and it is gone."""
 
     answer: Answer
     tls: ssl.SSLContext | None = None
     requests: list[Request] = field(factory=list)
 
-    @property
-    def root(self) -> str:
-        """Its address."""
-        return f"{'https' if self.tls else 'http'}://127.0.0.1:{self._server.server_address[1]}"
-
-    def __enter__(self) -> Self:
+    def handler(self) -> type[Silent]:
+        """Return the class of what serves a request."""
         outer = self
 
-        class Handler(BaseHTTPRequestHandler):
+        class Handler(Silent):
             protocol_version = "HTTP/1.1"
 
-            def do_POST(self) -> None:
+            def do_POST(self) -> None:  # noqa: N802 - http.server's name
                 body = self.rfile.read(int(self.headers["content-length"]))
                 request = Request(self.path, {k.lower(): v for k, v in self.headers.items()}, json.loads(body))
                 outer.requests.append(request)
                 status, headers, content = outer.answer(request)
-                self.send_response(status)
-                for name, value in {"Content-Type": "application/json", **headers}.items():
-                    self.send_header(name, value)
-                self.send_header("Content-Length", str(len(content)))
-                self.end_headers()
-                with suppress(ConnectionError):  # the client has had enough
-                    self.wfile.write(content)
+                self.send(status, content, **headers)
 
-            def log_message(self, *_: object) -> None:
-                pass
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._server.daemon_threads = True
-        if self.tls:
-            self._server.socket = self.tls.wrap_socket(self._server.socket, server_side=True)
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True)
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-
-    _server: ThreadingHTTPServer = field(init=False)
-    _thread: threading.Thread = field(init=False)
+        return Handler
 
 
 def chat(text: str | None, how: str) -> dict[str, Any]:
