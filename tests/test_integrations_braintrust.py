@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from tests.harnesses import BAD, GOOD, ODD, POLITE, judging
+from tests.harnesses import BAD, CHAT, GOOD, ODD, POLITE, SEEN, harness, judging, seen
 
-braintrust = pytest.importorskip("braintrust", reason="braintrust is not installed; `nox -s integrations` has it")
+braintrust = harness("braintrust")
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 
@@ -71,15 +71,6 @@ def test_a_chat_is_not_flattened() -> None:
     """An output with messages keeps the conversation and the tool calls."""
     from rubric.integrations.braintrust import default_candidate
 
-    call = {"id": "1", "function": {"name": "orders", "arguments": '{"id": 7}'}}
-    chat = [
-        {"role": "system", "content": "Be kind."},
-        {"role": "user", "content": "When?"},
-        {"role": "assistant", "content": "", "tool_calls": [call]},
-        {"role": "tool", "tool_call_id": "1", "content": "paid"},
-        {"role": "assistant", "content": GOOD},
-    ]
-    candidate = default_candidate("When?", {"messages": chat}, "Friday")
-    assert (candidate.output, candidate.input, candidate.reference) == (GOOD, "When?", "Friday")
-    assert [message.content for message in candidate.messages] == ["Be kind."]
-    assert [(each.name, each.result) for each in candidate.tool_calls] == [("orders", "paid")]
+    candidate = default_candidate("When?", {"messages": CHAT}, "Friday")
+    assert seen(candidate) == SEEN
+    assert candidate.reference == "Friday"

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from rubric import DefinitionError, grade_many
-from tests.harnesses import BAD, GOOD, ODD, POLITE, judging
+from tests.harnesses import BAD, GOOD, ODD, POLITE, harness, judging
 
-datasets = pytest.importorskip("datasets", reason="datasets is not installed; `nox -s integrations` has it")
+datasets = harness("datasets")
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 if TYPE_CHECKING:

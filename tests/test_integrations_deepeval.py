@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from rubric import UngradedError
-from tests.harnesses import BAD, GOOD, ODD, POLITE, judging
+from tests.harnesses import BAD, GOOD, ODD, POLITE, harness, judging
 
-pytest.importorskip("deepeval", reason="deepeval is not installed; `nox -s integrations` has it")
+harness("deepeval")
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 if TYPE_CHECKING:

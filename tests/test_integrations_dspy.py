@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from rubric import DefinitionError, UngradedError
-from tests.harnesses import BAD, GOOD, ODD, POLITE, judging
+from tests.harnesses import BAD, GOOD, ODD, POLITE, harness, judging
 
-dspy = pytest.importorskip("dspy", reason="dspy is not installed; `nox -s integrations` has it")
+dspy = harness("dspy")
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 if TYPE_CHECKING:

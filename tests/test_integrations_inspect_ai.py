@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from rubric import Jury
-from tests.harnesses import BAD, GOOD, KEY, ODD, POLITE, respond
+from tests.harnesses import BAD, GOOD, KEY, ODD, POLITE, harness, respond
 from tests.servers import Endpoint, Server
 
-inspect_ai = pytest.importorskip("inspect_ai", reason="inspect-ai is not installed; `nox -s integrations` has it")
+inspect_ai = harness("inspect_ai", "inspect-ai")
 pytestmark = pytest.mark.filterwarnings("ignore")  # Inspect's own, and its clients'
 
 if TYPE_CHECKING:

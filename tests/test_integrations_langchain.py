@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from rubric import Candidate, DefinitionError
-from tests.harnesses import BAD, GOOD, ODD, POLITE, judging
+from tests.harnesses import BAD, GOOD, ODD, POLITE, harness, judging
 
-pytest.importorskip("langchain_core", reason="langchain-core is not installed; `nox -s integrations` has it")
+harness("langchain_core", "langchain-core")
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 TEXTS = [GOOD, BAD, ODD]

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from tests.harnesses import BAD, GOOD, ODD, POLITE, judging
+from tests.harnesses import BAD, CHAT, GOOD, ODD, POLITE, SEEN, harness, judging, seen
 
-langsmith = pytest.importorskip("langsmith", reason="langsmith is not installed; `nox -s integrations` has it")
+langsmith = harness("langsmith")
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 
@@ -69,17 +69,5 @@ def test_a_chat_is_not_flattened() -> None:
     """Outputs with messages keep the conversation and the tool calls."""
     from rubric.integrations.langsmith import default_candidate
 
-    call = {"id": "1", "function": {"name": "orders", "arguments": '{"id": 7}'}}
-    chat = [
-        {"role": "system", "content": "Be kind."},
-        {"role": "user", "content": "When?"},
-        {"role": "assistant", "content": "", "tool_calls": [call]},
-        {"role": "tool", "tool_call_id": "1", "content": "paid"},
-        {"role": "assistant", "content": GOOD},
-    ]
-    candidate = default_candidate({"q": "When?"}, {"messages": chat}, None)
-    assert (candidate.output, candidate.input) == (GOOD, "When?")
-    assert [message.content for message in candidate.messages] == ["Be kind."]
-    assert [(each.name, dict(each.arguments), each.result) for each in candidate.tool_calls] == [
-        ("orders", {"id": 7}, "paid")
-    ]
+    candidate = default_candidate({"q": "When?"}, {"messages": CHAT}, None)
+    assert seen(candidate) == SEEN

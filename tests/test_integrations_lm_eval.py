@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from rubric import DefinitionError
-from tests.harnesses import BAD, GOOD, ODD, POLITE, judging
+from tests.harnesses import BAD, GOOD, ODD, POLITE, harness, judging
 
-pytest.importorskip("lm_eval", reason="lm_eval is not installed; `nox -s integrations` has it")
+harness("lm_eval")
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 TASK = """

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.harnesses import BAD, GOOD, ODD, POLITE, judging
+from tests.harnesses import BAD, GOOD, ODD, POLITE, harness, judging
 
-mlflow = pytest.importorskip("mlflow", reason="mlflow is not installed; `nox -s integrations` has it")
+mlflow = harness("mlflow")
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 if TYPE_CHECKING:

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.harnesses import BAD, GOOD, ODD, POLITE, judging
+from tests.harnesses import BAD, GOOD, ODD, POLITE, harness, judging
 
-pytest.importorskip("pydantic_evals", reason="pydantic-evals is not installed; `nox -s integrations` has it")
+harness("pydantic_evals", "pydantic-evals")
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 if TYPE_CHECKING:

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from rubric import dump
-from tests.harnesses import BAD, GOOD, KEY, ODD, POLITE, respond
+from tests.harnesses import BAD, GOOD, KEY, ODD, POLITE, harness, respond
 from tests.servers import Endpoint, Server
 
-pytest.importorskip("verifiers", reason="verifiers is not installed; `nox -s integrations` has it")
+harness("verifiers")
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 if TYPE_CHECKING:

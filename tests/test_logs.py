@@ -9,6 +9,7 @@ import pytest
 
 from rubric import DefinitionError, Grade, Rubric, Ungraded, grade, grade_many, plan
 from rubric.engine.sources import as_candidate, source_of
+from tests.harnesses import harness
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -224,7 +225,7 @@ def test_examples_of_a_data_set_are_not_taken_for_outputs(tmp_path: Path) -> Non
 @pytest.mark.filterwarnings("ignore")
 def test_a_log_of_inspect(tmp_path: Path) -> None:
     """Samples have their conversation, target and tool calls; one that failed is ungraded, and says why."""
-    pytest.importorskip("inspect_ai", reason="inspect-ai is not installed; `nox -s integrations` has it")
+    harness("inspect_ai", "inspect-ai")
     from inspect_ai import Task
     from inspect_ai import eval as run_eval
     from inspect_ai.dataset import Sample
