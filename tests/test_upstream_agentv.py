@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import Callable, Collection, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from attrs import define
 
-from rubric import Criterion, Grade, Judge, Levels, Rubric, Ungraded, YesNo
-from rubric.engine.pipeline import Dispatcher, adrive
-from rubric.errors import LoadError, ModelError
+from rubric import Criterion, Grade, Judge, Levels, Rubric, Ungraded, YesNo, grade
+from rubric.errors import LoadError, ModelError, UngradedError
 from rubric.formats.suites import loads_suite
-from rubric.grading.flow import flow
 from rubric.suites.suite import Suite
 from rubric.values.checks import Unsupported
 from rubric.values.requests import Ask, Failure, Reply
@@ -112,14 +110,15 @@ def _leaves_reasoning_out(case: dict[str, Any]) -> bool:
     )
 
 
-def _repeats_an_id(case: dict[str, Any]) -> bool:
-    replies = [_checks(reply) or [] for reply in case["judge_replies"]]
-    return any(len({str(check.get("id")) for check in checks}) < len(checks) for checks in replies)
-
-
-def _is_near_json(case: dict[str, Any]) -> bool:
-    """Say whether a reply is a text with an object in it that is no strict JSON from its first brace to its last."""
-    return any(isinstance(reply, str) and _object(reply) is None for reply in case["judge_replies"])
+def _repeats_an_id(case: dict[str, Any], *, alike: bool) -> bool:
+    """Say whether a reply has two verdicts on one item that are *alike*, or that are not."""
+    for reply in case["judge_replies"]:
+        said: dict[str, set[Any]] = {}
+        for check in (checks := _checks(reply) or []):
+            said.setdefault(str(check.get("id")), set()).add(check.get("satisfied", check.get("score")))
+        if len(said) < len(checks) and alike is all(len(verdicts) == 1 for verdicts in said.values()):
+            return True
+    return False
 
 
 def _asks_too_much_of_a_grader(case: dict[str, Any]) -> bool:
@@ -249,20 +248,20 @@ DEVIATIONS: dict[str, Rule] = {
         "ungraded",
         "Two verdicts that disagree are an unreadable reply. AgentV fails to parse it, too, and scores 0.",
     ),
-    "near-JSON": (
-        _is_near_json,
-        "either",
-        "Trailing commas, single quotes and bare words are repaired where nothing has to be guessed; else unreadable.",
-    ),
     "a reply without its reasoning": (
         _leaves_reasoning_out,
-        "either",
+        "read",
         "A verdict counts without its reason; AgentV's generation 2 wants both, and falls back to another score.",
     ),
     "an id that the judge repeats": (
-        _repeats_an_id,
-        "either",
-        "Verdicts that disagree are unreadable; AgentV counts a repeated one twice.",
+        partial(_repeats_an_id, alike=True),
+        "read",
+        "Equal verdicts are one; AgentV counts a repeated one twice.",
+    ),
+    "an id with two verdicts": (
+        partial(_repeats_an_id, alike=False),
+        "ungraded",
+        "Which one holds is a guess; AgentV counts both.",
     ),
     "a min_score that no score can meet": (
         _asks_too_much_of_a_grader,
@@ -286,8 +285,8 @@ DEVIATIONS: dict[str, Rule] = {
     ),
     "a judge with tools": (
         lambda case: any(part["type"] == "agent-rubric" for part in _graders(case)),
-        "ungraded",
-        "Nobody here can do what it asks for, so nothing is said of it.",
+        "read",
+        "It reads what the candidate made and writes no file: its verdict is its reply.",
     ),
     "no judgement in a reply": (_says_nothing, "ungraded", "Nothing was said; generation 1 scores that 0."),
     "an inline item that an evaluator may not have": (
@@ -300,7 +299,7 @@ DEVIATIONS: dict[str, Rule] = {
     "an id that stands twice": (_has_one_id_twice, "refused", "AgentV lets the last definition win."),
     "a verdict without its score": (
         _leaves_the_score_out,
-        "either",
+        "read",
         "A pass flag alone is 1 or 0, as promptfoo has it; AgentV's schema wants the score, too.",
     ),
     "a weight that is no number, a flag that is no boolean": (
@@ -415,8 +414,12 @@ def _graded(case: dict[str, Any]) -> tuple[Grade | Ungraded, Recorded, Rubric]:
     (loaded,) = _load(case, required=True)
     recorded = Recorded(case["judge_replies"] or [{}])
     judge = Judge(recorded, per_call="all", repairs=3, retries=2, timeout=5)
-    steps = flow(loaded.responding(case["candidate"]), loaded.rubric, judge)
-    return asyncio.run(adrive(steps, Dispatcher(asyncio.Semaphore(1)).send)), recorded, loaded.rubric
+    candidate = loaded.answered(case["candidate"]).candidate
+    assert candidate is not None
+    try:
+        return grade(candidate, loaded.rubric, judge), recorded, loaded.rubric
+    except UngradedError as problem:
+        return problem.result, recorded, loaded.rubric
 
 
 def _is_refused(case: dict[str, Any]) -> bool:
@@ -470,8 +473,6 @@ def test_a_recorded_case_comes_out_alike(case: dict[str, Any]) -> None:
     result, recorded, rubric = _graded(case)
     if _expected(case).get("no_grader"):
         assert "read" in outcomes or _is_default(rubric)
-    elif "either" in outcomes:
-        assert isinstance(result, Ungraded) or result.score > 0 or _says_no(case)
     elif "read" in outcomes:
         assert isinstance(result, Grade)
     elif "ungraded" in outcomes:
@@ -486,12 +487,6 @@ def test_a_recorded_case_comes_out_alike(case: dict[str, Any]) -> None:
 def _is_default(rubric: Rubric) -> bool:
     """A test whose only grader holds nothing is judged by its criteria, if it has any, or by nobody."""
     return [criterion.text for criterion in rubric.criteria] in (["Answers well"], [str(Unsupported("no grader"))])
-
-
-def _says_no(case: dict[str, Any]) -> bool:
-    """Say whether some reply has a no, or a 0, in it, which a score of 0 must come from."""
-    said = json.dumps(case["judge_replies"]).casefold()
-    return "false" in said or any(f"score{quote}: {zero}" in said for quote in ('"', '\\"') for zero in ("0", "0.0"))
 
 
 def _compare(case: dict[str, Any], result: Grade, outcomes: set[str]) -> None:
@@ -572,5 +567,5 @@ def _compare_items(case: dict[str, Any], rubric: Rubric) -> None:
 def test_a_deviation_has_a_known_outcome_and_a_reason(name: str) -> None:
     """Whoever parts from AgentV says how, and why."""
     _, how, why = DEVIATIONS[name]
-    assert how in ("read", "either", "ungraded", "refused", "own mode", "gates", "score is reported")
+    assert how in ("read", "ungraded", "refused", "own mode", "gates", "score is reported")
     assert why.endswith(".")

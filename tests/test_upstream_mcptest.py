@@ -12,10 +12,8 @@ import pytest
 from attrs import evolve
 
 from rubric import Grade, Judge, Jury, LoadError, NotApplicable, Panel, Scored, Ungraded, plan
-from rubric.formats.cursor import Notes
-from rubric.formats.files import parse
 from rubric.formats.mcptest.writer import write
-from rubric.formats.suites import loads_suite
+from rubric.formats.suites import load_suite, loads_suite
 from rubric.formats.yaml import to_yaml
 from rubric.suites.cases import Case
 from rubric.suites.runner import run_suite
@@ -32,11 +30,11 @@ _FILE = _SHARED / "upstream_cases.json"
 _CORPUS = _SHARED / "corpus" / "mcptest"
 
 
-def loaded(text: str) -> tuple[Suite, Notes]:
-    """Return the suite of *text* by the default call, and its document; a `LoadError` if something is wrong."""
+def loaded(text: str) -> Suite:
+    """Return the suite of *text* by the default call; a `LoadError` if something is wrong."""
     suite = loads_suite(text)
     assert suite.format == "mcptest"
-    return suite, Notes(parse(text, "evals.yml"))
+    return suite
 
 
 # -- the corpus --------------------------------------------------------------------------------------------
@@ -51,8 +49,8 @@ def _files() -> list[Any]:
 @pytest.mark.parametrize("path", _files())
 def test_a_file_of_the_corpus_loads_and_names_what_it_leaves_out(path: Path) -> None:
     """Every file has a case, and each block that is not about rubrics a warning of its own."""
-    suite, notes = loaded(path.read_text("utf-8"))
-    blocks = {*notes.data()} - {"evals", "rubrics"}
+    suite = load_suite(path)
+    blocks = {*re.findall(r"^(\w+):", path.read_text("utf-8"), re.MULTILINE)} - {"evals", "rubrics"}
     assert len(suite) >= 1
     assert {problem.path for problem in suite.warnings} == blocks
 
@@ -60,9 +58,9 @@ def test_a_file_of_the_corpus_loads_and_names_what_it_leaves_out(path: Path) -> 
 @pytest.mark.parametrize("path", _files())
 def test_a_file_of_the_corpus_survives_being_written_and_read_again(path: Path) -> None:
     """The cases of evals are the same; only a matcher's own call of a tool has no place in an eval."""
-    suite, _ = loaded(path.read_text("utf-8"))
+    suite = loaded(path.read_text("utf-8"))
     data, dropped = write(suite)
-    again, _ = loaded(to_yaml(data))
+    again = loaded(to_yaml(data))
     assert again.cases == tuple(evolve(case, metadata={}) for case in suite)
     assert len(dropped) == sum(bool(case.metadata) for case in suite)
 
@@ -134,7 +132,7 @@ def _text(case: dict[str, Any]) -> str:
 
 
 def _suite(case: dict[str, Any]) -> Suite:
-    return loaded(_text(case))[0]
+    return loaded(_text(case))
 
 
 def _bench(bench: AnyJudge | None, models: list[ScriptedModel]) -> AnyJudge:
