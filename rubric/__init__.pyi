@@ -99,6 +99,8 @@ from .suites.targets.base import DeferError as DeferError
 from .suites.targets.base import Response as Response
 from .suites.targets.base import Target as Target
 from .suites.targets.http import HTTPTarget as HTTPTarget
+from .suites.targets.mcp_resources import aresources_of as aresources_of
+from .suites.targets.mcp_resources import resources_of as resources_of
 from .suites.targets.mcp_servers import HTTPServer as HTTPServer
 from .suites.targets.mcp_servers import StdioServer as StdioServer
 from .suites.targets.models import ModelTarget as ModelTarget

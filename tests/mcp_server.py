@@ -90,6 +90,38 @@ def environment() -> str:
     return " ".join(sorted(os.environ))
 
 
+def note(words: str) -> str:
+    """Write a note."""
+    notes.append(words)
+    return "noted"
+
+
+notes: list[str] = []
+
+
+@server.resource("notes://all", name="notes")
+def all_notes() -> str:
+    """Return the notes of this session."""
+    return "\n".join(notes) or "no notes"
+
+
+@server.resource("notes://picture", name="picture", mime_type="image/png")
+def drawn() -> bytes:
+    """Return a picture."""
+    return b"no picture"
+
+
+@server.resource("file:///work/.env", name="secrets")
+def secrets() -> str:
+    """Return what no snapshot may hold."""
+    return "KEY=1"
+
+
+def broken() -> str:
+    """Fail."""
+    raise ToolError("the notes are gone")
+
+
 def main() -> None:
     """Serve until the client or the test ends it."""
     parser = argparse.ArgumentParser()
@@ -97,7 +129,11 @@ def main() -> None:
     parser.add_argument("--port", type=int, default=0)
     parser.add_argument("--pid", type=Path)
     parser.add_argument("--child", type=Path)
+    parser.add_argument("--notes", action="store_true", help="with a tool that writes, and a resource that fails")
     given = parser.parse_args()
+    if given.notes:
+        server.tool()(note)
+        server.resource("notes://broken", name="broken")(broken)
     if given.pid:
         given.pid.write_text(str(os.getpid()))
     if given.child:

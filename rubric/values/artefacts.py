@@ -47,17 +47,28 @@ def files_in(folder: str | os.PathLike[str], /) -> FrozenMap:
         folders[:] = sorted(name for name in folders if name not in _SKIPPED)
         for name in sorted(names):
             path = Path(place, name)
-            if path.is_symlink() or not path.is_file() or _HIDDEN.search(name):
+            if path.is_symlink() or not path.is_file() or is_hidden(name):
                 continue
             length = path.stat().st_size
             size += length
-            if len(found) >= MOST_FILES or size > MOST_BYTES or length > LONGEST_FILE:
-                limits = f"{MOST_FILES:,} files, {LONGEST_FILE:,} bytes a file and {MOST_BYTES:,} in all"
-                raise DefinitionError("folder", f"{path}: a snapshot has at most {limits}; name a smaller folder")
+            if why := too_large(len(found), size, length):
+                raise DefinitionError("folder", f"{path}: {why}; name a smaller folder")
             content = path.read_bytes()
             if b"\0" not in content:
                 found[path.relative_to(root).as_posix()] = content.decode("utf-8", "replace")
     return FrozenMap(found)
+
+
+def too_large(count: int, size: int, length: int) -> str:
+    """Return why no file of *length* bytes fits in a snapshot of *count* files, *size* bytes with it; '' if it does."""
+    if count < MOST_FILES and size <= MOST_BYTES and length <= LONGEST_FILE:
+        return ""
+    return f"a snapshot has at most {MOST_FILES:,} files, {LONGEST_FILE:,} bytes a file and {MOST_BYTES:,} in all"
+
+
+def is_hidden(name: str) -> bool:
+    """True if a file called *name* holds secrets."""
+    return _HIDDEN.search(name) is not None
 
 
 _HIDDEN = re.compile(r"^\.env|\.(?:pem|key|p12|pfx)$|^id_(?:rsa|ed25519|ecdsa)|^\.netrc$|^\.npmrc$|^\.pypirc$")

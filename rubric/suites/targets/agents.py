@@ -23,13 +23,13 @@ from collections import Counter
 from contextlib import AsyncExitStack
 from importlib import import_module
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from attrs import define, evolve, field, frozen
 
 from rubric.errors import ModelError
 from rubric.internals import background_loop
-from rubric.internals.fields import count, number, suggest
+from rubric.internals.fields import count, flag, number, suggest
 from rubric.internals.frozen_map import FrozenMap
 from rubric.internals.secrets import describe
 from rubric.models.chat_completions import clean
@@ -41,7 +41,7 @@ from rubric.values.candidates import Message, ToolCall
 from rubric.values.requests import Failure, FailureKind, Usage
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine, Iterable, Mapping
+    from collections.abc import Coroutine, Iterable, Mapping, Sequence
     from contextlib import AbstractAsyncContextManager
 
     from mcp import Tool
@@ -49,6 +49,8 @@ if TYPE_CHECKING:
     from rubric.models.chat_turns import ToolRequest, Turn
     from rubric.suites.targets.mcp_sessions import Connection
 
+
+T = TypeVar("T")
 
 _LONGEST_NAME = 64
 
@@ -99,7 +101,7 @@ def _free(name: str, taken: Mapping[str, object]) -> str:
     return free
 
 
-async def whole(coroutine: Coroutine[Any, Any, str | Failure]) -> str | Failure:
+async def whole(coroutine: Coroutine[Any, Any, T]) -> T | Failure:
     """Await *coroutine* in a task that is cancelled at most once: a second time would interrupt its clean-up."""
     task = asyncio.create_task(coroutine)
     try:
@@ -121,6 +123,7 @@ class Run:
     usage: Usage = field(factory=Usage)
     calls: list[ToolCall] = field(factory=list)
     said: list[Message] = field(factory=list)
+    files: dict[str, str] = field(factory=dict)
     warnings: dict[str, None] = field(factory=dict)
     _deadline: float = 0.0
     _is_asking: bool = False
@@ -131,7 +134,10 @@ class Run:
         try:
             async with AsyncExitStack() as stack:
                 connections = [await stack.enter_async_context(self._connect(*item)) for item in servers.items()]
-                return await self._outcome(tools_of(connections))
+                outcome = await self._outcome(tools_of(connections))
+                if self.target.resources and not isinstance(outcome, Failure):
+                    await self._keep_resources(connections)
+                return outcome
         except ConnectionError as error:
             return self._ended("transport", str(error))
 
@@ -155,6 +161,17 @@ class Run:
             return self._ended("transport", str(error))
         except Exception as error:  # noqa: BLE001 - any error becomes a typed failure
             return self._ended("exception", describe(error))
+
+    async def _keep_resources(self, connections: Sequence[Connection]) -> None:
+        """Keep what the servers hold at the end; what cannot be read is told of."""
+        for connection in connections:
+            try:
+                texts, notes = await connection.resources()
+            except Exception as error:  # noqa: BLE001 - the answer is there
+                texts, notes = {}, [describe(error)]
+            before = f"{connection.name}/" if len(connections) > 1 else ""
+            self.files |= {f"{before}{uri}": text for uri, text in texts.items()}
+            self.warnings |= dict.fromkeys(f"a resource of {connection.name!r} was not kept: {note}" for note in notes)
 
     def _ended(self, kind: FailureKind, message: str) -> Failure:
         """Return the failure of a run that was ended from outside; a request may have been in flight."""
@@ -222,7 +239,9 @@ class Run:
         if self.said:
             asked = Message("user", case.input)
             messages += [*([asked] if case.input and messages[-1:] != [asked] else []), *self.said]
-        candidate = case.responding(output, tool_calls=self.calls, messages=messages)
+        candidate = case.responding(
+            output, tool_calls=self.calls, messages=messages, files={**case.files, **self.files}
+        )
         return Response(candidate, self.usage, tuple(self.warnings))
 
 
@@ -230,7 +249,7 @@ def _error(text: str) -> str:
     return text if text.lower().startswith("error") else f"error: {text}"
 
 
-_CURE = "an agent with MCP servers needs the MCP SDK, 2.2 or later: pip install rubric-grade[mcp]"
+CURE = "an agent with MCP servers needs the MCP SDK, 2.2 or later: pip install rubric-grade[mcp]"
 
 
 @frozen(repr=False)
@@ -252,6 +271,8 @@ class AgentTarget(AskedModel):
         tool_timeout: Seconds for one call of a tool.
         turn_timeout: Seconds for one attempt at one turn of the model.
         longest_result: Characters of a tool's result; a longer one is cut, with a mark.
+        resources: Whether the texts of the servers' resources, as they are at the end of a run, are files of the
+            candidate, by their URIs; a judge with tools reads them.
         temperature: As the vendor reads it; None sends none.
         max_tokens: The longest turn.
         retries: How often a turn is sent again after a transient failure.
@@ -271,11 +292,12 @@ class AgentTarget(AskedModel):
     tool_timeout: float = field(default=30.0, kw_only=True, validator=number(0, 86_400, above=True))
     turn_timeout: float = field(default=60.0, kw_only=True)
     longest_result: int = field(default=20_000, kw_only=True, validator=count(1))
+    resources: bool = field(default=False, kw_only=True, validator=flag)
 
     def __attrs_post_init__(self) -> None:
         AskedModel.__attrs_post_init__(self)
         if self.servers and not (find_spec("mcp") and find_spec("mcp_types")):
-            raise ImportError(_CURE, name="mcp")
+            raise ImportError(CURE, name="mcp")
 
     async def respond(self, case: Case, /) -> Response:
         """
@@ -291,7 +313,7 @@ class AgentTarget(AskedModel):
             try:  # an extra, and its import takes a while
                 await asyncio.to_thread(import_module, "rubric.suites.targets.mcp_sessions")
             except ImportError as error:
-                raise ImportError(f"{_CURE} ({error})", name="mcp") from error
+                raise ImportError(f"{CURE} ({error})", name="mcp") from error
         run = Run(self, messages)
         outcome = await background_loop.on_background(whole(run.through(servers)))
         if isinstance(outcome, Failure):

@@ -15,7 +15,7 @@ import signal
 import sys
 import tempfile
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, Literal
 
 import httpx2
 from attrs import frozen
@@ -27,9 +27,10 @@ from rubric.internals.secrets import redact
 from rubric.internals.text import shorten
 from rubric.suites.targets.base import DeferError
 from rubric.suites.targets.mcp_servers import Server, StdioServer
+from rubric.values.artefacts import MOST_FILES, is_hidden, too_large
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator, Mapping
+    from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 
     from mcp import Tool
     from mcp_types import CallToolResult, ContentBlock
@@ -86,6 +87,51 @@ class Connection:
         except Exception as error:  # noqa: BLE001 - such as a result that breaks the protocol
             return Result(f"the tool could not be called: {shorten(redact(str(error)))}", failed=True)
         return Result(_text(said), failed=said.is_error)
+
+    async def resources(self) -> tuple[dict[str, str], list[str]]:
+        """
+        Return the texts of the server's resources by their URIs, and a sentence for each that cannot be kept.
+
+        Binary ones, and files that hold secrets by their names, are none of them.
+
+        Raises:
+            GoneError: The server went away.
+        """
+        found, notes, size = dict[str, str](), list[str](), 0
+        for uri in await self._uris():
+            try:
+                async with asyncio.timeout(self._seconds):
+                    said = await self._client.read_resource(uri)
+            except TimeoutError:
+                notes.append(f"{uri}: no answer within {self._seconds:g} seconds")
+                continue
+            except MCPError as error:
+                if error.code in _GONE:
+                    raise GoneError(f"the MCP server {self.name!r} went away: {error.message}") from None
+                notes.append(f"{uri}: {error.message}")
+                continue
+            except Exception as error:  # noqa: BLE001 - such as contents that break the protocol
+                notes.append(f"{uri}: {redact(str(error))}")
+                continue
+            texts = [text for part in said.contents if isinstance(text := getattr(part, "text", None), str)]
+            length = sum(len(text.encode("utf-8", "surrogatepass")) for text in texts)
+            if why := too_large(len(found), size + length, length):
+                notes.append(f"{uri}: {why}")
+            elif texts:
+                found[uri] = "\n".join(texts)
+                size += length
+        return found, [shorten(note, 300) for note in notes]
+
+    async def _uris(self) -> list[str]:
+        if self._client.server_capabilities.resources is None:
+            return []
+        try:
+            async with asyncio.timeout(self._seconds):
+                listed = await _pages(lambda cursor: self._client.list_resources(cursor=cursor), "resources")
+        except TimeoutError:
+            raise GoneError(f"the MCP server {self.name!r} does not list its resources") from None
+        uris = (str(one.uri) for one in listed[: MOST_FILES + 1])
+        return [uri for uri in uris if not is_hidden(uri.rpartition("/")[2])]
 
 
 @asynccontextmanager
@@ -201,14 +247,19 @@ async def _leave(leaving: AsyncExitStack) -> Exception | None:
 async def _tools(client: Client) -> tuple[Tool, ...]:
     if client.server_capabilities.tools is None:
         return ()
+    return tuple(await _pages(lambda cursor: client.list_tools(cursor=cursor), "tools"))
+
+
+async def _pages(page_at: Callable[[str | None], Awaitable[Any]], what: Literal["tools", "resources"]) -> list[Any]:
+    """Return all of a list that comes in pages."""
     found, cursor = list[Any](), None
     for _ in range(_PAGES):
-        page = await client.list_tools(cursor=cursor)
-        found += page.tools
+        page = await page_at(cursor)
+        found += getattr(page, what)
         cursor = page.next_cursor
         if not cursor:
-            return tuple(found)
-    raise ValueError(f"its list of tools has more than {_PAGES} pages")
+            return found
+    raise ValueError(f"its list of {what} has more than {_PAGES} pages")
 
 
 def _first(error: BaseException) -> str:
