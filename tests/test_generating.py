@@ -13,7 +13,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rubric import Anchor, Budget, DefinitionError, Judge, ModelError, generate, load_suite, loads
+from rubric import (
+    Anchor,
+    Budget,
+    Case,
+    DefinitionError,
+    Judge,
+    ModelError,
+    Rubric,
+    Suite,
+    generate,
+    generate_many,
+    load_suite,
+    loads,
+)
 from rubric.errors import DumpError
 from rubric.formats.document import FOR_SUITES, plain
 from rubric.formats.drafts import sheet
@@ -23,6 +36,7 @@ from rubric.formats.yaml import to_yaml
 from rubric.testing.scripted_model import ScriptedModel
 
 from .command_line import ROOT, run
+from .preferred_pairs import pairs_of_marks, write_or_judge
 from .servers import Endpoint, Server, prompt_of
 
 ITEMS: list[dict[str, Any]] = [
@@ -371,3 +385,106 @@ def test_a_sheet_names_the_files_that_hold_other_cases(tmp_path: Path) -> None:
     file.write_text("prompts: ['{{x}}']\nproviders: [openai:gpt-4o]\ntests: file://cases.yaml\n")
     found = sheet(file)
     assert (found.slots, [Path(name).name for name in found.elsewhere]) == ((), ["cases.yaml"])
+
+
+# -- suites in code ---------------------------------------------------------------------------------------
+
+
+def test_a_suite_gets_rubrics_that_say_that_nobody_has_read_them() -> None:
+    suite = Suite("s", [Case("a", "Finds it", input="hi"), Case("b", Rubric(criteria=["Is polite"]))])
+    made = generate_many(suite, Judge(ScriptedModel(lambda _: {"criteria": ITEMS})))
+    assert made.sentence == "Criteria for 1 case, 1 case kept as they are."
+    assert made.suite is not None
+    assert made.suite["a"].rubric.ids == tuple(item["id"] for item in ITEMS)
+    assert (made.suite["a"].rubric.reviewed, made.suite["b"].rubric) == (False, suite["b"].rubric)
+    assert (made.usage.calls, made.to_dict()["kept"], "first" in str(made)) == (1, ["b"], False)
+    assert made._repr_markdown_().startswith("**Criteria for 1 case")
+    with pytest.raises(DefinitionError, match="no file was given"):
+        made.save()
+
+
+def test_a_file_of_a_suite_is_written_with_its_comments(server: Endpoint, tmp_path: Path) -> None:
+    file = tmp_path / "s.yaml"
+    file.write_text(NATIVE)
+    made = generate_many(file, "openai/gpt-4o")
+    assert file.read_text() == NATIVE
+    made.save()
+    text = file.read_text()
+    assert "  # untouched\n" in text
+    rubric = load_suite(file)["first"].rubric
+    assert (rubric.reviewed, {*rubric.provenance}) == (False, {"writer", "material", "sources"})
+    assert {*rubric.provenance["sources"]} == {"task", "expected outcome"}
+    assert text.count("reviewed: false") + text.count('"reviewed": false') == 2
+
+
+def test_files_that_hold_yes_or_no_alone_ask_for_nothing_else(server: Endpoint, tmp_path: Path) -> None:
+    file = tmp_path / "s.yaml"
+    for text, is_plain in ((AGENTV_1, True), (PROMPTFOO, True), (NATIVE, False)):
+        file.write_text(text)
+        generate_many(file, "openai/gpt-4o")
+        assert ("polarity" not in prompt_of(server.requests[-1].body)) is is_plain
+
+
+def test_a_case_that_a_budget_refuses_is_a_failure_of_its_own(server: Endpoint, tmp_path: Path) -> None:
+    file = tmp_path / "s.yaml"
+    file.write_text(NATIVE)
+    made = generate_many(file, "openai/gpt-4o", budget=Budget(calls=1))
+    assert (len(made.made), [failure.kind for failure in made.failures.values()]) == (1, ["budget"])
+    made.save()
+    assert file.read_text().count("reviewed: false") == 1
+    generate_many(file, "openai/gpt-4o").save()
+    assert [len(case.rubric) for case in load_suite(file)] == [3, 1, 3]
+
+
+@pytest.mark.parametrize("suite", [3, ["a"], None])
+def test_what_is_no_suite_is_refused(suite: Any) -> None:
+    with pytest.raises(DefinitionError, match="suite"):
+        generate_many(suite, "openai/x")
+
+
+# -- pairs at the command line ----------------------------------------------------------------------------
+
+
+def test_pairs_at_the_command_line_keep_what_tells_apart(paired: Endpoint, tmp_path: Path) -> None:
+    pairs, out = written_pairs(tmp_path, 10), tmp_path / "r.yaml"
+    result = run("generate", "--outcome", "Says when", "--pairs", str(pairs), "-j", "openai/gpt-4o", "--out", str(out))
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert loads(out.read_text()).ids == ("names-date", "names-sum")
+    assert "2 of 4 criteria stay; the rubric ranks 5 held-out pairs right in 100 %" in result.stderr
+    shown = run("generate", "--outcome", "Says when", "--pairs", str(pairs), "-j", "openai/gpt-4o", "--format", "json")
+    data = json.loads(shown.stdout)
+    assert (data["ok"], data["held_out"], [c["kept"] for c in data["criteria"]]) == (
+        True,
+        5,
+        [True, True, False, False],
+    )
+
+
+def test_a_rubric_that_ranks_no_better_than_chance_is_an_exit_code(paired: Endpoint, tmp_path: Path) -> None:
+    alike = tmp_path / "alike.jsonl"
+    alike.write_text("".join(json.dumps({"chosen": f"good {n}", "rejected": f"bad {n}"}) + "\n" for n in range(6)))
+    result = run("generate", "--outcome", "Says when", "--pairs", str(alike), "-j", "openai/gpt-4o")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "so there is no rubric" in result.stderr
+
+
+def test_pairs_are_planned_without_a_request(paired: Endpoint, tmp_path: Path) -> None:
+    planned = run("generate", "--pairs", str(written_pairs(tmp_path, 4)), "-j", "openai/gpt-4o", "--plan")
+    assert (planned.exit_code, "then 8 answers are graded" in planned.stdout) == (0, True)
+    assert not paired.requests
+
+
+@pytest.fixture
+def paired(monkeypatch: pytest.MonkeyPatch) -> Iterator[Endpoint]:
+    """Serve a writer and a judge."""
+    with Server(respond=write_or_judge) as running:
+        endpoint = running.at("ok")
+        monkeypatch.setenv("OPENAI_API_KEY", "k")
+        monkeypatch.setenv("OPENAI_API_BASE", endpoint.openai)
+        yield endpoint
+
+
+def written_pairs(folder: Path, n: int) -> Path:
+    file = folder / "pairs.jsonl"
+    file.write_text("".join(json.dumps({"chosen": a, "rejected": b}) + "\n" for a, b in pairs_of_marks(n)))
+    return file

@@ -9,6 +9,7 @@ whether the rubric ranks answers right; see `rubric.quality.contrast`.
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
@@ -37,6 +38,7 @@ from rubric.quality.contrast import (
     Discrimination,
     Floats,
     Status,
+    discrimination,
     held_out,
     screened,
 )
@@ -59,6 +61,9 @@ Source = str | Path | Candidate | Anchor
 
 _OF_THRESHOLD = ("no-effect", "never-fails", "never-passes")
 """Rules of `lint` about the threshold, which is not the writer's but set when it is known which criteria stay."""
+
+_TITLE = re.compile(r"[\w .()-]{1,80}")
+"""A name of a source that is written down beside its digest; any other name is untrusted text like the source."""
 
 _MOST_SHOWN = 8
 """Pairs that the writer is shown, as its examples; all others are left to prove the rubric."""
@@ -195,6 +200,7 @@ def gathered(
         raise refuse("case", case, "a description of a good answer, or a Case")
     told = [(f"source {n}", *_told(n - 1, source)) for n, source in enumerate(sources, 1)]
     anchors = [one for _, _, one in told if isinstance(one, Anchor)]
+    told = [(number, title if _TITLE.fullmatch(title) else "", one) for number, title, one in told]
     titles = [title for _, title, _ in told]
     texts = {
         title if title and titles.count(title) == 1 else f"{number} {title}".strip(): one
@@ -379,21 +385,20 @@ def _contrasted(
     how = held_out(contributions, given.groups, seen, scores)
     there = ~np.isnan(how)
     units = compact(given.groups[there])
-    accuracy = None
-    if there.any():
-        alone = len(np.unique(units)) == len(units)
-        accuracy = share("held-out accuracy", how[there], None if alone else units)
+    grouped = len(np.unique(units)) < len(units)
+    accuracy = share("held-out accuracy", how[there], units if grouped else None) if there.any() else None
     told = _finished(draft, given, writer, screened(contributions, given.groups))
     failures = dict.fromkeys(str(failure) for one in results if isinstance(one, Ungraded) for failure in one.failures)
     return evolve(
         told,
         accuracy=accuracy,
+        p=discrimination(how - TIE, given.groups).p if there.any() else None,
         held_out=int(there.sum()),
         ties=int((how == TIE).sum()),
         unjudged=int(np.isnan(contributions).any(axis=(0, 2)).sum()),
         usage=Usage.total([told.usage, *(one.usage for one in results)]),
         failures=tuple(failures)[:3],
-        groups=len(np.unique(units)) if there.any() else 0,
+        groups=len(np.unique(units)) if grouped else 0,
     )
 
 
@@ -517,8 +522,10 @@ async def generated_for(
     drafts = await draft_all({slot.id: slot.material for slot in slots}, by, options, review, on_draft)
     found: dict[str, Generation | Failure] = {}
     for slot, draft in zip(slots, drafts, strict=True):
-        blocks = {f"{title} {n}": _digest(text) for n, (title, text) in enumerate(slot.material.blocks(), 1)}
-        given = Gathered(slot.material, slot.id, blocks)
+        texts: dict[str, str] = {}
+        for title, text in slot.material.blocks():
+            texts[f"{title} {len(texts) + 1}" if title in texts else title] = _digest(text)
+        given = Gathered(slot.material, slot.id, texts)
         none = [None] * (0 if isinstance(draft, Failure) else len(draft.rubric.criteria))
         found[slot.id] = draft if isinstance(draft, Failure) else _finished(draft, given, by.name, none)
     return found

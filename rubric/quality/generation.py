@@ -80,6 +80,7 @@ class Generation(Presented, Listed[GeneratedCriterion]):
         pairs: How many pairs were given.
         accuracy: How often the rubric ranks the preferred answer of a held-out pair above the rejected one (a tie
             counts half), with its 95 % interval; None if no pair could be held out.
+        p: The chance of ranking as many right by coin flips: the one-sided sign test, by unit; None likewise.
         held_out: How many pairs were held out and judged.
         ties: How many of them the rubric scores alike.
         unjudged: How many pairs have an answer that was not judged, such as by a budget that was spent.
@@ -94,6 +95,7 @@ class Generation(Presented, Listed[GeneratedCriterion]):
     criteria: tuple[GeneratedCriterion, ...]
     pairs: int = 0
     accuracy: Statistic | None = None
+    p: float | None = None
     held_out: int = 0
     ties: int = 0
     unjudged: int = 0
@@ -118,9 +120,9 @@ class Generation(Presented, Listed[GeneratedCriterion]):
     @property
     def ok(self) -> bool | None:
         """
-        True if the rubric is shown to rank held-out pairs better than chance, False if it does no better than chance.
+        True if the rubric is shown, at p <= 0.05, to rank held-out pairs better than chance; False if it does not.
 
-        None where that could not be told: without pairs, or with too few.
+        None where that could not be told: without pairs, or with too few. Five pairs, all ranked right, are enough.
         """
         if self.rubric is None:
             return False
@@ -128,7 +130,7 @@ class Generation(Presented, Listed[GeneratedCriterion]):
             return None
         if self.accuracy.value <= _CHANCE:
             return False
-        return True if self.accuracy.interval and self.accuracy.interval[0] > _CHANCE else None
+        return True if self.p is not None and self.p <= SHOWN else None
 
     @property
     def sentence(self) -> str:
@@ -187,6 +189,7 @@ class Generation(Presented, Listed[GeneratedCriterion]):
             "pairs": self.pairs,
             "held_out": self.held_out,
             "accuracy": accuracy,
+            "p": self.p,
             "ties": self.ties,
             "unjudged": self.unjudged,
             "calls": self.usage.calls,
@@ -289,5 +292,7 @@ class Generations(Presented):
                 "path", "no file was given to generate_many; write dump_suite(generations.suite, ...)"
             )
         text = self.sheet.filled(self.rubrics)
-        self.sheet.check(text, **options)
+        # A native case without a rubric is no case: those that failed must not keep the others from being written.
+        missing = {slot.id: Rubric(criteria=["unknown"]) for slot in self.sheet.slots}
+        self.sheet.check(self.sheet.filled(missing | self.rubrics), **options)
         write_text(self.sheet.path if path is None else Path(path), text)
