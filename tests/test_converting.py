@@ -5,17 +5,20 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from attrs import evolve
 from click.testing import CliRunner
 
 from rubric import Criterion, Judge, Message, Rubric
 from rubric.__main__ import main
-from rubric.errors import DefinitionError
+from rubric.errors import DefinitionError, DumpError
+from rubric.formats.benchmarks.healthbench import GUIDELINES
 from rubric.formats.proof import prove
 from rubric.formats.suites import convert, dump_suite, load_suite, loads_suite
 from rubric.store import Store
 from rubric.suites.cases import Case
 from rubric.suites.suite import Suite
 from rubric.values.answers import Choices
+from rubric.values.criteria import slug
 from tests.suite_help import GOOD, TWO, one
 
 SIGNED = Rubric(
@@ -25,6 +28,9 @@ SIGNED = Rubric(
     ],
     aggregation="points",
 )
+JUDGED = evolve(SIGNED, guidelines=GUIDELINES, criteria=[evolve(c, id=slug(str(c.text))) for c in SIGNED.criteria])
+"""As HealthBench judges, which names no criteria."""
+
 NESTED = Rubric(
     "the paper",
     criteria=[
@@ -40,7 +46,7 @@ CHOSEN = Rubric(criteria=[Criterion("Tone", id="tone", weight=2, answer=Choices(
     [
         ("autorubric", Case("item 1", SIGNED, input="What is new?", output=GOOD, reference="Limits")),
         ("autorubric", Case("item 1", CHOSEN, output=GOOD)),
-        ("healthbench", Case("a", SIGNED, messages=[Message("user", "What is new?")], output=GOOD, tags=["x"])),
+        ("healthbench", Case("a", JUDGED, messages=[Message("user", "What is new?")], output=GOOD, tags=["x"])),
         ("paperbench", Case("p", NESTED)),
     ],
 )
@@ -66,6 +72,20 @@ def test_what_a_format_cannot_hold_is_told(form: str) -> None:
     assert "rubric.threshold is left out" in "\n".join(written.dropped)
     assert "warm.required is left out" in "\n".join(written.dropped)
     assert "Is warm" in str(written)
+
+
+def test_a_difference_that_no_writer_tells_is_told_all_the_same() -> None:
+    """What is written is read again: HealthBench's judge follows rules that the rubric does not have."""
+    (told,) = convert(Suite("s", [Case("a", SIGNED, output=GOOD)]), "healthbench").dropped
+    assert told.startswith("case 'a': rubric: guidelines, rubric: names-a-version.id")
+
+
+@pytest.mark.parametrize("form", ["promptfoo", "mcptest"])
+def test_a_file_that_would_grade_nothing_is_refused(form: str) -> None:
+    """It would not load; the reason is that of the first loss."""
+    rubric = Rubric(criteria=[Criterion("Blames the reader", id="blames", polarity="penalty")])
+    with pytest.raises(DumpError, match="nothing is left of it to grade by"):
+        convert(Suite("s", [Case("a", rubric, output=GOOD)]), form)
 
 
 def stored(folder: Path, suite: Suite) -> Path:

@@ -112,7 +112,7 @@ def test_a_suite_is_written() -> None:
     """With what was lost."""
     suite = rubric.Suite("s", [rubric.Case("a", rubric.Rubric("", criteria=["Is kind"]), input="Hi", output="Hello")])
     converted = convert(suite, "checklist")
-    assert converted.dropped == ("case 'a': a checklist has no input",)
+    assert converted.dropped == ("case 'a': a checklist has no input", "case 'a': id would be read otherwise")
     assert loads_suite(str(converted)).cases[0].rubric.criteria == suite.cases[0].rubric.criteria
 
 

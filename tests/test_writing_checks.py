@@ -16,6 +16,7 @@ import pytest
 
 import rubric.formats
 from rubric import Criterion, Rubric, dumps, loads
+from rubric.errors import DumpError
 from rubric.formats.assertion_data import FUNCTIONS
 from rubric.formats.assertion_types import ContainsJSON
 from rubric.formats.field_accuracy import Field, FieldAccuracy
@@ -30,7 +31,7 @@ from rubric.formats.valid_calls import ValidCalls
 from rubric.internals.frozen_map import FrozenMap
 from rubric.suites.cases import Case
 from rubric.suites.suite import Suite
-from rubric.values.checks import Check, Contains, Holds, Matches, Similar, Trajectory, Within
+from rubric.values.checks import Check, Contains, Holds, Matches, Similar, Trajectory, Unsupported, Within
 from tests.test_closed_unions import CHECKS, UNWRITTEN
 
 SHORT = inline("output.length < 9")
@@ -120,7 +121,21 @@ def test_our_own_format_holds_every_check(check: Check) -> None:
     assert loads(dumps(whole)) == whole
 
 
-@pytest.mark.parametrize("check", SAMPLES, ids=IDS)
+@pytest.mark.parametrize("form", ["promptfoo", "agentv-2"])
+def test_a_case_with_a_grader_that_cannot_be_written_is_left_out(form: str) -> None:
+    """Without it, a case that is ungraded would pass; the caller may say that it is to be skipped."""
+    lacking = Criterion("rouge", id="it", answer=Unsupported("a grader of theirs"))
+    cases = [Case("a", Rubric(criteria=[lacking, Criterion("Is warm", id="warm")])), Case("b", "Is short")]
+    written = convert(Suite("s", cases), form)
+    assert [case.id for case in loads_suite(str(written))] == ["b"]
+    assert any("'a grader of theirs' cannot be written" in loss for loss in written.dropped)
+    kept = convert(Suite("s", cases).unsupported_as("skip"), form)
+    assert [case.id for case in loads_suite(str(kept))] == ["a", "b"]
+    with pytest.raises(DumpError, match="nothing is left"):
+        convert(Suite("s", cases[:1]), form)
+
+
+@pytest.mark.parametrize("check", [check for check in SAMPLES if not isinstance(check, Unsupported)], ids=IDS[:-1])
 @pytest.mark.parametrize("negate", [False, True])
 @pytest.mark.parametrize("form", ["promptfoo", "agentv-2", "mcptest", "healthbench", "paperbench", "autorubric"])
 def test_a_check_comes_back_or_is_told_as_lost(form: str, check: Check, negate: bool) -> None:

@@ -27,6 +27,7 @@ from rubric.commands.running import counted
 from rubric.errors import LoadError, Problem
 from rubric.formats.files import project_of, write_text
 from rubric.formats.proof import prove as prove_conversion
+from rubric.formats.registry import written_names
 from rubric.formats.rubrics import load
 from rubric.formats.rubrics import schema as rubric_schema
 from rubric.formats.suites import Converted, is_rubric, load_suite, loads_suite, suite_schema
@@ -39,9 +40,6 @@ from rubric.suites.suite import Suite
 from rubric.values.checks import NOTHING
 from rubric.values.judges import AnyJudge
 from rubric.values.rubrics import Rubric
-
-WRITTEN = ("native", "promptfoo", "agentv-2", "mcptest", "autorubric", "healthbench", "paperbench")
-"""The formats that `convert` writes."""
 
 SUFFIXES = (".yaml", ".yml", ".json", ".jsonl", ".csv")
 
@@ -136,7 +134,7 @@ def validate(
 
 @click.command(cls=Command)
 @click.argument("file", type=click.Path())
-@click.option("--to", "form", type=click.Choice(WRITTEN), default="native", help="Write this format.")
+@click.option("--to", "form", type=click.Choice(written_names()), default="native", help="Write this format.")
 @click.option("--out", type=click.Path(), metavar="FILE", help="Write here, not to standard output.")
 @click.option("--prove", type=PATH, metavar="STORE", help="Grade a run's stored replies under both files.")
 @JUDGE

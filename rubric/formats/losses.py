@@ -10,6 +10,7 @@ from attrs import evolve, field, frozen
 from rubric.errors import DefinitionError
 from rubric.formats.model_names import SETTINGS, provider_id
 from rubric.internals.fields import shown_fields
+from rubric.values.checks import Unsupported
 from rubric.values.judges import AnyJudge, Judge
 
 
@@ -64,6 +65,12 @@ class Losses:
         for found in shown_fields(value):
             if found.name not in held.fields:
                 self.add(f"{before}{found.name}{after}", held.why.get(found.name, held.why.get("", "")))
+
+
+def without(lost: Unsupported) -> str:
+    """Return why a case is left out: graded without the unsupported grader *lost*, it could pass."""
+    cure = "to write the rest of it, convert suite.unsupported_as('skip')"
+    return f"{lost.type!r} cannot be written, and without it a case that is ungraded would have a verdict; {cure}"
 
 
 def provider_of(judge: AnyJudge | None, losses: Losses, name: str = "judge") -> str | dict[str, Any] | None:

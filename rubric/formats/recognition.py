@@ -453,6 +453,7 @@ MCPTEST: Evidence = (
 PAPERBENCH: Evidence = (
     (SURE, has("sub_tasks")),
     (SURE, holds("tree", "sub_tasks")),
+    (SURE, lists("examples", "tree")),
 )
 
 AUTORUBRIC: Evidence = (
@@ -529,7 +530,11 @@ AGENTV: Evidence = (
 
 ADK: Evidence = ((SURE, _adk),)
 
-DEEPEVAL: Evidence = ((SURE, _graph), (SURE, _g_eval))
+DEEPEVAL: Evidence = (
+    (SURE, _graph),
+    (SURE, _g_eval),
+    (SURE, _in_any(_metrics, "its metric has the key", ("evaluation_params",))),
+)
 
 MLFLOW: Evidence = (
     (SURE, lambda seen: next(("it holds a scorer of MLflow" for m in _metrics(seen) if m.keys() & _MLFLOW_DATA), "")),

@@ -13,11 +13,11 @@ from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, cast
 
-from attrs import frozen
+from attrs import field, frozen
 
 from rubric.errors import DefinitionError
 from rubric.formats import recognition
-from rubric.formats.agentv.scope import generation_of
+from rubric.formats.agentv.scope import THRESHOLD, generation_of
 from rubric.formats.recognition import HINT, STRONG, Evidence, Seen, shared_words
 from rubric.internals.fields import suggest
 from rubric.suites.suite import Suite
@@ -43,6 +43,7 @@ class Format:
         evidence: The rules by which a file is recognised, with their weights.
         version: For a format of several versions, the function that returns the name of that in which data is written.
         options: Further arguments of *read*.
+        mark: Keys that `convert` adds where nothing else in a file tells its format.
     """
 
     name: str
@@ -51,6 +52,7 @@ class Format:
     evidence: Evidence = ()
     version: Callable[[Any], str] | None = None
     options: tuple[str, ...] = ()
+    mark: Mapping[str, Any] = field(factory=dict)
 
     def reader(self) -> Read:
         """Return the function that reads the format."""
@@ -69,25 +71,31 @@ def _function(given: Any) -> Any:
 
 
 _HERE = "rubric.formats"
+_PROMPTFOO = f"{_HERE}.promptfoo.reader:read", f"{_HERE}.promptfoo.writer:write"
+_MARK = {"default_test": {"threshold": THRESHOLD}}
 _AGENTV = f"{_HERE}.agentv.reader:read", f"{_HERE}.agentv.writer:write"
 
-_WRITTEN = f"{_HERE}.benchmarks.writers:write"
+_WRITTEN, _METRICS = f"{_HERE}.benchmarks.writers:write", f"{_HERE}.frameworks.writers:write"
 
 _OWN = (
     Format("native", f"{_HERE}.native.suite:read", f"{_HERE}.native.suite:write_suite", recognition.NATIVE),
-    Format("promptfoo", f"{_HERE}.promptfoo.reader:read", f"{_HERE}.promptfoo.writer:write", recognition.PROMPTFOO),
+    Format(
+        "promptfoo", *_PROMPTFOO, recognition.PROMPTFOO, mark={"$schema": "https://promptfoo.dev/config-schema.json"}
+    ),
     Format("agentv-1", _AGENTV[0], options=("agentv-1",)),
     Format("agentv-1.5", _AGENTV[0], options=("agentv-1.5",)),
-    Format("agentv-2", *_AGENTV, recognition.AGENTV, generation_of, options=("agentv-2",)),
+    Format(
+        "agentv-2", *_AGENTV, recognition.AGENTV, generation_of, ("agentv-2",), {"default_test": {"threshold": 0.8}}
+    ),
     Format("mcptest", f"{_HERE}.mcptest.reader:read", f"{_HERE}.mcptest.writer:write", recognition.MCPTEST),
     Format("autorubric", f"{_HERE}.benchmarks.autorubric:read", f"{_WRITTEN}_autorubric", recognition.AUTORUBRIC),
     Format("healthbench", f"{_HERE}.benchmarks.healthbench:read", f"{_WRITTEN}_healthbench", recognition.HEALTHBENCH),
     Format("paperbench", f"{_HERE}.benchmarks.paperbench:read", f"{_WRITTEN}_paperbench", recognition.PAPERBENCH),
-    Format("adk", f"{_HERE}.frameworks.adk:read", evidence=recognition.ADK),
-    Format("deepeval", f"{_HERE}.frameworks.deepeval:read", evidence=recognition.DEEPEVAL),
-    Format("mlflow", f"{_HERE}.frameworks.mlflow:read", evidence=recognition.MLFLOW),
-    Format("ragas", f"{_HERE}.frameworks.ragas:read", evidence=recognition.RAGAS),
-    Format("verifiers", f"{_HERE}.frameworks.verifiers:read", evidence=recognition.VERIFIERS),
+    Format("adk", f"{_HERE}.frameworks.adk:read", f"{_METRICS}_adk", recognition.ADK),
+    Format("deepeval", f"{_HERE}.frameworks.deepeval:read", f"{_METRICS}_deepeval", recognition.DEEPEVAL),
+    Format("mlflow", f"{_HERE}.frameworks.mlflow:read", f"{_METRICS}_mlflow", recognition.MLFLOW),
+    Format("ragas", f"{_HERE}.frameworks.ragas:read", f"{_METRICS}_ragas", recognition.RAGAS),
+    Format("verifiers", f"{_HERE}.frameworks.verifiers:read", f"{_METRICS}_verifiers", recognition.VERIFIERS),
 )
 
 FORMATS = tuple(format.name for format in _OWN)
@@ -102,6 +110,12 @@ def _entry_points() -> tuple[EntryPoint, ...]:
 def format_names() -> tuple[str, ...]:
     """Return the names of all formats, without importing what other packages register."""
     return tuple(dict.fromkeys((*FORMATS, *(point.name for point in _entry_points()))))
+
+
+def written_names() -> tuple[str, ...]:
+    """Return the names of the formats that can be written, and of all that other packages register."""
+    own = (format.name for format in _OWN if format.write)
+    return tuple(dict.fromkeys((*own, *(point.name for point in _entry_points()))))
 
 
 @cache

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.resources import files
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from attrs import evolve, frozen
+from attrs import evolve, fields, frozen
 
 from rubric.errors import DefinitionError, DumpError, LoadError
 from rubric.formats.cursor import Cursor, Library, Loading, Notes
@@ -23,7 +23,11 @@ from rubric.formats.registry import Guess, case_files, format_called, format_nam
 from rubric.formats.rubrics import LANGUAGES, schema, unknown_suffix
 from rubric.formats.yaml import to_yaml
 from rubric.internals.fields import as_path, check_name, refuse, suggest
+from rubric.internals.text import shorten
+from rubric.results.differences import diff
+from rubric.suites.cases import Case
 from rubric.suites.suite import Suite
+from rubric.values.rubrics import averaged
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -206,11 +210,14 @@ class Converted:
 
 def convert(suite: Suite, format: str = "native", /) -> Converted:
     """
-    Return *suite* in another *format*: `native`, `promptfoo`, `agentv-2` or `mcptest`, with the losses.
+    Return *suite* in another *format*, such as `native`, `promptfoo` or `agentv-2`, with the losses.
+
+    What is written is read again, as a file of that format: a case that is another one then, and of which no loss is
+    told, is told as well.
 
     Raises:
         DefinitionError: Another format.
-        DumpError: It has a value that no file can hold, such as a function.
+        DumpError: It has a value that no file can hold, such as a function; or nothing is left to grade by.
     """
     _check_suite(suite)
     write = formats()[format].writer() if format in formats() else None
@@ -218,7 +225,45 @@ def convert(suite: Suite, format: str = "native", /) -> Converted:
         written = [known.name for known in formats().values() if known.write]
         raise DefinitionError("format", f"cannot write {format!r}{suggest(format, written)}")
     data, lost = write(suite)
-    return Converted(format, data, tuple(lost))
+    if not suite.cases:
+        return Converted(format, data, tuple(lost))
+    if recognise(data).format != format:
+        data = {**formats()[format].mark, **data}
+    return Converted(format, data, (*lost, *_untold(suite, _again(data, format, lost), lost)))
+
+
+def _again(data: dict[str, Any], format: str, lost: Sequence[str]) -> Suite:
+    """Return the suite in *data*, read as a file would be."""
+    try:
+        return loads_suite(to_json(data), format, source=f"<{format}>")
+    except LoadError as error:
+        why = f"nothing is left of it to grade by: {lost[0]}" if lost else str(error.problems[0])
+        raise DumpError(f"the suite cannot be written as {format}: {why}") from None
+
+
+_APART = frozenset({"rubric", "place", "providers"})
+"""The fields of a case that are compared by themselves, or that files do not hold."""
+
+
+def _untold(before: Suite, after: Suite, lost: Sequence[str]) -> Iterator[str]:
+    """Yield a sentence for each case of *before* that is another one in *after*, and whose difference nothing tells."""
+    known = {case.id: case for case in after}
+    names = [field.name for field in fields(Case) if field.name not in _APART]
+    for index, case in enumerate(before):
+        told = [sentence for sentence in lost if repr(case.id) in sentence]
+        again = known.get(case.id) or (after.cases[index] if len(after) == len(before) else None)
+        if again is None:
+            if not told:
+                yield f"case {case.id!r}: it is left out"
+            continue
+        left = [name for name in names if getattr(case, name) != getattr(again, name)]
+        left = [name for name in left if not any(name in sentence for sentence in told)]
+        about_fields = [sentence for sentence in told if any(f" {name}" in sentence for name in names)]
+        if len(about_fields) == len(told):  # none is about the rubric
+            changes = diff(averaged(case.rubric), averaged(again.rubric))
+            left += [f"rubric: {change.id}" for change in changes if change.affects != "people"]
+        if left:
+            yield f"case {case.id!r}: {shorten(', '.join(left), 300)} would be read otherwise"
 
 
 def _check_suite(suite: object) -> None:

@@ -18,12 +18,13 @@ from rubric.formats.agentv.graders import MOST_STEPS, Grader, binds, renamed
 from rubric.formats.agentv.prompts import write_prompt
 from rubric.formats.agentv.scope import THRESHOLD, quoted
 from rubric.formats.assertion_data import said_of
-from rubric.formats.losses import Held, Losses, provider_of
+from rubric.formats.losses import Held, Losses, provider_of, without
 from rubric.formats.model_names import SETTINGS
 from rubric.formats.python import is_python
 from rubric.formats.rubric_items import HIGHEST
 from rubric.internals.frozen_map import thaw
 from rubric.suites.cases import Case
+from rubric.suites.scripts import unsupported_of
 from rubric.suites.suite import Suite
 from rubric.values.answers import Answer, Levels, Unit, YesNo
 from rubric.values.checks import Check, Matches, Script, Unsupported
@@ -398,6 +399,9 @@ def write(suite: Suite) -> tuple[dict[str, Any], list[str]]:
 
 def _test(case: Case, losses: Losses) -> dict[str, Any] | None:
     """Return *case* as a test; None, with the loss noted, where nothing is left to grade it by."""
+    if (lost := next((one for one in unsupported_of(case.rubric) if one.otherwise != "skip"), None)) is not None:
+        losses.add("rubric", without(lost))
+        return None
     losses.fields(case)
     judges = {id_: provider_of(judge, losses, f"judges.{id_}") for id_, judge in case.judges.items()}
     graders = write_rubric(case.rubric, judges, losses)

@@ -22,8 +22,8 @@ from rubric.values.criteria import Criterion
 from rubric.values.rubrics import Rubric
 
 SCORE = re.compile(r"score(\d{1,4})_description", re.ASCII)
-_SAMPLE = {"input": "user_input", "output": "response", "reference": "reference"}
-_TEXT = "How good is the answer, by the descriptions of the scores?"
+SAMPLE = {"input": "user_input", "output": "response", "reference": "reference"}
+TEXT = "How good is the answer, by the descriptions of the scores?"
 
 
 def read(notes: Notes, loading: Loading) -> Suite:
@@ -49,8 +49,8 @@ def _case(at: Cursor, number: int) -> Case | None:
         criterion = _scored(holder, name)
     if criterion is None:
         return None
-    values: dict[str, Any] = {"id": name or f"sample-{number}", **at.given(_SAMPLE, blank=_SAMPLE.values())}
-    return at.made(Case, {**values, "rubric": Rubric(criteria=[criterion]), "place": at.place}, _SAMPLE)
+    values: dict[str, Any] = {"id": name or f"sample-{number}", **at.given(SAMPLE, blank=SAMPLE.values())}
+    return at.made(Case, {**values, "rubric": Rubric(criteria=[criterion]), "place": at.place}, SAMPLE)
 
 
 def _scored(at: Cursor, name: str) -> Criterion | None:
@@ -63,4 +63,4 @@ def _scored(at: Cursor, name: str) -> Criterion | None:
             at.error("a rubric describes two scores at least: score1_description, score2_description, ...")
         return None
     levels = at.built(Levels, texts)
-    return None if levels is None else at.built(Criterion, _TEXT, id=name or "quality", answer=levels)
+    return None if levels is None else at.built(Criterion, TEXT, id=name or "quality", answer=levels)

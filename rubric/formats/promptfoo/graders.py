@@ -370,6 +370,29 @@ def model_graded(at: Cursor, context: Context, kind: str) -> Assertion | None:
     return Assertion(words, rubric, kind=kind, judges=frozenset({judge}))
 
 
+def model_assertion(rubric: Rubric) -> dict[str, Any] | None:
+    """Return the assertion that `model_graded` reads as *rubric*, without a prompt of its own; None where none is."""
+    ids = [criterion.id for criterion in rubric.criteria]
+    for kind, grader in MODEL_GRADERS.items():
+        name = kind.replace(":", "-")
+        if ids not in ([name], [f"{name}-{number}" for number in range(1, len(ids) + 1)]):
+            continue
+        before, shows, after = grader.text.partition("{value}")
+        texts = [str(criterion.text) for criterion in rubric.criteria]
+        values = [text.removeprefix(before).removesuffix(after) for text in texts] if shows else []
+        criteria = [
+            Criterion(grader.text.replace("{value}", value), id=id_, answer=grader.answer)
+            for id_, value in zip(ids, values or [""] * len(ids), strict=True)
+        ]
+        bar = grader.threshold if grader.fixed or rubric.threshold is None else rubric.threshold
+        if rubric != Rubric(criteria=criteria, threshold=bar, negate=rubric.negate, degenerate="judge"):
+            continue
+        said: dict[str, Any] = {"type": f"not-{kind}" if rubric.negate else kind}
+        said |= {"value": values[0] if len(values) == 1 else values} if values else {}
+        return said if bar == grader.threshold else said | {"threshold": bar}
+    return None
+
+
 def _own_prompt(at: Cursor, context: Context, grader: ModelGrader) -> str | None:
     """
     Return the prompt that *grader* is asked with in place of ours, '' for ours; None where an error was noted.

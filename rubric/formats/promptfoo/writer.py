@@ -17,9 +17,10 @@ from rubric.errors import DefinitionError
 from rubric.formats.assertion_data import said_of
 from rubric.formats.assertion_types import KNOWN
 from rubric.formats.includes import is_reference
-from rubric.formats.losses import Held, Losses, provider_of
+from rubric.formats.losses import Held, Losses, provider_of, without
 from rubric.formats.model_names import SETTINGS, embedding_name
 from rubric.formats.promptfoo.columns import is_chat
+from rubric.formats.promptfoo.graders import model_assertion
 from rubric.formats.promptfoo.reader import clean
 from rubric.formats.promptfoo.tests import OWN, nested
 from rubric.formats.promptfoo.texts import SLOT, as_json_list, as_text, compact, each_text
@@ -30,6 +31,7 @@ from rubric.grading.prompting import level_lines
 from rubric.internals.frozen_map import thaw
 from rubric.internals.text import shorten
 from rubric.suites.cases import Case
+from rubric.suites.scripts import unsupported_of
 from rubric.suites.suite import Suite
 from rubric.values.answers import Answer, Levels, Unit, YesNo
 from rubric.values.checks import (
@@ -108,10 +110,14 @@ def _name(asserts: list[dict[str, Any]], ids: list[str]) -> None:
 
 
 def _alone(rubric: Rubric, variables: Mapping[str, Any], losses: Losses) -> dict[str, Any] | None:
+    if (named := model_assertion(rubric)) is not None:
+        return {key: value if key == "type" else escaped(value) for key, value in named.items()}
     if len(rubric.judged) != 1 or rubric.tree is not None:
         return None
     (only,) = rubric.judged
-    if rubric.criteria and (only.id != "overall" or only.tags or only.weight != 1 or only.is_unwanted):
+    turned_check = isinstance(only.answer, Check) and rubric.negate and rubric.threshold is None
+    named_otherwise = only.id != "overall" and not turned_check
+    if rubric.criteria and (named_otherwise or only.tags or only.weight != 1 or only.is_unwanted):
         return None
     if isinstance(only.answer, Check):
         turned = rubric.negate or rubric.threshold is not None
@@ -325,6 +331,10 @@ def write(suite: Suite) -> tuple[dict[str, Any], list[str]]:
 
 def _test(case: Case, number: int, losses: Losses) -> dict[str, Any] | None:
     nothing = [criterion.answer for criterion in case.rubric.judged] == [NOTHING]  # and so the test asserts nothing
+    lacking = () if nothing else unsupported_of(case.rubric)
+    if (lost := next((one for one in lacking if one.otherwise != "skip" and _check(one) is None), None)) is not None:
+        losses.add("all of it", without(lost))
+        return None
     graded = Assertions([], None, []) if nothing else assertions_of(case.rubric, case.variables, losses)
     if not nothing and not any(assertion.get("weight", 1) for assertion in graded.asserts):
         losses.add("all of it, since nothing is left to grade it by,")
