@@ -200,7 +200,7 @@ def benchmarks(session: nox.Session) -> None:
 
 @nox.session(default=False)
 def simulations(session: nox.Session) -> None:
-    """Simulate how often intervals cover the truth, in 2,000 runs each: some ten minutes."""
+    """Simulate how often intervals cover the truth, in 2,000 runs each: some twenty minutes."""
     install(session, "test")
     session.run("python", "-m", "tests.simulations", *session.posargs)
 

@@ -100,6 +100,27 @@ def test_a_gain_of_a_tenth_is_found_with_200_labels() -> None:
     assert true > 0.83
 
 
+@pytest.mark.parametrize("pass_rate", [0.5, 0.9])
+def test_a_judge_that_knows_nothing_is_not_made_a_constant(pass_rate: float) -> None:
+    rubric = Rubric("r", threshold=0.5).expects("A", id="a").expects("B", id="b").rates("C", 0, 10, id="c")
+    accepted = 0
+    for seed in range(12):
+        chance = random.Random(seed)
+        grades = [
+            result(
+                rubric,
+                {"a": chance.random() < 0.5, "b": chance.random() < 0.5, "c": chance.randint(0, 10)},
+                key=f"k{n}",
+            )
+            for n in range(60)
+        ]
+        found = align(rubric, grades, {f"k{n}": chance.random() < pass_rate for n in range(60)})
+        accepted += bool(found.accepted)
+        if pass_rate > 0.5:  # it would agree more if it always passed
+            assert found.accepted or "as a constant's do not" in found.edits[0].why
+    assert accepted <= 2
+
+
 def test_candidates_of_a_group_are_in_one_fold_and_count_as_one() -> None:
     groups = np.repeat(np.arange(4), 25)
     before, after = np.zeros(100, dtype=bool), np.zeros(100, dtype=bool)
@@ -152,7 +173,7 @@ def test_the_command_reads_what_grade_many_wrote(tmp_path: Path) -> None:
     chance = random.Random(1)
     rubric, candidates, labels, out = (tmp_path / name for name in ("r.yaml", "c.jsonl", "l.csv", "o.jsonl"))
     rubric.write_text("threshold: 0.9  # ours\ncriteria: [{check: {contains: a}}, {check: {contains: b}, weight: 2}]\n")
-    said = [(chance.random() < 0.5, chance.random() < 0.5) for _ in range(80)]
+    said = [(chance.random() < 0.5, chance.random() < 0.5) for _ in range(60)]
     texts = ["x " + "a" * a + "b" * b for a, b in said]
     candidates.write_text("".join(json.dumps({"output": text, "key": n}) + "\n" for n, text in enumerate(texts)))
     labels.write_text("key,value\n" + "".join(f"{n},{'yes' if b else 'no'}\n" for n, (_, b) in enumerate(said)))

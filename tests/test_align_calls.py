@@ -269,29 +269,19 @@ def test_numbers_on_the_scale_of_the_one_criterion_are_scores() -> None:
 
 
 def test_labels_with_weights_count_by_them() -> None:
-    """Half of the candidates were drawn five times as often: without weights the other threshold looks better."""
-    rubric = Rubric("r", threshold=0.5).rates("Is clear", 0, 100, id="clear")
+    """One threshold fits the candidates that count little, another one those that count much."""
+    rubric = Rubric("r", threshold=0.6).rates("Is clear", 0, 100, id="clear")
     chance = random.Random(3)
-    rows, candidates, says = [], [], {}
-    for n in range(300):
-        often = n % 2 == 0
-        score = chance.randint(30, 49) if often else chance.randint(70, 89)
-        rows.append(f"k{n},{'no' if often or chance.random() < 0.9 else 'yes'},{0.1 if often else 5}\n")
-        candidates.append(Candidate(f"Reply {n}.", key=f"k{n}"))
-        says[f"k{n}"] = score
+    says = {f"k{n}": chance.randint(30, 49) if n % 2 else chance.randint(70, 89) for n in range(300)}
     judge = Judge(ScriptedModel(lambda ask: says[key_of(ask)]))
-    grades = grade_many(candidates, rubric, judge, progress=False).collect()
-    labels = weighted("".join(rows))
-    found = align(rubric, grades, labels, ["threshold"])
-    assert found.baseline < 0.2
-    assert (found.rubric.threshold or 0) > 0.8
-    assert found.accepted[0].honest > 0.8
-
-
-def weighted(rows: str) -> Any:
-    return Labels(
-        [Label(key, value, weight=float(weight)) for key, value, weight in (r.split(",") for r in rows.split())]
-    )
+    grades = grade_many([Candidate(f"Reply {n}.", key=f"k{n}") for n in range(300)], rubric, judge).collect()
+    wanted = {key: score >= (40 if score < 50 else 80) for key, score in says.items()}
+    for little, much, cut in ((0, 1, 0.795), (1, 0, 0.395)):
+        weights = {key: (0.1, 5.0)[much if score >= 50 else little] for key, score in says.items()}
+        labels = Labels([Label(key, value, weight=weights[key]) for key, value in wanted.items()])
+        found = align(rubric, grades, labels, ["threshold"])
+        assert found.rubric.threshold == cut
+        assert found.accepted[0].honest > 0.95
 
 
 # -- over a real socket ------------------------------------------------------------------------------------

@@ -55,17 +55,21 @@ WRONG: dict[str, list[Rubric]] = {
         R.scores("How kind is it?\nScoring:\n1: rude\n3: neutral\n5: kind"),
         Rubric.of("Rate the tone from 0 to 100."),
         R.rates("Rate it from 0 to 10", ScoreRange(1, 5)),
+        R.scores("Evaluate the reply on:\n1. Accuracy (0-10)\n2. Tone (0-10)"),
+        R.expects("Assess it:\n- Evidence (1-5): are claims supported?\n- Clarity (1-5): is it plain?"),
     ],
     "own-format": [
         R.expects("The reply is kind. Output PASS if so, otherwise FAIL."),
         R.scores('Is it kind? Return JSON: {"score": 0.5}'),
         R.expects('Is it kind? Answer only "yes" or "no".'),
+        R.expects("Is it kind? Return pass=true or pass=false."),
     ],
     "guard-prescribes": [
         R.forbids("Should not mention a price"),
         R.forbids("The response must not mention a price"),
         R.forbids("Never promises a refund"),
         Rubric("r").expects("Kind").penalizes("Avoid jargon").by_points(),
+        Rubric("r", negate=True).expects("Should not mention a price"),
     ],
     "duplicate": [
         R.expects("Cites the law.").expects("cites a law", id="again"),
@@ -85,6 +89,13 @@ RIGHT: list[Rubric] = [
     R.expects("Says that the hotel has a rating of 4 out of 5"),
     R.expects("Rates each film on a scale of 1 to 5"),
     R.expects("The years 1990-1995 are covered"),
+    R.expects("Covers:\n1. The war (1914-1918)\n2. The peace (1919-1920)"),
+    R.expects("Evaluate whether it lists:\n- The first part (pages 1-2)\n- The second part (pages 3-4)"),
+    R.scores("Score 1 if it names the cause, score 0 otherwise."),
+    R.scores("Score 0-1. 1 means that every step can be taken as written."),
+    R.expects("FAIL if only blogs are cited.\nPASS example: Moo, The Letter to the Romans, 1996."),
+    R.expects("Sets passed=true in the returned object"),
+    Rubric("r", negate=True).forbids("Never promises a refund"),
     R.rates("Rate it from 1 to 5", ScoreRange(1, 5)),
     R.expects("The program prints JSON"),
     R.expects("Returns the user to the home page"),
@@ -132,6 +143,17 @@ def test_hints_are_shown_on_request_and_fail_nothing() -> None:
 def test_a_case_whose_reference_fails_its_own_check_is_found() -> None:
     suite = Suite("s", cases=[Case("c", rubric=R.checks(Contains("July")), input="When?", reference="In June.")])
     assert [(one.rule, one.place) for one in lint(suite)] == [("reference-fails", "cases[0].rubric.criteria[0]")]
+
+
+def test_a_negated_check_that_the_reference_does_not_meet_is_right() -> None:
+    checked = Rubric("no competitor", negate=True).checks(Contains("Acme"))
+    outer = Rubric("r").includes(checked).includes(checked, id="only", polarity="guard")
+    wrong, right = (Case(id_, rubric=one, reference="Ours is best.") for id_, one in (("w", outer), ("r", checked)))
+    assert not lint(Suite("s", cases=[right]))
+    found = lint(Suite("s", cases=[wrong]))
+    assert [one.place for one in found if one.rule == "reference-fails"] == [
+        "cases[0].rubric.criteria[1].answer.criteria[0]"
+    ]
 
 
 def test_an_output_that_repeats_the_question_and_passes_is_hinted_at() -> None:

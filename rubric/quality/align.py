@@ -24,7 +24,15 @@ from rubric.engine.pipeline import Options, StoreLike
 from rubric.errors import DefinitionError
 from rubric.internals.fields import check_name, check_number, refuse
 from rubric.quality.alignment import Alignment, Edit, Kind, Proposal
-from rubric.quality.cross_fitting import Agreements, constant, cross_fitted, folds_of, missing_labels, p_of_gain
+from rubric.quality.cross_fitting import (
+    Agreements,
+    constant,
+    cross_fitted,
+    folds_of,
+    missing_labels,
+    p_of_constant,
+    p_of_gain,
+)
 from rubric.quality.labelled import Sample, sample_of
 from rubric.quality.rewriting import Rewrite, rewritten, with_anchors
 from rubric.results.collection import Grades
@@ -69,7 +77,7 @@ def align(  # noqa: PLR0917 - the order of the arguments is the order of the wor
             `bands`, what the numbers of levels mean, by the writer.
         writer: The model that writes texts and bands.
         budget: What may be spent by the writer and by grading anew; an edit that it ends is not accepted.
-        risk: How often a rubric that cannot gain is changed at all; each kind takes its part of it.
+        risk: How often a rubric that cannot gain is changed at all.
         judge: The judge that graded, to grade anew. Left out, the one that the grades name.
         store: As for `grade`: what an edit does not change is not paid for twice.
         concurrency: How many candidates are graded at once.
@@ -91,23 +99,36 @@ def align(  # noqa: PLR0917 - the order of the arguments is the order of the wor
     options = Options(concurrency, store, budget)
     sample = sample_of(rubric, grades, labels)
     grader = _Grader.of(sample, judge, writer, options, kinds) if {*kinds} - {*_FREE} else None
-    now, found = rubric, []
-    start = sample
+    now, found, start, levels = rubric, [], sample, _Risk(risk, risk / len(kinds))
     for kind in kinds:
         if kind in _FREE or grader is None:
-            edit, now = _free(now, kind, sample, risk / len(kinds))
+            edit, now = _free(now, kind, sample, levels)
         else:
-            edit, now, sample = _called(now, kind, sample, grader, risk / len(kinds))
+            edit, now, sample = _called(now, kind, sample, grader, levels)
         found.append(edit)
     baseline = start.mean(start.agreements(rubric))
     best = constant(start.people, start.weights, of_verdicts=start.is_verdict)
     return Alignment(now, tuple(found), len(start), baseline, best, risk, "verdicts" if start.is_verdict else "scores")
 
 
+@frozen
+class _Risk:
+    """
+    The levels of tests.
+
+    Args:
+        whole: Of the exact test of free edits of verdicts, since their search loses more to chance than it gains.
+        share: Of any other test: the part of one kind of edit.
+    """
+
+    whole: float
+    share: float
+
+
 # -- edits that need no call -------------------------------------------------------------------------------
 
 
-def _free(rubric: Rubric, kind: Kind, sample: Sample, risk: float) -> tuple[Edit, Rubric]:
+def _free(rubric: Rubric, kind: Kind, sample: Sample, risk: _Risk) -> tuple[Edit, Rubric]:
     """Return the best edit of one *kind*, and the rubric with it if it is accepted."""
     changes = _thresholds(rubric, sample) if kind == "threshold" else _weights(rubric)
     tried = [("", rubric), *changes]
@@ -122,11 +143,14 @@ def _free(rubric: Rubric, kind: Kind, sample: Sample, risk: float) -> tuple[Edit
 
 
 def _edit(
-    kind: Kind, change: str, sample: Sample, before: Agreements, honest: Agreements, *, risk: float, **known: Any
+    kind: Kind, change: str, sample: Sample, before: Agreements, honest: Agreements, *, risk: _Risk, **known: Any
 ) -> Edit:
     p = p_of_gain(before, honest, sample.groups, sample.weights)
-    accepted = bool(change and p <= risk)
-    missing = 0 if accepted else missing_labels(before, honest, risk, sample.groups, sample.weights)
+    level = risk.whole if kind in _FREE and sample.is_verdict else risk.share
+    accepted = bool(change and p <= level)
+    if accepted and sample.is_verdict and p_of_constant(sample.people, honest) > risk.share:
+        accepted, known["why"] = False, "its verdicts are not shown to go with those of people, as a constant's do not"
+    missing = 0 if accepted else missing_labels(before, honest, level, sample.groups, sample.weights)
     means: dict[str, Any] = {"before": sample.mean(before), "honest": sample.mean(honest)}
     return Edit(kind, change, accepted, p=p, missing=missing, **means, **known)
 
@@ -226,7 +250,7 @@ class _Grader:
             raise _EndedError(f"it takes ${cost:.4f} at least, and the budget has ${left.cost:.4f} left")
 
 
-def _called(rubric: Rubric, kind: Kind, sample: Sample, grader: _Grader, risk: float) -> tuple[Edit, Rubric, Sample]:
+def _called(rubric: Rubric, kind: Kind, sample: Sample, grader: _Grader, risk: _Risk) -> tuple[Edit, Rubric, Sample]:
     """
     Return the edit of one *kind*, the rubric with it if it is accepted, and the sample with the results under that.
 

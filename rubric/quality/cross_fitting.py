@@ -3,6 +3,10 @@ What a choice among rubrics is worth on candidates that it was not chosen by.
 
 The whole choice is repeated for each part of the groups, without its labels (cross-fitting). A gain in verdicts is
 tested by McNemar's exact test (Q. McNemar, 1947), any other by Student's t for paired differences, by group.
+
+Where the judge knows nothing, the folds choose alike by chance, and McNemar's test alone finds gains in 7 to 17 % of
+samples; where most candidates pass, it finds one whenever the verdicts become a constant. So verdicts must also go with
+those of people, by Fisher's exact test.
 """
 
 from __future__ import annotations
@@ -18,7 +22,7 @@ from scipy import stats
 from rubric.trust.inference import POWER, contrast, mean_error, paired
 from rubric.trust.ratings import Codes, Floats
 
-FOLDS = 10
+FOLDS = 50
 Agreements = NDArray[Any]
 """How far a rubric agrees with people on each candidate, in 0..1; of verdicts 0 or 1."""
 
@@ -74,6 +78,13 @@ def p_of_gain(before: Agreements, after: Agreements, groups: Codes, weights: Flo
         return found.p / 2
     _, error = mean_error(differences, groups, weights)
     return contrast(mean, max(error, found.error), int(groups.max())).p / 2
+
+
+def p_of_constant(people: Floats, agreements: Agreements) -> float:
+    """Return the p of verdicts that go with those of people as well, if they have nothing to do with them (Fisher)."""
+    yes = people == 1
+    said = np.where(agreements == 1, yes, ~yes)
+    return float(stats.hypergeom.sf((said & yes).sum() - 1, len(yes), yes.sum(), said.sum()))
 
 
 def missing_labels(

@@ -173,14 +173,14 @@ def lint(x: Rubric | Suite | str | PathLike[str], /, *, hints: bool = False, bas
     """
     match x:
         case Rubric():
-            found, rubrics = [*_look(Subject(x), hints=hints, place=_Places())], 1
+            found, rubrics = [*_look(Subject.of(x), hints=hints, place=_Places())], 1
         case Suite():
             found, rubrics = _look_at_suite(x, _Places(), hints=hints)
         case str() | PathLike():
             file = as_path("x", x)
             places = _Places.of(file)
             if is_rubric(file):
-                found, rubrics = [*_look(Subject(load(file, base=base)), hints=hints, place=places)], 1
+                found, rubrics = [*_look(Subject.of(load(file, base=base)), hints=hints, place=places)], 1
             else:
                 found, rubrics = _look_at_suite(load_suite(file, base=base), places, hints=hints)
         case _:
@@ -195,7 +195,7 @@ def _look_at_suite(suite: Suite, places: _Places, *, hints: bool) -> tuple[list[
     seen: dict[str, int] = {}
     for index, case in enumerate(suite.cases):
         first = seen.setdefault(case.rubric.digest, index)
-        subject = Subject(case.rubric, case)
+        subject = Subject.of(case.rubric, case)
         start = case.place.line if case.place is not None else 1
         own = places.under(f"cases[{index}].rubric" if not places.lines else "", start)
         of_case = [*_look(subject, hints=hints, place=own)]
@@ -224,7 +224,7 @@ def _look(subject: Subject, *, hints: bool, place: _Places) -> Iterator[Remark]:
     for index, criterion in enumerate(rubric.judged):
         if isinstance(criterion.answer, Rubric):
             below = place.under(f"{place.path}criteria[{index}].answer" if not place.lines else "", place.start)
-            yield from _look(Subject(criterion.answer, subject.case, nested=True), hints=hints, place=below)
+            yield from _look(subject.below(criterion, criterion.answer), hints=hints, place=below)
 
 
 # -- places and waivers ----------------------------------------------------------------------------------

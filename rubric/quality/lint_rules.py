@@ -55,11 +55,23 @@ class Subject:
         rubric: The rubric.
         case: The case that it grades; None for a rubric by itself.
         nested: Whether it is a criterion of another rubric, which uses its score and not its verdict.
+        turned: Whether what meets its criteria counts against the candidate: it, or one that it is in, is negated or
+            unwanted.
     """
 
     rubric: Rubric
     case: Case | None = None
     nested: bool = False
+    turned: bool = False
+
+    @classmethod
+    def of(cls, rubric: Rubric, case: Case | None = None) -> Subject:
+        """Return *rubric* by itself, or as that of *case*."""
+        return cls(rubric, case, turned=rubric.negate)
+
+    def below(self, criterion: Criterion, rubric: Rubric) -> Subject:
+        """Return the *rubric* that is the answer to *criterion*."""
+        return Subject(rubric, self.case, nested=True, turned=self.turned ^ criterion.is_unwanted ^ rubric.negate)
 
 
 @frozen
@@ -200,6 +212,7 @@ def _checks_exclude(subject: Subject) -> Iterator[Finding]:
         if isinstance(criterion.answer, Check)
         and criterion.when is None
         and (criterion.required or criterion.polarity == "guard" or rubric.strict or rubric.threshold is None)
+        and not subject.turned
     ]
     for (_, first), (index, second) in combinations(binding, 2):
         if _exclude(first, second) or _exclude(second, first):
@@ -300,6 +313,10 @@ _SCALES = tuple(
     )
 )
 _LISTED_SCORE = re.compile(r"^\s*[-*]?\s*(\d+)\s*(?:points?)?\s*(?:[:=]|–|—| - )\s*\S", re.MULTILINE)
+_LISTED_SCALE = re.compile(r"^\s*(?:[-*•]|\d+[.)])\s.*?\((\d+)\s*(?:-|–|to)\s*(\d+)(?:\s*points?)?\)", re.MULTILINE)
+"""A point of a list with a scale of its own, such as "2. Tone (0-10)"."""
+
+_JUDGES = re.compile(r"\s*(?:please\s+)?(?:evaluate|assess|judge|grade|score|rate)\b", re.IGNORECASE)
 _OF_SCORES = re.compile(r"\b(?:scor\w+|rat(?:e|es|ing)|grad(?:e|es|ing)|points?|scale)\b", re.IGNORECASE)
 
 
@@ -333,6 +350,11 @@ def _scale_in(text: str) -> tuple[float, float] | None:
             low, high = (0.0, float(given["of"])) if given.get("of") else (float(given["low"]), float(given["high"]))
             if low < high <= 1000:  # noqa: PLR2004 - a year is no score
                 return low, high
+    scales = _LISTED_SCALE.findall(text)
+    if len(scales) > 1 and len({*scales}) == 1 and _OF_SCORES.search(text + " scale" * bool(_JUDGES.match(text))):
+        low, high = map(float, scales[0])
+        if low < high:
+            return low, high
     listed = sorted({int(number) for number in _LISTED_SCORE.findall(text)})
     if len(listed) > 1 and listed[-1] > 1 and _OF_SCORES.search(text):
         return float(listed[0]), float(listed[-1])
@@ -340,7 +362,8 @@ def _scale_in(text: str) -> tuple[float, float] | None:
 
 
 _VERDICT = (
-    r"(?:PASS(?:ED)?|FAIL(?:ED)?|YES|NO|TRUE|FALSE|[\"'`](?:pass|fail|yes|no|true|false)[\"'`]|(?:a\s+|valid\s+)*JSON)"
+    r"(?:PASS(?:ED)?|FAIL(?:ED)?|YES|NO|TRUE|FALSE|[\"'`](?:pass|fail|yes|no|true|false)[\"'`]"
+    r"|[\"'`]?(?:pass|passed|verdict|score)[\"'`]?\s*[=:]\s*[\"'`]?(?i:true|false|yes|no|[01]\b)|(?:a\s+|valid\s+)*JSON)"
 )
 _ASKS_FORMAT = re.compile(
     rf"{_SENTENCE}(?i:output|respond|reply|return|answer|print|say|write)\s+(?:(?i:only|just|with|in|as|either|exactly|a|an|the"
@@ -377,8 +400,11 @@ _ABSENT = re.compile(
 @_rule("guard-prescribes", "warning")
 def _guard_prescribes(subject: Subject) -> Iterator[Finding]:
     for index, criterion in _each(subject):
-        if criterion.is_unwanted and not isinstance(criterion.answer, Check) and _PRESCRIBES.search(criterion.text):
-            kind = "fails the grade" if criterion.polarity == "guard" else "takes points off"
+        unwanted = criterion.is_unwanted != subject.turned
+        if unwanted and not isinstance(criterion.answer, Check) and _PRESCRIBES.search(criterion.text):
+            kind = {"guard": "fails the grade", "penalty": "takes points off"}.get(
+                criterion.polarity, "counts against it"
+            )
             message = f"it {kind} where its text holds, and the text says what should not be: a good candidate meets it"
             cure = "state the fault itself (forbids('Mentions a price')), or expect it: expects('Mentions no price')"
             yield Finding(index, message, cure)
@@ -452,7 +478,7 @@ def _reference_fails(subject: Subject) -> Iterator[Finding]:
         if not _is_of_text(criterion.answer) or criterion.when is not None:
             continue
         met, why = decide(criterion.answer, Candidate(reference))
-        if met == criterion.is_unwanted:
+        if met == (criterion.is_unwanted != subject.turned):
             message = f"the case's own reference answer fails this check: {shorten(why or str(criterion.answer), 80)}"
             yield Finding(index, message, "mend the check or the reference")
 
@@ -500,7 +526,8 @@ def _says_nothing(subject: Subject) -> Iterator[Finding]:
 @_rule("guard-states-absence", "hint")
 def _guard_states_absence(subject: Subject) -> Iterator[Finding]:
     for index, criterion in _each(subject):
-        if criterion.is_unwanted and not isinstance(criterion.answer, Check) and _ABSENT.search(criterion.text):
+        unwanted = criterion.is_unwanted != subject.turned
+        if unwanted and not isinstance(criterion.answer, Check) and _ABSENT.search(criterion.text):
             message = "it counts against the candidate where its text holds, and the text says that something is absent"
             yield Finding(index, message, "make sure that the absence is the fault; else expects(text)")
 

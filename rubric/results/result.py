@@ -410,7 +410,7 @@ def _under(rubric: object, rule: Mapping[str, Any]) -> Rubric:
         raise DefinitionError("rubric", f"expected a Rubric, got {shorten(repr(rubric))}{cure}")
     fields = {name: value for name, value in rule.items() if name != "weights"}
     check_fields(Rubric, "a rubric", fields)
-    changed = evolve(rubric, **fields)
+    changed = evolve(rubric, **fields) if fields else rubric
     for id_, weight in as_map("weights", rule.get("weights", {})).items():
         changed = changed.revising(id_, weight=weight)
     check_weights(changed)
