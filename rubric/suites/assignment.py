@@ -196,7 +196,7 @@ async def graded(candidate: Candidate, rubric: Rubric, assigned: Assigned, carry
         adrive(flow(candidate, share(rubric, ids), unhurried(judge)), carry) for judge, ids in groups
     )
     others = {finding.id: finding for result in results[1:] for finding in result.findings}
-    merged = _merged(rubric, groups[0][0], results[0], others)
+    merged = merged_with(rubric, groups[0][0], results[0], others)
     return evolve(
         merged,
         usage=sum((result.usage for result in results), Usage()),
@@ -230,12 +230,14 @@ def share(rubric: Rubric, ids: Sequence[str]) -> Rubric:
     return evolve(rubric, criteria=kept)
 
 
-def _merged(rubric: Rubric, judge: AnyJudge, own: Grade | Ungraded, others: Mapping[str, Finding]) -> Grade | Ungraded:
-    """Score the findings of *judge* together with those of *others*; if it votes, in every vote."""
+def merged_with(
+    rubric: Rubric, judge: AnyJudge, own: Grade | Ungraded, others: Mapping[str, Finding]
+) -> Grade | Ungraded:
+    """Score the findings of *judge* with those of *others* in their places; if it votes, in every vote."""
     if not isinstance(judge, Judge):
         pairs = zip(members_of(judge), own.votes, strict=False)  # a cascade may not have asked its second judge
-        return conclude_votes(rubric, judge, [_merged(rubric, member, vote, others) for member, vote in pairs])
-    found = {**others, **{finding.id: finding for finding in own.findings}}
+        return conclude_votes(rubric, judge, [merged_with(rubric, member, vote, others) for member, vote in pairs])
+    found = {**{finding.id: finding for finding in own.findings}, **others}
     findings = [found[criterion.id] for criterion in rubric.judged]
     return conclude(
         rubric, judge, findings, usage=own.usage, failures=own.failures, warnings=own.warnings, models=own.models

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import AsyncExitStack
 from functools import partial
 from importlib.metadata import version
@@ -16,12 +16,23 @@ from rubric.engine.budget import Budget
 from rubric.engine.grade import in_span
 from rubric.engine.pipeline import CONCURRENCY, Pipeline, StoreLike, pipeline
 from rubric.errors import DefinitionError, ModelError, StoreError
+from rubric.grading.turns import asked_parts
 from rubric.internals.fields import check_count, check_number
 from rubric.internals.secrets import clean, describe
 from rubric.results.rows import Row
-from rubric.suites.assignment import Assigned, assign, graded, side_by_side
+from rubric.suites.assignment import Assigned, assign, graded, merged_with, side_by_side
 from rubric.suites.cases import Case
-from rubric.suites.repetition import named, repeated
+from rubric.suites.comparisons import (
+    MaxScore,
+    SelectBest,
+    comparisons_of,
+    highest,
+    picked,
+    question,
+    scores_of,
+    verdict,
+)
+from rubric.suites.repetition import RUN, named, repeated
 from rubric.suites.report import Deferred, Report
 from rubric.suites.row_builder import RowBuilder, ungraded
 from rubric.suites.scripts import Decisions, can_be_judged, restored, run_scripts
@@ -29,6 +40,9 @@ from rubric.suites.suite_plan import plan_case, why_deferred
 from rubric.suites.targets.base import DeferError, Response, Target, TargetLike, measured
 from rubric.suites.targets.providers import as_target
 from rubric.values.candidates import Candidate, Message, ToolCall
+from rubric.values.checks import Holds
+from rubric.values.criteria import Criterion
+from rubric.values.findings import Finding, Scored, Unjudged
 from rubric.values.judges import AnyJudge, Judge, as_judge, members_of
 from rubric.values.requests import Failure, Limiter, Transport, Usage
 from rubric.values.rubrics import Rubric, is_reviewed, unreviewed
@@ -119,6 +133,17 @@ class Prepared:
 
 
 @frozen(eq=False)
+class Half:
+    """The result of a case by all but the criteria that compare it with others, and what its row needs besides."""
+
+    prepared: Prepared
+    result: Grade | Ungraded
+    response: Response
+    spent: Usage
+    number: int
+
+
+@frozen(eq=False)
 class Run:
     """
     One run of a *suite*, with the *judge* and the *target* of the caller.
@@ -140,6 +165,7 @@ class Run:
     cases: Budget | None
     repeat: int = 1
     builder: RowBuilder = field(factory=RowBuilder, init=False)
+    halves: dict[str, Half] = field(factory=dict, init=False)
 
     def prepared(self) -> list[Prepared]:
         """
@@ -182,21 +208,92 @@ class Run:
         done: dict[int, list[Row]] = {}
         waiting = iter(enumerate(prepared))  # the workers take turns at it
         is_over = False
+        group_of = {index: group for group in _compared(prepared) for index in group}
+        finished: set[int] = set()
+
+        def tell(rows: Iterable[Row]) -> bool:
+            nonlocal is_over
+            for row in rows:
+                if on_row is not None:
+                    on_row(row)
+                is_over = is_over or enough(row)
+            return is_over
 
         async def work() -> None:
-            nonlocal is_over
             for index, one in waiting:
-                rows = done[index] = []
+                rows, group = done.setdefault(index, []), group_of.get(index)
                 async for row in self.rows_of(one):
                     rows.append(row)
-                    if on_row is not None:
-                        on_row(row)
-                    is_over = is_over or enough(row)
-                    if is_over:
+                    if group is None and tell([row]):
+                        return
+                finished.add(index)
+                if group is not None and finished.issuperset(group):  # the last of its test: now all can be compared
+                    cells = [done[other] for other in group]
+                    await self._compare(cells)
+                    if tell(row for cell in cells for row in cell):
                         return
 
         await side_by_side(work() for _ in range(min(concurrency, len(prepared))))
         return tuple(row for index in sorted(done) for row in done[index])
+
+    async def _compare(self, cells: Sequence[list[Row]]) -> None:
+        """Decide the comparing criteria of the cells of a test, repetition by repetition, in their lists of rows."""
+        for number in range(max(map(len, cells), default=0)):
+            known = [(rows, self.halves[rows[number].id]) for rows in cells if rows[number : number + 1]
+                     and rows[number].id in self.halves]  # fmt: skip
+            if len(known) < 2:  # noqa: PLR2004 - one output is compared with none
+                continue
+            halves = [half for _, half in known]
+            found: list[list[Finding]] = [[] for _ in known]
+            usage = Usage()
+            for criterion in comparisons_of(halves[0].prepared.case.rubric):
+                best, told, cost = await self._best(criterion, halves)
+                usage += cost
+                for place, findings in enumerate(found):
+                    findings.append(verdict(criterion, best, place, told))
+            for place, (rows, half) in enumerate(known):
+                spent = half.spent + (Usage() if place else usage)  # one request for all of them
+                rows[number] = self._compared_row(half, found[place], spent)
+
+    async def _best(self, criterion: Criterion, halves: Sequence[Half]) -> tuple[int | Failure | None, str, Usage]:
+        """Return the place of the best output by *criterion*, the reason, and what the judge took."""
+        function = criterion.answer.function if isinstance(criterion.answer, Holds) else None
+        if isinstance(function, MaxScore):
+            scores = scores_of(function, [half.result for half in halves])
+            return (scores, "", Usage()) if isinstance(scores, Failure) else (*highest(function, scores), Usage())
+        assert isinstance(function, SelectBest)  # noqa: S101 - there are these two
+        assigned, number = halves[0].prepared.assigned, halves[0].number
+        judge = assigned.others.get(criterion.id, assigned.judge)
+        if assigned.missing and judge is assigned.judge:
+            return Failure("auth", assigned.missing), "", Usage()
+        candidates = [half.response.candidate for half in halves]
+        if callable(criterion.on):
+            parts = [asked_parts(criterion, candidate) for candidate in candidates]
+            if lost := next((part for part in parts if isinstance(part, Unjudged)), None):  # a transform failed
+                return lost.failure, "", Usage()
+            candidates = [seen for part in parts if not isinstance(part, Unjudged) for seen in part.values()]
+        candidate, rubric = question(function, candidates)
+        one = Assigned(judge)
+        try:
+            result = await graded(candidate, rubric, one, self._transport(one, rubric, number))
+        except StoreError:
+            raise
+        except Exception as error:  # noqa: BLE001 - as of any other judgement
+            return _failure_of(error), "", Usage()
+        reason = next((found.reason for found in result.findings if isinstance(found, Scored)), "")
+        return picked(result), reason, result.usage
+
+    def _compared_row(self, half: Half, found: Sequence[Finding], spent: Usage) -> Row:
+        case, own = half.prepared.case, half.result
+        result = merged_with(case.rubric, own.judge, own, {finding.id: finding for finding in found})
+        return self.builder.row(
+            case,
+            evolve(result, usage=own.usage, failures=own.failures, warnings=own.warnings, models=own.models),
+            half.response.candidate,
+            judge=half.prepared.assigned.name(case.rubric),
+            spent=spent,
+            warnings=half.response.warnings,
+        )
 
     async def rows_of(self, prepared: Prepared) -> AsyncIterator[Row]:
         """Yield the row of each repetition of a case; only an error that ends the run is raised."""
@@ -271,14 +368,13 @@ class Run:
             result = await in_span(case.rubric, _graded(case.rubric, candidate, decided, assigned, send))
             if commit is not None:
                 commit(result.usage + decided.usage)
-        return self.builder.row(
-            case,
-            result,
-            candidate,
-            judge=assigned.name(case.rubric),
-            spent=response.usage + decided.usage,
-            warnings=response.warnings,
+        spent = response.usage + decided.usage
+        row = self.builder.row(
+            case, result, candidate, judge=assigned.name(case.rubric), spent=spent, warnings=response.warnings
         )
+        if comparisons_of(case.rubric) and not result.degenerate:
+            self.halves[row.id] = Half(prepared, result, response, spent, number)
+        return row
 
     def _transport(self, assigned: Assigned, rubric: Rubric, number: int) -> Transport:
         """
@@ -291,6 +387,17 @@ class Run:
             return self.pipeline.send
         before = number * max((_votes(judge) for judge, _ in assigned.groups(rubric)), default=1)
         return lambda ask: self.pipeline.send(evolve(ask, vote=ask.vote + before))
+
+
+def _compared(prepared: Sequence[Prepared]) -> list[tuple[int, ...]]:
+    """Return the places of the cases of each test whose outputs are compared; runs of a case are tests of their own."""
+    groups: dict[tuple[str, Any], list[int]] = {}
+    for index, one in enumerate(prepared):
+        for criterion in comparisons_of(one.case.rubric)[:1]:
+            assert isinstance(criterion.answer, Holds)  # noqa: S101 - as each of them
+            test = getattr(criterion.answer.function, "test", "")
+            groups.setdefault((test, one.case.cell.get(RUN)), []).append(index)
+    return [tuple(group) for group in groups.values()]
 
 
 async def _response(target: Target, case: Case) -> Response:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -44,6 +44,7 @@ from rubric.internals.fields import misspelt
 from rubric.internals.frozen_map import FrozenMap
 from rubric.internals.javascript import EXTRA, JavaScriptError, Program, is_installed
 from rubric.internals.text import shorten
+from rubric.suites.comparisons import Comparison, MaxScore
 from rubric.values.answers import Unit
 from rubric.values.checks import NOTHING, Check, Holds, Script, Similar, Unsupported
 from rubric.values.criteria import Criterion, slug
@@ -168,7 +169,7 @@ def _transformed(made: Assertion, at: Cursor, context: Context, kind: str) -> As
     if not (programs or found) or isinstance(made.answer, Unsupported):
         return made
     whole = Transform(tuple(programs), context.slots.variables, shared, found.get("contextTransform"))
-    checked = _checked_after(made.answer, whole)
+    checked = None if _compares(made) else _checked_after(made.answer, whole)
     return evolve(made, on=whole, plain=False) if checked is None else evolve(made, answer=checked)
 
 
@@ -347,14 +348,33 @@ def graded(
 def _together(made: Sequence[Assertion], bar: float | None) -> Rubric:
     """Return the rubric of several assertions; without a threshold a flag that fails may fail the whole."""
     criteria: dict[str, Criterion] = {}
+    rated = any(one.weight and not _compares(one) for one in made)
     for one in made:
         id_ = unused(slug(one.tags[0] if one.tags else one.kind), criteria)
         answer = Unit(flag=True) if bar is None and one.weight and one.plain else one.answer
         asked: dict[str, Any] = {} if one.on is None else {"on": one.on}
-        criteria[id_] = Criterion(one.text, answer=answer, id=id_, weight=one.weight, tags=one.tags, **asked)
+        if _compares(one):  # it fails the others, and changes no score but where it is all that is asserted
+            asked |= {"min_score": 1.0}
+        weight = float(not rated) if _compares(one) else one.weight
+        criteria[id_] = Criterion(one.text, answer=answer, id=id_, weight=weight, tags=one.tags, **asked)
+    kinds = {id_: one.kind for id_, one in zip(criteria, made, strict=True) if not _compares(one)}
+    criteria = {id_: _with_weights(criterion, kinds) for id_, criterion in criteria.items()}
     # An empty output is left to the checks where no judge is asked: only a judge can be talked round by nothing.
     judged = any(one.judges for one in made)
     return Rubric(criteria=[*criteria.values()], threshold=bar, degenerate="fail" if judged else "judge")
+
+
+def _compares(one: Assertion) -> bool:
+    return isinstance(one.answer, Holds) and isinstance(one.answer.function, Comparison)
+
+
+def _with_weights(criterion: Criterion, kinds: Mapping[str, str]) -> Criterion:
+    """Return *criterion* with the weights of its `max-score`, from those of types to those of criteria."""
+    function = criterion.answer.function if isinstance(criterion.answer, Holds) else None
+    if not isinstance(function, MaxScore):
+        return criterion
+    weights = {id_: function.weights.get(kind, 1.0) for id_, kind in kinds.items()}
+    return evolve(criterion, answer=Holds(evolve(function, weights=weights)))
 
 
 # -- one assertion ---------------------------------------------------------------------------------------

@@ -41,11 +41,21 @@ from rubric.formats.output_checks import (
     sql_is_installed,
 )
 from rubric.formats.promptfoo.parts import Assertion, judge_of, thresholded, unsupported
-from rubric.formats.promptfoo.texts import Context, UnsupportedPromptError, compact, content_of, template_of
+from rubric.formats.promptfoo.texts import (
+    Context,
+    UnsupportedPromptError,
+    check_keys,
+    compact,
+    content_of,
+    fields,
+    template_of,
+)
 from rubric.formats.text_metrics import EXTRA, SEVERAL, THRESHOLDS, TextMetric, is_installed
 from rubric.formats.trajectories import KINDS, trajectory_check
 from rubric.formats.valid_calls import SOURCES, ValidCalls, schemas_of
+from rubric.internals.frozen_map import FrozenMap
 from rubric.internals.text import shorten
+from rubric.suites.comparisons import MaxScore, SelectBest
 from rubric.values.answers import Answer, Choice, Choices, Levels, Unit, YesNo
 from rubric.values.checks import Holds, Measure, Similar, Within
 from rubric.values.criteria import Criterion
@@ -171,6 +181,44 @@ def scored_by_perplexity(at: Cursor, context: Context, kind: str) -> Assertion |
         return None
     plain = at.holding({key: value for key, value in at.value.items() if key != "threshold"})
     return thresholded(plain, Holds(PerplexityScore(bar)), kind)
+
+
+# -- comparisons of the outputs of a test -----------------------------------------------------------------------
+
+
+def select_best(at: Cursor, context: Context, kind: str) -> Assertion | None:
+    """Return the choice of the best output by a judge, at the cursor; None where an error was noted."""
+    values = _values(at, context, several=False)
+    prompt = at.find("rubricPrompt") or context.prompt
+    try:
+        template = None if prompt is None else template_of(prompt, evolve(context.slots, aliases=_OF_OUTPUTS))
+    except UnsupportedPromptError as why:
+        return unsupported(f"{kind} with {why}", "", at)
+    if values is None or (prompt is not None and template is None):
+        return None
+    judge = judge_of(at.find("provider") or context.provider)
+    check = Holds(SelectBest(context.test, values[0], template))
+    return Assertion(str(check), check, kind=kind, judges=frozenset({judge}))
+
+
+_OF_OUTPUTS = {"outputs": "output", "criteria": "rubric"}
+
+
+def max_score(at: Cursor, context: Context, kind: str) -> Assertion | None:
+    """Return the choice of the best output by its other assertions, at the cursor; None where an error was noted."""
+    options = fields(at["value"], "options of max-score (a mapping)")
+    check_keys(at["value"], frozenset({"method", "weights", "threshold"})) if options else None
+    method = options["method"].value if "method" in options else "average"
+    if method not in ("average", "sum"):
+        options["method"].error(f"expected average or sum, got {shorten(repr(method), 40)}")
+        return None
+    bar = options["threshold"].number() if "threshold" in options else None
+    weights = {} if "weights" not in options else fields(options["weights"], "weights by assertion type (a mapping)")
+    numbers = {name: one.number(0) for name, one in weights.items()}
+    if None in numbers.values() or ("threshold" in options and bar is None):
+        return None
+    check = Holds(MaxScore(context.test, FrozenMap(numbers), method == "sum", bar))
+    return Assertion(kind, check, kind=kind)
 
 
 # -- calls of tools ----------------------------------------------------------------------------------------
@@ -431,6 +479,8 @@ GRADERS: dict[str, tuple[Reader, frozenset[str]]] = {
     **{name: (similar, frozenset()) for name in _MEASURES},
     **{name: (compared, frozenset()) for name in THRESHOLDS},
     **{name: (formed, frozenset()) for name in FORMS},
+    "select-best": (select_best, frozenset()),
+    "max-score": (max_score, frozenset()),
     "finish-reason": (finished, frozenset()),
     "perplexity-score": (scored_by_perplexity, frozenset()),
     "meteor": (meteor, frozenset({"alpha", "beta", "gamma"})),

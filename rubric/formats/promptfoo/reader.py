@@ -182,10 +182,10 @@ def _of_test(test: Test, number: int, cells: list[Cell]) -> Iterator[Case]:
     if len(found) * len(columns) > MOST_CASES:
         test.at.error(f"this test stands for more than {MOST_CASES} cases; split the file")
         return
-    for variables in found:
+    for row, variables in enumerate(found, 1):
         slots = Slots(variables)
         alike = {_likeness(cell): cell for cell in columns}
-        rubrics = {key: _graded(test, slots, cell) for key, cell in alike.items()}
+        rubrics = {key: _graded(test, slots, cell, f"{number}.{row}") for key, cell in alike.items()}
         name = _name(test, number, variables, several=len(found) > 1)
         for cell in columns:
             rubric = rubrics[_likeness(cell)]
@@ -222,7 +222,7 @@ def _likeness(cell: Cell) -> tuple[str, int]:
     return lacks_of(cell), id(cell.at) if tools_of(cell) else 0
 
 
-def _graded(test: Test, slots: Slots, cell: Cell) -> Graded | None:
+def _graded(test: Test, slots: Slots, cell: Cell, compared: str = "") -> Graded | None:
     lacks, provider = lacks_of(cell), test.options.get("provider")
     if provider is not None and name_of(provider)[0].startswith(SIMULATED):
         lacks, provider = SIMULATION, None
@@ -232,7 +232,8 @@ def _graded(test: Test, slots: Slots, cell: Cell) -> Graded | None:
     with test.at.notes.lacking() as needed:
         transforms = [program_of(at, context, name) for name, at in test.options.items() if name in _CHANGING]
     transforms += [f"a transform with {lack}" for lack in needed[:1]]
-    context = evolve(context, transforms=tuple(one for one in transforms if isinstance(one, Program)))
+    programs = tuple(one for one in transforms if isinstance(one, Program))
+    context = evolve(context, transforms=programs, test=compared)
     # What would change the variables or the score by code.
     changing = [("vars", at) for at in test.variables.values() if is_reference(at.value) and is_code(at.value)]
     if (scoring := test.fields.get("assertScoringFunction")) is not None:

@@ -341,6 +341,7 @@ class Context:
         transforms: The programs that change the output before any assertion of the test looks at it.
         factuality: The scores of `factuality`, by the option's names, where the test sets them.
         tools: The `tools` and `functions` of the provider that is tested, where it has them.
+        test: What the cases have in common whose outputs are compared: those of one test and one set of variables.
     """
 
     slots: Slots
@@ -349,6 +350,7 @@ class Context:
     transforms: tuple[Program, ...] = ()
     factuality: Mapping[str, Any] = {}
     tools: Mapping[str, Cursor] = {}
+    test: str = ""
 
 
 def content_of(at: Cursor, context: Context) -> Cursor | None:

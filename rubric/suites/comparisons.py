@@ -1,0 +1,176 @@
+"""
+Criteria that compare the outputs of one test: promptfoo's `select-best` and `max-score`.
+
+A test that several prompts or providers answer is as many cases. Such a criterion says which of their outputs is the
+best: that one meets it, and the others fail. So it is decided when all of these cases have been graded by everything
+else, and their rows are made then.
+
+| criterion | the best output |
+|---|---|
+| `SelectBest` | the one that a judge picks, who is shown all of them in one request |
+| `MaxScore` | the one whose other criteria have the highest mean or sum; the first of several |
+
+An output without a grade (its target failed, or it is empty) takes no part.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from math import fsum
+
+from attrs import evolve, field, frozen
+
+from rubric.errors import RubricError
+from rubric.internals.frozen_map import FrozenMap
+from rubric.internals.text import shorten
+from rubric.results.result import Grade, Ungraded
+from rubric.values.answers import Choices
+from rubric.values.candidates import Candidate
+from rubric.values.checks import Decided, Holds
+from rubric.values.criteria import Criterion
+from rubric.values.findings import Finding, Scored, Unjudged
+from rubric.values.requests import Failure
+from rubric.values.rubrics import Rubric
+
+_CURE = (
+    "it compares the outputs of several prompts or providers for one test: run the suite where two or more answer it "
+    "(--target, --target providers, or --outputs)"
+)
+
+
+class AloneError(RubricError):
+    """A criterion compares outputs, and there is one output."""
+
+
+@frozen
+class Comparison:
+    """
+    A function for `Holds` that a run decides, once it has all outputs of a *test*.
+
+    Args:
+        test: What the cases of one test have in common, and no others of the suite.
+    """
+
+    test: str
+
+    def __call__(self, candidate: Candidate) -> Decided:  # noqa: ARG002 - as all functions of `Holds`
+        """Raise that one output cannot be compared."""
+        raise AloneError(_CURE)
+
+
+@frozen
+class SelectBest(Comparison):
+    """
+    A judge picks the best of the outputs.
+
+    Args:
+        text: By what it picks.
+        prompt: In place of ours; `{{ output }}` shows the outputs, `{{ rubric }}` the text.
+    """
+
+    text: str = ""
+    prompt: str | None = None
+
+    @property
+    def __name__(self) -> str:
+        return shorten(f"select-best: {self.text}", 80)
+
+
+@frozen
+class MaxScore(Comparison):
+    """
+    The output with the highest score by its other criteria is the best.
+
+    Args:
+        weights: Of these criteria, by id; those that are not named do not count.
+        total: Whether their scores are added up; else their weighted mean counts.
+        threshold: The score that the best one must have.
+    """
+
+    weights: FrozenMap = field(default=FrozenMap(), converter=FrozenMap)
+    total: bool = False
+    threshold: float | None = None
+
+    @property
+    def __name__(self) -> str:
+        return "max-score"
+
+
+def comparisons_of(rubric: Rubric) -> list[Criterion]:
+    """Return the criteria of *rubric* that compare outputs."""
+    return [c for c in rubric.criteria if isinstance(c.answer, Holds) and isinstance(c.answer.function, Comparison)]
+
+
+# -- what a judge is shown -------------------------------------------------------------------------------------
+
+_QUESTION = (
+    "The candidate is {count} responses to one task, numbered from 0, each after a line with its number. Which of them "
+    "is the best by this: {text}\nThe order in which they are shown does not matter, and a longer one is not better "
+    "for that. Answer with its number."
+)
+
+
+def question(check: SelectBest, outputs: Sequence[Candidate]) -> tuple[Candidate, Rubric]:
+    """Return the candidate and the rubric by which a judge picks one of *outputs*."""
+    inputs = {(one.input, one.messages) for one in outputs}
+    shown = "\n\n".join(f"=== Response {number} ===\n{one.output}" for number, one in enumerate(outputs))
+    first = outputs[0]
+    asked, messages = next(iter(inputs)) if len(inputs) == 1 else ("", ())
+    # A label per output: what a choice scores does not matter, since its label is read.
+    menu = Choices({str(number): float(not number) for number in range(len(outputs))})
+    text = check.text if check.prompt else _QUESTION.format(count=len(outputs), text=check.text)
+    rubric = Rubric(
+        criteria=[Criterion(text, id="best", answer=menu)], threshold=0, degenerate="judge", prompt=check.prompt
+    )
+    return Candidate(shown, input=asked, messages=messages, variables=first.variables), rubric
+
+
+def picked(result: Grade | Ungraded) -> int | Failure:
+    """Return the number that the judge picked, the one with the most votes; the failure if none did."""
+    votes = [vote["best"] for vote in result.votes or (result,)]
+    labels = Counter(vote.value for vote in votes if isinstance(vote, Scored) and isinstance(vote.value, str))
+    if labels:
+        return int(labels.most_common(1)[0][0])
+    lost = next((vote.failure for vote in votes if isinstance(vote, Unjudged)), None)
+    return lost or Failure("unreadable", "the judge picked none of the outputs")
+
+
+# -- verdicts --------------------------------------------------------------------------------------------------
+
+
+def scores_of(check: MaxScore, results: Sequence[Grade | Ungraded]) -> list[float] | Failure:
+    """Return the score of each of *results* by its other criteria; the failure if one of them was not judged."""
+    found = []
+    for result in results:
+        rows: list[tuple[float, float]] = []
+        for finding in result.findings:
+            weight = check.weights.get(finding.id)
+            if weight is None:
+                continue
+            if isinstance(finding, Unjudged):
+                return evolve(finding.failure, message=f"max-score needs the others' scores: {finding.failure.message}")
+            if isinstance(finding, Scored):
+                rows.append((finding.score * weight, weight))
+        weights = fsum(weight for _, weight in rows)
+        points = fsum(score for score, _ in rows)
+        found.append(points if check.total else points / weights if weights else 0.0)
+    return found
+
+
+def highest(check: MaxScore, scores: Sequence[float]) -> tuple[int | None, str]:
+    """Return the place of the best of *scores*, None if it is below the threshold; and what is told of it."""
+    best = max(range(len(scores)), key=lambda number: (scores[number], -number))
+    told = f"the scores are {', '.join(f'{score:.3f}' for score in scores)}"
+    if check.threshold is not None and scores[best] < check.threshold - 1e-9:
+        return None, f"{told}; the highest is below {check.threshold:g}"
+    return best, told
+
+
+def verdict(criterion: Criterion, best: int | Failure | None, place: int, told: str) -> Finding:
+    """Return the finding of *criterion* for the output at *place*."""
+    if isinstance(best, Failure):
+        return Unjudged(criterion.id, evolve(best, criterion=criterion.id))
+    is_best = best == place
+    reason = f"{'selected' if is_best else 'not selected'}; {told}"
+    return Scored(criterion.id, float(is_best), float(is_best), reason, flag=is_best)

@@ -1,0 +1,196 @@
+"""promptfoo's `select-best` and `max-score`: the outputs of one test are compared once all of them are there."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from rubric import Judge, LoadError, Suite
+from rubric.formats.suites import loads_suite
+from rubric.suites.report import Report
+from rubric.testing import ScriptedModel
+from rubric.values.checks import Unsupported
+
+BEST = {"type": "select-best", "value": "choose the funniest tweet"}
+
+
+def suite_of(*assertions: dict[str, Any], prompts: int = 2, tests: int = 1, **keys: Any) -> Suite:
+    data = {
+        "prompts": [f"Prompt {number} about {{{{topic}}}}" for number in range(1, prompts + 1)],
+        "tests": [{"vars": {"topic": f"t{n}"}, "assert": [*assertions], **keys} for n in range(tests)],
+    }
+    return loads_suite(json.dumps(data), "promptfoo")
+
+
+def model(pick: str = "1", verdicts: dict[str, float] | None = None) -> ScriptedModel:
+    """A judge that picks the output of the number *pick*, and scores others by the words in them."""
+
+    def reply(ask: Any) -> Any:
+        if ask.criteria[0].id == "best":
+            return {"reason": "It is the funniest.", "choice": pick}
+        score = next((one for word, one in (verdicts or {}).items() if word in ask.candidate), 1.0)
+        return {"reason": "So it is.", "score": score, "pass": score >= 0.5}
+
+    return ScriptedModel(reply)
+
+
+def answer(case: Any) -> str:
+    return {"Prompt 1": "A first answer", "Prompt 2": "A second answer", "Prompt 3": "A third answer"}[case.input[:8]]
+
+
+def ran(suite: Suite, judge: Any, **options: Any) -> Report:
+    return suite.run(Judge(judge), target=answer, **options)
+
+
+def outcomes(report: Report) -> list[tuple[str, float | None]]:
+    return [(row.status, row.score) for row in report]
+
+
+def test_a_judge_picks_the_best_output_and_the_others_fail() -> None:
+    """As on the page of select-best: the winner has a score of 1 and passes, the others have 0 and fail."""
+    judge = model("1")
+    report = ran(suite_of(BEST), judge)
+    assert outcomes(report) == [("failed", 0.0), ("passed", 1.0)]
+    assert "selected; It is the funniest." in report[1].entries[0].reason
+    (ask,) = judge.asks
+    shown = ask.chat()[-1]["content"]
+    assert "choose the funniest tweet" in shown
+    assert "A first answer" in shown
+    assert "A second answer" in shown
+    assert report.usage.calls == len(judge.asks) == 1
+
+
+def test_each_test_is_compared_by_itself_and_the_rows_stay_in_order() -> None:
+    judge, seen = model("0"), list[str]()
+    suite = suite_of(BEST, tests=3)
+    report = ran(suite, judge, on_row=lambda row: seen.append(row.id))
+    assert outcomes(report) == [("passed", 1.0), ("failed", 0.0)] * 3
+    assert [row.id for row in report] == [case.id for case in suite]
+    assert sorted(seen) == sorted(case.id for case in suite)
+    assert len(judge.asks) == 3
+
+
+def test_a_choice_fails_the_others_and_leaves_the_score_of_their_assertions() -> None:
+    report = ran(suite_of({"type": "contains", "value": "answer"}, BEST), model("0"))
+    assert outcomes(report) == [("passed", 1.0), ("failed", 1.0)]
+    report = ran(suite_of({"type": "contains", "value": "second"}, BEST, threshold=0.5), model("0"))
+    assert outcomes(report) == [("failed", 0.0), ("failed", 1.0)]
+
+
+def test_one_output_is_not_compared_and_says_what_would_do() -> None:
+    (row,) = ran(suite_of(BEST, prompts=1), model())
+    assert row.status == "ungraded"
+    assert "--target providers" in row.reason
+
+
+def test_outputs_that_are_given_are_compared_too() -> None:
+    suite = suite_of(BEST).answered(["one", "two"])
+    assert [row.status for row in suite.run(Judge(model("1")))] == ["failed", "passed"]
+
+
+def test_an_output_whose_target_fails_takes_no_part() -> None:
+    def target(case: Any) -> str:
+        if "Prompt 1" in case.input:
+            raise RuntimeError("down")
+        return answer(case)
+
+    report = suite_of(BEST, prompts=3).run(Judge(model("1")), target=target)
+    assert [row.status for row in report] == ["ungraded", "failed", "passed"]
+
+
+def test_a_judge_that_picks_nothing_leaves_the_test_ungraded() -> None:
+    report = ran(suite_of(BEST), ScriptedModel(lambda _: "I like them all."))
+    assert [row.status for row in report] == ["ungraded", "ungraded"]
+
+
+def test_repetitions_and_runs_are_compared_each_with_its_own() -> None:
+    judge = model("1")
+    report = ran(suite_of(BEST), judge, repeat=2)
+    assert [row.status for row in report] == ["failed", "failed", "passed", "passed"]
+    assert len(judge.asks) == 2
+    report = ran(suite_of(BEST), model("0"), runs=2)
+    assert [row.status for row in report] == ["passed", "passed", "failed", "failed"]
+
+
+def test_a_prompt_of_its_own_shows_outputs_and_criteria() -> None:
+    options = {
+        "rubricPrompt": "Compare these outputs: {{outputs}}\nSelection criteria: {{criteria}}\nReturn its index."
+    }
+    judge = model("0")
+    ran(suite_of(BEST, options=options), judge)
+    shown = judge.asks[0].chat()[-1]["content"]
+    assert shown.startswith("Compare these outputs: ")
+    assert "Selection criteria: choose the funniest tweet" in shown
+    suite = suite_of(BEST, options={"rubricPrompt": "{% for o in outputs %}{{ o }}{% endfor %}"})
+    assert not any(isinstance(c.answer, Unsupported) for c in suite[0].rubric.criteria) or suite.warnings
+
+
+def test_the_outputs_are_compared_after_the_transforms_of_the_test() -> None:
+    pytest.importorskip("quickjs", reason="the extra javascript is not installed")
+    judge = model("0")
+    ran(suite_of(BEST, options={"transform": "output.toUpperCase()"}), judge)
+    assert "A FIRST ANSWER" in judge.asks[0].chat()[-1]["content"]
+
+
+# -- max-score -----------------------------------------------------------------------------------------------
+
+FIRST, SECOND = {"type": "contains", "value": "first"}, {"type": "icontains", "value": "SECOND"}
+RUBRIC = {"type": "llm-rubric", "value": "Is documented", "threshold": 0.0}
+
+
+def reasons(report: Report) -> list[str]:
+    return [row.entries[-1].reason for row in report]
+
+
+def test_the_output_with_the_highest_mean_is_selected() -> None:
+    """The figures of the documentation: (1.0 x 3 + 0.5 + 1.0) / (3 + 1 + 1) = 0.9."""
+    weights = {"value": {"weights": {"contains": 3, "llm-rubric": 1}}}
+    assertions: list[dict[str, Any]] = [
+        FIRST,
+        RUBRIC,
+        {"type": "icontains", "value": "answer"},
+        {"type": "max-score", **weights},
+    ]
+    report = ran(suite_of(*assertions), model(verdicts={"first": 0.5, "second": 1.0}))
+    assert "selected; the scores are 0.900, 0.400" in reasons(report)[0]
+    assert [row.entries[-1].score for row in report] == [1.0, 0.0]
+    assert [row.status for row in report] == ["passed", "failed"]
+
+
+@pytest.mark.parametrize(
+    ("value", "best"),
+    [
+        (None, 0),
+        ({"method": "sum"}, 0),
+        ({"weights": {"icontains": 2}}, 1),
+        ({"weights": {"icontains": 2}, "method": "sum", "threshold": 2}, 1),
+        ({"threshold": 0.5}, 0),
+        ({"threshold": 0.7}, None),
+    ],
+)
+def test_the_first_of_equals_is_selected_and_none_below_the_threshold(value: Any, best: int | None) -> None:
+    report = ran(suite_of(FIRST, SECOND, {"type": "max-score", **({"value": value} if value else {})}), model())
+    scores = [row.entries[-1].score for row in report]
+    assert scores == [float(place == best) for place in range(2)]
+
+
+def test_a_score_that_is_not_known_leaves_all_outputs_ungraded() -> None:
+    def judge(ask: Any) -> Any:
+        return "?" if "first" in ask.candidate else {"reason": "-", "score": 1.0, "pass": True}
+
+    report = ran(suite_of(RUBRIC, {"type": "max-score"}), ScriptedModel(judge))
+    assert [row.status for row in report] == ["ungraded", "ungraded"]
+    assert "max-score needs the others' scores" in report[1].reason
+
+
+def test_a_method_that_there_is_not_is_refused() -> None:
+    with pytest.raises(LoadError, match="expected average or sum"):
+        suite_of(FIRST, {"type": "max-score", "value": {"method": "median"}})
+
+
+def test_an_empty_output_takes_no_part_where_a_judge_decides() -> None:
+    suite = suite_of(RUBRIC, BEST, prompts=3).answered(["", "one", "two"])
+    report = suite.run(Judge(model("1")))
+    assert [row.status for row in report] == ["failed", "failed", "passed"]
