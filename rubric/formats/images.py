@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any
 
 from attrs import define, field
 
 from rubric.errors import DefinitionError, LoadError
+from rubric.formats import pdf
 from rubric.formats.cursor import Cursor, Loading
 from rubric.formats.files import read_bytes
 from rubric.formats.includes import LackingFileError, bare, located_file, quoted, read_at, unread
@@ -44,46 +45,69 @@ def is_image(name: str) -> bool:
     return PurePosixPath(name).suffix.lower() in SUFFIXES
 
 
+def is_pdf(name: str) -> bool:
+    """True if *name* is that of a PDF file, or of pages in one."""
+    return PurePosixPath(pdf.split(name)[0]).suffix.lower() == ".pdf"
+
+
 def is_address(value: object) -> bool:
     """True if *value* is an image already: its `data:` URL, or its `https://` address."""
     return isinstance(value, str) and value.startswith(("data:image/", "https://"))
 
 
-def read_image(reference: str, loading: Loading) -> str:
+def read_images(reference: str, loading: Loading) -> tuple[str, ...]:
     """
-    Return the image in the file that *reference* (`file://...`) names as a `data:` URL.
+    Return the image in the file that *reference* (`file://...`) names as a `data:` URL, and of a PDF its pages.
 
     Raises:
-        DefinitionError: It may not be read, it is no PNG, JPEG, GIF or WebP image, or it is too large.
+        DefinitionError: It may not be read, it is no PNG, JPEG, GIF or WebP image and no PDF, or it is too large.
     """
-    name = bare(reference)
+    name, pages = pdf.split(bare(reference))
     located = located_file(name, loading)
     found = loading.library.images
-    if located.real not in found:
+    if (located.real, pages) not in found:
         try:
-            data = read_bytes(located.real, loading.root, LARGEST + 1)
+            data = read_bytes(located.real, loading.root, pdf.LARGEST + 1)
         except LoadError as error:
             raise unread(name, located, loading, error) from None
-        if len(data) > LARGEST:
-            raise LackingFileError("", f"{quoted(name)}: an image has at most {LARGEST // 1_000_000} MB; scale it down")
-        kind = next((kind for kind, start in TYPES.items() if start.match(data)), None)
-        if kind is None:
-            raise LackingFileError("", f"{quoted(name)}: this is no PNG, JPEG, GIF or WebP image; convert it to one")
-        if sum(map(len, found.values())) * 3 // 4 + len(data) > MOST_BYTES:
+        try:
+            images = _images(data, PurePosixPath(name).name, pages)
+        except DefinitionError as error:
+            raise LackingFileError("", f"{quoted(name)}: {error.message}") from None
+        if sum(map(_size, [*found.values(), images])) > MOST_BYTES:
             message = f"the images come to more than {MOST_BYTES // 1_000_000} MB; split the suite, or name addresses"
             raise DefinitionError("", f"{quoted(name)}: {message}")
-        found[located.real] = f"data:{kind};base64,{base64.b64encode(data).decode('ascii')}"
-    return found[located.real]
+        found[located.real, pages] = images
+    return found[located.real, pages]
 
 
-def read_image_at(reference: str, at: Cursor, lacking: Callable[[str], object] | None = None) -> str | None:
+def _size(images: Sequence[str]) -> int:
+    return sum((len(image) - image.find(",") - 1) * 3 // 4 - image[-2:].count("=") for image in images)
+
+
+def _images(data: bytes, name: str, pages: str) -> tuple[str, ...]:
+    if data.startswith(pdf.START):
+        if len(data) > pdf.LARGEST:
+            raise DefinitionError("", f"a PDF has at most {pdf.LARGEST // 1_000_000} MB; split it")
+        return tuple(pdf.images_of(data, name, pages))
+    if len(data) > LARGEST:
+        raise DefinitionError("", f"an image has at most {LARGEST // 1_000_000} MB; scale it down")
+    kind = next((kind for kind, start in TYPES.items() if start.match(data)), None)
+    if kind is None:
+        raise DefinitionError("", "this is no PNG, JPEG, GIF or WebP image, and no PDF; convert it to one")
+    if pages:
+        raise DefinitionError("", "only a PDF has pages; take #page= out")
+    return (f"data:{kind};base64,{base64.b64encode(data).decode('ascii')}",)
+
+
+def read_images_at(reference: str, at: Cursor, lacking: Callable[[str], object] | None = None) -> Sequence[str] | None:
     """
-    Return the image in the file that *reference* names; None, and an error noted at the cursor, where that cannot be.
+    Return the images in the file that *reference* names; None, and an error noted at the cursor, where that cannot be.
 
     Args:
         lacking: Is told why there is no such image within the base; then that is no error.
     """
-    return read_at(reference, at, lambda name: read_image(name, at.loading), None, lacking)
+    return read_at(reference, at, lambda name: read_images(name, at.loading), None, lacking)
 
 
 @define
@@ -107,11 +131,11 @@ class Attached:
         """
         if image is None or (not is_address(image) and ":" in image.removeprefix("file://")):
             return False
-        found = image if is_address(image) else read_image_at(image, at, at.warn)
+        found = [image] if is_address(image) else read_images_at(image, at, at.warn)
         if found is None:
             self.missing.append(image)
         else:
-            self.found.append(found)
+            self.found += found
         return True
 
     @property

@@ -26,6 +26,7 @@ from rubric.values.artefacts import listing
 from rubric.values.candidates import Candidate, ToolCall
 from rubric.values.checks import Similar
 from rubric.values.criteria import Anchor, Criterion
+from rubric.values.images import image_lines
 from rubric.values.judges import Judge
 from rubric.values.requests import Ask, Outgoing
 from rubric.values.rubrics import Rubric
@@ -103,7 +104,7 @@ class SharedPrompt:
 
 
 _RUN = ("conversation", "tool calls", "file changes", "files")
-_BLOCKS = (("task", "reference answer", "context"), _RUN, ("candidate",))
+_BLOCKS = (("task", "images", "reference answer", "context"), _RUN, ("candidate",))
 """The sections that have a mark in common: the given ones first, which many candidates share; the output last."""
 
 
@@ -113,6 +114,7 @@ def shared_prompt(candidate: Candidate, rubric: Rubric) -> SharedPrompt:
     texts = {"task": candidate.input, "reference answer": candidate.reference, "context": candidate.context}
     texts |= {"file changes": candidate.file_changes, "candidate": candidate.output}
     texts["files"] = listing(candidate.files) if candidate.files else ""
+    texts["images"] = image_lines(candidate.images) if candidate.images else ""
     if candidate.messages:
         texts["conversation"] = "\n".join([f"{m.role}: {m.content}" for m in candidate.messages])
     if (calls := call_lines(candidate.tool_calls)) != candidate.output:  # else they are what is judged

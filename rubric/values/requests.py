@@ -15,6 +15,7 @@ from attrs import field, frozen
 
 from rubric.internals.frozen_map import FrozenMap, thaw
 from rubric.internals.guided import Guided
+from rubric.values.images import sent_image
 
 if TYPE_CHECKING:
     from rubric.values.candidates import Candidate
@@ -157,7 +158,7 @@ class Ask:
         messages: list[dict[str, Any]] = [{"role": m.role, "content": m.text} for m in self.messages]
         if self.images:
             # Images come first: what follows the tail would differ in its place from ask to ask.
-            images = [{"type": "image_url", "image_url": {"url": image}} for image in self.images]
+            images = [{"type": "image_url", "image_url": {"url": sent_image(image)}} for image in self.images]
             messages[-1]["content"] = [*images, {"type": "text", "text": messages[-1]["content"]}]
         return [*messages, *map(json.loads, self.turns)]
 

@@ -23,7 +23,7 @@ from rubric.formats.agentv.prompts import read_prompt
 from rubric.formats.agentv.scope import GRADERS, THRESHOLD, Scope, Task, as_json_list, as_text
 from rubric.formats.agentv.targets import CONFIG
 from rubric.formats.cursor import Cursor
-from rubric.formats.images import Attached, image_in, is_image
+from rubric.formats.images import Attached, image_in, is_image, is_pdf
 from rubric.formats.includes import is_code, is_reference, may_be_read, read_document_at, read_text_at, searched
 from rubric.formats.providers import runs_of
 from rubric.formats.rubric_items import check_fields, unknown_field
@@ -93,7 +93,9 @@ def _block(at: Cursor, scope: Scope) -> str | None:
     kind, value = at.value["type"], next((at.value[key] for key in ("value", "text", "path") if key in at), "")
     if kind in ("text", "input_text"):
         return scope.text(at.holding(value))
-    if scope.attached is not None and (kind in _IMAGES or (kind == "file" and is_image(str(value)))):
+    if scope.attached is not None and (
+        kind in _IMAGES or (kind == "file" and (is_image(str(value)) or is_pdf(str(value))))
+    ):
         image = image_in(scope.filled(at)) or (scope.fill(value, at) if isinstance(value, str) else None)
         missing = len(scope.attached.missing)
         if scope.attached.take(image or None, at):

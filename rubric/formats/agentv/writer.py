@@ -29,6 +29,7 @@ from rubric.suites.suite import Suite
 from rubric.values.answers import Answer, Levels, Unit, YesNo
 from rubric.values.checks import Check, Matches, Script, Unsupported
 from rubric.values.criteria import Criterion
+from rubric.values.images import sent_image
 from rubric.values.judges import Judge
 from rubric.values.rubrics import Rubric, averaged
 
@@ -445,7 +446,7 @@ def _asked(case: Case, losses: Losses) -> Any:
             losses.add("images", "there is no message of the user to hold them")
         else:
             text = [{"type": "text", "value": last["content"]}] if last["content"] else []
-            last["content"] = [*({"type": "image", "value": image} for image in case.images), *text]
+            last["content"] = [*({"type": "image", "value": sent_image(image)} for image in case.images), *text]
     return chat
 
 

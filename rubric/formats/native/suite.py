@@ -105,14 +105,16 @@ def _with_images(images: Any, loading: Loading, gathering: Gathering, index: int
     """Return the *images* of a case, those that are files in the place of their `file://` names."""
     if not isinstance(images, list):
         return images
-    found = [*images]
+    found: list[Any] = []
     for number, image in enumerate(images):
         if isinstance(image, str) and image.startswith("file://"):
-            from rubric.formats.images import read_image  # noqa: PLC0415 - it brings templates, which few suites need
+            from rubric.formats.images import read_images  # noqa: PLC0415 - it brings templates, which few suites need
 
-            found[number] = "https://unknown"  # where the file is wrong, so that the rest of the case is read
             with gathering.at("cases", index, "images", number):
-                found[number] = read_image(image, loading)
+                found += read_images(image, loading)
+                continue
+            image = "https://unknown"  # noqa: PLW2901 - the file is wrong, and the rest of the case is read
+        found.append(image)
     return found
 
 

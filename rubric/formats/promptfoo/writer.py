@@ -43,6 +43,7 @@ from rubric.values.checks import (
     Unsupported,
 )
 from rubric.values.criteria import Criterion, slug
+from rubric.values.images import sent_image
 from rubric.values.judges import Judge
 from rubric.values.rubrics import Rubric, averaged
 
@@ -405,5 +406,8 @@ def _with_images(case: Case, losses: Losses) -> str:
         losses.add("images", "there is no message of the user to hold them")
     else:
         text = [{"type": "text", "text": last["content"]}] if last["content"] else []
-        last["content"] = [*text, *({"type": "image_url", "image_url": {"url": image}} for image in case.images)]
+        last["content"] = [
+            *text,
+            *({"type": "image_url", "image_url": {"url": sent_image(image)}} for image in case.images),
+        ]
     return compact(chat)

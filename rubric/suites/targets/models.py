@@ -17,6 +17,7 @@ from rubric.models.litellm import LiteLLMModel
 from rubric.models.retry import persist
 from rubric.suites.cases import Case
 from rubric.suites.targets.base import DeferError, Response
+from rubric.values.images import sent_image
 from rubric.values.judges import Judge
 from rubric.values.requests import Failure
 
@@ -131,7 +132,7 @@ def _attach(images: Sequence[str], messages: list[dict[str, Any]]) -> None:
     """Put *images* before the text of the user's last message, as OpenAI's content blocks."""
     last = max((n for n, message in enumerate(messages) if message["role"] == "user"), default=len(messages))
     text = messages[last]["content"] if last < len(messages) else ""
-    blocks: list[dict[str, Any]] = [{"type": "image_url", "image_url": {"url": image}} for image in images]
+    blocks: list[dict[str, Any]] = [{"type": "image_url", "image_url": {"url": sent_image(image)}} for image in images]
     messages[last : last + 1] = [
         {"role": "user", "content": [*blocks, *([{"type": "text", "text": text}] if text else [])]}
     ]

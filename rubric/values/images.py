@@ -1,0 +1,43 @@
+"""
+Images of a candidate: `https://` addresses and `data:` URLs, which may have a name.
+
+A name is a parameter of the URL (RFC 2397): `data:image/png;name=report.pdf%2C%20page%202;base64,...`. It is shown to
+judges and people, and not sent with the image, since vendors take no parameters.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from rubric.internals.text import shorten
+
+_NAME = re.compile(r"(data:image/[\w.+-]+);name=([^;,]{0,2000})(?=;base64,)")
+
+
+def named_image(kind: str, data: str, name: str) -> str:
+    """Return the image of *kind*, with *data* in base 64, as a `data:` URL called *name*."""
+    from urllib.parse import quote  # noqa: PLC0415 - few images have names
+
+    return f"data:{kind};name={quote(name, safe='')};base64,{data}"
+
+
+def sent_image(image: str) -> str:
+    """Return *image* without its name, as it is sent."""
+    return _NAME.sub(r"\1", image, count=1) if ";name=" in image[:2_100] else image
+
+
+def name_of(image: str) -> str:
+    """Return the name of *image*; '' if it has none."""
+    match = _NAME.match(image) if ";name=" in image[:2_100] else None
+    if match is None:
+        return ""
+    from urllib.parse import unquote  # noqa: PLC0415 - as above
+
+    return shorten(unquote(match[2]), 200)
+
+
+def image_lines(images: Iterable[str]) -> str:
+    """Return a line for each of *images*, numbered from 1, where any has a name."""
+    names = [name_of(image) for image in images]
+    return "\n".join([f"{n}: {name or 'an image'}" for n, name in enumerate(names, 1)]) if any(names) else ""
