@@ -191,7 +191,7 @@ def writer_of(judge: JudgeLike | None) -> Judge:
     writer = judge_or_default(judge)
     if not isinstance(writer, Judge) or writer.model == "offline":
         shown = type(writer).__name__ if not isinstance(writer, Judge) else "'offline', which only counts words"
-        raise DefinitionError("judge", f"expected one judge that can write, got {shown}; name a model")
+        raise DefinitionError("judge", f"expected one judge that can write, got {shown}; name a model, or give writer=")
     return writer
 
 

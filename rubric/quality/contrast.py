@@ -6,7 +6,7 @@ T. Liu et al., arXiv 2510.07743; Auto-Rubric, arXiv 2510.17314). Two things are 
 
 * A criterion is screened by the exact sign test at 0.25. A stricter level drops good criteria when few pairs are at
   hand (R. B. Bendel and A. A. Afifi, JASA 72, 1977), and screening is not the proof.
-* The proof is of the whole: each pair is ranked by criteria that neither the writer nor the screening chose with it.
+* The proof is of the whole: pairs are ranked by criteria that neither the writer nor the screening chose with them.
 
 Pairs of one group (one task) count as one, by the majority of them.
 """
@@ -151,24 +151,26 @@ def ranked(scores: Floats) -> Floats:
     return np.where(np.isnan(more), np.nan, right)
 
 
-def held_out(contributions: Floats, groups: Codes, seen: NDArray[np.bool_], scores: Scores) -> Floats:
+def held_out(contributions: Floats, groups: Codes, seen: int, scores: Scores) -> Floats:
     """
-    Return how each pair is ranked by criteria that were chosen without it; NaN for those that the writer has *seen*.
+    Return how each pair is ranked by criteria that were chosen without it; NaN for those that the writer has seen.
 
-    The other pairs are dealt into up to five folds, by group. For each fold, criteria are screened on all other pairs,
-    the seen ones included. Without a criterion that stays, all pairs are ties.
+    The other pairs come in up to five folds, in the order of their groups, and each fold is ranked by the criteria that
+    the seen pairs and the folds before it choose: progressive validation (A. Blum, A. Kalai and J. Langford, "Beating
+    the hold-out", COLT 1999). Were each fold ranked by what all others choose, as in cross-validation, lucky folds
+    would keep a criterion for one another: coin flips then passed the sign test at 0.05 in 7 % of simulated runs.
 
     Args:
         contributions: As for `screened`.
-        groups: As for `screened`; a group is seen as a whole, or not at all.
-        seen: Whether the writer was shown each pair.
-        scores: Scores the pairs by some of the criteria.
+        groups: As for `screened`.
+        seen: How many groups, the first ones, the writer was shown.
+        scores: Scores the pairs by some of the criteria. Without a criterion that stays, all pairs are ties.
     """
     out = np.full(len(groups), np.nan)
-    left = [*dict.fromkeys(groups[~seen].tolist())]
-    for number in range(min(_FOLDS, len(left))):
-        inside = np.isin(groups, left[number::_FOLDS])
-        chosen = screened(contributions[:, ~inside], groups[~inside])
+    last = int(groups.max(initial=-1)) + 1
+    for fold in np.array_split(np.arange(seen, last), max(1, min(_FOLDS, last - seen))):
+        inside, before = np.isin(groups, fold), groups < fold.min(initial=last)
+        chosen = screened(contributions[:, before], groups[before])
         kept = [index for index, one in enumerate(chosen) if one.status in KEPT]
         by = ranked(scores(kept)) if kept else np.full(len(groups), TIE)
         out[inside] = by[inside]

@@ -327,7 +327,11 @@ def _said(value: Any) -> tuple[str, Any]:
 
 
 def _units(pairs: Sequence[Pair]) -> Codes:
-    """Return the number of the unit of each pair: those that share a group or an answer are one."""
+    """
+    Return the number of the unit of each pair: those that share a group or an answer are one.
+
+    Units are numbered by their digests, so that it is by chance which of them the writer is shown.
+    """
     parents = [*range(len(pairs))]
 
     def root(at: int) -> int:
@@ -340,24 +344,23 @@ def _units(pairs: Sequence[Pair]) -> Codes:
         for mark in (("group", pair.group), ("answer", pair.a.output), ("answer", pair.b.output)):
             if mark[1]:
                 parents[root(index)] = root(first.setdefault(mark, index))
-    roots = [root(index) for index in range(len(pairs))]
-    numbers = {one: number for number, one in enumerate(dict.fromkeys(roots))}
-    return np.array([numbers[one] for one in roots], dtype=np.intp)
-
-
-def _seen_units(pairs: Sequence[Pair], groups: Codes) -> list[int]:
-    """Return the units that the writer is shown: half of them, by their digests, whatever their order is."""
     texts: dict[int, list[str]] = {}
-    for group, pair in zip(groups.tolist(), pairs, strict=True):
-        texts.setdefault(group, []).append(_digest(f"{pair.a.output}\x1f{pair.b.output}"))
-    ordered = sorted(texts, key=lambda group: sorted(texts[group]))
-    return ordered[: min(-(-len(ordered) // 2), _MOST_SHOWN)]
+    for index, pair in enumerate(pairs):
+        texts.setdefault(root(index), []).append(_digest(f"{pair.a.output}\x1f{pair.b.output}"))
+    numbers = {one: number for number, one in enumerate(sorted(texts, key=lambda one: sorted(texts[one])))}
+    return np.array([numbers[root(index)] for index in range(len(pairs))], dtype=np.intp)
+
+
+def _seen(groups: Codes) -> int:
+    """Return how many units, the first ones, the writer is shown."""
+    return min((int(groups.max(initial=-1)) + 2) // 2, _MOST_SHOWN)
 
 
 def _shown(pairs: Sequence[Pair], groups: Codes) -> Iterator[tuple[str, str, str]]:
     """Yield one pair of each unit that the writer is shown; of a single unit, as many as it may see."""
-    for group in (units := _seen_units(pairs, groups)):
-        for index in np.flatnonzero(groups == group)[: 1 if len(units) > 1 else _MOST_SHOWN]:
+    units = _seen(groups)
+    for unit in range(units):
+        for index in np.flatnonzero(groups == unit)[: 1 if units > 1 else _MOST_SHOWN]:
             pair = pairs[int(index)]
             yield pair.a.input, _answer(pair.a), _answer(pair.b)
 
@@ -375,14 +378,13 @@ def _contrasted(
     ids = draft.rubric.ids
     table = np.array([[one.contributions.get(id_, np.nan) for one in results] for id_ in ids], dtype=float)
     contributions: Floats = table[:, places].reshape(len(ids), len(given.pairs), 2)
-    seen = np.isin(given.groups, _seen_units(given.pairs, given.groups))
 
     def scores(kept: Sequence[int]) -> Floats:
         rubric = holding(draft.rubric, [draft.rubric.criteria[index] for index in kept])
         found = [_score(rubric, one, kept) for one in results]
         return np.array(found, dtype=float)[[*places]].reshape(-1, 2)
 
-    how = held_out(contributions, given.groups, seen, scores)
+    how = held_out(contributions, given.groups, _seen(given.groups), scores)
     there = ~np.isnan(how)
     units = compact(given.groups[there])
     grouped = len(np.unique(units)) < len(units)
