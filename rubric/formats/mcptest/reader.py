@@ -11,6 +11,7 @@ mcptest files: their evals as cases, and the matchers of other blocks that grade
 | `server`                             | `Case.server`                                                    |
 | matchers `llm-judge`, `llm-jury`,    | cases too, without an output: no tool is called, so a target     |
 | `eval.rubric`                        | has to bring the text                                            |
+| `scorers`                            | a case for each eval, which the program decides alone            |
 | everything else                      | a warning for each block                                         |
 
 See "Rubric scoring" and the reference of the `evals` block in mcptest's documentation.
@@ -26,6 +27,7 @@ from attrs import evolve, fields, frozen
 from rubric.errors import DefinitionError
 from rubric.formats.cursor import Cursor, Loading, Notes
 from rubric.formats.mcptest.rubrics import Shared, overridden, read_rubric, read_shared
+from rubric.formats.mcptest.scorers import read_scorers, scored
 from rubric.formats.model_names import litellm_name
 from rubric.internals.fields import identifier, misspelt
 from rubric.models.registry import EnvironmentModel
@@ -174,7 +176,7 @@ FIELDS = {"id": "name", "server": "server", "input": "prompt", "output": "respon
 """For each plain field of a case that an mcptest file can give, its key there."""
 
 _EVAL = (*FIELDS.values(), "rubric", "threshold", "judge", "matrix")
-_BLOCKS = ("evals", "rubrics", "judge")
+_BLOCKS = ("evals", "rubrics", "judge", "scorers")
 
 Found = tuple["Cursor", Case]
 """The place of a case's name, and the case."""
@@ -189,6 +191,9 @@ def read(notes: Notes, loading: Loading) -> Suite:
     found: list[Found] = []
     for item in root["evals"].listing("a list of evals") if "evals" in root else ():
         found += [(item["name"], case) for case in _read_eval(item, shared)]
+    if root.has("scorers"):
+        graded, scorers = [case for _, case in found], read_scorers(root["scorers"])
+        found += [(root["scorers"], case) for case in scored(graded, scorers)]
     for key, block in root.items():
         if key not in _BLOCKS:
             found += _read_other(block, shared)

@@ -14,6 +14,7 @@ from rubric.formats.fields import free
 from rubric.formats.losses import Held, Losses
 from rubric.formats.mcptest.reader import Axes, cells, model_name
 from rubric.formats.mcptest.rubrics import FIELDS, OPTIONS, SCALES
+from rubric.formats.mcptest.scorers import scorer_of
 from rubric.internals.fields import shown_fields
 from rubric.models.registry import EnvironmentModel
 from rubric.suites.cases import Case
@@ -141,14 +142,19 @@ def write(suite: Suite) -> tuple[Data, list[str]]:
     losses.fields(suite)
     evals: list[Data] = []
     shared: Shared = {}
-    cases = suite.cases
+    scorers = [scorer_of(case) for case in suite.cases]
+    cases = [case for case, scorer in zip(suite.cases, scorers, strict=True) if scorer is None]
+    named = {str(scorer["name"]): scorer for scorer in scorers if scorer is not None}
+    if len(scorers) - len(cases) != len(named) * len(cases):
+        losses.sentences.append("the suite: its scorers grade some cases; in an mcptest file they grade each eval")
     while cases:
         case, axes, taken = _gathered(cases)
         row = _eval(losses.of(f"case {case.id!r}"), case, axes, suite.judge, shared)
         evals += [] if row is None else [row]
         cases = cases[taken:]
     rubrics = {"rubrics": {name: data for name, (_, data) in shared.items()}} if shared else {}
-    return free({**rubrics, "evals": evals}), losses.sentences
+    own = {"scorers": [*named.values()]} if named else {}
+    return free({**rubrics, "evals": evals, **own}), losses.sentences
 
 
 def _eval(losses: Losses, case: Case, axes: Axes, judge: AnyJudge | None, shared: Shared) -> Data | None:
