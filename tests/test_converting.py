@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -148,6 +149,20 @@ def test_the_command_proves_a_conversion(tmp_path: Path) -> None:
         result = CliRunner().invoke(main, command)
         assert result.exit_code == code, result.output
         assert ("1 case graded as before" if not code else "changed: a: fail (0.9) before") in result.output
+
+
+def test_the_responses_of_a_target_are_given_for_the_proof(tmp_path: Path) -> None:
+    """The store has the replies of judges; the file of outputs has what they judged."""
+    file, outputs = tmp_path / "a.yaml", tmp_path / "outputs.jsonl"
+    suite = Suite("one", [Case("a", TWO)])
+    dump_suite(suite, file)
+    outputs.write_text(json.dumps({"id": "a", "output": GOOD}), "utf-8")
+    store = stored(tmp_path, load_suite(file).answered(outputs))
+    command = ["convert", str(file), "--prove", str(store), "--judge", "offline"]
+    assert CliRunner().invoke(main, command).exit_code == 1
+    result = CliRunner().invoke(main, [*command, "--outputs", str(outputs)])
+    assert result.exit_code == 0, result.output
+    assert "1 case graded as before" in result.output
 
 
 def test_a_judge_without_a_proof_is_refused(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from typing import Any, Literal
 import click
 from attrs import asdict, define, field
 
-from rubric.commands.options import FORMAT, FROM, JUDGE, PATH, declared, refuse_given
+from rubric.commands.options import FORMAT, FROM, JUDGE, OUTPUTS, PATH, declared, refuse_given
 from rubric.commands.output import (
     REFUSED,
     Command,
@@ -138,20 +138,30 @@ def validate(
 @click.option("--out", type=click.Path(), metavar="FILE", help="Write here, not to standard output.")
 @click.option("--prove", type=PATH, metavar="STORE", help="Grade a run's stored replies under both files.")
 @JUDGE
+@OUTPUTS
 @FROM
-def convert(file: str, form: str, out: str | None, prove: Path | None, judge: AnyJudge | None, **given: Any) -> None:
+def convert(
+    file: str,
+    *,
+    form: str,
+    out: str | None,
+    prove: Path | None,
+    judge: AnyJudge | None,
+    outputs: str | None,
+    **given: Any,
+) -> None:
     """
     Write a suite in another format.
 
     The parts that this format cannot hold are listed on standard error.
 
     With --prove, the replies of a run are graded again under the new file, without a call, and each verdict that
-    changes is listed; --judge is the judge of that run.
+    changes is listed; --judge is the judge of that run, --outputs has its responses.
 
     Exit codes: 0 written, 1 a verdict changes or cannot be proven, 2 the file cannot be read or written.
     """
     if prove is None:
-        refuse_given({"judge"}, "is for --prove: the judge of the run that filled the store")
+        refuse_given({"judge", "outputs"}, "is for --prove: it tells of the run that filled the store")
     elif not prove.is_file():
         raise click.UsageError(f"--prove {prove}: there is no such store")
     environ = declared(given["names"])
@@ -163,7 +173,8 @@ def convert(file: str, form: str, out: str | None, prove: Path | None, judge: An
         print_text(str(converted))
     else:
         write_text(Path(out), str(converted))
-    if prove is not None and not _proved(suite, converted, prove, judge, environ):
+    run = suite if outputs is None else suite.answered(outputs)
+    if prove is not None and not _proved(run, converted, prove, judge, environ):
         sys.exit(DIFFERENT)
 
 

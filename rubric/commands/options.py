@@ -160,6 +160,13 @@ JUDGE = click.option(
 )
 THRESHOLD = click.option("--threshold", "-t", type=float, help="Pass from this score in 0..1, not the rubric's.")
 
+OUTPUTS = click.option(
+    "--outputs",
+    type=click.Path(exists=True, dir_okay=False),
+    metavar="FILE",
+    help="Grade the replies in FILE, by the ids, variables or order of cases.",
+)
+
 GRADING = options(
     JUDGE,
     THRESHOLD,
@@ -178,12 +185,7 @@ GRADING = options(
     click.option(
         "--allow-host", "hosts", multiple=True, metavar="HOST", help="Let --target providers ask this address."
     ),
-    click.option(
-        "--outputs",
-        type=click.Path(exists=True, dir_okay=False),
-        metavar="FILE",
-        help="Grade the replies in FILE, by the ids, variables or order of cases.",
-    ),
+    OUTPUTS,
     click.option(
         "--server",
         "servers",
