@@ -16,6 +16,7 @@ from sybil.document import PythonDocStringDocument
 from sybil.parsers.myst import CodeBlockParser, PythonCodeBlockParser
 from sybil.parsers.rest import DocTestParser
 
+from rubric import Rubric, Suite, lint
 from rubric.formats.rubrics import loads
 from rubric.formats.suites import loads_suite
 from rubric.models.api_keys import VENDORS, Vendor
@@ -30,9 +31,25 @@ def load_file(example: Example) -> None:
     """Load a file that a page shows: a rubric, or a suite in any format."""
     source = f"{example.path}:{example.line}"
     if re.match(r"(rubric|threshold|criteria|text|tree):", example.parsed):
-        loads(example.parsed, source=source)
+        found: Rubric | Suite = loads(example.parsed, source=source)
     else:
-        loads_suite(example.parsed, source=source)
+        found = loads_suite(example.parsed, source=source)
+    check_quality(example, found)
+
+
+MEANT = {
+    ("docs/how-to/check_a_rubric.md", "no-effect"),  # the page shows how it is found
+    ("docs/how-to/write_a_rubric.md", "vacuous-pass"),  # the page says what becomes of it
+}
+"""The remarks on examples that are bad on purpose: the page and the rule."""
+
+
+def check_quality(example: Example, value: object) -> None:
+    """Refuse a rubric or a suite of an example that has something wrong."""
+    if isinstance(value, Suite) or (isinstance(value, Rubric) and value.judged):
+        page = str(Path(example.path).relative_to(ROOT))
+        wrong = [str(remark) for remark in lint(value) if (page, remark.rule) not in MEANT]
+        assert not wrong, f"{page}:{example.line}: {wrong}"
 
 
 def run_commands(example: Example) -> str | None:
@@ -75,8 +92,13 @@ DOCSTRINGS = Sybil(parsers=[DocTestParser(DOCTEST)], document_types={".py": Pyth
 def run(document: Document) -> int:
     """Run the examples of *document* in order, in one namespace; return how many there are."""
     examples = list(document.examples())
+    seen: dict[int, object] = {}  # the values are kept, so that no other one gets the number of one that is gone
     for example in examples:
         example.evaluate()
+        for value in [*document.namespace.values()]:
+            if id(value) not in seen and isinstance(value, Rubric | Suite):
+                seen[id(value)] = value
+                check_quality(example, value)
     return len(examples)
 
 

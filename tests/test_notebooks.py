@@ -10,6 +10,18 @@ from nbclient import NotebookClient
 
 NOTEBOOKS = sorted((Path(__file__).parent.parent / "notebooks").glob("*.ipynb"))
 
+MEANT = {"05_is_my_rubric_any_good": {"support_reply"}}
+"""The rubrics that a notebook builds badly on purpose, to show how that is found."""
+
+LINT = """
+import sys
+from rubric import Rubric, Suite, lint
+for name, value in [*globals().items()]:
+    if not name.startswith("_") and name not in {} and isinstance(value, Rubric | Suite):
+        print(*lint(value), sep="\\n", end="", file=sys.stderr)
+"""
+"""The last cell that is run: it says on standard error what is wrong with the rubrics that the notebook has built."""
+
 
 def test_there_are_notebooks() -> None:
     """The list of notebooks is not empty."""
@@ -20,6 +32,7 @@ def test_there_are_notebooks() -> None:
 def test_a_notebook_runs_without_a_word_on_standard_error(path: Path) -> None:
     """Each cell runs in a kernel of its own, whose event loop is running, as in Jupyter."""
     notebook = nbformat.read(path, as_version=4)
+    notebook.cells.append(nbformat.v4.new_code_cell(LINT.format(sorted(MEANT.get(path.stem, ())))))
     NotebookClient(notebook, timeout=120, resources={"metadata": {"path": str(path.parent)}}).execute()
     said = [
         output["text"]

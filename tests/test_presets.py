@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 
-from rubric import Ask, Case, DefinitionError, Judge, dumps, grade, load, load_suite, loads, presets
+from rubric import Ask, Case, DefinitionError, Judge, check, dumps, grade, lint, load, load_suite, loads, presets
 from rubric.internals.frozen_map import thaw
 from rubric.testing.scripted_model import ScriptedModel
+from rubric.values.answers import nearest
 
 from .command_line import ROOT, run
 
@@ -48,6 +49,29 @@ def test_a_ready_rubric_is_whole(name: str) -> None:
     for case in presets.examples(name):
         assert case.rubric == rubric
         assert [*case.metadata["verdicts"]] == [criterion.id for criterion in rubric]
+
+
+@pytest.mark.parametrize("name", presets.NAMES)
+def test_a_good_judge_passes_the_tests_of_a_ready_rubric_and_a_constant_one_does_not(name: str) -> None:
+    rubric = getattr(presets, name)
+    said = {case.candidate.output: case for case in presets.examples(name) if case.candidate}
+
+    def answer(ask: Ask) -> Any:
+        prompt = " ".join(message.text for message in ask.messages)
+        (case,) = (case for output, case in said.items() if output in prompt)
+        value = thaw(case.metadata["verdicts"])[ask.criteria[0].id]
+        return {"reason": "r", "verdict" if isinstance(value, bool) else "score": value}
+
+    found = check(rubric, Judge(ScriptedModel(answer), sealed=False))
+    assert found.ok, str(found)
+    assert len(found) == len(said)
+    lazy = check(rubric, Judge(ScriptedModel(lambda ask: nearest(ask.criteria[0].answer, 1.0))))
+    assert lazy.exit_code == 1
+
+
+@pytest.mark.parametrize("name", presets.NAMES)
+def test_a_ready_rubric_has_nothing_wrong(name: str) -> None:
+    assert [str(remark) for remark in lint(ROOT / "rubric" / "presets" / f"{name}.yaml")] == []
 
 
 def test_every_file_beside_the_module_is_a_ready_rubric() -> None:
