@@ -117,3 +117,13 @@ def test_what_is_lacking_is_said_and_the_file_loads(tmp_path: Path) -> None:
     declared = loaded(tmp_path, files, eval_of("[env]", "env"), environ={"MODEL": "gpt-5"})
     assert declared.cases[0].providers[0].model == "azure/gpt-5"
     assert declared.cases[0].judge == Judge("azure/gpt-5")
+
+
+def test_a_target_of_an_undeclared_variable_cannot_be_asked_and_the_file_loads(tmp_path: Path) -> None:
+    """Projects name their targets by variables of each person's own."""
+    files = {".agentv/targets.yaml": "targets: [{name: default, use_target: '${{ AGENT }}'}]\n"}
+    inner = "tests: [{id: a, input: Q, criteria: c}]\nexecution: {targets: [{name: b, use_target: '${{ AGENT }}'}]}\n"
+    for text in (eval_of(""), eval_of("[default]"), inner):
+        suite = loaded(tmp_path, files, text)
+        assert all("AGENT" in provider.missing for case in suite for provider in case.providers)
+        assert "'AGENT' is not declared" in suite.warnings[0].message

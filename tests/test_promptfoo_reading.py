@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ from rubric.values.judges import Judge
 from rubric.values.rubrics import Rubric
 
 SHARED = Path(__file__).parents[2] / "shared"
+IS_JSON = {"type": "is-json"}
 CORPUS = SHARED / "corpus" / "promptfoo"
 SEEDS = SHARED / "seeds"
 
@@ -262,6 +264,45 @@ def test_a_prompt_is_called_by_the_label_of_its_file_and_by_its_id(tmp_path: Pat
         providers = f"providers: [{{id: 'openai:gpt-5', prompts: ['{wanted}']}}]\n"
         suite = loads(f"{prompts}{providers}tests: [{{assert: [{{type: is-json}}]}}]", folder=tmp_path)
         assert [case.input for case in suite] == inputs
+
+
+def test_the_raw_text_of_a_prompt_may_name_a_file(tmp_path: Path) -> None:
+    """As in promptfoo: a name is never sent as if it were the prompt."""
+    (tmp_path / "ask.txt").write_text("Ask {{a}}")
+    text = "prompts: [{label: x, raw: 'file://ask.txt'}]\ntests: [{vars: {a: b}, assert: [{type: is-json}]}]"
+    assert loads(text, folder=tmp_path).cases[0].input == "Ask b"
+
+
+PROMPTS = [
+    ("<{{a}}>", "up {{ b | upper }}", "<up B>"),
+    ("<{{a}}>", "of {{ unknown }}", "<of {{ unknown }}>"),
+    ("<{{a}}>", "open {{ b", "<open {{ b>"),
+    ("open {{ and a", "x", "open {{ and a"),
+]
+
+
+@pytest.mark.parametrize(("prompt", "variable", "shown"), PROMPTS)
+def test_variables_that_are_templates_are_filled_in_and_open_tags_are_left(
+    prompt: str, variable: str, shown: str
+) -> None:
+    """As in promptfoo, with the variable in the prompt and another variable in it."""
+    text = json.dumps({"prompts": [prompt], "tests": [{"vars": {"a": variable, "b": "b"}, "assert": [IS_JSON]}]})
+    assert loads(text).cases[0].input == shown
+
+
+@pytest.mark.parametrize("template", ["{{ a.split(',')[0] }}", "{% macro m() %}x{% endmacro %}", "{{ a | batch(2) }}"])
+def test_a_template_beyond_ours_leaves_its_case_ungraded(template: str) -> None:
+    """Nunjucks takes it, so the file is valid; a slip is a problem of the file."""
+    prompt = json.dumps({"prompts": [template], "tests": [{"vars": {"a": "b"}, "assert": [IS_JSON]}]})
+    value = json.dumps({"tests": [{"vars": {"a": "b"}, "assert": [{"type": "contains", "value": template}]}]})
+    for text in (prompt, value):
+        ((reason,),) = (entry.unsupported for entry in loads(text).plan("openai/gpt-5"))
+        assert "which is not carried out (write what it makes)" in reason
+
+
+def test_a_filter_that_nobody_has_is_a_problem() -> None:
+    """It is a slip."""
+    assert "no filter is called 'uper'" in problems("prompts: ['{{ a | uper }}']\ntests: [{assert: [{type: is-json}]}]")
 
 
 def test_the_newline_that_ends_a_variable_is_not_shown_in_a_prompt() -> None:
@@ -522,13 +563,14 @@ def test_a_file_of_tests_is_a_suite() -> None:
     assert [case.input for case in loads("- {assert: [{type: is-json}]}\n- {assert: [{type: is-json}]}")] == ["", ""]
 
 
-def test_variables_may_stand_in_one_another_and_are_not_templates() -> None:
-    """A plain slot in a variable is filled; whatever else it holds stays as it is."""
+def test_variables_may_stand_in_one_another_and_are_templates_in_a_prompt() -> None:
+    """A plain slot in a variable is filled; whatever else it holds is computed in a prompt alone, as in promptfoo."""
     (case,) = loads("""
         prompts: ['{{a}}']
         tests: [{vars: {a: 'about {{b}} {{ 1 + 1 }}', b: ships}, assert: [{type: is-json}]}]
     """)
-    assert case.input == "about ships {{ 1 + 1 }}"
+    assert case.input == "about ships 2"
+    assert case.variables["a"] == "about ships {{ 1 + 1 }}"
 
 
 # -- files -------------------------------------------------------------------------------------------------

@@ -169,7 +169,7 @@ def _planned(case: Case, assigned: Assigned, target: object) -> CasePlan:
         plan,
         clean(why_deferred(case, assigned, case.candidate, target)),
         tuple(clean(str(script)) for script in scripts_of(case.rubric)),
-        tuple(dict.fromkeys(clean(shorten(check.type, 60)) for check in unsupported_of(case.rubric))),
+        tuple(dict.fromkeys(clean(shorten(check.type, 200)) for check in unsupported_of(case.rubric))),
     )
 
 

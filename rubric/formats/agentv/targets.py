@@ -72,6 +72,11 @@ class Targets:
 
     def provider_at(self, at: Cursor, fill: Callable[[str, Cursor], str]) -> Provider:
         """Return what the cursor, a name or a definition, names to answer; one that cannot be asked says why."""
+        with at.notes.lacking() as lacks:
+            made = self._found(at, fill)
+        return Provider(made.name, missing=lacks[0]) if lacks else made
+
+    def _found(self, at: Cursor, fill: Callable[[str, Cursor], str]) -> Provider:
         name = at.value
         for _ in range(_DEEPEST):
             found = self.known.get(name) if isinstance(name, str) else at

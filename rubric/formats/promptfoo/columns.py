@@ -121,7 +121,7 @@ def _of_item(at: Cursor) -> list[Prompt]:
     raw = at.find("raw", "template")
     if raw is not None:
         text = raw.text("the text of a prompt")
-        return [] if text is None else [Prompt(text, label or as_text(at.value.get("id")), raw)]
+        return [] if text is None else _of_text(raw, label or as_text(at.value.get("id")))
     source = at.find("id")
     if source is None or source.text("the file of a prompt") is None:
         if source is None and not at.has("function"):
@@ -209,12 +209,44 @@ def ask(
         if messages is not None:
             # Each text by itself, so that no value can break the JSON around it.
             return _messages(images, each_text(messages, lambda text: filled(prompt.at, text, variables)))
-        text = filled(prompt.at, f"{prefix}{prompt.template}{suffix}", variables)
+        text = _shown(prompt.at, f"{prefix}{prompt.template}{suffix}", variables)
     except DefinitionError as problem:
         prompt.at.error(problem)
         return Asked()
     chat = as_json_list(text)
     return Asked(text) if chat is None else _messages(images, chat, text)
+
+
+_PARTIAL = re.compile(r"\{%[^%]*$|\{\{[^}]*$|\{#[^#]*$", re.MULTILINE)
+_RAW = re.compile(r"\{%\s*(?:end)?raw\s*%\}")
+
+
+def _shown(at: Cursor, text: str, variables: Mapping[str, Any]) -> str:
+    """
+    Return *text*, a prompt that is no JSON, with *variables* in their places.
+
+    As in promptfoo, a text with a tag that does not end on its line is shown as it is, and a variable that is a
+    template of known variables is filled in before.
+    """
+    if _PARTIAL.search(text) and not _RAW.search(text):
+        at.once("a tag of this prompt does not end on its line, so it is shown as it is, as in promptfoo")
+        return with_environment(at, text)
+    made = {
+        name: filled(at, value, variables)
+        for name, value in variables.items()
+        if isinstance(value, str) and _is_filled(value, variables)
+    }
+    return filled(at, text, {**variables, **made})
+
+
+def _is_filled(value: str, variables: Mapping[str, Any]) -> bool:
+    """True if a variable is a template in which no name is unknown."""
+    if not is_template(value) or (_PARTIAL.search(value) and not _RAW.search(value)):
+        return False
+    try:
+        return names_in(value) <= variables.keys()
+    except DefinitionError:
+        return False
 
 
 def _as_yaml_list(text: str) -> list[Any] | None:

@@ -73,6 +73,12 @@ _REFUSED: dict[type[nodes.Node], str] = {
     nodes.With: "with",
 }
 
+_NUNJUCKS = frozenset({
+    "batch", "center", "forceescape", "groupby", "nl2br", "random", "reject", "rejectattr", "select", "selectattr",
+    "slice", "urlize",
+})  # fmt: skip
+"""Filters of Nunjucks that are not here."""
+
 TESTS: dict[str, Callable[..., bool]] = {
     "boolean": lambda value: isinstance(value, bool),
     "defined": lambda value: not isinstance(value, Undefined),
@@ -100,6 +106,12 @@ def check(root: nodes.Template) -> None:
         if parts > MOST_PARTS:
             raise DefinitionError("", f"a template has at most {MOST_PARTS} parts; make it shorter")
         why = f"more than {DEEPEST} parts within one another" if depth > DEEPEST else _refusal(node)
+        beyond = type(node) in _REFUSED or (isinstance(node, nodes.Filter) and node.name in _NUNJUCKS)
+        if why and beyond:  # it is no slip: what needs it may be left out
+            named = f"the filter {node.name!r}" if isinstance(node, nodes.Filter) else ""
+            shown = named or why.partition(";")[0].removeprefix("not allowed here: ")
+            lack = f"a template with {shown}, which is not carried out (write what it makes)"
+            raise LackingError(lack, f"line {node.lineno or 1} of the template: {why}")
         if isinstance(node, nodes.Filter) and why:
             lack = f"the filter {node.name!r} of nunjucksFilters, which is code (write its result in its place)"
             raise LackingError(lack, f"line {node.lineno or 1} of the template: {why}", filter=node.name)
@@ -117,6 +129,8 @@ def _refusal(node: nodes.Node) -> str:
             return f"the name {name!r} starts with an underscore; no such name is shown" if name.startswith("_") else ""
         case nodes.Filter() | nodes.Test():
             kind, known = ("filter", FILTERS) if isinstance(node, nodes.Filter) else ("test", TESTS)
+            if kind == "filter" and node.name in _NUNJUCKS - known.keys():
+                return f"no filter is called {node.name!r} here; it is one of Nunjucks"
             return "" if node.name in known else f"no {kind} is called {node.name!r}{suggest(node.name, known)}"
         case nodes.For():
             return "a recursive loop is not allowed" if node.recursive else ""
