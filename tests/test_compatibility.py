@@ -14,9 +14,9 @@ SAID = {
     # AgentV
     "numbers and booleans as text": "numbers and booleans as text",
     "several objects in a reply": "several verdicts in a reply",
-    "near-JSON": "near-JSON",
     "a reply without its reasoning": "a verdict without a reason",
     "an id that the judge repeats": "an id that the judge repeats",
+    "an id with two verdicts": "verdicts that disagree are unreadable",
     "a min_score that no score can meet": "a `min_score` that no score can meet",
     "an omitted criterion": "a criterion that the judge leaves out",
     "a failed judge": "a judge that fails",

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.trees import counted, suites_in
+from rubric import load_suite
+from tests.trees import counted, openai_server, suites_in
 
 EXAMPLES = Path(__file__).parents[1].parent / "shared" / "trees" / "promptfoo-examples"
 
@@ -31,6 +32,28 @@ FILES = {
     "prompts/task.md": "Answer: {{ question }}\n",
     "graders/style.yaml": "- {type: icontains, value: short}\n",
     "data/cases.yaml": "- {id: third, vars: {question: Capital of France?}, assert: [{type: contains, value: Paris}]}\n",
+    ".agentv/targets.yaml": "targets: [{name: default, provider: openai, model: gpt-5-mini, grader_target: default}]\n",
+    ".agentv/templates/brief.yaml": "assert: [{type: regex, value: '^.{1,80}$'}]\n",
+    "graders/tone.md": "Is it kind, by {{ criteria }}?\n{{ output }}\n",
+    "evals/fix/EVAL.yaml": """
+tests: [{id: fix, criteria: Says what was wrong, input_files: [x.log]}]
+""",
+    "evals/fix/PROMPT.md": "What is wrong?",
+    "evals/fix/x.log": "boom",
+    "evals/deep/er/graded.eval.yaml": """
+default_test: file://{{ env.AGENTV_REPO_ROOT }}/.agentv/default_test.yaml
+prompts: ["{{ question }}"]
+providers: [default]
+tests:
+  - id: climbs
+    vars: {question: Hello?}
+    assert:
+      - {type: llm-rubric, value: Is kind, prompt: graders/tone.md, provider: default}
+      - include: brief
+  - {id: tools, vars: {question: Who?}, assert: [{type: tool-trajectory, mode: any_order, minimums: {search: 1}}]}
+  - {id: own, vars: {question: How?}, assert: [{type: min-words}]}
+  - file://gen.py:create
+""",
     "evals/answers.eval.yaml": """
 default_test: ref://shared
 prompts: [file://../prompts/task.md]
@@ -63,6 +86,22 @@ def test_a_repository_of_agentv_is_graded_as_it_is(tmp_path: Path) -> None:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text)
     found = counted(suites_in(tmp_path))
-    assert (found.files, found.refused) == (3, {})
-    assert dict(found.cases) == {"passed": 3, "failed": 1, "ungraded": 1}
-    assert dict(found.reasons) == {"Python, which runs only where scripts are allowed": 1}
+    assert (found.files, found.refused) == (5, {})
+    assert dict(found.cases) == {"passed": 5, "failed": 2, "ungraded": 3}
+    assert dict(found.reasons) == {
+        "Python, which runs only where scripts are allowed": 1,
+        "a type of the project's own, whose function was not given": 1,
+        "tests that a program makes": 1,
+    }
+
+
+def test_a_repository_of_agentv_asks_its_own_targets(tmp_path: Path) -> None:
+    """By their names in `.agentv/`: the model that answers, and the judge."""
+    for name, text in {".git/HEAD": "", **FILES}.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    with openai_server() as endpoint:
+        suite = load_suite(tmp_path / "evals/deep/er/graded.eval.yaml").only("climbs")
+        (row,) = suite.run(target="providers").rows
+    assert (row.status, row.output) == ("passed", "A short answer: Paris, 42, yes.")
+    assert {request.body["model"] for request in endpoint.requests} == {"gpt-5-mini"}

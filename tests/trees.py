@@ -14,7 +14,8 @@ import os
 import re
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -24,10 +25,10 @@ from attrs import define, field
 from rubric import load_suite
 from rubric.errors import LoadError
 from rubric.results.rows import Row
-from tests.servers import Server, nonce_of, say_yes
+from tests.servers import Endpoint, Server, nonce_of, say_yes
 
 MODEL = "openai/gpt-5-mini"
-_NAMES = re.compile(r"promptfooconfig.*\.(?:ya?ml|json)|.*\.eval\.ya?ml")
+_NAMES = re.compile(r"promptfooconfig.*\.(?:ya?ml|json)|.*\.eval\.ya?ml|EVAL\.ya?ml")
 
 
 @define
@@ -81,33 +82,43 @@ def _fitting(schema: dict[str, Any]) -> Any:
             return "It does."
 
 
+@contextmanager
+def openai_server() -> Iterator[Endpoint]:
+    """Take the place of OpenAI: a local server that answers and judges, for models by their LiteLLM names."""
+    with Server(respond=respond) as server:
+        endpoint = server.at("ok")
+        base = endpoint.openai
+        given = {"OPENAI_API_KEY": "sk-test", "OPENAI_BASE_URL": base, "OPENAI_API_BASE": base}
+        with patch.dict(os.environ, given):
+            yield endpoint
+
+
 def counted(files: Sequence[Path], most: int | None = None) -> Counted:
     """Run the suites in *files*, of each *most* cases, and count what became of them."""
     found = Counted()
-    with Server(respond=respond) as server:
-        base = server.at("ok").openai
-        given = {"OPENAI_API_KEY": "sk-test", "OPENAI_BASE_URL": base, "OPENAI_API_BASE": base}
-        with patch.dict(os.environ, given):
-            for file in files:
-                found.files += 1
-                try:
-                    suite = load_suite(file)
-                except LoadError as problem:
-                    found.refused[str(file)] = problem.problems[0].message
-                    continue
-                if most is not None:
-                    suite = suite.only(*[case.id for case in suite.cases[:most]])
-                lacking = {case.id: case.unsupported for case in suite.plan(MODEL, target=MODEL)}
-                for row in suite.run(MODEL, target=MODEL, runs=1, concurrency=16):
-                    found.cases[row.status] += 1
-                    if row.status == "ungraded":
-                        found.reasons[_reason(row, lacking.get(row.id, ()))] += 1
+    with openai_server():
+        for file in files:
+            found.files += 1
+            try:
+                suite = load_suite(file)
+            except LoadError as problem:
+                found.refused[str(file)] = problem.problems[0].message
+                continue
+            if most is not None:
+                suite = suite.only(*[case.id for case in suite.cases[:most]])
+            lacking = {case.id: case.unsupported for case in suite.plan(MODEL, target=MODEL)}
+            for row in suite.run(MODEL, target=MODEL, runs=1, concurrency=16):
+                found.cases[row.status] += 1
+                if row.status == "ungraded":
+                    found.reasons[_reason(row, lacking.get(row.id, ()))] += 1
     return found
 
 
 _KINDS = {
     r"^no grader$": "the test asserts nothing",
     r"script |scripts that are not allowed": "Python, which runs only where scripts are allowed",
+    r"without functions=": "a type of the project's own, whose function was not given",
+    r"tests that a program makes": "tests that a program makes",
     r"JavaScriptError|ThrownError": "a transform that failed on the stand-in answer",
     r"judge '[^']*': (?:transport|auth|bad_request)": "an embedding model of another vendor, which this run has no key for",
     r"with a transform|^transform|^vars$": "transforms before a judge, and of variables",
