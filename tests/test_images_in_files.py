@@ -5,8 +5,12 @@ from __future__ import annotations
 import base64
 import json
 import os
+import socket
 import sys
+import threading
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -24,6 +28,7 @@ from rubric import (
     convert,
     dump_suite,
     dumps_suite,
+    evaluate,
     load_suite,
     loads_suite,
 )
@@ -415,3 +420,47 @@ def test_pages_are_attached_in_agentvs_and_promptfoos_blocks_and_written_without
         assert name_of(image) == "x.pdf, page 2"
         assert ";name=" not in str(convert(suite, "agentv-2")) + str(convert(suite, "promptfoo"))
     assert loads_suite(dumps_suite(suite)).cases[0].images == (image,)
+
+
+# -- addresses ---------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def listening() -> Iterator[tuple[int, list[object]]]:
+    """Yield a port of this machine, and a list with an item for each connection to it."""
+    met: list[object] = []
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def accept() -> None:
+            with suppress(OSError):
+                while True:
+                    connection, _ = server.accept()
+                    connection.close()
+                    met.append(connection)
+
+        thread = threading.Thread(target=accept, daemon=True)
+        thread.start()
+        yield server.getsockname()[1], met
+        server.shutdown(socket.SHUT_RDWR)
+        thread.join(10)
+
+
+@pytest.mark.parametrize("model", ["gemini/gemini-2.5-flash", "bedrock/us.amazon.nova-pro-v1:0"])
+def test_no_address_of_an_image_is_fetched_from_here(model: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """LiteLLM downloads it for vendors that take none, unless the address is private, which is allowed here."""
+    litellm = pytest.importorskip("litellm")
+    monkeypatch.setattr(litellm, "user_url_validation", False, raising=False)
+    keys = {
+        "aws_access_key_id": "AKIAAAAAAAAAAAAAAAAA",
+        "aws_secret_access_key": "x" * 40,
+        "aws_region_name": "us-east-1",
+    }
+    with listening() as (images_at, fetched), listening() as (vendor_at, asked):
+        params = {
+            "api_base": f"http://127.0.0.1:{vendor_at}",
+            **(keys if "bedrock" in model else {"api_key": "sk-test"}),
+        }
+        candidate = Candidate("A cat.", images=[f"https://127.0.0.1:{images_at}/cat.png?size=2"])
+        result = evaluate(candidate, "Is right", Judge(model, params=params, retries=0, timeout=20))
+    assert (fetched, asked) == ([], [])
+    assert "takes no addresses of images" in result.failures[0].message

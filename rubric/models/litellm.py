@@ -147,7 +147,7 @@ async def complete(
     It returns the completion, and the names of parameters that the model does not take and that were left out; it
     raises `ModelError` with the failure, whose message has no secrets in it.
     """
-    from rubric.models.litellm_http import Answered, calling  # noqa: PLC0415 - it brings aiohttp and httpx
+    from rubric.models.litellm_http import Answered, addresses_in, calling  # noqa: PLC0415 - it brings aiohttp and httpx
 
     provider = vendor_of(judge.name)[1]
     extra = borrowed(provider, judge.params)
@@ -160,6 +160,7 @@ async def complete(
             is_quiet = skip_unwanted_logging()
             call.may_end_early = is_quiet and may_end_early
             given = {**request(), **wanted, **extra, **payer_of(provider, wanted)}
+            call.images = addresses_in(given.get("messages", ()))
             if not is_quiet and (parent := parent_span()) is not None:
                 given["metadata"] = {**(given.get("metadata") or {}), "litellm_parent_otel_span": parent}
             call.tokens = given["max_tokens"] * given.get("n", 1)

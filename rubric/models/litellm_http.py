@@ -5,12 +5,13 @@ By itself, LiteLLM follows redirects with the candidate, reads and unpacks respo
 of an error's text while the loop is blocked, resends over a broken connection, and does not say whether a request has
 left. All its ways to vendors end in a transport of httpx: its own over aiohttp, or httpx's. So these are wrapped, once
 a process. A context variable has the call that a request belongs to: other requests in the process, of code that uses
-LiteLLM too, are not touched, nor are those that fetch (an image, a model).
+LiteLLM too, are not touched, nor are those that fetch (a model). Those that fetch an image of ours are refused: LiteLLM
+downloads it for vendors that take no addresses, and a file that others wrote could name any address of this network.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import aclosing, closing, contextmanager
 from contextvars import ContextVar
 from functools import wraps
@@ -55,6 +56,7 @@ class Call:
         secrets: Texts that must not be shown.
         is_watched: Whether all requests of LiteLLM's for it pass through here.
         tokens: The most in the response, over all choices.
+        images: The paths, with their queries, of the images' addresses.
         may_end_early: Whether LiteLLM is needed for the request alone, so that a whole completion ends the call.
         has_left: Whether a request was put on the wire.
         was_cut: Whether Ollama says that the reply was cut, which LiteLLM passes on for one of its two calls alone.
@@ -65,6 +67,7 @@ class Call:
     secrets: tuple[str, ...] = field(repr=False)
     is_watched: bool
     tokens: int = 0
+    images: frozenset[bytes] = frozenset()
     may_end_early: bool = False
     has_left: bool = False
     was_cut: bool = False
@@ -95,8 +98,11 @@ class Call:
         Return whether *request*, which leaves now, is one of ours.
 
         Raises:
-            httpx.TransportError: It was sent before: each request that leaves is counted.
+            httpx.TransportError: It was sent before: each request that leaves is counted; or it fetches an image.
         """
+        if not self._is_over and request.method in _FETCHING and request.url.raw_path in self.images:
+            self._failure = Failure("bad_request", _NO_ADDRESSES)
+            raise httpx.TransportError(_NO_ADDRESSES)
         if self._is_over or request.method in _FETCHING:
             return False
         if str(request.url) in self._sent:
@@ -139,6 +145,20 @@ class Call:
             failure = Failure("bad_request", f"the request cannot be sent: {words_of(str(error), self.secrets)}")
         self._failure = failure
         return httpx.TransportError(words_of(str(error), self.secrets))
+
+
+_NO_ADDRESSES = (
+    "this vendor takes no addresses of images, and none is fetched from here; give the image itself, as a data: URL or "
+    "in a suite as a file://"
+)
+
+
+def addresses_in(messages: Iterable[Mapping[str, Any]]) -> frozenset[bytes]:
+    """Return the paths, with their queries, of the addresses of images in *messages*."""
+    contents = [content for message in messages if isinstance(content := message.get("content"), list)]
+    blocks = (block.get("image_url") for content in contents for block in content if isinstance(block, Mapping))
+    urls = (block.get("url") for block in blocks if isinstance(block, Mapping))
+    return frozenset(httpx.URL(url).raw_path for url in urls if isinstance(url, str) and url.startswith("https://"))
 
 
 _current: ContextVar[Call | None] = ContextVar("call", default=None)
