@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from rubric.engine.grade import grade
 from rubric.errors import LoadError
+from rubric.formats.assertion_types import KNOWN
 from rubric.formats.cursor import Loading, Notes
 from rubric.formats.files import parse
 from rubric.formats.promptfoo.reader import read
@@ -175,6 +176,22 @@ def test_a_grader_that_we_do_not_have_leaves_its_case_ungraded(kind: str) -> Non
     """What cannot be carried out is never a pass: its criterion stays unjudged."""
     rubric = one(f"{{type: '{kind}', value: x}}")
     assert rubric.criteria[0].answer == Unsupported(kind)
+    assert rubric.criteria[0].answer.cure
+
+
+@pytest.mark.parametrize("kind", sorted(KNOWN - {"assert-set"}))
+def test_each_type_of_promptfoo_is_graded_or_says_what_would_make_it_gradable(kind: str) -> None:
+    """Each reason has its cure: in its words, or beside them."""
+    value = {"is-sql": "", "contains-sql": "", "is-xml": "", "contains-xml": "", "word-count": ", value: 3"}
+    value |= {"max-score": "", "is-html": "", "contains-html": "", "is-json": "", "contains-json": ""}
+    value |= {
+        "trajectory:step-count": ", value: {max: 3}",
+        "trajectory:tool-args-match": ", value: {name: a, args: {}}",
+    }
+    text = f"tests: [{{vars: {{context: c}}, assert: [{{type: '{kind}'{value.get(kind, ', value: x')}}}]}}]"
+    (case,) = loads_suite(text, "promptfoo")
+    lacking = [c.answer for c in case.rubric.criteria if isinstance(c.answer, Unsupported)]
+    assert all(one.cure or "pip install" in one.type or "WordNet" in one.type for one in lacking)
 
 
 def test_a_misspelt_type_is_an_error_with_a_suggestion() -> None:

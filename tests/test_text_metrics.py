@@ -75,12 +75,12 @@ def test_bleu_has_the_penalty_of_its_paper_for_short_outputs() -> None:
         ("the cat sat", "the cat sat", 1),
         ("the cat sat down", "the cat sat, at last", 0.75),
         ("a a b", "a b b", 2 / 3),
-        ("The cat", "the dog", 0),
+        ("The cat", "the dog", 0.5),
         ("the cat", "", 0),
     ],
 )
 def test_rouge_n_is_the_share_of_the_references_words(value: str, output: str, score: float) -> None:
-    """Each counts as often as it occurs; case matters, and punctuation is a word. From 0.75 it passes."""
+    """Each counts as often as it occurs; case does not matter, and punctuation is a word. From 0.75 it passes."""
     passed, found = graded("rouge-n", value, output)
     assert found == pytest.approx(score)
     assert passed is (score >= 0.75)
@@ -127,6 +127,14 @@ def test_empty_outputs_are_far_from_every_text() -> None:
     assert all(graded(kind, MAT, "") == (False, 0) for kind in text_metrics.THRESHOLDS)
 
 
+def test_an_empty_reference_is_compared_like_any_other() -> None:
+    """promptfoo allows one: nothing is near it but nothing, and blank references of BLEU do not count."""
+    assert graded("levenshtein", "", "abc", threshold=3) == (True, 1)
+    assert graded("levenshtein", "", "abcdef") == (False, 0)
+    assert [graded(kind, "", "abc") for kind in ("rouge-n", "bleu", "gleu")] == [(False, 0)] * 3
+    assert graded("bleu", ["", MAT], MAT)[0]
+
+
 @pytest.mark.parametrize("kind", ["rouge-n", "meteor"])
 def test_what_is_missing_is_said(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the extra, and for METEOR, the case is ungraded, and names the cure."""
@@ -138,7 +146,7 @@ def test_what_is_missing_is_said(kind: str, monkeypatch: pytest.MonkeyPatch) -> 
     assert ("rubric-grade[metrics]" if kind == "rouge-n" else "WordNet") in check.type
 
 
-@pytest.mark.parametrize("keys", [{"value": ""}, {"value": "x", "threshold": -1}, {"value": "x", "threshold": "far"}])
+@pytest.mark.parametrize("keys", [{"value": []}, {"value": "x", "threshold": -1}, {"value": "x", "threshold": "far"}])
 def test_what_cannot_be_compared_is_refused(keys: dict[str, Any]) -> None:
     """A reference without a text, and a threshold that is none."""
     data = {"prompts": ["Q"], "tests": [{"assert": [{"type": "bleu", **keys}]}]}

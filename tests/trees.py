@@ -123,9 +123,9 @@ _KINDS = {
     r"judge '[^']*': (?:transport|auth|bad_request)": "an embedding model of another vendor, which this run has no key for",
     r"with a transform|^transform|^vars$": "transforms before a judge, and of variables",
     r"tests that|not within reach": "tests, or code, that are elsewhere or that a program makes",
-    r"unreadable": "a reply of the stand-in judge that has another form",
+    r"unreadable": "a category or a choice that the stand-in judge does not give",
     r"with the provider": "an embedding model that LiteLLM is not known to have",
-    r"^trace-|^finish-reason|^is-valid": "graders that are not here: traces, finish reasons, validity of tool calls",
+    r"^trace-|^is-valid": "graders that are not here (traces), and tools in another form",
 }
 
 

@@ -39,8 +39,8 @@ def _rouge(output: str, references: Sequence[str]) -> float:
     from nltk.tokenize.treebank import TreebankWordTokenizer  # noqa: PLC0415 - an extra
 
     split = TreebankWordTokenizer().tokenize
-    found = Counter(split(output))
-    counts = [Counter(split(reference)) for reference in references]
+    found = Counter(split(output.lower()))
+    counts = [Counter(split(reference.lower())) for reference in references]
     return max((found & wanted).total() / max(wanted.total(), 1) for wanted in counts)
 
 
@@ -50,6 +50,9 @@ def _bleu(output: str, references: Sequence[str]) -> float:
     def smoothed(precisions: Sequence[float], **_: object) -> list[float]:
         return [float(precision) or _SMALLEST for precision in precisions]
 
+    references = [reference for reference in references if reference.strip()]
+    if not references:  # promptfoo leaves blank ones out, and scores 0 where none is left
+        return 0.0
     # One score for one tuple of weights; the function's annotations know only the list that several give.
     score: Any = sentence_bleu([*map(_words, references)], _words(output), smoothing_function=smoothed)
     return float(score)

@@ -35,12 +35,12 @@ from rubric.suites.comparisons import (
 from rubric.suites.repetition import RUN, named, repeated
 from rubric.suites.report import Deferred, Report
 from rubric.suites.row_builder import RowBuilder, ungraded
-from rubric.suites.scripts import Decisions, can_be_judged, restored, run_scripts
+from rubric.suites.scripts import Decisions, can_be_judged, restored, run_scripts, scripts_of, unsupported_of
 from rubric.suites.suite_plan import plan_case, why_deferred
 from rubric.suites.targets.base import DeferError, Response, Target, TargetLike, measured
 from rubric.suites.targets.providers import as_target
 from rubric.values.candidates import Candidate, Message, ToolCall
-from rubric.values.checks import Holds
+from rubric.values.checks import NOTHING, Holds
 from rubric.values.criteria import Criterion
 from rubric.values.findings import Finding, Scored, Unjudged
 from rubric.values.judges import AnyJudge, Judge, as_judge, members_of
@@ -337,7 +337,7 @@ class Run:
             return Response(named(prepared.candidate, prepared.case))
         case = prepared.case
         if not can_be_judged(case.rubric, allow_scripts=self.allow_scripts):
-            raise ModelError(Failure("unsupported", _HOPELESS))
+            raise ModelError(Failure("unsupported", _hopeless(case.rubric)))
         if self.cases is not None:
             self.cases.refuse_beyond(prepared.worst or 0.0)
         assert self.target is not None  # noqa: S101 - else the case is deferred
@@ -451,10 +451,14 @@ async def _graded(
     return restored(await graded(candidate, decided.rubric, assigned, send), rubric)
 
 
-_HOPELESS = (
-    "nothing in the rubric can be judged (graders that this library does not have, or scripts that are not allowed), "
-    "so the target was not asked"
-)
+def _hopeless(rubric: Rubric) -> str:
+    """Return why nothing in *rubric* can be judged, and what would change that."""
+    lacking = [*dict.fromkeys(unsupported_of(rubric))]
+    cures = [f"{one.type}: {one.cure}" for one in lacking if one.cure]
+    cures += ["nothing is asserted: give it an assertion or a rubric"] if NOTHING in lacking else []
+    cures += ["allow_scripts=True runs its scripts"] if scripts_of(rubric) else []
+    what = "graders that this library does not have, or scripts that are not allowed"
+    return "; ".join([f"nothing in the rubric can be judged ({what}), so the target was not asked", *cures])
 
 
 def _failure_of(error: Exception) -> Failure:

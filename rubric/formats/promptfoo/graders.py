@@ -131,7 +131,7 @@ def compared(at: Cursor, context: Context, kind: str) -> Assertion | None:
     """Return the comparison with references, of the type *kind*, at the cursor; None where an error was noted."""
     bare = kind.removeprefix("not-")
     bar = at["threshold"].number(0, written=True) if at.has("threshold") else THRESHOLDS[bare]
-    references = _values(at, context, several=bare in SEVERAL)
+    references = _values(at, context, several=bare in SEVERAL, empty=True)
     if references is None or bar is None:
         return None
     if not is_installed():
@@ -458,14 +458,14 @@ def _own_prompt(at: Cursor, context: Context, grader: ModelGrader) -> str | None
     return template_of(prompt, evolve(context.slots, aliases=_ALIASES))
 
 
-def _values(at: Cursor, context: Context, *, several: bool) -> list[str] | None:
-    """Return the texts that the assertion's value is; None where it was noted that it is none."""
+def _values(at: Cursor, context: Context, *, several: bool, empty: bool = False) -> list[str] | None:
+    """Return the texts that the assertion's value is; None where it was noted that it is none or (not *empty*) ''."""
     value = at["value"]
     try:
         content = None if value.value is None else content_of(value, context)
     except UnsupportedPromptError:
         content = None
-    if content is None or content.value in ("", [], {}):
+    if content is None or content.value in ([], {}) or (content.value == "" and not empty):
         at.error(f"{at.value['type']} needs a text; write it as `value`")
         return None
     given = content.value if several and isinstance(content.value, list) else [content.value]

@@ -37,17 +37,50 @@ class Assertion:
     on: Transform | None = None
 
 
+_GIVEN = "give the judgement as a function: `functions={name: function}` and `type: python`, `value: name`"
+_CURES = {
+    r"moderation|guardrails|promptfoo:redteam|^is-safe": "write an llm-rubric that says what is forbidden",
+    r"^(?:not-)?(?:classifier|pi|webhook|ruby|human)\b": _GIVEN,
+    r"^(?:not-)?search-rubric": "give what the search would find as the variable `context`, and write an llm-rubric",
+    r"^(?:not-)?trace-": "give the run's calls as `tool_calls`, and write trajectory:step-count or :tool-used",
+    r"assertScoringFunction": "give the assertions weights, and the test a threshold",
+    r"^vars$|transformVars|^tests that|variables with": "write the values into the file, as YAML, JSON or CSV",
+    r"simulated user|_conversation|the turns before": "let it run elsewhere, and give the answers: --outputs FILE",
+    r"only JavaScript is run": "compile it to JavaScript, or write it inline",
+    r"not within reach|may not be read": "put the file below the project's root, or name another `base`",
+    r"is run without|which asks for|that (?:failed|returned)": "write it without files, network and modules",
+    r"with the (?:provider|grader)": "name a model that LiteLLM knows, or give the judge in code",
+    r"without the .* of a provider|with tools that": "give the provider `tools` or `functions` in the form of OpenAI",
+    r"without a context": "give the variable `context`, or a `contextTransform`",
+    r"prompts of its own|in its rubricPrompt|with code:": "leave its rubricPrompt out: ours asks the same",
+    r"RE2": "write the pattern without look-around and back references, or as javascript",
+    r"without a threshold": "give it a threshold",
+    r"no template|without code|with a value": "correct its value",
+    r"filter": "write the filtered text into the file",
+    r"whose SQL": f"name one of the databases that are known, or {_GIVEN}",
+}
+_ANY = f"leave it out (--unsupported skip), or {_GIVEN}"
+
+
+def cure_of(kind: str) -> str:
+    """Return what would make an assertion of a *kind* gradable; '' where the words of *kind* say so themselves."""
+    if "pip install" in kind or "WordNet" in kind:
+        return ""
+    return next((cure for pattern, cure in _CURES.items() if re.search(pattern, kind)), _ANY)
+
+
 def unsupported(kind: str, detail: str, place: Cursor) -> Assertion:
     """Return an assertion that this library does not have, of a *kind*; its test stays ungraded."""
-    words = f"{kind}: {shorten(detail, 80)}" if detail.strip() else kind
-    place.warn(f"assertion type '{kind}' is not supported; the test cannot be graded")
-    return Assertion(words, Unsupported(kind), kind=kind, place=place)
+    words, cure = f"{kind}: {shorten(detail, 80)}" if detail.strip() else kind, cure_of(kind)
+    told = f"; {cure}" if cure else ""
+    place.warn(f"assertion type '{kind}' is not supported; the test cannot be graded{told}")
+    return Assertion(words, Unsupported(kind, cure=cure), kind=kind, place=place)
 
 
 def lacking(kind: str, lacks: list[str], place: Cursor) -> Assertion:
     """Return an assertion of a *kind* whose test stays ungraded for what the load *lacks*, which has been noted."""
     words = f"{kind} with {lacks[0]}"
-    return Assertion(words, Unsupported(words), kind=kind, place=place)
+    return Assertion(words, Unsupported(words, cure=cure_of(words)), kind=kind, place=place)
 
 
 def thresholded(at: Cursor, check: Check, kind: str) -> Assertion | None:
