@@ -525,7 +525,8 @@ def test_without_the_extra_everything_else_works() -> None:
     """The names of the extra are left out of `import *`, and say what to install."""
     code = """
 import sys
-sys.modules["scipy"] = None
+sys.modules["numpy"] = sys.modules["scipy"] = None
+import rubric.__main__
 from importlib import util
 util.find_spec = lambda name, package=None: None
 from rubric import *

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 if TYPE_CHECKING:
     from rubric.trust.agreement import Agreement
     from rubric.trust.calibration import Calibration
@@ -68,6 +66,8 @@ def row_of(name: str, value: float | None, interval: tuple[float, float] | None,
 
 def of_agreement(found: Agreement) -> Any:
     """Return the confusion of each criterion; judge against people for numbers; flip rates for votes alone."""
+    import numpy as np  # `prefer` has charts without it
+
     alt = altair()
     if not found.criteria:
         rows = [row_of(v.id or "the whole", v.flip_rate.value, v.flip_rate.interval) for v in found.votes]
