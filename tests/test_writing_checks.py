@@ -13,10 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from attrs import evolve
 
 import rubric.formats
 from rubric import Criterion, Rubric, dumps, loads
-from rubric.errors import DumpError
+from rubric.errors import DumpError, LoadError
 from rubric.formats.assertion_data import FUNCTIONS
 from rubric.formats.assertion_types import ContainsJSON
 from rubric.formats.field_accuracy import Field, FieldAccuracy
@@ -30,7 +31,9 @@ from rubric.formats.trajectories import ArgumentsMatch, ToolCallF1, Used
 from rubric.formats.valid_calls import ValidCalls
 from rubric.internals.frozen_map import FrozenMap
 from rubric.suites.cases import Case
+from rubric.suites.comparisons import MaxScore, SelectBest
 from rubric.suites.suite import Suite
+from rubric.values.answers import Unit
 from rubric.values.checks import Check, Contains, Holds, Matches, Similar, Trajectory, Unsupported, Within
 from tests.test_closed_unions import CHECKS, UNWRITTEN
 
@@ -73,6 +76,8 @@ IN_FILES: list[Any] = [
     JavaScript("x\ny", inline("const a = output;\nreturn a === '{{ a }}'")),
     JavaScript("file://a.js", FUNCTION, {"a": "b"}),
     Transformed(Contains("a", ignore_case=True), Transform((inline("output.trim()"),))),
+    SelectBest("test 1", "the shortest"),
+    MaxScore("test 1", {"a": 1.0}),
     Transformed(
         Holds(JavaScript("output > 3", inline("output > 3"), {"a": "b"})), Transform((SHORT, FUNCTION), {"a": "b"})
     ),
@@ -109,7 +114,8 @@ def test_every_function_that_files_have_is_in_the_table() -> None:
         for name in names
         if not name.endswith("__init__")
         for kind in vars(import_module(f"rubric.formats.{name}")).values()
-        if isinstance(kind, type) and (kind.__doc__ or "").lstrip().startswith("A function for `Holds`")
+        if isinstance(kind, type) and not kind.__subclasses__()
+        if any((one.__doc__ or "").lstrip().startswith("A function for `Holds`") for one in kind.__mro__)
     }
     assert found == {*FUNCTIONS} == {type(function) for function in IN_FILES}
 
@@ -150,6 +156,38 @@ def test_a_check_comes_back_or_is_told_as_lost(form: str, check: Check, negate: 
     kept = "it" in read.rubric and _same(read.rubric["it"].answer, made.answer)
     told = [loss for loss in written.dropped if "'it'" in loss or " it" in loss or ".it" in loss]
     assert kept or told, written.data
+
+
+@pytest.mark.parametrize(
+    "transform",
+    [
+        Transform((SHORT,)),
+        Transform((SHORT, FUNCTION), {"a": "b"}, 1),
+        Transform((), context=SHORT),
+        Transform((SHORT,), context=FUNCTION),
+    ],
+    ids=["inline", "of the test", "of the context", "of both"],
+)
+def test_a_judged_criterion_keeps_its_transform(transform: Transform) -> None:
+    """In our own format; in promptfoo where its programs are inline, and else it is told."""
+    whole = Rubric(threshold=None, criteria=[Criterion("Is warm", id="it", answer=Unit(flag=True), on=transform)])
+    (criterion,) = loads(dumps(whole)).criteria
+    assert criterion == whole.criteria[0]
+    assert isinstance(criterion.on, Transform)
+    assert criterion.on.shared == transform.shared
+    both = evolve(whole, criteria=[*whole.criteria, Criterion("Is short", id="short", answer=Unit(flag=True))])
+    written = convert(Suite("s", [Case("a", both)]), "promptfoo")
+    again = loads_suite(str(written)).cases[0].rubric["it"]
+    assert again.on == transform or any("on of the criterion 'it'" in loss for loss in written.dropped)
+
+
+@pytest.mark.parametrize(
+    ("given", "says"), [({"transfrom": "1"}, "transform"), ({}, "code"), ({"transform": "1", "shared": 2}, "how many")]
+)
+def test_what_no_transform_can_be_is_refused(given: dict[str, Any], says: str) -> None:
+    """With what is allowed."""
+    with pytest.raises(LoadError, match=says):
+        loads(json.dumps({"criteria": [{"text": "a", "on": given}]}))
 
 
 def _same(found: Any, wanted: Any) -> bool:

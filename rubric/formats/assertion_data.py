@@ -45,6 +45,7 @@ from rubric.formats.valid_calls import SOURCES, ValidCalls
 from rubric.internals.fields import refuse, suggest
 from rubric.internals.frozen_map import FrozenMap, thaw
 from rubric.internals.javascript import Program
+from rubric.suites.comparisons import Comparison, MaxScore, SelectBest
 from rubric.values.checks import (
     AnyCheck,
     Calls,
@@ -239,6 +240,17 @@ def _perplexity_score(function: PerplexityScore) -> Said:
     return Said({"type": "perplexity-score", **bar}, systems=_PROMPTFOO)
 
 
+_COMPARISONS: dict[type, str] = {SelectBest: "select-best", MaxScore: "max-score"}
+
+
+def _comparison(function: Comparison) -> Said:
+    """Return what compares the outputs of one test, which promptfoo tells by its prompts and providers."""
+    fields_ = attrs.asdict(function, recurse=False)
+    usual = {one.name: one.default for one in attrs.fields(type(function))}
+    own = {key: thaw(value) for key, value in fields_.items() if value != usual[key]}
+    return Said({"type": _COMPARISONS[type(function)]}, own, _NEITHER)
+
+
 # -- code --------------------------------------------------------------------------------------------------
 
 
@@ -278,14 +290,55 @@ def _transformed(function: Transformed) -> Said | None:
     transform = function.transform
     if inner is None or "transform" in inner.data or transform.context is not None:
         return None
-    codes = [_code(program) for program in transform.programs]
-    variables = thaw(transform.variables)
-    if "javascript" in inner.data["type"] and inner.own.get("variables", {}) != variables:
+    if "javascript" in inner.data["type"] and inner.own.get("variables", {}) != thaw(transform.variables):
         return None  # both are of one test, whose variables they see
-    own = {**inner.own, **({"variables": variables} if variables else {})}
+    said = transform_said(transform)
+    return Said(inner.data | said.data, inner.own | said.own, inner.systems & said.systems)
+
+
+def transform_said(transform: Transform) -> Said:
+    """Return *transform* as the keys of an assertion; in our own format also those of a criterion's `on`."""
+    codes = [_code(program) for program in transform.programs]
     plain = len(codes) == 1 and isinstance(codes[0], str)
-    systems = inner.systems & _PROMPTFOO if plain else _NEITHER
-    return Said({**inner.data, "transform": codes[0] if plain else codes}, own, systems)
+    data: Data = {"transform": codes[0] if plain else codes} if codes else {}
+    own: Data = {"variables": thaw(transform.variables)} if transform.variables else {}
+    own |= {"shared": transform.shared} if transform.shared else {}
+    own |= {} if transform.context is None else {"context": _code(transform.context)}
+    return Said(data, own, _PROMPTFOO if plain and transform.context is None else _NEITHER)
+
+
+def read_transform(given: Mapping[str, Any]) -> Transform:
+    """
+    Return what `transform_said` wrote as *given*.
+
+    Raises:
+        DefinitionError: It is none.
+    """
+    listed = given.get("transform", [])
+    programs = tuple(_program(code, "transform") for code in (listed if isinstance(listed, list | tuple) else [listed]))
+    variables, shared = given.get("variables", {}), given.get("shared", 0)
+    if not isinstance(variables, Mapping):
+        raise refuse("variables", variables, "a mapping")
+    if isinstance(shared, bool) or not isinstance(shared, int) or not 0 <= shared <= len(programs):
+        raise refuse("shared", shared, "how many of the programs are the test's")
+    of_context = given.get("context")
+    if not programs and of_context is None:
+        raise refuse("transform", listed, "code, or a list of it")
+    context = None if of_context is None else _program(of_context, "context")
+    return Transform(programs, FrozenMap(variables), shared, context)
+
+
+def read_view(given: Mapping[str, Any]) -> Transform:
+    """
+    Return the transform that a criterion is `on`.
+
+    Raises:
+        DefinitionError: It is none.
+    """
+    known = ("transform", "variables", "shared", "context")
+    for key in given.keys() - {*known}:
+        raise DefinitionError(key, f"unknown key{suggest(str(key), known)}")
+    return read_transform(given)
 
 
 def _python(script: Script) -> Said:
@@ -311,13 +364,15 @@ FUNCTIONS: dict[type, Callable[[Any], Said | None]] = {
     ValidCalls: _valid_calls,
     JavaScript: _javascript,
     Transformed: _transformed,
+    SelectBest: _comparison,
+    MaxScore: _comparison,
 }
 """The functions of `Holds` that files can say. Those of a caller's own cannot be written."""
 
 
 # -- reading -----------------------------------------------------------------------------------------------
 
-_OWN = frozenset({"variables", "transform"})
+_OWN = frozenset({"variables", "transform", "shared"})
 """Keys that are read beside those of a type."""
 
 
@@ -338,13 +393,7 @@ def read_assertion(given: Mapping[str, Any]) -> Check:
     if not isinstance(variables, Mapping):
         raise refuse("variables", variables, "a mapping")
     check = read(given)
-    if "transform" not in given:
-        return check
-    codes = given["transform"] if isinstance(given["transform"], list | tuple) else [given["transform"]]
-    if not codes:
-        raise refuse("transform", codes, "code, or a list of it")
-    programs = tuple(_program(code, "transform") for code in codes)
-    return Holds(Transformed(check, Transform(programs, FrozenMap(variables))))
+    return Holds(Transformed(check, read_transform(given))) if "transform" in given else check
 
 
 def _number(given: Mapping[str, Any], key: str, default: Any = None) -> Any:
@@ -388,6 +437,15 @@ def _read_fields(given: Mapping[str, Any]) -> Check:
         raise refuse("aggregation", aggregation, " or ".join(AGGREGATIONS))
     given_fields: list[Data] = [{k: tuple(v) if isinstance(v, list) else v for k, v in row.items()} for row in rows]
     return Holds(FieldAccuracy(tuple(Field(**row) for row in given_fields), aggregation == AGGREGATIONS[1]))
+
+
+def _read_comparison(given: Mapping[str, Any]) -> Check:
+    kind: Any = next(kind for kind, name in _COMPARISONS.items() if name == given["type"])
+    fields_: Data = {key: thaw(value) for key, value in given.items() if key != "type"}
+    texts = {key: value for key, value in fields_.items() if key in ("test", "text", "prompt")}
+    if not texts.get("test") or not all(isinstance(value, str) for value in texts.values()):
+        raise refuse("test", texts, "texts; the cases of one test share its name")
+    return Holds(kind(**fields_))
 
 
 def _read_valid(given: Mapping[str, Any]) -> Check:
@@ -443,6 +501,10 @@ _READERS: dict[str, _Reader] = {
     ),
     **dict.fromkeys(KINDS, (frozenset({"value", "threshold", "any"}), _read_calls)),
     **dict.fromkeys(SOURCES, (frozenset({"schemas"}), _read_valid)),
+    **{
+        name: (frozenset(one.name for one in attrs.fields(cast("Any", kind))), _read_comparison)
+        for kind, name in _COMPARISONS.items()
+    },
     "field-accuracy": (frozenset({"fields", "aggregation"}), _read_fields),
     "tool-trajectory": (KEYS, lambda given: read_tool_trajectory(thaw(given))),
     "skill-trigger": (SKILL_KEYS, read_skill_trigger),

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from attrs import evolve
+
 from rubric.errors import DefinitionError, DumpError, LoadError
 from rubric.formats.fields import (
     KEYS,
@@ -181,9 +183,20 @@ _read_likert = reader_of(Likert, {"low": "min", "high": "max"})
 _read_anchor = reader_of(Anchor)
 _read_question = reader_of(DecisionTree, {"question": "ask"}, yes=read_branch, no=read_branch)
 _read_when = reader_of(When, holds=None)
+
+
+def _read_on(data: Any) -> Any:
+    if not isinstance(data, dict):
+        return data
+    from rubric.formats.assertion_data import read_view  # noqa: PLC0415 - it brings code that few rubrics need
+
+    return read_view(read_free(data))
+
+
 _read_criterion = reader_of(
     Criterion,
     beside=ANSWERS,
+    on=_read_on,
     when=read_when,
     anchors=lambda data: read_all(data, "anchor", _read_anchor),
     metadata=read_free,
@@ -257,9 +270,23 @@ class _NamedError(DumpError):
     """A `DumpError` that names the innermost criterion already."""
 
 
+def _on(on: Any) -> Any:
+    if not callable(on):
+        return on
+    from rubric.formats.assertion_data import transform_said  # noqa: PLC0415 - as for reading
+    from rubric.formats.javascript import Transform  # noqa: PLC0415 - as above
+
+    if not isinstance(on, Transform):
+        msg = f"it is on a function, {on!r}, which no file can hold"
+        raise DumpError(msg)
+    said = transform_said(on)
+    return free({**said.data, **said.own})
+
+
 def _criterion(criterion: Criterion) -> Data | str:
     try:
-        data = fields_of(criterion, first=_CRITERION, without="answer")
+        data = fields_of(evolve(criterion, on="conversation"), first=_CRITERION, without="answer")
+        data |= {"on": _on(criterion.on)} if criterion.on != "conversation" else {}
         answer = write_answer(criterion.answer)
     except _NamedError:
         raise

@@ -11,12 +11,13 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from rubric.errors import DefinitionError
-from rubric.formats.assertion_data import said_of
+from rubric.formats.assertion_data import said_of, transform_said
 from rubric.formats.assertion_types import KNOWN
 from rubric.formats.includes import is_reference
+from rubric.formats.javascript import Transform, Transformed
 from rubric.formats.losses import Held, Losses, provider_of, without
 from rubric.formats.model_names import SETTINGS, embedding_name
 from rubric.formats.promptfoo.columns import is_chat
@@ -38,6 +39,7 @@ from rubric.values.checks import (
     NOTHING,
     Check,
     FitsSchema,
+    Holds,
     Matches,
     Similar,
     Unsupported,
@@ -151,7 +153,22 @@ _WITH_THRESHOLDS = frozenset({
 """The types whose threshold is the check's own."""
 
 
+def _transform(criterion: Criterion) -> dict[str, Any]:
+    """Return the keys for the transform that *criterion* is on; none where promptfoo does not have it so."""
+    said = transform_said(criterion.on) if isinstance(criterion.on, Transform) else None
+    keys = {} if said is None or "promptfoo" not in said.systems else said.data
+    return {key: escaped(code) for key, code in keys.items()}
+
+
 def _add_losses(criterion: Criterion, losses: Losses) -> None:
+    function = criterion.answer.function if isinstance(criterion.answer, Holds) else None
+    transform = function.transform if isinstance(function, Transformed) else criterion.on
+    if isinstance(transform, Transform) and transform.shared:
+        losses.add(
+            f"that the transform of {criterion.id!r} is the test's", "finished outputs would go through it again"
+        )
+    if _transform(criterion):
+        criterion = evolve(criterion, on="conversation")
     losses.fields(criterion, after=f" of the criterion {criterion.id!r}")
     if criterion.polarity in ("contradiction", "correctness"):
         losses.add(f"polarity of the criterion {criterion.id!r}")
@@ -171,6 +188,7 @@ def _criterion(criterion: Criterion, variables: Mapping[str, Any], losses: Losse
         losses.add(f"the criterion {criterion.id!r}: {_why(criterion.answer)}")
         return None
     _add_losses(criterion, losses)
+    made |= _transform(criterion)
     if criterion.polarity == "guard":
         made["type"] = made["type"].removeprefix("not-") if made["type"].startswith("not-") else f"not-{made['type']}"
         losses.add(f"that the criterion {criterion.id!r} fails the grade by itself")
