@@ -23,6 +23,7 @@ from rubric import (
     grade_many,
     loads,
     loads_suite,
+    plan,
     schema,
 )
 from rubric.testing import ScriptedModel
@@ -49,6 +50,12 @@ def test_reviewed_criteria_are_no_matter_of_a_warning(reviewed: bool | None) -> 
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert grade("Good morning!", evolve(RAW, reviewed=reviewed), yes()).passed
+
+
+def test_a_plan_grades_nothing_and_warns_of_nothing() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert plan("Good morning!", evolve(RAW, criteria=["Is polite, as planned"]), "offline").asks
 
 
 def test_an_unreviewed_rubric_within_another_warns_too() -> None:

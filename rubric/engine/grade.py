@@ -246,18 +246,22 @@ def judge_or_default(judge: JudgeLike | None) -> AnyJudge:
 
 
 def as_rubric(rubric: Rubric | str | Path) -> Rubric:
-    """Return *rubric*; a text is a free-form one, a `Path` is loaded. Warn once of one that nobody has reviewed."""
+    """Return *rubric* as `given_rubric` does, to grade with: warn once of one that nobody has reviewed."""
+    given = given_rubric(rubric)
+    if not is_reviewed(given):
+        _warn_of_unreviewed(given.digest, given.name)
+    return given
+
+
+def given_rubric(rubric: Rubric | str | Path) -> Rubric:
+    """Return *rubric*; a text is a free-form one, a `Path` is loaded."""
     if isinstance(rubric, Path):
         from rubric.formats.rubrics import load  # noqa: PLC0415 - grading without files needs no parser of YAML
 
-        rubric = load(rubric)
-    elif isinstance(rubric, Candidate):
+        return load(rubric)
+    if isinstance(rubric, Candidate):
         raise DefinitionError("rubric", "got a Candidate; the candidate comes first, then the rubric, then the judge")
-    else:
-        rubric = rubric_of(rubric)
-    if not is_reviewed(rubric):
-        _warn_of_unreviewed(rubric.digest, rubric.name)
-    return rubric
+    return rubric_of(rubric)
 
 
 @lru_cache(maxsize=4096)  # by the digest: each rubric is told of once a process, whichever line grades with it
@@ -286,7 +290,7 @@ def plan(
     Raises:
         DefinitionError: An argument that cannot be graded with; so too an item that is no candidate.
     """
-    judges, checked = judge_or_default(judge), as_rubric(rubric)
+    judges, checked = judge_or_default(judge), given_rubric(rubric)
     check(checked)
     if isinstance(candidates, Candidate | str) or (isinstance(candidates, Path) and not holds_many(candidates)):
         candidates = [one_candidate(candidates)]
