@@ -300,3 +300,8 @@ def test_the_files_that_pages_show_pass() -> None:
     ]
     assert len(texts) > 1
     assert [remark for text in texts for remark in lint(loads(text))] == []
+
+
+def test_remarks_are_plotted_by_rule() -> None:
+    drawn = lint(R.expects("Score 1-5", id="a").expects("Score 1-3", id="b")).plot().to_dict()
+    assert drawn["data"]["values"] == [{"name": "own-scale", "which": "warning", "value": 2}]

@@ -13,7 +13,7 @@ import pytest
 from rubric import Ask, Case, DefinitionError, Judge, check, dumps, grade, lint, load, load_suite, loads, presets
 from rubric.internals.frozen_map import thaw
 from rubric.testing.scripted_model import ScriptedModel
-from rubric.values.answers import nearest
+from rubric.values.answers import JudgeAnswer, nearest
 
 from .command_line import ROOT, run
 
@@ -65,7 +65,8 @@ def test_a_good_judge_passes_the_tests_of_a_ready_rubric_and_a_constant_one_does
     found = check(rubric, Judge(ScriptedModel(answer), sealed=False))
     assert found.ok, str(found)
     assert len(found) == len(said)
-    lazy = check(rubric, Judge(ScriptedModel(lambda ask: nearest(ask.criteria[0].answer, 1.0))))
+    best: dict[str, Any] = {one.id: nearest(one.answer, 1.0) for one in rubric if isinstance(one.answer, JudgeAnswer)}
+    lazy = check(rubric, Judge(ScriptedModel(best)))
     assert lazy.exit_code == 1
 
 

@@ -31,6 +31,7 @@ from rubric import (
 )
 from rubric.testing import ScriptedModel
 from tests.command_line import run
+from tests.recorded import lines, needs_data
 
 RUBRIC = (
     Rubric("reply", threshold=0.6)
@@ -243,3 +244,29 @@ def test_the_command_says_the_result_by_its_exit_code(tmp_path: Path) -> None:
     assert json.loads(failed.stdout)["tests"][1]["failures"] == ["the grade does not pass"]
     file.write_text("criteria: [A]\n")
     assert run("check", str(file), "-j", "offline").exit_code == 2
+
+
+def test_trials_are_plotted_by_status() -> None:
+    rubric = Rubric().checks(lambda c: "#" in c.output, id="ticket", text="Has a number")
+    rubric = rubric.tested_by("#1", passes=True).tested_by("no", passes=True)
+    drawn = check(rubric, "offline").plot().to_dict()
+    assert [row["which"] for row in drawn["data"]["values"]] == ["passed", "failed"]
+
+
+@needs_data
+def test_the_flips_of_a_recorded_judge_are_counted_to_the_digit() -> None:
+    """Three samples of GPT-4 each: of 320 replies 121 are not rated alike, and 244 of 960 pairs of samples differ."""
+    rows = lines("prometheus_gpt4_jury", "vicuna.jsonl.gz")
+    votes = [iter(row["scores"]) for row in rows]
+    rubric = Rubric("r").rates("Good", (1, 5), id="good")
+    for number in range(len(rows)):
+        rubric = rubric.tested_by(f"It is reply {number}.", expects={"good": "1..5"})
+
+    def answer(ask: Ask) -> int:
+        prompt = " ".join(message.text for message in ask.messages)
+        return int(next(votes[int(prompt.partition("It is reply ")[2].partition(".")[0])]))
+
+    found = check(rubric, Judge(ScriptedModel(answer), sealed=False), 3)
+    flip = next(one for one in found.flips if one.id == "good")
+    assert (flip.flipped, flip.cases, flip.differing, flip.pairs) == (121, 320, 244, 960)
+    assert "37.8% (121 of 320)" in str(found)

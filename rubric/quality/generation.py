@@ -199,7 +199,7 @@ class Generation(Presented, Listed[GeneratedCriterion]):
 
     def plot(self) -> Any:
         """Return how often each criterion prefers the preferred answer, where it prefers one, as an Altair chart."""
-        from rubric.trust.plotting import forest, row_of  # noqa: PLC0415 - charts need an extra
+        from rubric.rendering.plots import forest, row_of  # noqa: PLC0415 - charts need an extra
 
         told = [
             (one.id, found.wins, found.wins + found.losses) for one in self if (found := one.discrimination) is not None

@@ -146,7 +146,7 @@ class Items(Presented, Listed[Item]):
 
     def plot(self) -> Any:
         """Return the mean of each criterion with its interval as an Altair chart."""
-        from rubric.trust.plotting import forest, row_of  # noqa: PLC0415 - charts need an extra
+        from rubric.rendering.plots import forest, row_of  # noqa: PLC0415 - charts need an extra
 
         rows = [row_of(item.id, item.mean.value, item.mean.interval) for item in self]
         return forest(rows, "mean contribution", self.sentence)

@@ -11,6 +11,7 @@ metadata of the criterion:
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
@@ -140,7 +141,16 @@ class Remarks(Sequence[Remark]):
             "waived": [remark.to_dict() for remark in self.waived],
         }
 
+    def plot(self) -> Any:
+        """Return how many remarks each rule made, in the colour of its level, as an Altair chart."""
+        from rubric.rendering.plots import bars  # noqa: PLC0415 - charts need an extra
 
+        counts = Counter((remark.rule, remark.level) for remark in self.remarks)
+        rows = [{"name": rule, "which": level, "value": count} for (rule, level), count in counts.items()]
+        return bars(rows, "remarks", self.sentence, _COLOURS)
+
+
+_COLOURS = {"error": "#c62828", "warning": "#f9a825", "hint": "#607d8b"}
 _KINDS: dict[Level, str] = {"error": "failed", "warning": "ungraded", "hint": "deferred"}
 
 

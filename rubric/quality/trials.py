@@ -140,7 +140,12 @@ class Trials(Presented, Sequence[Trial]):
         out: list[Table] = [("", ("test", "reply", "result", "not as expected"), rows)]
         if len(self.flips):
             lines: list[tuple[object, ...]] = [
-                (flip.id, f"{flip.rate:.1%}", f"{flip.flipped} of {flip.cases}") for flip in self.flips
+                (
+                    flip.id,
+                    f"{flip.rate:.1%}",
+                    f"{flip.flipped / max(1, flip.cases):.1%} ({flip.flipped} of {flip.cases})",
+                )
+                for flip in self.flips
             ]
             out.append(("How often repeats differ", ("criterion", "flip rate", "tests that differ"), lines))
         return out
@@ -167,6 +172,24 @@ class Trials(Presented, Sequence[Trial]):
             "one_sided": [*self.one_sided],
             "calls": self.usage.calls,
         }
+
+    def plot(self) -> Any:
+        """Return the score of each test, at its first repeat, in the colour of its status as an Altair chart."""
+        from rubric.rendering.plots import dots  # noqa: PLC0415 - charts need an extra
+
+        rows = [
+            {
+                "name": f"tests[{t.index}] {shorten(t.test.candidate.output, 40)}",
+                "which": t.status,
+                "value": result.score,
+            }
+            for t in self
+            for result in t.results[:1]
+        ]
+        return dots(rows, "score", self.sentence, colours=_COLOURS)
+
+
+_COLOURS = {"passed": "#2e7d32", "failed": "#c62828", "ungraded": "#f9a825"}
 
 
 def _shown(trial: Trial) -> tuple[object, ...]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
+
+from rubric.rendering.plots import altair, forest, row_of
 
 if TYPE_CHECKING:
     from rubric.trust.agreement import Agreement
@@ -15,53 +16,6 @@ if TYPE_CHECKING:
 
 _MOST_POINTS = 4_000
 """Altair refuses more than 5,000 rows in a chart."""
-
-
-def altair() -> Any:
-    """Return Altair; an `ImportError` says how to install it."""
-    try:
-        import altair as alt
-    except ImportError as error:
-        message = "plot() takes Altair: pip install rubric-grade[plots]"
-        raise ImportError(message, name="altair") from error
-    return alt
-
-
-def forest(rows: Sequence[dict[str, Any]], title: str, sentence: str, *, zero: bool = False) -> Any:
-    """Return values with their intervals, a row each."""
-    alt = altair()
-    base = alt.Chart(alt.Data(values=list(rows)), title=sentence).encode(y=alt.Y("name:N", sort=None, title=None))
-    x = alt.X("value:Q", title=title, scale=alt.Scale(zero=False))
-    lines = base.mark_rule(strokeWidth=2).encode(
-        x=alt.X("low:Q", title=title, scale=alt.Scale(zero=False)), x2="high:Q"
-    )
-    layers = [lines, base.mark_point(filled=True, size=70).encode(x=x)]
-    if zero:
-        bands = base.mark_bar(opacity=0.15, color="gray").encode(x="unseen_low:Q", x2="unseen_high:Q")
-        nothing = alt.Chart(alt.Data(values=[{"at": 0}])).mark_rule(strokeDash=[4, 4]).encode(x="at:Q")
-        layers = [bands, nothing, *layers]
-    chart: Any = alt.layer(*layers)
-    return chart
-
-
-def dots(rows: Sequence[dict[str, Any]], title: str, sentence: str, line: tuple[str, float]) -> Any:
-    """Return several values (`which`) in each row (`name`) as dots, beside a vertical *line* with its name."""
-    alt = altair()
-    x = alt.X("value:Q", title=title, scale=alt.Scale(zero=False))
-    base = alt.Chart(alt.Data(values=list(rows)), title=sentence).encode(y=alt.Y("name:N", sort=None, title=None), x=x)
-    which = alt.Color("which:N", sort=None, title=None)
-    points = base.mark_point(filled=True, size=80).encode(
-        color=which, shape=alt.Shape("which:N", sort=None, title=None)
-    )
-    rule = alt.Chart(alt.Data(values=[{"value": line[1], "which": line[0]}])).mark_rule(strokeDash=[4, 4])
-    chart: Any = alt.layer(base.mark_line(color="gray").encode(detail="name:N"), rule.encode(x=x, color=which), points)
-    return chart
-
-
-def row_of(name: str, value: float | None, interval: tuple[float, float] | None, **more: float) -> dict[str, Any]:
-    """Return a row of a chart: a value, and what it lies between."""
-    low, high = interval or (value, value)
-    return {"name": name, "value": value, "low": low, "high": high, **more}
 
 
 def of_agreement(found: Agreement) -> Any:

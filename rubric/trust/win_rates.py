@@ -21,9 +21,9 @@ from attrs import asdict, evolve, frozen
 
 from rubric.errors import DefinitionError
 from rubric.internals.containers import Listed
+from rubric.rendering.plots import altair
 from rubric.rendering.presenting import Presented, Table
 from rubric.scoring.intervals import FEW_GROUPS, Interval, mean_interval, t_quantile
-from rubric.trust.plotting import altair
 
 if TYPE_CHECKING:
     from rubric.trust.preference import Preference
