@@ -98,7 +98,7 @@ def generate(
         case: What a good answer does, in words; or a `Case`, whose task, reference and context are used.
         judge: Writes the criteria and, with *preferred*, grades the answers. Left out, the environment's API keys name
             one.
-        sources: Documents, policies and transcripts: texts, `Path`s of texts, `Candidate`s; and `Anchor`s.
+        sources: Documents, policies and transcripts: each a text, the `Path` of one, a `Candidate` or an `Anchor`.
         preferred: Pairs (preferred, rejected) of candidates; or mappings with `chosen` and `rejected`, and perhaps
             `input` (or `prompt`) and `group`; or the `Path` of a JSONL or CSV file of such rows. Pairs that share an
             answer, or have the same group, belong together. The writer is shown half of them, eight at most.
