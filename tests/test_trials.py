@@ -27,6 +27,7 @@ from rubric import (
     grade,
     lint,
     load,
+    load_suite,
     loads,
 )
 from rubric.testing import ScriptedModel
@@ -270,3 +271,17 @@ def test_the_flips_of_a_recorded_judge_are_counted_to_the_digit() -> None:
     flip = next(one for one in found.flips if one.id == "good")
     assert (flip.flipped, flip.cases, flip.differing, flip.pairs) == (121, 320, 244, 960)
     assert "37.8% (121 of 320)" in str(found)
+
+
+def test_replies_in_files_are_read_in_suites_and_for_nested_rubrics(tmp_path: Path) -> None:
+    (tmp_path / "bad.txt").write_text("No idea.")
+    inner = "{criteria: [{id: x, check: {contains: a}}], tests: [{reply: file://bad.txt, passes: true}]}"
+    rubric = f"{{criteria: [{{id: in, text: t, rubric: {inner}}}], tests: [{{reply: file://bad.txt, fails: [in]}}]}}"
+    rubric = rubric.replace("text: t, ", "")
+    (tmp_path / "s.yaml").write_text(f"suite: s\nrubric: {rubric}\ncases: [{{id: a}}, {{id: b, rubric: {rubric}}}]\n")
+    for case in load_suite(tmp_path / "s.yaml"):
+        assert case.rubric.tests[0].candidate.output == "No idea."
+        nested = case.rubric["in"].answer
+        assert isinstance(nested, Rubric)
+        assert nested.tests[0].candidate.output == "No idea."
+        assert check(nested, "offline").ok

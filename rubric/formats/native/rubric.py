@@ -159,23 +159,33 @@ def read_rubric(data: Any) -> Rubric:
 
 
 def with_replies(data: Any, folder: Path, base: Path | None = None) -> Any:
-    """Return *data*, a rubric, with the texts of its tests' replies that are `file://` below *folder*, or *base*."""
-    tests = data.get("tests") if isinstance(data, dict) else None
-    if not isinstance(tests, list):
+    """Return *data*, a rubric, with the texts of replies to its tests, and to nested ones, that are `file://` names."""
+    gathering = Gathering()
+    read = _replied(data, folder, base or folder, gathering)
+    gathering.finish()
+    return read
+
+
+def _replied(data: Any, folder: Path, base: Path, gathering: Gathering) -> Any:
+    if not isinstance(data, dict):
         return data
     from rubric.formats.includes import bare  # noqa: PLC0415 - it brings templates, which few rubrics need
 
-    gathering, found = Gathering(), [*tests]
-    for index, test in enumerate(tests):
+    found: dict[str, Any] = {key: [*data[key]] for key in ("tests", "criteria") if isinstance(data.get(key), list)}
+    for index, test in enumerate(found.get("tests", ())):
         if isinstance(test, dict) and isinstance(reply := test.get("reply"), str) and is_reference(reply):
             with gathering.at("tests", index, "reply"):
                 try:
-                    text = read_text_of(folder / bare(reply), base or folder)
+                    text = read_text_of(folder / bare(reply), base)
                 except LoadError as error:
                     raise DefinitionError("", error.problems[0].message) from None
-                found[index] = {**test, "reply": {"output": text}}
-    gathering.finish()
-    return {**data, "tests": found}
+                found["tests"][index] = {**test, "reply": {"output": text}}
+    for index, criterion in enumerate(found.get("criteria", ())):
+        if isinstance(criterion, dict) and "rubric" in criterion:
+            with gathering.at("criteria", index, "rubric"):
+                inner = with_replies(criterion["rubric"], folder, base)
+                found["criteria"][index] = {**criterion, "rubric": inner}
+    return {**data, **found}
 
 
 _read_leaf = reader_of(Leaf)

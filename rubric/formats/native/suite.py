@@ -79,6 +79,12 @@ def _read_suite(data: Any, loading: Loading) -> Suite:
     given = dict(as_dict(data, "a suite (a mapping with cases)"))
     named, default = given.pop("rubrics", {}), given.pop("rubric", None)
     gathering = Gathering()
+    if (folder := loading.folder) is not None:
+        with gathering.at("rubric"):
+            default = with_replies(default, folder, loading.base)
+        if isinstance(named, dict):
+            with gathering.at("rubrics"):
+                named = {name: with_replies(one, folder, loading.base) for name, one in named.items()}
     with gathering.at("rubrics"):
         read_each(as_dict(named, "a mapping from names to rubrics"), _read_any_rubric)
     if isinstance(given.get("cases"), list) and isinstance(named, dict):
@@ -90,6 +96,8 @@ def _read_suite(data: Any, loading: Loading) -> Suite:
                     _check_new(case.get("id"), index, first)
                 rubric: Any = "unknown"  # where its reference is wrong, so that the rest of the case is read
                 with gathering.at("cases", index):
+                    if folder is not None and "rubric" in case:
+                        case = {**case, "rubric": with_replies(case["rubric"], folder, loading.base)}  # noqa: PLW2901
                     rubric = _rubric_of(case, named, default)
                 whole = {"id": f"case-{index + 1}", **case}
                 if "images" in whole:
