@@ -14,7 +14,6 @@ from rubric.values.checks import Unsupported
 NEEDS_X = {
     "a check": "tests: [{vars: {q: a}, assert: [{type: contains, value: '{{ env.X }}'}]}, {PLAIN}]",
     "a rubric": "tests: [{vars: {q: a}, assert: [{type: llm-rubric, value: 'Is {{ env.X }}'}]}, {PLAIN}]",
-    "a grader": "tests: [{vars: {q: a}, assert: [{type: llm-rubric, value: b, provider: 'openai:{{ env.X }}'}]}, {PLAIN}]",
     "a rubric's prompt": (
         "tests: [{vars: {q: a}, assert: [{type: llm-rubric, value: b, rubricPrompt: 'In {{ env.X }}: {{ output }}'}]}, {PLAIN}]"
     ),
@@ -88,13 +87,32 @@ def test_a_provider_that_needs_an_undeclared_variable_cannot_be_asked(provider: 
     assert not case.providers[0].missing
 
 
-@pytest.mark.parametrize("grader", ["python:judge.py", "file://judge.js", "adaline:openai:chat:gpt-5"])
-def test_a_grader_that_is_not_called_here_leaves_its_case_alone_ungraded(grader: str) -> None:
-    """promptfoo takes programs, addresses and gateways as graders too."""
+GRADERS = {
+    "python:judge.py": "give the judge in code",
+    "file://judge.js": "give the judge in code",
+    "adaline:openai:chat:gpt-5": "give the judge in code",
+    "openai:{{ env.X }}": "environ={'X': ...}",
+}
+
+
+@pytest.mark.parametrize("grader", GRADERS)
+def test_a_grader_that_is_not_called_here_gives_way_to_the_judge_of_the_run(grader: str) -> None:
+    """promptfoo takes programs, addresses and gateways as graders too; the warning names the grader, and the cure."""
     asserted = f"{{type: llm-rubric, value: a, provider: '{grader}'}}"
-    found, other = ungraded(loads_suite(f"tests: [{{assert: [{asserted}]}}, {{{PLAIN}}}]\n", "promptfoo"))
-    assert grader in found
-    assert other == ""
+    suite = loads_suite(f"tests: [{{assert: [{asserted}]}}, {{{PLAIN}}}]\n", "promptfoo")
+    assert ungraded(suite) == ["", ""]
+    assert suite[0].judge is None
+    warnings = " ".join(map(str, suite.warnings))
+    assert "the judge of the run takes" in warnings
+    assert grader in warnings
+    assert GRADERS[grader] in warnings
+
+
+def test_a_declared_variable_names_the_grader() -> None:
+    """It is the judge of its case."""
+    asserted = "{type: llm-rubric, value: a, provider: 'openai:{{ env.X }}'}"
+    suite = loads_suite(f"tests: [{{assert: [{asserted}]}}]\n", "promptfoo", environ={"X": "gpt-5"})
+    assert "gpt-5" in repr(suite[0].judge)
 
 
 def test_a_misspelt_vendor_of_a_grader_is_an_error_of_the_file() -> None:

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rubric import Candidate, Judge, Message, ToolCall, agrade_many, grade_many, plan
+from rubric import Candidate, Judge, Message, RunMetrics, ToolCall, agrade_many, grade_many, plan
 from rubric.engine.shards import Shard, merge_results, number_of
 from rubric.engine.sources import Placed
 from rubric.errors import DefinitionError, LoadError
@@ -65,10 +65,11 @@ def test_a_value_that_json_has_no_form_for_says_the_same_every_time() -> None:
 def test_shards_stay_as_they_are() -> None:
     """Another version that put candidates elsewhere would pay for them again."""
     tools = Candidate("b", tool_calls=[ToolCall("find", arguments={"x": [1, None]})], messages=[Message("user", "Hi")])
-    assert [number_of(0, item, 1000) for item in ("", "a", Candidate("a", input="q"), tools, "\ud800 é")] == NUMBERS
+    items = ["", "a", Candidate("a", input="q"), tools, "\ud800 é", Candidate("b", metrics=RunMetrics(latency=1.5))]
+    assert [number_of(0, item, 1000) for item in items] == NUMBERS
 
 
-NUMBERS = [188, 950, 820, 439, 213]
+NUMBERS = [188, 950, 820, 439, 213, 689]
 
 
 def test_another_process_has_the_same_shards() -> None:

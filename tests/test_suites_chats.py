@@ -7,6 +7,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from attrs import evolve
 
 from rubric.errors import DefinitionError, ModelError
 from rubric.internals import background_loop
@@ -15,7 +16,7 @@ from rubric.models.chat_turns import ToolRequest, chat
 from rubric.suites.cases import Case
 from rubric.suites.targets.base import DeferError, Response, Target
 from rubric.suites.targets.models import ModelTarget, opening
-from rubric.values.candidates import Message
+from rubric.values.candidates import Message, RunMetrics
 from rubric.values.judges import Judge
 from rubric.values.requests import FailureKind
 from tests.servers import Server
@@ -42,10 +43,10 @@ def faults() -> Iterator[Server]:
 
 
 def test_a_case_becomes_a_candidate_with_the_models_answer_and_its_usage() -> None:
-    """The output is what the model said, the rest is the case's, and the tokens are counted."""
+    """The output is what the model said and why it stopped, the rest is the case's, and the tokens are counted."""
     with ToolServer("Rate limits.") as server:
         response = respond(server)
-    assert response.candidate == CASE.responding("Rate limits.")
+    assert response.candidate == evolve(CASE.responding("Rate limits."), metrics=RunMetrics(finish_reason="stop"))
     assert (response.usage.calls, response.usage.prompt_tokens, response.usage.completion_tokens) == (1, 10, 5)
     assert response.warnings == ()
 

@@ -157,6 +157,10 @@ def _number_of(index: int, content: bytes | None, count: int) -> int:
     return int.from_bytes(hashlib.blake2b(content, digest_size=8).digest(), "big") % count + 1
 
 
+_ADDED = {"turn", "reference", "finish_reason"}
+"""Fields of messages, tool calls and metrics that a later version added: as defaults they do not count."""
+
+
 def _content(item: object) -> bytes | None:
     """
     Return the content of a candidate, the same in every process; None if it is none.
@@ -181,7 +185,8 @@ def _plain(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_plain(item) for item in value]
     if has(type(value)):
-        return {f.name: _plain(getattr(value, f.name)) for f in fields(type(value))}
+        told = [f for f in fields(type(value)) if f.name not in _ADDED or getattr(value, f.name) != f.default]
+        return {f.name: _plain(getattr(value, f.name)) for f in told}
     return value if isinstance(value, str | int | float | bool | None) else type(value).__qualname__
 
 
