@@ -274,7 +274,7 @@ def test_a_budget_says_how_it_stands() -> None:
         async with budget(ask):
             return repr(budget)
 
-    assert ", $0.0000, 1 calls, " in asyncio.run(main())
+    assert ", $0.0000, 1 call, " in asyncio.run(main())
 
 
 @pytest.mark.parametrize(

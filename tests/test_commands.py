@@ -540,3 +540,23 @@ def test_output_that_cannot_be_written_exits_with_2(where: str, tmp_path: Path) 
 def test_no_judge_is_told_in_terms_of_the_command_line() -> None:
     """As options, not as arguments in code."""
     assert "--judge offline" in run("grade", RUBRIC, REPLY).stderr
+
+
+@pytest.mark.parametrize("command", ["grade", "plan"])
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("replies.csv", "id,answer\n1,Hello\n"),
+        ("replies.tsv", "id\tanswer\n1\tHello\n"),
+        ("replies.jsonl", '{"output": "Hello"}\n'),
+        ("replies.json", '[{"output": "Hello"}]'),
+    ],
+)
+def test_a_file_of_many_candidates_is_not_graded_as_one_text(
+    command: str, name: str, text: str, tmp_path: Path
+) -> None:
+    (tmp_path / name).write_text(text)
+    done = run(command, RUBRIC, str(tmp_path / name), "-j", "offline")
+    assert done.exit_code == 2
+    assert f"{name} holds many candidates; grade-many grades each" in done.stderr
+    assert run(command, RUBRIC, "-", "-j", "offline", stdin=text).exit_code < 2

@@ -13,6 +13,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
+from rubric import DefinitionError
 from rubric.integrations.pytest import assert_grade
 from tests.harnesses import BAD, GOOD, KEY, ODD, respond
 from tests.servers import Endpoint, Server
@@ -161,3 +162,9 @@ def test_without_a_plug_in_it_is_a_plain_assertion() -> None:
     assert assert_grade("Says hello.", Rubric().expects("Says hello"), "offline").passed
     with pytest.raises(AssertionError, match="✗ Names a zebra"):
         assert_grade("Says hello.", Rubric().expects("Names a zebra"), "offline")
+
+
+@pytest.mark.parametrize("at_least", [20, -1, "0.5"])
+def test_a_least_score_outside_0_to_1_is_refused(at_least: object) -> None:
+    with pytest.raises(DefinitionError, match="at_least: expected a finite number from 0 to 1"):
+        assert_grade(GOOD, "Is polite", "offline", at_least=at_least)  # type: ignore[arg-type]

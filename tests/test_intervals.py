@@ -176,7 +176,7 @@ def test_a_comparison_states_its_power_and_what_it_leaves_out() -> None:
     text = str(found)
     assert "The pass rate fell by 0.020" in text
     assert "no drop is shown" in text
-    assert "1 cases are left out" in text
+    assert "1 case left out" in text
     assert "A drop of 0.10 would be found in" in text
     assert text.splitlines()[-1] in found._repr_markdown_()
     assert found.to_dict()["drops"][0]["is_shown"] is False

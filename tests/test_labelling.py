@@ -459,7 +459,7 @@ def test_a_page_is_written_and_what_it_exports_is_added(inputs: Path) -> None:
         float(f"{weight:.6g}") for weight in Draw.of([each.key for each in candidates()]).weights(4).values()
     }
     (inputs / "gap.csv").write_text(f"key,rater,criterion,value\n{names[5]},ann,answers,yes\n")
-    assert "1 candidates before the last" in called(inputs, "--out", str(out), "--add", str(inputs / "gap.csv")).stderr
+    assert "1 candidate before the last" in called(inputs, "--out", str(out), "--add", str(inputs / "gap.csv")).stderr
 
 
 @pytest.mark.parametrize(

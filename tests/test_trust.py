@@ -605,3 +605,31 @@ def test_the_ids_of_cases_change_no_key_of_the_store(tmp_path: Path) -> None:
     suite_of(3).run(by_number(bool), store=tmp_path / "s")
     renamed = Suite("s", [evolve(case, id=f"other {case.id}") for case in suite_of(3).cases])
     assert renamed.run(by_number(bool), store=tmp_path / "s").usage.calls == 0
+
+
+def test_an_interval_that_is_none_is_left_out_of_the_sentence() -> None:
+    scored = Rubric("s").scores("x y")
+    found = agreement(grade_many(["x", "y", "z"], scored, "offline").collect(), Labels({0: 0.2, 1: 0.3, 2: 0.9}))
+    assert "nan" not in str(found)
+    for statistic in found[0].statistics:
+        if statistic.value is not None and statistic.interval is not None:
+            assert statistic.interval[0] <= statistic.value <= statistic.interval[1], statistic
+
+
+def test_two_pass_rates_differ_by_1_at_most() -> None:
+    ten = Rubric().checks(lambda c: c.output == "x", text="Is x", id="x")
+    few = grade_many(["x", "y"], ten, "offline").collect()
+    found = compare(few, few)
+    assert all(-1 <= low <= high <= 1 for low, high in (one.interval for one in found))
+    assert "No difference is so large" in str(found)
+
+
+def test_a_label_that_is_no_number_is_refused_at_once() -> None:
+    with pytest.raises(DefinitionError, match=r"labels\[0\]: expected .*, got NaN; leave out"):
+        Labels({0: float("nan")})
+
+
+def test_a_file_of_labels_with_other_columns_is_told_the_option(tmp_path: Path) -> None:
+    (tmp_path / "labels.csv").write_text("id,label\n1,yes\n")
+    with pytest.raises(DefinitionError, match=r"columns=\{'key': 'id'\}"):
+        Labels.read(tmp_path / "labels.csv")

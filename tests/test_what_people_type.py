@@ -648,3 +648,43 @@ def test_a_rubric_of_ones_own_class_is_graded_like_any_other() -> None:
 def test_a_shard_that_is_no_text_is_none() -> None:
     nothing: Any = None
     assert "expected a shard" in refused(lambda: Shard.parse(nothing))
+
+
+@pytest.mark.parametrize(
+    ("call", "args", "named", "cure"),
+    [
+        (Case, ("a", POLITE), {"response": "x"}, "did you mean 'output'?"),
+        (Case, ("a", POLITE), {"expected": "x"}, "did you mean 'reference'?"),
+        (Case, ("a",), {}, "write Case('refund', rubric"),
+        (Suite, ("a",), {"case": []}, "did you mean 'cases'?"),
+        (Suite, ("a", ["x"]), {}, "cases[0]: expected a Case, such as Case("),
+        (Suite("a", []).matrix, (), {"judges": "offline"}, "judges: expected a list of judges"),
+        (Rubric.of(POLITE).tested_by, ("x",), {"fail": True}, "did you mean 'fails'?"),
+        (Rubric, ("x",), {"criterion": []}, "a rubric has a list of them"),
+        (Contains, ("a",), {"case_sensitive": False}, "unless ignore_case=True"),
+        (Contains, (), {}, "write Contains('ticket #')"),
+    ],
+)
+def test_a_wrong_call_is_told_the_one_that_works(
+    call: Callable[..., object], args: tuple[Any, ...], named: dict[str, Any], cure: str
+) -> None:
+    with pytest.raises(DefinitionError) as raised:
+        call(*args, **named)
+    assert cure in str(raised.value)
+
+
+def test_a_suite_and_its_report_say_how_they_are_read_and_written() -> None:
+    suite = Suite("a", [Case("x", POLITE, output="y")])
+    for name, cure in (("save", "dump_suite(suite, 'suite.yaml')"), ("tests", "suite.cases")):
+        with pytest.raises(AttributeError, match=re.escape(f"write {cure}")):
+            getattr(suite, name)
+    with pytest.raises(AttributeError, match=re.escape("write load_suite('suite.yaml')")):
+        Suite.from_file  # type: ignore[attr-defined]  # noqa: B018
+    with pytest.raises(AttributeError, match=re.escape("write report.grades.to_pandas()")):
+        suite.run("offline").to_pandas  # type: ignore[attr-defined]  # noqa: B018
+
+
+def test_one_of_a_kind_has_no_plural() -> None:
+    suite = Suite("a", [Case("x", Rubric("r", ["Is y"]), output="y")])
+    shown = f"{suite!r} {suite.run('offline').grades!r} {suite.run('offline').grades[0]!r} {suite.plan('offline')!r}"
+    assert not re.search(r"\b1 (cases|calls|criteria|results)\b", shown), shown

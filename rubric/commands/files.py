@@ -23,7 +23,6 @@ from rubric.commands.output import (
     print_result,
     print_text,
 )
-from rubric.commands.running import counted
 from rubric.errors import LoadError, Problem
 from rubric.formats.files import project_of, write_text
 from rubric.formats.proof import prove as prove_conversion
@@ -32,7 +31,7 @@ from rubric.formats.rubrics import load
 from rubric.formats.rubrics import schema as rubric_schema
 from rubric.formats.suites import Converted, is_rubric, load_suite, loads_suite, suite_schema
 from rubric.formats.suites import convert as convert_suite
-from rubric.internals.text import shorten, table
+from rubric.internals.text import counted, shorten, table
 from rubric.results.differences import diff as rubric_diff
 from rubric.store.store import Store
 from rubric.suites.scripts import unsupported_of

@@ -37,7 +37,7 @@ from rubric.commands.output import (
     print_result,
     print_text,
 )
-from rubric.commands.running import counted, projected
+from rubric.commands.running import projected
 from rubric.commands.trust import from_extra
 from rubric.engine.budget import Budget
 from rubric.engine.drafting import Material, plan_drafts
@@ -46,7 +46,7 @@ from rubric.errors import DefinitionError, ModelError
 from rubric.formats.drafts import Sheet, Slot, sheet
 from rubric.formats.rubrics import dump, dumps
 from rubric.internals import background_loop
-from rubric.internals.text import shorten
+from rubric.internals.text import counted, shorten
 from rubric.suites.suite import fits
 from rubric.values.criteria import Anchor
 from rubric.values.requests import Failure

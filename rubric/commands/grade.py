@@ -9,6 +9,7 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 import click
@@ -31,6 +32,7 @@ from rubric.commands.output import Command, print_json, print_line, print_markdo
 from rubric.commands.running import SUITES_ONLY, RunOptions, filtered
 from rubric.engine.grade import grade as grade_candidate
 from rubric.engine.grade import plan as plan_calls
+from rubric.engine.sources import holds_many
 from rubric.errors import LoadError, UngradedError
 from rubric.formats.rubrics import load
 from rubric.formats.suites import is_rubric, load_suite
@@ -121,6 +123,9 @@ class Inputs:
 
     def candidate(self, file: str | None) -> Candidate:
         """Return the candidate whose text is in *file*; without one, a stand-in."""
+        if file is not None and holds_many(Path(file)):
+            cure = f"grade-many grades each; as one text, give it at standard input: - < {shlex.quote(file)}"
+            raise click.UsageError(f"{file} holds many candidates; {cure}")
         context = click.get_current_context()
         output: IO[str] | None = None if file is None else TEXT.convert(file, None, context)
         piped = [stream for stream in (output, self.question, self.reference) if stream is sys.stdin]

@@ -28,7 +28,7 @@ from rubric.commands.options import (
     refuse_given,
 )
 from rubric.commands.output import INTERRUPTED, REFUSED, Command, Refusal, print_line, print_result
-from rubric.commands.running import counted, projected
+from rubric.commands.running import projected
 from rubric.engine.budget import Budget
 from rubric.engine.bulk import CONCURRENCY
 from rubric.engine.bulk import grade_many as grade_candidates
@@ -38,6 +38,7 @@ from rubric.engine.shards import Shard, merge_results
 from rubric.engine.sources import candidate_at, source_of
 from rubric.errors import DefinitionError
 from rubric.formats.rubrics import load
+from rubric.internals.text import counted
 from rubric.results.collection import Grades
 from rubric.results.result import Grade, Ungraded
 from rubric.results.summary import Frequencies, Summary, cluster_of, reasons_of, summarise

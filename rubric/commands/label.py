@@ -15,6 +15,7 @@ from rubric.commands.output import Command, Refusal, print_line
 from rubric.engine.sources import candidate_at, source_of
 from rubric.formats.rubrics import load
 from rubric.internals.atomic_write import replacing
+from rubric.internals.text import counted
 from rubric.labelling.drawing import Draw, doubt_of
 from rubric.labelling.page import LabelPage, Results
 from rubric.labelling.sheet import Answer, Sheet, read_answers
@@ -76,7 +77,7 @@ def label(
     if page is not None:
         with replacing(page) as opened:
             opened.write(made.html(mode="file"))
-        print_line(f"{page}: {len(made.candidates):,} candidates to label; the page exports labels.csv")
+        print_line(f"{page}: {counted(len(made.candidates), 'candidate')} to label; the page exports labels.csv")
         return
     assert out is not None  # noqa: S101 - checked above
     sheet = Sheet(out, made.draw)
@@ -165,4 +166,5 @@ def _warn(draw: Draw, answers: Sequence[Answer]) -> None:
     names = {each.name for each in answers}
     if gaps := draw.reached(names) - len(names & draw.places.keys()):
         cure = "label these too (they come first), or the weights do not hold; was it drawn with the same --results?"
-        print_line(f"warning: {gaps:,} candidates before the last labelled one have no answer; {cure}", problem=True)
+        what = f"{counted(gaps, 'candidate')} before the last labelled one without an answer"
+        print_line(f"warning: {what}; {cure}", problem=True)

@@ -27,7 +27,7 @@ from rubric.commands.output import (
 from rubric.errors import DefinitionError
 from rubric.grading.planning import Plan
 from rubric.internals.fields import check_number
-from rubric.internals.text import shorten
+from rubric.internals.text import counted, shorten
 from rubric.results.rows import Row
 from rubric.suites.repetition import flips, pass_rates, repeated
 from rubric.suites.report import Deferred, Report
@@ -269,11 +269,6 @@ def filtered(suites: Sequence[Suite], files: Sequence[str], patterns: Sequence[s
         every = shorten(", ".join(case.id for suite in suites for case in suite), 300)
         raise DefinitionError("--filter", f"no case fits {', '.join(map(repr, patterns))}; the cases are {every}")
     return [suite.filter(*patterns) for suite, _ in pairs], [file for _, file in pairs]
-
-
-def counted(number: int, noun: str) -> str:
-    """Return *number* with its *noun*: `1 case`, `2 cases`."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def projected(plan: Plan, times: float = 1) -> str:

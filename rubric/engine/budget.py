@@ -22,6 +22,7 @@ from rubric.errors import DefinitionError, ModelError
 from rubric.internals.fields import as_map, check_number, count, number, optional, refuse
 from rubric.internals.frozen_map import FrozenMap
 from rubric.internals.guided import guided_init
+from rubric.internals.text import counted
 from rubric.models.pricing import dearest, most_tokens, price
 from rubric.models.retry import is_free
 from rubric.values.judges import AnyJudge, Judge, judges_of
@@ -48,7 +49,7 @@ class Amount:
 
     def __str__(self) -> str:
         parts = [] if self.cost is None else [f"${self.cost:.4f}"]
-        parts += [] if self.calls is None else [f"{self.calls:,} calls"]
+        parts += [] if self.calls is None else [counted(self.calls, "call")]
         parts += [] if self.tokens is None else [f"{self.tokens:,} tokens"]
         return ", ".join(parts) or "no limit"
 

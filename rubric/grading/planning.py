@@ -12,7 +12,7 @@ from rubric.grading.looking import most_of_a_turn, offering
 from rubric.grading.prompting import SharedPrompt, as_question, compose, grouped, shared_prompt
 from rubric.grading.similarity import embedding_ask
 from rubric.grading.turns import asked_parts
-from rubric.internals.text import cell, cut, table
+from rubric.internals.text import cell, counted, cut, table
 from rubric.scoring.votes import Voter, fewest_votes, number_votes
 from rubric.values.candidates import Candidate, why_degenerate
 from rubric.values.checks import Check, Similar
@@ -76,7 +76,8 @@ class Plan:
 
     def __repr__(self) -> str:
         cost = "cost unknown" if self.cost is None else _extent(*self.cost, "${:.4f}")
-        return f"<Plan: {_extent(self.least, self.most)} calls, {_extent(*self.prompt_tokens)} prompt tokens, {cost}>"
+        calls = counted(1, "call") if self.least == self.most == 1 else f"{_extent(self.least, self.most)} calls"
+        return f"<Plan: {calls}, {_extent(*self.prompt_tokens)} prompt tokens, {cost}>"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plan as plain JSON-able data, messages included."""

@@ -112,6 +112,10 @@ WORDS = {
 """Other words for a parameter, whatever the call; the call that works is said, as the word may mean something else."""
 
 SAID: dict[str, dict[str, str]] = {
+    **{
+        name: {"case_sensitive": "capital letters count unless ignore_case=True"}
+        for name in ("Contains", "StartsWith", "EndsWith", "Equals", "ContainsAny", "ContainsAll")
+    },
     "criterion": {
         "points": "the points of a criterion are its weight; give weight=...",
         "negative": "write rubric.forbids(text), or Criterion(text, polarity='guard')",
@@ -136,6 +140,7 @@ SAID: dict[str, dict[str, str]] = {
     ),
     "forbids": {"polarity": "this verb means 'guard', got {value}; use another verb, such as expects"},
     "Rubric": {
+        "criterion": "a rubric has a list of them: Rubric('support reply', criteria=['Is polite'])",
         "model": "a rubric has no judge; give it to grade(candidate, rubric, judge='openai/...')",
         "judge": "a rubric has no judge; give it to grade(candidate, rubric, judge='openai/...')",
         "weights": "each criterion has its weight: Criterion('...', weight=2), or {'text': '...', 'weight': 2}",
@@ -226,6 +231,12 @@ EXAMPLES = {
     "includes": "rubric.includes(house_style, weight=2)",
     "Levels": "Levels(ScoreRange(1, 5)), or Levels({0: 'no', 5: 'in part', 10: 'yes'})",
     "Choices": "Choices({'cold': 0, 'warm': 1})",
+    "Case": "Case('refund', rubric, input='the question', output='the answer')",
+    "Suite": "Suite('replies', [Case('refund', rubric, output='...')])",
+    "RubricTest": "RubricTest('a good reply', passes=True)",
+    "Message": "Message('user', 'the question')",
+    "ToolCall": "ToolCall('search', {'query': '...'})",
+    "Contains": "Contains('ticket #')",
     "ask": "ask('Is it polite?').yes(1.0).no(0.0)",
     "revising": "rubric.revising('polite', weight=2)",
     "passing_at": "rubric.passing_at(0.8)",
@@ -248,6 +259,23 @@ EXAMPLES = {
 _KEEP = "a rubric never changes, so keep what it returns: rubric = rubric"
 
 ATTRIBUTES: dict[str, dict[str, str]] = {
+    "Suite": {
+        "dump_suite(suite, 'suite.yaml')": "save dump write to_file export to_path save_yaml",
+        "dumps_suite(suite)": "dumps to_yaml to_json yaml json to_string",
+        "load_suite('suite.yaml')": "load from_file from_path read load_yaml open",
+        "loads_suite(text)": "loads from_yaml from_string parse from_json from_text",
+        "suite.run(judge)": "grade evaluate judge_all execute run_all score __call__",
+        "await suite.arun(judge)": "aevaluate agrade",
+        "attrs.evolve(suite, cases=[*suite, case])": "add append add_case with_case extend adding with_cases",
+        "suite.cases": "tests rows items samples",
+    },
+    "Report": {
+        "report.grades.to_pandas()": "to_pandas to_df to_dataframe to_frame df",
+        "report.grades.mean": "mean average score mean_score",
+        "report.grades.pass_rate": "pass_rate success_rate accuracy",
+        "report.write('report.html')": "save dump to_file export to_html html to_json to_junit to_markdown show",
+        "report.rows": "results cases items tests",
+    },
     "Rubric": {
         f"{_KEEP}.adding(Criterion('...'))": "add append add_criterion with_criterion push insert with_criteria",
         f"{_KEEP}.adding(*criteria)": "extend add_criteria add_all update_criteria merge combine concat union",

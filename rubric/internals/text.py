@@ -169,6 +169,12 @@ def line(text: str, limit: int = 300) -> str:
     return shown(words if whole else f"{words[: limit - 1]}…")
 
 
+def counted(number: int, noun: str) -> str:
+    """Return *number* with its *noun*: `1 case`, `2 cases`, `1 criterion`, `2 criteria`."""
+    several = "criteria" if noun == "criterion" else f"{noun}s"
+    return f"{number:,} {noun if number == 1 else several}"
+
+
 def as_json(value: Any) -> str:
     """Return *value* as JSON on one line, with its keys in order; values that JSON does not know as text."""
     import json  # noqa: PLC0415 - building a rubric needs none

@@ -31,6 +31,7 @@ from rubric.grading.prompting import shared_prompt
 from rubric.internals import background_loop
 from rubric.internals.fields import refuse, refuse_path
 from rubric.internals.guided import guided
+from rubric.internals.text import counted
 from rubric.quality.contrast import (
     SHOWN,
     TIE,
@@ -42,7 +43,7 @@ from rubric.quality.contrast import (
     held_out,
     screened,
 )
-from rubric.quality.generation import GeneratedCriterion, Generation, Generations, counted
+from rubric.quality.generation import GeneratedCriterion, Generation, Generations
 from rubric.quality.lint import Remark, lint
 from rubric.results.result import Grade, Ungraded
 from rubric.scoring.aggregation import outcome

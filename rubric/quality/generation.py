@@ -13,6 +13,7 @@ from rubric.errors import DefinitionError
 from rubric.formats.drafts import Sheet
 from rubric.formats.files import write_text
 from rubric.internals.containers import Listed, NoTruth
+from rubric.internals.text import counted
 from rubric.quality.contrast import KEPT, SHOWN, Discrimination, Status
 from rubric.rendering.presenting import Presented, Table
 from rubric.scoring.intervals import share_interval
@@ -206,11 +207,6 @@ class Generation(Presented, Listed[GeneratedCriterion]):
         ]
         rows = [row_of(id_, wins / n, share_interval(wins, n)) for id_, wins, n in told if n]
         return forest(rows, "share of pairs in which it prefers the preferred answer", self.sentence)
-
-
-def counted(n: int, what: str) -> str:
-    """Return *n* with the plural of *what*."""
-    return f"{n:,} {what}{'' if n == 1 else 's'}"
 
 
 def _yes(*, kept: bool) -> str:

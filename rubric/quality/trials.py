@@ -22,6 +22,7 @@ from rubric.errors import DefinitionError
 from rubric.formats.rubrics import load
 from rubric.internals.containers import NoTruth
 from rubric.internals.fields import as_path, check_count, refuse
+from rubric.internals.text import counted as count_of
 from rubric.internals.text import cut, shorten
 from rubric.quality.lint_rules import tests_that_are_anchors
 from rubric.rendering import charts, html
@@ -118,10 +119,10 @@ class Trials(Presented, Sequence[Trial]):
     def sentence(self) -> str:
         """The result in one sentence."""
         passed, failed, lost = (len(self.of(status)) for status in ("passed", "failed", "ungraded"))
-        told = [f"{passed} of {len(self)} tests passed"]
+        told = [f"{passed} of {count_of(len(self), 'test')} passed"]
         told += [f"{failed} failed"] if failed else []
         told += [f"{lost} could not be judged"] if lost else []
-        return f"{', '.join(told)}; {self.usage.calls:,} calls."
+        return f"{', '.join(told)}; {count_of(self.usage.calls, 'call')}."
 
     def remarks(self) -> list[str]:
         """What the tests do not show."""

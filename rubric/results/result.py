@@ -15,7 +15,7 @@ from rubric.errors import DefinitionError
 from rubric.internals.containers import Listed, NoTruth
 from rubric.internals.fields import as_map, check_fields
 from rubric.internals.frozen_map import FrozenMap
-from rubric.internals.text import shorten
+from rubric.internals.text import counted, shorten
 from rubric.results import rendering
 from rubric.scoring.aggregation import TOLERANCE, Extreme, Outcome, Verdict, outcome, skipped_weight, unknown
 from rubric.scoring.votes import Pooling, pool, tally
@@ -293,7 +293,7 @@ class Grade(Result):
         return rendering.advice(self)
 
     def __repr__(self) -> str:
-        return f"<Grade {self.score:.3f} {self.verdict}: {len(self.findings)} criteria, {self.usage}>"
+        return f"<Grade {self.score:.3f} {self.verdict}: {counted(len(self.findings), 'criterion')}, {self.usage}>"
 
 
 @frozen(repr=False)
@@ -327,7 +327,7 @@ class Ungraded(Result):
     def __repr__(self) -> str:
         low, high = self.bounds
         judged = f"{self.coverage:.0%} judged"
-        return f"<Ungraded {low:.3f}..{high:.3f}: {len(self.findings)} criteria, {judged}, {self.usage}>"
+        return f"<Ungraded {low:.3f}..{high:.3f}: {counted(len(self.findings), 'criterion')}, {judged}, {self.usage}>"
 
 
 # -- conclusions -----------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from typing import Any
 from attrs import asdict, field, frozen
 
 from rubric.internals.containers import NoTruth
-from rubric.internals.text import cell, shorten, table
+from rubric.internals.text import cell, counted, shorten, table
 from rubric.results.result import Grade, Ungraded
 from rubric.scoring.intervals import FEW_GROUPS, Interval, mean_interval, share_interval
 from rubric.values.findings import Abstained, NotApplicable, Scored, Unjudged
@@ -134,7 +134,7 @@ class Summary(NoTruth):
         return "; ".join([self._head(), *(f"{name} {said}" for name, said in facts.items()), _used(self.usage)])
 
     def _head(self) -> str:
-        return f"{self.results:,} results: {self.passed:,} of {self.passed + self.failed:,} grades pass"
+        return f"{counted(self.results, 'result')}: {self.passed:,} of {self.passed + self.failed:,} grades pass"
 
     def _facts(self) -> dict[str, str]:
         facts = {
@@ -176,7 +176,8 @@ _HEAD = ("criterion", "scored", "mean", "not applicable", "abstained", "unjudged
 def _used(usage: Usage) -> str:
     cost = "cost unknown" if usage.cost is None else f"${usage.cost:,.4f}"
     cached = f" ({usage.cached_tokens:,} of them cached)" if usage.cached_tokens else ""
-    return f"{usage.calls:,} calls, {usage.prompt_tokens:,}{cached} in, {usage.completion_tokens:,} out tokens, {cost}"
+    calls = counted(usage.calls, "call")
+    return f"{calls}, {usage.prompt_tokens:,}{cached} in, {usage.completion_tokens:,} out tokens, {cost}"
 
 
 def _with_interval(value: float | None, interval: Interval | None, form: str) -> str:

@@ -15,6 +15,7 @@ from attrs import converters, evolve, field, frozen
 from rubric.errors import DefinitionError
 from rubric.internals.fields import Shown, as_map, as_tuple, count, identifier, optional, refuse, string, text
 from rubric.internals.frozen_map import FrozenMap
+from rubric.internals.guided import guided_class
 from rubric.suites.providers import Provider
 from rubric.values.candidates import (
     Candidate,
@@ -85,6 +86,7 @@ def _as_tags(value: Iterable[str]) -> tuple[str, ...]:
     return as_tuple("tags", value, str, "texts")
 
 
+@guided_class
 @frozen(repr=False)
 class Case(Shown):
     """

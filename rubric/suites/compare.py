@@ -14,7 +14,7 @@ from attrs import asdict, field, frozen
 
 from rubric.internals.containers import Listed, NoTruth
 from rubric.internals.fields import check_name, number, optional
-from rubric.internals.text import shorten, table
+from rubric.internals.text import counted, shorten, table
 from rubric.scoring.aggregation import TOLERANCE, mean
 from rubric.scoring.paired import Drop, drop_of, power
 
@@ -239,7 +239,7 @@ class Comparison(NoTruth, Listed[Change]):
         rated = next(iter(self.drops), None)
         left_out = len(self.changes) - (rated.n if rated else 0)
         if left_out:
-            lines.append(f"{left_out} cases are left out: no verdict in one of the runs.")
+            lines.append(f"{counted(left_out, 'case')} left out: no verdict in one of the runs.")
         if rated is None:
             return [*lines, "Fewer than two cases have a verdict in both runs, so nothing can be compared."]
         found = power(rated.n, rated.noise, _NOTABLE, rated.risk)

@@ -5,16 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from functools import wraps
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 
 from attrs import evolve, field, frozen
 from attrs.converters import optional
 
 from rubric.errors import DefinitionError, Problem
 from rubric.internals.containers import Listed
-from rubric.internals.fields import as_tuple, check_count, check_name, string
+from rubric.internals.fields import as_tuple, check_count, check_name, refuse, string
 from rubric.internals.frozen_map import FrozenMap
-from rubric.internals.text import shorten
+from rubric.internals.guided import Guided, GuidedType, guided_class
+from rubric.internals.text import counted, shorten
 from rubric.suites.cases import Case, as_metadata, cells
 from rubric.values.judges import AnyJudge, Judge, as_judge
 
@@ -34,7 +35,11 @@ if TYPE_CHECKING:
 
 
 def _as_cases(value: Iterable[Case]) -> tuple[Case, ...]:
-    return as_tuple("cases", value, Case, "cases")
+    given = as_tuple("cases", value, object, "cases")
+    for index, one in enumerate(given):
+        if not isinstance(one, Case):
+            raise refuse(f"cases[{index}]", one, "a Case, such as Case('refund', rubric, output='...')")
+    return cast("tuple[Case, ...]", given)
 
 
 def _unique(_: Any, __: Attribute[Any], cases: tuple[Case, ...]) -> None:
@@ -79,8 +84,9 @@ def _waiting_for(method: Callable[P, Coroutine[Any, Any, T]]) -> Callable[[Calla
     return decorate
 
 
+@guided_class
 @frozen(repr=False)
-class Suite(Listed[Case]):
+class Suite(Guided, Listed[Case], metaclass=GuidedType):
     """
     Cases that are graded together.
 
@@ -109,7 +115,7 @@ class Suite(Listed[Case]):
         return self.cases
 
     def __repr__(self) -> str:
-        return f"<Suite {self.name!r}: {len(self.cases)} cases, {self.format}>"
+        return f"<Suite {self.name!r}: {counted(len(self.cases), 'case')}, {self.format}>"
 
     def only(self, *ids: str) -> Suite:
         """Return the suite with only the cases *ids*."""
@@ -178,7 +184,8 @@ class Suite(Listed[Case]):
         Raises:
             DefinitionError: Two judges share a name, and so would the ids of their cells.
         """
-        named = [(judge.name if isinstance(judge, Judge) else repr(judge), judge) for judge in map(as_judge, judges)]
+        given: tuple[Any, ...] = as_tuple("judges", judges, object, "judges")
+        named = [(judge.name if isinstance(judge, Judge) else repr(judge), judge) for judge in map(as_judge, given)]
         texts = as_tuple("prompts", prompts, str, "texts")
         if not named and not texts:
             raise DefinitionError("matrix", "expected judges, prompts or both, got neither")

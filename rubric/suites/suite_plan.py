@@ -10,7 +10,7 @@ from attrs import evolve, frozen
 from rubric.grading.planning import Plan, plan_one
 from rubric.internals.containers import Listed
 from rubric.internals.secrets import clean
-from rubric.internals.text import cell, shorten, table
+from rubric.internals.text import cell, counted, shorten, table
 from rubric.models.pricing import count_tokens, price, worst_cost
 from rubric.rendering import html
 from rubric.suites.assignment import Assigned, assign, share
@@ -118,7 +118,8 @@ class SuitePlan(Listed[CasePlan]):
 
     def __repr__(self) -> str:
         deferred = f", {len(self.deferred)} deferred" if self.deferred else ""
-        return f"<SuitePlan {self.suite!r}: {len(self.cases)} cases{deferred}, {repr(self.total)[len('<Plan: ') : -1]}>"
+        cases = counted(len(self.cases), "case")
+        return f"<SuitePlan {self.suite!r}: {cases}{deferred}, {repr(self.total)[len('<Plan: ') : -1]}>"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plan as plain JSON-able data, without the messages, which are in `plan.asks` of each case."""

@@ -319,10 +319,10 @@ ICC_NAMES = ("ICC1", "ICC2", "ICC3", "ICC1k", "ICC2k", "ICC3k")
 
 @frozen
 class Intraclass:
-    """One intraclass correlation: its value, 95 % interval, and F statistic."""
+    """One intraclass correlation: its value, 95 % interval (None where it has none), and F statistic."""
 
     value: float
-    interval: tuple[float, float]
+    interval: tuple[float, float] | None
     f: float
 
 
@@ -367,7 +367,11 @@ def intraclass(ratings: Floats, confidence: float = 0.95) -> dict[str, Intraclas
         "ICC2k": (average, several(low2), several(high2), f3),
         "ICC3k": (1 - 1 / f3, 1 - 1 / low3, 1 - 1 / high3, f3),
     }
-    return {name: Intraclass(float(v), (float(lo), float(hi)), float(f)) for name, (v, lo, hi, f) in made.items()}
+    return {  # above 1, the raters differ so much more than the units that it measures nothing
+        name: Intraclass(float(v), (float(lo), float(hi)) if lo <= v <= hi <= 1 else None, float(f))
+        for name, (v, lo, hi, f) in made.items()
+        if v <= 1
+    }
 
 
 def _two_way(size: tuple[int, int], squares: tuple[Any, Any, Any], icc: Any, ends: float) -> tuple[float, float]:

@@ -19,6 +19,7 @@ from scipy import stats
 from rubric.errors import DefinitionError
 from rubric.internals.containers import Listed, NoTruth
 from rubric.internals.fields import check_number
+from rubric.internals.text import counted
 from rubric.rendering.presenting import Presented, Table
 from rubric.results.collection import Grades
 from rubric.scoring.intervals import Interval
@@ -76,6 +77,11 @@ class CriterionDifference(NoTruth):
         """True if chance does not explain the difference: its adjusted p-value is below .05."""
         return self.adjusted < 0.05
 
+    @property
+    def is_share(self) -> bool:
+        """True of verdicts and of the score, of which no two means are further apart than 1."""
+        return self.gained is not None or self.id == "score"
+
     def pairs_for(self, difference: float) -> int:
         """Return how many pairs find a *difference* with a power of 80 %."""
         check_number("difference", difference, 1e-9, 1e9)
@@ -130,11 +136,15 @@ class Difference(Presented, Listed[CriterionDifference]):
         for name, keys in (("new", self.unpaired_new), ("old", self.unpaired_old)):
             if keys:
                 shown = ", ".join(map(repr, keys[:3]))
-                lines.append(f"{len(keys):,} candidates are in the {name} run alone ({shown}, ...).")
+                more = ", ..." if len(keys) > 3 else ""
+                lines.append(f"{counted(len(keys), 'candidate')} in the {name} run alone ({shown}{more}).")
         if self.ungraded:
-            lines.append(f"{self.ungraded:,} pairs are left out, since one of the two is ungraded.")
+            lines.append(f"{counted(self.ungraded, 'pair')} left out, since one of the two is ungraded.")
         lead = self.criteria[0]
-        lines.append(f"A difference of {lead.detectable:.3f} is found by 80 % of such comparisons.")
+        if lead.detectable > 1:
+            lines.append("No difference is so large that 80 % of such comparisons find it; grade more candidates.")
+        else:
+            lines.append(f"A difference of {lead.detectable:.3f} is found by 80 % of such comparisons.")
         return [*lines, *self.notes]
 
     def tables(self) -> list[Table]:
@@ -143,7 +153,8 @@ class Difference(Presented, Listed[CriterionDifference]):
         rows: list[tuple[object, ...]] = []
         for c in self.criteria:
             interval = f"{c.interval[0]:+.3f} to {c.interval[1]:+.3f}"
-            rows.append((c.id, c.n, c.new, c.old, f"{c.difference:+.3f}", interval, c.adjusted, c.detectable))
+            least = "none" if c.is_share and c.detectable > 1 else c.detectable
+            rows.append((c.id, c.n, c.new, c.old, f"{c.difference:+.3f}", interval, c.adjusted, least))
         return [("", head, rows)]
 
     def to_dict(self) -> dict[str, Any]:
@@ -257,6 +268,9 @@ def _difference(
         there = ~np.isnan(labelled)
         labels = int(there.sum())
         found = _corrected(labelled[there], moved[there], moved[~there], None if groups is None else groups, there)
+    interval = found.interval
+    if is_verdict or name == "score":  # shares, of which no two are further apart than 1
+        interval = max(interval[0], -1.0), min(interval[1], 1.0)
     made: dict[str, Any] = {}
     if is_verdict:
         gained, lost = int((moved > 0).sum()), int((moved < 0).sum())
@@ -268,7 +282,7 @@ def _difference(
         float(new.mean()),
         float(old.mean()),
         found.value,
-        found.interval,
+        interval,
         found.p,
         found.p,
         detectable=found.detectable,

@@ -22,7 +22,7 @@ from attrs import field, frozen
 from rubric.errors import DefinitionError
 from rubric.internals.containers import NoTruth
 from rubric.internals.fields import as_path, refuse, suggest
-from rubric.internals.text import shorten
+from rubric.internals.text import counted, shorten
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -105,8 +105,10 @@ class Labels(NoTruth):
         return iter(self.rows)
 
     def __repr__(self) -> str:
+        if not self.rows:
+            return "<Labels: none>"
         criteria = ", ".join(name or "the whole" for name in self.criteria)
-        return f"<Labels: {len(self):,} of {len({row.key for row in self}):,} candidates, {criteria}>"
+        return f"<Labels: {len(self):,} of {counted(len({row.key for row in self}), 'candidate')}, {criteria}>"
 
     @property
     def criteria(self) -> tuple[str, ...]:
@@ -189,6 +191,8 @@ def _value(value: Any, place: str) -> Value:
     """Return *value* as plain Python has it; NumPy's scalars are the numbers that they are."""
     item = getattr(value, "item", None)
     plain = item() if callable(item) and not isinstance(value, str) else value
+    if isinstance(plain, float) and math.isnan(plain):
+        raise DefinitionError(place, "expected a number, a text or a verdict, got NaN; leave out what is not labelled")
     if not isinstance(plain, bool | int | float | str):
         raise DefinitionError(place, f"expected a number, a text or a verdict, got {shorten(repr(value))}")
     return plain
@@ -234,7 +238,9 @@ def _check_columns(held: Mapping[str, str], by: str, row: Mapping[str, Any], sou
     for name in (by, "value"):
         if held[name] not in row:
             what = "key or index" if name == "index" else name
-            cure = f"name it: columns={{{name!r}: ...}} (there are: {', '.join(map(str, row))})"
+            field = "key" if name == "index" else name
+            there = ", ".join(map(str, row))
+            cure = f"name it: columns={{{field!r}: {next(iter(row), '')!r}}} (there are: {there})"
             raise DefinitionError(source, f"expected a column {what}, and there is none; {cure}")
 
 

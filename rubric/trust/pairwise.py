@@ -82,7 +82,8 @@ class CriterionAgreement(NoTruth):
         if self.kind == "number":
             r, off = self["pearson"], self["MAE"]
             said = f"is off by {off.value:.2f}" + (f" ({_range(off)})" if off.interval else "")
-            with_people = f"correlates with {other} at {r.value:.2f} ({_range(r)})" if r.value is not None else r.reason
+            with_people = f"correlates with {other} at {r.value:.2f}" if r.value is not None else r.reason
+            with_people += f" ({_range(r)})" if r.interval else ""
             among = ceiling.get("pearson")
             tail = f"; people with each other at {among.value:.2f}" if among and among.value is not None else ""
             return f"{one} {with_people} and {said} on average{tail}."

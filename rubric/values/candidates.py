@@ -36,6 +36,7 @@ def as_arguments(value: Mapping[str, Any]) -> FrozenMap:
     return as_map("arguments", value)
 
 
+@guided_class
 @frozen(repr=False)
 class ToolCall(Shown):
     """
@@ -51,6 +52,7 @@ class ToolCall(Shown):
     turn: int | None = field(default=None, kw_only=True, validator=optional(count(1)))
 
 
+@guided_class
 @frozen(repr=False)
 class Message(Shown):
     """

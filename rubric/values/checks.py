@@ -12,6 +12,7 @@ from attrs import Attribute, field, frozen
 from rubric.errors import DefinitionError
 from rubric.internals.fields import Shown, as_map, as_tuple, flag, number, one_of, optional, refuse, string, text
 from rubric.internals.frozen_map import FrozenMap, thaw
+from rubric.internals.guided import guided_class
 from rubric.internals.text import shorten
 from rubric.values.answers import Answer
 from rubric.values.candidates import Candidate, as_arguments
@@ -43,6 +44,7 @@ class _OfText(Check, Shown):
         return f"{self._verb} {_described(self.text)!r}"
 
 
+@guided_class
 @frozen(repr=False)
 class Contains(_OfText):
     """The output has *text* in it."""
@@ -50,6 +52,7 @@ class Contains(_OfText):
     _verb = "contains"
 
 
+@guided_class
 @frozen(repr=False)
 class StartsWith(_OfText):
     """The output begins with *text*."""
@@ -57,6 +60,7 @@ class StartsWith(_OfText):
     _verb = "starts with"
 
 
+@guided_class
 @frozen(repr=False)
 class EndsWith(_OfText):
     """The output ends with *text*."""
@@ -64,6 +68,7 @@ class EndsWith(_OfText):
     _verb = "ends with"
 
 
+@guided_class
 @frozen(repr=False)
 class Equals(_OfText):
     """The output is *text*; white space at the ends does not matter."""
@@ -91,6 +96,7 @@ class _OfTexts(Check, Shown):
         return f"{self._verb} {_described(', '.join(map(repr, self.texts)))}"
 
 
+@guided_class
 @frozen(repr=False)
 class ContainsAny(_OfTexts):
     """The output has at least one of *texts* in it."""
@@ -98,6 +104,7 @@ class ContainsAny(_OfTexts):
     _verb = "contains any of"
 
 
+@guided_class
 @frozen(repr=False)
 class ContainsAll(_OfTexts):
     """The output has each of *texts* in it."""
@@ -105,6 +112,7 @@ class ContainsAll(_OfTexts):
     _verb = "contains all of"
 
 
+@guided_class
 @frozen(repr=False)
 class Matches(Check, Shown):
     """The regular expression *pattern* (RE2 syntax) is found in the output."""
@@ -115,6 +123,7 @@ class Matches(Check, Shown):
         return f"matches {_described(self.pattern)}"
 
 
+@guided_class
 @frozen(repr=False)
 class IsJSON(Check, Shown):
     """The output is one JSON value and nothing else."""
@@ -131,6 +140,7 @@ def _as_schema(value: Mapping[str, Any]) -> FrozenMap:
     return schema
 
 
+@guided_class
 @frozen(repr=False)
 class FitsSchema(Check, Shown):
     """The output is JSON that fits *schema* (JSON Schema; draft 2020-12 unless it names another)."""
@@ -141,6 +151,7 @@ class FitsSchema(Check, Shown):
         return f"fits the schema {_described(str(self.schema.get('title') or self.schema))}"
 
 
+@guided_class
 @frozen(repr=False)
 class Calls(Check, Shown):
     """The candidate's run called the tool *name*, with at least the given *arguments*."""
@@ -173,6 +184,7 @@ def matches_name(name: str, called: str) -> bool:
     )  # RE2, whose time is linear: the one comes from a file, the other from a run
 
 
+@guided_class
 @frozen(repr=False)
 class Trajectory(Check, Shown):
     """
@@ -207,6 +219,7 @@ LIMITS = ("latency", "cost", "tokens", "calls", "tool_calls", "perplexity")
 _limit = optional(number(0, float("inf")))
 
 
+@guided_class
 @frozen(repr=False)
 class Within(Check, Shown):
     """
@@ -258,6 +271,7 @@ def _embedder(_: Any, attribute: Attribute[Any], value: object) -> None:
         raise refuse(attribute.name, value, allowed)
 
 
+@guided_class
 @frozen(repr=False)
 class Similar(Check, Shown):
     """
@@ -293,6 +307,7 @@ def _callable(_: Any, __: Attribute[Any], value: object) -> None:
         raise refuse("function", value, "a function from a Candidate to a bool or a score in 0..1")
 
 
+@guided_class
 @frozen(repr=False)
 class Holds(Check, Shown):
     """
@@ -319,6 +334,7 @@ def _as_config(value: Mapping[str, Any]) -> FrozenMap:
     return as_map("config", value)
 
 
+@guided_class
 @frozen(repr=False)
 class Script(Check, Shown):
     """

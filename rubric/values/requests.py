@@ -15,6 +15,7 @@ from attrs import field, frozen
 
 from rubric.internals.frozen_map import FrozenMap, thaw
 from rubric.internals.guided import Guided
+from rubric.internals.text import counted
 from rubric.values.images import sent_image
 
 if TYPE_CHECKING:
@@ -209,7 +210,7 @@ class Usage(Guided):
 
     def __str__(self) -> str:
         cost = "cost unknown" if self.cost is None else f"${self.cost:.4f}"
-        return f"{self.calls} calls, {self.prompt_tokens} in, {self.completion_tokens} out tokens, {cost}"
+        return f"{counted(self.calls, 'call')}, {self.prompt_tokens} in, {self.completion_tokens} out tokens, {cost}"
 
 
 MOST_CALLS = 16

@@ -24,6 +24,7 @@ from rubric.internals.fields import (
     suggest,
 )
 from rubric.internals.frozen_map import FrozenMap
+from rubric.internals.guided import guided_class
 from rubric.internals.text import shorten
 from rubric.values.answers import Choices, Levels, YesNo
 from rubric.values.candidates import Candidate
@@ -112,6 +113,7 @@ def _as_expects(value: Mapping[str, Any]) -> FrozenMap:
     return as_map("expects", value)
 
 
+@guided_class
 @frozen(repr=False)
 class RubricTest(Shown):
     """

@@ -29,7 +29,7 @@ from rubric.internals.fields import (
 )
 from rubric.internals.frozen_map import FrozenMap, freeze, thaw
 from rubric.internals.guided import GuidedType, Unchanging, guided, guided_class
-from rubric.internals.text import cell, shorten, table
+from rubric.internals.text import cell, counted, shorten, table
 from rubric.values.answers import Answer, JudgeAnswer, Scale, Unit, UnitScale, YesNo
 from rubric.values.building import TREE, Building, check_gate
 from rubric.values.candidates import Candidate
@@ -435,7 +435,7 @@ class Rubric(Building, Answer, Shown, Listed[Criterion], metaclass=GuidedType):
         return f"<Rubric {self.name!r}: {self._summary()}>"
 
     def _summary(self) -> str:
-        what = f"{len(self.criteria)} criteria" if self.criteria else "one text" if self.text else "one tree"
+        what = counted(len(self.criteria), "criterion") if self.criteria else "one text" if self.text else "one tree"
         what = what if self.judged else "nothing yet"
         return f"{what}, {'the judge decides' if self.threshold is None else f'pass at {self.threshold:g}'}"
 
