@@ -134,6 +134,16 @@ def test_the_outputs_are_compared_after_the_transforms_of_the_test() -> None:
     assert "A FIRST ANSWER" in judge.asks[0].chat()[-1]["content"]
 
 
+def test_a_transform_that_fails_leaves_the_comparison_undecided() -> None:
+    """And says why; no model is asked."""
+    pytest.importorskip("quickjs", reason="the extra javascript is not installed")
+    judge = model("0")
+    report = ran(suite_of(BEST, options={"transform": "output.first.second"}), judge)
+    assert {row.status for row in report} == {"ungraded"}
+    assert all("transform" in row.reason for row in report)
+    assert not judge.asks
+
+
 # -- max-score -----------------------------------------------------------------------------------------------
 
 FIRST, SECOND = {"type": "contains", "value": "first"}, {"type": "icontains", "value": "SECOND"}

@@ -397,6 +397,18 @@ def test_results_say_what_a_run_took(row: dict[str, Any]) -> None:
         assert THREE.answered([row])["a"].metrics.latency is None
 
 
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"id": "a", "output": "x", "metrics": {"finish_reason": "length", "tokens": 9}},
+        {"vars": {"q": "A"}, "response": {"output": "x", "tokenUsage": {"total": 9}, "finishReason": "length"}},
+    ],
+)
+def test_results_say_why_a_model_stopped(row: dict[str, Any]) -> None:
+    metrics = THREE.answered([row])["a"].metrics
+    assert (metrics.finish_reason, metrics.tokens) == ("length", 9)
+
+
 # -- runs --------------------------------------------------------------------------------------------------
 
 

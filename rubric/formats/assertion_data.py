@@ -183,7 +183,7 @@ def _used(function: Used) -> Said | None:
     systems = _NEITHER if own else _PROMPTFOO | _AGENTV
     if (function.least, function.most) == (1, None) and kind != _STEPS:
         return Said(_valued(kind, [*function.names]), own, systems)
-    if len(function.names) > 1 or own:
+    if len(function.names) != 1 or own:
         return None
     most = {} if function.most is None else {"max": function.most}
     typed = {"type": "command"} if function.what == "command" else {}

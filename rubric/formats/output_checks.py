@@ -275,7 +275,8 @@ def _is_sql(text: str, value: Mapping[str, Any]) -> str:
     passed_over = {str(one.this).upper() for one in statements if type(one) is exp.Command}
     if passed_over - _PARSED:
         raise UnknownError(f"the parser does not know statements such as {shorten(text, 60)!r}")
-    kinds = (exp.Query, exp.DML, exp.DDL, exp.Drop, exp.Alter, exp.TruncateTable, exp.Describe, exp.Show, exp.Set,
+    kinds = (exp.Query, exp.Insert, exp.Update, exp.Delete, exp.Merge, exp.Copy, exp.DDL,
+             exp.Drop, exp.Alter, exp.TruncateTable, exp.Describe, exp.Show, exp.Set,
              exp.Use, exp.Grant, exp.Transaction, exp.Commit, exp.Rollback)  # fmt: skip
     if not statements or not all(isinstance(one, kinds) for one in statements):
         return "is not a statement of SQL"

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 from unicodedata import normalize
 
-from attrs import evolve, field, frozen
+from attrs import evolve, field, fields, frozen
 
 from rubric.engine.logs import Broken, candidate_of, rows_of
 from rubric.engine.sources import json_lines
@@ -148,17 +148,20 @@ _MEASURED = {
 def _metrics(row: Mapping[str, Any]) -> RunMetrics:
     """Return what a run took, as its results say it; a reply from a cache says nothing of the run."""
     own = row.get("metrics")
-    if isinstance(own, Mapping) and {*own} <= {"latency", "cost", "tokens", "calls", "perplexity"}:
+    if isinstance(own, Mapping) and {*own} <= {one.name for one in fields(RunMetrics)}:
         return RunMetrics(**own)
     response = row.get("response")
     if at(response, "cached"):
         return RunMetrics()
     found: dict[str, Any] = {}
+    if isinstance(reason := at(response, "finishReason"), str):
+        found["finish_reason"] = reason
     for name, keys in _MEASURED.items():
         for key, unit in keys:
             value = row.get(key) or (response.get(key) if isinstance(response, Mapping) else None)
             if isinstance(value, Mapping):
-                value = value.get("total") or sum(n for k in ("input", "output") if isinstance(n := value.get(k), int))
+                parts = [n for k in ("input", "output") if isinstance(n := value.get(k), int)]
+                value = value.get("total") or sum(parts)
             if isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < float("inf"):
                 found.setdefault(name, value * unit)
     return RunMetrics(**found)

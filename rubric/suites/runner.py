@@ -269,8 +269,9 @@ class Run:
         candidates = [half.response.candidate for half in halves]
         if callable(criterion.on):
             parts = [asked_parts(criterion, candidate) for candidate in candidates]
-            if lost := next((part for part in parts if isinstance(part, Unjudged)), None):  # a transform failed
-                return lost.failure, "", Usage()
+            lost = [part for part in parts if isinstance(part, Unjudged)]  # their transform failed
+            if lost:
+                return lost[0].failure, "", Usage()
             candidates = [seen for part in parts if not isinstance(part, Unjudged) for seen in part.values()]
         candidate, rubric = question(function, candidates)
         one = Assigned(judge)

@@ -19,7 +19,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from attrs import evolve, field, frozen
+from attrs import Factory, evolve, field, frozen
 
 from rubric.errors import DefinitionError, DumpError
 from rubric.formats.frameworks.adk import PREFIX
@@ -62,16 +62,14 @@ class _Writing:
     criterion: tuple[str, ...] = ()
     rubric: tuple[str, ...] = ()
     case: tuple[str, ...] = ()
-    told: Losses = field(init=False)
-    refused: Losses = field(init=False)
+    told: Losses = field(init=False, default=Factory(lambda self: self._told(), takes_self=True))
+    refused: Losses = field(init=False, default=Factory(lambda self: self._refused(), takes_self=True))
 
-    @told.default
     def _told(self) -> Losses:
         kept = Held({"id", "rubric", "judge", "judges", "place", "providers", *self.case})
         judge = Held({"model"}, {"": f"a file of {self.name} names a model and no more"})
         return Losses({Case: kept, Judge: judge}, "{}: {} is left out{}")
 
-    @refused.default
     def _refused(self) -> Losses:
         kept = Held({"text", "id", "answer", *self.criterion}, {"weight": f"in {self.name} all count alike"})
         rubric = Held({"name", "criteria", *self.rubric})

@@ -58,7 +58,7 @@ def checked(at: Cursor, context: Context, kind: str) -> Assertion | None:
     detail = as_text(at.value.get("value"))
     if not is_known(bare):
         return unsupported(kind, detail, at)
-    value = at["value"]
+    value, content = at["value"], None
     try:
         content = value if value.value is None else content_of(value, context)
         check = None if content is None else check_of(bare, content.value)
