@@ -13,8 +13,6 @@ _find, _homes = attach(__name__, __file__, renamed={"clusters": "rubric.dask"})
 
 _WITH_STATS = (
     ".quality.align",
-    ".quality.generate",
-    ".quality.generation",
     ".quality.items",
     ".trust.agreement",
     ".trust.calibration",

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+import subprocess
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from functools import partial
@@ -15,12 +17,15 @@ import pytest
 from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
 
 from rubric import Anchor, Budget, Candidate, Case, DefinitionError, Generation, Judge, generate, grade, loads
 from rubric.quality.contrast import KEPT, discrimination, held_out, ranked, screened
+from rubric.scoring.paired import sign_test
 from rubric.testing import ScriptedModel
 from rubric.values.requests import Ask, Failure
 
+from .command_line import ROOT
 from .preferred_pairs import CRITERIA, pairs_of_marks, write_or_judge
 from .servers import Endpoint, Server
 
@@ -158,7 +163,7 @@ def test_pairs_that_share_an_answer_or_a_group_count_as_one() -> None:
     made = generated(shared)
     assert (made.held_out, made["names-date"].status) == (0, "too few")
     grouped = [{"chosen": a, "rejected": b, "group": "g"} for a, b in pairs_of_marks(6)]
-    assert generated(grouped)["names-date"].discrimination == discrimination(np.ones(6), np.zeros(6, dtype=np.intp))
+    assert generated(grouped)["names-date"].discrimination == discrimination([1.0] * 6, [0] * 6)
 
 
 # -- by brute force ---------------------------------------------------------------------------------------
@@ -182,8 +187,13 @@ def status_by_hand(differences: list[float]) -> str:
 
 @given(st.lists(st.sampled_from([1.0, 0.5, 0.0, -0.25, -1.0, math.nan]), max_size=14))
 def test_a_status_follows_from_counting_coin_flips(differences: list[float]) -> None:
-    found = discrimination(np.array(differences, dtype=float), np.arange(len(differences)))
+    found = discrimination(differences, range(len(differences)))
     assert found.status == status_by_hand(differences)
+
+
+@given(st.integers(0, 60), st.integers(0, 60))
+def test_the_sign_test_is_the_exact_binomial_one(wins: int, losses: int) -> None:
+    assert sign_test(wins, losses) == pytest.approx(float(stats.binom.sf(wins - 1, wins + losses, 0.5)), rel=1e-12)
 
 
 @given(st.integers(2, 9), st.integers(1, 4), st.randoms(use_true_random=False))
@@ -193,14 +203,14 @@ def test_the_held_out_ranking_is_that_of_brute_force(n: int, k: int, chance: Any
     seen = chance.randint(1, n)
 
     def scores(kept: Sequence[int]) -> Any:
-        return sum(weights[c] * table[c] for c in kept) / sum(weights[c] for c in kept)
+        return (sum(weights[c] * table[c] for c in kept) / sum(weights[c] for c in kept)).tolist()
 
-    found = held_out(table, np.arange(n), seen, scores)
+    found = held_out(table.tolist(), range(n), seen, scores)
     sizes = [(n - seen) // 5 + (fold < (n - seen) % 5) for fold in range(5)]
     starts = [seen + sum(sizes[:fold]) for fold in range(5) for _ in range(sizes[fold])]
     for pair in range(seen, n):
         before = starts[pair - seen]
-        chosen = screened(table[:, :before], np.arange(before))
+        chosen = screened(table[:, :before].tolist(), range(before))
         kept = [c for c in range(k) if chosen[c].status in KEPT]
         better = sum(Fraction(weights[c]) * Fraction(table[c, pair, 0]) for c in kept)
         worse = sum(Fraction(weights[c]) * Fraction(table[c, pair, 1]) for c in kept)
@@ -222,18 +232,18 @@ def test_the_accuracy_is_that_of_the_scores_of_the_grades() -> None:
 
 
 def mean_of(table: Any, kept: Sequence[int]) -> Any:
-    return table[[*kept]].mean(axis=0)
+    return table[[*kept]].mean(axis=0).tolist()
 
 
 def test_coin_flips_stay_rarely_and_prove_nothing() -> None:
     """At 60 pairs."""
     chance = np.random.default_rng(7)
-    groups, stays, shown, ranks = np.arange(60), 0, 0, []
+    groups, stays, shown, ranks = range(60), 0, 0, []
     for _ in range(300):
         table = chance.integers(0, 2, size=(3, 60, 2)).astype(float)
-        stays += sum(one.status in KEPT for one in screened(table, groups))
-        found = held_out(table, groups, 8, partial(mean_of, table))
-        shown += discrimination(found - 0.5, groups).p <= 0.05
+        stays += sum(one.status in KEPT for one in screened(table.tolist(), groups))
+        found = held_out(table.tolist(), groups, 8, partial(mean_of, table))
+        shown += discrimination([one - 0.5 for one in found], groups).p <= 0.05
         ranks.append(float(np.nanmean(found)))
     assert stays / 900 < 0.25
     assert shown / 300 < 0.05
@@ -242,7 +252,7 @@ def test_coin_flips_stay_rarely_and_prove_nothing() -> None:
 
 def test_ties_count_half_and_unjudged_pairs_are_left_out() -> None:
     scores = np.array([[1.0, 0.0], [0.5, 0.5], [0.0, 1.0], [math.nan, 0.0]])
-    assert np.array_equal(ranked(scores), [1.0, 0.5, 0.0, math.nan], equal_nan=True)
+    assert np.array_equal(ranked(scores.tolist()), [1.0, 0.5, 0.0, math.nan], equal_nan=True)
 
 
 # -- what it costs ----------------------------------------------------------------------------------------
@@ -341,6 +351,38 @@ def test_pairs_hold_candidates_with_their_own_task() -> None:
     made = generated(pairs)
     assert made.rubric is not None
     assert made["names-date"].discrimination is not None
+
+
+# -- without the extra ------------------------------------------------------------------------------------
+
+
+def test_criteria_are_generated_and_proved_without_numpy(tmp_path: Path) -> None:
+    (tmp_path / "pairs.jsonl").write_text(
+        "".join(json.dumps({"chosen": a, "rejected": b}) + "\n" for a, b in pairs_of_marks(12))
+    )
+    code = """
+import os, sys
+sys.modules["numpy"] = sys.modules["scipy"] = None
+from click.testing import CliRunner
+import rubric, rubric.__main__
+from tests.preferred_pairs import pairs_of_marks, write_or_judge
+from tests.servers import Server
+with Server(respond=write_or_judge) as running:
+    os.environ |= {"OPENAI_API_KEY": "k", "OPENAI_API_BASE": running.at("ok").openai}
+    print(rubric.generate("Says when", "openai/gpt-4o").rubric.ids)
+    print(rubric.generate("Says when", "openai/gpt-4o", preferred=pairs_of_marks(12)).ok)
+    suite = rubric.Suite("s", [rubric.Case("a", "Says when", input="When?")])
+    print(rubric.generate_many(suite, "openai/gpt-4o").rubrics["a"].ids)
+    arguments = ["generate", "--outcome", "Says when", "--judge", "openai/gpt-4o", "--pairs", "pairs.jsonl"]
+    print(CliRunner().invoke(rubric.__main__.main, arguments).exit_code)
+"""
+    paths = {"PYTHONPATH": str(ROOT), "PATH": "", "HOME": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, env=paths, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    every = "('names-date', 'names-sum', 'is-polite', 'is-short')"
+    assert done.stdout.splitlines() == [every, "True", every, "0"]
 
 
 # -- how it is shown --------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 from attrs import evolve, fields, frozen
@@ -38,7 +38,6 @@ from rubric.commands.output import (
     print_text,
 )
 from rubric.commands.running import projected
-from rubric.commands.trust import from_extra
 from rubric.engine.budget import Budget
 from rubric.engine.drafting import Material, plan_drafts
 from rubric.engine.pipeline import Options
@@ -47,12 +46,12 @@ from rubric.formats.drafts import Sheet, Slot, sheet
 from rubric.formats.rubrics import dump, dumps
 from rubric.internals import background_loop
 from rubric.internals.text import counted, shorten
+from rubric.quality.generate import collected, generated, generated_for
+from rubric.quality.generation import Generation
+from rubric.quality.material import gathered
 from rubric.suites.suite import fits
 from rubric.values.criteria import Anchor
 from rubric.values.requests import Failure
-
-if TYPE_CHECKING:
-    from rubric.quality.generation import Generation
 
 FAILED = 1
 
@@ -92,9 +91,6 @@ class Generating:
 
     def made(self, slots: Sequence[Slot]) -> dict[str, Generation | Failure]:
         """Return what is generated for each case, with a progress bar on a terminal."""
-        from_extra("generate")
-        from rubric.quality.generate import generated_for  # noqa: PLC0415 - its libraries are an extra
-
         is_shown = sys.stderr.isatty() and not self.quiet
         columns = (MofNCompleteColumn(), "drafts", TimeElapsedColumn())
         with Progress(*columns, console=console(problem=True), transient=True, disable=not is_shown) as progress:
@@ -165,9 +161,6 @@ def generate(files: Sequence[str], out: Path | None, form: str, **given: Any) ->
 
 
 def _for_one(out: Path | None, form: str, given: dict[str, Any], generating: Generating) -> None:
-    from_extra("generate")
-    from rubric.quality.generate import gathered, generated  # noqa: PLC0415 - its libraries are an extra
-
     references, good, bad = ([read_stream(file) for file in given[name]] for name in ("references", "good", "bad"))
     sources = [*given["sources"], *(Anchor(text, 1) for text in good), *(Anchor(text, 0) for text in bad)]
     name, texts = given["name"], {"input": given["task"], "references": references, "name": given["name"]}
@@ -234,8 +227,6 @@ def _draft_into(one: Sheet, out: Path | None, generating: Generating, options: d
         return True
     if generating.planned((slot.material for slot in one.slots), f"{one.path}: {counted(len(one.slots), 'case')}"):
         return True
-    from rubric.quality.generate import collected  # noqa: PLC0415 - as above
-
     made = collected(generating.made(one.slots), one.kept, None, one)
     if made.rubrics:
         made.save(out, **options)

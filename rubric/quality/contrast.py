@@ -15,18 +15,16 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Literal
 
-import numpy as np
 from attrs import frozen
-from numpy.typing import NDArray
-from scipy import stats
 
 from rubric.internals.containers import NoTruth
+from rubric.scoring.paired import sign_test
 
-Floats = NDArray[np.float64]
-Codes = NDArray[np.intp]
+Sides = Sequence[float]
+"""What the preferred and the rejected answer of a pair have: a contribution or a score; NaN where one is unjudged."""
 
 Status = Literal["tells apart", "too few", "untested", "alike", "reversed", "chance", "duplicate", "refused"]
 
@@ -69,7 +67,7 @@ class Discrimination(NoTruth):
     status: Status
 
 
-def discrimination(differences: Floats, groups: Codes) -> Discrimination:
+def discrimination(differences: Sequence[float], groups: Sequence[int]) -> Discrimination:
     """
     Return how a criterion tells pairs apart, by the *differences* preferred - rejected; NaN where one is unjudged.
 
@@ -82,14 +80,17 @@ def discrimination(differences: Floats, groups: Codes) -> Discrimination:
     | `too few` | yes | it tells one pair apart, rightly: that could be chance, and nothing speaks against it |
     | `chance` | no | it is right no more often than chance explains |
     """
-    there = ~np.isnan(differences)
-    given = differences[there]
-    signs = np.where(np.abs(given) <= _TOLERANCE, 0.0, np.sign(given))
-    units = np.unique(groups[there], return_inverse=True)[1]
-    votes = np.sign(np.bincount(units, weights=signs)) if len(signs) else signs
-    wins, losses = int((votes > 0).sum()), int((votes < 0).sum())
-    p = float(stats.binom.sf(wins - 1, wins + losses, 0.5)) if wins + losses else 1.0
-    return Discrimination(wins, losses, len(votes) - wins - losses, p, _status(len(votes), wins, losses, p))
+    sums: dict[int, int] = {}
+    for more, group in zip(differences, groups, strict=True):
+        if not math.isnan(more):
+            sums[group] = sums.get(group, 0) + _sign(more)
+    votes = Counter(_sign(total) for total in sums.values())
+    p = sign_test(votes[1], votes[-1])
+    return Discrimination(votes[1], votes[-1], votes[0], p, _status(len(sums), votes[1], votes[-1], p))
+
+
+def _sign(value: float) -> int:
+    return (value > _TOLERANCE) - (value < -_TOLERANCE)
 
 
 def _status(n: int, wins: int, losses: int, p: float) -> Status:
@@ -104,7 +105,7 @@ def _status(n: int, wins: int, losses: int, p: float) -> Status:
     return "too few" if not losses else "chance"
 
 
-def screened(contributions: Floats, groups: Codes) -> list[Discrimination]:
+def screened(contributions: Sequence[Sequence[Sides]], groups: Sequence[int]) -> list[Discrimination]:
     """
     Return how each criterion tells pairs apart; the later one of two that always answer alike is a `duplicate`.
 
@@ -116,7 +117,7 @@ def screened(contributions: Floats, groups: Codes) -> list[Discrimination]:
         contributions: Criteria x pairs x (preferred, rejected), in 0..1 with 1 as good; NaN where unjudged.
         groups: The number of the group of each pair.
     """
-    found = [discrimination(one[:, 0] - one[:, 1], groups) for one in contributions]
+    found = [discrimination([good - bad for good, bad in one], groups) for one in contributions]
     kept: list[int] = []
     for index, one in enumerate(found):
         if one.status not in KEPT:
@@ -128,30 +129,30 @@ def screened(contributions: Floats, groups: Codes) -> list[Discrimination]:
     return found
 
 
-def _is_duplicate(one: Floats, other: Floats) -> bool:
-    if np.isnan(one).any() or np.isnan(other).any() or not np.allclose(one, other, atol=_TOLERANCE):
+def _is_duplicate(one: Sequence[Sides], other: Sequence[Sides]) -> bool:
+    # A comparison with NaN is False: nothing is known to be a duplicate of what was not judged.
+    if not all(abs(a - b) <= _TOLERANCE for x, y in zip(one, other, strict=True) for a, b in zip(x, y, strict=True)):
         return False
-    return sum(map(_log_arrangements, one.T)) >= -math.log(_COINCIDENCE)
+    return sum(map(_log_arrangements, zip(*one, strict=True))) >= -math.log(_COINCIDENCE)
 
 
-def _log_arrangements(values: Floats) -> float:
+def _log_arrangements(values: Sequence[float]) -> float:
     """Return the logarithm of the number of ways to arrange *values*."""
-    counts = Counter(np.round(values, 9).tolist()).values()
+    counts = Counter(round(value, 9) for value in values).values()
     return math.lgamma(len(values) + 1) - sum(math.lgamma(count + 1) for count in counts)
 
 
-Scores = Callable[[Sequence[int]], Floats]
+Scores = Callable[[Sequence[int]], Sequence[Sides]]
 """Returns the scores, pairs x (preferred, rejected), by the criteria at some places; NaN where there is none."""
 
 
-def ranked(scores: Floats) -> Floats:
+def ranked(scores: Iterable[Sides]) -> list[float]:
     """Return 1 for each pair whose preferred answer scores higher, 0.5 for a tie, 0 for the rest; NaN for NaN."""
-    more = scores[:, 0] - scores[:, 1]
-    right = np.where(np.abs(more) <= _TOLERANCE, TIE, (more > 0).astype(float))
-    return np.where(np.isnan(more), np.nan, right)
+    more = [good - bad for good, bad in scores]
+    return [one if math.isnan(one) else (1 + _sign(one)) / 2 for one in more]
 
 
-def held_out(contributions: Floats, groups: Codes, seen: int, scores: Scores) -> Floats:
+def held_out(contributions: Sequence[Sequence[Sides]], groups: Sequence[int], seen: int, scores: Scores) -> list[float]:
     """
     Return how each pair is ranked by criteria that were chosen without it; NaN for those that the writer has seen.
 
@@ -166,12 +167,15 @@ def held_out(contributions: Floats, groups: Codes, seen: int, scores: Scores) ->
         seen: How many groups, the first ones, the writer was shown.
         scores: Scores the pairs by some of the criteria. Without a criterion that stays, all pairs are ties.
     """
-    out = np.full(len(groups), np.nan)
-    last = int(groups.max(initial=-1)) + 1
-    for fold in np.array_split(np.arange(seen, last), max(1, min(_FOLDS, last - seen))):
-        inside, before = np.isin(groups, fold), groups < fold.min(initial=last)
-        chosen = screened(contributions[:, before], groups[before])
+    out = [math.nan] * len(groups)
+    units = max(groups, default=-1) + 1 - seen
+    folds = min(_FOLDS, units)
+    for fold in range(folds):
+        # The first folds have a unit more where the units cannot be divided evenly.
+        start, end = (seen + units // folds * k + min(k, units % folds) for k in (fold, fold + 1))
+        before = [place for place, group in enumerate(groups) if group < start]
+        chosen = screened([[one[place] for place in before] for one in contributions], [groups[k] for k in before])
         kept = [index for index, one in enumerate(chosen) if one.status in KEPT]
-        by = ranked(scores(kept)) if kept else np.full(len(groups), TIE)
-        out[inside] = by[inside]
+        by = ranked(scores(kept)) if kept else [TIE] * len(groups)
+        out = [by[place] if start <= group < end else out[place] for place, group in enumerate(groups)]
     return out

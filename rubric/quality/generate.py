@@ -9,65 +9,42 @@ whether the rubric ranks answers right; see `rubric.quality.contrast`.
 from __future__ import annotations
 
 import asyncio
-import re
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from hashlib import sha256
+from itertools import chain
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
-import numpy as np
-from attrs import evolve, field, frozen
+from attrs import evolve
 
 from rubric.engine.budget import Budget
 from rubric.engine.bulk import CONCURRENCY, agrade_many
-from rubric.engine.drafting import Draft, Material, digest_of, draft_all, holding, material, writer_of
+from rubric.engine.drafting import Draft, Material, digest_of, draft_all, holding, writer_of
 from rubric.engine.grade import JudgeLike, judge_or_default
 from rubric.engine.pipeline import Options, StoreLike
-from rubric.errors import DefinitionError, ModelError
-from rubric.formats.document import FOR_SUITES
+from rubric.errors import ModelError
 from rubric.formats.drafts import Sheet, Slot, sheet
-from rubric.formats.files import read_text
-from rubric.grading.prompting import shared_prompt
 from rubric.internals import background_loop
-from rubric.internals.fields import refuse, refuse_path
+from rubric.internals.fields import refuse
 from rubric.internals.guided import guided
 from rubric.internals.text import counted
-from rubric.quality.contrast import (
-    SHOWN,
-    TIE,
-    Codes,
-    Discrimination,
-    Floats,
-    Status,
-    discrimination,
-    held_out,
-    screened,
-)
+from rubric.quality.contrast import SHOWN, TIE, Discrimination, Sides, Status, discrimination, held_out, screened
 from rubric.quality.generation import GeneratedCriterion, Generation, Generations
 from rubric.quality.lint import Remark, lint
+from rubric.quality.material import Gathered, Source, digest, gathered, seen
 from rubric.results.result import Grade, Ungraded
 from rubric.scoring.aggregation import outcome
+from rubric.scoring.intervals import Statistic, mean_interval, share_interval
 from rubric.suites.cases import Case
 from rubric.suites.suite import Suite
-from rubric.trust.pairwise import compact, share
-from rubric.trust.preference import Pair, pairs_of, rows_of
-from rubric.values.candidates import Candidate
 from rubric.values.checks import Check
 from rubric.values.criteria import Anchor
 from rubric.values.requests import Failure, Usage
 from rubric.values.rubrics import Rubric
 
-Source = str | Path | Candidate | Anchor
-"""A text, the `Path` of one, a transcript, or an answer that a person scored."""
-
 _OF_THRESHOLD = ("no-effect", "never-fails", "never-passes")
 """Rules of `lint` about the threshold, which is not the writer's but set when it is known which criteria stay."""
-
-_TITLE = re.compile(r"[\w .()-]{1,80}")
-"""A name of a source that is written down beside its digest; any other name is untrusted text like the source."""
-
-_MOST_SHOWN = 8
-"""Pairs that the writer is shown, as its examples; all others are left to prove the rubric."""
 
 # -- one rubric ----------------------------------------------------------------------------------------------
 
@@ -152,101 +129,6 @@ async def agenerate(
     return await generated(given, judge, writer, options)
 
 
-@frozen
-class Gathered:
-    """
-    What a rubric is generated from.
-
-    Args:
-        material: For the writer.
-        name: The rubric's.
-        sources: The digests of the texts, by their names.
-        pairs: For the judge.
-        groups: The number of the unit of each pair.
-        shared: The fields that all answers of the case have.
-    """
-
-    material: Material
-    name: str
-    sources: Mapping[str, str]
-    pairs: Sequence[Pair] = ()
-    groups: Codes = field(factory=lambda: np.zeros(0, dtype=np.intp))
-    shared: Mapping[str, str] = field(factory=dict)
-
-    @property
-    def sides(self) -> list[Candidate]:
-        """The preferred and the rejected answer of each pair in turn, with what the case has for all of them."""
-        return [_sided(side, self.shared) for pair in self.pairs for side in (pair.a, pair.b)]
-
-    @property
-    def answers(self) -> list[Candidate]:
-        """The answers to grade, each once."""
-        return [*dict.fromkeys(self.sides)]
-
-
-def gathered(
-    case: Case | str | None,
-    sources: Iterable[Source] = (),
-    preferred: Iterable[Any] | Path | None = None,
-    *,
-    input: str = "",
-    references: Iterable[str] = (),
-    examples: Iterable[Anchor] = (),
-    name: str = "",
-) -> Gathered:
-    """Return what a rubric is generated from; raise `DefinitionError` if there is nothing, or something is wrong."""
-    if isinstance(sources, str | bytes | Path | Candidate | Anchor | Mapping) or not isinstance(sources, Iterable):
-        raise refuse("sources", sources, "a list of texts, Paths, Candidates and Anchors")
-    if case is not None and not isinstance(case, Case | str):
-        raise refuse("case", case, "a description of a good answer, or a Case")
-    told = [(f"source {n}", *_told(n - 1, source)) for n, source in enumerate(sources, 1)]
-    anchors = [one for _, _, one in told if isinstance(one, Anchor)]
-    told = [(number, title if _TITLE.fullmatch(title) else "", one) for number, title, one in told]
-    titles = [title for _, title, _ in told]
-    texts = {
-        title if title and titles.count(title) == 1 else f"{number} {title}".strip(): one
-        for number, title, one in told
-        if isinstance(one, str)
-    }
-    outcome_, shared = case if isinstance(case, str) else "", {"input": input}
-    if isinstance(case, Case):
-        asked = case.input or "\n".join(f"{message.role}: {message.content}" for message in case.messages)
-        outcome_, name = case.rubric.text, name or case.id
-        shared = {"input": input or asked, "reference": case.reference, "context": case.context}
-        texts |= {"context": case.context} if case.context.strip() else {}
-        references = [*references, *([case.reference] if case.reference.strip() else [])]
-    pairs = _pairs(preferred)
-    groups = _units(pairs)
-    shown = tuple(_shown(pairs, groups))
-    one = material(
-        outcome_, shared["input"], references, [*examples, *anchors], sources=tuple(texts.values()), pairs=shown
-    )
-    named = {"outcome": outcome_, "input": shared["input"], **texts}
-    named |= {f"reference {n}": text for n, text in enumerate(one.references, 1)}
-    digests = {title: _digest(text) for title, text in named.items() if text.strip()}
-    return Gathered(one, name, digests, pairs, groups, shared)
-
-
-def _digest(text: str) -> str:
-    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
-
-
-def _told(index: int, source: object) -> tuple[str, str | Anchor]:
-    """Return the name of a source, if it has one, and its text."""
-    match source:
-        case str():
-            refuse_path(f"sources[{index}]", source, f"give Path({source!r})")
-            return "", source
-        case Path():
-            return source.name, read_text(source, None, FOR_SUITES)
-        case Anchor():
-            return "", source
-        case Candidate():
-            sections = shared_prompt(source, Rubric()).sections
-            return source.key, "\n\n".join(f"{title}:\n{text}" for title, text in sections.items())
-    raise refuse(f"sources[{index}]", source, "a text, a Path, a Candidate or an Anchor")
-
-
 async def generated(given: Gathered, judge: JudgeLike | None, writer: JudgeLike | None, options: Options) -> Generation:
     by = writer_of(judge if writer is None else writer)
     (draft,) = await draft_all({given.name: given.material}, by, options, review)
@@ -268,12 +150,6 @@ async def generated(given: Gathered, judge: JudgeLike | None, writer: JudgeLike 
     return _contrasted(draft, given, by.name, results, [places[side] for side in given.sides])
 
 
-def _sided(side: Candidate, shared: Mapping[str, str]) -> Candidate:
-    """Return an answer with what the case has for all of them."""
-    missing: dict[str, Any] = {name: text for name, text in shared.items() if text and not getattr(side, name)}
-    return evolve(side, **missing, key="", group="") if missing or side.key or side.group else side
-
-
 def review(rubric: Rubric, given: Material) -> Iterator[tuple[str, str]]:
     """Yield what is wrong with a draft: what `lint` says, and checks that no reference answer bears out."""
     for criterion in rubric.criteria:
@@ -286,130 +162,57 @@ def review(rubric: Rubric, given: Material) -> Iterator[tuple[str, str]]:
                 yield remark.criterion, f"{remark.message}; {remark.cure}"
 
 
-# -- pairs ---------------------------------------------------------------------------------------------------
-
-
-def _pairs(preferred: Any) -> list[Pair]:
-    if preferred is None:
-        return []
-    rows = rows_of(preferred) if isinstance(preferred, Path) else preferred
-    if isinstance(rows, str | bytes | Mapping | Candidate) or not isinstance(rows, Iterable):
-        raise refuse("preferred", rows, "pairs [(preferred, rejected), ...], mappings, or the Path of a file of them")
-    found = []
-    for index, row in enumerate(rows):
-        try:
-            (pair,) = pairs_of([_row(row) if isinstance(row, Mapping) else row], None)
-        except DefinitionError as problem:
-            at = problem.field.replace("pairs[0]", f"preferred[{index}]")
-            raise DefinitionError(at or f"preferred[{index}]", problem.message) from None
-        if pair.a.output == pair.b.output and pair.a == evolve(pair.b, key=pair.a.key):
-            raise DefinitionError(f"preferred[{index}]", "both answers are the same; leave the pair out")
-        found.append(pair)
-    return found
-
-
-def _row(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a row with the names of a data set of preferences (TRL's `prompt`, `chosen`, `rejected`) as a pair."""
-    chosen = next((row[name] for name in ("chosen", "preferred") if row.get(name) is not None), None)
-    if chosen is None or row.get("rejected") is None:
-        known = ", ".join(map(repr, row)) or "none"
-        raise DefinitionError("pairs[0]", f"expected a mapping with chosen and rejected, got the keys {known}")
-    asked = row.get("input") or row.get("prompt") or ""
-    (before, a), (_, b) = _said(chosen), _said(row["rejected"])
-    more = {name: row[name] for name in ("reference", "context", "key", "group") if row.get(name)}
-    return {"a": a, "b": b, "input": _said(asked)[1] if not isinstance(asked, str) else asked or before, **more}
-
-
-def _said(value: Any) -> tuple[str, Any]:
-    """Return the first message of a chat, and its last; any other answer by itself."""
-    if isinstance(value, list) and value and all(isinstance(one, Mapping) and "content" in one for one in value):
-        return (str(value[0]["content"]) if len(value) > 1 else ""), str(value[-1]["content"])
-    return "", value
-
-
-def _units(pairs: Sequence[Pair]) -> Codes:
-    """
-    Return the number of the unit of each pair: those that share a group or an answer are one.
-
-    Units are numbered by their digests, so that it is by chance which of them the writer is shown.
-    """
-    parents = [*range(len(pairs))]
-
-    def root(at: int) -> int:
-        while parents[at] != at:
-            at = parents[at] = parents[parents[at]]
-        return at
-
-    first: dict[object, int] = {}
-    for index, pair in enumerate(pairs):
-        for mark in (("group", pair.group), ("answer", pair.a.output), ("answer", pair.b.output)):
-            if mark[1]:
-                parents[root(index)] = root(first.setdefault(mark, index))
-    texts: dict[int, list[str]] = {}
-    for index, pair in enumerate(pairs):
-        texts.setdefault(root(index), []).append(_digest(f"{pair.a.output}\x1f{pair.b.output}"))
-    numbers = {one: number for number, one in enumerate(sorted(texts, key=lambda one: sorted(texts[one])))}
-    return np.array([numbers[root(index)] for index in range(len(pairs))], dtype=np.intp)
-
-
-def _seen(groups: Codes) -> int:
-    """Return how many units, the first ones, the writer is shown."""
-    return min((int(groups.max(initial=-1)) + 2) // 2, _MOST_SHOWN)
-
-
-def _shown(pairs: Sequence[Pair], groups: Codes) -> Iterator[tuple[str, str, str]]:
-    """Yield one pair of each unit that the writer is shown; of a single unit, as many as it may see."""
-    units = _seen(groups)
-    for unit in range(units):
-        for index in np.flatnonzero(groups == unit)[: 1 if units > 1 else _MOST_SHOWN]:
-            pair = pairs[int(index)]
-            yield pair.a.input, _answer(pair.a), _answer(pair.b)
-
-
-def _answer(side: Candidate) -> str:
-    bare = evolve(side, input="", reference="", context="", images=())
-    if not (side.messages or side.tool_calls or side.file_changes):
-        return side.output
-    return _told(0, bare)[1]  # type: ignore[return-value]  # the text of a candidate
+# -- what stays -------------------------------------------------------------------------------------------
 
 
 def _contrasted(
     draft: Draft, given: Gathered, writer: str, results: Sequence[Grade | Ungraded], places: Sequence[int]
 ) -> Generation:
     ids = draft.rubric.ids
-    table = np.array([[one.contributions.get(id_, np.nan) for one in results] for id_ in ids], dtype=float)
-    contributions: Floats = table[:, places].reshape(len(ids), len(given.pairs), 2)
 
-    def scores(kept: Sequence[int]) -> Floats:
+    def by_pair(values: Sequence[float]) -> list[Sides]:
+        sides = [values[place] for place in places]
+        return [*zip(sides[::2], sides[1::2], strict=True)]
+
+    contributions = [by_pair([one.contributions.get(id_, math.nan) for one in results]) for id_ in ids]
+
+    def scores(kept: Sequence[int]) -> list[Sides]:
         rubric = holding(draft.rubric, [draft.rubric.criteria[index] for index in kept])
-        found = [_score(rubric, one, kept) for one in results]
-        return np.array(found, dtype=float)[[*places]].reshape(-1, 2)
+        return by_pair([_score(rubric, one, kept) for one in results])
 
-    how = held_out(contributions, given.groups, _seen(given.groups), scores)
-    there = ~np.isnan(how)
-    units = compact(given.groups[there])
-    grouped = len(np.unique(units)) < len(units)
-    accuracy = share("held-out accuracy", how[there], units if grouped else None) if there.any() else None
+    how = held_out(contributions, given.groups, seen(given.groups), scores)
+    there = [(right, unit) for right, unit in zip(how, given.groups, strict=True) if not math.isnan(right)]
     told = _finished(draft, given, writer, screened(contributions, given.groups))
     failures = dict.fromkeys(str(failure) for one in results if isinstance(one, Ungraded) for failure in one.failures)
     return evolve(
         told,
-        accuracy=accuracy,
-        p=discrimination(how - TIE, given.groups).p if there.any() else None,
-        held_out=int(there.sum()),
-        ties=int((how == TIE).sum()),
-        unjudged=int(np.isnan(contributions).any(axis=(0, 2)).sum()),
+        accuracy=_accuracy(there),
+        p=discrimination([right - TIE for right in how], given.groups).p if there else None,
+        held_out=len(there),
+        ties=how.count(TIE),
+        unjudged=sum(any(map(math.isnan, chain(*pair))) for pair in zip(*contributions, strict=True)),
         usage=Usage.total([told.usage, *(one.usage for one in results)]),
         failures=tuple(failures)[:3],
-        groups=len(np.unique(units)) if grouped else 0,
+        groups=len(units) if len(units := {unit for _, unit in there}) < len(there) else 0,
     )
+
+
+def _accuracy(found: Sequence[tuple[float, int]]) -> Statistic | None:
+    """Return how often pairs of units are ranked right; None without any."""
+    if not found:
+        return None
+    right, units = zip(*found, strict=True)
+    if len({*units}) == len(units) and TIE not in right:
+        return Statistic("held-out accuracy", fmean(right), share_interval(int(sum(right)), len(right)))
+    interval = mean_interval(right, units)
+    return Statistic("held-out accuracy", fmean(right), interval, "" if interval else "one unit")
 
 
 def _score(rubric: Rubric, result: Grade | Ungraded, kept: Sequence[int]) -> float:
     if result.degenerate or not any(criterion.weight for criterion in rubric.criteria):
         return 0.0
     score = outcome(rubric, [result.findings[index] for index in kept]).score
-    return np.nan if score is None else score
+    return math.nan if score is None else score
 
 
 def _finished(draft: Draft, given: Gathered, writer: str, found: Sequence[Discrimination | None]) -> Generation:
@@ -527,7 +330,7 @@ async def generated_for(
     for slot, draft in zip(slots, drafts, strict=True):
         texts: dict[str, str] = {}
         for title, text in slot.material.blocks():
-            texts[f"{title} {len(texts) + 1}" if title in texts else title] = _digest(text)
+            texts[f"{title} {len(texts) + 1}" if title in texts else title] = digest(text)
         given = Gathered(slot.material, slot.id, texts)
         none = [None] * (0 if isinstance(draft, Failure) else len(draft.rubric.criteria))
         found[slot.id] = draft if isinstance(draft, Failure) else _finished(draft, given, by.name, none)

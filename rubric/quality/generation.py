@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from attrs import field, frozen
 
 from rubric.errors import DefinitionError
@@ -16,9 +15,8 @@ from rubric.internals.containers import Listed, NoTruth
 from rubric.internals.text import counted
 from rubric.quality.contrast import KEPT, SHOWN, Discrimination, Status
 from rubric.rendering.presenting import Presented, Table
-from rubric.scoring.intervals import share_interval
+from rubric.scoring.intervals import Statistic, few_groups, percent, share_interval
 from rubric.suites.suite import Suite
-from rubric.trust.inference import Statistic, few_groups, percent
 from rubric.values.criteria import Criterion
 from rubric.values.requests import Failure, Usage
 from rubric.values.rubrics import Rubric
@@ -161,7 +159,7 @@ class Generation(Presented, Listed[GeneratedCriterion]):
             why = f" ({'; '.join(self.failures)})" if self.failures else ""
             cure = "nothing is lost: the same call with the same store asks for the rest alone"
             told.append(f"{counted(self.unjudged, 'pair')} not judged{why}; {cure}")
-        if self.accuracy is not None and self.groups and (few := few_groups(np.arange(self.groups))):
+        if self.accuracy is not None and self.groups and (few := few_groups(self.groups)):
             told.append(few)
         if self.rubric is not None:
             told.append("read the criteria before you use them, then write `reviewed: true`")

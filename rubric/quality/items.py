@@ -23,11 +23,10 @@ from rubric.rendering.presenting import Presented, Table
 from rubric.results.collection import Grades
 from rubric.results.result import Grade, Ungraded
 from rubric.results.summary import cluster_of
-from rubric.scoring.intervals import CONFIDENCE
+from rubric.scoring.intervals import CONFIDENCE, Statistic
 from rubric.trust import coefficients as co
 from rubric.trust.annotators import votes_of
 from rubric.trust.drift import Baseline, Drift, drift
-from rubric.trust.inference import Statistic
 from rubric.trust.labels import Labels, as_labels
 from rubric.trust.pairwise import coefficient, compact, share
 from rubric.trust.ratings import Codes, Floats, judged, matched

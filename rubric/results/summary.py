@@ -13,7 +13,7 @@ from attrs import asdict, field, frozen
 from rubric.internals.containers import NoTruth
 from rubric.internals.text import cell, counted, shorten, table
 from rubric.results.result import Grade, Ungraded
-from rubric.scoring.intervals import FEW_GROUPS, Interval, mean_interval, share_interval
+from rubric.scoring.intervals import Interval, few_groups, mean_interval, share_interval
 from rubric.values.findings import Abstained, NotApplicable, Scored, Unjudged
 from rubric.values.requests import Failure, Usage
 
@@ -154,8 +154,8 @@ class Summary(NoTruth):
     def _remarks(self) -> list[str]:
         """Return the reasons of ungraded results and the warnings, a line each, the commonest first."""
         remarks = []
-        if self.groups is not None and self.groups < FEW_GROUPS:
-            remarks.append(f"{self.groups} groups: with fewer than {FEW_GROUPS}, intervals can be too narrow")
+        if few := few_groups(self.groups or 0):
+            remarks.append(few)
         for name, counts in ((f"{self.ungraded:,} ungraded", self.reasons), ("warnings", self.warnings)):
             said = [f"{count:,} × {shorten(text, _LONGEST_SHOWN)}" for text, count in counts.items()][:_MOST_SHOWN]
             said += [f"and {len(counts) - _MOST_SHOWN} others"] if len(counts) > _MOST_SHOWN else []

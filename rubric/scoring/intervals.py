@@ -21,6 +21,8 @@ from collections.abc import Hashable, Sequence
 from functools import lru_cache
 from statistics import NormalDist, fmean
 
+from attrs import frozen
+
 Interval = tuple[float, float]
 """The lower and the upper end."""
 
@@ -34,6 +36,45 @@ _MANY = 200
 """Degrees of freedom from which the expansion is exact to nine digits."""
 
 _BISECTIONS = 80
+
+
+@frozen
+class Statistic:
+    """
+    A figure with its 95 % interval.
+
+    Args:
+        name: What it measures.
+        value: None where it is undefined.
+        interval: Where the true value lies; None where that cannot be said.
+        reason: Why there is no value, or no interval.
+    """
+
+    name: str
+    value: float | None
+    interval: Interval | None = None
+    reason: str = ""
+
+    def __str__(self) -> str:
+        if self.value is None:
+            return f"undefined: {self.reason}"
+        if self.interval is None:
+            return f"{self.value:.3f}"
+        return f"{self.value:.3f} ({self.interval[0]:.3f} to {self.interval[1]:.3f})"
+
+
+def percent(value: float, interval: Interval | None = None) -> str:
+    """Return a share as people read it, such as `84 % (79 to 88)`."""
+    return f"{value:.0%}".replace("%", " %") + (
+        "" if interval is None else f" ({interval[0]:.0%} to {interval[1]:.0%})".replace("%", "")
+    )
+
+
+def few_groups(count: int) -> str:
+    """Return a remark where groups are so few that intervals can be too narrow; else ''."""
+    return (
+        f"{count} groups: with fewer than {FEW_GROUPS}, intervals can be too narrow" if 0 < count < FEW_GROUPS else ""
+    )
 
 
 def share_interval(successes: int, n: int) -> Interval | None:

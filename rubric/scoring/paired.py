@@ -76,6 +76,16 @@ def _interval(n: int, total: float, squares: float, largest: float, risk: float)
     return mean - half, mean + half
 
 
+def sign_test(wins: int, losses: int) -> float:
+    """Return the chance of as many *wins* or more by coin flips: one-sided and exact; 1 without any."""
+    n = wins + losses
+    ways = term = 1
+    for k in range(losses):  # to win n - k - 1 is as rare as to lose k + 1
+        term = term * (n - k) // (k + 1)
+        ways += term
+    return float(ways / 2**n)
+
+
 @lru_cache
 def power(n: int, noise: float, drop: float, risk: float) -> float:
     """

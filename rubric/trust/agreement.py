@@ -18,11 +18,11 @@ from rubric.errors import DefinitionError
 from rubric.internals.containers import Listed
 from rubric.rendering.presenting import Presented
 from rubric.results.collection import Grades
+from rubric.scoring.intervals import percent
 from rubric.suites.report import Report
 from rubric.trust.annotators import AltTest, Votes, alt_test, votes_of
 from rubric.trust.calibration import Calibration
 from rubric.trust.drift import Baseline, Drift, drift
-from rubric.trust.inference import percent
 from rubric.trust.labels import Labels, as_labels
 from rubric.trust.pairwise import CriterionAgreement, agreement_of
 from rubric.trust.plotting import of_agreement

@@ -8,8 +8,9 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from rubric.internals.containers import NoTruth
+from rubric.scoring.intervals import Statistic
 from rubric.trust import coefficients as co
-from rubric.trust.inference import Statistic, mean_error
+from rubric.trust.inference import mean_error
 from rubric.trust.pairwise import coefficient, compact, share
 from rubric.trust.ratings import Judged, Ratings, Scale
 

@@ -22,9 +22,9 @@ from rubric.internals.fields import check_number
 from rubric.internals.text import counted
 from rubric.rendering.presenting import Presented, Table
 from rubric.results.collection import Grades
-from rubric.scoring.intervals import Interval
+from rubric.scoring.intervals import Interval, few_groups
 from rubric.suites.report import Report
-from rubric.trust.inference import Contrast, contrast, few_groups, holm, paired
+from rubric.trust.inference import Contrast, contrast, holm, paired
 from rubric.trust.labels import Labels, as_labels
 from rubric.trust.plotting import of_difference
 from rubric.trust.ratings import Judged, judged, matched, together
@@ -207,7 +207,7 @@ def compare(
     adjusted = iter(holm([c.p for c in own]))
     found = [c if c.id in ("pass rate", "score") else evolve(c, adjusted=next(adjusted)) for c in found]
     graded = ~np.isnan(a.columns[""][1][rows_a]) & ~np.isnan(b.columns[""][1][rows_b])
-    notes = [f"{few}."] if groups is not None and (few := few_groups(groups)) else []
+    notes = [f"{few}."] if groups is not None and (few := few_groups(len(np.unique(groups)))) else []
     if a.digest != b.digest:
         notes.append("The two runs were graded by different rubrics.")
     return Difference(tuple(found), a.name, b.name, tuple(only_a), tuple(only_b), int((~graded).sum()), tuple(notes))

@@ -21,9 +21,9 @@ from rubric.errors import DefinitionError
 from rubric.internals.fields import check_name, suggest
 from rubric.rendering.presenting import Presented, Table
 from rubric.results.collection import Grades
-from rubric.scoring.intervals import Interval
+from rubric.scoring.intervals import Interval, Statistic, few_groups, percent
 from rubric.suites.report import Report
-from rubric.trust.inference import Statistic, few_groups, mean_error, percent, quantile, unit_interval
+from rubric.trust.inference import mean_error, quantile, unit_interval
 from rubric.trust.labels import Labels, as_labels
 from rubric.trust.plotting import of_estimate
 from rubric.trust.ratings import UNIT, VERDICT, Judged, Ratings, judged, matched
@@ -246,7 +246,7 @@ def _notes(ratings: Ratings, y: Floats, more: int, groups: Codes | None, both: N
         notes.append(f"with {len(y)} labels the interval says little")
     if not more:
         notes.append("every graded candidate is labelled, so the labels are the estimate")
-    if groups is not None and (few := few_groups(groups[both])):
+    if groups is not None and (few := few_groups(len(np.unique(groups[both])))):
         notes.append(few)
     return notes
 

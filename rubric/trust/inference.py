@@ -14,7 +14,7 @@ from attrs import frozen
 from numpy.typing import NDArray
 from scipy import stats
 
-from rubric.scoring.intervals import CONFIDENCE, FEW_GROUPS, Interval, mean_interval, share_interval
+from rubric.scoring.intervals import CONFIDENCE, Interval, mean_interval, share_interval
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
@@ -23,51 +23,11 @@ POWER = 0.8
 """The probability with which a difference is found that counts as one that can be found."""
 
 
-@frozen
-class Statistic:
-    """
-    A figure with its 95 % interval.
-
-    Args:
-        name: What it measures.
-        value: None where it is undefined.
-        interval: Where the true value lies; None where that cannot be said.
-        reason: Why there is no value, or no interval.
-    """
-
-    name: str
-    value: float | None
-    interval: Interval | None = None
-    reason: str = ""
-
-    def __str__(self) -> str:
-        if self.value is None:
-            return f"undefined: {self.reason}"
-        if self.interval is None:
-            return f"{self.value:.3f}"
-        return f"{self.value:.3f} ({self.interval[0]:.3f} to {self.interval[1]:.3f})"
-
-
-def percent(value: float, interval: Interval | None = None) -> str:
-    """Return a share as people read it, such as `84 % (79 to 88)`."""
-    return f"{value:.0%}".replace("%", " %") + (
-        "" if interval is None else f" ({interval[0]:.0%} to {interval[1]:.0%})".replace("%", "")
-    )
-
-
 def unit_interval(values: Floats, groups: Codes | None) -> Interval | None:
     """Return where the mean of *values* in 0..1 lies; for one value that is 0 or 1, Wilson's interval."""
     if len(values) == 1 and values[0] in (0, 1):
         return share_interval(int(values[0]), 1)
     return mean_interval(values.tolist(), None if groups is None else groups.tolist())
-
-
-def few_groups(groups: Codes | None) -> str:
-    """Return a remark where groups are so few that intervals can be too narrow; else ''."""
-    count = 0 if groups is None else len(np.unique(groups))
-    return (
-        f"{count} groups: with fewer than {FEW_GROUPS}, intervals can be too narrow" if 0 < count < FEW_GROUPS else ""
-    )
 
 
 def quantile(groups: Codes | None, n: int, confidence: float = CONFIDENCE) -> float:

@@ -12,8 +12,9 @@ from attrs import evolve, frozen
 from numpy.typing import NDArray
 
 from rubric.internals.containers import NoTruth
+from rubric.scoring.intervals import Statistic, few_groups, percent
 from rubric.trust import coefficients as co
-from rubric.trust.inference import Statistic, few_groups, mean_error, percent, quantile, unit_interval
+from rubric.trust.inference import mean_error, quantile, unit_interval
 from rubric.trust.ratings import Ratings, Scale, together
 
 Floats = NDArray[np.float64]
@@ -306,6 +307,6 @@ def _remarks(b: Floats, scale: Scale, coverage: float, ties: int, groups: Codes 
         constant = _constant(b, scale)
         said = constant.name.removeprefix("always ")
         remarks.append(f"a judge that always says {said} agrees in {percent(constant.value or 0.0)}")
-    if groups is not None and (few := few_groups(groups)):
+    if groups is not None and (few := few_groups(len(np.unique(groups)))):
         remarks.append(few)
     return remarks

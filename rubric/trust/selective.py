@@ -21,7 +21,7 @@ from rubric.internals.fields import check_number
 from rubric.rendering.presenting import Presented, Table
 from rubric.results.collection import Grades
 from rubric.results.result import Grade, Ungraded
-from rubric.trust.inference import percent
+from rubric.scoring.intervals import percent
 from rubric.trust.labels import Labels, as_labels
 from rubric.trust.plotting import of_trusted
 from rubric.trust.ratings import judged as judged_of

@@ -23,7 +23,7 @@ from rubric.errors import DefinitionError
 from rubric.internals.containers import Listed
 from rubric.rendering.plots import altair
 from rubric.rendering.presenting import Presented, Table
-from rubric.scoring.intervals import FEW_GROUPS, Interval, mean_interval, t_quantile
+from rubric.scoring.intervals import Interval, few_groups, mean_interval, t_quantile
 
 if TYPE_CHECKING:
     from rubric.trust.preference import Preference
@@ -281,9 +281,8 @@ class Preferences(Presented, Listed["Preference"]):
             lines.append(f"At equal length the rate would be {controlled}: length is part of what wins.")
         if len(self.systems) > 2 and not self.strengths:
             lines.append("Some systems never met, not even by others in between, so strengths cannot be compared.")
-        groups = {one.group for one in self.preferences if one.group}
-        if 0 < len(groups) < FEW_GROUPS:
-            lines.append(f"{len(groups)} groups: with fewer than {FEW_GROUPS}, intervals can be too narrow.")
+        if few := few_groups(len({one.group for one in self.preferences if one.group})):
+            lines.append(f"{few}.")
         return lines
 
     def tables(self) -> list[Table]:

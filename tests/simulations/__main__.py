@@ -16,11 +16,10 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 
 from rubric.results.rows import Row, Status
-from rubric.scoring.intervals import mean_interval
+from rubric.scoring.intervals import Statistic, mean_interval
 from rubric.suites.report import Report
 from rubric.trust import coefficients as co
 from rubric.trust.estimates import estimate_of
-from rubric.trust.inference import Statistic
 from rubric.trust.pairwise import agreement_of
 from rubric.trust.ratings import VERDICT, Ratings, Scale
 from rubric.trust.selective import _tested

@@ -1,0 +1,225 @@
+"""
+Gather what a rubric is generated from: a case, sources, and pairs of a preferred and a rejected answer.
+
+Pairs of one task, or with an answer in common, are one unit. The writer is shown the first half of the units, and the
+rest is held out to prove the rubric.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from attrs import evolve, field, frozen
+
+from rubric.engine.drafting import Material, material
+from rubric.errors import DefinitionError
+from rubric.formats.document import FOR_SUITES
+from rubric.formats.files import read_text
+from rubric.grading.prompting import shared_prompt
+from rubric.internals.fields import refuse, refuse_path
+from rubric.suites.cases import Case
+from rubric.trust.preference import Pair, pairs_of, rows_of
+from rubric.values.candidates import Candidate
+from rubric.values.criteria import Anchor
+from rubric.values.rubrics import Rubric
+
+Source = str | Path | Candidate | Anchor
+"""A text, the `Path` of one, a transcript, or an answer that a person scored."""
+
+_TITLE = re.compile(r"[\w .()-]{1,80}")
+"""A name of a source that is written down beside its digest; any other name is untrusted text like the source."""
+
+_MOST_SHOWN = 8
+"""Pairs that the writer is shown, as its examples; all others are left to prove the rubric."""
+
+
+@frozen
+class Gathered:
+    """
+    What a rubric is generated from.
+
+    Args:
+        material: For the writer.
+        name: The rubric's.
+        sources: The digests of the texts, by their names.
+        pairs: For the judge.
+        groups: The number of the unit of each pair.
+        shared: The fields that all answers of the case have.
+    """
+
+    material: Material
+    name: str
+    sources: Mapping[str, str]
+    pairs: Sequence[Pair] = ()
+    groups: Sequence[int] = ()
+    shared: Mapping[str, str] = field(factory=dict)
+
+    @property
+    def sides(self) -> list[Candidate]:
+        """The preferred and the rejected answer of each pair in turn, with what the case has for all of them."""
+        return [_sided(side, self.shared) for pair in self.pairs for side in (pair.a, pair.b)]
+
+    @property
+    def answers(self) -> list[Candidate]:
+        """The answers to grade, each once."""
+        return [*dict.fromkeys(self.sides)]
+
+
+def gathered(
+    case: Case | str | None,
+    sources: Iterable[Source] = (),
+    preferred: Iterable[Any] | Path | None = None,
+    *,
+    input: str = "",
+    references: Iterable[str] = (),
+    examples: Iterable[Anchor] = (),
+    name: str = "",
+) -> Gathered:
+    """Return what a rubric is generated from; raise `DefinitionError` if there is nothing, or something is wrong."""
+    if isinstance(sources, str | bytes | Path | Candidate | Anchor | Mapping) or not isinstance(sources, Iterable):
+        raise refuse("sources", sources, "a list of texts, Paths, Candidates and Anchors")
+    if case is not None and not isinstance(case, Case | str):
+        raise refuse("case", case, "a description of a good answer, or a Case")
+    told = [(f"source {n}", *_told(n - 1, source)) for n, source in enumerate(sources, 1)]
+    anchors = [one for _, _, one in told if isinstance(one, Anchor)]
+    told = [(number, title if _TITLE.fullmatch(title) else "", one) for number, title, one in told]
+    titles = [title for _, title, _ in told]
+    texts = {
+        title if title and titles.count(title) == 1 else f"{number} {title}".strip(): one
+        for number, title, one in told
+        if isinstance(one, str)
+    }
+    outcome_, shared = case if isinstance(case, str) else "", {"input": input}
+    if isinstance(case, Case):
+        asked = case.input or "\n".join(f"{message.role}: {message.content}" for message in case.messages)
+        outcome_, name = case.rubric.text, name or case.id
+        shared = {"input": input or asked, "reference": case.reference, "context": case.context}
+        texts |= {"context": case.context} if case.context.strip() else {}
+        references = [*references, *([case.reference] if case.reference.strip() else [])]
+    pairs = _pairs(preferred)
+    groups = units_of(pairs)
+    shown = tuple(_shown(pairs, groups))
+    one = material(
+        outcome_, shared["input"], references, [*examples, *anchors], sources=tuple(texts.values()), pairs=shown
+    )
+    named = {"outcome": outcome_, "input": shared["input"], **texts}
+    named |= {f"reference {n}": text for n, text in enumerate(one.references, 1)}
+    digests = {title: digest(text) for title, text in named.items() if text.strip()}
+    return Gathered(one, name, digests, pairs, groups, shared)
+
+
+def digest(text: str) -> str:
+    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def _told(index: int, source: object) -> tuple[str, str | Anchor]:
+    """Return the name of a source, if it has one, and its text."""
+    match source:
+        case str():
+            refuse_path(f"sources[{index}]", source, f"give Path({source!r})")
+            return "", source
+        case Path():
+            return source.name, read_text(source, None, FOR_SUITES)
+        case Anchor():
+            return "", source
+        case Candidate():
+            sections = shared_prompt(source, Rubric()).sections
+            return source.key, "\n\n".join(f"{title}:\n{text}" for title, text in sections.items())
+    raise refuse(f"sources[{index}]", source, "a text, a Path, a Candidate or an Anchor")
+
+
+def _sided(side: Candidate, shared: Mapping[str, str]) -> Candidate:
+    """Return an answer with what the case has for all of them."""
+    missing: dict[str, Any] = {name: text for name, text in shared.items() if text and not getattr(side, name)}
+    return evolve(side, **missing, key="", group="") if missing or side.key or side.group else side
+
+
+# -- pairs ---------------------------------------------------------------------------------------------------
+
+
+def _pairs(preferred: Any) -> list[Pair]:
+    if preferred is None:
+        return []
+    rows = rows_of(preferred) if isinstance(preferred, Path) else preferred
+    if isinstance(rows, str | bytes | Mapping | Candidate) or not isinstance(rows, Iterable):
+        raise refuse("preferred", rows, "pairs [(preferred, rejected), ...], mappings, or the Path of a file of them")
+    found = []
+    for index, row in enumerate(rows):
+        try:
+            (pair,) = pairs_of([_row(row) if isinstance(row, Mapping) else row], None)
+        except DefinitionError as problem:
+            at = problem.field.replace("pairs[0]", f"preferred[{index}]")
+            raise DefinitionError(at or f"preferred[{index}]", problem.message) from None
+        if pair.a.output == pair.b.output and pair.a == evolve(pair.b, key=pair.a.key):
+            raise DefinitionError(f"preferred[{index}]", "both answers are the same; leave the pair out")
+        found.append(pair)
+    return found
+
+
+def _row(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a row with the names of a data set of preferences (TRL's `prompt`, `chosen`, `rejected`) as a pair."""
+    chosen = next((row[name] for name in ("chosen", "preferred") if row.get(name) is not None), None)
+    if chosen is None or row.get("rejected") is None:
+        known = ", ".join(map(repr, row)) or "none"
+        raise DefinitionError("pairs[0]", f"expected a mapping with chosen and rejected, got the keys {known}")
+    asked = row.get("input") or row.get("prompt") or ""
+    (before, a), (_, b) = _said(chosen), _said(row["rejected"])
+    more = {name: row[name] for name in ("reference", "context", "key", "group") if row.get(name)}
+    return {"a": a, "b": b, "input": _said(asked)[1] if not isinstance(asked, str) else asked or before, **more}
+
+
+def _said(value: Any) -> tuple[str, Any]:
+    """Return the first message of a chat, and its last; any other answer by itself."""
+    if isinstance(value, list) and value and all(isinstance(one, Mapping) and "content" in one for one in value):
+        return (str(value[0]["content"]) if len(value) > 1 else ""), str(value[-1]["content"])
+    return "", value
+
+
+def units_of(pairs: Sequence[Pair]) -> list[int]:
+    """
+    Return the number of the unit of each pair: those that share a group or an answer are one.
+
+    Units are numbered by their digests, so that it is by chance which of them the writer is shown.
+    """
+    parents = [*range(len(pairs))]
+
+    def root(at: int) -> int:
+        while parents[at] != at:
+            at = parents[at] = parents[parents[at]]
+        return at
+
+    first: dict[object, int] = {}
+    for index, pair in enumerate(pairs):
+        for mark in (("group", pair.group), ("answer", pair.a.output), ("answer", pair.b.output)):
+            if mark[1]:
+                parents[root(index)] = root(first.setdefault(mark, index))
+    texts: dict[int, list[str]] = {}
+    for index, pair in enumerate(pairs):
+        texts.setdefault(root(index), []).append(digest(f"{pair.a.output}\x1f{pair.b.output}"))
+    numbers = {one: number for number, one in enumerate(sorted(texts, key=lambda one: sorted(texts[one])))}
+    return [numbers[root(index)] for index in range(len(pairs))]
+
+
+def seen(groups: Sequence[int]) -> int:
+    """Return how many units, the first ones, the writer is shown."""
+    return min((len({*groups}) + 1) // 2, _MOST_SHOWN)
+
+
+def _shown(pairs: Sequence[Pair], groups: Sequence[int]) -> Iterator[tuple[str, str, str]]:
+    """Yield one pair of each unit that the writer is shown; of a single unit, as many as it may see."""
+    units = seen(groups)
+    for unit in range(units):
+        inside = [pair for pair, group in zip(pairs, groups, strict=True) if group == unit]
+        for pair in inside[: 1 if units > 1 else _MOST_SHOWN]:
+            yield pair.a.input, _answer(pair.a), _answer(pair.b)
+
+
+def _answer(side: Candidate) -> str:
+    bare = evolve(side, input="", reference="", context="", images=())
+    if not (side.messages or side.tool_calls or side.file_changes):
+        return side.output
+    return _told(0, bare)[1]  # type: ignore[return-value]  # the text of a candidate
