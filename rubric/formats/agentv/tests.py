@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
-from typing import Any
+from typing import Any, Literal
 
 from attrs import evolve, frozen
 
@@ -34,6 +34,7 @@ from rubric.suites.providers import Provider
 from rubric.values.candidates import Message, ToolCall
 from rubric.values.checks import NOTHING, Unsupported
 from rubric.values.criteria import Criterion
+from rubric.values.judges import Judge
 from rubric.values.rubrics import Rubric
 
 Asked = tuple[str, tuple[Message, ...]]
@@ -353,7 +354,11 @@ def _case(test: Test, task: Task, graders: list[Grader], asked: Asked, output: s
     beside = ""
     if turns and reference:  # the judges of the last turn are shown it, and so this turn's own as a guideline
         beside, turns[-1] = turns[-1].reference, evolve(turns[-1], reference="")
-    rubric = _of_conversation(test, task, graders, answered, beside) if turns else grouped(graders, task)
+    judges: dict[str, Judge] = {}
+    if turns:
+        rubric, judges = _of_conversation(test, task, graders, answered, beside)
+    else:
+        rubric = grouped(graders, task)
     judge = read_judge(test.under("options"), scope)
     alone = len(graders) == 1 and graders[0].plain and not turns
     said = alone and any(criterion.text == task.criteria for criterion in rubric.criteria)
@@ -371,7 +376,7 @@ def _case(test: Test, task: Task, graders: list[Grader], asked: Asked, output: s
         file_changes=scope.text(at["file_changes"]) if at.has("file_changes") else "",
         variables=_variables(test, graders),
         judge=graders[0].judge or judge if alone else judge,
-        judges={} if alone or turns else {g.name: g.judge for g in renamed(graders) if g.judge is not None},
+        judges=judges if alone or turns else {g.name: g.judge for g in renamed(graders) if g.judge is not None},
         cell={"prompt": label} if label else {},
         tags=_tags(test),
         metadata=_metadata(test),
@@ -386,6 +391,11 @@ def _output(test: Test) -> str | None:
 
 _OF_A_TURN = frozenset({"input", "assert", "assertions", "expected_output"})
 _AGGREGATIONS = ("mean", "min")
+BESIDE = "A reference answer to this turn:\n"
+"""Begins the guidelines of the last turn, where the case has another reference."""
+
+WHOLE = "the conversation as a whole"
+"""The text of the criterion that has the graders of a whole conversation; its id is `conversation`."""
 
 
 def _turns(test: Test) -> list[Turn]:
@@ -399,20 +409,26 @@ def _turns(test: Test) -> list[Turn]:
     ]
 
 
-def _of_conversation(test: Test, task: Task, graders: list[Grader], answered: int, beside: str) -> Rubric:
+def _of_conversation(
+    test: Test, task: Task, graders: list[Grader], answered: int, beside: str
+) -> tuple[Rubric, dict[str, Judge]]:
     """
-    Return the rubric of a conversation: a criterion for each turn with graders, and one for those of the whole.
+    Return the rubric of a conversation, and its judges: a criterion for each turn with graders, one for the whole.
 
     The turns follow those that the input has *answered* already; *beside* is a reference of the last one alone.
 
     The score is their mean, or the least of them. AgentV gives a turn without graders a score of 1; here it has none.
     """
-    how = test.at.value.get("aggregation", "mean")
-    if how not in _AGGREGATIONS:
-        test.at["aggregation"].error(f"expected one of {', '.join(_AGGREGATIONS)}, got {shorten(repr(how), 40)}")
-    if test.at.value.get("on_turn_failure") == "stop":
-        test.at["on_turn_failure"].once("`on_turn_failure: stop` is not used: all turns are asked, and then graded")
-    criteria = []
+    criteria, judges = [], dict[str, Judge]()
+
+    def add(text: str, id_: str, rubric: Rubric, own: list[Grader], on: int | Literal["conversation"]) -> None:
+        criteria.append(Criterion(text, id=id_, answer=rubric, on=on))
+        named = {grader.judge for grader in own if isinstance(grader.answer, Rubric)}
+        if len(named) > 1:
+            test.at["turns"].once(f"the graders of {text} name several judges; the case's judge takes them all")
+        elif judge := next(iter(named), None):
+            judges[id_] = judge
+
     for number, turn in enumerate(test.at["turns"].listing("a list of turns, each with `input`"), 1):
         if not turn.mapping("a turn (a mapping with `input`)") or not turn.needs("input"):
             continue
@@ -422,15 +438,21 @@ def _of_conversation(test: Test, task: Task, graders: list[Grader], answered: in
         if own:
             rubric = grouped(own, task)
             if beside and number == len(test.at["turns"].value):
-                rubric = evolve(rubric, guidelines=f"A reference answer to this turn:\n{beside}")
-            criteria.append(Criterion(f"turn {number}", id=f"turn-{number}", answer=rubric, on=answered + number))
+                rubric = evolve(rubric, guidelines=f"{BESIDE}{beside}")
+            add(f"turn {number}", f"turn-{number}", rubric, own, answered + number)
     whole = [grader for grader in graders if grader.answer != NOTHING]
     if whole or not criteria:
-        rubric = grouped(whole or graders, task)
-        criteria.append(Criterion("the conversation as a whole", id="conversation", answer=rubric))
-    return Rubric(
-        criteria=criteria, threshold=task.threshold, aggregation="min" if how == "min" else "weighted_average"
-    )
+        add(WHOLE, "conversation", grouped(whole or graders, task), whole, "conversation")
+    return Rubric(criteria=criteria, threshold=task.threshold, aggregation=_aggregation(test)), judges
+
+
+def _aggregation(test: Test) -> Literal["min", "weighted_average"]:
+    how = test.at.value.get("aggregation", "mean")
+    if how not in _AGGREGATIONS:
+        test.at["aggregation"].error(f"expected one of {', '.join(_AGGREGATIONS)}, got {shorten(repr(how), 40)}")
+    if test.at.value.get("on_turn_failure") == "stop":
+        test.at["on_turn_failure"].once("`on_turn_failure: stop` is not used: all turns are asked, and then graded")
+    return "min" if how == "min" else "weighted_average"
 
 
 def _runs(test: Test, defaults: Defaults) -> int:
