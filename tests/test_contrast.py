@@ -166,6 +166,21 @@ def test_pairs_that_share_an_answer_or_a_group_count_as_one() -> None:
     assert generated(grouped)["names-date"].discrimination == discrimination([1.0] * 6, [0] * 6)
 
 
+def test_pairs_of_one_of_several_tasks_count_as_one_unless_they_have_groups() -> None:
+    pairs = pairs_of_marks(12)
+    rows = [{"prompt": f"Q{i % 3}", "chosen": a, "rejected": b} for i, (a, b) in enumerate(pairs)]
+    made = generated(rows)
+    assert (made.held_out, made.ok, made["names-date"].why) == (
+        4,
+        None,
+        "it prefers the preferred answer in 3 of the 3 groups that it tells apart; too few to show it",
+    )
+    told = "pairs of one task, of one group or with an answer in common count as one: 3 in all"
+    assert told in made.remarks()
+    assert generated([row | {"prompt": "Q"} for row in rows]).held_out == 6  # new answers to the only task are meant
+    assert generated([row | {"group": str(i)} for i, row in enumerate(rows)]).held_out == 6
+
+
 # -- by brute force ---------------------------------------------------------------------------------------
 
 
@@ -328,6 +343,7 @@ def test_pairs_are_read_from_files_and_mappings(tmp_path: Path) -> None:
         ([("a", "b", "c")], r"preferred\[0\]"),
         ([("x y", "b z"), {"chosen": "a b"}], r"preferred\[1\].*chosen and rejected, got the keys 'chosen'"),
         ([("same text", "same text")], "both answers are the same"),
+        ([], "expected a pair at least, got none"),
         ([("reply.txt", "b z")], "looks like the path of a file"),
         (Path("pairs.xlsx"), "jsonl"),
     ],

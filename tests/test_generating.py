@@ -470,7 +470,8 @@ def test_a_rubric_that_ranks_no_better_than_chance_is_an_exit_code(paired: Endpo
 
 def test_pairs_are_planned_without_a_request(paired: Endpoint, tmp_path: Path) -> None:
     planned = run("generate", "--pairs", str(written_pairs(tmp_path, 4)), "-j", "openai/gpt-4o", "--plan")
-    assert (planned.exit_code, "then 8 answers are graded" in planned.stdout) == (0, True)
+    told = "then 8 answers are graded by 3 to 12 criteria: 24 to 96 calls, at most $"
+    assert (planned.exit_code, told in " ".join(planned.stdout.split())) == (0, True), planned.stdout
     assert not paired.requests
 
 

@@ -39,7 +39,7 @@ from rubric.commands.output import (
 )
 from rubric.commands.running import projected
 from rubric.engine.budget import Budget
-from rubric.engine.drafting import Material, plan_drafts
+from rubric.engine.drafting import FEWEST, MOST_OF_PAIRS, Material, plan_answers, plan_drafts
 from rubric.engine.pipeline import Options
 from rubric.errors import DefinitionError, ModelError
 from rubric.formats.drafts import Sheet, Slot, sheet
@@ -48,7 +48,7 @@ from rubric.internals import background_loop
 from rubric.internals.text import counted, shorten
 from rubric.quality.generate import collected, generated, generated_for
 from rubric.quality.generation import Generation
-from rubric.quality.material import gathered
+from rubric.quality.material import Gathered, gathered
 from rubric.suites.suite import fits
 from rubric.values.criteria import Anchor
 from rubric.values.requests import Failure
@@ -173,8 +173,7 @@ def _for_one(out: Path | None, form: str, given: dict[str, Any], generating: Gen
         raise
     if out is not None and out.exists():
         raise Refusal(f"--out {out}: this file exists; name another one, since a draft replaces no rubric")
-    answers = len(one.answers)
-    if generating.planned([one.material], name or "rubric", f"; then {answers} answers are graded" if answers else ""):
+    if generating.planned([one.material], name or "rubric", _grading(one, generating)):
         return
     try:
         made = background_loop.run(generated(one, generating.judge, generating.writer, generating.options))
@@ -183,6 +182,14 @@ def _for_one(out: Path | None, form: str, given: dict[str, Any], generating: Gen
     _print_one(made, out, form, quiet=generating.quiet)
     if made.ok is False:
         sys.exit(FAILED)
+
+
+def _grading(one: Gathered, generating: Generating) -> str:
+    """Return what grading the answers of pairs takes, in words; nothing without pairs, or where nobody reads it."""
+    if not one.pairs or (generating.quiet and not generating.plan):
+        return ""
+    calls = projected(plan_answers(one.answers, generating.judge))
+    return f"; then {len(one.answers):,} answers are graded by {FEWEST} to {MOST_OF_PAIRS} criteria: {calls}"
 
 
 def _print_one(made: Generation, out: Path | None, form: str, *, quiet: bool) -> None:

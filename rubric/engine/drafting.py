@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from typing import Any
 
 from attrs import evolve, field, frozen
 
-from rubric.engine.grade import JudgeLike, judge_or_default
+from rubric.engine.grade import JudgeLike, judge_or_default, plan
 from rubric.engine.pipeline import Options, adrive
 from rubric.errors import DefinitionError, ModelError
 from rubric.grading.json_extraction import Ambiguous, find_objects
@@ -22,6 +22,7 @@ from rubric.internals.text import shorten, visible
 from rubric.models.pricing import count_tokens, price, worst_cost
 from rubric.prompts import render
 from rubric.values.answers import Answer, Levels, Unit, YesNo
+from rubric.values.candidates import Candidate
 from rubric.values.checks import Check, Contains, EndsWith, Equals, IsJSON, StartsWith
 from rubric.values.criteria import Anchor, Criterion
 from rubric.values.judges import Judge
@@ -199,6 +200,23 @@ def plan_drafts(given: Iterable[Material], judge: JudgeLike | None) -> Plan:
     """Plan the drafts of all that is *given*: a call each, and as many again as the judge has repairs."""
     writer = writer_of(judge)
     return Plan.total(plan_ask(_ask(one, writer), count=count_tokens, price=price, worst=worst_cost) for one in given)
+
+
+def plan_answers(answers: Sequence[Candidate], judge: JudgeLike | None) -> Plan:
+    """
+    Plan the grading of *answers* by a draft that is not written: by few short criteria, and by many long ones.
+
+    A long one has five levels with a text each; no draft of a usual size costs more.
+    """
+    long = Levels(dict.fromkeys(range(1, 6), "word " * (_LONGEST // 5)))
+    least = plan(answers, Rubric(criteria=[Criterion(f"criterion {n}") for n in range(FEWEST)]), judge)
+    texts = (f"{n} {'word ' * (_LONGEST // 5)}" for n in range(MOST_OF_PAIRS))
+    most = plan(
+        answers, Rubric(criteria=[Criterion(text, id=f"c{n}", answer=long) for n, text in enumerate(texts)]), judge
+    )
+    cost = None if least.cost is None or most.cost is None else (least.cost[0], most.cost[1])
+    tokens = least.prompt_tokens[0], most.prompt_tokens[1]
+    return Plan(least.least, most.most, most.ceiling, tokens, cost)
 
 
 def _drafting(given: Material, judge: Judge, name: str, review: Review) -> Steps[Draft]:

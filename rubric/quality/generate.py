@@ -79,7 +79,7 @@ def generate(
         sources: Documents, policies and transcripts: each a text, the `Path` of one, a `Candidate` or an `Anchor`.
         preferred: Pairs (preferred, rejected) of candidates; or mappings with `chosen` and `rejected`, and perhaps
             `input` (or `prompt`) and `group`; or the `Path` of a JSONL or CSV file of such rows. Pairs that share an
-            answer, or have the same group, belong together. The writer is shown half of them, eight at most.
+            answer, a group or one of several tasks count as one. The writer is shown half of them, eight at most.
         input: The task that the answer is for.
         references: Good answers.
         examples: Answers with the score that a person gives them, such as `Anchor("Sure.", 0)`.
@@ -217,10 +217,11 @@ def _score(rubric: Rubric, result: Grade | Ungraded, kept: Sequence[int]) -> flo
 
 def _finished(draft: Draft, given: Gathered, writer: str, found: Sequence[Discrimination | None]) -> Generation:
     """Return the criteria that stay as a rubric that `lint` passes."""
+    unit = "pair" if len({*given.groups}) == len(given.groups) else "group"
     criteria = {c.id: GeneratedCriterion(c, "refused", why) for c, why in draft.refused}
     for criterion, one in zip(draft.rubric.criteria, found, strict=True):
         status: Status = "untested" if one is None else one.status
-        criteria[criterion.id] = GeneratedCriterion(criterion, status, _why(one), one)
+        criteria[criterion.id] = GeneratedCriterion(criterion, status, _why(one, unit), one)
     rubric = holding(draft.rubric, [one.criterion for one in criteria.values() if one.kept])
     if not given.material.plain:  # other formats have thresholds of their own
         rubric = _deciding(rubric)
@@ -237,7 +238,8 @@ def _finished(draft: Draft, given: Gathered, writer: str, found: Sequence[Discri
     if given.pairs:
         provenance["pairs"] = len(given.pairs)
     whole = evolve(rubric, reviewed=False, provenance=provenance) if rubric.criteria else None
-    return Generation(whole, tuple(criteria.values()), len(given.pairs), usage=draft.usage)
+    units = len({*given.groups})
+    return Generation(whole, tuple(criteria.values()), len(given.pairs), usage=draft.usage, units=units)
 
 
 def _deciding(rubric: Rubric) -> Rubric:
@@ -251,20 +253,21 @@ def _wrong(rubric: Rubric, given: Material) -> list[Remark]:
     return [r for r in lint(rubric) if r.criterion and not (given.plain and r.rule in _OF_THRESHOLD)]
 
 
-def _why(one: Discrimination | None) -> str:
+def _why(one: Discrimination | None, unit: str) -> str:
     if one is None:
         return "not tried on pairs"
     told, n = one.wins + one.losses, one.wins + one.losses + one.ties
-    apart = f"it prefers the preferred answer in {one.wins} of the {counted(told, 'pair')} that it tells apart"
+    of_all = f"of the {counted(told, unit)} that it tells apart"
+    apart = f"it prefers the preferred answer in {one.wins} {of_all}"
     match one.status:
         case "untested":
             return "no pair was judged"
         case "alike":
-            return f"it answers both alike in {'the only pair' if n == 1 else f'all {n:,} pairs'}"
+            return f"it answers both alike in {f'the only {unit}' if n == 1 else f'all {n:,} {unit}s'}"
         case "reversed":
-            return f"it prefers the rejected answer in {one.losses} of the {counted(told, 'pair')} that it tells apart"
+            return f"it prefers the rejected answer in {one.losses} {of_all}"
         case "too few":
-            return f"{apart}; that could be chance"
+            return f"it prefers the preferred answer in the only {unit} that it tells apart; that could be chance"
         case "chance":
             return f"{apart}, no more than chance explains"
         case "duplicate":

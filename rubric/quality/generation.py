@@ -101,6 +101,7 @@ class Generation(Presented, Listed[GeneratedCriterion]):
     usage: Usage = Usage()
     failures: tuple[str, ...] = ()
     groups: int = field(default=0, repr=False)
+    units: int = field(default=0, repr=False)
 
     @property
     def _listed(self) -> Sequence[GeneratedCriterion]:
@@ -153,6 +154,9 @@ class Generation(Presented, Listed[GeneratedCriterion]):
         doubtful = [repr(one.id) for one in self.kept if self.pairs and one.shown is None]
         if doubtful:
             told.append(f"not shown to tell answers apart, for lack of pairs: {', '.join(doubtful)}")
+        if self.units < self.pairs:
+            units = "one" if self.units == 1 else f"{self.units:,}"
+            told.append(f"pairs of one task, of one group or with an answer in common count as one: {units} in all")
         if self.ties:
             told.append(f"{counted(self.ties, 'held-out pair')} scored alike, each counted as half right")
         if self.unjudged:

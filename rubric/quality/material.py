@@ -157,6 +157,8 @@ def _pairs(preferred: Any) -> list[Pair]:
         if pair.a.output == pair.b.output and pair.a == evolve(pair.b, key=pair.a.key):
             raise DefinitionError(f"preferred[{index}]", "both answers are the same; leave the pair out")
         found.append(pair)
+    if not found:
+        raise DefinitionError("preferred", "expected a pair at least, got none; leave it out to write criteria untried")
     return found
 
 
@@ -181,7 +183,10 @@ def _said(value: Any) -> tuple[str, Any]:
 
 def units_of(pairs: Sequence[Pair]) -> list[int]:
     """
-    Return the number of the unit of each pair: those that share a group or an answer are one.
+    Return the number of the unit of each pair: those that share a group, a task or an answer are one.
+
+    The group counts instead of the task where there is one; and if all pairs are of one task, new answers to that are
+    meant, and the pairs are units of their own.
 
     Units are numbered by their digests, so that it is by chance which of them the writer is shown.
     """
@@ -193,8 +198,10 @@ def units_of(pairs: Sequence[Pair]) -> list[int]:
         return at
 
     first: dict[object, int] = {}
+    tasks = {pair.a.input for pair in pairs}
     for index, pair in enumerate(pairs):
-        for mark in (("group", pair.group), ("answer", pair.a.output), ("answer", pair.b.output)):
+        task = pair.a.input if len(tasks) > 1 and not pair.group else ""
+        for mark in (("group", pair.group), ("task", task), ("answer", pair.a.output), ("answer", pair.b.output)):
             if mark[1]:
                 parents[root(index)] = root(first.setdefault(mark, index))
     texts: dict[int, list[str]] = {}
