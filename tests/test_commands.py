@@ -560,3 +560,11 @@ def test_a_file_of_many_candidates_is_not_graded_as_one_text(
     assert done.exit_code == 2
     assert f"{name} holds many candidates; grade-many grades each" in done.stderr
     assert run(command, RUBRIC, "-", "-j", "offline", stdin=text).exit_code < 2
+
+
+def test_a_plan_of_a_suite_heads_a_rubric_without_a_name_by_its_first_case(tmp_path: Path) -> None:
+    file = tmp_path / "suite.yaml"
+    file.write_text("cases: [{id: a, rubric: Is warm, output: x}, {id: b, rubric: Is short, output: x}]\n")
+    shown = run("plan", str(file), "-j", "offline").stdout
+    assert "a: passes from" in shown
+    assert "b: passes from" in shown

@@ -285,3 +285,44 @@ def test_replies_in_files_are_read_in_suites_and_for_nested_rubrics(tmp_path: Pa
         assert isinstance(nested, Rubric)
         assert nested.tests[0].candidate.output == "No idea."
         assert check(nested, "offline").ok
+
+
+def test_the_tests_of_the_rubrics_of_a_suite_are_run_once_each(tmp_path: Path) -> None:
+    file = tmp_path / "suite.yaml"
+    file.write_text("""
+suite: replies
+judge: offline
+rubrics:
+  ticket:
+    criteria: [{id: ticket, check: {contains: 'ticket #'}}]
+    tests: [{reply: 'It is ticket #1', passes: true}, {reply: It is done, fails: true}]
+  polite:
+    criteria: [Thanks the customer]
+    tests: [{reply: No., passes: true}]
+cases:
+  - {id: plain, rubric: Is warm, output: a}
+  - {id: first, rubric: {ref: ticket}, output: a}
+  - {id: second, rubric: {ref: ticket}, output: b}
+  - {id: third, rubric: {ref: polite}, output: b}
+""")
+    done = run("check", str(file), "--format", "json")
+    assert [(one["case"], one["ok"]) for one in json.loads(done.stdout)] == [("first", True), ("third", False)]
+    assert done.exit_code == 1
+    shown = run("check", str(file)).stdout
+    assert "first: 2 of 2 tests passed" in shown
+    assert "third: 0 of 1 test passed" in shown
+
+
+def test_a_suite_without_tests_is_told_where_they_go(tmp_path: Path) -> None:
+    file = tmp_path / "suite.yaml"
+    file.write_text("cases: [{id: a, rubric: Is warm, output: b}]\n")
+    done = run("check", str(file), "-j", "offline")
+    assert done.exit_code == 2
+    assert "is a suite, and none of its rubrics has tests" in done.stderr
+
+
+def test_a_suite_in_place_of_a_rubric_is_told_its_name(tmp_path: Path) -> None:
+    file = tmp_path / "suite.yaml"
+    file.write_text("suite: a\ncases: [{id: a, rubric: Is warm, output: b}]\n")
+    with pytest.raises(LoadError, match="this is a suite, with cases; load_suite"):
+        load(file)

@@ -105,7 +105,7 @@ def test_labels_come_from_files_frames_and_mappings(tmp_path: Path) -> None:
         (lambda: agreement(GRADES, Labels({0: {"clarity": 3}})), "there is no criterion 'clarity'"),
         (lambda: agreement(GRADES, Labels({"zz": {"good": True}})), "none matches a candidate by key"),
         (lambda: agreement(GRADES), "give labels, or grade with Jury"),
-        (lambda: estimate(GRADES, LABELS), "there is no label for ''"),
+        (lambda: estimate(GRADES, LABELS), "there is no label for the whole; there are labels for: 'good', 'clear'"),
         (lambda: trusted(GRADES, LABELS), "none is of the whole"),
         (lambda: compare(GRADES, GRADES, LABELS), "give both"),  # type: ignore[arg-type]
         (lambda: calibrate(GRADES, Labels({n: {"good": True} for n in range(5)})), "label 20 at least"),
@@ -633,3 +633,20 @@ def test_a_file_of_labels_with_other_columns_is_told_the_option(tmp_path: Path) 
     (tmp_path / "labels.csv").write_text("id,label\n1,yes\n")
     with pytest.raises(DefinitionError, match=r"columns=\{'key': 'id'\}"):
         Labels.read(tmp_path / "labels.csv")
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        (Labels({0: 80, 1: 20}), "expected a number in 0..1, got 80; 80 of 100 is 0.8"),
+        (Labels({0: -1, 1: 0}), "expected a number in 0..1, got -1$"),
+    ],
+)
+def test_a_label_in_per_cent_is_told_its_share(labels: Labels, message: str) -> None:
+    with pytest.raises(DefinitionError, match=message):
+        agreement(grade_many(["x", "y"], Rubric("s").scores("x y"), "offline").collect(), labels)
+
+
+def test_an_estimate_of_a_criterion_without_labels_says_what_is_labelled() -> None:
+    with pytest.raises(DefinitionError, match="there are labels for: the whole"):
+        estimate(grade_many(["x", "y"], GOOD, "offline").collect(), Labels({0: True, 1: False}), criterion="nope")

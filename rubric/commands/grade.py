@@ -188,8 +188,9 @@ def plan(files: Sequence[str], form: str, patterns: tuple[str, ...], **given: An
         print_json(plans[0].to_dict() if len(plans) == 1 else [one.to_dict() for one in plans])
         return
     for one in plans:
-        rubrics = dict.fromkeys(case.rubric for case in one)
-        print_markdown("\n\n".join([one._repr_markdown_(), *map(as_markdown, rubrics)]))
+        firsts = {case.rubric: case.id for case in reversed(one.cases)}
+        shown = [as_markdown(rubric, id_) for rubric, id_ in reversed(firsts.items())]
+        print_markdown("\n\n".join([one._repr_markdown_(), *shown]))
 
 
 @click.command(cls=Command)
@@ -231,10 +232,10 @@ def grade(files: Sequence[str], **given: Any) -> None:
     sys.exit(code if earlier is None else max(code, running.compare(report, earlier)))
 
 
-def as_markdown(rubric: Rubric) -> str:
-    """Return *rubric* as Markdown: its name, what a grade passes from, and a row for each criterion."""
+def as_markdown(rubric: Rubric, case: str = "") -> str:
+    """Return *rubric* as Markdown: its name or its first *case*, what passes, and a row for each criterion."""
     needs = "the judge's own pass flag" if rubric.threshold is None else f"a score of {rubric.threshold:g}"
     needs = "a perfect score" if rubric.strict else needs
-    head = f"{cell(rubric.name or 'rubric')}: passes from {needs}"
+    head = f"{cell(rubric.name or case or 'rubric')}: passes from {needs}"
     rows = [(c.id, shorten(c.text, 160), describe(c), f"{c.weight:g}") for c in rubric.judged]
     return clean(f"{head}\n\n{table(('criterion', 'text', 'answer', 'weight'), rows)}\n")

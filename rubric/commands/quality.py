@@ -12,7 +12,16 @@ from attrs import evolve
 
 from rubric.commands.files import rubric_files
 from rubric.commands.options import A_COUNT, CONCURRENT, FORMAT, JUDGE, PATH, STORE
-from rubric.commands.output import REFUSED, Command, Refusal, print_json, print_line, print_result, print_text
+from rubric.commands.output import (
+    REFUSED,
+    Command,
+    Refusal,
+    print_json,
+    print_line,
+    print_markdown,
+    print_result,
+    print_text,
+)
 from rubric.commands.trust import from_extra
 from rubric.engine.budget import Budget
 from rubric.engine.bulk import CONCURRENCY
@@ -20,12 +29,14 @@ from rubric.engine.sources import candidate_at, source_of
 from rubric.errors import LoadError
 from rubric.formats.rubrics import dump, load
 from rubric.formats.suites import is_rubric, load_suite
+from rubric.internals.text import cell
 from rubric.quality.alignment import Kind
 from rubric.quality.influence import Influences, influence
 from rubric.quality.lint import Remarks
 from rubric.quality.lint import lint as lint_file
 from rubric.quality.trials import check as run_tests
 from rubric.results.collection import Grades
+from rubric.suites.cases import Case
 
 
 @click.command(cls=Command)
@@ -109,15 +120,34 @@ def check(
     """
     Run the tests of a rubric.
 
-    They are replies, with what a good judge says of them; see `tests` in the file. With a store that has all replies,
-    nothing is called.
+    They are replies, with what a good judge says of them; see `tests` in the file. Of a suite, the tests of each rubric
+    are run once, under its first case. With a store that has all replies, nothing is called.
 
     Exit codes: 0 all tests passed, 1 one failed, 2 one could not be judged, or bad input.
     """
     budget = None if max_cost is None else Budget(cost=max_cost)
-    found = run_tests(file, judge, repeats, store=store, budget=budget, concurrency=concurrency or CONCURRENCY)
-    print_result(found, form)
-    sys.exit(found.exit_code)
+    options: dict[str, Any] = {"store": store, "budget": budget, "concurrency": concurrency or CONCURRENCY}
+    if is_rubric(file):
+        found = run_tests(file, judge, repeats, **options)
+        print_result(found, form)
+        sys.exit(found.exit_code)
+    trials = {case.id: run_tests(case.rubric, by, repeats, **options) for case, by in _tested(file, judge)}
+    if form == "json":
+        print_json([{"case": case, **one.to_dict()} for case, one in trials.items()])
+    else:
+        for case, one in trials.items():
+            print_markdown(f"{cell(case)}: {one._repr_markdown_()}")
+    codes = {one.exit_code for one in trials.values()}
+    sys.exit(1 if 1 in codes else max(codes))
+
+
+def _tested(file: Path, judge: Any) -> list[tuple[Case, Any]]:
+    """Return the first case of each rubric of a suite that has tests, with the judge of these."""
+    suite = load_suite(file)
+    first = {(case.rubric.digest, case.rubric.tests): case for case in reversed(suite.cases) if case.rubric.tests}
+    if not first:
+        raise Refusal(f"{file} is a suite, and none of its rubrics has tests; add `tests` to a rubric")
+    return [(case, judge or case.judge or suite.judge) for case in reversed(first.values())]
 
 
 @click.command(cls=Command)

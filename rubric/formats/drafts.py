@@ -103,7 +103,8 @@ def sheet(path: str | Path, format: str | None = None, **options: Any) -> Sheet:
     file = Path(path)
     language = LANGUAGES.get(file.suffix.lower())
     if language is None:
-        message = f"{file}: criteria are written into YAML and JSON files, not into {file.suffix!r}"
+        cure = "a text to draft from is given with --source (sources= in code)"
+        message = f"{file}: criteria are written into YAML and JSON files, not into {file.suffix!r}; {cure}"
         raise DefinitionError("", message)
     text = read_text(file, None, FOR_SUITES)
     data = _plain(text, language)

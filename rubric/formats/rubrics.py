@@ -20,6 +20,7 @@ from rubric.formats.json import to_json
 from rubric.formats.native.answers import ANSWERS
 from rubric.formats.native.checks import check_schema
 from rubric.formats.native.rubric import as_data, read_rubric, with_replies
+from rubric.formats.native.suite import is_suite
 from rubric.formats.yaml import to_yaml
 from rubric.internals.fields import as_path, check_name, refuse
 from rubric.internals.frozen_map import thaw
@@ -70,7 +71,12 @@ def loads(text: str, /, *, source: str = "<string>") -> Rubric:
 def _load(text: str, source: str, language: Language, folder: Path | None = None, base: Path | None = None) -> Rubric:
     """Return the rubric in *text*; the replies of tests that are files are read from its *folder*."""
     read = read_rubric if folder is None else lambda data: read_rubric(with_replies(data, folder, base))
-    return read_as(read, parse(text, source, language))
+    document = parse(text, source, language)
+    if is_suite(document):
+        at = document.root
+        message = "this is a suite, with cases; load_suite(path) reads it, and `rubric grade` grades it"
+        raise LoadError([Problem(source, at.line, at.column, "", message)])
+    return read_as(read, document)
 
 
 def of_data(data: Mapping[str, Any], /) -> Rubric:

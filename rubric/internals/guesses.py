@@ -32,6 +32,12 @@ _SHORT, _MOST_NAMED = 60, 14
 # -- arguments -------------------------------------------------------------------------------------------
 
 _SHARES = frozenset({"threshold", "borderline", "min_score", "consensus", "score", "abstain"})
+_FORMS = {
+    "levels": "the lowest and the highest score, (1, 5), or {1: 'unclear', 5: 'clear'}",
+    "ranges": "the lowest and the highest score, (1, 5), or {1: 'unclear', 5: 'clear'}",
+    "choices": "two labels at least, with a score each: {'cold': 0, 'warm': 1}",
+}
+_WITH_ANSWERS = frozenset({"Criterion", "Levels", "Choices"})
 _LEAST_PERCENT = 10
 """A smaller number may as well be one of a scale from 1 to 5."""
 
@@ -129,6 +135,8 @@ class _Call:
         """Return the end of the message on the value of *field*: a number that is meant in another way."""
         if self.owner == "Jury" and field == "size" and len(self.args) > 1 and isinstance(self.args[1], str):
             return f"; different judges are a panel: Panel({', '.join(_shown('', each) for each in self.args)})"
+        if self.owner in _WITH_ANSWERS and (form := _FORMS.get(field.partition("[")[0])):
+            return f"; write {form}"
         value = self.named.get(field)
         if isinstance(value, str) and (share := as_share(value)) is not None:
             return f"; {value} is {field}={share:g}"

@@ -191,7 +191,8 @@ class Report(NoTruth, Listed[Row]):
         try:
             data = json.loads(as_path("path", path).read_bytes())
         except (ValueError, RecursionError) as problem:
-            raise DefinitionError(str(path), f"expected a report in JSON, got text that is none: {problem}") from None
+            message = f"expected a report in JSON, as `grade SUITE --out report.json` writes it: {problem}"
+            raise DefinitionError(str(path), message) from None
         return _structured(data, str(path))
 
     def against(self, baseline: Report | str | PathLike[str], *, largest_drop: float | None = None) -> Comparison:

@@ -158,8 +158,9 @@ def estimate(
         criterion = every.criteria[0] if len(every.criteria) == 1 else ""
     wanted = [label for label in every if label.criterion == criterion]
     if not wanted:
-        named = ", ".join(repr(name) for name in every.criteria)
-        raise DefinitionError("criterion", f"there is no label for {criterion!r}; labelled are {named}")
+        named = ", ".join(repr(name) if name else "the whole" for name in every.criteria) or "none"
+        what = repr(criterion) if criterion else "the whole"
+        raise DefinitionError("criterion", f"there is no label for {what}; there are labels for: {named}")
     (ratings,) = matched(given, Labels(wanted, every.by))
     if ratings.scale.kind == "option":
         options = suggest(criterion, ratings.scale.options)

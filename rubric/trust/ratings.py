@@ -82,7 +82,7 @@ class Scale:
         else:
             found = self._number(value)
         if found is None:
-            raise DefinitionError(place, f"expected {self}, got {shorten(repr(value))}")
+            raise DefinitionError(place, f"expected {self}, got {shorten(repr(value))}{self._cure(value)}")
         return found
 
     def verdict(self, value: Value) -> float | None:
@@ -91,6 +91,14 @@ class Scale:
         if said not in _YES and said not in _NO:
             return None
         return float((said in _YES) != (self.is_inverted and said in _OUTCOMES))
+
+    def _cure(self, value: Value) -> str:
+        try:
+            number = float(value)
+        except ValueError:
+            return ""
+        is_percent = self.kind == "number" and self.high == 1 and 1 < number <= 100
+        return f"; {number:g} of 100 is {number / 100:g}" if is_percent else ""
 
     def _number(self, value: Value) -> float | None:
         try:
@@ -251,7 +259,9 @@ def _of_lines(path: Path) -> Judged:
         try:
             data = json.loads(line)
         except ValueError as problem:
-            raise DefinitionError(f"{path.name}:{number}", f"no JSON: {problem}") from None
+            raise DefinitionError(
+                f"{path.name}:{number}", f"is no JSON ({problem}); results are what `grade-many --out` wrote"
+            ) from None
         if isinstance(data, dict) and "findings" in data:
             lines.append(data)
         elif not (isinstance(data, dict) and "end_of_shard" in data):
