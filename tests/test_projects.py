@@ -268,11 +268,10 @@ def test_scenarios_stand_in_files_by_pattern_and_folder(where: str, tmp_path: Pa
     [
         "defaultTest: {provider: 'promptfoo:simulated-user'}\n",
         "defaultTest: {provider: {id: 'promptfoo:simulated-user', config: {maxTurns: 3}}}\n",
-        "prompts: ['{% for turn in _conversation %}{{ turn.input }}{% endfor %}{{ q }}']\n",
     ],
 )
-def test_a_conversation_leaves_its_cases_ungraded(text: str, tmp_path: Path) -> None:
-    """A simulated user is no judge, and the turns before are not known here."""
+def test_a_simulated_user_leaves_its_cases_ungraded(text: str, tmp_path: Path) -> None:
+    """A simulated user is no judge."""
     config = f"{text}tests: [{{vars: {{q: x}}, assert: [{{type: llm-rubric, value: x}}]}}]\n"
     suite = load_suite(written(tmp_path / "promptfooconfig.yaml", config))
     assert lacks(suite)

@@ -26,6 +26,7 @@ from rubric.internals.fields import as_path, check_name, refuse, suggest
 from rubric.internals.text import shorten
 from rubric.results.differences import diff
 from rubric.suites.cases import Case
+from rubric.suites.histories import concluded
 from rubric.suites.suite import Suite
 from rubric.values.rubrics import averaged
 
@@ -224,6 +225,7 @@ def convert(suite: Suite, format: str = "native", /) -> Converted:
     if write is None:
         written = [known.name for known in formats().values() if known.write]
         raise DefinitionError("format", f"cannot write {format!r}{suggest(format, written)}")
+    suite = concluded(suite)
     data, lost = write(suite)
     if not suite.cases:
         return Converted(format, data, tuple(lost))
@@ -241,7 +243,7 @@ def _again(data: dict[str, Any], format: str, lost: Sequence[str]) -> Suite:
         raise DumpError(f"the suite cannot be written as {format}: {why}") from None
 
 
-_APART = frozenset({"rubric", "place", "providers"})
+_APART = frozenset({"rubric", "place", "providers", "history"})
 """The fields of a case that are compared by themselves, or that files do not hold."""
 
 
@@ -279,6 +281,7 @@ def dumps_suite(suite: Suite, /, *, language: Literal["yaml", "json"] = "yaml") 
         DumpError: It has a value that no file can hold, such as a function.
     """
     _check_suite(suite)
+    suite = concluded(suite)
     check_name("language", language, ("yaml", "json"))
     data = as_suite_data(suite)
     text = to_json(data) if language == "json" else to_yaml(data)

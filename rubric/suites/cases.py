@@ -6,7 +6,7 @@ In a matrix, a case is copied for each cell, that is for each combination of jud
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import product
 from typing import Any
 
@@ -82,6 +82,23 @@ def _as_turns(value: Iterable[str | Turn | Mapping[str, Any]]) -> tuple[Turn, ..
     return tuple(turns)
 
 
+@frozen
+class History:
+    """
+    The place of a case in a conversation of several.
+
+    Args:
+        conversation: What the cases of one conversation have in common, and no others of the suite. Runs, and cells of
+            a matrix, are conversations of their own.
+        turn: The number of the case in it, from 1.
+        shown: Makes the case of those before it; None where its input does not show them.
+    """
+
+    conversation: str
+    turn: int
+    shown: Callable[[Case, Sequence[Case]], Case] | None = field(default=None, eq=False, repr=False)
+
+
 def _as_tags(value: Iterable[str]) -> tuple[str, ...]:
     return as_tuple("tags", value, str, "texts")
 
@@ -115,6 +132,7 @@ class Case(Shown):
             the judges of this turn. The last turn's is that of the case.
         runs: How many candidates a live target makes, each graded as a case of its own.
         providers: The models and addresses that the file names to answer it; only `target="providers"` asks them.
+        history: Its place in a conversation of several cases, where its input shows the responses of those before.
         cell: The coordinates in a matrix, such as `{"model": ..., "prompt": ...}`.
         tags: Free labels.
         metadata: Free data of the caller's; the judge never sees it.
@@ -146,6 +164,7 @@ class Case(Shown):
     metadata: FrozenMap = field(factory=FrozenMap, kw_only=True, converter=as_metadata)
     place: Place | None = field(default=None, kw_only=True, eq=False, repr=False)
     providers: tuple[Provider, ...] = field(default=(), kw_only=True, converter=_as_providers, eq=False, repr=False)
+    history: History | None = field(default=None, kw_only=True, eq=False, repr=False)
 
     def __attrs_post_init__(self) -> None:
         check_weights(self.rubric)
@@ -222,5 +241,5 @@ def cells(case: Case, judges: Sequence[tuple[str, AnyJudge]] = (), prompts: Sequ
             changes |= {"judge": judge[1], "cell": {"model": judge[0]}}
         if number:  # 0: there is no such axis
             label.append(f"prompt {number}")
-            changes |= {"input": prompt, "cell": {**changes["cell"], "prompt": prompt}}
+            changes |= {"input": prompt, "history": None, "cell": {**changes["cell"], "prompt": prompt}}
         yield evolve(case, id=f"{case.id} [{', '.join(label)}]", **changes)

@@ -32,6 +32,7 @@ from rubric.suites.comparisons import (
     scores_of,
     verdict,
 )
+from rubric.suites.histories import Conversations, chains
 from rubric.suites.repetition import RUN, named, repeated
 from rubric.suites.report import Deferred, Report
 from rubric.suites.row_builder import RowBuilder, ungraded
@@ -166,6 +167,7 @@ class Run:
     repeat: int = 1
     builder: RowBuilder = field(factory=RowBuilder, init=False)
     halves: dict[str, Half] = field(factory=dict, init=False)
+    conversations: Conversations = field(factory=Conversations, init=False)
 
     def prepared(self) -> list[Prepared]:
         """
@@ -204,9 +206,10 @@ class Run:
         Return the rows in order, of at most *concurrency* cases in flight.
 
         No further case starts once *enough* is true of a row. Cases in flight are finished: they are being paid for.
+        The cases of one conversation are run one after another.
         """
         done: dict[int, list[Row]] = {}
-        waiting = iter(enumerate(prepared))  # the workers take turns at it
+        waiting = iter(chains(one.case for one in prepared))  # the workers take turns at it
         is_over = False
         group_of = {index: group for group in _compared(prepared) for index in group}
         finished: set[int] = set()
@@ -220,9 +223,9 @@ class Run:
             return is_over
 
         async def work() -> None:
-            for index, one in waiting:
+            for index in (index for chain in waiting for index in chain):
                 rows, group = done.setdefault(index, []), group_of.get(index)
-                async for row in self.rows_of(one):
+                async for row in self.rows_of(self._continued(prepared[index])):
                     rows.append(row)
                     if group is None and tell([row]):
                         return
@@ -296,17 +299,32 @@ class Run:
             warnings=half.response.warnings,
         )
 
+    def _continued(self, prepared: Prepared) -> Prepared:
+        """Return a case with the responses of the earlier ones of its conversation in its input."""
+        if prepared.deferred or prepared.failure is not None:
+            return prepared
+        try:
+            case = self.conversations.continued(prepared.case)
+        except DeferError as reason:
+            return evolve(prepared, deferred=str(reason))
+        except Exception as error:  # noqa: BLE001 - a template may raise anything
+            return evolve(prepared, failure=_failure_of(error))
+        return evolve(prepared, case=case, candidate=case.candidate)
+
     async def rows_of(self, prepared: Prepared) -> AsyncIterator[Row]:
         """Yield the row of each repetition of a case; only an error that ends the run is raised."""
         repetitions = [*repeated(prepared.case, self.repeat)]
         try:
             response = await self._response(prepared)
+            self.conversations.take(prepared.case, response.candidate.output)
         except DeferError as reason:
+            self.conversations.take(prepared.case, reason)
             for case in repetitions:
                 yield self.builder.deferred(case, str(reason))
             return
         except Exception as error:  # noqa: BLE001 - a target of the user's own may raise anything
             failure = _failure_of(error)
+            self.conversations.take(prepared.case, error)
             self._charge(failure.usage, self.cases, self.requests)
             had = error.candidate if isinstance(error, _BrokenError) else prepared.candidate
             missing = named(had or prepared.case.responding(""), prepared.case)
@@ -337,7 +355,8 @@ class Run:
         if prepared.candidate is not None:
             return Response(named(prepared.candidate, prepared.case))
         case = prepared.case
-        if not can_be_judged(case.rubric, allow_scripts=self.allow_scripts):
+        # Another case of its conversation may continue its response.
+        if case.history is None and not can_be_judged(case.rubric, allow_scripts=self.allow_scripts):
             raise ModelError(Failure("unsupported", _hopeless(case.rubric)))
         if self.cases is not None:
             self.cases.refuse_beyond(prepared.worst or 0.0)

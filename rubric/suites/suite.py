@@ -268,6 +268,7 @@ class Suite(Guided, Listed[Case], metaclass=GuidedType):
         Raises:
             DefinitionError: There are to be several runs, and no case that a target answers.
         """
+        from rubric.suites.histories import settled  # noqa: PLC0415 - as in run
         from rubric.suites.repetition import several  # noqa: PLC0415 - as in run
         from rubric.suites.targets.providers import as_target, over_providers  # noqa: PLC0415 - as in run
 
@@ -276,10 +277,9 @@ class Suite(Guided, Listed[Case], metaclass=GuidedType):
             if runs > 1 and (target is None or all(case.output is not None for case in self.cases)):
                 message = "there is no case that a target answers; to grade responses several times, use repeat"
                 raise DefinitionError("runs", message)
-        if target is None:
-            return self
-        suite = over_providers(self, as_target(target))
-        return evolve(suite, cases=[run for case in suite.cases for run in several(case, runs)])
+        suite = self if target is None else over_providers(self, as_target(target))
+        cases = suite.cases if target is None else [run for case in suite.cases for run in several(case, runs)]
+        return evolve(suite, cases=settled(cases))
 
     def plan(self, judge: JudgeLike | None = None, *, target: TargetLike | None = None) -> SuitePlan:
         """

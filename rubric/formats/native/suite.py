@@ -8,7 +8,7 @@ from typing import Any
 
 from attrs import evolve
 
-from rubric.errors import DefinitionError
+from rubric.errors import DefinitionError, DumpError
 from rubric.formats.cursor import Loading, Notes
 from rubric.formats.document import Document, Mapping, find
 from rubric.formats.fields import (
@@ -169,6 +169,7 @@ _read_case = reader_of(
     metadata=read_free,
     place=None,
     providers=None,
+    history=None,
 )
 
 _read_fields = reader_of(
@@ -184,6 +185,10 @@ _read_fields = reader_of(
 
 
 def _write_case(case: Case) -> Any:
+    if case.history is not None:
+        cure = "give it the responses first: suite.answered(replies)"
+        message = f"case {case.id!r}: its input shows the responses of earlier cases, which no file holds; {cure}"
+        raise DumpError(message)
     data = fields_of(evolve(case, place=None, providers=()), first=("id", "input", "output"), last=("rubric",))
     if case.rubric == Rubric.of(case.rubric.text or "x"):
         data["rubric"] = case.rubric.text

@@ -51,7 +51,8 @@ class Prompt:
     A prompt: its *template*, and what it is called.
 
     *missing* says what this library lacks to show it, a file or a conversation: its cases are ungraded. A prompt that
-    code makes is empty: what answers it is graded all the same. *names* are what a provider's `prompts` may call it,
+    code makes is empty: what answers it is graded all the same. One that *is_continued* shows the turns before, under
+    the name `CONVERSATION`. *names* are what a provider's `prompts` may call it,
     besides its label: the label of all that its file has, and its id.
     """
 
@@ -60,6 +61,13 @@ class Prompt:
     at: Cursor
     missing: str = ""
     names: tuple[str, ...] = ()
+    is_continued: bool = False
+
+
+CONVERSATION = "promptfoo_conversation"
+"""Our name for promptfoo's variable `_conversation`: no template shows a name with an underscore before it."""
+
+_TAG = re.compile(r"\{\{.*?\}\}|\{%.*?%\}", re.DOTALL)
 
 
 @frozen
@@ -92,7 +100,8 @@ def _names(item: Cursor) -> tuple[str, ...]:
 
 def _known(prompt: Prompt) -> Prompt:
     """Return *prompt* with what the load lacks to show it: an environment variable, or a filter that is code."""
-    at = prompt.at
+    template = _TAG.sub(lambda tag: re.sub(r"\b_conversation\b", CONVERSATION, tag[0]), prompt.template)
+    prompt, at = evolve(prompt, template=template, is_continued=template != prompt.template), prompt.at
 
     def look(text: str) -> None:
         shown = with_environment(at, text)
@@ -193,26 +202,41 @@ def ask(
     *,
     places: Mapping[str, Cursor] | None = None,
 ) -> Asked:
+    """Return the input that *prompt* makes of *variables*, see `asked`; a broken template asks nothing."""
+    try:
+        return asked(prompt, variables, prefix, suffix, places=places)
+    except DefinitionError as problem:
+        prompt.at.error(problem)
+        return Asked()
+
+
+def asked(
+    prompt: Prompt,
+    variables: Mapping[str, Any],
+    prefix: str = "",
+    suffix: str = "",
+    *,
+    places: Mapping[str, Cursor] | None = None,
+) -> Asked:
     """
-    Return the input that *prompt* makes of *variables*; a broken template is noted, and asks nothing.
+    Return the input that *prompt* makes of *variables*.
 
     As in promptfoo, the newline that ends a block of YAML is not shown.
 
     *places* has the cursors of the variables, from whose files the images that they name are looked for.
+
+    Raises:
+        DefinitionError: The template is broken.
     """
     images = Images(
         prompt.at, {variables[name]: at for name, at in (places or {}).items() if is_reference(variables.get(name))}
     )
     variables = {name: v.removesuffix("\n") if isinstance(v, str) else v for name, v in variables.items()}
-    try:
-        messages = as_json_list(prompt.template) or _as_yaml_list(prompt.template)
-        if messages is not None:
-            # Each text by itself, so that no value can break the JSON around it.
-            return _messages(images, each_text(messages, lambda text: filled(prompt.at, text, variables)))
-        text = _shown(prompt.at, f"{prefix}{prompt.template}{suffix}", variables)
-    except DefinitionError as problem:
-        prompt.at.error(problem)
-        return Asked()
+    messages = as_json_list(prompt.template) or _as_yaml_list(prompt.template)
+    if messages is not None:
+        # Each text by itself, so that no value can break the JSON around it.
+        return _messages(images, each_text(messages, lambda text: filled(prompt.at, text, variables)))
+    text = _shown(prompt.at, f"{prefix}{prompt.template}{suffix}", variables)
     chat = as_json_list(text)
     return Asked(text) if chat is None else _messages(images, chat, text)
 
@@ -288,6 +312,39 @@ def _messages(images: Images, chat: list[Any], text: str = "") -> Asked:
         return Asked(text or json.dumps(chat, ensure_ascii=False))
     messages = tuple(Message(m["role"], _content(images, m["content"])) for m in chat)
     return Asked(messages=messages, images=tuple(images.attached.found), lacks=images.attached.lacks)
+
+
+def continued(
+    prompt: Prompt, variables: Mapping[str, Any], turns: Iterable[tuple[str, tuple[Message, ...], str]], **around: Any
+) -> Asked:
+    """
+    Return the input that *prompt* makes after *turns*, each with its input or messages, and its output.
+
+    Where a quote in a turn breaks the JSON of a chat, the turns are put in as JSON has texts.
+
+    Raises:
+        DefinitionError: The template is broken, or makes a chat that is no JSON.
+    """
+    said = [
+        {
+            "prompt": [{"role": m.role, "content": m.content} for m in messages] if messages else text,
+            "input": messages[-1].content if messages else text,
+            "output": output,
+        }
+        for text, messages, output in turns
+    ]
+    escaped = each_text(said, lambda text: json.dumps(text, ensure_ascii=False)[1:-1])
+    for shown in (said, escaped):
+        found = asked(prompt, {**variables, CONVERSATION: shown}, **around)
+        if not _is_broken(found.input):
+            return found
+    message = "the turns before leave this prompt no JSON; write each as {{ completion.output | dump }}, without quotes"
+    raise DefinitionError("prompts", message)
+
+
+def _is_broken(text: str) -> bool:
+    """True if *text* was meant as the messages of a chat, and is no JSON."""
+    return text.lstrip().startswith("[") and '"role"' in text and as_json_list(text) is None
 
 
 def is_chat(found: list[Any]) -> bool:
@@ -393,18 +450,13 @@ def cells_for(test: Test, cells: list[Cell]) -> list[Cell]:
 
 SIMULATED = "promptfoo:simulated-user"
 SIMULATION = "a simulated user, and so a conversation of many turns"
-_CONVERSATION = re.compile(r"\{[{%][^{}]*\b_conversation\b")
 
 
 def lacks_of(cell: Cell) -> str:
     """Return what this library lacks to ask as *cell* does; '' where it lacks nothing."""
     if cell.provider.startswith(SIMULATED):
         return SIMULATION
-    if cell.prompt is None:
-        return ""
-    return cell.prompt.missing or (
-        "the turns before, as _conversation" if _CONVERSATION.search(cell.prompt.template) else ""
-    )
+    return "" if cell.prompt is None else cell.prompt.missing
 
 
 def tools_of(cell: Cell) -> dict[str, Cursor]:

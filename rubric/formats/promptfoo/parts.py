@@ -45,7 +45,7 @@ _CURES = {
     r"^(?:not-)?trace-": "give the run's calls as `tool_calls`, and write trajectory:step-count or :tool-used",
     r"assertScoringFunction": "give the assertions weights, and the test a threshold",
     r"^vars$|transformVars|^tests that|variables with": "write the values into the file, as YAML, JSON or CSV",
-    r"simulated user|_conversation|the turns before": "let it run elsewhere, and give the answers: --outputs FILE",
+    r"simulated user": "let it run elsewhere, and give the answers: --outputs FILE",
     r"only JavaScript is run": "compile it to JavaScript, or write it inline",
     r"not within reach|may not be read": "put the file below the project's root, or name another `base`",
     r"is run without|which asks for|that (?:failed|returned)": "write it without files, network and modules",

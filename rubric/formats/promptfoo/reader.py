@@ -8,17 +8,19 @@ criterion that stays unjudged; if not, there is a warning.
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 from uuid import NAMESPACE_URL, uuid5
 
-from attrs import evolve
+from attrs import evolve, frozen
 
 from rubric.formats.cursor import Cursor, Loading, Notes
 from rubric.formats.images import is_image
 from rubric.formats.includes import is_code, is_reference
 from rubric.formats.promptfoo.assertions import Graded, graded, program_of
 from rubric.formats.promptfoo.columns import (
+    CONVERSATION,
     SIMULATED,
     SIMULATION,
     Asked,
@@ -26,6 +28,7 @@ from rubric.formats.promptfoo.columns import (
     ask,
     cells_for,
     cells_of,
+    continued,
     lacks_of,
     name_of,
     prompts_of,
@@ -57,7 +60,7 @@ from rubric.formats.promptfoo.texts import (
 from rubric.formats.providers import read_provider, runs_of
 from rubric.internals.javascript import JavaScriptError, Program, ThrownError
 from rubric.internals.text import shorten
-from rubric.suites.cases import Case
+from rubric.suites.cases import Case, History
 from rubric.suites.providers import Provider
 from rubric.suites.suite import Suite
 
@@ -137,8 +140,9 @@ def _cases(whole: Cursor) -> Iterator[Case]:
         if (repeat := whole.under(name).find("repeat")) is not None:
             defaults = evolve(defaults, options={"repeat": repeat, **defaults.options})
     cells = cells_of(prompts_of(whole.find("prompts")), providers_of(whole))
+    turns: Counter[str] = Counter()
     for number, test in enumerate(_tests(whole, defaults), 1):
-        yield from _of_test(test, number, cells)
+        yield from _of_test(test, number, cells, turns)
 
 
 def _tests(whole: Cursor, defaults: Test) -> list[Test]:
@@ -163,7 +167,7 @@ def _tests(whole: Cursor, defaults: Test) -> list[Test]:
 # -- cases -------------------------------------------------------------------------------------------------
 
 
-def _of_test(test: Test, number: int, cells: list[Cell]) -> Iterator[Case]:
+def _of_test(test: Test, number: int, cells: list[Cell], turns: Counter[str]) -> Iterator[Case]:
     options = test.options
     with test.at.notes.lacking() as strays:
         for name, at in options.items():
@@ -190,6 +194,12 @@ def _of_test(test: Test, number: int, cells: list[Cell]) -> Iterator[Case]:
         for cell in columns:
             rubric = rubrics[_likeness(cell)]
             case = None if rubric is None else _case(test, name, cell, rubric, slots)
+            if case is not None and cell.prompt is not None and cell.prompt.is_continued:
+                column = cells.index(cell) if cell in cells else cell.provider
+                conversation = f"{column} / {cell.prompt.label} / {test.conversation}"
+                turns[conversation] += 1
+                shown = None if _is_apart(test) else _Continued(test, cell, slots, case.output)
+                case = evolve(case, history=History(conversation, turns[conversation], shown))
             if case is not None:
                 yield case
 
@@ -265,8 +275,8 @@ def clean(text: str) -> str:
 def _case(test: Test, name: str, cell: Cell, rubric: Graded, slots: Slots) -> Case | None:
     prompt, asked = cell.prompt, Asked()
     if prompt is not None and not lacks_of(cell):
-        around = (as_text(test.options[key].value) if key in test.options else "" for key in ("prefix", "suffix"))
-        asked = ask(prompt, slots.variables, *around, places=test.variables)
+        known = {CONVERSATION: [], **slots.variables} if prompt.is_continued else slots.variables
+        asked = ask(prompt, known, *_around(test), places=test.variables)
     if asked.lacks:
         rubric = _graded(evolve(test, lacks=test.lacks or asked.lacks), slots, cell) or rubric
     _warn_of_names(test, slots.variables, asked)
@@ -291,6 +301,44 @@ def _case(test: Test, name: str, cell: Cell, rubric: Graded, slots: Slots) -> Ca
         runs=runs_of(test.options["repeat"].value if "repeat" in test.options else None),
         providers=_providers(cell, asked, slots),
     )
+
+
+def _is_apart(test: Test) -> bool:
+    """True if the prompts of *test* do not see the turns before."""
+    at = test.options.get("disableConversationVar")
+    return at is not None and at.value is True
+
+
+@frozen(eq=False)
+class _Continued:
+    """Makes the case of a *test* in a *cell* after the earlier ones of its conversation; *echoed* is its own input."""
+
+    test: Test
+    cell: Cell
+    slots: Slots
+    echoed: str | None
+
+    def __call__(self, case: Case, earlier: Sequence[Case]) -> Case:
+        test, cell = self.test, self.cell
+        assert cell.prompt is not None  # noqa: S101 - it shows the turns
+        turns = [(one.input, one.messages, one.output or "") for one in earlier]
+        around = _around(test)
+        asked = continued(
+            cell.prompt, self.slots.variables, turns, prefix=around[0], suffix=around[1], places=test.variables
+        )
+        output = _output(test, cell, asked) if case.output == self.echoed else case.output
+        return evolve(
+            case,
+            input=asked.input,
+            messages=asked.messages,
+            images=asked.images,
+            output=output,
+            providers=_providers(cell, asked, self.slots),
+        )
+
+
+def _around(test: Test) -> list[str]:
+    return [as_text(test.options[key].value) if key in test.options else "" for key in ("prefix", "suffix")]
 
 
 def _warn_of_names(test: Test, variables: Mapping[str, Any], asked: Asked) -> None:

@@ -134,6 +134,7 @@ class Test:
         fields: `provider`, `providers`, `prompts`, `providerOutput` and `assertScoringFunction`, where it has them.
         metadata: Free data.
         lacks: What this library lacks to read the test; it is ungraded.
+        conversation: The tests with which it shares a conversation: those of its scenario, or of the same metadata.
     """
 
     at: Cursor
@@ -145,6 +146,7 @@ class Test:
     fields: dict[str, Cursor] = field(factory=dict)
     metadata: dict[str, Any] = field(factory=dict)
     lacks: str = ""
+    conversation: str = ""
 
     def on(self, defaults: Test) -> Test:
         """Return the test with *defaults* under it: their asserts come first, their fields give way to its own."""
@@ -159,6 +161,7 @@ class Test:
             fields=defaults.fields | self.fields,
             metadata=defaults.metadata | self.metadata,
             lacks=self.lacks or defaults.lacks,
+            conversation=self.conversation or defaults.conversation,
         )
 
     def as_defaults(self) -> Test:
@@ -179,6 +182,7 @@ def test_of(at: Cursor) -> list[Test]:
     with found.notes.lacking() as lacks:
         check_keys(found, _KNOWN_KEYS, None, _ELSEWHERE, _QUIET_KEYS)
     metadata = found.find("metadata")
+    given = dict(metadata.value) if metadata is not None and metadata.mapping("metadata (a mapping)") else {}
     test = Test(
         found,
         description=as_text(found.value.get("description")),
@@ -187,8 +191,9 @@ def test_of(at: Cursor) -> list[Test]:
         options=fields(found["options"], "options (a mapping)"),
         threshold=found.find("threshold"),
         fields={name: found[name] for name in _FIELDS if found.has(name)},
-        metadata=dict(metadata.value) if metadata is not None and metadata.mapping("metadata (a mapping)") else {},
+        metadata=given,
         lacks=lacks[0] if lacks else "",
+        conversation=as_text(given.get("conversationId")),
     )
     return [test]
 
@@ -290,7 +295,10 @@ def scenarios_of(at: Cursor | None, defaults: Test) -> list[Test]:
         check_keys(scenario, OF_A_SCENARIO, None, _IN_TESTS)
         configurations = tests_of(scenario["config"])
         tests = tests_of(scenario.find("tests")) or [Test(scenario)]
-        found += [test.on(data) for data in configurations for test in tests]
+        for data in configurations:
+            alone = f"scenario {len(found) + 1}"
+            own = evolve(data, conversation=data.conversation or defaults.conversation or alone)
+            found += [test.on(own) for test in tests]
     return [test.on(defaults) for test in found]
 
 

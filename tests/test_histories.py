@@ -1,0 +1,168 @@
+"""promptfoo's `_conversation`: the earlier tests of a provider and a prompt are the turns before."""
+
+from __future__ import annotations
+
+import json
+import threading
+from typing import Any
+
+import pytest
+
+from rubric import Case, DumpError, Suite, convert, dumps_suite, loads_suite
+
+CHAT = """[
+  // the turns before
+  {% for completion in _conversation %}
+    {"role": "user", "content": "{{ completion.input }}"},
+    {"role": "assistant", "content": "{{ completion.output }}"},
+  {% endfor %}
+  {"role": "user", "content": "{{ question }}"}
+]"""
+TEXT = "{% for turn in _conversation %}{{ turn.input }} > {{ turn.output }} | {% endfor %}{{ question }}"
+ASSERT = [{"type": "contains", "value": "to"}]
+QUESTIONS = ("Who founded it?", "Where is he?", "Which state?")
+
+
+def suite_of(prompt: str = CHAT, *more: str, each: Any = ({}, {}, {}), **keys: Any) -> Suite:
+    tests = [{"vars": {"question": q}, "assert": ASSERT, **own} for q, own in zip(QUESTIONS, each, strict=True)]
+    return loads_suite(json.dumps({"prompts": [prompt, *more], "tests": tests, **keys}), "promptfoo")
+
+
+class Target:
+    """Answers with what it was asked last, and keeps what it was sent; it fails at the *failing* text."""
+
+    def __init__(self, failing: str = "-", said: str = "to {}") -> None:
+        self.sent: list[Any] = []
+        self.failing, self.said, self.busy = failing, said, 0
+        self.lock = threading.Lock()
+
+    def __call__(self, case: Case) -> str:
+        asked = case.messages[-1].content if case.messages else case.input
+        with self.lock:
+            self.sent.append([(m.role, m.content) for m in case.messages] or case.input)
+        if self.failing in asked:
+            raise RuntimeError("the line is down")
+        return self.said.format(asked)
+
+
+def test_each_test_continues_those_before_it() -> None:
+    """As on the page of chat threads; a `//` comment in a JSON prompt is taken out."""
+    target = Target()
+    report = suite_of().run(target=target)
+    assert target.sent[2] == [
+        ("user", QUESTIONS[0]),
+        ("assistant", f"to {QUESTIONS[0]}"),
+        ("user", QUESTIONS[1]),
+        ("assistant", f"to {QUESTIONS[1]}"),
+        ("user", QUESTIONS[2]),
+    ]
+    assert [row.status for row in report] == ["passed"] * 3
+
+
+def test_a_text_shows_the_turns_whole() -> None:
+    """The input of a turn is the whole text that was asked, as upstream has it where there are no messages."""
+    target = Target(said="ok to")
+    suite_of(TEXT).run(target=target)
+    first, second, third = target.sent
+    assert second == f"{first} > ok to | {QUESTIONS[1]}"
+    assert third == f"{first} > ok to | {second} > ok to | {QUESTIONS[2]}"
+
+
+@pytest.mark.parametrize("output", ['say "to"', "two\nlines, and \\ to", "{{ question }} to"])
+@pytest.mark.parametrize("prompt", [CHAT, CHAT.replace('"{{ completion.output }}"', "{{ completion.output | dump }}")])
+def test_no_output_breaks_the_json_around_it(prompt: str, output: str) -> None:
+    target = Target(said=output.replace("{", "{{").replace("}", "}}"))
+    suite_of(prompt).run(target=target)
+    assert [content for role, content in target.sent[2] if role == "assistant"] == [output] * 2
+
+
+def test_conversations_are_apart_by_id_prompt_provider_and_run() -> None:
+    each = [{"metadata": {"conversationId": name}} for name in ("a", "b", "a")]
+    target = Target()
+    suite_of(each=each).run(target=target)
+    assert sorted(map(len, target.sent)) == [1, 1, 3]
+    target = Target()
+    suite_of(CHAT, TEXT, providers=["openai:gpt-5", "openai:gpt-5-mini"]).run(target=target, runs=2)
+    assert sorted(len(sent) for sent in target.sent if isinstance(sent, list)) == [1] * 4 + [3] * 4 + [5] * 4
+    assert len(target.sent) == 24
+
+
+def test_the_tests_of_a_scenario_are_a_conversation() -> None:
+    scenario = {
+        "config": [{"vars": {"name": "a"}}, {"vars": {"name": "b"}}],
+        "tests": [{"vars": {"question": q}, "assert": ASSERT} for q in QUESTIONS[:2]],
+    }
+    text = json.dumps({"prompts": [CHAT], "scenarios": [scenario]})
+    target = Target()
+    loads_suite(text, "promptfoo").run(target=target)
+    assert sorted(map(len, target.sent)) == [1, 1, 3, 3]
+
+
+def test_a_test_may_be_kept_from_the_turns_before() -> None:
+    """Its response is a turn for those after it all the same."""
+    target = Target()
+    suite_of(each=({}, {"options": {"disableConversationVar": True}}, {})).run(target=target)
+    assert [len(sent) for sent in target.sent] == [1, 1, 5]
+
+
+def test_a_test_that_asserts_nothing_is_a_turn() -> None:
+    target = Target()
+    report = suite_of(each=({"assert": []}, {"assert": []}, {})).run(target=target)
+    assert [row.status for row in report] == ["ungraded", "ungraded", "passed"]
+    assert len(target.sent[2]) == 5
+
+
+def test_a_turn_that_failed_leaves_the_later_ones_ungraded_with_the_reason() -> None:
+    target = Target(failing="Where")
+    report = suite_of().run(target=target)
+    assert [row.status for row in report] == ["passed", "ungraded", "ungraded"]
+    assert len(target.sent) == 2
+    assert "whose turn 2 has no response" in report[2].entries[0].reason
+    assert "the line is down" in report[2].entries[0].reason
+    (row,) = suite_of().only("test-3").run(target=target)
+    assert "whose turn 1 has no response: it is not in the run" in row.entries[0].reason
+
+
+def test_given_outputs_are_the_turns_before() -> None:
+    suite = suite_of().answered(["one to", 'two "to"', "three to"])
+    report = suite.run()
+    assert [row.status for row in report] == ["passed"] * 3
+    assert report[2].input == (
+        'user: Who founded it?\nassistant: one to\nuser: Where is he?\nassistant: two "to"\nuser: Which state?'
+    )
+    judged = suite_of(each=[{"assert": [{"type": "llm-rubric", "value": "is brief"}]}] * 3).answered(["a", "b", "c"])
+    assert "assistant: b" in judged.plan("openai/gpt-5-mini")[2].plan.asks[0].chat()[-1]["content"]
+
+
+def test_a_missing_output_is_asked_of_the_target_or_defers_the_later_turns() -> None:
+    rows = [{"vars": {"question": q}, "output": f"to {q}"} for q in (QUESTIONS[0], QUESTIONS[2])]
+    suite = suite_of().answered(rows)
+    assert [row.status for row in suite.run()] == ["passed", "deferred", "deferred"]
+    target = Target(said="live to")
+    report = suite.run(target=target)
+    assert [row.status for row in report] == ["passed"] * 3
+    assert "assistant: live to" in report[2].input
+
+
+def test_an_echo_is_a_turn() -> None:
+    report = suite_of(
+        TEXT, providers=["echo"], each=({}, {}, {"assert": [{"type": "contains", "value": "state"}]})
+    ).run()
+    assert report[1].output == f"{QUESTIONS[0]} > {QUESTIONS[0]} | {QUESTIONS[1]}"
+
+
+def test_a_chat_that_is_no_json_leaves_its_case_ungraded() -> None:
+    prompt = CHAT.replace("},\n  {% endfor %}", "}\n  {% endfor %}")
+    first, second, third = suite_of(prompt).run(target=Target())
+    assert (first.status, second.status, third.status) == ("passed", "ungraded", "ungraded")
+    assert "completion.output | dump" in second.entries[0].reason
+
+
+def test_a_conversation_is_written_with_its_outputs_alone() -> None:
+    with pytest.raises(DumpError, match=r"suite\.answered"):
+        dumps_suite(suite_of())
+    suite = suite_of().answered(["one to", "two to", "three to"])
+    again = loads_suite(dumps_suite(suite))
+    assert [m.content for m in again[2].messages] == [QUESTIONS[0], "one to", QUESTIONS[1], "two to", QUESTIONS[2]]
+    assert not convert(suite, "promptfoo").dropped
+    assert any("history" in loss for loss in convert(suite_of(), "promptfoo").dropped)
