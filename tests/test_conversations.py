@@ -22,6 +22,7 @@ from rubric import (
     Rubric,
     Suite,
     UngradedError,
+    Unit,
     Usage,
     dumps,
     dumps_suite,
@@ -31,9 +32,13 @@ from rubric import (
     plan,
 )
 from rubric.formats.suites import suite_schema
+from rubric.grading.turns import over_parts
+from rubric.scoring.aggregation import outcome
 from rubric.suites.targets.base import DeferError, Response
 from rubric.testing.scripted_model import ScriptedModel
 from rubric.values.chats import candidate_of_chat
+from rubric.values.checks import Decided, Holds
+from rubric.values.findings import Scored
 from tests.servers import Server
 
 CHAT = Candidate(
@@ -426,3 +431,34 @@ def test_the_calls_of_a_live_turn_belong_to_it() -> None:
     )
     (row,) = Suite("s", [case]).run("offline", target=target)
     assert [entry.score for entry in row.entries] == [1, 0, 1]
+
+
+@pytest.mark.parametrize("on", ["conversation", "each turn", "worst turn", "last turn", 1])
+@pytest.mark.parametrize("threshold", [None, 0.5])
+def test_a_turn_that_the_judge_itself_fails_fails_the_criterion(on: Any, threshold: float | None) -> None:
+    says = ScriptedModel(lambda _: {"reason": "So it is.", "score": 0.9, "pass": False})
+    rubric = Rubric(criteria=[Criterion("Is good", answer=Unit(flag=True), on=on)], threshold=threshold)
+    assert grade(CHAT, rubric, Judge(says)).passed is False
+
+
+@pytest.mark.parametrize("on", ["conversation", "each turn", "worst turn"])
+@pytest.mark.parametrize(
+    ("score", "passed", "unwanted"), [(0.4, True, False), (0.9, False, False), (0.4, True, True), (0.4, False, True)]
+)
+def test_a_check_with_a_verdict_of_its_own_keeps_it_for_turns(
+    on: Any, score: float, passed: bool, unwanted: bool
+) -> None:
+    check = Holds(lambda _: Decided(score, reason="So it is.", passed=passed))
+    criterion = Criterion("Is near", answer=check, on=on)
+    if unwanted:
+        criterion = evolve(criterion, polarity="guard", min_score=0.01)
+    rubric = Rubric(criteria=[criterion], threshold=None)
+    assert grade(CHAT, rubric, "offline").passed is (passed is not unwanted)
+
+
+@pytest.mark.parametrize(("scores", "passed"), [((0.97, 0.98), True), ((0.97, 0.2), False), ((0.99, 0.4), False)])
+def test_weighted_answers_of_turns_are_yes_where_each_of_them_is(scores: tuple[float, ...], passed: bool) -> None:
+    criterion = Criterion("Is good", id="good", on="each turn")
+    rubric = Rubric(criteria=[criterion], threshold=None)
+    found = {f"turn {n}": Scored("good", score, value=score >= 0.5, weighted=True) for n, score in enumerate(scores, 1)}
+    assert outcome(rubric, [over_parts(rubric, criterion, found)]).passed is passed

@@ -326,3 +326,42 @@ def test_the_score_by_perplexity_is_higher_for_less(threshold: float | None, pas
     candidate = Candidate("x", metrics={"perplexity": 3.0})
     found = evaluate(candidate, rubric_of("perplexity-score", **keys), "offline")
     assert (found.passed, found.outcome.score) == (passed, 0.25)
+
+
+@pytest.mark.parametrize(
+    ("kind", "output"),
+    [
+        ("contains-xml", "<" + "a" * 400_000),
+        ("contains-sql", "```" + " " * 20_000),
+        ("is-html", "<b>" * 100_000 + "</x>" * 100_000),
+    ],
+)
+def test_no_output_takes_more_time_than_its_length(kind: str, output: str) -> None:
+    """Each of these took minutes, or hours, where the time grows with the square or the cube of the length."""
+    assert passes(kind, output) is False
+
+
+def test_a_declaration_that_the_parser_does_not_know_is_no_html() -> None:
+    assert passes("is-html", "<p>a</p><![x><p>b</p>") is False
+    assert passes("not-is-html", "<p>a</p><![x><p>b</p>") is True
+
+
+@pytest.mark.parametrize(
+    ("statement", "passed"),
+    [
+        ("SELECT a FROM users", True),
+        ("SELECT a FROM users; DROP TABLE users", False),
+        ("DROP TABLE users", False),
+        ("TRUNCATE TABLE users", False),
+        ("ALTER TABLE users ADD COLUMN x INT", False),
+        ("CREATE TABLE users (a INT)", False),
+        ("WITH x AS (SELECT a FROM users) SELECT a FROM x", True),
+        ("WITH x AS (SELECT a FROM users), y AS (SELECT a FROM x) SELECT a FROM y", True),
+        ("WITH RECURSIVE x AS (SELECT 1 AS a UNION ALL SELECT a + 1 FROM x) SELECT a FROM x", True),
+        ("WITH secrets AS (SELECT * FROM secrets) SELECT * FROM secrets", False),
+        ("SELECT * FROM secrets WHERE 1 IN (WITH secrets AS (SELECT 1 AS a) SELECT a FROM secrets)", False),
+        ("WITH secrets AS (SELECT 1 AS a) SELECT a FROM own.secrets", False),
+    ],
+)
+def test_tables_that_may_be_read_may_not_be_changed_nor_hidden_behind_a_name(statement: str, passed: bool) -> None:
+    assert passes("is-sql", statement, {"allowedTables": ["select::null::users"]}) is passed

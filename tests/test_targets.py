@@ -467,3 +467,28 @@ def test_a_run_without_a_verdict_is_in_no_rate() -> None:
     assert [(rate.k, rate.any_passes, rate.cases) for rate in rates] == [(1, 0.5, 2), (2, 0.5, 2), (3, 0.0, 1)]
     assert outcomes("pp").to_dict()["summary"]["pass_rates"][1]["pass^k"] == 1.0
     assert "pass_rates" not in Report("s", (Row("a", "passed"),)).to_dict()["summary"]
+
+
+def test_a_reply_of_data_is_json_as_a_whole() -> None:
+    """A mapping of one item is no wrapper around it: promptfoo compares the data, and so does `is-json`."""
+    rows = [{"id": "a", "output": {"label": "spam"}}, {"id": "b", "output": {"count": 1}}, {"id": "c", "output": "C"}]
+    assert [case.output for case in THREE.answered(rows)] == ['{"label":"spam"}', '{"count":1}', "C"]
+
+
+def test_a_reply_to_turns_is_their_conversation() -> None:
+    suite = Suite("s", [Case("a", "Is it good?", turns=["One?", {"input": "Two?", "reference": "2"}]), THREE[1]])
+    chat = [{"role": role, "content": text} for role, text in
+            (("user", "One?"), ("assistant", "1"), ("user", "Two?"), ("assistant", "two"))]  # fmt: skip
+    case = suite.answered([{"id": "a", "output": chat}, {"id": "b", "output": "B"}])[0]
+    assert (case.output, case.input, case.reference, case.turns) == ("two", "Two?", "2", ())
+    assert [message.content for message in case.messages] == ["One?", "1"]
+    for other in ("two", chat[2:], [*chat[:2], {"role": "user", "content": "Three?"}, chat[3]]):
+        found = suite.answered([{"id": "a", "output": other}, {"id": "b", "output": "B"}])
+        assert found[0].output is None
+        assert "the conversation of the 2 turns" in str(found.warnings[0])
+
+
+def test_a_matrix_over_judges_keeps_the_coordinates_of_its_cases() -> None:
+    suite = THREE.only("a").answered([{"id": "a", "output": "1"}, {"id": "a", "output": "2"}])
+    cells = [dict(case.cell) for case in suite.matrix(judges=["offline"])]
+    assert cells == [{"run": 1, "model": "offline"}, {"run": 2, "model": "offline"}]

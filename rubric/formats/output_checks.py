@@ -20,6 +20,7 @@ declarations of its own is refused. SQL is parsed by SQLGlot (the extra `sql`).
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from html.parser import HTMLParser
 from importlib.util import find_spec
@@ -92,7 +93,7 @@ def _xml(text: str) -> _Element:
     return root
 
 
-_TAG = re.compile(r"<!--|<!\[CDATA\[|<(/?)([^\W\d][\w:.-]*)((?:[^<>\"']|\"[^\"<]*\"|'[^'<]*')*?)(/?)>")
+_TAG = re.compile(r"<!--|<!\[CDATA\[|<(/?)([^\W\d][\w:.-]*+)((?:[^<>\"']|\"[^\"<]*\"|'[^'<]*')*?)(/?)>")
 _LOOSE = re.compile(r"&(?!\w+;|#)")
 _MOST_TAGS = 20_000
 
@@ -196,23 +197,27 @@ class _Outline(HTMLParser):
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
         self.open: list[str] = []
+        self.count = Counter[str]()  # of the open ones
         self.problem, self.known = "", False
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:  # noqa: ARG002 - as the parent's
         self.known = self.known or tag in _KNOWN or "-" in tag
         if tag not in _VOID:
             self.open.append(tag)
+            self.count[tag] += 1
 
     def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:  # noqa: ARG002 - as above
         self.known = self.known or tag in _KNOWN or "-" in tag
 
     def handle_endtag(self, tag: str) -> None:
-        if tag not in self.open:
+        if not self.count[tag]:
             self.problem = self.problem or f"closes <{tag}>, which is not open"
             return
         while (last := self.open.pop()) != tag:
+            self.count[last] -= 1
             if last not in _UNCLOSED:
                 self.problem = self.problem or f"does not close <{last}>"
+        self.count[tag] -= 1
 
     def handle_data(self, data: str) -> None:
         if data.strip() and not self.open:
@@ -224,8 +229,11 @@ def _is_html(text: str, _: Mapping[str, Any]) -> str:
     if not bare.startswith("<") or not bare.endswith(">") or bare.lower().startswith("<?xml"):
         return "is not HTML from its first to its last sign"
     outline = _Outline()
-    outline.feed(bare)
-    outline.close()
+    try:
+        outline.feed(bare)
+        outline.close()
+    except AssertionError as problem:  # of a declaration that the parser does not know, such as <![x[
+        return f"is not HTML: {shorten(str(problem), 120)}"
     left = next((tag for tag in outline.open if tag not in _UNCLOSED), "")
     return outline.problem or (
         f"does not close <{left}>" if left else "" if outline.known else "has no element of HTML"
@@ -243,7 +251,7 @@ DIALECTS = {
 }
 """The databases of promptfoo that SQLGlot knows, by their names without capitals."""
 
-_FENCED = re.compile(r"```[ \t]*(?:sql)?[ \t]*\n?(.*?)```", re.DOTALL | re.IGNORECASE)
+_FENCED = re.compile(r"```[ \t]*+(?:sql)?[ \t]*+\n?(.*?)```", re.DOTALL | re.IGNORECASE)
 _RESERVED = _names("select from where group order having insert update delete join union table")
 _PARSED = frozenset({"CREATE", "DROP", "ALTER", "GRANT", "SHOW"})
 """Statements that the parser knows: one of them that it passes over has a slip."""
@@ -322,18 +330,31 @@ def _tables(statements: list[Any]) -> Iterator[str]:
     from sqlglot import exp  # noqa: PLC0415 - an extra
 
     for one in statements:
-        own = {cte.alias for cte in one.find_all(exp.CTE)}
+        own = [*one.find_all(exp.CTE)]
         for table in one.find_all(exp.Table):
-            if table.name not in own:
+            if not any(_names_cte(table, cte) for cte in own):
                 yield f"{_verb(table)}::{table.db or 'null'}::{table.name}"
 
 
+def _names_cte(table: Any, cte: Any) -> bool:
+    """True if *table* is the subquery *cte* of a WITH around it, in which only RECURSIVE lets it name itself."""
+    if table.db or table.name != cte.alias:
+        return False
+    above = {id(table)}
+    while (node := table.parent) is not None:
+        above.add(id(node))
+        table = node
+    with_ = cte.parent
+    return id(with_.parent) in above and (id(cte) not in above or bool(with_.args.get("recursive")))
+
+
 def _verb(node: Any) -> str:
-    """Return the kind of the statement around *node*: select, insert, update or delete."""
+    """Return the kind of the statement around *node*: select, insert, update, delete, drop, create, ..."""
     from sqlglot import exp  # noqa: PLC0415 - an extra
 
-    around = node.find_ancestor(exp.Select, exp.Insert, exp.Update, exp.Delete)
-    return "select" if around is None else type(around).__name__.lower()
+    around = node.find_ancestor(exp.Select, exp.DML, exp.DDL, exp.Drop, exp.Alter, exp.TruncateTable)
+    kind = "select" if around is None else type(around).__name__.lower()
+    return kind.removesuffix("table")
 
 
 def _columns(statements: list[Any]) -> Iterator[str]:

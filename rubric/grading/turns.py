@@ -8,7 +8,7 @@ the tool calls has their text as its output, and not the answer, which may claim
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from math import fsum
 
 from attrs import evolve
@@ -16,8 +16,9 @@ from attrs import evolve
 from rubric.grading.prompting import call_lines
 from rubric.internals.frozen_map import FrozenMap
 from rubric.internals.text import shorten
-from rubric.scoring.aggregation import substantiated
+from rubric.scoring.aggregation import EVEN, substantiated
 from rubric.values.candidates import Candidate
+from rubric.values.checks import Check
 from rubric.values.criteria import Criterion, View
 from rubric.values.findings import Abstained, Evidence, Finding, Scored, Unjudged
 from rubric.values.requests import Failure
@@ -114,8 +115,26 @@ def over_parts(rubric: Rubric, criterion: Criterion, found: Mapping[str, Finding
         f"{name} ({scores[name]:.2f}{'' if backed[name] else ', without evidence'}): {one.reason[:_LONGEST_REASON]}"
         for name, one in scored.items()
     ]
-    quotes = [quote for name, one in scored.items() if backed[name] for quote in one.evidence]
-    return Scored(criterion.id, _pooled(criterion, [*scores.values()]), reason="; ".join(said), evidence=tuple(quotes))
+    quotes = tuple(quote for name, one in scored.items() if backed[name] for quote in one.evidence)
+    pooled = _pooled(criterion, [*scores.values()])
+    flag = _flag(criterion, scored.values())
+    # Of weighted answers none is certain: they say yes together where each of them does.
+    leans = all(score < EVEN if criterion.is_unwanted else score >= EVEN for score in scores.values())
+    weighted = leans and any(one.weighted for one in scored.values())
+    return Scored(criterion.id, pooled, reason="; ".join(said), evidence=quotes, flag=flag, weighted=weighted)
+
+
+def _flag(criterion: Criterion, found: Iterable[Scored]) -> bool | None:
+    """
+    Return the pass flag of several parts: one that fails fails the whole; None if some have none, and none fails.
+
+    The flag of a check says that it holds, which fails a criterion that should not hold.
+    """
+    flags = [one.flag for one in found]
+    failing = isinstance(criterion.answer, Check) and criterion.is_unwanted
+    if failing in flags:
+        return failing
+    return None if None in flags else not failing
 
 
 def _pooled(criterion: Criterion, scores: Sequence[float]) -> float:

@@ -101,7 +101,7 @@ def assign(case: Case, given: AnyJudge | None, of_suite: AnyJudge | None) -> Ass
     judge, missing, jury = case.judge, "", None
     if isinstance(judge, Jury) and isinstance(judge.judge, Judge) and isinstance(judge.judge.model, EnvironmentModel):
         jury = judge  # it names no model: any other judge becomes its member
-    if given is not None and not _is_cell_of_judges(case):
+    if given is not None and not is_cell_of_judges(case):
         return Assigned(given if jury is None else evolve(jury, judge=given))
     if judge is None or jury is not None:
         try:
@@ -112,7 +112,7 @@ def assign(case: Case, given: AnyJudge | None, of_suite: AnyJudge | None) -> Ass
     return Assigned(judge, dict(case.judges), missing)
 
 
-def _is_cell_of_judges(case: Case) -> bool:
+def is_cell_of_judges(case: Case) -> bool:
     """True if the cell of *case* varies the judge."""
     model = case.cell.get("model")
     if case.judge is None or not isinstance(model, str):

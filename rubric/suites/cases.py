@@ -238,7 +238,7 @@ def cells(case: Case, judges: Sequence[tuple[str, AnyJudge]] = (), prompts: Sequ
         changes: dict[str, Any] = {"cell": case.cell}
         if judge:
             label.append(judge[0])
-            changes |= {"judge": judge[1], "cell": {"model": judge[0]}}
+            changes |= {"judge": judge[1], "cell": {**case.cell, "model": judge[0]}}
         if number:  # 0: there is no such axis
             label.append(f"prompt {number}")
             changes |= {"input": prompt, "history": None, "cell": {**changes["cell"], "prompt": prompt}}

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from hashlib import sha256
 from math import fsum
 
 from attrs import evolve, field, frozen
@@ -105,21 +106,23 @@ def comparisons_of(rubric: Rubric) -> list[Criterion]:
 # -- what a judge is shown -------------------------------------------------------------------------------------
 
 _QUESTION = (
-    "The candidate is {count} responses to one task, numbered from 0, each after a line with its number. Which of them "
-    "is the best by this: {text}\nThe order in which they are shown does not matter, and a longer one is not better "
-    "for that. Answer with its number."
+    "The candidate is {count} responses to one task, numbered from 0, each after a line with its number and the mark "
+    "{mark}; a line without it is a part of a response. Which of them is the best by this: {text}\nThe order in which "
+    "they are shown does not matter, and a longer one is not better for that. Answer with its number."
 )
 
 
 def question(check: SelectBest, outputs: Sequence[Candidate]) -> tuple[Candidate, Rubric]:
     """Return the candidate and the rubric by which a judge picks one of *outputs*."""
     inputs = {(one.input, one.messages) for one in outputs}
-    shown = "\n\n".join(f"=== Response {number} ===\n{one.output}" for number, one in enumerate(outputs))
+    # No response can write the line of another: the mark depends on all of them, and is the same in every process.
+    mark = sha256("\0".join(one.output for one in outputs).encode("utf-8", "surrogatepass")).hexdigest()[:12]
+    shown = "\n\n".join(f"=== Response {number} {mark} ===\n{one.output}" for number, one in enumerate(outputs))
     first = outputs[0]
     asked, messages = next(iter(inputs)) if len(inputs) == 1 else ("", ())
     # A label per output: what a choice scores does not matter, since its label is read.
     menu = Choices({str(number): float(not number) for number in range(len(outputs))})
-    text = check.text if check.prompt else _QUESTION.format(count=len(outputs), text=check.text)
+    text = check.text if check.prompt else _QUESTION.format(count=len(outputs), mark=mark, text=check.text)
     rubric = Rubric(
         criteria=[Criterion(text, id="best", answer=menu)], threshold=0, degenerate="judge", prompt=check.prompt
     )

@@ -16,6 +16,7 @@ error may be in the place of its output.
 from __future__ import annotations
 
 import csv
+import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from os import PathLike
@@ -23,7 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 from unicodedata import normalize
 
-from attrs import evolve, field, fields, frozen
+from attrs import evolve, field, fields_dict, frozen
 
 from rubric.engine.logs import Broken, candidate_of, rows_of
 from rubric.engine.sources import json_lines
@@ -34,7 +35,7 @@ from rubric.suites.cases import Case
 from rubric.suites.repetition import RUN, run_id
 from rubric.suites.row_builder import row_id
 from rubric.values.candidates import Candidate, RunMetrics
-from rubric.values.chats import at, text_of
+from rubric.values.chats import at, is_chat, text_of
 from rubric.values.checks import Check, Holds
 from rubric.values.rubrics import Rubric
 
@@ -84,7 +85,7 @@ def answered(suite: Suite, replies: str | PathLike[str] | Iterable[Any], /) -> S
         raise DefinitionError("outputs", message)
     cases: list[Case] = []
     for index, case in enumerate(suite.cases):
-        several = matched.get(index, [])
+        several = [_of_turns(case, reply, lost) for reply in matched.get(index, [])]
         cases += _answered(case, several)
         if not any(reply.candidate is not None for reply in several):
             kept = "" if several or case.output is None else ": its own response is graded"
@@ -127,7 +128,7 @@ def _reply(where: str, row: Any) -> Reply:
     if said is None or "execution_error" in (row.get("execution_status"), row.get("executionStatus")):
         why = text_of(row["error"]) if row.get("error") else f"no output; expected one of {', '.join(_OUTPUTS)}"
         return Reply(where, None, why, id_, variables, cell, frozenset(cell.values()))
-    candidate = evolve(candidate_of(said), metrics=_metrics(row))
+    candidate = evolve(_candidate_of(said), metrics=_metrics(row))
     if calls := row.get("tool_calls"):
         candidate = evolve(candidate, tool_calls=calls)
     return Reply(where, candidate, "", id_, variables, cell, frozenset(cell.values()))
@@ -135,6 +136,16 @@ def _reply(where: str, row: Any) -> Reply:
 
 def _id(value: Any) -> str:
     return normalize("NFC", str(value))
+
+
+_OF_CHATS = frozenset({"messages", "choices", "generations", "message"})
+
+
+def _candidate_of(output: Any) -> Candidate:
+    """Return *output* as a candidate: data of its own, and no chat, is JSON as a whole, as promptfoo compares it."""
+    if isinstance(output, Mapping) and not (_OF_CHATS & output.keys() or is_chat([output])):
+        return Candidate(json.dumps(output, ensure_ascii=False, separators=(",", ":"), default=str))
+    return candidate_of(output)
 
 
 _MEASURED = {
@@ -146,16 +157,16 @@ _MEASURED = {
 
 
 def _metrics(row: Mapping[str, Any]) -> RunMetrics:
-    """Return what a run took, as its results say it; a reply from a cache says nothing of the run."""
+    """Return what a run took, as its results say it; a reply from a cache took nothing that is known."""
     own = row.get("metrics")
-    if isinstance(own, Mapping) and {*own} <= {one.name for one in fields(RunMetrics)}:
+    if isinstance(own, Mapping) and own.keys() <= fields_dict(RunMetrics).keys():
         return RunMetrics(**own)
     response = row.get("response")
+    reason = at(response, "finishReason")
+    finish = reason if isinstance(reason, str) else ""
     if at(response, "cached"):
-        return RunMetrics()
+        return RunMetrics(finish_reason=finish)
     found: dict[str, Any] = {}
-    if isinstance(reason := at(response, "finishReason"), str):
-        found["finish_reason"] = reason
     for name, keys in _MEASURED.items():
         for key, unit in keys:
             value = row.get(key) or (response.get(key) if isinstance(response, Mapping) else None)
@@ -164,7 +175,7 @@ def _metrics(row: Mapping[str, Any]) -> RunMetrics:
                 value = value.get("total") or sum(parts)
             if isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < float("inf"):
                 found.setdefault(name, value * unit)
-    return RunMetrics(**found)
+    return RunMetrics(**found, finish_reason=finish)
 
 
 def _of_promptfoo(where: str, row: Mapping[str, Any]) -> Reply:
@@ -185,7 +196,7 @@ def _of_promptfoo(where: str, row: Mapping[str, Any]) -> Reply:
     if output is None or row.get("failureReason") == _PROVIDER_FAILED:
         why = text_of(at(response, "error") or row.get("error") or "no output")
         return Reply(where, None, why, **belongs)
-    return Reply(where, evolve(candidate_of(output), metrics=_metrics(row)), transformed=True, **belongs)
+    return Reply(where, evolve(_candidate_of(output), metrics=_metrics(row)), transformed=True, **belongs)
 
 
 _PROVIDER_FAILED = 2
@@ -263,10 +274,32 @@ def _answered(case: Case, replies: list[Reply]) -> list[Case]:
     return made or [case]
 
 
+def _answers(case: Case, candidate: Candidate) -> list[str]:
+    """Return the answers to the turns of *case* in the conversation that *candidate* is; none where they differ."""
+    asked = [message.content for message in candidate.messages if message.role == "user"]
+    asked += [candidate.input] if candidate.input else []
+    said = [message.content for message in candidate.messages if message.role == "assistant"]
+    wanted = [turn.input for turn in case.turns]
+    return [*said, candidate.output][-len(wanted) :] if asked[-len(wanted) :] == wanted else []
+
+
+def _of_turns(case: Case, reply: Reply, lost: list[str]) -> Reply:
+    """Return *reply*; without its candidate, told in *lost*, where it does not answer each of the turns of *case*."""
+    if not case.turns or reply.candidate is None or len(_answers(case, reply.candidate)) == len(case.turns):
+        return reply
+    why = f"it is not the conversation of the {len(case.turns)} turns of its case; give its messages as the output"
+    lost.append(f"{reply.where}: {why}")
+    return evolve(reply, candidate=None, why=why)
+
+
 def _with(case: Case, reply: Reply) -> Case:
     candidate = reply.candidate
     if candidate is None:
         return evolve(case, output=None, runs=1)
+    if case.turns:
+        said = case.conversing(_answers(case, candidate))
+        case = evolve(case, turns=(), input=said.input, messages=said.messages, reference=said.reference)
+        candidate = evolve(candidate, messages=())
     return evolve(
         case,
         rubric=_after_transforms(case.rubric) if reply.transformed else case.rubric,

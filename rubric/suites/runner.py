@@ -20,7 +20,7 @@ from rubric.grading.turns import asked_parts
 from rubric.internals.fields import check_count, check_number
 from rubric.internals.secrets import clean, describe
 from rubric.results.rows import Row
-from rubric.suites.assignment import Assigned, assign, graded, merged_with, side_by_side
+from rubric.suites.assignment import Assigned, assign, graded, is_cell_of_judges, merged_with, side_by_side
 from rubric.suites.cases import Case
 from rubric.suites.comparisons import (
     MaxScore,
@@ -410,13 +410,14 @@ class Run:
 
 
 def _compared(prepared: Sequence[Prepared]) -> list[tuple[int, ...]]:
-    """Return the places of the cases of each test whose outputs are compared; runs of a case are tests of their own."""
-    groups: dict[tuple[str, Any], list[int]] = {}
+    """Return the places of the cases of each test whose outputs are compared, apart for each run and each judge."""
+    groups: dict[tuple[str, Any, Any], list[int]] = {}
     for index, one in enumerate(prepared):
         for criterion in comparisons_of(one.case.rubric)[:1]:
             assert isinstance(criterion.answer, Holds)  # noqa: S101 - as each of them
             test = getattr(criterion.answer.function, "test", "")
-            groups.setdefault((test, one.case.cell.get(RUN)), []).append(index)
+            judge = one.case.cell.get("model") if is_cell_of_judges(one.case) else None
+            groups.setdefault((test, one.case.cell.get(RUN), judge), []).append(index)
     return [tuple(group) for group in groups.values()]
 
 
