@@ -52,6 +52,49 @@ def test_an_undeclared_variable_leaves_its_case_alone_ungraded(name: str) -> Non
     assert other == ""
 
 
+@pytest.mark.parametrize(
+    "tests",
+    [
+        "['file://{{ env.X }}/t.yaml', {PLAIN}]",
+        "[{vars: 'file://{{ env.X }}/v.yaml', assert: [{type: contains, value: b}]}, {PLAIN}]",
+    ],
+)
+def test_a_reference_with_an_undeclared_variable_leaves_its_own_cases_ungraded(tests: str) -> None:
+    """One case takes the place of the tests in a file that cannot be named."""
+    suite = loads_suite("prompts: ['{{ q }}']\ntests: " + tests.replace("{PLAIN}", f"{{{PLAIN}}}"), "promptfoo")
+    found, other = ungraded(suite)
+    assert "--env X" in found
+    assert (other, suite[1].input) == ("", "c")
+
+
+def test_an_undeclared_variable_in_the_name_of_the_defaults_leaves_all_cases_ungraded() -> None:
+    suite = loads_suite(f"defaultTest: 'file://{{{{ env.X }}}}/d.yaml'\ntests: [{{{PLAIN}}}]\n", "promptfoo")
+    (found,) = ungraded(suite)
+    assert "a defaultTest with the undeclared environment variable 'X'" in found
+
+
+@pytest.mark.parametrize(
+    "tag", ["{% switch q %}{% case 'c' %}one{% endswitch %}", "{% asyncEach n in q %}{% endeach %}"]
+)
+def test_a_tag_of_nunjucks_that_is_not_here_leaves_its_own_cases_ungraded(tag: str) -> None:
+    first, second = ungraded(loads_suite(f'prompts: ["{tag}", b]\ntests: [{{{PLAIN}}}]\n', "promptfoo"))
+    assert "which is not carried out" in first
+    assert second == ""
+    with pytest.raises(LoadError, match="swich"):
+        loads_suite(f'prompts: ["{{% swich q %}}"]\ntests: [{{{PLAIN}}}]\n', "promptfoo")
+
+
+def test_a_variable_that_is_no_json_leaves_its_own_case_ungraded() -> None:
+    """As in promptfoo, where that test is an error and the others run."""
+    tests = "[{vars: {q: '{\"n\": 1}'}, assert: [{type: contains, value: d}]}, {PLAIN}]".replace(
+        "{PLAIN}", f"{{{PLAIN}}}"
+    )
+    suite = loads_suite(f"prompts: ['{{{{ (q | load).n }}}}']\ntests: {tests}\n", "promptfoo")
+    first, second = ungraded(suite)
+    assert (first, suite[0].input) == ("", "1")
+    assert "the filter load takes JSON" in second
+
+
 @pytest.mark.parametrize("name", [name for name in NEEDS_X if name != "a file"])
 def test_a_declared_variable_is_shown_to_each_part(name: str) -> None:
     """Wherever it may be asked for."""

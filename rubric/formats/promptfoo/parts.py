@@ -43,6 +43,8 @@ _CURES = {
     r"^(?:not-)?(?:classifier|pi|webhook|ruby|human)\b": _GIVEN,
     r"^(?:not-)?search-rubric": "give what the search would find as the variable `context`, and write an llm-rubric",
     r"^(?:not-)?trace-": "give the run's calls as `tool_calls`, and write trajectory:step-count or :tool-used",
+    r"environment variable": "give its value: `environ={name: value}`, or --env NAME",
+    r"a template with": "write into the file what the template makes",
     r"assertScoringFunction": "give the assertions weights, and the test a threshold",
     r"^vars$|transformVars|^tests that|variables with": "write the values into the file, as YAML, JSON or CSV",
     r"simulated user": "let it run elsewhere, and give the answers: --outputs FILE",
@@ -55,7 +57,7 @@ _CURES = {
     r"prompts of its own|in its rubricPrompt|with code:": "leave its rubricPrompt out: ours asks the same",
     r"RE2": "write the pattern without look-around and back references, or as javascript",
     r"without a threshold": "give it a threshold",
-    r"no template|without code|with a value": "correct its value",
+    r"no template|without code|with a value|is no JSON": "correct its value",
     r"filter": "write the filtered text into the file",
     r"whose SQL": f"name one of the databases that are known, or {_GIVEN}",
 }

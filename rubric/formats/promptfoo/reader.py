@@ -134,8 +134,9 @@ def read(notes: Notes, loading: Loading) -> Suite:
 
 def _cases(whole: Cursor) -> Iterator[Case]:
     default = whole.find("defaultTest")
-    (test,) = (test_of(default) if default is not None else []) or [Test(whole)]
-    defaults = test.as_defaults()
+    with whole.notes.lacking() as lacks:
+        (test,) = (test_of(default) if default is not None else []) or [Test(whole)]
+    defaults = evolve(test.as_defaults(), lacks=test.lacks or (f"a defaultTest with {lacks[0]}" if lacks else ""))
     for name in ("evaluateOptions", "commandLineOptions") if isinstance(whole.value, dict) else ():
         if (repeat := whole.under(name).find("repeat")) is not None:
             defaults = evolve(defaults, options={"repeat": repeat, **defaults.options})
@@ -276,7 +277,9 @@ def _case(test: Test, name: str, cell: Cell, rubric: Graded, slots: Slots) -> Ca
     prompt, asked = cell.prompt, Asked()
     if prompt is not None and not lacks_of(cell):
         known = {CONVERSATION: [], **slots.variables} if prompt.is_continued else slots.variables
-        asked = ask(prompt, known, *_around(test), places=test.variables)
+        with prompt.at.notes.lacking() as lacks:
+            asked = ask(prompt, known, *_around(test), places=test.variables)
+        asked = evolve(asked, lacks=f"a prompt with {lacks[0]}") if lacks else asked
     if asked.lacks:
         rubric = _graded(evolve(test, lacks=test.lacks or asked.lacks), slots, cell) or rubric
     _warn_of_names(test, slots.variables, asked)

@@ -181,12 +181,13 @@ def test_of(at: Cursor) -> list[Test]:
         return []
     with found.notes.lacking() as lacks:
         check_keys(found, _KNOWN_KEYS, None, _ELSEWHERE, _QUIET_KEYS)
+        variables = _variables(found.find("vars"))
     metadata = found.find("metadata")
     given = dict(metadata.value) if metadata is not None and metadata.mapping("metadata (a mapping)") else {}
     test = Test(
         found,
         description=as_text(found.value.get("description")),
-        variables=_variables(found.find("vars")),
+        variables=variables,
         asserts=tuple(listed(found["assert"], "assertions")),
         options=fields(found["options"], "options (a mapping)"),
         threshold=found.find("threshold"),
@@ -240,7 +241,10 @@ def _named(at: Cursor) -> list[Test]:
     name = at.value.removeprefix("file://")
     if is_code(name) or "://" in name:
         return [_elsewhere(at, name)]
-    references = expand_at(at.value, at, _FOLDERS)
+    with at.notes.lacking() as lacks:
+        references = expand_at(at.value, at, _FOLDERS)
+    if lacks:
+        return [Test(at.holding({}), description=f"tests of {name}", lacks=f"tests in a file with {lacks[0]}")]
     return [test for reference in references for test in _of_file(at.holding(reference))]
 
 

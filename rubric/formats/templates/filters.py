@@ -17,6 +17,7 @@ from urllib.parse import quote
 from jinja2.runtime import Undefined
 
 from rubric.errors import DefinitionError
+from rubric.formats.cursor import LackingError
 from rubric.internals.text import shorten
 
 LARGEST = 1_000_000
@@ -168,7 +169,8 @@ def _load(text: str) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
-        raise DefinitionError("", f"the filter load takes JSON, got {shorten(repr(text), 60)}") from None
+        why = f"the filter load takes JSON, got {shorten(repr(text), 60)}"
+        raise LackingError(f"a variable that is no JSON: {why}", why) from None
 
 
 FILTERS: dict[str, Callable[..., Any]] = {

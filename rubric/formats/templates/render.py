@@ -84,6 +84,10 @@ class _Prepared:
     parts: int
 
 
+_NUNJUCKS_TAG = re.compile(r"unknown tag '(switch|asyncEach|asyncAll|ifAsync)'")
+"""A tag of Nunjucks that Jinja does not have: no slip of the author."""
+
+
 @lru_cache(maxsize=64)
 def _prepared(template: str) -> _Prepared:
     if len(template) > LONGEST:
@@ -96,8 +100,11 @@ def _prepared(template: str) -> _Prepared:
         used = frozenset(node.name for node in root.find_all(nodes.Name) if node.ctx == "load")
         return _Prepared(sandbox.compile(Counting().visit(root), "rubric"), used, parts)
     except TemplateError as problem:
-        line = getattr(problem, "lineno", 1)
-        raise DefinitionError("", f"line {line} of the template: {shorten(problem.message or '', 160)}") from None
+        why = f"line {getattr(problem, 'lineno', 1)} of the template: {shorten(problem.message or '', 160)}"
+        if tag := _NUNJUCKS_TAG.search(problem.message or ""):
+            lack = f"a template with {tag[1]}, which is not carried out (write what it makes)"
+            raise LackingError(lack, why) from None
+        raise DefinitionError("", why) from None
     except DefinitionError:
         raise
     except (RecursionError, SyntaxError, ValueError, MemoryError):
