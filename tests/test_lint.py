@@ -14,6 +14,7 @@ from rubric import (
     Anchor,
     Case,
     Contains,
+    Criterion,
     DefinitionError,
     Equals,
     Rubric,
@@ -57,17 +58,31 @@ WRONG: dict[str, list[Rubric]] = {
         R.rates("Rate it from 0 to 10", ScoreRange(1, 5)),
         R.scores("Evaluate the reply on:\n1. Accuracy (0-10)\n2. Tone (0-10)"),
         R.expects("Assess it:\n- Evidence (1-5): are claims supported?\n- Clarity (1-5): is it plain?"),
+        R.scores("Is it kind?\nScore 1: rude\nScore 3: neutral\nScore 5: kind"),
+        R.scores("After your explanation, please rate the response on a scale of 1 to 10."),
+        R.scores("Be objective. Rate the response on a scale from one to ten."),
+        R.scores("Evaluate the output on a scale of **0 to 5** and explain."),
+        R.scores("Score how modern it looks,\nfrom the first page on, on a 0-10 scale."),
+        R.expects("Rate from 1 (bad) to 10 (good)"),
+        R.expects("Is it kind? (score 1-5)"),
+        R.expects("Use a 1-5 scale to grade the tone"),
     ],
     "own-format": [
         R.expects("The reply is kind. Output PASS if so, otherwise FAIL."),
         R.scores('Is it kind? Return JSON: {"score": 0.5}'),
         R.expects('Is it kind? Answer only "yes" or "no".'),
         R.expects("Is it kind? Return pass=true or pass=false."),
+        R.expects('Respond with only "PASS" or "BLOCK".'),
+        R.expects("Compare the two texts and respond with ONLY 'pass' or 'fail'."),
+        R.expects("Is it polite? You must reply yes or no."),
+        R.expects("Is it short? Reply with ONLY a single number."),
+        R.expects("Is it short? Return JSON with a verdict."),
     ],
     "guard-prescribes": [
         R.forbids("Should not mention a price"),
         R.forbids("The response must not mention a price"),
         R.forbids("Never promises a refund"),
+        R.forbids("You must not lie"),
         Rubric("r").expects("Kind").penalizes("Avoid jargon").by_points(),
         Rubric("r", negate=True).expects("Should not mention a price"),
     ],
@@ -77,7 +92,10 @@ WRONG: dict[str, list[Rubric]] = {
         R.checks(Contains("law")).checks(Contains("law"), id="again"),
         R.checks(Contains("the law")).checks(Contains("law")),
     ],
-    "left-over": [R.expects("TODO: say what is judged"), R.expects("Mentions [your product name here]")],
+    "left-over": [
+        R.expects("Names the price. TODO: which one?"),
+        R.expects("TBD"),
+        R.expects("TODO: say what is judged"), R.expects("Mentions [your product name here]")],
     "weight-left-out": [R.expects("a", weight=0.3).expects("b", weight=0.4).expects("c")],
 }  # fmt: skip
 
@@ -92,6 +110,28 @@ RIGHT: list[Rubric] = [
     R.expects("Covers:\n1. The war (1914-1918)\n2. The peace (1919-1920)"),
     R.expects("Evaluate whether it lists:\n- The first part (pages 1-2)\n- The second part (pages 3-4)"),
     R.scores("Score 1 if it names the cause, score 0 otherwise."),
+    R.scores("Score 1 if it names 2-3 causes, else 0"),
+    R.expects("Score the essay's use of 1-5 citations"),
+    R.expects("Says that the final score was 2-1"),
+    R.expects("Grade level is 6-8"),
+    R.expects("Asks the user to rate the film on a scale of 1 to 5"),
+    R.expects('The reply is {"score": 3, "reason": "late"}'),
+    R.expects("Return JSON"),
+    R.expects('The assistant replies with only "YES" when the box is ticked'),
+    R.expects('Keeps the comment "TODO: refactor" as it was'),
+    R.expects("Contains no placeholders such as [your name]"),
+    R.expects("Replaces [insert date] by the date of the meeting"),
+    R.forbids("Never answers the question"),
+    R.forbids("Cannot be understood without the manual"),
+    R.forbids("Content that should not be shared is shared"),
+    R.forbids("Steps the user should not skip are missing"),
+    R.expects("Uses C").expects("Uses C++", id="cpp"),
+    R.expects("x > 5", id="above").expects("x < 5", id="below"),
+    R.expects("The sky is blue").adding(Criterion("The sky is blue", id="against", polarity="contradiction")),
+    R.expects("Cites a law", when=lambda _: True)
+    .expects("Cites a law", id="b", weight=2, when=lambda _: False)
+    .expects("c"),
+    R.expects("a", weight=0.5).expects("b", weight=0.5).expects("c"),
     R.scores("Score 0-1. 1 means that every step can be taken as written."),
     R.expects("FAIL if only blogs are cited.\nPASS example: Moo, The Letter to the Romans, 1996."),
     R.expects("Sets passed=true in the returned object"),
@@ -130,6 +170,12 @@ def test_each_rule_finds_what_it_is_for(rule: str, rubric: Rubric) -> None:
 @pytest.mark.parametrize("rubric", RIGHT, ids=[f"{n}-{rubric.judged[0].id}" for n, rubric in enumerate(RIGHT)])
 def test_clean_rubrics_have_no_remarks(rubric: Rubric) -> None:
     assert [str(remark) for remark in lint(rubric)] == []
+
+
+def test_a_check_that_is_asked_twice_is_told_of_once() -> None:
+    rubric = R.checks(Contains("law"), id="first").checks(Contains("LAW", ignore_case=True), id="any")
+    found = lint(rubric.checks(Contains("law"), id="again"))
+    assert [(one.rule, one.criterion) for one in found] == [("duplicate", "again"), ("duplicate", "first")]
 
 
 def test_hints_are_shown_on_request_and_fail_nothing() -> None:
@@ -195,6 +241,71 @@ def test_a_remark_names_the_line_of_its_criterion(tmp_path: Path) -> None:
         ("no-effect", f"{file}:8:11"),
         ("own-scale", f"{file}:10:11"),
     ]
+
+
+TWINS = """\
+rubric: Warm
+threshold: 1
+criteria:
+  - Warm
+  - {id: again, text: Warm}
+  - text: Kind
+    anchors:
+      - {response: Hi there, score: 0.5}
+      - {response: Hello, score: 1}
+tests:
+  - {reply: Hello, passes: true}
+"""
+
+
+def test_each_of_two_like_texts_has_its_own_place_and_an_example_too(tmp_path: Path) -> None:
+    file = tmp_path / "reply.yaml"
+    file.write_text(TWINS)
+    assert [(one.rule, one.place.removeprefix(f"{file}:")) for one in lint(file)] == [
+        ("anchor-off-scale", "8:20"),
+        ("test-is-anchor", "11:13"),
+        ("duplicate", "5:23"),
+    ]
+
+
+def test_what_is_wrong_with_the_whole_rubric_is_told_of_at_its_threshold(tmp_path: Path) -> None:
+    file = tmp_path / "reply.yaml"
+    file.write_text("rubric: r\nthreshold: 0\ncriteria: [Warm]\n")
+    assert [(one.rule, one.place) for one in lint(file)] == [("never-fails", f"{file}:2:1")]
+
+
+PROMPTFOO = """\
+prompts: ["{{q}}"]
+providers: [echo]
+defaultTest:
+  assert:
+    - {type: llm-rubric, value: "Is {{q}} answered? Score 1-5."}
+tests:
+  - vars: {q: Paris}
+    assert:
+      - {type: contains, value: law}
+      - {type: contains, value: law}
+  - vars: {q: Rome}
+    assert:
+      - {type: not-llm-rubric, value: Must not mention a price}
+"""
+
+
+def test_the_places_in_a_suite_are_those_of_each_case(tmp_path: Path) -> None:
+    file = tmp_path / "promptfooconfig.yaml"
+    file.write_text(PROMPTFOO)
+    found = {(one.rule, one.place.removeprefix(f"{file}:")) for one in lint(file)}
+    assert found == {("own-scale", "5:33"), ("duplicate", "10:33"), ("guard-prescribes", "13:39")}
+
+
+def test_a_text_that_looks_like_a_waiver_is_none(tmp_path: Path) -> None:
+    file = tmp_path / "reply.yaml"
+    said = "Score 1-5. # lint: allow own-scale: quoted"
+    block = f"    text: |\n      {said}\n    # lint: allow left-over: after a block\n  - 'TODO: write'\n"
+    file.write_text(f'rubric: r\nthreshold: 0.5\ncriteria:\n  - "{said}"\n  - id: b\n{block}')
+    found = lint(file)
+    assert [one.rule for one in found] == ["own-scale", "own-scale", "duplicate"]
+    assert [one.rule for one in found.waived] == ["left-over"]
 
 
 def test_a_comment_waives_a_remark_with_a_reason(tmp_path: Path) -> None:

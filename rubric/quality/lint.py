@@ -10,30 +10,25 @@ metadata of the criterion:
 
 from __future__ import annotations
 
-import re
+from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any, overload
 
 from attrs import asdict, evolve, frozen
 
-from rubric.errors import DefinitionError
-from rubric.formats.document import FOR_SUITES, Branch, Node, Scalar
-from rubric.formats.files import parse, read_text
-from rubric.formats.rubrics import LANGUAGES, load
+from rubric.formats.rubrics import load
 from rubric.formats.suites import is_rubric, load_suite
-from rubric.internals.fields import as_path, refuse, suggest
+from rubric.internals.fields import as_path, refuse
 from rubric.internals.text import cell, table
-from rubric.quality.lint_rules import RULES, Finding, Level, Subject
+from rubric.quality.lint_places import END, File, Places
+from rubric.quality.lint_rules import RULES, Level, Subject
 from rubric.rendering import html
 from rubric.rendering.html import Html
 from rubric.suites.suite import Suite
-from rubric.values.criteria import Criterion
 from rubric.values.rubrics import Rubric
-
-_WAIVER = re.compile(r"#\s*lint:\s*allow\s+([a-z-]+)\s*:?\s*(.*)$", re.IGNORECASE)
 
 
 @frozen
@@ -183,16 +178,18 @@ def lint(x: Rubric | Suite | str | PathLike[str], /, *, hints: bool = False, bas
     """
     match x:
         case Rubric():
-            found, rubrics = [*_look(Subject.of(x), hints=hints, place=_Places())], 1
+            found, rubrics = [*_look(Subject.of(x), Places(), hints=hints)], 1
         case Suite():
-            found, rubrics = _look_at_suite(x, _Places(), hints=hints)
+            found, rubrics = _look_at_suite(x, None, hints=hints)
         case str() | PathLike():
-            file = as_path("x", x)
-            places = _Places.of(file)
-            if is_rubric(file):
-                found, rubrics = [*_look(Subject.of(load(file, base=base)), hints=hints, place=places)], 1
+            path = as_path("x", x)
+            file = File.read(path)
+            if is_rubric(path):
+                start = file.find("criteria", (1, 0), END) or (1, 1)
+                places = Places(file, criteria=start)
+                found, rubrics = [*_look(Subject.of(load(path, base=base)), places, hints=hints)], 1
             else:
-                found, rubrics = _look_at_suite(load_suite(file, base=base), places, hints=hints)
+                found, rubrics = _look_at_suite(load_suite(path, base=base), file, hints=hints)
         case _:
             raise refuse("x", x, "a Rubric, a Suite, or the path of a file with one of them")
     kept = dict.fromkeys(found)  # a rubric that is written once, and used by many cases, is told of once
@@ -200,127 +197,51 @@ def lint(x: Rubric | Suite | str | PathLike[str], /, *, hints: bool = False, bas
     return Remarks(counting, tuple(remark for remark in kept if remark.waived), rubrics)
 
 
-def _look_at_suite(suite: Suite, places: _Places, *, hints: bool) -> tuple[list[Remark], int]:
+def _look_at_suite(suite: Suite, file: File | None, *, hints: bool) -> tuple[list[Remark], int]:
     found: list[Remark] = []
     seen: dict[str, int] = {}
+    files = {} if file is None else {file.source: file}
+    starts = sorted({(one.place.source, one.place.line, one.place.column) for one in suite.cases if one.place})
     for index, case in enumerate(suite.cases):
         first = seen.setdefault(case.rubric.digest, index)
-        subject = Subject.of(case.rubric, case)
-        start = case.place.line if case.place is not None else 1
-        own = places.under(f"cases[{index}].rubric" if not places.lines else "", start)
-        of_case = [*_look(subject, hints=hints, place=own)]
-        if first != index and not places.lines:  # told of at the first case that has it
+        places = Places(path=f"cases[{index}].rubric.")
+        if file is not None:
+            source, *start = (
+                ("", 1, 1) if case.place is None else (case.place.source, case.place.line, case.place.column)
+            )
+            if source and source not in files and Path(source).is_file():
+                files[source] = File.read(Path(source))
+            after = bisect_right(starts, (source, *start))
+            end = starts[after][1:] if after < len(starts) and starts[after][0] == source else END
+            places = Places(files.get(source, file), start=(start[0], start[1]), end=end)
+        of_case = [*_look(Subject.of(case.rubric, case), places, hints=hints)]
+        if first != index and file is None:  # told of at the first case that has it
             of_case = [remark for remark in of_case if remark.rule in ("reference-fails", "question-passes")]
         found += of_case
     return found, len(seen)
 
 
-def _look(subject: Subject, *, hints: bool, place: _Places) -> Iterator[Remark]:
+def _look(subject: Subject, places: Places, *, hints: bool) -> Iterator[Remark]:
     rubric = subject.rubric
+    spots = places.spots(rubric)
     for rule in RULES.values():
         if rule.level == "hint" and not hints:
             continue
         for finding in rule.look(subject):
-            criterion = None if finding.index is None else rubric.judged[finding.index]
+            criterion, spot = (
+                (None, None) if finding.index is None else (rubric.judged[finding.index], spots[finding.index])
+            )
+            at = places.spot_of(finding, spot)
             remark = Remark(
                 rule.name,
                 rule.level,
-                place.show(finding, criterion),
+                places.show(finding, at),
                 "" if criterion is None else criterion.id,
                 finding.message,
                 finding.cure,
             )
-            yield evolve(remark, waived=place.waiver(rule.name, criterion, rubric))
+            yield evolve(remark, waived=places.waiver(rule.name, rubric, criterion, (spot or places.start, at)))
     for index, criterion in enumerate(rubric.judged):
         if isinstance(criterion.answer, Rubric):
-            below = place.under(f"{place.path}criteria[{index}].answer" if not place.lines else "", place.start)
-            yield from _look(subject.below(criterion, criterion.answer), hints=hints, place=below)
-
-
-# -- places and waivers ----------------------------------------------------------------------------------
-
-
-@frozen
-class _Places:
-    """
-    Where a criterion is: by its text in a file, else by its path.
-
-    Args:
-        source: The name of the file.
-        lines: The lines of the file; empty without one.
-        texts: The places of each text of the file, in its order.
-        start: The line on which the case begins.
-        path: The path of the rubric, without a file.
-    """
-
-    source: str = ""
-    lines: tuple[str, ...] = ()
-    texts: Mapping[str, tuple[tuple[int, int], ...]] = {}
-    start: int = 1
-    path: str = ""
-
-    @classmethod
-    def of(cls, file: Path) -> _Places:
-        language = LANGUAGES.get(file.suffix.lower())
-        if language is None:
-            return cls(str(file), ("",))
-        text = read_text(file, None, FOR_SUITES)
-        places: dict[str, list[tuple[int, int]]] = {}
-        for node in _scalars(parse(text, str(file), language, FOR_SUITES).root):
-            if isinstance(node.value, str):
-                places.setdefault(node.value.strip(), []).append(node.place)
-        return cls(str(file), tuple(text.split("\n")), {said: tuple(where) for said, where in places.items()})
-
-    def under(self, path: str, start: int) -> _Places:
-        return evolve(self, path=f"{path}." if path else "", start=start)
-
-    def _line(self, criterion: Criterion | None) -> tuple[int, int]:
-        """Return the line and the column of *criterion*: of its text or its id, from the start of its case on."""
-        for said in () if criterion is None else (criterion.text.strip(), criterion.id):
-            later = [place for place in self.texts.get(said, ()) if place[0] >= self.start]
-            if later or self.texts.get(said):
-                return (later or self.texts[said])[0]
-        return self.start, 1
-
-    def show(self, finding: Finding, criterion: Criterion | None) -> str:
-        if self.lines:
-            line, column = self._line(criterion)
-            return f"{self.source}:{line}:{column}"
-        return (
-            f"{self.path}criteria[{finding.index}]" if finding.index is not None else self.path.rstrip(".") or "rubric"
-        )
-
-    def waiver(self, rule: str, criterion: Criterion | None, rubric: Rubric) -> str:
-        """Return the reason for which *rule* is waived here; empty if it is not."""
-        whole = criterion is None and rubric.judged
-        given = [c.metadata.get("lint") for c in (rubric.judged if whole else [criterion]) if c is not None]
-        for waived in given:
-            if isinstance(waived, Mapping) and rule in waived:
-                return _reason(f"metadata.lint.{rule}", waived[rule])
-        line = self._line(criterion)[0]
-        for number in (line, line - 1):
-            if 0 < number <= len(self.lines) and (found := _WAIVER.search(self.lines[number - 1])):
-                name = found[1].lower()
-                if name not in RULES:
-                    raise DefinitionError(
-                        f"{self.source}:{number}", f"no rule is called {name!r}{suggest(name, RULES)}"
-                    )
-                if name == rule:
-                    return _reason(f"{self.source}:{number}", found[2])
-        return ""
-
-
-def _reason(where: str, given: object) -> str:
-    if isinstance(given, str) and given.strip():
-        return given.strip()
-    raise DefinitionError(where, "a waiver needs a reason: # lint: allow RULE: why it is meant so")
-
-
-def _scalars(node: Node) -> Iterator[Scalar]:
-    waiting = [node]
-    while waiting:  # not recursive: a file may nest deeper than Python's stack allows
-        one = waiting.pop()
-        if isinstance(one, Scalar):
-            yield one
-        elif isinstance(one, Branch):
-            waiting.extend(reversed(one.parts))
+            below = places.below(index, spots[index])
+            yield from _look(subject.below(criterion, criterion.answer), below, hints=hints)

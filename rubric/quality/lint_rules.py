@@ -8,9 +8,9 @@ follow from how answers are scored. Warnings read the text. Hints may be wrong, 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from itertools import combinations
+from math import frexp
 from typing import Literal, TypeGuard
 
 from attrs import frozen
@@ -19,6 +19,15 @@ from rubric.grading.code_checks import decide
 from rubric.internals.text import shorten
 from rubric.quality import reachable
 from rubric.quality.coalitions import exact, part_at, scores_of
+from rubric.quality.lint_texts import (
+    format_in,
+    left_over_in,
+    normal,
+    prescribes,
+    says_nothing,
+    scale_in,
+    states_absence,
+)
 from rubric.scoring.aggregation import TOLERANCE, part_of, resolve
 from rubric.suites.cases import Case
 from rubric.values.answers import Choices, Levels, Unit, YesNo
@@ -76,11 +85,20 @@ class Subject:
 
 @frozen
 class Finding:
-    """What a rule found: the *index* of the criterion (None: the whole rubric), what is wrong, and the cure."""
+    """
+    What a rule found.
+
+    Args:
+        index: The number of the criterion; None: the whole rubric.
+        message: What is wrong.
+        cure: What to do.
+        said: The text that is wrong, if it is not that of the criterion, such as a question; and what is before it.
+    """
 
     index: int | None
     message: str
     cure: str
+    said: tuple[str, ...] = ()
 
 
 @frozen
@@ -117,7 +135,12 @@ def _each(subject: Subject) -> Iterator[tuple[int, Criterion]]:
 def _never_fails(subject: Subject) -> Iterator[Finding]:
     rubric = subject.rubric
     if not subject.nested and resolve(rubric, [part_at(rubric, c, best=rubric.negate) for c in rubric.judged]).passed:
-        yield Finding(None, "every candidate passes, even at the worst answer to each criterion", "raise the threshold")
+        yield Finding(
+            None,
+            "every candidate passes, even at the worst answer to each criterion",
+            "raise the threshold",
+            ("threshold",),
+        )
 
 
 @_rule("never-passes", "error")
@@ -126,7 +149,7 @@ def _never_passes(subject: Subject) -> Iterator[Finding]:
     best = resolve(rubric, [part_at(rubric, c, best=not rubric.negate) for c in rubric.judged])
     if not subject.nested and not best.passed:
         message = f"no candidate passes: the best answers to all criteria score {best.score:.3g}, or fail a gate"
-        yield Finding(None, message, "lower the threshold, or give the best answers a higher score")
+        yield Finding(None, message, "lower the threshold, or give the best answers a higher score", ("threshold",))
 
 
 @_rule("no-effect", "error")
@@ -176,7 +199,9 @@ def _same_leaves(subject: Subject) -> Iterator[Finding]:
             scores = {leaf.score for leaf in node.leaves()}
             if len(scores) == 1:
                 message = f"the question {shorten(node.question, 60)!r} scores {scores.pop():g} whatever the answer is"
-                yield Finding(index, message, "give its branches different scores, or put the leaf in its place")
+                yield Finding(
+                    index, message, "give its branches different scores, or put the leaf in its place", (node.question,)
+                )
                 break
 
 
@@ -185,7 +210,7 @@ def _asked_twice(subject: Subject) -> Iterator[Finding]:
     for index, tree in _trees(subject):
         if question := _repeated(tree, frozenset()):
             message = f"a walk down the tree asks {shorten(question, 60)!r} twice, and one branch is never reached"
-            yield Finding(index, message, "keep the question once on each way down")
+            yield Finding(index, message, "keep the question once on each way down", (question,))
 
 
 def _trees(subject: Subject) -> Iterator[tuple[int, DecisionTree]]:
@@ -197,7 +222,7 @@ def _trees(subject: Subject) -> Iterator[tuple[int, DecisionTree]]:
 def _repeated(node: DecisionTree | Leaf, above: frozenset[str]) -> str:
     if isinstance(node, Leaf):
         return ""
-    words = _normal(node.question)
+    words = normal(node.question)
     if words in above:
         return node.question
     return _repeated(node.yes, above | {words}) or _repeated(node.no, above | {words})
@@ -270,7 +295,7 @@ def _anchor_off_scale(subject: Subject) -> Iterator[Finding]:
                 message = (
                     f"its example {shorten(anchor.response, 40)!r} has the score {anchor.score:g}, which no answer has"
                 )
-                yield Finding(index, message, f"give the example one of the scores {shown}")
+                yield Finding(index, message, f"give the example one of the scores {shown}", (anchor.response,))
 
 
 def tests_that_are_anchors(rubric: Rubric) -> Iterator[tuple[int, Criterion]]:
@@ -290,34 +315,12 @@ def _folded(text: str) -> str:
 def _test_is_anchor(subject: Subject) -> Iterator[Finding]:
     for number, criterion in tests_that_are_anchors(subject.rubric):
         message = f"tests[{number}] is an anchor, which the judge is shown, so that it passes and shows nothing"
-        yield Finding(subject.rubric.judged.index(criterion), message, "give the test, or the anchor, another reply")
+        reply = subject.rubric.tests[number].candidate.output
+        where = subject.rubric.judged.index(criterion)
+        yield Finding(where, message, "give the test, or the anchor, another reply", ("tests", reply))
 
 
 # -- warnings: they read the text ------------------------------------------------------------------------
-
-_RANGE = r"(?P<low>\d+(?:\.\d+)?)\s*(?:-|–|—|\bto\b|\.\.|\band\b)\s*(?P<high>\d+(?:\.\d+)?)(?![\d-]|\s*%)"
-_OUT_OF = r"\bout\s+of\s+(?P<of>\d+)\b"
-_AFTER = (
-    r"(?=\s*(?:$|[.,:;!?)\n(]|where\b|based\b|how\b|for\b|with\b|on\b|in\b|according\b|depending\b|by\b|if\b|using\b"
-    r"|scale\b|points?\b|stars?\b|the\b|whether\b))"
-)
-_SENTENCE = r"(?:^|[.!?:;]\s+|\n\s*(?:[-*]\s*)?)(?:please\s+|then\s+|and\s+)?"
-_NOUN = r"\b(?:scale|score|rating|points?|stars?|grade|mark)\b[^.\n]{0,24}?"
-_SCALES = tuple(
-    re.compile(pattern, re.IGNORECASE)
-    for pattern in (
-        rf"{_SENTENCE}(?:score|rate|grade|mark|rank)\b[^.\n]*?(?:{_RANGE}|{_OUT_OF}){_AFTER}",
-        rf"{_SENTENCE}(?:give|assign|award|evaluate|assess|judge|provide|return)\b[^.\n]*?{_NOUN}(?:{_RANGE}|{_OUT_OF}){_AFTER}",
-        rf"{_SENTENCE}(?:on|using)\s+a\s+(?:[\w-]+\s+)?scale\s+(?:of|from)\s+{_RANGE}",
-        rf"{_SENTENCE}(?:scor(?:e|es|ing)|rating|scale)\b[^.\n\d]{{0,30}}(?:{_RANGE}|{_OUT_OF}){_AFTER}",
-    )
-)
-_LISTED_SCORE = re.compile(r"^\s*[-*]?\s*(\d+)\s*(?:points?)?\s*(?:[:=]|–|—| - )\s*\S", re.MULTILINE)
-_LISTED_SCALE = re.compile(r"^\s*(?:[-*•]|\d+[.)])\s.*?\((\d+)\s*(?:-|–|to)\s*(\d+)(?:\s*points?)?\)", re.MULTILINE)
-"""A point of a list with a scale of its own, such as "2. Tone (0-10)"."""
-
-_JUDGES = re.compile(r"\s*(?:please\s+)?(?:evaluate|assess|judge|grade|score|rate)\b", re.IGNORECASE)
-_OF_SCORES = re.compile(r"\b(?:scor\w+|rat(?:e|es|ing)|grad(?:e|es|ing)|points?|scale)\b", re.IGNORECASE)
 
 
 @_rule("own-scale", "warning")
@@ -332,7 +335,7 @@ def _own_scale(subject: Subject) -> Iterator[Finding]:
                 scale, what = (float(low), float(high)), f"its scale is {low} to {high}"
             case _:
                 continue
-        found = _scale_in(criterion.text)
+        found = scale_in(criterion.text)
         if found is not None and found != scale:
             shown = f"{found[0]:g} to {found[1]:g}"
             whole = all(end.is_integer() for end in found)
@@ -342,66 +345,20 @@ def _own_scale(subject: Subject) -> Iterator[Finding]:
             )
 
 
-def _scale_in(text: str) -> tuple[float, float] | None:
-    """Return the scale that *text* tells the judge to use."""
-    for pattern in _SCALES:
-        for match in pattern.finditer(text):
-            given = match.groupdict()
-            low, high = (0.0, float(given["of"])) if given.get("of") else (float(given["low"]), float(given["high"]))
-            if low < high <= 1000:  # noqa: PLR2004 - a year is no score
-                return low, high
-    scales = _LISTED_SCALE.findall(text)
-    if len(scales) > 1 and len({*scales}) == 1 and _OF_SCORES.search(text + " scale" * bool(_JUDGES.match(text))):
-        low, high = map(float, scales[0])
-        if low < high:
-            return low, high
-    listed = sorted({int(number) for number in _LISTED_SCORE.findall(text)})
-    if len(listed) > 1 and listed[-1] > 1 and _OF_SCORES.search(text):
-        return float(listed[0]), float(listed[-1])
-    return None
-
-
-_VERDICT = (
-    r"(?:PASS(?:ED)?|FAIL(?:ED)?|YES|NO|TRUE|FALSE|[\"'`](?:pass|fail|yes|no|true|false)[\"'`]"
-    r"|[\"'`]?(?:pass|passed|verdict|score)[\"'`]?\s*[=:]\s*[\"'`]?(?i:true|false|yes|no|[01]\b)|(?:a\s+|valid\s+)*JSON)"
-)
-_ASKS_FORMAT = re.compile(
-    rf"{_SENTENCE}(?i:output|respond|reply|return|answer|print|say|write)\s+(?:(?i:only|just|with|in|as|either|exactly|a|an|the"
-    rf"|single|word|verdict|of|strictly)\s+)*{_VERDICT}(?![\w-])",
-    re.MULTILINE,
-)
-_JSON_KEYS = re.compile(r"[{,]\s*\"(?:pass|passed|score|reason|verdict|reasoning|explanation)\"\s*:")
-
-
 @_rule("own-format", "warning")
 def _own_format(subject: Subject) -> Iterator[Finding]:
     for index, criterion in _each(subject):
-        if isinstance(criterion.answer, YesNo | Unit | Levels | Choices):
-            found = _ASKS_FORMAT.search(criterion.text) or _JSON_KEYS.search(criterion.text)
-            if found:
-                said = shorten(found[0].strip(" .:;\n"), 40)
-                message = f"the text tells the judge how to reply ({said!r}), and the prompt asks for another form"
-                yield Finding(index, message, "say only what is judged; the form of the reply is added")
-
-
-_PRESCRIBES = re.compile(
-    r"^(?:(?:the|this|an?|its?|their|your)\s+)?(?:[\w'-]+\s+){0,3}?(?:should|must|shall|may|can)\s*(?:not|n't|never)\b"
-    r"|^(?:never|do\s+not|don't|avoid|refrain\s+from|no\s+need\s+to|please\s+(?:do\s+not|don't|avoid))\b",
-    re.IGNORECASE,
-)
-_ABSENT = re.compile(
-    r"^(?:no|nothing|none|not|without|lacks?|lacking|missing|omits?|fails?\s+to|absence\s+of)\b"
-    r"|^(?:(?:the|this|an?|it|its)\s+)?(?:[\w'-]+\s+){0,3}?(?:does\s+not|doesn't|did\s+not|didn't|is\s+not|isn't"
-    r"|are\s+not|aren't|has\s+no|have\s+no|contains?\s+no|lacks?|omits?|fails?\s+to)\b",
-    re.IGNORECASE,
-)
+        if isinstance(criterion.answer, YesNo | Unit | Levels | Choices) and (found := format_in(criterion.text)):
+            said = shorten(found, 40)
+            message = f"the text tells the judge how to reply ({said!r}), and the prompt asks for another form"
+            yield Finding(index, message, "say only what is judged; the form of the reply is added")
 
 
 @_rule("guard-prescribes", "warning")
 def _guard_prescribes(subject: Subject) -> Iterator[Finding]:
     for index, criterion in _each(subject):
         unwanted = criterion.is_unwanted != subject.turned
-        if unwanted and not isinstance(criterion.answer, Check) and _PRESCRIBES.search(criterion.text):
+        if unwanted and not isinstance(criterion.answer, Check) and prescribes(criterion.text):
             kind = {"guard": "fails the grade", "penalty": "takes points off"}.get(
                 criterion.polarity, "counts against it"
             )
@@ -417,13 +374,16 @@ def _duplicate(subject: Subject) -> Iterator[Finding]:
         answer = criterion.answer
         if isinstance(answer, Unsupported | Decided | Rubric):
             continue
-        key = answer if isinstance(answer, Check) else _normal(criterion.text)
+        asked = answer if isinstance(answer, Check) else normal(criterion.text)
+        of_fact = criterion.polarity if criterion.polarity in ("contradiction", "correctness") else ""
+        key = asked, of_fact, criterion.when, criterion.on
         if (earlier := seen.setdefault(_hashable(key), (index, criterion)))[0] != index:
             turned = earlier[1].is_unwanted != criterion.is_unwanted
             how = "the other way round, so one of the two always counts against the candidate" if turned else "twice"
             message = f"it asks what {earlier[1].id!r} asks, {how}"
             yield Finding(index, message, "keep one of the two, with the weight of both")
-    checks = [(i, c) for i, c in _each(subject) if isinstance(c.answer, Check) and not c.is_unwanted and c.when is None]
+    once = [earlier for earlier in seen.values() if isinstance(earlier[1].answer, Check)]
+    checks = [(i, c) for i, c in once if not c.is_unwanted and c.when is None and c.on == "conversation"]
     for (first, one), (second, other) in combinations(checks, 2):
         for (_, weaker), (index, stronger) in (((first, one), (second, other)), ((second, other), (first, one))):
             if one.answer != other.answer and _implies(stronger.answer, weaker.answer):
@@ -445,18 +405,11 @@ def _hashable(key: object) -> object:
     return key
 
 
-_LEFT_OVER = re.compile(
-    r"\b(?:TODO|FIXME|XXX|TBD)\b\s*[:(\[]|^\s*(?:TODO|FIXME|XXX|TBD)\s*$|\blorem ipsum\b"
-    r"|[<\[](?:your|insert|add|describe|enter)\s[^>\]]{1,60}[>\]]",
-    re.IGNORECASE | re.MULTILINE,
-)
-
-
 @_rule("left-over", "warning")
 def _left_over(subject: Subject) -> Iterator[Finding]:
     for index, criterion in _each(subject):
-        if not isinstance(criterion.answer, Check) and (found := _LEFT_OVER.search(criterion.text)):
-            message = f"the text has a place that was to be filled in: {shorten(found[0].strip(), 40)!r}"
+        if not isinstance(criterion.answer, Check) and (found := left_over_in(criterion.text)):
+            message = f"the text has a place that was to be filled in: {shorten(found, 40)!r}"
             yield Finding(index, message, "write what is judged")
 
 
@@ -465,7 +418,14 @@ def _weight_left_out(subject: Subject) -> Iterator[Finding]:
     given = [(index, criterion.weight) for index, criterion in _each(subject)]
     shares = [weight for _, weight in given if 0 < weight < 1]
     ones = [index for index, weight in given if weight == 1]
-    if len(ones) == 1 and len(shares) + 1 == len(given) and len(shares) > 1 and sum(shares) < 1 + TOLERANCE:
+    halves = all(frexp(share)[0] == 0.5 for share in shares)  # noqa: PLR2004 - 1, 1/2 and 1/4 are ratios as they are
+    if (
+        len(ones) == 1
+        and len(shares) + 1 == len(given)
+        and len(shares) > 1
+        and sum(shares) < 1 + TOLERANCE
+        and not halves
+    ):
         left = 1 - sum(shares)
         message = f"the others have shares that sum to {sum(shares):g}, and this one weighs 1, as without a weight"
         yield Finding(ones[0], message, f"weight={left:.3g}" if left > TOLERANCE else "give it a share too")
@@ -500,39 +460,19 @@ def _question_passes(subject: Subject) -> Iterator[Finding]:
             yield Finding(None, "an output that only repeats the question passes", "check for what only an answer has")
 
 
-_GENERIC_WORDS = """
-    a an and are as be been but by for from have has in is it its of on or that the their then there this to
-    very was were with answer answers output outputs reply replies response responses result results text
-    agent assistant model ai llm it's should must will can does do good great nice fine ok okay correct
-    correctly right accurate accurately appropriate appropriately helpful relevant useful quality high well
-    proper properly best excellent satisfactory acceptable adequate reasonable suitable valid expected
-    desired user user's users question request task prompt input query asked meets meet requirements
-    provides provide gives give makes make sense performs perform behaves works work looks sounds seems
-    overall generally addresses address
-"""
-_GENERIC = frozenset(_GENERIC_WORDS.split())
-
-
 @_rule("says-nothing", "hint")
 def _says_nothing(subject: Subject) -> Iterator[Finding]:
     for index, criterion in _each(subject):
-        if isinstance(criterion.answer, YesNo | Unit) and not subject.rubric.guidelines and not criterion.anchors:
-            words = _normal(criterion.text).split()
-            if words and _GENERIC.issuperset(words):
-                message = "its words fit every task, so the judge must guess what is meant"
-                yield Finding(index, message, "name what a good answer to this task has")
+        bare = isinstance(criterion.answer, YesNo | Unit) and not subject.rubric.guidelines and not criterion.anchors
+        if bare and says_nothing(criterion.text):
+            message = "its words fit every task, so the judge must guess what is meant"
+            yield Finding(index, message, "name what a good answer to this task has")
 
 
 @_rule("guard-states-absence", "hint")
 def _guard_states_absence(subject: Subject) -> Iterator[Finding]:
     for index, criterion in _each(subject):
         unwanted = criterion.is_unwanted != subject.turned
-        if unwanted and not isinstance(criterion.answer, Check) and _ABSENT.search(criterion.text):
+        if unwanted and not isinstance(criterion.answer, Check) and states_absence(criterion.text):
             message = "it counts against the candidate where its text holds, and the text says that something is absent"
             yield Finding(index, message, "make sure that the absence is the fault; else expects(text)")
-
-
-def _normal(text: str) -> str:
-    """Return the words of *text* for comparison: without case, punctuation and articles."""
-    words = re.findall(r"[^\W_]+(?:['’][^\W_]+)*", text.casefold().replace("’", "'"))
-    return " ".join(word for word in words if word not in ("a", "an", "the"))

@@ -1,0 +1,212 @@
+"""
+Where a remark is, and whether it is waived there.
+
+A reader of files keeps no places of criteria. A criterion is found again by its text, from the start of its case on and
+after the criterion before it, so that of two with one text each has its own place.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from attrs import evolve, fields, frozen
+
+from rubric.errors import DefinitionError
+from rubric.formats.document import FOR_SUITES, Branch, Node, Scalar
+from rubric.formats.files import parse, read_text
+from rubric.formats.insertion import Span, spans
+from rubric.formats.rubrics import LANGUAGES
+from rubric.internals.fields import suggest
+from rubric.quality.lint_rules import RULES, Finding
+from rubric.values.checks import Check
+from rubric.values.criteria import Criterion
+from rubric.values.rubrics import Rubric
+from rubric.values.trees import DecisionTree
+
+Spot = tuple[int, int]
+"""A line and a column, from 1."""
+
+_WAIVER = re.compile(r"#[ \t]*lint:[ \t]*allow[ \t]+([a-z-]+)[ \t]*:?[ \t]*(.*)$", re.IGNORECASE | re.MULTILINE)
+_HOLE = re.compile(r"\{\{.*?\}\}", re.DOTALL)
+END = (10**9, 1)
+
+
+@frozen
+class File:
+    """
+    The texts of a file and where they are.
+
+    Args:
+        source: Its name.
+        spots: The places of each text, in order; its white space is folded.
+        waivers: The rule and the reason of each waiver, by its line.
+    """
+
+    source: str
+    spots: Mapping[str, Sequence[Spot]] = {}
+    waivers: Mapping[int, tuple[str, str]] = {}
+
+    @classmethod
+    def read(cls, path: Path) -> File:
+        """Return the texts of the file at *path*; none of a file that is neither YAML nor JSON."""
+        language = LANGUAGES.get(path.suffix.lower())
+        if language is None:
+            return cls(str(path))
+        text = read_text(path, None, FOR_SUITES)
+        spots: dict[str, list[Spot]] = {}
+        for node in _scalars(parse(text, str(path), language, FOR_SUITES).root):
+            if isinstance(node.value, str):
+                spots.setdefault(_folded(node.value), []).append(node.place)
+        return cls(str(path), {said: sorted(where) for said, where in spots.items()}, _waivers(text))
+
+    def find(self, text: str, after: Spot, before: Spot) -> Spot | None:
+        """Return where *text* is: between *after* and *before*, else anywhere; of a template, where that is."""
+        said = _folded(text)
+        where = self.spots.get(said) or sorted(
+            place for one, some in self.spots.items() if "{{" in one and _fills(said, one) for place in some
+        )
+        at = bisect_right(where, after)
+        return where[at] if at < len(where) and where[at] < before else next(iter(where), None)
+
+
+def _folded(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _fills(text: str, template: str) -> bool:
+    """True if *text* is *template* with its holes filled in."""
+    first, *middle = _HOLE.split(template)
+    at, end = len(first), len(text) - len(middle[-1]) if middle else len(text)
+    if not middle or len(first.strip() + "".join(middle).strip()) == 0:
+        return False
+    for part in middle[:-1]:
+        at = text.find(part, at) + len(part)
+        if at < len(part):
+            return False
+    return text.startswith(first) and text.endswith(middle[-1]) and at <= end
+
+
+def _scalars(node: Node) -> Iterator[Scalar]:
+    waiting = [node]
+    while waiting:  # not recursive: a file may nest deeper than Python's stack allows
+        one = waiting.pop()
+        if isinstance(one, Scalar):
+            yield one
+        elif isinstance(one, Branch):
+            waiting.extend(reversed(one.parts))
+
+
+def _waivers(text: str) -> dict[int, tuple[str, str]]:
+    """Return the waivers in the comments of *text*; what only looks like one in a value is none."""
+    found = list(_WAIVER.finditer(text))
+    values = [span for span in _values(spans(text)) if found]
+    outside = [one for one in found if not any(span.start <= one.start() < span.end for span in values)]
+    return {text.count("\n", 0, one.start()) + 1: (one[1].lower(), one[2]) for one in outside}
+
+
+def _values(root: Span | None) -> Iterator[Span]:
+    waiting = [] if root is None else [root]
+    while waiting:
+        one = waiting.pop()
+        if one.key is not None:
+            yield one
+        waiting.extend(one.parts)
+
+
+@frozen
+class Places:
+    """
+    Where the criteria of a rubric are: in a file by their texts, else by their path.
+
+    Args:
+        file: The file; None: the rubric was built in Python.
+        start: Where the rubric, or its case, begins.
+        end: Where the next case begins.
+        criteria: Where its criteria begin, if that is known.
+        path: The path of the rubric, without a file.
+    """
+
+    file: File | None = None
+    start: Spot = (1, 1)
+    end: Spot = END
+    criteria: Spot | None = None
+    path: str = ""
+
+    def spots(self, rubric: Rubric) -> list[Spot | None]:
+        """Return the place of each criterion of *rubric*; None if it is not found."""
+        found: list[Spot | None] = []
+        first = self.criteria or self.start
+        last = first[0], first[1] - 1
+        for criterion in rubric.judged if self.file is not None else ():
+            one = next((spot for said in _said(criterion) if (spot := self._find(said, last))), None)
+            found.append(one)
+            last = one if one is not None and last < one < self.end else last
+        return found or [None] * len(rubric.judged)
+
+    def _find(self, said: str, after: Spot) -> Spot | None:
+        return None if self.file is None else self.file.find(said, after, self.end)
+
+    def below(self, index: int, spot: Spot | None) -> Places:
+        """Return the places of the rubric that is the criterion *index*, which is at *spot*."""
+        return evolve(self, path=f"{self.path}criteria[{index}].answer.", start=spot or self.start, criteria=None)
+
+    def spot_of(self, finding: Finding, spot: Spot | None) -> Spot:
+        """Return where *finding* is, in a criterion at *spot*: at the text that it names, else there itself."""
+        base = at = self.start if len(finding.said) > 1 else spot or self.start
+        for step in finding.said:
+            named = self._find(step, (at[0], at[1] - 1))
+            if named is None or not at <= named < self.end:
+                return spot or base
+            at = named
+        return at
+
+    def show(self, finding: Finding, spot: Spot) -> str:
+        """Return the place of *finding* in words."""
+        if self.file is not None:
+            return f"{self.file.source}:{spot[0]}:{spot[1]}"
+        return (
+            f"{self.path}criteria[{finding.index}]" if finding.index is not None else self.path.rstrip(".") or "rubric"
+        )
+
+    def waiver(self, rule: str, rubric: Rubric, criterion: Criterion | None, spots: Sequence[Spot | None]) -> str:
+        """
+        Return the reason for which *rule* is waived at one of the *spots*, or by *criterion*; empty if it is not.
+
+        Raises:
+            DefinitionError: A waiver there has no reason, or names no rule.
+        """
+        for given in (one.metadata.get("lint") for one in (rubric.judged if criterion is None else [criterion])):
+            if isinstance(given, Mapping) and rule in given:
+                return _reason(f"metadata.lint.{rule}", given[rule])
+        if self.file is None:
+            return ""
+        for line in sorted({line for spot in spots if spot for line in (spot[0], spot[0] - 1)}):
+            name, why = self.file.waivers.get(line, ("", ""))
+            if name and name not in RULES:
+                raise DefinitionError(f"{self.file.source}:{line}", f"no rule is called {name!r}{suggest(name, RULES)}")
+            if name == rule:
+                return _reason(f"{self.file.source}:{line}", why)
+        return ""
+
+
+def _said(criterion: Criterion) -> Iterator[str]:
+    """Yield the texts by which *criterion* is known in a file, the surest first."""
+    yield criterion.text
+    match criterion.answer:
+        case DecisionTree() as tree:
+            yield tree.question
+        case Check() as check:
+            for one in fields(type(check)):
+                value = getattr(check, one.name)
+                texts = value if isinstance(value, tuple) else (value,)
+                yield from (text for text in texts if isinstance(text, str) and text)
+    yield criterion.id
+
+
+def _reason(where: str, given: object) -> str:
+    if isinstance(given, str) and given.strip():
+        return given.strip()
+    raise DefinitionError(where, "a waiver needs a reason: # lint: allow RULE: why it is meant so")

@@ -1,0 +1,212 @@
+"""
+What the text of a criterion asks of the judge: a scale, a form of the reply, or the opposite of what it counts.
+
+Each function takes a text and returns what it found, or nothing. A criterion speaks of the candidate and an instruction
+speaks to the judge; only the second is looked for, by the verb that begins its sentence: "Score it 1-5" is one, "Scores
+each film 1-5" is none.
+"""
+
+from __future__ import annotations
+
+import re
+
+_JUDGING = r"(?:evaluat|assess|judg|scor|rat|grad|analy[sz]|compar|determin|decid|check|review|rank|mark)"
+_LEAD = (
+    r"(?i:please\s+|then\s+|and\s+|finally,?\s+|you\s+(?:must|should|are\s+to|need\s+to|have\s+to|will)\s+"
+    r"|(?:after|based|considering|using|given|following|according|for\s+each)\b[^.\n]{0,160},\s*)*"
+)
+_SENTENCE = rf"(?:\A|[.!?:;]\s+|\n\s*(?:(?:[-*•]|\d+[.)])\s*)?)\s*{_LEAD}"
+"""The start of a sentence, a line or the point of a list, and what may come before an order."""
+
+# -- scales ----------------------------------------------------------------------------------------------
+
+_RANGE = (
+    r"(?P<low>\d+(?:\.\d+)?)(?:\s*\([^)\n]{1,40}\)|\s*=[^\d\n]{1,40}?)?\s*(?:-|–|—|\bto\b|\.\.|\band\b)\s*"
+    r"(?P<high>\d+(?:\.\d+)?)(?![\d-]|\s*%|\.\d)"
+)
+_OUT_OF = r"\bout\s+of\s+(?P<of>\d+)\b"
+_AFTER = (
+    r"(?=\s*(?:$|[.,:;!?)\n(=]|(?:where|based|how|for|with|on|in|according|depending|by|if|using|scale|points?|stars?|the"
+    r"|whether|and|please|overall)\b))"
+)
+_ON = r"(?:(?!\b(?:if|when|unless)\b)[^.\n])*?"
+"""The rest of a sentence up to the scale; what follows an "if" is about the candidate."""
+
+_NOUN = r"\b(?:scale|score|rating|points?|stars?|grade|mark)\b[^.\n]{0,24}?"
+_JUDGED = (
+    r"(?:response|answer|output|reply|result|text|candidate|completion|summary|submission|conversation|assistant|agent)"
+)
+_RATE = r"(?:score|rate|grade|mark|rank)\b"
+_BASE = r"(?<!to )\b(?:rate|score|grade|evaluate|assess|judge)"
+_OBJECT = rf"(?:the|this|its?|each)\s+(?:[\w'-]+\s+){{0,2}}?{_JUDGED}\b"
+_SCALES = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        rf"{_SENTENCE}{_RATE}(?!\s+(?:level|\d)){_ON}(?:{_RANGE}|{_OUT_OF}){_AFTER}",
+        rf"{_SENTENCE}{_RATE}\s+{_RANGE}{_AFTER}",
+        r"\((?:score|rate|rating):?\s+(?P<low>[01])\s*(?:-|–|to)\s*(?P<high>5|7|10|100)\)",
+        rf"{_SENTENCE}(?:give|assign|award|evaluate|assess|judge|provide|return)\b{_ON}{_NOUN}(?:{_RANGE}|{_OUT_OF}){_AFTER}",
+        rf"{_SENTENCE}(?:on|using)\s+a\s+(?:[\w-]+\s+)?scale\s+(?:of|from)\s+{_RANGE}",
+        rf"{_BASE}\s+{_OBJECT}[^.\n]{{0,60}}?\bscale\s+(?:of|from)\s+{_RANGE}",
+        rf"{_SENTENCE}(?:{_RATE}|evaluate|assess|judge|use)\b[^.]{{0,300}}?\ban?\s+{_RANGE}(?:[ -]point)?[ -]scale\b",
+        rf"{_SENTENCE}{_RATE}[^.]{{0,300}}?\bon\s+{_RANGE}[ -]scale\b",
+        rf"{_SENTENCE}(?:an?\s+)?(?:overall\s+)?(?:scor(?:e|es|ing)|rating|scale)\b[^.\n\d]{{0,30}}(?:{_RANGE}|{_OUT_OF})"
+        + _AFTER,
+    )
+)
+_LISTED_SCORE = re.compile(
+    r"^\s*(?:[-*•]\s*)?(?:(?:score|level|rating)\s+)?(\d+)\s*(?:points?)?\s*(?:[:=]|–|—| - )\s*\S",
+    re.MULTILINE | re.IGNORECASE,
+)
+_LISTED_SCALE = re.compile(r"^\s*(?:[-*•]|\d+[.)])\s.*?\((\d+)\s*(?:-|–|to)\s*(\d+)(?:\s*points?)?\)", re.MULTILINE)
+"""A point of a list with a scale of its own, such as "2. Tone (0-10)"."""
+
+_JUDGES = re.compile(r"\s*(?:please\s+)?(?:evaluate|assess|judge|grade|score|rate)\b", re.IGNORECASE)
+_OF_SCORES = re.compile(r"\b(?:scor\w+|rat(?:e|es|ing)|grad(?:e|es|ing)|points?|scale)\b", re.IGNORECASE)
+_NUMBERS = {"zero": "0", "one": "1", "five": "5", "seven": "7", "ten": "10", "hundred": "100"}
+_IN_WORDS = re.compile(r"\b(zero|one)\s+(to|and)\s+(five|seven|ten|hundred)\b", re.IGNORECASE)
+_EMPHASIS = re.compile(r"\*\*|__")
+_DIGIT = re.compile(r"\d")
+_MOST = 1000
+"""The highest end of a scale: what is higher is a year or an amount; and "1-2" is a result, or a number of things."""
+
+
+def scale_in(text: str) -> tuple[float, float] | None:
+    """Return the scale that *text* tells the judge to use."""
+    said = _IN_WORDS.sub(lambda at: f"{_NUMBERS[at[1].lower()]} to {_NUMBERS[at[3].lower()]}", _EMPHASIS.sub("", text))
+    if not (_DIGIT.search(said) and (_OF_SCORES.search(said) or _JUDGES.match(said))):
+        return None
+    for pattern in _SCALES:
+        for match in pattern.finditer(said):
+            given = match.groupdict()
+            low, high = (0.0, float(given["of"])) if given.get("of") else (float(given["low"]), float(given["high"]))
+            if (low, high) == (0, 1) or (low <= 1 and low + 1 < high <= _MOST):
+                return low, high
+    return _listed_in(said)
+
+
+def _listed_in(text: str) -> tuple[float, float] | None:
+    """Return the scale that the points of a list in *text* have, or are."""
+    scales = _LISTED_SCALE.findall(text)
+    if len(scales) > 1 and len({*scales}) == 1 and (_OF_SCORES.search(text) or _JUDGES.match(text)):
+        low, high = map(float, scales[0])
+        if low < high:
+            return low, high
+    listed = sorted({int(number) for number in _LISTED_SCORE.findall(text)})
+    if len(listed) > 1 and listed[0] <= 1 < listed[-1] and _OF_SCORES.search(text):
+        return float(listed[0]), float(listed[-1])
+    return None
+
+
+# -- forms of the reply ----------------------------------------------------------------------------------
+
+_WORD = r"(?:pass(?:ed)?|fail(?:ed)?|yes|no|true|false)"
+_UPPER = r"(?:PASS(?:ED)?|FAIL(?:ED)?|YES|NO|TRUE|FALSE)"
+_VERDICT = (
+    rf"(?:{_UPPER}(?![\w-])|[\"'`](?i:{_WORD})[\"'`]|(?i:{_WORD})\s*(?:/|\bor\b)\s*(?i:{_WORD})(?![\w-])"
+    r"|[\"'`]?(?:pass|passed|verdict|score)[\"'`]?\s*[=:]\s*[\"'`]?(?i:true|false|yes|no|[01]\b))"
+)
+_REPLY = r"(?i:output|respond|reply|return|answer|print|say|write)"
+_FILL = r"(?:(?i:only|just|with|in|as|either|exactly|an?|the|single|one|word|verdict|of|strictly|following|valid)\s+)*"
+_NUMBER = r"(?:(?i:numeric|integer)\s+)*(?i:number|integer|digit|score)\b"
+_ONLY = r"(?=(?:\w+\s+){0,4}(?i:only|just|single)\b)"
+_FORMATS = (
+    re.compile(rf"{_SENTENCE}{_REPLY}:?\s+{_FILL}{_VERDICT}"),
+    re.compile(rf"{_SENTENCE}{_REPLY}\s+{_ONLY}{_FILL}{_NUMBER}"),
+    re.compile(
+        rf"{_SENTENCE}(?i:{_JUDGING})\w*\b[^.\n]*?\band\s+(?i:respond|reply)\s+(?i:only|with)\s+{_FILL}{_VERDICT}"
+    ),
+    re.compile(rf"(?!\A){_SENTENCE}{_REPLY}\s+{_FILL}JSON(?![\w-])"),
+)
+_KEYS = re.compile(r"[{,]\s*\"(?:pass|passed|score|reason|verdict|reasoning|explanation)\"\s*:")
+_ASKS = re.compile(rf"{_SENTENCE}(?i:output|respond|reply|return|answer|provide|give|use|format)\b")
+
+
+def format_in(text: str) -> str:
+    """Return the words with which *text* tells the judge how to reply."""
+    for pattern in _FORMATS:
+        if found := pattern.search(text):
+            return found[0].strip(" .:;!?-*\n")
+    found = _KEYS.search(text)
+    return found[0].strip(" ,") if found and _ASKS.search(text) else ""
+
+
+# -- guards ----------------------------------------------------------------------------------------------
+
+_WORDS = r"(?:(?!(?:that|which|who|what|when|if|the|an?|you|we|they|users?)\b)[\w'-]+\s+){0,3}?"
+_PRESCRIBES = re.compile(
+    rf"^(?:(?:the|this|an?|its?|their|your|you|we|they|there)\s+)?{_WORDS}(?:should|must|shall)\s*(?:not|n't|never)\b"
+    r"|^never\s+(?!(?:answer|address|acknowledge|explain|cite|ask|apologi[sz]e|provide|give|respond|state)(?:e?s)?\b)"
+    r"|^(?:do\s+not|don't|avoid|refrain\s+from|no\s+need\s+to|please\s+(?:do\s+not|don't|avoid))\b",
+    re.IGNORECASE,
+)
+_OPEN_PRONOUN = re.compile(
+    r"^(?:any|some|every|no)(?:thing|one|body)\b|^(?:what|things|facts|details|content|data)\b", re.IGNORECASE
+)
+_ABSENT = re.compile(
+    r"^(?:no|nothing|none|not|without|lacks?|lacking|missing|omits?|fails?\s+to|absence\s+of)\b"
+    r"|^(?:(?:the|this|an?|it|its)\s+)?(?:[\w'-]+\s+){0,3}?(?:does\s+not|doesn't|did\s+not|didn't|is\s+not|isn't"
+    r"|are\s+not|aren't|has\s+no|have\s+no|contains?\s+no|lacks?|omits?|fails?\s+to)\b",
+    re.IGNORECASE,
+)
+
+
+def prescribes(text: str) -> bool:
+    """True if *text* says what should not be, rather than what would be wrong."""
+    said = text.strip()
+    return bool(_PRESCRIBES.search(said)) and not _OPEN_PRONOUN.match(said)
+
+
+def states_absence(text: str) -> bool:
+    """True if *text* says that something is not there."""
+    return bool(_ABSENT.search(text.strip()))
+
+
+# -- what was left in ------------------------------------------------------------------------------------
+
+_LEFT_OVER = re.compile(
+    r"(?:^|[.!?;]\s+)\s*(?:[-*#]+\s*)?(?:TODO|FIXME|XXX|TBD)\b\s*(?:[:(\[]|[.!]?\s*$)|^\s*lorem\s+ipsum\b",
+    re.IGNORECASE | re.MULTILINE,
+)
+_BLANK = re.compile(r"[<\[](?:your|insert|add|describe|enter)\s[^>\]]{1,60}[>\]]", re.IGNORECASE)
+_OF_BLANKS = re.compile(
+    r"\b(?:placeholders?|templates?|brackets?|replac\w+|unfilled|filled?|substitut\w+|left|literal\w*|not?|without|such)\b",
+    re.IGNORECASE,
+)
+
+
+def left_over_in(text: str) -> str:
+    """Return the place of *text* that was to be filled in; a text about such places has none."""
+    found = _LEFT_OVER.search(text) or (None if _OF_BLANKS.search(text) else _BLANK.search(text))
+    return found[0].strip(" .!?;\n") if found else ""
+
+
+# -- words -----------------------------------------------------------------------------------------------
+
+_EDGES = ".,:;!?\"'()[]“”‘’*`…"
+
+
+def normal(text: str) -> str:
+    """Return the words of *text* for comparison: without case, articles and the punctuation around them."""
+    words = (word.strip(_EDGES) for word in text.casefold().replace("’", "'").split())
+    return " ".join(word for word in words if word and word not in ("a", "an", "the"))
+
+
+_GENERIC = frozenset(
+    """
+    a an and are as be been but by for from have has in is it its of on or that the their then there this to
+    very was were with answer answers output outputs reply replies response responses result results text
+    agent assistant model ai llm it's should must will can does do good great nice fine ok okay correct
+    correctly right accurate accurately appropriate appropriately helpful relevant useful quality high well
+    proper properly best excellent satisfactory acceptable adequate reasonable suitable valid expected
+    desired user user's users question request task prompt input query asked meets meet requirements
+    provides provide gives give makes make sense performs perform behaves works work looks sounds seems
+    overall generally addresses address
+    """.split()  # noqa: SIM905 - read as a text
+)
+
+
+def says_nothing(text: str) -> bool:
+    """True if all words of *text* fit every task."""
+    words = normal(text).split()
+    return bool(words) and _GENERIC.issuperset(words)
