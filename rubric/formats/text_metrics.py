@@ -3,7 +3,7 @@ Graders that compare the words or letters of an output with references: promptfo
 
 | type | score | passes |
 |---|---|---|
-| `rouge-n` | ROUGE-1, the share of the reference's words that the output has (Lin 2004) | from 0.75 |
+| `rouge-n` | ROUGE-1, the F1 of the words that output and reference have in common (Lin 2004) | from 0.75 |
 | `bleu` | BLEU of 1 to 4 words, a precision of 0 taken as 1e-7 (Papineni et al. 2002) | from 0.5 |
 | `gleu` | GLEU, the lesser of precision and recall of 1 to 4 words (Wu et al. 2016) | from 0.5 |
 | `levenshtein` | 1 or 0, by the number of letters to change, add and leave out | up to 5 |
@@ -41,7 +41,8 @@ def _rouge(output: str, references: Sequence[str]) -> float:
     split = TreebankWordTokenizer().tokenize
     found = Counter(split(output.lower()))
     counts = [Counter(split(reference.lower())) for reference in references]
-    return max((found & wanted).total() / max(wanted.total(), 1) for wanted in counts)
+    # The harmonic mean of precision and recall: promptfoo's since js-rouge 3.1, which had the recall alone before.
+    return max(2 * (found & wanted).total() / max(found.total() + wanted.total(), 1) for wanted in counts)
 
 
 def _bleu(output: str, references: Sequence[str]) -> float:
