@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from rubric.errors import LoadError
-from rubric.formats.suites import loads_suite
+from rubric.formats.suites import load_suite, loads_suite
 from rubric.suites.suite import Suite
 from rubric.values.checks import Unsupported
 
@@ -187,3 +189,53 @@ def test_a_filter_that_nobody_knows_is_an_error_of_the_file() -> None:
     """It is most likely misspelt; the message lists those that there are."""
     with pytest.raises(LoadError, match="no filter is called 'shout'"):
         loads_suite("nunjucksFilters: {other: ./shout.js}\n" + FILTERED, "promptfoo")
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["file://gone.txt", "file://gone.yaml", "file://known.txt\n\nand more"],
+    ids=["a text", "a document", "the first of several lines"],
+)
+def test_a_variable_whose_file_is_not_there_leaves_its_case_alone_ungraded(value: str, tmp_path: Path) -> None:
+    """As in promptfoo, where that test alone fails; a text of several lines is no name of a file."""
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "known.txt").write_text("known")
+    test = {"vars": {"q": value}, "assert": [{"type": "contains", "value": "b"}]}
+    (tmp_path / "promptfooconfig.yaml").write_text(f"tests: [{json.dumps(test)}, {{{PLAIN}}}]\n")
+    suite = load_suite(tmp_path / "promptfooconfig.yaml")
+    found, other = ungraded(suite)
+    assert "variables with" in found
+    assert other == ""
+    assert any("vars.q" in str(warning) for warning in suite.warnings)
+
+
+def test_a_list_of_tests_keeps_those_whose_file_is_there(tmp_path: Path) -> None:
+    """One ungraded case stands for each file that is not; promptfoo passes over it."""
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "some.yaml").write_text(f"[{{{PLAIN}}}]\n")
+    (tmp_path / "promptfooconfig.yaml").write_text("tests: ['file://some.yaml', 'file://gone.yaml']\n")
+    kept, found = ungraded(load_suite(tmp_path / "promptfooconfig.yaml"))
+    assert kept == ""
+    assert "tests in a file that is not within reach (gone.yaml)" in found
+
+
+def test_an_unknown_key_that_is_another_word_is_no_misspelling() -> None:
+    """`provenance` is not `governance`: the file loads, with a warning."""
+    text = "execution: {target: a}\nprovenance: {origin: b}\ntests: [{id: a, input: b, criteria: Polite}]\n"
+    assert any("provenance" in str(warning) for warning in loads_suite(text, "agentv-2").warnings)
+
+
+@pytest.mark.parametrize(
+    ("name", "command"),
+    [("promptfooconfig.js", "node -p"), ("promptfooconfig.ts", "npx tsx -e"), ("promptfooconfig.mjs", "npx tsx -e")],
+)
+def test_a_configuration_that_is_code_is_refused_with_the_command_that_writes_it_out(
+    name: str, command: str, tmp_path: Path
+) -> None:
+    """Nothing of it is run."""
+    (tmp_path / name).write_text("module.exports = {}")
+    with pytest.raises(LoadError) as caught:
+        load_suite(tmp_path / name)
+    assert "is a program, which is not run" in str(caught.value)
+    assert command in str(caught.value)
+    assert "> promptfooconfig.json" in str(caught.value)

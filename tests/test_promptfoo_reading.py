@@ -939,3 +939,25 @@ def test_plain_slots_are_filled_as_the_template_engine_fills_them(text: str) -> 
     variables = {"a": "A {{ b }}", "b": "", "é": "E"}
     filled = _slots_filled(text, variables)
     assert filled is None or filled == render(text, variables)
+
+
+def test_the_variable_prompt_is_asked_where_a_configuration_has_no_prompts() -> None:
+    """As in promptfoo, whose prompt is then `{{prompt}}`, with the `prefix` and as messages where it is JSON."""
+    chat = json.dumps(json.dumps([{"role": "user", "content": "c"}]))
+    text = f"tests: [{{vars: {{prompt: a}}, options: {{prefix: 'b '}}}}, {{vars: {{prompt: {chat}}}}}, {{vars: {{q: d}}}}]\n"
+    first, second, third = loads(text)
+    assert first.input == "b a"
+    assert [message.content for message in second.messages] == ["c"]
+    assert (third.input, third.messages, third.output) == ("", (), None)
+
+
+def test_an_address_is_sent_no_prompt_where_nothing_is_asked() -> None:
+    """Its body has the variables alone."""
+    provider = {
+        "id": "http",
+        "config": {"url": "http://a.test", "method": "POST", "body": {"p": "<{{prompt}}>", "q": "{{q}}"}},
+    }
+    (case,) = loads(json.dumps({"providers": [provider], "tests": [{"vars": {"q": "d"}}]}))
+    request = case.providers[0].request
+    assert request is not None
+    assert json.loads(request.body) == {"p": "<>", "q": "d"}

@@ -134,6 +134,17 @@ def may_be_read(name: str, loading: Loading) -> bool:
         return False
 
 
+def is_outside(name: str, loading: Loading) -> bool:
+    """True if *name* leads out of the base, which a load refuses rather than leaving a case ungraded."""
+    try:
+        locate(bare(name), loading)
+    except _OutsideError:
+        return True
+    except DefinitionError:
+        pass
+    return False
+
+
 class LackingFileError(DefinitionError):
     """A file is not there, is no text, or is outside of the base."""
 

@@ -107,6 +107,12 @@ def loads_suite(text: str, /, format: str | None = None, *, source: str = "<stri
     return _read(parse(given_text(text, "load_suite"), source, limits=FOR_SUITES), format, Loading(**options), "suite")
 
 
+_NODE = "node -p 'JSON.stringify(require(\"./{}\"))'"
+_TSX = "npx tsx -e 'import c from \"./{}\"; console.log(JSON.stringify(c))'"
+_WRITTEN_OUT = {".js": _NODE, ".cjs": _NODE, ".mjs": _TSX, ".ts": _TSX, ".mts": _TSX, ".cts": _TSX}
+"""Commands that write out the configuration that a program makes, by its suffix."""
+
+
 def _document(file: Path, base: Path | None) -> Document:
     text = read_text(file, base, FOR_SUITES)
     match file.suffix.lower():
@@ -119,8 +125,11 @@ def _document(file: Path, base: Path | None) -> Document:
             return Document(str(file), MappingNode(1, 1, parts=[*parts]))
         case suffix if suffix in LANGUAGES:
             return parse(text, str(file), LANGUAGES[suffix], FOR_SUITES)
-        case _:
+        case suffix:
             message = f"the suffix {file.suffix!r} is unknown; name the file .yaml, .yml, .json, .jsonl or .csv"
+            if (make := _WRITTEN_OUT.get(suffix)) is not None:
+                made = f"{make.format(file.name)} > {file.stem}.json"
+                message = f"{file.name} is a program, which is not run; write out what it makes, and load that: {made}"
             raise refused(str(file), WHOLE, message)
 
 

@@ -114,7 +114,9 @@ def misspelt(found: object, allowed: Iterable[str]) -> str:
     names = {_letters(name): name for name in allowed}
     same = [name for name in names if _INFLECTED.sub("", name) == _INFLECTED.sub("", letters)]
     shuffled = [name for name in names if sorted(name) == sorted(letters) and len(name) > 3]  # noqa: PLR2004 - not id, di
-    near = same or shuffled or nearest(letters, names, cutoff=0.8)
+    # A slip of the keys seldom takes the first letter: `provenance` is another word than `governance`.
+    alike = [name for name in names if name[:1] == letters[:1]]
+    near = same or shuffled or nearest(letters, alike, cutoff=0.8) or nearest(letters, names, cutoff=0.85)
     return names[near[0]] if near else ""
 
 

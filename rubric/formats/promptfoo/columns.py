@@ -79,6 +79,13 @@ class Asked:
     images: tuple[str, ...] = ()
     lacks: str = ""
 
+    @property
+    def text(self) -> str:
+        """All of it as one text: the input, or the messages as JSON."""
+        if not self.messages:
+            return self.input
+        return compact([{"role": m.role, "content": m.content} for m in self.messages])
+
 
 def prompts_of(at: Cursor | None) -> list[Prompt]:
     """Return the prompts of the configuration, in order; one that cannot be read is noted."""

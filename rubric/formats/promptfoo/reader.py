@@ -25,6 +25,7 @@ from rubric.formats.promptfoo.columns import (
     SIMULATION,
     Asked,
     Cell,
+    Prompt,
     ask,
     cells_for,
     cells_of,
@@ -51,7 +52,6 @@ from rubric.formats.promptfoo.texts import (
     Slots,
     as_text,
     check_keys,
-    compact,
     fields,
     filled,
     listed,
@@ -140,7 +140,9 @@ def _cases(whole: Cursor) -> Iterator[Case]:
     for name in ("evaluateOptions", "commandLineOptions") if isinstance(whole.value, dict) else ():
         if (repeat := whole.under(name).find("repeat")) is not None:
             defaults = evolve(defaults, options={"repeat": repeat, **defaults.options})
-    cells = cells_of(prompts_of(whole.find("prompts")), providers_of(whole))
+    # Without prompts, promptfoo asks what the variable of that name holds.
+    prompts = prompts_of(whole.find("prompts")) if whole.has("prompts") else [Prompt("{{prompt}}", "", whole)]
+    cells = cells_of(prompts, providers_of(whole))
     turns: Counter[str] = Counter()
     for number, test in enumerate(_tests(whole, defaults), 1):
         yield from _of_test(test, number, cells, turns)
@@ -364,8 +366,7 @@ def _context(test: Test, slots: Slots) -> str:
 def _providers(cell: Cell, asked: Asked, slots: Slots) -> list[Provider]:
     if cell.at is None or not cell.provider:
         return []
-    text = asked.input or compact([{"role": m.role, "content": m.content} for m in asked.messages])
-    at, values = cell.at, {**slots.variables, "prompt": text}
+    at, values = cell.at, {**slots.variables, "prompt": asked.text}
     provider = read_provider(at, lambda template: filled(at, template, values))
     if asked.images and provider.request is not None:
         at.once("an address is sent the texts of a prompt, not its images")
@@ -379,7 +380,7 @@ def _output(test: Test, cell: Cell, asked: Asked) -> str | None:
         return as_text(fixed.value)
     if cell.provider != "echo" or cell.prompt is None:
         return None
-    return asked.input or compact([{"role": m.role, "content": m.content} for m in asked.messages])
+    return asked.text or None
 
 
 def _unique(cases: Iterator[Case]) -> list[Case]:

@@ -17,9 +17,9 @@ from typing import Any
 from attrs import evolve, field, frozen
 
 from rubric.formats.assertion_types import assertion_of
-from rubric.formats.cursor import Cursor
+from rubric.formats.cursor import Cursor, LackingError
 from rubric.formats.images import is_image
-from rubric.formats.includes import expand_at, is_code, is_reference, read_document_at, read_text_at
+from rubric.formats.includes import expand_at, is_code, is_outside, is_reference, read_document_at, read_text_at
 from rubric.formats.promptfoo.texts import (
     as_text,
     check_keys,
@@ -230,14 +230,16 @@ def tests_of(at: Cursor | None) -> list[Test]:
     if isinstance(at.value, dict) and at.has("path"):
         return [_elsewhere(at, as_text(at.value["path"]))]
     found = listed(at, "tests")
-    return [test for item in found for test in (_named(item) if isinstance(item.value, str) else test_of(item))]
+    return [
+        test for item in found for test in (_named(item, listed=True) if isinstance(item.value, str) else test_of(item))
+    ]
 
 
 _FOLDERS = ("**/*.y*ml", "**/*.json*", "**/*.csv")
 """The files of tests that a folder is short for."""
 
 
-def _named(at: Cursor) -> list[Test]:
+def _named(at: Cursor, *, listed: bool = False) -> list[Test]:
     name = at.value.removeprefix("file://")
     if is_code(name) or "://" in name:
         return [_elsewhere(at, name)]
@@ -245,7 +247,7 @@ def _named(at: Cursor) -> list[Test]:
         references = expand_at(at.value, at, _FOLDERS)
     if lacks:
         return [Test(at.holding({}), description=f"tests of {name}", lacks=f"tests in a file with {lacks[0]}")]
-    return [test for reference in references for test in _of_file(at.holding(reference))]
+    return [test for reference in references for test in _of_file(at.holding(reference), listed=listed)]
 
 
 def _elsewhere(at: Cursor, name: str) -> Test:
@@ -258,8 +260,16 @@ def _elsewhere(at: Cursor, name: str) -> Test:
     return Test(at.holding({}), description=f"tests of {name}", lacks=f"tests that {what} ({shorten(name, 80)})")
 
 
-def _of_file(at: Cursor) -> list[Test]:
-    whole = read_document_at(at.value, at)
+def _of_file(at: Cursor, *, listed: bool = False) -> list[Test]:
+    """Return the tests of a file; one of several that is not there is one ungraded test (promptfoo passes over it)."""
+    lacks: list[str] = []
+    lenient = listed and not is_outside(at.value, at.loading)
+    whole = read_document_at(at.value, at, lacking=lacks.append if lenient else None)
+    if lacks:
+        at.warn(f"{lacks[0]} (one ungraded case stands for its tests)")
+        name = shorten(at.value.removeprefix("file://"), 80)
+        why = f"tests in a file that is not within reach ({name})"
+        return [Test(at.holding({}), description=f"tests of {name}", lacks=why)]
     if whole is None:
         return []
     if at.value.lower().endswith(_TABLES):
@@ -339,6 +349,10 @@ def combinations(variables: Mapping[str, Cursor], *, expand: bool) -> list[dict[
 
 
 def _choices(at: Cursor, *, expand: bool) -> list[Any]:
+    if is_reference(at.value) and "\n" in at.value.rstrip("\n"):
+        why = "this begins like the name of a file, and goes on; write the file's text into it, or name the file alone"
+        at.error(LackingError("a text of several lines that begins with file://", why))
+        return [at.value]
     if is_reference(at.value) and not is_code(at.value):
         return [_read(at.holding(reference)) for reference in expand_at(at.value, at)] or [None]
     if expand and isinstance(at.value, list) and at.value and isinstance(at.value[0], str):
@@ -353,11 +367,17 @@ def _read(at: Cursor) -> Any:
     if suffix in _MEDIA:
         at.warn(f"{suffix[1:]} files are not read; the variable stays the name of the file")
         return at.value
+    lacking = None if is_outside(at.value, at.loading) else partial(_lacking, at)
     if suffix in (".yaml", ".yml", ".json"):
-        found = followed(at)
+        found = read_document_at(at.value, at, lacking=lacking)
         return None if found is None else found.value
-    text = read_text_at(at.value, at)
+    text = read_text_at(at.value, at, lacking=lacking)
     return None if text is None else text.strip()
+
+
+def _lacking(at: Cursor, why: str) -> None:
+    """Note that the file of a variable is not there: promptfoo finds that out when it runs the test."""
+    at.error(LackingError(f"a file ({shorten(at.value, 80)}) that is not within reach", why))
 
 
 def nested(values: dict[str, Any]) -> dict[str, Any]:
