@@ -238,8 +238,8 @@ def test_an_unknown_format_is_refused() -> None:
     """With what was meant."""
     with pytest.raises(DefinitionError, match="did you mean 'promptfoo'"):
         loads_suite("a: 1", "promptfo")
-    with pytest.raises(DefinitionError, match="cannot write 'agentv-1'"):
-        convert(Suite(), "agentv-1")
+    with pytest.raises(DefinitionError, match="cannot write 'agentv-3'"):
+        convert(Suite(), "agentv-3")
 
 
 def test_a_suite_of_lines_has_a_case_a_line(tmp_path: Path) -> None:

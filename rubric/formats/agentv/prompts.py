@@ -77,7 +77,7 @@ def read_prompt(at: Cursor, scope: Scope) -> Prompt:
     if not isinstance(value, str):
         at.refuse("a text, a list of messages, `file://...` or {command: [...]}")
         return Prompt(lost=True)
-    if not is_reference(value) and not _FILE.fullmatch(value.strip()):
+    if not is_file(value):
         return _translated(value, at, scope) if _shows_a_variable(value) else Prompt(scope.fill(value, at).strip())
     name = scope.fill(value, at).strip()
     if is_code(name):
@@ -96,6 +96,11 @@ def read_prompt(at: Cursor, scope: Scope) -> Prompt:
         )
         text = f"{text.rstrip()}{_ANSWER}"
     return _translated(text, at, scope)
+
+
+def is_file(text: str) -> bool:
+    """True if *text*, a prompt, is taken for the name of a file."""
+    return is_reference(text) or _FILE.fullmatch(text.strip()) is not None
 
 
 def _shows_a_variable(text: str) -> bool:

@@ -96,7 +96,17 @@ _HOLDS = {
     Judge: Held({"model", *SETTINGS}, {"": f"a file configures of a judge only {', '.join(SETTINGS)}"}),
 }  # fmt: skip
 
-CRITERION = tuple(field.name for field in fields(Criterion))
+
+def losses_without(lost: Mapping[type, frozenset[str]], why: str) -> Losses:
+    """Return losses by the table of generation 2 without the fields that are *lost* before it, and *why*."""
+    held = {
+        kind: Held(frozenset(known.fields) - lost.get(kind, frozenset()), {**known.why, "": why})
+        for kind, known in _HOLDS.items()
+    }
+    return Losses(held, "{}: {}{}", whose="suite")
+
+
+_CRITERION = tuple(field.name for field in fields(Criterion))
 
 
 @frozen
@@ -388,6 +398,11 @@ def write(suite: Suite) -> tuple[dict[str, Any], list[str]]:
     Read again, it is the same suite, but for what the sentences name.
     """
     losses = Losses(_HOLDS, "{}: {}{}", whose="suite")
+    return file_of(suite, losses), losses.sentences
+
+
+def file_of(suite: Suite, losses: Losses) -> dict[str, Any]:
+    """Return *suite* as the plain data of a file, with what it cannot hold added to *losses*."""
     data: dict[str, Any] = {"name": suite.name} if suite.name else {}
     for key, value in thaw(suite.metadata).items():
         if key in KEPT:
@@ -398,7 +413,7 @@ def write(suite: Suite) -> tuple[dict[str, Any], list[str]]:
         data["default_test"] = {"options": {"provider": provider}}
     tests = [_test(case, losses.of(f"case {case.id!r}")) for case in suite]
     data["tests"] = [test for test in tests if test is not None]
-    return data, losses.sentences
+    return data
 
 
 def _test(case: Case, losses: Losses) -> dict[str, Any] | None:
@@ -492,7 +507,7 @@ def _of_turn(criteria: Sequence[Criterion], threshold: float, number: int, losse
         losses.add(f"{first.id}: {text}", "the turns, and the whole, count alike; it has a score of its own")
         return Rubric(criteria=[evolve(criterion, on="conversation") for criterion in criteria], threshold=threshold)
     if first != (as_read := Criterion(text, id=id_, answer=first.answer, on=first.on)):
-        names = [name for name in CRITERION if getattr(first, name) != getattr(as_read, name)]
+        names = [name for name in _CRITERION if getattr(first, name) != getattr(as_read, name)]
         losses.add(f"{first.id}: {', '.join(names)}", "a turn is called by its number, and all count alike")
     if first.answer.threshold != threshold:
         losses.add(f"{first.id}.threshold", f"a turn has that of the test, {threshold:g}")
