@@ -224,3 +224,13 @@ def test_no_output_can_write_the_line_of_another() -> None:
     assert lines == [f"=== Response {number} {mark} ===" for number in (0, 1)]
     assert mark not in forged
     assert f"the mark {mark}" in ask.chat()[-1]["content"]
+
+
+@pytest.mark.parametrize("kind", ["not-select-best", "not-max-score"])
+def test_a_comparison_that_is_turned_over_is_not_taken_for_one_that_is_not(kind: str) -> None:
+    rows = ran(
+        suite_of({"type": "contains", "value": "answer"}, {"type": kind, "value": "funny" if "best" in kind else {}}),
+        model("0"),
+    )
+    assert [row.status for row in rows] == ["ungraded", "ungraded"]
+    assert f"there is only {kind.removeprefix('not-')}" in rows[0].reason

@@ -9,7 +9,7 @@ import pytest
 from attrs import evolve
 from click.testing import CliRunner
 
-from rubric import Criterion, Judge, Message, Rubric
+from rubric import Criterion, Judge, Message, Rubric, Script
 from rubric.__main__ import main
 from rubric.errors import DefinitionError, DumpError
 from rubric.formats.benchmarks.healthbench import GUIDELINES
@@ -128,6 +128,21 @@ def test_a_case_that_is_asked_in_other_words_is_no_proof(tmp_path: Path) -> None
         (change,) = prove(suite, other, store, Judge("offline"))
         assert change.after == "asked in other words, so not known"
         assert prove(other, suite, store, Judge("offline")).unproven == ("a",)
+
+
+def test_a_case_with_images_is_proven_with_them(tmp_path: Path) -> None:
+    suite = Suite("one", [evolve(case, images=["data:image/png;base64,AAAA"]) for case in one()])
+    file = stored(tmp_path, suite)
+    with Store(file, mode="replay") as store:
+        assert prove(suite, suite, store, Judge("offline")).same == 1
+
+
+def test_a_case_that_is_never_graded_is_not_proven(tmp_path: Path) -> None:
+    suite = one(Rubric(criteria=[Criterion("It agrees", answer=Script(["true"]))]))
+    file = stored(tmp_path, suite)
+    with Store(file, mode="replay") as store:
+        proof = prove(suite, suite, store, Judge("offline"))
+    assert (proof.same, proof.unproven) == (0, ("a",))
 
 
 def test_a_proof_refuses_a_store_that_could_send(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from rubric import Candidate, Criterion, Jury, Rubric, Script, ToolCall, When
+from rubric import Candidate, Criterion, Jury, Rubric, Script, Suite, ToolCall, When
 from rubric.results.rows import Row
 from rubric.suites.cases import Case
 from rubric.suites.scripts import ScriptError, run_script
@@ -307,3 +307,47 @@ def test_a_script_error_can_be_caught() -> None:
     assert isinstance(script, Script)
     with pytest.raises(ScriptError, match="exit code 1"):
         asyncio.run(run_script(script, case, Candidate(GOOD), ""))
+
+
+@pytest.mark.parametrize(
+    ("on", "score"),
+    [
+        ("conversation", 1.0),
+        ("each turn", 0.5),
+        ("worst turn", 0.0),
+        ("last turn", 1.0),
+        (1, 0.0),
+        (2, 1.0),
+        ("tools", 0.0),
+    ],
+)
+@pytest.mark.parametrize("nested", [False, True])
+def test_a_script_reads_the_part_that_it_is_asked_of(on: Any, score: float, nested: bool) -> None:
+    script: Any = python("print(json.dumps({'score': float('good' in given['output'])}))")
+    if nested:
+        script = Rubric(criteria=[Criterion("It agrees", answer=script)])
+    said = [
+        {"role": "user", "content": "Hi"},
+        {"role": "assistant", "content": "bad"},
+        {"role": "user", "content": "So"},
+    ]
+    case = Case("a", by(script, on=on), output="good", messages=said)
+    row = Suite("s", [case]).run(allow_scripts=True)["a"]
+    if nested and "turn" in str(on) and on != "last turn":
+        assert row.status == "ungraded"
+        assert "ask it of one turn" in row.reason
+    else:
+        assert row.score == score
+
+
+def test_a_script_that_fails_for_a_turn_leaves_all_of_them_unjudged() -> None:
+    script = python("print(json.dumps({'score': 1})) if given['output'] == 'good' else sys.exit(3)")
+    said = [
+        {"role": "user", "content": "Hi"},
+        {"role": "assistant", "content": "bad"},
+        {"role": "user", "content": "So"},
+    ]
+    case = Case("a", by(script, on="each turn"), output="good", messages=said)
+    row = Suite("s", [case]).run(allow_scripts=True)["a"]
+    assert row.status == "ungraded"
+    assert "exit code 3" in row.reason

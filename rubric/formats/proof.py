@@ -47,7 +47,7 @@ class Proof(Listed[Changed]):
     Args:
         changes: One for each case whose verdict or score changes, or is unknown now.
         same: How many cases are graded as before.
-        unproven: The ids of cases that the store has no replies for, or that have no candidate.
+        unproven: The ids of cases that the store has no replies for, that have no candidate, or that neither grades.
     """
 
     _kind = "change"
@@ -90,10 +90,12 @@ async def _proved(before: Suite, after: Suite, store: Store, judge: AnyJudge | N
             unproven.append(old.id)
             continue
         said = "left out" if new is None else _words(await _replayed(after, new, old.candidate, store, judge))
-        if said == _words(result):
-            same += 1
-        else:
+        if said != _words(result):
             changes.append(Changed(clean(old.id), _words(result), said))
+        elif isinstance(result, Grade):
+            same += 1
+        else:  # it was not graded, and is not: nothing is known of either
+            unproven.append(old.id)
     return Proof(tuple(changes), same, tuple(unproven))
 
 
@@ -111,7 +113,7 @@ async def _replayed(
     own = Candidate(
         candidate.output,
         **{name: getattr(candidate, name) for name in ("tool_calls", "file_changes", "files", "metrics")},
-        **{name: getattr(case, name) for name in ("input", "reference", "messages", "context", "variables")},
+        **{name: getattr(case, name) for name in ("input", "reference", "messages", "context", "variables", "images")},
     )
     return await graded(own, case.rubric, assign(case, judge, suite.judge), store.transport(_never))
 

@@ -18,7 +18,7 @@ from __future__ import annotations
 import csv
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -211,7 +211,7 @@ def _matched(cases: tuple[Case, ...], replies: list[Reply]) -> tuple[dict[int, l
     """Return the replies to each case, by its place, and a sentence for each that has no case or no output."""
     ids = [_id(case.id) for case in cases]
     by_id = {id_: index for index, id_ in enumerate(ids)}
-    shown = [_as_texts(thaw(case.variables)) for case in cases]
+    below, by_variables = _below(ids), _ByVariables.of(cases)
     matched: dict[int, list[Reply]] = defaultdict(list)
     lost: list[str] = []
     is_ordered = not any(reply.id or reply.variables is not None for reply in replies)
@@ -223,10 +223,9 @@ def _matched(cases: tuple[Case, ...], replies: list[Reply]) -> tuple[dict[int, l
             fitting = [number]
         elif reply.id:
             exact = by_id.get(reply.id)
-            cells = [n for n, id_ in enumerate(ids) if id_.startswith(f"{reply.id} / ")]
-            fitting = [exact] if exact is not None else _of_cell(cells, cases, reply)
+            fitting = [exact] if exact is not None else _of_cell(below.get(reply.id, []), cases, reply)
         else:
-            fitting = _of_cell([n for n, own in enumerate(shown) if _fits(own, reply.variables)], cases, reply)
+            fitting = _of_cell(by_variables.fitting(reply.variables), cases, reply)
         said = shorten(reply.id or text_of(reply.variables), 80)
         if reply.candidate is None:
             lost.append(f"{reply.where}: {shorten(reply.why, 160)}")
@@ -238,11 +237,40 @@ def _matched(cases: tuple[Case, ...], replies: list[Reply]) -> tuple[dict[int, l
     return matched, lost
 
 
-def _fits(own: Mapping[str, str], given: Mapping[str, str] | None) -> bool:
-    """True if *given* has the variables of a case; promptfoo adds some of its own to them, where there are any."""
-    if given is None or (given and not own):
-        return False
-    return all(given.get(name) == text for name, text in own.items())
+def _below(ids: Sequence[str]) -> dict[str, list[int]]:
+    """Return the places of the cells of each id that has some: `a / b` and `a / c` are cells of `a`."""
+    found: dict[str, list[int]] = defaultdict(list)
+    for place, id_ in enumerate(ids):
+        end = id_.find(" / ")
+        while end >= 0:
+            found[id_[:end]].append(place)
+            end = id_.find(" / ", end + 1)
+    return found
+
+
+@frozen
+class _ByVariables:
+    """The places of cases by the names of their variables, then by their texts."""
+
+    places: dict[tuple[str, ...], dict[tuple[str, ...], list[int]]]
+
+    @classmethod
+    def of(cls, cases: Iterable[Case]) -> _ByVariables:
+        found: dict[tuple[str, ...], dict[tuple[str, ...], list[int]]] = {}
+        for place, case in enumerate(cases):
+            own = _as_texts(thaw(case.variables))
+            names = tuple(sorted(own))
+            found.setdefault(names, {}).setdefault(tuple(own[name] for name in names), []).append(place)
+        return cls(found)
+
+    def fitting(self, given: Mapping[str, str] | None) -> list[int]:
+        """Return where *given* has the variables of a case; promptfoo adds some of its own, where there are any."""
+        return sorted(
+            place
+            for names, texts in self.places.items()
+            if given is not None and (names or not given) and given.keys() >= {*names}
+            for place in texts.get(tuple(given[name] for name in names), ())
+        )
 
 
 def _of_cell(found: list[int], cases: tuple[Case, ...], reply: Reply) -> list[int]:

@@ -44,8 +44,8 @@ from typing import Any, cast
 from attrs import evolve, frozen
 
 from rubric.errors import RubricError
-from rubric.grading.code_checks import applies
-from rubric.grading.turns import asked_parts
+from rubric.grading.code_checks import applies, settle
+from rubric.grading.turns import asked_parts, over_parts
 from rubric.internals.frozen_map import thaw
 from rubric.internals.secrets import redact
 from rubric.internals.text import shorten
@@ -54,7 +54,7 @@ from rubric.suites.cases import Case
 from rubric.values.candidates import Candidate, why_degenerate
 from rubric.values.checks import NOTHING, Decided, Holds, Otherwise, Script, Unsupported
 from rubric.values.criteria import Criterion
-from rubric.values.findings import Unjudged
+from rubric.values.findings import Finding, Scored, Unjudged
 from rubric.values.requests import Usage
 from rubric.values.rubrics import Rubric
 
@@ -396,24 +396,43 @@ async def run_scripts(case: Case, candidate: Candidate) -> Decisions:
         has_scripts = isinstance(answer, Script) or (isinstance(answer, Rubric) and bool(scripts_of(answer)))
         if not has_scripts or not applies(criterion.when, candidate):
             return criterion
-        if callable(criterion.on):
-            seen = asked_parts(criterion, candidate)
-            if isinstance(seen, Unjudged):  # and so it will be when it is graded
-                return criterion
-            (candidate,) = seen.values()
+        parts = {"": candidate} if criterion.on == "conversation" else asked_parts(criterion, candidate)
+        if isinstance(parts, Unjudged):  # and so it will be when it is graded
+            return criterion
         if isinstance(answer, Rubric):
-            inner = [await decided(each, candidate) for each in answer.criteria]
+            if len(parts) > 1:
+                error = _error(f"is not run for each turn within the rubric {criterion.id!r}; ask it of one turn")
+                return _each_failing(criterion, error)
+            (part,) = parts.values()
+            inner = [await decided(each, part) for each in answer.criteria]
             return evolve(criterion, answer=evolve(answer, criteria=inner))
         assert isinstance(answer, Script)  # noqa: S101 - as just asked
+        found: dict[str, Finding] = {}
         try:
-            result = await run_script(answer, case, candidate, stated or criterion.text)
+            for name, part in parts.items():
+                result = await run_script(answer, case, part, stated or criterion.text)
+                usage += result.usage
+                found[name] = settle(criterion, result.verdict, part)
         except ScriptError as error:
-            return evolve(criterion, answer=_failing(answer, error))
-        usage += result.usage
-        return evolve(criterion, answer=result.verdict)
+            return evolve(criterion, answer=_failing(answer, error), on="conversation")
+        whole = over_parts(case.rubric, criterion, found)
+        assert isinstance(whole, Scored)  # noqa: S101 - each of them is
+        return evolve(criterion, answer=Decided(whole.score, reason=whole.reason, passed=whole.flag), on="conversation")
 
     rubric = evolve(case.rubric, criteria=[await decided(each, candidate) for each in case.rubric.criteria])
     return Decisions(rubric, usage)
+
+
+def _each_failing(criterion: Criterion, error: ScriptError) -> Criterion:
+    """Return *criterion* with each script in it raising *error*."""
+    match criterion.answer:
+        case Script() as script:
+            return evolve(criterion, answer=_failing(script, error))
+        case Rubric() as inner:
+            criteria = [_each_failing(each, error) for each in inner.criteria]
+            return evolve(criterion, answer=evolve(inner, criteria=criteria))
+        case _:
+            return criterion
 
 
 def _failing(script: Script, error: ScriptError) -> Holds:

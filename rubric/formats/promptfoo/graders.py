@@ -188,6 +188,8 @@ def scored_by_perplexity(at: Cursor, context: Context, kind: str) -> Assertion |
 
 def select_best(at: Cursor, context: Context, kind: str) -> Assertion | None:
     """Return the choice of the best output by a judge, at the cursor; None where an error was noted."""
+    if kind.startswith("not-"):
+        return unsupported(f"{kind}: there is only {kind.removeprefix('not-')}", "", at)
     values = _values(at, context, several=False)
     prompt = at.find("rubricPrompt") or context.prompt
     try:
@@ -206,6 +208,8 @@ _OF_OUTPUTS = {"outputs": "output", "criteria": "rubric"}
 
 def max_score(at: Cursor, context: Context, kind: str) -> Assertion | None:
     """Return the choice of the best output by its other assertions, at the cursor; None where an error was noted."""
+    if kind.startswith("not-"):
+        return unsupported(f"{kind}: there is only {kind.removeprefix('not-')}", "", at)
     options = fields(at["value"], "options of max-score (a mapping)")
     check_keys(at["value"], frozenset({"method", "weights", "threshold"})) if options else None
     method = options["method"].value if "method" in options else "average"
