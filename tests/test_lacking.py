@@ -239,3 +239,12 @@ def test_a_configuration_that_is_code_is_refused_with_the_command_that_writes_it
     assert "is a program, which is not run" in str(caught.value)
     assert command in str(caught.value)
     assert "> promptfooconfig.json" in str(caught.value)
+
+
+@pytest.mark.parametrize("kind", ["execution_metrics", "token_usage", "execution-metrics", "token-usage"])
+def test_limits_of_a_run_are_read_in_older_spellings_too(kind: str) -> None:
+    """With underscores, as AgentV wrote its types before."""
+    limit = "max_total: 9" if "token" in kind else "max_tool_calls: 9"
+    for key in ("evaluators", "assertions"):
+        (case,) = loads_suite(f"tests: [{{id: a, input: b, {key}: [{{type: {kind}, {limit}}}]}}]\n", "agentv-1.5")
+        assert "Within" in repr(case.rubric)

@@ -43,7 +43,7 @@ _UNKNOWN = ("max_input", "max_output", "target_exploration_ratio")
 
 def limited(entry: Entry) -> Check:
     """Return the limits of the run that *entry* sets."""
-    keys, at = _LIMITS[entry.kind], entry.at
+    keys, at = _LIMITS[entry.kind.replace("_", "-")], entry.at  # as older files write it
     for key in (key for key in _UNKNOWN if at.has(key)):
         entry.warn(f"{key} is not supported: cases that have it are ungraded", key)
         return Unsupported(f"{entry.kind} with {key}")
