@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+import math
 import random
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from attrs import evolve
 
-from rubric import DefinitionError, Grade, Grades, Rubric, Ungraded, align, dump, load
-from rubric.quality.cross_fitting import cross_fitted, p_of_gain
+from rubric import DefinitionError, Grade, Grades, Label, Labels, Rubric, Ungraded, align, dump, load
+from rubric.quality.cross_fitting import cross_fitted, missing_labels, p_of_gain
 from tests.command_line import run
 from tests.recorded import result
 
@@ -119,6 +121,45 @@ def test_a_judge_that_knows_nothing_is_not_made_a_constant(pass_rate: float) -> 
         if pass_rate > 0.5:  # it would agree more if it always passed
             assert found.accepted or "as a constant's do not" in found.edits[0].why
     assert accepted <= 2
+
+
+@pytest.mark.parametrize("said", [True, False, 0.5])
+def test_where_people_say_the_same_of_all_no_gain_is_claimed(said: Any) -> None:
+    found = align(RUBRIC, sample(60, 0.4)[0], {f"k{n}": said for n in range(60)})
+    assert (found.rubric, {edit.missing for edit in found.edits}) == (RUBRIC, {None})
+    assert "threshold: people say the same of all candidates, so no gain can be shown." in found.remarks()
+
+
+def test_labelled_candidates_without_a_grade_are_left_out_and_counted() -> None:
+    grades, labels = sample(100, 0.4)
+    failed = [result(RUBRIC, {"clarity": None}), *grades]
+    found = align(
+        RUBRIC, [evolve(one, key="", index=None) for one in failed], dict(enumerate([True, *labels.values()]))
+    )
+    expected = align(RUBRIC, grades, labels)
+    assert (found.n, found.ungraded, found.rubric) == (100, 1, expected.rubric)  # labels by place stay with theirs
+    assert "1 labelled candidate without a grade left out." in found.remarks()
+    assert (expected.ungraded, expected.rubric is RUBRIC) == (0, False)
+
+
+def test_the_unit_of_weights_changes_nothing() -> None:
+    grades, labels = sample(100, 0.4)
+    tiny = Labels([Label(key, value, weight=2.0**-40) for key, value in labels.items()])
+    assert align(RUBRIC, grades, tiny).to_dict() == align(RUBRIC, grades, labels).to_dict()
+
+
+@pytest.mark.parametrize("weight", [0, -1.0, math.nan, math.inf, "2"])
+def test_a_label_that_represents_no_candidates_is_refused(weight: Any) -> None:
+    with pytest.raises(DefinitionError, match="weight: expected a finite number above 0"):
+        Label("a", True, weight=weight)
+
+
+def test_labels_of_a_group_at_least_are_missing() -> None:
+    before, after = np.zeros(100), np.tile([1.0, 0, 0, 0], 25)
+    few = missing_labels(before, after, 0.05, np.repeat(np.arange(2), 50))
+    assert few is not None
+    assert few >= 50  # Student's quantile with one degree of freedom is 6.3
+    assert missing_labels(before, after, 0.05, np.arange(100)) == 1
 
 
 def test_candidates_of_a_group_are_in_one_fold_and_count_as_one() -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from os import PathLike
-from typing import Any, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 from attrs import evolve, frozen
@@ -45,6 +45,7 @@ from rubric.values.rubrics import Rubric
 _FREE, _WRITTEN = ("threshold", "weights"), ("texts", "bands")
 _CALLED_FOLDS = 5
 _MOST_THRESHOLDS = 50
+_ALIKE = "people say the same of all candidates, so no gain can be shown"
 _FACTORS = (0.0, 0.5, 2.0)
 """What a weight is multiplied by."""
 
@@ -101,14 +102,17 @@ def align(  # noqa: PLR0917 - the order of the arguments is the order of the wor
     grader = _Grader.of(sample, judge, writer, options, kinds) if {*kinds} - {*_FREE} else None
     now, found, start, levels = rubric, [], sample, _Risk(risk, risk / len(kinds))
     for kind in kinds:
-        if kind in _FREE or grader is None:
+        if sample.is_alike:
+            edit = _unchanged(kind, sample, sample.agreements(now), _ALIKE)
+        elif kind in _FREE or grader is None:
             edit, now = _free(now, kind, sample, levels)
         else:
             edit, now, sample = _called(now, kind, sample, grader, levels)
         found.append(edit)
     baseline = start.mean(start.agreements(rubric))
+    measure: Literal["verdicts", "scores"] = "verdicts" if start.is_verdict else "scores"
     best = constant(start.people, start.weights, of_verdicts=start.is_verdict)
-    return Alignment(now, tuple(found), len(start), baseline, best, risk, "verdicts" if start.is_verdict else "scores")
+    return Alignment(now, tuple(found), len(start), baseline, best, risk, measure, start.ungraded)
 
 
 @frozen
@@ -130,7 +134,9 @@ class _Risk:
 
 def _free(rubric: Rubric, kind: Kind, sample: Sample, risk: _Risk) -> tuple[Edit, Rubric]:
     """Return the best edit of one *kind*, and the rubric with it if it is accepted."""
-    changes = _thresholds(rubric, sample) if kind == "threshold" else _weights(rubric)
+    changes = [*(_thresholds(rubric, sample) if kind == "threshold" else _weights(rubric))]
+    if not changes:
+        return _unchanged(kind, sample, sample.agreements(rubric), _why_none(kind, sample)), rubric
     tried = [("", rubric), *changes]
     right = np.stack([sample.agreements(changed) for _, changed in tried])
     best, honest = cross_fitted(right, sample.groups, sample.weights)
@@ -142,6 +148,18 @@ def _free(rubric: Rubric, kind: Kind, sample: Sample, risk: _Risk) -> tuple[Edit
     return edit, tried[best][1] if edit.accepted else rubric
 
 
+def _why_none(kind: Kind, sample: Sample) -> str:
+    if kind == "weights":
+        return "one weight alone changes nothing"
+    return "no other threshold lies between two scores" if sample.is_verdict else "scores of people need no threshold"
+
+
+def _unchanged(kind: Kind, sample: Sample, before: Agreements, why: str, proposals: Sequence[Proposal] = ()) -> Edit:
+    now = sample.mean(before)
+    figures: dict[str, Any] = {"before": now, "apparent": now, "honest": now, "p": 1.0, "missing": None}
+    return Edit(kind, "", accepted=False, **figures, proposals=tuple(proposals), why=why)
+
+
 def _edit(
     kind: Kind, change: str, sample: Sample, before: Agreements, honest: Agreements, *, risk: _Risk, **known: Any
 ) -> Edit:
@@ -150,7 +168,9 @@ def _edit(
     accepted = bool(change and p <= level)
     if accepted and sample.is_verdict and p_of_constant(sample.people, honest) > risk.share:
         accepted, known["why"] = False, "its verdicts are not shown to go with those of people, as a constant's do not"
-    missing = 0 if accepted else missing_labels(before, honest, level, sample.groups, sample.weights)
+    missing: int | None = 0
+    if not accepted:  # a constant is no better with more labels
+        missing = None if known.get("why") else missing_labels(before, honest, level, sample.groups, sample.weights)
     means: dict[str, Any] = {"before": sample.mean(before), "honest": sample.mean(honest)}
     return Edit(kind, change, accepted, p=p, missing=missing, **means, **known)
 
@@ -282,10 +302,7 @@ def _called(rubric: Rubric, kind: Kind, sample: Sample, grader: _Grader, risk: _
                 made, parts, _ = attempt(sample.where(~inside), sample.where(inside), int(fold))
                 honest[inside] = parts.agreements(made.rubric)
     except _EndedError as ended:
-        now = sample.mean(before)
-        figures: dict[str, Any] = {"before": now, "apparent": now, "honest": now, "p": 1.0, "missing": None}
-        unchanged = Edit(kind, "", accepted=False, **figures, proposals=tuple(proposals), why=str(ended))
-        return unchanged, rubric, sample
+        return _unchanged(kind, sample, before, str(ended), proposals), rubric, sample
     known = {"apparent": whole.agreement, "proposals": tuple(proposals), "why": why}
     edit = _edit(kind, change, sample, before, honest, risk=risk, **known)
     if not edit.accepted:

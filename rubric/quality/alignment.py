@@ -7,6 +7,7 @@ from typing import Any, Literal
 from attrs import asdict, field, frozen
 
 from rubric.internals.containers import NoTruth
+from rubric.internals.text import counted
 from rubric.rendering.presenting import Presented, Table
 from rubric.values.requests import Usage
 from rubric.values.rubrics import Rubric
@@ -94,6 +95,7 @@ class Alignment(Presented):
         constant: The agreement of the best judge that always says the same.
         risk: How often a rubric that cannot gain is changed.
         measure: What agrees: `verdicts` or `scores`.
+        ungraded: The labelled candidates that are left out, since the judge failed.
     """
 
     _truth = ".accepted"
@@ -105,6 +107,7 @@ class Alignment(Presented):
     constant: float
     risk: float
     measure: Literal["verdicts", "scores"] = "verdicts"
+    ungraded: int = 0
 
     @property
     def accepted(self) -> tuple[Edit, ...]:
@@ -133,10 +136,15 @@ class Alignment(Presented):
         """What to know before the rubric is changed."""
         some = [edit for edit in self.edits if not edit.accepted and edit.missing]
         of_scores = ["Agreement is 1 less the mean distance of scores, in 0..1."] if self.measure == "scores" else []
+        left_out = f"{counted(self.ungraded, 'labelled candidate')} without a grade left out."
         return [
             *of_scores,
+            *([left_out] if self.ungraded else []),
             f"A judge that always says the same agrees with {self.constant:.0%}.",
-            *(f"{e.change or e.kind}: some {e.missing:,} labels more may show whether it is better." for e in some),
+            *(
+                f"{e.change or e.kind}: some {counted(e.missing or 0, 'label')} more may show whether it is better."
+                for e in some
+            ),
             *(f"{e.kind}: {e.why}." for e in self.edits if e.why),
         ]
 

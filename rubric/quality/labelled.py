@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from attrs import frozen
+from attrs import evolve, frozen
 from numpy.typing import NDArray
 
 from rubric.errors import DefinitionError
@@ -33,6 +33,7 @@ class Sample:
         groups: The number of the group of each.
         weights: How many candidates each represents.
         is_verdict: Whether people gave verdicts.
+        ungraded: How many labelled candidates are left out, since the judge failed.
     """
 
     results: tuple[Grade | Ungraded, ...]
@@ -41,6 +42,12 @@ class Sample:
     groups: Codes
     weights: Floats
     is_verdict: bool
+    ungraded: int = 0
+
+    @property
+    def is_alike(self) -> bool:
+        """True if people say the same of all."""
+        return bool(np.ptp(self.people) == 0)
 
     def __len__(self) -> int:
         return len(self.results)
@@ -82,11 +89,12 @@ class Sample:
 
 
 def sample_of(rubric: Rubric, grades: Sequence[Grade | Ungraded], labels: Any) -> Sample:
-    graded = [one for one in (each.rescore(rubric) for each in grades) if isinstance(one, Grade)]
-    if not graded:
+    results = tuple(each.rescore(rubric) for each in grades)
+    graded = np.array([isinstance(one, Grade) for one in results], dtype=bool)
+    if not graded.any():
         raise DefinitionError("grades", "expected at least one grade, got none")
     given = as_labels(labels)
-    found = matched(judged(graded), given)
+    found = matched(judged(results), given)  # the ungraded ones, too: labels may name candidates by their place
     names = dict(zip(given.criteria, found, strict=True))
     if (whole := names.get("")) is None:
         message = "expected verdicts of people on the whole, or scores, got labels of criteria alone"
@@ -96,10 +104,13 @@ def sample_of(rubric: Rubric, grades: Sequence[Grade | Ungraded], labels: Any) -
     people = _whole(whole, rubric)
     if len(rubric.judged) == 1 and rubric.judged[0].id not in said:
         said[rubric.judged[0].id] = _turned(people, rubric)  # what people say of the whole, they say of its criterion
-    rows = ~np.isnan(people)
+    labelled = ~np.isnan(people)
+    rows = labelled & graded
     if rows.sum() < _FEWEST:
         raise DefinitionError("labels", f"expected {_FEWEST} graded candidates with a label at least, got {rows.sum()}")
-    return Sample(tuple(graded), people, said, whole.groups, whole.weights, is_verdict).where(rows)
+    sample = Sample(results, people, said, whole.groups, whole.weights, is_verdict).where(rows)
+    weights = sample.weights / sample.weights.mean()  # so that a tolerance means the same whatever their unit is
+    return evolve(sample, weights=weights, ungraded=int((labelled & ~graded).sum()))
 
 
 def _whole(ratings: Ratings, rubric: Rubric) -> Floats:

@@ -21,7 +21,7 @@ from attrs import field, frozen
 
 from rubric.errors import DefinitionError
 from rubric.internals.containers import NoTruth
-from rubric.internals.fields import as_path, refuse, suggest
+from rubric.internals.fields import as_path, number, refuse, suggest
 from rubric.internals.text import counted, shorten
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class Label(NoTruth):
     value: Value
     criterion: str = ""
     rater: str = ""
-    weight: float = 1.0
+    weight: float = field(default=1.0, validator=number(0, above=True))
     place: str = ""
 
 
@@ -176,9 +176,9 @@ def _of_mapping(given: Mapping[Any, Any]) -> Iterator[Label]:
         for criterion, value in said.items() if isinstance(said, Mapping) else (("", said),):
             place = f"labels[{key!r}]" + (f"[{criterion!r}]" if criterion else "")
             several = isinstance(value, Sequence) and not isinstance(value, str)
-            for number, each in enumerate(value if several else [value], 1):
+            for nth, each in enumerate(value if several else [value], 1):
                 if each is not None:
-                    yield Label(name, _value(each, place), str(criterion), str(number) if several else "", place=place)
+                    yield Label(name, _value(each, place), str(criterion), str(nth) if several else "", place=place)
 
 
 def _name(key: object, place: str) -> str:
@@ -211,8 +211,8 @@ def _of_rows(
     held = {name: columns.get(name, name) for name in _FIELDS}
     labels: list[Label] = []
     by: Literal["key", "index"] = "key"
-    for number, (place, row) in enumerate(rows):
-        if not number:
+    for nth, (place, row) in enumerate(rows):
+        if not nth:
             by = "key" if held["key"] in row else "index"
             _check_columns(held, by, row, source)
         value = row.get(held["value"])
