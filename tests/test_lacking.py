@@ -248,3 +248,11 @@ def test_limits_of_a_run_are_read_in_older_spellings_too(kind: str) -> None:
     for key in ("evaluators", "assertions"):
         (case,) = loads_suite(f"tests: [{{id: a, input: b, {key}: [{{type: {kind}, {limit}}}]}}]\n", "agentv-1.5")
         assert "Within" in repr(case.rubric)
+
+
+@pytest.mark.parametrize("kind", ["skill_used", "trajectory:tool_used", "tool_call_f1"])
+def test_checks_of_calls_are_read_in_older_spellings_too(kind: str) -> None:
+    """As with hyphens."""
+    text = "tests: [{id: a, input: b, assertions: [{type: '%s', value: c}]}]\n"
+    older, newer = (loads_suite(text % name, "agentv-1.5")[0].rubric for name in (kind, kind.replace("_", "-")))
+    assert repr(older.criteria[0].answer) == repr(newer.criteria[0].answer)

@@ -60,7 +60,7 @@ def of_tool_calls(entry: Entry) -> Check:
     """Return the check of the run's tool calls that *entry* is."""
     said = str(entry.at.value.get("type"))
     negate = said.startswith("not-") != (entry.at.value.get("negate") is True)
-    return trajectory_check(entry.kind, entry.scope.filled(entry.at["value"]), negate=negate)
+    return trajectory_check(entry.kind.replace("_", "-"), entry.scope.filled(entry.at["value"]), negate=negate)
 
 
 _OF_FIELDS = frozenset({"path", "match", "required", "weight", "tolerance", "relative", "formats"})
