@@ -13,7 +13,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
-from functools import reduce
+from functools import lru_cache, reduce
 from math import factorial, lcm
 from typing import Any, Literal
 
@@ -351,6 +351,7 @@ class _Counting:
         return [((more >> shift) & mask) - ((less >> shift) & mask) for shift in shifts]
 
 
+@lru_cache(maxsize=4096)  # rubrics have few weights and scores, and each is asked for again and again
 def exact(value: float) -> Fraction:
     """Return the decimal or the simple ratio that *value* was written as: 0.1 is 1/10."""
     near = Fraction(value).limit_denominator(10**9)

@@ -12,8 +12,8 @@ import re
 
 _JUDGING = r"(?:evaluat|assess|judg|scor|rat|grad|analy[sz]|compar|determin|decid|check|review|rank|mark)"
 _LEAD = (
-    r"(?i:please\s+|then\s+|and\s+|finally,?\s+|you\s+(?:must|should|are\s+to|need\s+to|have\s+to|will)\s+"
-    r"|(?:after|based|considering|using|given|following|according|for\s+each)\b[^.\n]{0,160},\s*)*"
+    r"(?i:(?:after|based|considering|using|given|following|according|for\s+each)\b[^.\n]{0,160},\s*)?"
+    r"(?i:please\s+|then\s+|and\s+|finally,?\s+|you\s+(?:must|should|are\s+to|need\s+to|have\s+to|will)\s+)*"
 )
 _SENTENCE = rf"(?:\A|[.!?:;]\s+|\n\s*(?:(?:[-*•]|\d+[.)])\s*)?)\s*{_LEAD}"
 """The start of a sentence, a line or the point of a list, and what may come before an order."""
@@ -27,9 +27,9 @@ _RANGE = (
 _OUT_OF = r"\bout\s+of\s+(?P<of>\d+)\b"
 _AFTER = (
     r"(?=\s*(?:$|[.,:;!?)\n(=]|(?:where|based|how|for|with|on|in|according|depending|by|if|using|scale|points?|stars?|the"
-    r"|whether|and|please|overall)\b))"
+    r"|whether|and|please|overall|against)\b))"
 )
-_ON = r"(?:(?!\b(?:if|when|unless)\b)[^.\n])*?"
+_ON = r"(?:(?!\b(?:if|when|unless)\b)[^.\n]){0,300}?"
 """The rest of a sentence up to the scale; what follows an "if" is about the candidate."""
 
 _NOUN = r"\b(?:scale|score|rating|points?|stars?|grade|mark)\b[^.\n]{0,24}?"
@@ -71,9 +71,19 @@ _MOST = 1000
 """The highest end of a scale: what is higher is a year or an amount; and "1-2" is a result, or a number of things."""
 
 
+_MOST_READ = 2500
+
+
+def _squeezed(text: str) -> str:
+    """Return the first part of *text* with each run of white space as one, so that no pattern takes long."""
+    return re.sub(r"[^\S\n]+", " ", re.sub(r"\n\s*", "\n", text[: 2 * _MOST_READ]))[:_MOST_READ]
+
+
 def scale_in(text: str) -> tuple[float, float] | None:
     """Return the scale that *text* tells the judge to use."""
-    said = _IN_WORDS.sub(lambda at: f"{_NUMBERS[at[1].lower()]} to {_NUMBERS[at[3].lower()]}", _EMPHASIS.sub("", text))
+    said = _IN_WORDS.sub(
+        lambda at: f"{_NUMBERS[at[1].lower()]} to {_NUMBERS[at[3].lower()]}", _EMPHASIS.sub("", _squeezed(text))
+    )
     if not (_DIGIT.search(said) and (_OF_SCORES.search(said) or _JUDGES.match(said))):
         return None
     for pattern in _SCALES:
@@ -113,9 +123,7 @@ _ONLY = r"(?=(?:\w+\s+){0,4}(?i:only|just|single)\b)"
 _FORMATS = (
     re.compile(rf"{_SENTENCE}{_REPLY}:?\s+{_FILL}{_VERDICT}"),
     re.compile(rf"{_SENTENCE}{_REPLY}\s+{_ONLY}{_FILL}{_NUMBER}"),
-    re.compile(
-        rf"{_SENTENCE}(?i:{_JUDGING})\w*\b[^.\n]*?\band\s+(?i:respond|reply)\s+(?i:only|with)\s+{_FILL}{_VERDICT}"
-    ),
+    re.compile(rf"{_SENTENCE}(?i:{_JUDGING})\w*\b[^.\n]{{0,200}}?\band\s+(?i:respond|reply)\s+{_FILL}{_VERDICT}"),
     re.compile(rf"(?!\A){_SENTENCE}{_REPLY}\s+{_FILL}JSON(?![\w-])"),
 )
 _KEYS = re.compile(r"[{,]\s*\"(?:pass|passed|score|reason|verdict|reasoning|explanation)\"\s*:")
@@ -124,11 +132,12 @@ _ASKS = re.compile(rf"{_SENTENCE}(?i:output|respond|reply|return|answer|provide|
 
 def format_in(text: str) -> str:
     """Return the words with which *text* tells the judge how to reply."""
+    said = _squeezed(text)
     for pattern in _FORMATS:
-        if found := pattern.search(text):
+        if found := pattern.search(said):
             return found[0].strip(" .:;!?-*\n")
-    found = _KEYS.search(text)
-    return found[0].strip(" ,") if found and _ASKS.search(text) else ""
+    found = _KEYS.search(said)
+    return found[0].strip(" ,") if found and _ASKS.search(said) else ""
 
 
 # -- guards ----------------------------------------------------------------------------------------------
@@ -177,7 +186,8 @@ _OF_BLANKS = re.compile(
 
 def left_over_in(text: str) -> str:
     """Return the place of *text* that was to be filled in; a text about such places has none."""
-    found = _LEFT_OVER.search(text) or (None if _OF_BLANKS.search(text) else _BLANK.search(text))
+    said = _squeezed(text)
+    found = _LEFT_OVER.search(said) or (None if _OF_BLANKS.search(said) else _BLANK.search(said))
     return found[0].strip(" .!?;\n") if found else ""
 
 
