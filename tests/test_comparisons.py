@@ -195,6 +195,13 @@ def test_a_score_that_is_not_known_leaves_all_outputs_ungraded() -> None:
     assert "max-score needs the others' scores" in report[1].reason
 
 
+def test_an_output_of_which_no_score_counts_has_no_mean() -> None:
+    """It is no 0: nobody said so."""
+    report = ran(suite_of(FIRST, {"type": "max-score", "value": {"weights": {"contains": 0}}}), model("1"))
+    assert [row.status for row in report] == ["ungraded", "ungraded"]
+    assert "no other score with a weight above 0" in report[0].reason
+
+
 def test_a_method_that_there_is_not_is_refused() -> None:
     with pytest.raises(LoadError, match="expected average or sum"):
         suite_of(FIRST, {"type": "max-score", "value": {"method": "median"}})

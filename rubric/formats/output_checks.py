@@ -352,7 +352,8 @@ def _verb(node: Any) -> str:
     """Return the kind of the statement around *node*: select, insert, update, delete, drop, create, ..."""
     from sqlglot import exp  # noqa: PLC0415 - an extra
 
-    around = node.find_ancestor(exp.Select, exp.DML, exp.DDL, exp.Drop, exp.Alter, exp.TruncateTable)
+    changes = (exp.Insert, exp.Update, exp.Delete, exp.Merge, exp.Copy, exp.DDL, exp.Drop, exp.Alter, exp.TruncateTable)
+    around = node.find_ancestor(exp.Select, *changes)
     kind = "select" if around is None else type(around).__name__.lower()
     return kind.removesuffix("table")
 

@@ -157,7 +157,9 @@ def scores_of(check: MaxScore, results: Sequence[Grade | Ungraded]) -> list[floa
                 rows.append((finding.score * weight, weight))
         weights = fsum(weight for _, weight in rows)
         points = fsum(score for score, _ in rows)
-        found.append(points if check.total else points / weights if weights else 0.0)
+        if not (rows if check.total else weights):
+            return Failure("abstention", "max-score: this output has no other score with a weight above 0")
+        found.append(points if check.total else points / weights)
     return found
 
 
