@@ -158,7 +158,7 @@ def scores_of(check: MaxScore, results: Sequence[Grade | Ungraded]) -> list[floa
         weights = fsum(weight for _, weight in rows)
         points = fsum(score for score, _ in rows)
         if not (rows if check.total else weights):
-            return Failure("abstention", "max-score: this output has no other score with a weight above 0")
+            return Failure("bad_request", "max-score: this output has no other score with a weight above 0")
         found.append(points if check.total else points / weights)
     return found
 
