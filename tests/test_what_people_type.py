@@ -271,7 +271,7 @@ def test_a_result_is_neither_candidates_nor_results() -> None:
 
 def test_what_stands_for_a_rubric_is_told_how_to_become_one() -> None:
     given: Any = ["Is polite"]
-    assert "Rubric(criteria=[...])" in refused(lambda: grade("x", given, "offline"))
+    assert 'Rubric("name", [' in refused(lambda: grade("x", given, "offline"))
     given = {"criteria": ["Is polite"]}
     assert "loads(" in refused(lambda: grade("x", given, "offline"))
     given = Path("mine.yaml")

@@ -215,6 +215,7 @@ _AS_OPTIONS: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     (r"limit calls or tokens instead of the cost, or .*", "limit the calls instead: --max-calls"),
     (r"a file of results has none, .*", "name their file: --candidates FILE"),
     (r"name it: writer=\"(\S+)\"", r"name it: --writer \1"),
+    (r"or give writer=", "or give --writer MODEL"),
     (r"give a function, or replies that exist \(outputs=\)", "give the replies that exist: --outputs FILE"),
 )
 

@@ -28,6 +28,7 @@ from rubric.results.differences import diff
 from rubric.suites.cases import Case
 from rubric.suites.histories import concluded
 from rubric.suites.suite import Suite
+from rubric.values.checks import NOTHING
 from rubric.values.rubrics import averaged
 
 if TYPE_CHECKING:
@@ -76,7 +77,21 @@ def load_suite(
         required=required,
         functions=dict(functions or {}),
     )
-    return evolve(_read(document, format, loading, file.stem), source=str(file))
+    suite = _read(document, format, loading, file.stem)
+    criteria = [criterion for case in suite for criterion in case.rubric.judged]
+    if file.suffix.lower() in _TABLES and suite.format == "promptfoo" and all(c.answer == NOTHING for c in criteria):
+        raise refused(str(file), WHOLE, _ungradable_table(file, "rows without assertions (no column `__expected`)"))
+    return evolve(suite, source=str(file))
+
+
+_TABLES = (".csv", ".jsonl", ".ndjson")
+
+
+def _ungradable_table(file: Path, what: str) -> str:
+    """Return the reason why a table that no suite is made of is refused, with the call that grades its rows."""
+    return (
+        f"this table holds {what}, and is no suite; to grade each row, call: rubric grade-many rubric.yaml {file.name}"
+    )
 
 
 def is_rubric(path: str | PathLike[str], /) -> bool:
@@ -164,6 +179,8 @@ def _guessed(document: Document, loading: Loading) -> Guess:
         choice = " or ".join(f"format={rival!r}" for rival in guess.rivals)
         message = f"this may be of two systems, which would grade it otherwise: {guess.why}; name one with {choice}"
         raise refused(document.source, document.root.place, message)
+    if not guess.format and file.suffix.lower() in _TABLES:
+        raise refused(document.source, document.root.place, _ungradable_table(file, "rows of no known format"))
     if not guess.format:
         message = f"this is no suite of a known format: {guess.why}; name one with format=: {', '.join(format_names())}"
         raise refused(document.source, document.root.place, message)

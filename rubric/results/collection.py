@@ -69,7 +69,11 @@ class Grades(Guided, Sequence[Grade | Ungraded], metaclass=GuidedABC):
     @overload
     def __getitem__(self, at: slice) -> Grades: ...
     def __getitem__(self, at: int | slice) -> Grade | Ungraded | Grades:
-
+        if isinstance(at, str):
+            message = (
+                f"results are in the order of their candidates, so {at!r} is no place among {len(self)}; give one: [0]"
+            )
+            raise TypeError(message)
         return Grades(self.results[at]) if isinstance(at, slice) else self.results[at]
 
     def __len__(self) -> int:

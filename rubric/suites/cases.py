@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import product
 from typing import Any
 
-from attrs import converters, evolve, field, frozen
+from attrs import Attribute, converters, evolve, field, frozen
 
 from rubric.errors import DefinitionError
 from rubric.internals.fields import Shown, as_map, as_tuple, count, identifier, optional, refuse, string, text
@@ -82,6 +82,12 @@ def _as_turns(value: Iterable[str | Turn | Mapping[str, Any]]) -> tuple[Turn, ..
     return tuple(turns)
 
 
+def _names_a_case(case: object, attribute: Attribute[Any], value: object) -> None:
+    if isinstance(value, Rubric):
+        raise DefinitionError("id", "expected a text, got a Rubric; the id is first: Case('refund', rubric)")
+    identifier(case, attribute, value)
+
+
 @frozen
 class History:
     """
@@ -141,7 +147,7 @@ class Case(Shown):
 
     _positional = ("id", "rubric")
 
-    id: str = field(validator=identifier)
+    id: str = field(validator=_names_a_case)
     rubric: Rubric = field(converter=_as_rubric)
     input: str = field(default="", kw_only=True, validator=string)
     output: str | None = field(default=None, kw_only=True, validator=optional(string))

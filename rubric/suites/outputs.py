@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 _IDS = ("id", "case", "case_id", "test_id", "testId", "eval_id", "evalId")
 _OUTPUTS = ("output", "response", "answer", "candidate_answer", "candidateAnswer", "completion", "generation", "text")
 _MOST_LISTED = 20
+_EXPECTED = 'expected rows such as {"id": "refund", "output": "..."}, or results of promptfoo or AgentV'
 
 
 @frozen
@@ -77,7 +78,12 @@ def answered(suite: Suite, replies: str | PathLike[str] | Iterable[Any], /) -> S
         DefinitionError: Nothing in it belongs to a case of the suite.
     """
     source, rows = _read(Path(replies)) if isinstance(replies, str | PathLike) else ("replies", [*replies])
+    if not rows:
+        raise DefinitionError("outputs", f"{source}: there are no replies in it; {_EXPECTED}")
     found = [_reply(f"{source}[{number}]", row) for number, row in enumerate(rows)]
+    if not any(reply.candidate is not None or reply.id or reply.variables is not None for reply in found):
+        message = f"{source}: none of its {len(found)} rows has an output ({found[0].why}); {_EXPECTED}"
+        raise DefinitionError("outputs", message)
     matched, lost = _matched(suite.cases, found)
     if not any(reply.candidate is not None for several in matched.values() for reply in several):
         why = f"; {lost[0]}" if lost else ""
@@ -98,6 +104,8 @@ def _read(path: Path) -> tuple[str, list[Any]]:
     match path.suffix.lower():
         case ".jsonl" | ".ndjson":
             return str(path), [*json_lines(path)]
+        case ".json" if not path.read_bytes().strip():
+            return str(path), []
         case ".json":
             return str(path), rows_of(path)
         case ".csv" | ".tsv":

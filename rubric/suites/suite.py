@@ -14,7 +14,7 @@ from rubric.errors import DefinitionError, Problem
 from rubric.internals.containers import Listed
 from rubric.internals.fields import as_tuple, check_count, check_name, refuse, string
 from rubric.internals.frozen_map import FrozenMap
-from rubric.internals.guided import Guided, GuidedType, guided_class
+from rubric.internals.guided import Guided, GuidedType, guided, guided_class
 from rubric.internals.text import counted, shorten
 from rubric.suites.cases import Case, as_metadata, cells
 from rubric.values.judges import AnyJudge, Judge, as_judge
@@ -173,6 +173,7 @@ class Suite(Guided, Listed[Case], metaclass=GuidedType):
 
         return answered(self, replies)
 
+    @guided
     def matrix(self, *, judges: Iterable[Any] = (), prompts: Iterable[str] = ()) -> Suite:
         """
         Return the suite with each case once for each of the *judges* and each of the *prompts*, to compare them.
@@ -281,6 +282,7 @@ class Suite(Guided, Listed[Case], metaclass=GuidedType):
         cases = suite.cases if target is None else [run for case in suite.cases for run in several(case, runs)]
         return evolve(suite, cases=settled(cases))
 
+    @guided
     def plan(self, judge: JudgeLike | None = None, *, target: TargetLike | None = None) -> SuitePlan:
         """
         Plan a run without sending anything: the source of each candidate, its judge, calls, tokens and cost.

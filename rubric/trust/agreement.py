@@ -7,7 +7,7 @@ says the same: 84 % is good where that one has 50 %, and nothing where it has 95
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from os import PathLike
 from typing import Any
 
@@ -163,7 +163,7 @@ _LEADS = {"verdict": "agreement", "option": "agreement", "number": "RMSE"}
 
 def agreement(
     grades: Grades | Report | Judged | str | PathLike[str],
-    others: Labels | Grades | Judged | None = None,
+    others: Labels | Mapping[Any, Any] | Grades | Judged | None = None,
     *,
     epsilon: float = 0.2,
 ) -> Agreement:
@@ -172,7 +172,8 @@ def agreement(
 
     Args:
         grades: What the judge said: `Grades`, the `Report` of a suite, or a file of results.
-        others: Labels of people, or the grades of another judge on the same candidates; None for the votes of a jury.
+        others: Labels of people, also as a mapping such as `{0: True}`; or the grades of another judge on the
+            same candidates; None for the votes of a jury.
         epsilon: For the alternative annotator test: how much better a person may be (.1 to .2).
 
     Raises:

@@ -141,7 +141,7 @@ def _closeness(a: Floats, b: Floats, scale: Scale, groups: Codes | None) -> list
     if (different := len(co.categories_of(a, b))) > co.MOST_CATEGORIES:
         found = [Statistic("agreement", None, reason=f"{different:,} different ratings are numbers, no categories")]
     plain = [("pearson", co.pearson(a, b)), ("spearman", co.spearman(a, b)), ("kendall", co.kendall(a, b))]
-    return [*found, *(coefficient(name, c, groups) for name, c in plain), *_errors(a, b, groups)]
+    return [*found, *(coefficient(name, c, groups) for name, c in plain), *_errors(a, b, scale, groups)]
 
 
 def _pair(a: Floats, b: Floats, scale: Scale, groups: Codes | None) -> list[Statistic]:
@@ -224,9 +224,10 @@ def _intraclass(both: Floats, groups: Codes | None) -> list[Statistic]:
     ]
 
 
-def _errors(a: Floats, b: Floats, groups: Codes | None) -> list[Statistic]:
-    """Return MAE, RMSE and bias; the root has the interval of its square."""
+def _errors(a: Floats, b: Floats, scale: Scale, groups: Codes | None) -> list[Statistic]:
+    """Return MAE, RMSE and bias, within the width of the scale; the root has the interval of its square."""
     out = []
+    most = np.inf if scale.low is None or scale.high is None else scale.high - scale.low
     q = quantile(groups, len(a))
     for name, values in (("MAE", np.abs(a - b)), ("RMSE", (a - b) ** 2), ("bias", a - b)):
         mean, error = mean_error(values, groups)
@@ -236,7 +237,7 @@ def _errors(a: Floats, b: Floats, groups: Codes | None) -> list[Statistic]:
         low, high = mean - q * error, mean + q * error
         if name == "RMSE":
             mean, low, high = (float(np.sqrt(max(0.0, v))) for v in (mean, low, high))
-        low = low if name == "bias" else max(0.0, low)
+        low, high = max(-most if name == "bias" else 0.0, low), min(most, high)
         out.append(Statistic(name, mean, (low, high) if np.isfinite(low + high) else None))
     return out
 

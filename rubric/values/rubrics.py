@@ -476,7 +476,7 @@ def rubric_of(value: object) -> Rubric:
         return value
     match value:
         case list() | tuple():
-            cure = "; give Rubric(criteria=[...])"
+            cure = f'; give Rubric("name", {shorten(repr(value), 120)})'
         case Mapping():
             cure = "; what a file would hold is read by loads(json.dumps(data))"
         case PathLike():
