@@ -416,3 +416,10 @@ def test_the_files_that_pages_show_pass() -> None:
 def test_remarks_are_plotted_by_rule() -> None:
     drawn = lint(R.expects("Score 1-5", id="a").expects("Score 1-3", id="b")).plot().to_dict()
     assert drawn["data"]["values"] == [{"name": "own-scale", "which": "warning", "value": 2}]
+
+
+@pytest.mark.parametrize("part", ["score the a ", "please then and ", "1 - ", "\n", "1 (a) ", "judge the response ", "a, "])
+def test_a_text_that_repeats_itself_is_read_to_its_end(part: str) -> None:
+    """A pattern that tried all ways to divide it would not return."""
+    long = Criterion("score it " + part * 20_000)
+    assert isinstance(lint(Rubric(criteria=[long, "Is polite"])).to_dict(), dict)
