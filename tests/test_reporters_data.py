@@ -122,7 +122,7 @@ def test_a_report_is_loaded_from_its_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        ("", "is none"),
+        ("", "expected a report in JSON"),
         ("[]", "expected data with the schema"),
         ('{"schema": "rubric-report/9"}', "'rubric-report/9'"),
         (f'{{"schema": "{SCHEMA}"}}', "suite"),

@@ -60,7 +60,7 @@ def understood(
         if (meant := shape(call)) is not None:
             return (*own, *meant[0]), meant[1]
     if isinstance(error, DefinitionError):
-        raise DefinitionError(error.field, error.message + call.cure_of(error.field)) from None
+        raise DefinitionError(error.field, error.message + call.cure_of(error)) from None
     meant_args, renamed = call.renamed()
     if not _fits(function, (*own, *meant_args), renamed):
         call.refuse()
@@ -131,11 +131,12 @@ class _Call:
             args.append(meant.pop(name))
         return tuple(args), meant
 
-    def cure_of(self, field: str) -> str:
-        """Return the end of the message on the value of *field*: a number that is meant in another way."""
+    def cure_of(self, error: DefinitionError) -> str:
+        """Return the end of the message of *error*: the form of a value, or a number that is meant in another way."""
+        field, is_of_form = error.field, error.message.startswith("expected")
         if self.owner == "Jury" and field == "size" and len(self.args) > 1 and isinstance(self.args[1], str):
             return f"; different judges are a panel: Panel({', '.join(_shown('', each) for each in self.args)})"
-        if self.owner in _WITH_ANSWERS and (form := _FORMS.get(field.partition("[")[0])):
+        if is_of_form and self.owner in _WITH_ANSWERS and (form := _FORMS.get(field.partition("[")[0])):
             return f"; write {form}"
         value = self.named.get(field)
         if isinstance(value, str) and (share := as_share(value)) is not None:
