@@ -418,7 +418,9 @@ def test_remarks_are_plotted_by_rule() -> None:
     assert drawn["data"]["values"] == [{"name": "own-scale", "which": "warning", "value": 2}]
 
 
-@pytest.mark.parametrize("part", ["score the a ", "please then and ", "1 - ", "\n", "1 (a) ", "judge the response ", "a, "])
+@pytest.mark.parametrize(
+    "part", ["score the a ", "please then and ", "1 - ", "\n", "1 (a) ", "judge the response ", "a, "]
+)
 def test_a_text_that_repeats_itself_is_read_to_its_end(part: str) -> None:
     """A pattern that tried all ways to divide it would not return."""
     long = Criterion("score it " + part * 20_000)
