@@ -111,7 +111,7 @@ def drawn() -> bytes:
     return b"no picture"
 
 
-@server.resource("file:///work/.env", name="secrets")
+@server.resource("file:///project/.env", name="secrets")
 def secrets() -> str:
     """Return what no snapshot may hold."""
     return "KEY=1"
