@@ -11,7 +11,6 @@ from rubric import Judge, LoadError, Suite
 from rubric.formats.suites import loads_suite
 from rubric.suites.report import Report
 from rubric.testing import ScriptedModel
-from rubric.values.checks import Unsupported
 
 BEST = {"type": "select-best", "value": "choose the funniest tweet"}
 
@@ -123,8 +122,18 @@ def test_a_prompt_of_its_own_shows_outputs_and_criteria() -> None:
     shown = judge.asks[0].chat()[-1]["content"]
     assert shown.startswith("Compare these outputs: ")
     assert "Selection criteria: choose the funniest tweet" in shown
-    suite = suite_of(BEST, options={"rubricPrompt": "{% for o in outputs %}{{ o }}{% endfor %}"})
-    assert not any(isinstance(c.answer, Unsupported) for c in suite[0].rubric.criteria) or suite.warnings
+
+
+@pytest.mark.parametrize(
+    "prompt", ["{% for o in outputs %}{{ o }}{% endfor %}", "Pick {{outputs[0]}} or {{outputs[1]}}", "By {{criteria}}"]
+)
+def test_a_prompt_that_would_show_no_outputs_leaves_the_test_ungraded(prompt: str) -> None:
+    """The judge would pick blindly; no model is asked."""
+    judge = model("0")
+    report = ran(suite_of(BEST, options={"rubricPrompt": prompt}), judge)
+    assert {row.status for row in report} == {"ungraded"}
+    assert "{{ outputs }}" in report[0].reason
+    assert not judge.asks
 
 
 def test_the_outputs_are_compared_after_the_transforms_of_the_test() -> None:

@@ -198,6 +198,8 @@ def select_best(at: Cursor, context: Context, kind: str) -> Assertion | None:
         return unsupported(f"{kind} with {why}", "", at)
     if values is None or (prompt is not None and template is None):
         return None
+    if template is not None and "{{ output }}" not in template:  # the judge would pick without having seen them
+        return unsupported(f"{kind} with a rubricPrompt that does not show {{{{ outputs }}}} as one text", "", at)
     judge = judge_of(at.find("provider") or context.provider)
     check = Holds(SelectBest(context.test, values[0], template))
     return Assertion(str(check), check, kind=kind, judges=frozenset({judge}))
