@@ -19,7 +19,7 @@ our own format holds, under `check: {assertion: ...}`, is beside it.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, assert_never, cast
+from typing import Any, cast
 
 import attrs
 from attrs import evolve, field, frozen
@@ -46,27 +46,8 @@ from rubric.internals.fields import refuse, suggest
 from rubric.internals.frozen_map import FrozenMap, thaw
 from rubric.internals.javascript import Program
 from rubric.suites.comparisons import Comparison, MaxScore, SelectBest
-from rubric.values.checks import (
-    AnyCheck,
-    Calls,
-    Check,
-    Contains,
-    ContainsAll,
-    ContainsAny,
-    Decided,
-    EndsWith,
-    Equals,
-    FitsSchema,
-    Holds,
-    IsJSON,
-    Matches,
-    Script,
-    Similar,
-    StartsWith,
-    Trajectory,
-    Unsupported,
-    Within,
-)
+from rubric.values import checks
+from rubric.values.checks import Check, Holds
 
 Data = dict[str, Any]
 
@@ -98,28 +79,20 @@ def said_of(check: Check, *, negated: bool = False) -> Said | None:
     Args:
         negated: Whether it is turned over where it is written, by `not-` before its type.
     """
-    found = cast("AnyCheck", check)
-    match found:
-        case (
-            Contains() | ContainsAny() | ContainsAll() | StartsWith() | EndsWith() | Equals() | Matches() | IsJSON()
-            | FitsSchema()
-        ):  # fmt: skip
-            named = type_of(found)
-            return None if named is None else Said(_valued(*named))
-        case Within():
-            return _limits(found)
-        case Trajectory():
-            steps = {"mode": "exact", "steps": [*found.tools]} if found.order == "exact" else [*found.tools]
-            return None if found.order == "any_order" else Said(_valued("trajectory:tool-sequence", steps))
-        case Script():
-            return _python(found) if is_python(found) else None
+    match check:
+        case checks.Within():
+            return _limits(check)
+        case checks.Trajectory():
+            steps = {"mode": "exact", "steps": [*check.tools]} if check.order == "exact" else [*check.tools]
+            return None if check.order == "any_order" else Said(_valued("trajectory:tool-sequence", steps))
+        case checks.Script():
+            return _python(check) if is_python(check) else None
         case Holds():
-            row = FUNCTIONS.get(type(found.function))
-            return None if row is None else row(_unturned(found.function, negated=negated))
-        case Similar() | Calls() | Unsupported() | Decided():  # see the writers: they differ from system to system
-            return None
-        case never:
-            assert_never(never)
+            row = FUNCTIONS.get(type(check.function))
+            return None if row is None else row(_unturned(check.function, negated=negated))
+        case _:  # those for which there is no type differ from system to system: see the writers
+            named = type_of(check)
+            return None if named is None else Said(_valued(*named))
 
 
 def _valued(kind: str, value: Any = None) -> Data:
@@ -136,7 +109,7 @@ _METRICS = {
 }
 
 
-def _limits(check: Within) -> Said | None:
+def _limits(check: checks.Within) -> Said | None:
     limits = check.limits
     (first, *others) = limits
     if not others and first in _UNITS:
@@ -341,7 +314,7 @@ def read_view(given: Mapping[str, Any]) -> Transform:
     return read_transform(given)
 
 
-def _python(script: Script) -> Said:
+def _python(script: checks.Script) -> Said:
     data, own = python_data(script)
     plain = not own and not script.folder
     own |= {"folder": script.folder} if script.folder else {}

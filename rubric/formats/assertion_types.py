@@ -21,20 +21,9 @@ from rubric.grading.code_checks import decide
 from rubric.internals.fields import refuse
 from rubric.internals.frozen_map import FrozenMap, thaw
 from rubric.internals.text import shorten
+from rubric.values import checks
 from rubric.values.candidates import Candidate
-from rubric.values.checks import (
-    Check,
-    Contains,
-    ContainsAll,
-    ContainsAny,
-    EndsWith,
-    Equals,
-    FitsSchema,
-    Holds,
-    IsJSON,
-    Matches,
-    StartsWith,
-)
+from rubric.values.checks import Check
 from rubric.values.matching import check_pattern, check_schema
 
 
@@ -90,11 +79,11 @@ def as_schema(value: Any) -> dict[str, Any]:
 
 def _equals(value: Any) -> Check:
     if value == "":
-        return Matches(r"^\s*$")
+        return checks.Matches(r"^\s*$")
     if isinstance(value, bool):
         value = "true" if value else "false"
     # Lists and mappings are compared with the JSON that the output is, texts as texts.
-    return FitsSchema({"const": value}) if isinstance(value, list | Mapping) else Equals(as_text(value))
+    return checks.FitsSchema({"const": value}) if isinstance(value, list | Mapping) else checks.Equals(as_text(value))
 
 
 class UnsupportedPatternError(Exception):
@@ -138,42 +127,42 @@ def as_re2(pattern: str) -> str:
 
 
 DETERMINISTIC: Mapping[str, Callable[[Any], Check]] = {
-    "contains": lambda value: Contains(as_text(value)),
-    "icontains": lambda value: Contains(as_text(value), ignore_case=True),
-    "contains-any": lambda value: ContainsAny(_as_texts(value)),
-    "contains-all": lambda value: ContainsAll(_as_texts(value)),
-    "icontains-any": lambda value: ContainsAny(_as_texts(value), ignore_case=True),
-    "icontains-all": lambda value: ContainsAll(_as_texts(value), ignore_case=True),
+    "contains": lambda value: checks.Contains(as_text(value)),
+    "icontains": lambda value: checks.Contains(as_text(value), ignore_case=True),
+    "contains-any": lambda value: checks.ContainsAny(_as_texts(value)),
+    "contains-all": lambda value: checks.ContainsAll(_as_texts(value)),
+    "icontains-any": lambda value: checks.ContainsAny(_as_texts(value), ignore_case=True),
+    "icontains-all": lambda value: checks.ContainsAll(_as_texts(value), ignore_case=True),
     "equals": _equals,
-    "regex": lambda value: Matches(as_re2(as_text(value))),
-    "starts-with": lambda value: StartsWith(as_text(value)),
-    "ends-with": lambda value: EndsWith(as_text(value)),
+    "regex": lambda value: checks.Matches(as_re2(as_text(value))),
+    "starts-with": lambda value: checks.StartsWith(as_text(value)),
+    "ends-with": lambda value: checks.EndsWith(as_text(value)),
     # As in promptfoo, a schema of `false` or an empty one asks for no more than JSON.
-    "is-json": lambda value: FitsSchema(as_schema(value)) if value else IsJSON(),
-    "contains-json": lambda value: Holds(ContainsJSON(as_schema(value) if value else None)),
+    "is-json": lambda value: checks.FitsSchema(as_schema(value)) if value else checks.IsJSON(),
+    "contains-json": lambda value: checks.Holds(ContainsJSON(as_schema(value) if value else None)),
 }
 """The assertion types that code decides, each with the function that makes a check of its value."""
 
-_TEXT_TYPES: dict[type, str] = {StartsWith: "starts-with", EndsWith: "ends-with", Equals: "equals"}
+_TEXT_TYPES: dict[type, str] = {checks.StartsWith: "starts-with", checks.EndsWith: "ends-with", checks.Equals: "equals"}
 
 
 def type_of(check: Check) -> tuple[str, Any] | None:
     """Return the assertion type and the value (None: none) that `check_of` makes *check* of; None where none does."""
     folded = "i" if getattr(check, "ignore_case", False) else ""
     match check:
-        case Contains():
+        case checks.Contains():
             return f"{folded}contains", check.text
-        case ContainsAny():
+        case checks.ContainsAny():
             return f"{folded}contains-any", [*check.texts]
-        case ContainsAll():
+        case checks.ContainsAll():
             return f"{folded}contains-all", [*check.texts]
-        case StartsWith() | EndsWith() | Equals() if not folded:
+        case checks.StartsWith() | checks.EndsWith() | checks.Equals() if not folded:
             return _TEXT_TYPES[type(check)], check.text
-        case Matches():
+        case checks.Matches():
             return "regex", check.pattern
-        case IsJSON():
+        case checks.IsJSON():
             return "is-json", None
-        case FitsSchema():
+        case checks.FitsSchema():
             return "is-json", thaw(check.schema)
         case _:
             return None
@@ -197,7 +186,7 @@ class ContainsJSON:
         """True if it holds for *candidate*."""
         if self.schema is None:
             return any(True for _ in json_values(candidate.output))
-        fits = FitsSchema(self.schema)
+        fits = checks.FitsSchema(self.schema)
         return any(decide(fits, Candidate(found))[0] for found in json_values(candidate.output))
 
 

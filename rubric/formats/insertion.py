@@ -12,16 +12,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from attrs import define, field, frozen
-from ruamel.yaml import YAML
+from ruamel.yaml import YAML, events
 from ruamel.yaml.error import YAMLError
-from ruamel.yaml.events import (
-    AliasEvent,
-    CollectionEndEvent,
-    CollectionStartEvent,
-    MappingStartEvent,
-    NodeEvent,
-    ScalarEvent,
-)
 
 from rubric.errors import DumpError
 from rubric.formats.document import KeyPath
@@ -78,27 +70,27 @@ def spans(text: str) -> Span | None:
     opened: list[Span] = []
     try:
         for event in YAML(typ="safe", pure=True).parse(text):
-            if isinstance(event, CollectionEndEvent):
+            if isinstance(event, events.CollectionEndEvent):
                 done = opened.pop()
                 last = done.parts[-1].end if done.parts else event.end_mark.index
                 done.end = event.end_mark.index if done.is_flow else last
-            if not isinstance(event, NodeEvent):
+            if not isinstance(event, events.NodeEvent):
                 continue
             start, end = event.start_mark, event.end_mark
             one = Span(start.index, end.index, start.line + 1, start.column + 1)
-            if isinstance(event, ScalarEvent | AliasEvent):
-                one.key = event.value if isinstance(event, ScalarEvent) else None
+            if isinstance(event, events.ScalarEvent | events.AliasEvent):
+                one.key = event.value if isinstance(event, events.ScalarEvent) else None
                 one.end = one.start + len(text[one.start : one.end].rstrip())
                 if one.start == one.end and opened and opened[-1].parts:  # nothing, whose mark is that of what follows
                     before = opened[-1].parts[-1].end
                     one.start = one.end = text.find(":", before) + 1 if opened[-1].is_mapping else before
-            elif isinstance(event, CollectionStartEvent):
-                one.is_flow, one.is_mapping = bool(event.flow_style), isinstance(event, MappingStartEvent)
+            elif isinstance(event, events.CollectionStartEvent):
+                one.is_flow, one.is_mapping = bool(event.flow_style), isinstance(event, events.MappingStartEvent)
             if opened:
                 opened[-1].parts.append(one)
             else:
                 root = one
-            if isinstance(event, CollectionStartEvent):
+            if isinstance(event, events.CollectionStartEvent):
                 opened.append(one)
     except (YAMLError, ValueError, IndexError, AttributeError, TypeError) as problem:
         message = f"this file cannot be changed in place: {' '.join(str(problem).split())}"

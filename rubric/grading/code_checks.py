@@ -9,29 +9,9 @@ from typing import Any, assert_never
 from rubric.internals.fields import plain_number
 from rubric.internals.frozen_map import thaw
 from rubric.internals.text import shorten
+from rubric.values import checks
 from rubric.values.candidates import Candidate
-from rubric.values.checks import (
-    NOTHING,
-    AnyCheck,
-    Calls,
-    Check,
-    Contains,
-    ContainsAll,
-    ContainsAny,
-    Decided,
-    EndsWith,
-    Equals,
-    FitsSchema,
-    Holds,
-    IsJSON,
-    Matches,
-    Script,
-    Similar,
-    StartsWith,
-    Trajectory,
-    Unsupported,
-    Within,
-)
+from rubric.values.checks import Check
 from rubric.values.criteria import Criterion, When
 from rubric.values.findings import Finding, NotApplicable, Scored, Unjudged
 from rubric.values.matching import matches, misfit
@@ -64,7 +44,9 @@ def settled(criterion: Criterion, candidate: Candidate) -> Finding | None:
             return NotApplicable(criterion.id, "its condition does not hold")
     except Exception as error:  # noqa: BLE001 - a condition of the user's own may raise anything
         return _undecided(criterion, "exception", f"its condition raised {type(error).__name__}: {error}")
-    if not isinstance(criterion.answer, Check) or isinstance(criterion.answer, Similar):  # that asks for embeddings
+    if not isinstance(criterion.answer, Check) or isinstance(
+        criterion.answer, checks.Similar
+    ):  # that asks for embeddings
         return None
     return settle(criterion, criterion.answer, candidate)
 
@@ -72,41 +54,41 @@ def settled(criterion: Criterion, candidate: Candidate) -> Finding | None:
 def settle(criterion: Criterion, check: Check, candidate: Candidate) -> Finding:
     """Return the finding of *criterion*, whose answer is *check*; Unjudged if the check cannot be decided."""
     match check:
-        case Decided():
+        case checks.Decided():
             return Scored(criterion.id, check.score, check.score, check.reason, flag=check.passed)
-        case Holds():
+        case checks.Holds():
             return _asked(criterion, check, candidate)
-        case Unsupported(otherwise="skip"):
+        case checks.Unsupported(otherwise="skip"):
             return NotApplicable(criterion.id, f"{check.type} is not supported; skipped as asked")
-        case Unsupported(otherwise="fail"):
+        case checks.Unsupported(otherwise="fail"):
             return Scored(criterion.id, 0.0, 0, f"{check.type} is not supported; failed as asked")
-        case Unsupported() if check == NOTHING:
+        case checks.Unsupported() if check == checks.NOTHING:
             return _undecided(criterion, "unsupported", "nothing is asserted, so there is nothing to grade by")
-        case Unsupported():
+        case checks.Unsupported():
             cure = f"; {check.cure}" if check.cure else ""
             return _undecided(criterion, "unsupported", f"{check.type} is not supported{cure}")
-        case Similar():
+        case checks.Similar():
             return _undecided(criterion, "unsupported", f"{check}: only a criterion itself can ask for embeddings")
-        case Script():
+        case checks.Script():
             return _undecided(
                 criterion,
                 "unsupported",
                 f"{check} runs only in a suite's run that allows it: allow_scripts=True, or --allow-scripts",
             )
-        case Within():
+        case checks.Within():
             return _limited(criterion, check, candidate)
         case _:
             holds, why = decide(check, candidate)
             return Scored(criterion.id, float(holds), holds, why)
 
 
-def _asked(criterion: Criterion, check: Holds, candidate: Candidate) -> Finding:
+def _asked(criterion: Criterion, check: checks.Holds, candidate: Candidate) -> Finding:
     """Return the finding of *criterion*, which a function of the user's own decides."""
     try:
         said: object = check.function(candidate)
     except Exception as error:  # noqa: BLE001 - a function of the user's own may raise anything
         return _undecided(criterion, "exception", f"{check} raised {type(error).__name__}: {error}")
-    if isinstance(said, Decided):
+    if isinstance(said, checks.Decided):
         return settle(criterion, said, candidate)
     found, why = said if isinstance(said, tuple) and len(said) == 2 else (said, "")  # noqa: PLR2004
     score = plain_number(found)
@@ -117,7 +99,7 @@ def _asked(criterion: Criterion, check: Holds, candidate: Candidate) -> Finding:
     return Scored(criterion.id, float(score), score, reason)
 
 
-def _limited(criterion: Criterion, check: Within, candidate: Candidate) -> Finding:
+def _limited(criterion: Criterion, check: checks.Within, candidate: Candidate) -> Finding:
     """Return the finding of *criterion*, which limits what the run took."""
     took = {"tool_calls": len(candidate.tool_calls)}
     took |= {n: value for n in check.limits if (value := getattr(candidate.metrics, n, None)) is not None}
@@ -135,44 +117,51 @@ def _undecided(criterion: Criterion, kind: FailureKind, why: str) -> Unjudged:
 
 def decide(check: Check, candidate: Candidate) -> tuple[bool, str]:  # noqa: C901, PLR0912 - a case for each check
     """Return whether *candidate* passes *check*, and why or why not."""
-    if not isinstance(check, AnyCheck):
+    if not isinstance(check, checks.AnyCheck):
         msg = f"{type(check).__name__} is no check that this library knows"
         raise TypeError(msg)
     fold = str.casefold if getattr(check, "ignore_case", False) else str
     found = fold(candidate.output)
     match check:
-        case Contains(text=text):
+        case checks.Contains(text=text):
             holds = fold(text) in found
-        case ContainsAny(texts=texts):
+        case checks.ContainsAny(texts=texts):
             holds = any(fold(text) in found for text in texts)
-        case ContainsAll(texts=texts):
+        case checks.ContainsAll(texts=texts):
             holds = all(fold(text) in found for text in texts)
-        case StartsWith(text=text):
+        case checks.StartsWith(text=text):
             holds = found.startswith(fold(text))
-        case EndsWith(text=text):
+        case checks.EndsWith(text=text):
             holds = found.endswith(fold(text))
-        case Equals(text=text):
+        case checks.Equals(text=text):
             holds = found.strip() == fold(text).strip()
-        case Matches(pattern=pattern):
+        case checks.Matches(pattern=pattern):
             holds = matches(pattern, candidate.output)
-        case IsJSON():
+        case checks.IsJSON():
             _, problem = _parsed(candidate.output)
             return not problem, problem or "is JSON"
-        case FitsSchema(schema=schema):
+        case checks.FitsSchema(schema=schema):
             value, problem = _parsed(candidate.output)
             if problem:
                 return False, problem
             problem = misfit(thaw(schema), value)
             return not problem, f"does not fit the schema at {problem}" if problem else "fits the schema"
-        case Calls(name=name, arguments=wanted):
+        case checks.Calls(name=name, arguments=wanted):
             holds = any(
                 call.name == name
                 and all(key in call.arguments and call.arguments[key] == wanted[key] for key in wanted)
                 for call in candidate.tool_calls
             )
-        case Trajectory():
+        case checks.Trajectory():
             holds = check.followed_by(call.name for call in candidate.tool_calls)
-        case Decided() | Holds() | Unsupported() | Script() | Within() | Similar():
+        case (
+            checks.Decided()
+            | checks.Holds()
+            | checks.Unsupported()
+            | checks.Script()
+            | checks.Within()
+            | checks.Similar()
+        ):
             msg = f"{type(check).__name__} is not decided by the candidate alone"
             raise TypeError(msg)
         case never:

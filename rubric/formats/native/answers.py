@@ -13,25 +13,8 @@ from typing import Any
 from attrs import frozen
 
 from rubric.errors import DefinitionError, DumpError
-from rubric.formats.fields import (
-    WRITERS,
-    Data,
-    Gathering,
-    as_dict,
-    as_list,
-    check_key,
-    fields_of,
-    free,
-    read_all,
-    read_bare,
-    read_each,
-    read_inner,
-    read_named,
-    read_text,
-    reader_of,
-    wanted,
-    write,
-)
+from rubric.formats import fields
+from rubric.formats.fields import WRITERS, Data, wanted
 from rubric.internals.fields import check_number
 from rubric.values.answers import Answer, Choice, Choices, Levels, ScoreRange, Unit, YesNo
 
@@ -62,8 +45,8 @@ ANSWERS: dict[Any, AnswerKey] = {}
 def read_named_answer(data: Any) -> Answer:
     """Return the answer type under `answer:`: `yes_no`, `unit` or `{unit: {flag: true}}`."""
     if isinstance(data, dict) and [*data] == ["unit"]:
-        return read_inner(data, "unit", _read_unit)
-    return read_named(data, _NAMED, "{unit: {flag: true}}")
+        return fields.read_inner(data, "unit", _read_unit)
+    return fields.read_named(data, _NAMED, "{unit: {flag: true}}")
 
 
 _NAMED: dict[str, Callable[[], Answer]] = {"yes_no": YesNo, "unit": Unit}
@@ -78,27 +61,27 @@ _DASHED = re.compile(r"(\d{1,16}) ?(?:-|–|to) ?(\d{1,16})", re.ASCII)
 def read_levels(data: Any) -> Levels:
     """Return levels: a mapping from scores to texts, a list of `{score_range, text}`, or a plain scale, `0..10`."""
     if isinstance(data, str) and (plain := _PLAIN.fullmatch(data.strip())):
-        return read_bare(lambda ends: Levels(ScoreRange(*ends)), map(int, plain.groups()))
+        return fields.read_bare(lambda ends: Levels(ScoreRange(*ends)), map(int, plain.groups()))
     if isinstance(data, list):
-        return read_bare(Levels, read_all(data, "scorerange", _read_range))
+        return fields.read_bare(Levels, fields.read_all(data, "scorerange", _read_range))
     if isinstance(data, str) and (dashed := _DASHED.fullmatch(data.strip())):
         raise DefinitionError("", f"expected a scale with two dots, got {data!r}; write {dashed[1]}..{dashed[2]}")
-    bands = as_dict(data, "a mapping from scores to texts, a list of {score_range, text}, or 0..10")
-    read_each(bands, read_text)
+    bands = fields.as_dict(data, "a mapping from scores to texts, a list of {score_range, text}, or 0..10")
+    fields.read_each(bands, fields.read_text)
     if not bands:
         raise DefinitionError("", "expected levels, got none; write 0..10 for a scale without texts")
-    return read_bare(Levels, bands)
+    return fields.read_bare(Levels, bands)
 
 
 def _read_range(data: Any) -> ScoreRange:
-    band = {"score_range": None, **as_dict(data, "a mapping with score_range and text")}
-    low, high = read_inner(band, "score_range", _read_ends)
+    band = {"score_range": None, **fields.as_dict(data, "a mapping with score_range and text")}
+    low, high = fields.read_inner(band, "score_range", _read_ends)
     del band["score_range"]
     return _read_band({"low": low, "high": high, **band})
 
 
 def _read_ends(data: Any) -> list[Any]:
-    ends = as_list(data, "a list of the lowest and the highest score")
+    ends = fields.as_list(data, "a list of the lowest and the highest score")
     if len(ends) != 2:  # noqa: PLR2004
         raise wanted("the lowest and the highest score", ends)
     return ends
@@ -107,20 +90,20 @@ def _read_ends(data: Any) -> list[Any]:
 def read_choices(data: Any) -> Choices:
     """Return choices: a mapping from labels to scores, or a list of `{label, score, text}`."""
     if isinstance(data, list):
-        return read_bare(Choices, read_all(data, "choice", _read_choice))
-    labels = as_dict(data, "a mapping from labels to scores, or a list of {label, score, text}")
-    gathering = Gathering()
+        return fields.read_bare(Choices, fields.read_all(data, "choice", _read_choice))
+    labels = fields.as_dict(data, "a mapping from labels to scores, or a list of {label, score, text}")
+    gathering = fields.Gathering()
     for label, score in labels.items():
         with gathering.at(label):
-            check_key(label)
+            fields.check_key(label)
             check_number("", score, 0, 1)
     gathering.finish()
-    return read_bare(Choices, labels)
+    return fields.read_bare(Choices, labels)
 
 
-_read_unit = reader_of(Unit)
-_read_band = reader_of(ScoreRange)
-_read_choice = reader_of(Choice)
+_read_unit = fields.reader_of(Unit)
+_read_band = fields.reader_of(ScoreRange)
+_read_choice = fields.reader_of(Choice)
 
 
 # -- writing ------------------------------------------------------------------------------------------------
@@ -130,7 +113,7 @@ def write_answer(answer: Answer) -> Data:
     """Return the key and the value that give *answer*; nothing for yes or no."""
     for key, row in ANSWERS.items():
         if isinstance(answer, row.kinds) and type(answer) in WRITERS:
-            return {} if isinstance(answer, YesNo) else {key: write(answer)}
+            return {} if isinstance(answer, YesNo) else {key: fields.write(answer)}
     msg = f"its answer is of a class of your own, {type(answer).__name__}; files know only those of the library"
     raise DumpError(msg)
 
@@ -145,8 +128,8 @@ def _levels(levels: Levels) -> Any:
 
 def _choices(choices: Choices) -> Any:
     if any(choice.text for choice in choices.choices):
-        return [fields_of(choice) for choice in choices.choices]
-    return {str(choice.label): free(choice.score) for choice in choices.choices}
+        return [fields.fields_of(choice) for choice in choices.choices]
+    return {str(choice.label): fields.free(choice.score) for choice in choices.choices}
 
 
 WRITERS |= {YesNo: lambda _: "yes_no", Unit: _unit, Levels: _levels, Choices: _choices}

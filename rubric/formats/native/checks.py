@@ -9,42 +9,12 @@ import attrs
 from attrs import frozen
 
 from rubric.errors import DefinitionError, DumpError
-from rubric.formats.fields import (
-    WRITERS,
-    Data,
-    Gathering,
-    WrongKeyError,
-    as_dict,
-    fields_of,
-    free,
-    read_free,
-    reader_of,
-)
+from rubric.formats import fields
+from rubric.formats.fields import WRITERS, Data
 from rubric.formats.native.answers import TEXT, mapping_of, schema_of
 from rubric.internals.fields import suggest
-from rubric.values.checks import (
-    LIMITS,
-    Calls,
-    Check,
-    Contains,
-    ContainsAll,
-    ContainsAny,
-    EndsWith,
-    Equals,
-    FitsSchema,
-    Holds,
-    IsJSON,
-    Matches,
-    Measure,
-    Order,
-    Otherwise,
-    Script,
-    Similar,
-    StartsWith,
-    Trajectory,
-    Unsupported,
-    Within,
-)
+from rubric.values import checks
+from rubric.values.checks import Check
 
 _FREE = {"type": "object"}
 _TEXTS = {"$ref": "#/$defs/texts"}
@@ -57,18 +27,18 @@ _FIELDS: dict[str, Data] = {
     "name": TEXT,
     "type": TEXT,
     "cure": {"type": "string"},
-    "otherwise": {"enum": [*get_args(Otherwise)]},
+    "otherwise": {"enum": [*get_args(checks.Otherwise)]},
     "arguments": _FREE,
     "command": _TEXTS,
     "folder": {"type": "string"},
     "threshold": {"type": "number"},
     "tools": _TEXTS,
-    "order": {"enum": [*get_args(Order)]},
-    "measure": {"enum": [*get_args(Measure)]},
+    "order": {"enum": [*get_args(checks.Order)]},
+    "measure": {"enum": [*get_args(checks.Measure)]},
     "model": TEXT,
     "timeout": {"type": "number", "exclusiveMinimum": 0, "maximum": 86400},
     "config": _FREE,
-    **{name: {"type": "number", "minimum": 0} for name in LIMITS},
+    **{name: {"type": "number", "minimum": 0} for name in checks.LIMITS},
 }
 """The JSON Schema of each field that a check has."""
 
@@ -99,7 +69,7 @@ class CheckRow:
 
     def reader(self) -> Callable[[Any], Check]:
         """Return the function that reads the check: a mapping of its fields, or the value of the first."""
-        read = reader_of(self.kind, None, (), **dict.fromkeys(self.free, read_free))
+        read = fields.reader_of(self.kind, None, (), **dict.fromkeys(self.free, fields.read_free))
         return lambda data: read(data if isinstance(data, dict) or not self.has_first else {self.fields[0]: data})
 
     def schema(self) -> Data:
@@ -112,32 +82,32 @@ class CheckRow:
 
 
 _ROWS: dict[str, CheckRow] = {
-    "contains": CheckRow(Contains),
-    "starts_with": CheckRow(StartsWith),
-    "ends_with": CheckRow(EndsWith),
-    "contains_any": CheckRow(ContainsAny),
-    "contains_all": CheckRow(ContainsAll),
-    "equals": CheckRow(Equals),
-    "matches": CheckRow(Matches),
-    "calls": CheckRow(Calls, ("arguments",)),
-    "trajectory": CheckRow(Trajectory),
-    "similar": CheckRow(Similar),
-    "within": CheckRow(Within, what="The most that the candidate's run may have taken."),
-    "script": CheckRow(Script, ("config",)),
-    "unsupported": CheckRow(Unsupported, what="A grader of another system that this library does not have."),
+    "contains": CheckRow(checks.Contains),
+    "starts_with": CheckRow(checks.StartsWith),
+    "ends_with": CheckRow(checks.EndsWith),
+    "contains_any": CheckRow(checks.ContainsAny),
+    "contains_all": CheckRow(checks.ContainsAll),
+    "equals": CheckRow(checks.Equals),
+    "matches": CheckRow(checks.Matches),
+    "calls": CheckRow(checks.Calls, ("arguments",)),
+    "trajectory": CheckRow(checks.Trajectory),
+    "similar": CheckRow(checks.Similar),
+    "within": CheckRow(checks.Within, what="The most that the candidate's run may have taken."),
+    "script": CheckRow(checks.Script, ("config",)),
+    "unsupported": CheckRow(checks.Unsupported, what="A grader of another system that this library does not have."),
 }
 
 
 def _read_assertion(data: Any) -> Check:
     from rubric.formats.assertion_data import read_assertion  # noqa: PLC0415 - it brings code that few rubrics need
 
-    return read_assertion(read_free(data))
+    return read_assertion(fields.read_free(data))
 
 
 _FIRST = ("contains", "starts_with", "ends_with", "contains_any", "contains_all", "equals", "matches")
 CHECKS: dict[Any, Callable[[Any], Check]] = {
     **{name: _ROWS[name].reader() for name in _FIRST},
-    "fits_schema": lambda data: FitsSchema(read_free(data)),
+    "fits_schema": lambda data: checks.FitsSchema(fields.read_free(data)),
     **{name: row.reader() for name, row in _ROWS.items() if name not in _FIRST},
     "assertion": _read_assertion,
 }
@@ -147,16 +117,16 @@ CHECKS: dict[Any, Callable[[Any], Check]] = {
 def read_check(data: Any) -> Check:
     """Return a check: `is_json`, or one by its name, such as `{contains: ...}`."""
     if data == "is_json":
-        return IsJSON()
-    checks = as_dict(data, f"is_json, or a mapping with one of {', '.join(CHECKS)}")
-    gathering = Gathering()
+        return checks.IsJSON()
+    given = fields.as_dict(data, f"is_json, or a mapping with one of {', '.join(CHECKS)}")
+    gathering = fields.Gathering()
     found: list[Check] = []
-    for position, (name, value) in enumerate(checks.items()):
+    for position, (name, value) in enumerate(given.items()):
         with gathering.at(name):
             if name not in CHECKS:
-                raise WrongKeyError("", f"no such check{suggest(str(name), [*CHECKS, 'is_json'])}")
+                raise fields.WrongKeyError("", f"no such check{suggest(str(name), [*CHECKS, 'is_json'])}")
             if position:
-                raise WrongKeyError("", "a criterion has one check; make it a criterion of its own")
+                raise fields.WrongKeyError("", "a criterion has one check; make it a criterion of its own")
             found.append(CHECKS[name](value))
     gathering.finish()
     if not found:
@@ -166,14 +136,14 @@ def read_check(data: Any) -> Check:
 
 def _writer(name: str, row: CheckRow) -> Callable[[Check], Data]:
     def write(check: Check) -> Data:
-        fields = fields_of(check)
-        return {name: fields if len(fields) > 1 or not row.has_first else next(iter(fields.values()))}
+        given = fields.fields_of(check)
+        return {name: given if len(given) > 1 or not row.has_first else next(iter(given.values()))}
 
     return write
 
 
 WRITERS |= {row.kind: _writer(name, row) for name, row in _ROWS.items()}
-_script = WRITERS[Script]
+_script = WRITERS[checks.Script]
 
 
 def _assertion(check: Check) -> Data:
@@ -182,15 +152,18 @@ def _assertion(check: Check) -> Data:
 
     said = said_of(check)
     if said is not None:
-        return {"assertion": free({**said.data, **said.own})}
-    if isinstance(check, Script):
+        return {"assertion": fields.free({**said.data, **said.own})}
+    if isinstance(check, checks.Script):
         return cast("Data", _script(check))
     msg = f"its answer is of a class of your own, {check}; files know only those of the library"
     raise DumpError(msg)
 
 
-WRITERS |= {FitsSchema: lambda check: {"fits_schema": free(check.schema)}, IsJSON: lambda _: "is_json"}
-WRITERS |= {Holds: _assertion, Script: _assertion}
+WRITERS |= {
+    checks.FitsSchema: lambda check: {"fits_schema": fields.free(check.schema)},
+    checks.IsJSON: lambda _: "is_json",
+}
+WRITERS |= {checks.Holds: _assertion, checks.Script: _assertion}
 
 
 def check_schema() -> Data:

@@ -6,18 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from rubric.errors import DefinitionError, DumpError
-from rubric.formats.fields import (
-    WRITERS,
-    SeveralError,
-    WrongKeyError,
-    as_dict,
-    fields_of,
-    read_all,
-    read_each,
-    read_inner,
-    reader_of,
-    wanted,
-)
+from rubric.formats import fields
+from rubric.formats.fields import WRITERS, wanted
 from rubric.values.judges import AnyJudge, Cascade, Judge, Jury, Panel
 
 
@@ -32,13 +22,13 @@ def read_any_judge(data: Any) -> AnyJudge | None:
             return Panel(_read_members(data))
         case {"jury": _} | {"panel": _} | {"cascade": _} if len(data) == 1:
             (kind,) = data
-            return read_inner(data, kind, _KINDS[kind])
+            return fields.read_inner(data, kind, _KINDS[kind])
         case dict() if data.keys() & _KINDS:
             kinds = " and ".join(str(key) for key in data)
             raise DefinitionError("", f"expected a judge, a jury, a panel or a cascade, got {kinds}; keep one of them")
         case {"params": _}:
             message = "a file sets no parameters of the vendor's; give them in code: Judge(params=...)"
-            raise SeveralError([(("params",), WrongKeyError("", message))])
+            raise fields.SeveralError([(("params",), fields.WrongKeyError("", message))])
         case dict():
             return _read_judge(data)
         case _:
@@ -46,7 +36,7 @@ def read_any_judge(data: Any) -> AnyJudge | None:
 
 
 def _read_members(data: Any) -> list[AnyJudge]:
-    return read_all(data, "judge", read_member)
+    return fields.read_all(data, "judge", read_member)
 
 
 def read_member(data: Any) -> AnyJudge:
@@ -59,7 +49,7 @@ def read_member(data: Any) -> AnyJudge:
 
 def read_judges(data: Any) -> dict[str, AnyJudge | None]:
     """Return the judges of single criteria, by their ids."""
-    return read_each(as_dict(data, "a mapping from the ids of criteria to judges"), read_any_judge)
+    return fields.read_each(fields.as_dict(data, "a mapping from the ids of criteria to judges"), read_any_judge)
 
 
 def _read_occasion(data: Any) -> Any:
@@ -75,12 +65,12 @@ def _read_reader(data: Any) -> Any:
     return data
 
 
-_read_judge = reader_of(Judge, reader=_read_reader, params=None, threads=None, via=None)
+_read_judge = fields.reader_of(Judge, reader=_read_reader, params=None, threads=None, via=None)
 
 _KINDS: dict[Any, Callable[[Any], AnyJudge]] = {
-    "jury": reader_of(Jury, judge=read_any_judge),
-    "panel": reader_of(Panel, judges=_read_members, weights=lambda data: data),
-    "cascade": reader_of(Cascade, first=read_member, then=read_member, when=_read_occasion),
+    "jury": fields.reader_of(Jury, judge=read_any_judge),
+    "panel": fields.reader_of(Panel, judges=_read_members, weights=lambda data: data),
+    "cascade": fields.reader_of(Cascade, first=read_member, then=read_member, when=_read_occasion),
 }
 
 
@@ -97,7 +87,7 @@ def _write_judge(judge: Judge) -> Any:
     if callable(judge.reader):
         msg = f"the judge {judge.name!r} has a function as its reader, which stays in code; use a mapping of patterns"
         raise DumpError(msg)
-    data = fields_of(judge, first=("model",))
+    data = fields.fields_of(judge, first=("model",))
     return judge.model if [*data] == ["model"] else data
 
 
@@ -105,12 +95,12 @@ def _write_cascade(cascade: Cascade) -> Any:
     if not isinstance(cascade.when, str | tuple):
         msg = "the cascade's `when` is a function; use a word or a pair of scores"
         raise DumpError(msg)
-    return {"cascade": fields_of(cascade)}
+    return {"cascade": fields.fields_of(cascade)}
 
 
 WRITERS |= {
     Judge: _write_judge,
-    Jury: lambda jury: {"jury": fields_of(jury)},
+    Jury: lambda jury: {"jury": fields.fields_of(jury)},
     Cascade: _write_cascade,
-    Panel: lambda panel: {"panel": fields_of(panel)},
+    Panel: lambda panel: {"panel": fields.fields_of(panel)},
 }

@@ -9,25 +9,8 @@ from typing import Any
 from attrs import evolve
 
 from rubric.errors import DefinitionError, DumpError, LoadError
-from rubric.formats.fields import (
-    KEYS,
-    WRITERS,
-    Data,
-    Gathering,
-    WrongKeyError,
-    as_dict,
-    as_list,
-    fields_of,
-    free,
-    read_all,
-    read_free,
-    read_inner,
-    read_named,
-    read_text,
-    reader_of,
-    wanted,
-    write,
-)
+from rubric.formats import fields
+from rubric.formats.fields import WRITERS, Data, Gathering, wanted
 from rubric.formats.files import read_text as read_text_of
 from rubric.formats.native.answers import ANSWERS, AnswerKey, write_answer
 from rubric.formats.native.checks import read_check
@@ -60,7 +43,7 @@ def read_branch(data: Any) -> DecisionTree | Leaf:
 
 def read_tree(data: Any) -> DecisionTree:
     """Return a question with its branches; true and false stand for yes and no, as YAML 1.1 had it."""
-    node = as_dict(data, "a question {ask, yes, no}")
+    node = fields.as_dict(data, "a question {ask, yes, no}")
     for boolean, name in ((True, "yes"), (False, "no")):
         if any(key is boolean for key in node) and name not in node:
             node = {(name if key is boolean else key): value for key, value in node.items()}
@@ -83,7 +66,7 @@ def read_when(data: Any) -> When | None:
     """Return the condition under which a criterion applies."""
     if data is None:
         return None
-    given = [key for key in as_dict(data, _CONDITION) if key in KEYS[When].values()]
+    given = [key for key in fields.as_dict(data, _CONDITION) if key in fields.KEYS[When].values()]
     if len(given) > 1 or not data:
         raise wanted(_CONDITION, " and ".join(given) or None)
     return _read_when(data)
@@ -96,14 +79,16 @@ def read_criterion(data: Any) -> Criterion:
     """Return one criterion: its text, or a mapping."""
     if isinstance(data, str):
         data = {"text": data}
-    given = as_dict(data, "a criterion (its text, or a mapping)")
+    given = fields.as_dict(data, "a criterion (its text, or a mapping)")
     gathering = Gathering()
     answer: Answer = YesNo()
     answers = [key for key in given if key in ANSWERS]
     for key in answers:
         with gathering.at(key):
             if key != answers[0]:
-                raise WrongKeyError("", f"a criterion has one answer, and here is {answers[0]} too; keep one of them")
+                raise fields.WrongKeyError(
+                    "", f"a criterion has one answer, and here is {answers[0]} too; keep one of them"
+                )
             answer = ANSWERS[key].read(given[key])
     rest = {key: value for key, value in given.items() if key not in ANSWERS}
     if {"check", "rubric"} & {*answers}:
@@ -120,7 +105,7 @@ def read_criteria(data: Any) -> list[Criterion]:
     gathering = Gathering()
     seen: dict[str, int] = {}
     criteria = []
-    for index, item in enumerate(as_list(data, "a list of criteria")):
+    for index, item in enumerate(fields.as_list(data, "a list of criteria")):
         with gathering.at(index):
             criterion = read_criterion(item)
             criteria.append(criterion)
@@ -135,13 +120,13 @@ def read_criteria(data: Any) -> list[Criterion]:
 def read_scale(data: Any) -> Scale:
     """Return how scores are shown: `unit`, `boolean`, `letter` or `{likert: {min: 1, max: 5}}`."""
     if isinstance(data, dict) and [*data] == ["likert"]:
-        return read_inner(data, "likert", _read_likert)
-    return read_named(data, _NAMED_SCALES, "{likert: {min: 1, max: 5}}")
+        return fields.read_inner(data, "likert", _read_likert)
+    return fields.read_named(data, _NAMED_SCALES, "{likert: {min: 1, max: 5}}")
 
 
 def read_rubric(data: Any) -> Rubric:
     """Return a rubric: a mapping with one of `criteria`, `text` and `tree`; something in it counts."""
-    given = as_dict(data, "a rubric (a mapping with criteria, text or tree)")
+    given = fields.as_dict(data, "a rubric (a mapping with criteria, text or tree)")
     gathering = Gathering()
     kinds = [key for key in given if key in KINDS]
     if not kinds:
@@ -149,7 +134,7 @@ def read_rubric(data: Any) -> Rubric:
         gathering.problems.append(((), DefinitionError("", message)))
     for key in kinds[1:]:
         with gathering.at(key):
-            raise WrongKeyError("", f"a rubric has {kinds[0]} or {key}, not both; nest one in the other")
+            raise fields.WrongKeyError("", f"a rubric has {kinds[0]} or {key}, not both; nest one in the other")
     with gathering.at():
         rubric = _read_rubric({key: value for key, value in given.items() if key not in kinds[1:]})
         check_weights(rubric)
@@ -188,11 +173,11 @@ def _replied(data: Any, folder: Path, base: Path, gathering: Gathering) -> Any:
     return {**data, **found}
 
 
-_read_leaf = reader_of(Leaf)
-_read_likert = reader_of(Likert, {"low": "min", "high": "max"})
-_read_anchor = reader_of(Anchor)
-_read_question = reader_of(DecisionTree, {"question": "ask"}, yes=read_branch, no=read_branch)
-_read_when = reader_of(When, holds=None)
+_read_leaf = fields.reader_of(Leaf)
+_read_likert = fields.reader_of(Likert, {"low": "min", "high": "max"})
+_read_anchor = fields.reader_of(Anchor)
+_read_question = fields.reader_of(DecisionTree, {"question": "ask"}, yes=read_branch, no=read_branch)
+_read_when = fields.reader_of(When, holds=None)
 
 
 def _read_on(data: Any) -> Any:
@@ -200,39 +185,39 @@ def _read_on(data: Any) -> Any:
         return data
     from rubric.formats.assertion_data import read_view  # noqa: PLC0415 - it brings code that few rubrics need
 
-    return read_view(read_free(data))
+    return read_view(fields.read_free(data))
 
 
-_read_criterion = reader_of(
+_read_criterion = fields.reader_of(
     Criterion,
     beside=ANSWERS,
     on=_read_on,
     when=read_when,
-    anchors=lambda data: read_all(data, "anchor", _read_anchor),
-    metadata=read_free,
+    anchors=lambda data: fields.read_all(data, "anchor", _read_anchor),
+    metadata=fields.read_free,
 )
 
-read_message = reader_of(Message)
-read_call = reader_of(ToolCall, arguments=read_free)
-read_metrics = reader_of(RunMetrics)
-_read_candidate = reader_of(
+read_message = fields.reader_of(Message)
+read_call = fields.reader_of(ToolCall, arguments=fields.read_free)
+read_metrics = fields.reader_of(RunMetrics)
+_read_candidate = fields.reader_of(
     Candidate,
-    messages=lambda data: read_all(data, "message", read_message),
-    tool_calls=lambda data: read_all(data, "tool call", read_call),
+    messages=lambda data: fields.read_all(data, "message", read_message),
+    tool_calls=lambda data: fields.read_all(data, "tool call", read_call),
     metrics=read_metrics,
-    variables=read_free,
+    variables=fields.read_free,
 )
-_read_test = reader_of(
-    RubricTest, reply=lambda data: _read_candidate(data) if isinstance(data, dict) else data, expects=read_free
+_read_test = fields.reader_of(
+    RubricTest, reply=lambda data: _read_candidate(data) if isinstance(data, dict) else data, expects=fields.read_free
 )
 
-_read_rubric = reader_of(
+_read_rubric = fields.reader_of(
     Rubric,
     {"name": "rubric"},
-    tests=lambda data: read_all(data, "test", _read_test),
-    provenance=read_free,
+    tests=lambda data: fields.read_all(data, "test", _read_test),
+    provenance=fields.read_free,
     criteria=read_criteria,
-    text=read_text,
+    text=fields.read_text,
     tree=read_tree,
     aggregation=lambda data: "min" if data == "worst" else data,
     scale=read_scale,
@@ -249,7 +234,7 @@ def as_data(rubric: Rubric) -> Data:
     Raises:
         DumpError: It has a value that no file can hold; the message names the criterion.
     """
-    data: Data = write(rubric)
+    data: Data = fields.write(rubric)
     return data
 
 
@@ -271,7 +256,7 @@ _RUBRIC = (
 
 def _when(when: When) -> Data:
     if when.holds is None:
-        return fields_of(when)
+        return fields.fields_of(when)
     msg = "its `when` is a Python function; use contains, regex or tool_called"
     raise DumpError(msg)
 
@@ -290,12 +275,12 @@ def _on(on: Any) -> Any:
         msg = f"it is on a function, {on!r}, which no file can hold"
         raise DumpError(msg)
     said = transform_said(on)
-    return free({**said.data, **said.own})
+    return fields.free({**said.data, **said.own})
 
 
 def _criterion(criterion: Criterion) -> Data | str:
     try:
-        data = fields_of(evolve(criterion, on="conversation"), first=_CRITERION, without="answer")
+        data = fields.fields_of(evolve(criterion, on="conversation"), first=_CRITERION, without="answer")
         data |= {"on": _on(criterion.on)} if criterion.on != "conversation" else {}
         answer = write_answer(criterion.answer)
     except _NamedError:
@@ -313,12 +298,12 @@ def _criterion(criterion: Criterion) -> Data | str:
 
 
 def _test(test: RubricTest) -> Data:
-    data = fields_of(test)
+    data = fields.fields_of(test)
     return data | ({} if test.score is None else {"score": show_range(test.score)})
 
 
 def _rubric(rubric: Rubric) -> Data:
-    data = fields_of(rubric, first=_RUBRIC, last=(*KINDS, "tests"))
+    data = fields.fields_of(rubric, first=_RUBRIC, last=(*KINDS, "tests"))
     return data if any(key in data for key in KINDS) else {**data, "criteria": []}
 
 
@@ -335,19 +320,19 @@ ANSWERS |= {
 }
 
 WRITERS |= {
-    DecisionTree: fields_of,
-    Leaf: lambda leaf: fields_of(leaf) if leaf.reason else free(leaf.score),
+    DecisionTree: fields.fields_of,
+    Leaf: lambda leaf: fields.fields_of(leaf) if leaf.reason else fields.free(leaf.score),
     Rubric: _rubric,
     Criterion: _criterion,
-    Anchor: fields_of,
+    Anchor: fields.fields_of,
     RubricTest: _test,
-    Candidate: fields_of,
-    Message: fields_of,
-    ToolCall: fields_of,
-    RunMetrics: fields_of,
+    Candidate: fields.fields_of,
+    Message: fields.fields_of,
+    ToolCall: fields.fields_of,
+    RunMetrics: fields.fields_of,
     When: _when,
     UnitScale: lambda _: "unit",
     Boolean: lambda _: "boolean",
     Letter: lambda _: "letter",
-    Likert: lambda likert: {"likert": {"min": free(likert.low), "max": free(likert.high)}},
+    Likert: lambda likert: {"likert": {"min": fields.free(likert.low), "max": fields.free(likert.high)}},
 }

@@ -9,20 +9,10 @@ from typing import Any
 from attrs import evolve
 
 from rubric.errors import DefinitionError, DumpError
+from rubric.formats import fields
 from rubric.formats.cursor import Loading, Notes
 from rubric.formats.document import Document, Mapping, find
-from rubric.formats.fields import (
-    WRITERS,
-    Gathering,
-    as_dict,
-    fields_of,
-    read_all,
-    read_as,
-    read_each,
-    read_free,
-    reader_of,
-    write,
-)
+from rubric.formats.fields import WRITERS, Gathering
 from rubric.formats.native.judge import read_any_judge, read_judges
 from rubric.formats.native.rubric import read_call, read_message, read_metrics, read_rubric, with_replies
 from rubric.internals.fields import suggest
@@ -39,7 +29,7 @@ def read_suite(document: Document, loading: Loading | None = None) -> Suite:
     Raises:
         LoadError: With all problems of the document.
     """
-    suite = read_as(partial(_read_suite, loading=loading or Loading()), document)
+    suite = fields.read_as(partial(_read_suite, loading=loading or Loading()), document)
     cases = []
     for index, case in enumerate(suite.cases):
         node, _ = find(document.root, ("cases", index))
@@ -53,7 +43,7 @@ def read(notes: Notes, loading: Loading) -> Suite:
     if is_suite(document):
         return read_suite(document, loading)
     folder = loading.folder
-    rubric = read_as(lambda data: read_rubric(data if folder is None else with_replies(data, folder)), document)
+    rubric = fields.read_as(lambda data: read_rubric(data if folder is None else with_replies(data, folder)), document)
     name = "suite" if loading.folder is None else Path(document.source).stem
     return Suite(rubric.name or name, [Case(name, rubric, place=Place(document.source))], source=document.source)
 
@@ -71,12 +61,12 @@ def as_suite_data(suite: Suite) -> dict[str, Any]:
     Raises:
         DumpError: It has a value that no file can hold.
     """
-    data: dict[str, Any] = write(evolve(suite, format="native", warnings=()))
+    data: dict[str, Any] = fields.write(evolve(suite, format="native", warnings=()))
     return data
 
 
 def _read_suite(data: Any, loading: Loading) -> Suite:
-    given = dict(as_dict(data, "a suite (a mapping with cases)"))
+    given = dict(fields.as_dict(data, "a suite (a mapping with cases)"))
     named, default = given.pop("rubrics", {}), given.pop("rubric", None)
     gathering = Gathering()
     if (folder := loading.folder) is not None:
@@ -86,7 +76,7 @@ def _read_suite(data: Any, loading: Loading) -> Suite:
             with gathering.at("rubrics"):
                 named = {name: with_replies(one, folder, loading.base) for name, one in named.items()}
     with gathering.at("rubrics"):
-        read_each(as_dict(named, "a mapping from names to rubrics"), _read_any_rubric)
+        fields.read_each(fields.as_dict(named, "a mapping from names to rubrics"), _read_any_rubric)
     if isinstance(given.get("cases"), list) and isinstance(named, dict):
         cases = given["cases"] = [*given["cases"]]
         first: dict[str, int] = {}
@@ -150,34 +140,34 @@ def _read_any_rubric(data: Any) -> Rubric:
         return Rubric.of(data)
     if isinstance(data, list):
         return read_rubric({"criteria": data})
-    return read_rubric(as_dict(data, "a rubric: a text, a list of criteria, or a mapping"))
+    return read_rubric(fields.as_dict(data, "a rubric: a text, a list of criteria, or a mapping"))
 
 
-_read_turn = reader_of(Turn)
-_read_case = reader_of(
+_read_turn = fields.reader_of(Turn)
+_read_case = fields.reader_of(
     Case,
     rubric=_read_any_rubric,
-    messages=lambda data: read_all(data, "message", read_message),
-    tool_calls=lambda data: read_all(data, "tool call", read_call),
+    messages=lambda data: fields.read_all(data, "message", read_message),
+    tool_calls=lambda data: fields.read_all(data, "tool call", read_call),
     metrics=read_metrics,
-    turns=lambda data: read_all(data, "turn", lambda turn: _read_turn(turn) if isinstance(turn, dict) else turn),
-    files=read_free,
-    variables=read_free,
+    turns=lambda data: fields.read_all(data, "turn", lambda turn: _read_turn(turn) if isinstance(turn, dict) else turn),
+    files=fields.read_free,
+    variables=fields.read_free,
     judge=read_any_judge,
     judges=read_judges,
-    cell=read_free,
-    metadata=read_free,
+    cell=fields.read_free,
+    metadata=fields.read_free,
     place=None,
     providers=None,
     history=None,
 )
 
-_read_fields = reader_of(
+_read_fields = fields.reader_of(
     Suite,
     {"name": "suite"},
-    cases=lambda data: read_all(data, "case", _read_case),
+    cases=lambda data: fields.read_all(data, "case", _read_case),
     judge=read_any_judge,
-    metadata=read_free,
+    metadata=fields.read_free,
     format=None,
     source=None,
     warnings=None,
@@ -189,7 +179,7 @@ def _write_case(case: Case) -> Any:
         cure = "give it the responses first: suite.answered(replies)"
         message = f"case {case.id!r}: its input shows the responses of earlier cases, which no file holds; {cure}"
         raise DumpError(message)
-    data = fields_of(evolve(case, place=None, providers=()), first=("id", "input", "output"), last=("rubric",))
+    data = fields.fields_of(evolve(case, place=None, providers=()), first=("id", "input", "output"), last=("rubric",))
     if case.rubric == Rubric.of(case.rubric.text or "x"):
         data["rubric"] = case.rubric.text
     return data
@@ -201,12 +191,12 @@ def write_suite(suite: Suite) -> tuple[dict[str, Any], list[str]]:
 
 
 def _write_suite(suite: Suite) -> Any:
-    data = fields_of(evolve(suite, source=""), first=("name",), last=("cases",))
+    data = fields.fields_of(evolve(suite, source=""), first=("name",), last=("cases",))
     return {"suite": suite.name, **data, "cases": data.get("cases", [])}
 
 
 def _write_turn(turn: Turn) -> Any:
-    return fields_of(turn) if turn.reference else turn.input
+    return fields.fields_of(turn) if turn.reference else turn.input
 
 
 WRITERS |= {Case: _write_case, Suite: _write_suite, Turn: _write_turn}
