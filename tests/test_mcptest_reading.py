@@ -31,7 +31,6 @@ from rubric.formats.mcptest.reader import read
 from rubric.formats.mcptest.rubrics import PRESETS, preset
 from rubric.suites.cases import Case
 from rubric.suites.suite import Suite
-from rubric.values.checks import Unsupported
 
 from .judging import JudgeLike
 from .servers import Server
@@ -363,6 +362,17 @@ def test_a_matrix_of_one_axis(axis: str, count: int) -> None:
     assert [len(case.cell) for case in suite] == [1] * count
 
 
+def test_a_name_that_stands_twice_is_told_beside_all_other_problems() -> None:
+    """Also where the eval or the criterion of that name has a mistake of its own."""
+    text = (
+        "evals:\n- {name: e, prompt: p, rubric: T}\n- {name: e, prompt: p, rubric: T, threshold: 3}\n"
+        "- {name: f, prompt: p, rubric: {criteria: [{name: b, description: D, weight: -1}, {name: b, description: D}]}}\n"
+    )
+    found = problems(text)
+    assert len(found) == 4
+    assert sum("belongs to" in problem for problem in found) == 2
+
+
 # -- matchers ----------------------------------------------------------------------------------------------
 
 TOOLS = (
@@ -393,11 +403,13 @@ def test_an_llm_jury_matcher_is_a_jury_or_a_majority(jurors: str, judge: Jury | 
     assert suite.cases[0].judge == judge
 
 
-def test_a_quorum_that_no_majority_can_stand_for_stays_ungraded() -> None:
-    """It is told, and the case has a criterion that nobody can judge."""
+def test_a_quorum_that_is_no_majority_is_the_consensus_of_the_panel() -> None:
+    """All of three, or one of three: each juror votes, and the share that passes decides."""
     suite, warnings = loaded(TOOLS + "llm-jury: {rubric: T, quorum: 1.0, jurors: [a, b, c]}\n")
-    assert any("of which 3 must pass" in warning for warning in warnings)
-    assert isinstance(suite.cases[0].rubric.criteria[-1].answer, Unsupported)
+    assert suite.cases[0].judge == Panel(["a", "b", "c"], aggregate="majority", consensus=1.0)
+    assert not any("quorum" in warning for warning in warnings)
+    suite, _ = loaded(TOOLS + "llm-jury: {rubric: T, quorum: 0.33, jurors: [a, b, c]}\n")
+    assert suite.cases[0].judge == Panel(["a", "b", "c"], aggregate="majority", consensus=0.33)
 
 
 def test_the_rubric_of_an_agents_test_is_like_that_of_an_eval() -> None:

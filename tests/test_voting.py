@@ -12,7 +12,7 @@ from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rubric import Criterion, Failure, Grade, Judge, Jury, Panel, Rubric, Scored, Ungraded, ask
+from rubric import Criterion, DefinitionError, Failure, Grade, Judge, Jury, Panel, Rubric, Scored, Ungraded, ask
 from rubric.scoring.aggregation import Extreme, Outcome, median, unknown
 from rubric.scoring.votes import fewest_votes, is_decided, tally
 from rubric.testing.scripted_model import Line, Says, ScriptedModel
@@ -126,6 +126,27 @@ def test_a_panel_decides_by_its_aggregate_and_reports_the_mean(
     assert isinstance(result, Grade)
     assert result.score == pytest.approx(score)
     assert result.passed is passed
+
+
+@pytest.mark.parametrize(
+    ("consensus", "weights", "passed"),
+    [(0.33, None, True), (0.67, None, True), (1, None, False), (0.5, (1, 1, 3), False), (0.4, (1, 1, 3), True)],
+)
+def test_a_consensus_says_how_many_members_must_pass(consensus: float, weights: Any, passed: bool) -> None:
+    """Two of three pass, the third does not; with weights their share counts."""
+    result = drive(WHOLE, panel(0.9, 0.8, 0.1, aggregate="majority", consensus=consensus, weights=weights))
+    assert result.passed is passed
+    assert result.score == pytest.approx(0.6 if weights is None else 0.4)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"aggregate": "majority", "tie_break": "pass"}, {"aggregate": "majority", "level": "criterion"}],
+)
+def test_a_consensus_is_refused_where_it_would_do_nothing(options: Any) -> None:
+    """Of a mean, beside a tie break, and where findings are pooled."""
+    with pytest.raises(DefinitionError, match=r"keep one|it is for"):
+        Panel(["a", "b"], consensus=0.5, **options)
 
 
 @pytest.mark.parametrize(("tie_break", "passed"), [("fail", False), ("pass", True)])
@@ -382,6 +403,9 @@ def test_a_panel_that_stops_early_comes_to_the_same_verdict(
         "quorum": data.draw(st.none() | st.integers(1, size)),
     }
     if rule["aggregate"] != "majority":  # which alone has ties
+        del rule["tie_break"]
+    elif data.draw(st.booleans()):
+        rule["consensus"] = data.draw(st.sampled_from([0.01, 0.34, 0.5, 0.67, 1]))
         del rule["tie_break"]
     failing = data.draw(st.sampled_from([0, 0, 0.2]))
 

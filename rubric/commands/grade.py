@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -41,11 +42,14 @@ from rubric.internals.text import cell, shorten, table
 from rubric.suites.suite import Suite
 from rubric.suites.targets.providers import PROVIDERS, Providers
 from rubric.values.candidates import Candidate
+from rubric.values.cards import rules
 from rubric.values.checks import Otherwise
 from rubric.values.rubrics import describe
+from rubric.values.trees import DecisionTree, Leaf
 
 if TYPE_CHECKING:
     from rubric.suites.targets.base import Target
+    from rubric.values.criteria import Criterion
     from rubric.values.rubrics import Rubric
 
 
@@ -236,6 +240,26 @@ def as_markdown(rubric: Rubric, case: str = "") -> str:
     """Return *rubric* as Markdown: its name or its first *case*, what passes, and a row for each criterion."""
     needs = "the judge's own pass flag" if rubric.threshold is None else f"a score of {rubric.threshold:g}"
     needs = "a perfect score" if rubric.strict else needs
-    head = f"{cell(rubric.name or case or 'rubric')}: passes from {needs}"
-    rows = [(c.id, shorten(c.text, 160), describe(c), f"{c.weight:g}") for c in rubric.judged]
+    head = ", ".join([f"{cell(rubric.name or case or 'rubric')}: passes from {needs}", *map(cell, rules(rubric))])
+    rows = [row for criterion in rubric.judged for row in _rows(criterion)]
     return clean(f"{head}\n\n{table(('criterion', 'text', 'answer', 'weight'), rows)}\n")
+
+
+def _rows(criterion: Criterion) -> Iterator[tuple[str, str, str, str]]:
+    """Yield the row of *criterion*; of a tree, a row for each of its questions."""
+    condition = "" if criterion.when is None else f", only {criterion.when!r}"
+    answer, weight = f"{describe(criterion)}{condition}", f"{criterion.weight:g}"
+    if not isinstance(criterion.answer, DecisionTree):
+        yield criterion.id, shorten(criterion.text, 160), answer, weight
+        return
+    for number, node in enumerate(islice(criterion.answer.nodes(), _MOST_QUESTIONS)):
+        leads = f"yes: {_branch(node.yes)}, no: {_branch(node.no)}"
+        said = ("", leads, "") if number else (criterion.id, f"{answer}; {leads}", weight)
+        yield said[0], shorten(node.question, 160), said[1], said[2]
+
+
+_MOST_QUESTIONS = 50
+
+
+def _branch(branch: DecisionTree | Leaf) -> str:
+    return f"{branch.score:g}" if isinstance(branch, Leaf) else repr(shorten(branch.question, 60))

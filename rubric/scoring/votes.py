@@ -263,7 +263,7 @@ def _combined(rule: Jury | Panel, rubric: Rubric, votes: Sequence[Outcome], *, b
     verdicts = [e.passed for e in extremes]
     match rule.aggregate:
         case "majority":
-            return Extreme(score, _majority(verdicts, weights, rule.tie_break), gated)
+            return Extreme(score, _agreed(rule, verdicts, weights), gated)
         case "mean":
             value = score
         case "median":
@@ -275,6 +275,14 @@ def _combined(rule: Jury | Panel, rubric: Rubric, votes: Sequence[Outcome], *, b
     if rubric.negate:
         return Extreme(score, gated or not meets(rubric, 1 - value), gated)
     return Extreme(score, meets(rubric, value) and not gated, gated)
+
+
+def _agreed(panel: Panel, passes: Sequence[bool], weights: Sequence[float]) -> bool:
+    if panel.consensus is None:
+        return _majority(passes, weights, panel.tie_break)
+    if panel.weights is None:
+        return sum(passes) >= passes_needed(panel.consensus, len(passes))
+    return mean(passes, weights) >= panel.consensus - TOLERANCE
 
 
 def _majority(passes: Sequence[bool], weights: Sequence[float], tie_break: str) -> bool:

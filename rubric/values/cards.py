@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from rubric.internals.text import cut
 from rubric.rendering import charts, html
 from rubric.rendering.html import Html, join, tag, text
+from rubric.values.answers import UnitScale
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,7 +23,7 @@ def rubric_card(rubric: Rubric, summary: str, describe: Callable[[Criterion], st
     """Return the card of *rubric*, of which *summary* and *describe* say more in words."""
     counts = "points" if rubric.aggregation == "points" else "weight"
     rows = [_row(criterion, describe) for criterion in rubric.judged]
-    badges = [html.badge(words) for words in _rules(rubric)]
+    badges = [html.badge(words) for words in rules(rubric)]
     head = html.header(f"{summary[:1].upper()}{summary[1:]}.", *badges, title=rubric.name or "rubric")
     table = html.table(("criterion", "answer", counts), rows, figures=(2,)) if rows else None
     below = [html.fold("Guidelines", html.candidate(cut(rubric.guidelines, _LONGEST)))] if rubric.guidelines else []
@@ -34,11 +35,13 @@ def rubric_card(rubric: Rubric, summary: str, describe: Callable[[Criterion], st
     return html.card(head, table, *below)
 
 
-def _rules(rubric: Rubric) -> list[str]:
-    rules = {"strict": rubric.strict, "evidence asked for": rubric.evidence, "must not hold": rubric.negate}
-    said = [words for words, holds in rules.items() if holds]
+def rules(rubric: Rubric) -> list[str]:
+    """Return the rules of *rubric* beside its threshold that are not those by default, in a few words each."""
+    flags = {"strict": rubric.strict, "evidence asked for": rubric.evidence, "must not hold": rubric.negate}
+    said = [words for words, holds in flags.items() if holds]
     said += [f"aggregation: {rubric.aggregation}"] if rubric.aggregation != "weighted_average" else []
     said += [f"borderline from {rubric.borderline:g}"] if rubric.borderline is not None else []
+    said += [f"shown as {rubric.scale!r}"] if rubric.scale != UnitScale() else []
     return said
 
 

@@ -418,6 +418,7 @@ class Panel(Shown):
         aggregate: The rule that decides: the `mean` or the `median` of the scores against the threshold (gates: more
             than half of the members must find them passed), or the `majority` of the members' verdicts.
         tie_break: The verdict of an even split, for a majority: `fail` or `pass`.
+        consensus: The share of the members (by weight) that must pass, for a majority; None means more than half.
         quorum: The fewest members that must be graded for a result; None means all.
         weights: One positive number a member; None counts all alike.
         level: `rubric` pools verdicts; `criterion` pools the members' findings one by one, then scores once.
@@ -427,6 +428,7 @@ class Panel(Shown):
     judges: tuple[Judge | Jury | Panel | Cascade, ...] = field(converter=_as_judges)
     aggregate: Aggregate = field(default="mean", kw_only=True, validator=one_of(*get_args(Aggregate)))
     tie_break: Literal["fail", "pass"] = field(default="fail", kw_only=True, validator=one_of("fail", "pass"))
+    consensus: float | None = field(default=None, kw_only=True, validator=optional(number(0, 1, above=True)))
     quorum: int | None = field(default=None, kw_only=True, validator=optional(count(1)))
     weights: tuple[float, ...] | None = field(default=None, kw_only=True, converter=_as_weights)
     level: Pooled = field(default="rubric", kw_only=True, validator=one_of(*get_args(Pooled)))
@@ -438,6 +440,7 @@ class Panel(Shown):
         judges: Iterable[AnyJudge | str | Function | Model] | None = None,
         aggregate: Aggregate = "mean",
         tie_break: Literal["fail", "pass"] = "fail",
+        consensus: float | None = None,
         quorum: int | None = None,
         weights: Iterable[float] | None = None,
         level: Pooled = "rubric",
@@ -454,6 +457,8 @@ class Panel(Shown):
         _check_quorum(self.quorum, len(self.judges))
         if self.tie_break != "fail" and self.aggregate != "majority":
             raise DefinitionError("tie_break", f"a {self.aggregate} has no ties; it is for aggregate='majority'")
+        if self.consensus is not None:
+            self._check_consensus()
         if self.early_stop and self.level == "criterion":
             raise DefinitionError("early_stop", "findings are pooled from all members; it is for level='rubric'")
         if self.weights is None:
@@ -463,6 +468,13 @@ class Panel(Shown):
         for weight in self.weights:
             if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 < weight < math.inf:
                 raise refuse("weights", weight, "positive finite numbers")
+
+    def _check_consensus(self) -> None:
+        if self.aggregate != "majority" or self.level == "criterion":
+            message = "it counts the members that pass: it is for aggregate='majority' and level='rubric'"
+            raise DefinitionError("consensus", message)
+        if self.tie_break != "fail":
+            raise DefinitionError("tie_break", "a consensus says how many must pass, so there are no ties; keep one")
 
     def _repr_markdown_(self) -> str:
         weights = self.weights or (1,) * len(self.judges)

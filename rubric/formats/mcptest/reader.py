@@ -34,10 +34,7 @@ from rubric.models.registry import EnvironmentModel
 from rubric.suites.cases import Case
 from rubric.suites.cases import cells as fanned_out
 from rubric.suites.suite import Suite
-from rubric.values.checks import Unsupported
-from rubric.values.criteria import Criterion
 from rubric.values.judges import AnyJudge, Judge, Jury, Panel, passes_needed
-from rubric.values.rubrics import Rubric
 
 # -- judges ------------------------------------------------------------------------------------------------
 
@@ -178,8 +175,8 @@ FIELDS = {"id": "name", "server": "server", "input": "prompt", "output": "respon
 _EVAL = (*FIELDS.values(), "rubric", "threshold", "judge", "matrix")
 _BLOCKS = ("evals", "rubrics", "judge", "scorers")
 
-Found = tuple["Cursor", Case]
-"""The place of a case's name, and the case."""
+Found = tuple["Cursor", Case | None]
+"""The place of a case's name, and the case; None if it could not be read."""
 
 
 def read(notes: Notes, loading: Loading) -> Suite:
@@ -190,9 +187,10 @@ def read(notes: Notes, loading: Loading) -> Suite:
     shared = read_shared(root["rubrics"]) if "rubrics" in root else {}
     found: list[Found] = []
     for item in root["evals"].listing("a list of evals") if "evals" in root else ():
-        found += [(item["name"], case) for case in _read_eval(item, shared)]
+        cases = _read_eval(item, shared)
+        found += [(item["name"], case) for case in cases] if cases else [(item["name"], None)]
     if root.has("scorers"):
-        graded, scorers = [case for _, case in found], read_scorers(root["scorers"])
+        graded, scorers = [case for _, case in found if case is not None], read_scorers(root["scorers"])
         found += [(root["scorers"], case) for case in scored(graded, scorers)]
     for key, block in root.items():
         if key not in _BLOCKS:
@@ -202,13 +200,18 @@ def read(notes: Notes, loading: Loading) -> Suite:
 
 def _unique(found: list[Found]) -> list[Case]:
     """Return the cases with names of their own; note the others."""
-    seen: dict[str, Case] = {}
+    lines: dict[str, int] = {}
+    kept = []
     for name, case in found:
-        first = seen.setdefault(case.id, case)
-        if first is not case:
-            line = first.place.line if first.place else 1
-            name.error(f"the name {case.id!r} belongs to what line {line} starts already; give one another")
-    return [*seen.values()]
+        id_ = name.value if case is None else case.id
+        if not isinstance(id_, str):
+            continue
+        if id_ in lines:
+            name.error(f"the name {id_!r} belongs to what line {lines[id_]} starts already; give one another")
+            continue
+        lines[id_] = name.place.line if case is None or case.place is None else case.place.line
+        kept += [] if case is None else [case]
+    return kept
 
 
 # -- evals -------------------------------------------------------------------------------------------------
@@ -309,8 +312,7 @@ def _read_matcher(at: Cursor, kept: dict[Any, Any], test: Cursor, shared: Shared
     texts = {"server": test["server"].value, "input": test["prompt"].value}
     values: dict[str, Any] = {name: text for name, text in texts.items() if isinstance(text, str)}
     values |= {"id": "unnamed", "rubric": overridden(at, rubric), "judge": judge, "place": at.place}
-    case = at.made(Case, {**values, "metadata": kept})
-    return None if case is None else _answerable(at, case)
+    return at.made(Case, {**values, "metadata": kept})
 
 
 def _read_judge(at: Cursor) -> AnyJudge | None:
@@ -328,7 +330,7 @@ def _read_jurors(at: Cursor) -> AnyJudge | None:
     """
     Return the jury: one judge several times where all jurors are the same model, else a panel.
 
-    A panel decides by majority, so a quorum that needs another number of passes has none: see `_answerable`.
+    A quorum that comes to a majority is written as one; any other is the consensus of the panel.
     """
     if not at.needs("jurors"):
         return None
@@ -345,19 +347,7 @@ def _read_jurors(at: Cursor) -> AnyJudge | None:
     jury = at.made(Jury, {"judge": judges[0], "size": len(judges), "consensus": quorum}, _JURY)
     if jury is None or all(judge == judges[0] for judge in judges):
         return jury
-    half = passes_needed(jury.consensus, jury.size) * 2 <= jury.size
-    return Panel(judges, aggregate="majority", tie_break="pass" if half else "fail")
-
-
-def _answerable(at: Cursor, case: Case) -> Case:
-    """Return *case*; where its quorum is no majority of its panel, as one that stays ungraded."""
-    if not isinstance(case.judge, Panel) or "jurors" not in at:
-        return case
-    size, quorum = len(case.judge.judges), at["quorum"].value
-    needed = passes_needed(QUORUM if quorum is None else quorum, size)
-    if needed in (size // 2 + 1, (size + 1) // 2):
-        return case
-    what = f"llm-jury of {size} different models, of which {needed} must pass"
-    at["quorum"].warn(f"{what}: a panel decides by majority, so this case stays ungraded")
-    criterion = Criterion(str(Unsupported(what)), id="quorum", answer=Unsupported(what))
-    return evolve(case, rubric=Rubric(case.rubric.name, criteria=[*case.rubric.judged, criterion]))
+    needed, size = passes_needed(jury.consensus, jury.size), jury.size
+    if needed not in (size // 2 + 1, (size + 1) // 2):
+        return Panel(judges, aggregate="majority", consensus=quorum)
+    return Panel(judges, aggregate="majority", tie_break="pass" if needed * 2 <= size else "fail")

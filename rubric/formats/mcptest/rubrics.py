@@ -46,14 +46,14 @@ def read_criteria(at: Cursor, taken: Mapping[str, str]) -> list[Criterion]:
     first = dict(taken)
     for item in at.listing("a list of criteria"):
         criterion = _read_criterion(item)
-        if criterion is None:
+        name = item["name"].value if criterion is None else criterion.id
+        if not isinstance(name, str):
             continue
-        if criterion.id in first:
-            message = f"the name {criterion.id!r} belongs to {first[criterion.id]} already; give one of them another"
-            item["name"].error(message)
-        else:
-            first[criterion.id] = f"criteria[{item.step}]"
-            found.append(criterion)
+        if name in first:
+            item["name"].error(f"the name {name!r} belongs to {first[name]} already; give one of them another")
+            continue
+        first[name] = f"criteria[{item.step}]"
+        found += [] if criterion is None else [criterion]
     return found
 
 
