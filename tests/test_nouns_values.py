@@ -52,11 +52,34 @@ from rubric import (
 from rubric.internals import frozen_map
 from rubric.internals.frozen_map import FrozenMap, freeze, thaw
 from rubric.testing import strategies
-from rubric.values import answers, candidates, checks, criteria, findings, judges, requests, rubrics, trees
+from rubric.values import (
+    answers,
+    candidates,
+    checks,
+    criteria,
+    findings,
+    judges,
+    requests,
+    rubric_tests,
+    rubrics,
+    trees,
+)
 from rubric.values.criteria import slug
 
 NAMES: dict[str, Any] = {}
-for module in (answers, candidates, checks, frozen_map, criteria, findings, judges, requests, rubrics, trees):
+for module in (
+    answers,
+    candidates,
+    checks,
+    frozen_map,
+    criteria,
+    findings,
+    judges,
+    requests,
+    rubric_tests,
+    rubrics,
+    trees,
+):
     NAMES |= {name: value for name, value in vars(module).items() if isinstance(value, type)}
 
 TREE = ask("Is it so?").yes(ask("Really?").yes(1.0, "sure").no(0.5)).no(0.0)

@@ -94,7 +94,8 @@ def nearest(found: str, names: Collection[str], cutoff: float = 0.6) -> list[str
     return get_close_matches(found, names, n=1, cutoff=cutoff)
 
 
-_INFLECTED = re.compile(r"(?<=.{3})(?:ions?|s|ed|ing)$")
+# Patterns in this module are compiled on first use: `import rubric` needs none of them.
+_INFLECTED = r"(?<=.{3})(?:ions?|s|ed|ing)$"
 
 
 def _letters(name: str) -> str:
@@ -112,7 +113,7 @@ def misspelt(found: object, allowed: Iterable[str]) -> str:
         return ""
     letters = _letters(found)
     names = {_letters(name): name for name in allowed}
-    same = [name for name in names if _INFLECTED.sub("", name) == _INFLECTED.sub("", letters)]
+    same = [name for name in names if re.sub(_INFLECTED, "", name) == re.sub(_INFLECTED, "", letters)]
     shuffled = [name for name in names if sorted(name) == sorted(letters) and len(name) > 3]  # noqa: PLR2004 - not id, di
     # A slip of the keys seldom takes the first letter: `provenance` is another word than `governance`.
     alike = [name for name in names if name[:1] == letters[:1]]
@@ -194,12 +195,12 @@ def check_number(field: str, value: object, low: float, high: float = math.inf, 
     return found
 
 
-_PERCENT = re.compile(r"\s*(\d{1,3}(?:\.\d+)?)\s*%\s*", re.ASCII)
+_PERCENT = r"(?a)\s*(\d{1,3}(?:\.\d+)?)\s*%\s*"
 
 
 def as_share(value: str) -> float | None:
     """Return the share in 0..1 that *value*, such as "80%", means; None if it is no percentage."""
-    written = _PERCENT.fullmatch(value)
+    written = re.fullmatch(_PERCENT, value)
     return float(written[1]) / 100 if written and float(written[1]) <= 100 else None  # noqa: PLR2004 - per cent
 
 
@@ -256,6 +257,10 @@ def as_map(field: str, value: object) -> FrozenMap:
     raise refuse(field, value, "a mapping")
 
 
+def as_arguments(value: Mapping[str, Any]) -> FrozenMap:
+    return as_map("arguments", value)
+
+
 def as_tuple(field: str, value: object, kind: type[T], what: str) -> tuple[T, ...]:
     """Return *value*, an iterable of *kind*, as a tuple; a lone text, a mapping or a set is refused."""
     if type(value) is tuple and not value:
@@ -281,7 +286,7 @@ _FILES = frozenset(
 )
 """Suffixes of files. Not "js" and "net", in which names of products end (Node.js, ASP.NET)."""
 
-_ROOTED = re.compile(r"~?[/\\](?!/)|\.\.?[/\\]|[A-Za-z]:[/\\]")
+_ROOTED = r"~?[/\\](?!/)|\.\.?[/\\]|[A-Za-z]:[/\\]"
 _LONGEST_PATH = 1_024
 
 
@@ -308,7 +313,7 @@ def names_a_file(text: str) -> bool:
     name, _, suffix = line.rpartition(".")
     if not name or suffix.lower() not in _FILES or len(line.splitlines()) > 1:
         return False
-    if not any(map(str.isspace, line)) or _ROOTED.match(line):
+    if not any(map(str.isspace, line)) or re.match(_ROOTED, line):
         return True
     # Only a relative path is looked up. The text may be untrusted, and to look up \\host\share or //host/share on
     # Windows would send that host the credentials of this process.

@@ -36,7 +36,7 @@ _BLANKS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0")
 _DRAWN = frozenset("\u0600\u0601\u0602\u0603\u0604\u0605\u06dd\u070f\u0890\u0891\u08e2")
 """Signs of Arabic and Syriac that count as format characters, and are drawn."""
 
-_NEVER = re.compile("[\ufdd0-\ufdef\ufff0-\uffff\U000e0000-\U0010ffff]")
+_NEVER = "[\ufdd0-\ufdef\ufff0-\uffff\U000e0000-\U0010ffff]"
 """Points that never get a character. Other unassigned ones may be this year's emoji, in a newer Unicode."""
 
 _ZWSP, _ZWNJ, _ZWJ = "\u200b", "\u200c", "\u200d"
@@ -78,7 +78,7 @@ def _is_hidden(char: str, text: str, at: int) -> bool:
         case "Cc" | "Co" | "Cs":
             return True
         case "Cn":
-            return _NEVER.match(char) is not None
+            return re.match(_NEVER, char) is not None
         case "Cf":
             return char not in _DRAWN and not _belongs(char, text, at)
         case "Mn" if "\ufe00" <= char <= _EMOJI_STYLE or "\U000e0100" <= char <= "\U000e01ef":

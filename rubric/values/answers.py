@@ -381,28 +381,28 @@ def nearest(answer: JudgeAnswer, score: float) -> bool | int | float | str:
             assert_never(never)
 
 
-class Scale:
+@frozen(repr=False)
+class Scale(Shown):
     """The parent of the four ways to show a score."""
-
-    __slots__ = ()
 
     def show(self, score: float, *, passed: bool) -> str:
         """Return *score* (0..1) as people read it."""
         raise NotImplementedError
 
 
-@frozen(repr=False)
-class UnitScale(Scale, Shown):
+@guided_class
+class UnitScale(Scale):
     """The score with two decimals: `0.80`."""
 
-    def show(self, score: float, *, passed: bool) -> str:  # noqa: ARG002
+    __slots__ = ()
 
+    def show(self, score: float, *, passed: bool) -> str:  # noqa: ARG002
         return f"{score:.2f}"
 
 
 @guided_class
 @frozen(repr=False)
-class Likert(Scale, Shown):
+class Likert(Scale):
     """A band of numbers: 0..1 becomes *low*..*high*, with one decimal: `4.0/5`."""
 
     low: float = field(default=1, validator=number(-1e9, 1e9))
@@ -413,23 +413,24 @@ class Likert(Scale, Shown):
             raise DefinitionError("high", f"a Likert scale runs upwards, not from {self.low:g} to {self.high:g}")
 
     def show(self, score: float, *, passed: bool) -> str:  # noqa: ARG002
-
         return f"{self.low + score * (self.high - self.low):.1f}/{self.high:g}"
 
 
-@frozen(repr=False)
-class Boolean(Scale, Shown):
+@guided_class
+class Boolean(Scale):
     """`pass` or `fail`."""
 
-    def show(self, score: float, *, passed: bool) -> str:  # noqa: ARG002
+    __slots__ = ()
 
+    def show(self, score: float, *, passed: bool) -> str:  # noqa: ARG002
         return "pass" if passed else "fail"
 
 
-@frozen(repr=False)
-class Letter(Scale, Shown):
+@guided_class
+class Letter(Scale):
     """A letter: A from 0.9, B from 0.8, C from 0.7, D from 0.6, else F."""
 
-    def show(self, score: float, *, passed: bool) -> str:  # noqa: ARG002
+    __slots__ = ()
 
+    def show(self, score: float, *, passed: bool) -> str:  # noqa: ARG002
         return "FDCBA"[bisect_right((0.6, 0.7, 0.8, 0.9), score + 1e-9)]  # 0.7999999999999999 is a B, as it meets 0.8

@@ -17,15 +17,15 @@ from rubric.internals.frozen_map import FrozenMap, scalar
 from rubric.internals.guided import guided
 from rubric.internals.text import shorten
 from rubric.values.answers import Bands, Choices, Levels, Menu, ScoreRange, Unit, YesNo
-from rubric.values.candidates import Candidate
 from rubric.values.checks import Check, Opinion, as_check
 from rubric.values.criteria import Abstention, Anchor, Criterion, Polarity, When
 from rubric.values.trees import DecisionTree, HalfAnswered, Question
 
 if TYPE_CHECKING:
+    from rubric.values.candidates import Candidate
     from rubric.values.rubrics import Rubric
 
-Condition = When | Callable[[Candidate], bool] | Mapping[str, Any] | None
+Condition = When | Callable[["Candidate"], bool] | Mapping[str, Any] | None
 """When a criterion applies: a `When`, its one field as a mapping, or a function; None: always."""
 
 NO_DATA: Mapping[str, Any] = FrozenMap()

@@ -13,6 +13,7 @@ from attrs import field, frozen
 from rubric.errors import DefinitionError
 from rubric.internals.fields import (
     Shown,
+    as_arguments,
     as_map,
     as_tuple,
     count,
@@ -30,10 +31,6 @@ from rubric.internals.text import shorten
 from rubric.values.artefacts import artefacts_of
 
 T = TypeVar("T")
-
-
-def as_arguments(value: Mapping[str, Any]) -> FrozenMap:
-    return as_map("arguments", value)
 
 
 @guided_class

@@ -27,13 +27,13 @@ from rubric.internals.fields import (
 from rubric.internals.frozen_map import FrozenMap
 from rubric.internals.guided import GuidedType, guided_class
 from rubric.values.answers import Answer, Bands, Choices, JudgeAnswer, Levels, Menu, ScoreRange, YesNo, as_answer
-from rubric.values.candidates import Candidate
 from rubric.values.checks import Check, Decided, Holds, Script, Similar, Unsupported, Within, as_check
 from rubric.values.matching import pattern
 
 if TYPE_CHECKING:
     import re as regex
 
+    from rubric.values.candidates import Candidate
     from rubric.values.rubrics import AnyAnswer
     from rubric.values.trees import DecisionTree
 else:  # cattrs resolves the name; the union is complete only after this module, since a rubric is an answer too
@@ -123,7 +123,7 @@ def _as_anchors(value: Iterable[Anchor | Mapping[str, Any]]) -> tuple[Anchor, ..
 
 
 On = Literal["conversation", "each turn", "worst turn", "last turn", "tools"]
-View = Callable[[Candidate], Candidate]
+View = Callable[["Candidate"], "Candidate"]
 
 
 def _is_turn(_: Any, attribute: Attribute[Any], value: object) -> None:

@@ -15,9 +15,8 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from contextvars import ContextVar
 from functools import cache, lru_cache
+from types import SimpleNamespace
 from typing import Any
-
-from attrs import define
 
 from rubric.errors import DefinitionError
 from rubric.internals.fields import keeping
@@ -29,7 +28,7 @@ LONGEST_TEXT = 1_000_000
 _MOST_REPEATED = 500
 """The most instructions that the counts of a pattern may add: a search can take this many steps a character."""
 
-_COUNT = re.compile(r"(?<!\\)\{\d+(?:,\d*)?\}")
+_COUNT = r"(?<!\\)\{\d+(?:,\d*)?\}"
 
 
 def check_pattern(field: str, pattern: object) -> str:
@@ -50,7 +49,7 @@ def check_pattern(field: str, pattern: object) -> str:
             "it has no look-around and no back-references, and its \\w and \\d are ASCII (use \\p{L}, \\p{N})"
         )
         raise DefinitionError(field, message) from None
-    if _size(pattern) - _size(_COUNT.sub("", pattern)) > _MOST_REPEATED:
+    if _size(pattern) - _size(re.sub(_COUNT, "", pattern)) > _MOST_REPEATED:
         raise DefinitionError(field, f"{pattern!r} repeats too much; count to 100 or so, or use * and +")
     return pattern
 
@@ -110,14 +109,6 @@ class _TooMuchError(Exception):
     """A check took too many steps, or went too deep."""
 
 
-@define
-class _Work:
-    """The work of one check so far."""
-
-    steps: int = 0
-    depth: int = 0
-
-
 def check_schema(field: str, schema: Mapping[str, Any]) -> None:
     """Refuse a faulty JSON Schema, patterns that RE2 does not take, and references that lead outside or nowhere."""
     from jsonschema.exceptions import SchemaError  # noqa: PLC0415 - heavy, and few rubrics need it
@@ -168,7 +159,7 @@ def _misfit(field: str, schema: Mapping[str, Any], value: Any, start: Mapping[st
     from referencing.exceptions import Unresolvable  # noqa: PLC0415
 
     validator = _bounded(_kind(schema))(_without_dialects(schema), registry=Registry())
-    work = _WORK.set(_Work())
+    work = _WORK.set(SimpleNamespace(steps=0, depth=0))
     try:
         begun = validator if start is None else validator.evolve(schema=_without_dialects(start))
         error = next(begun.iter_errors(value), None)
@@ -197,7 +188,8 @@ def _without_dialects(schema: Any) -> Any:
 
 # -- keywords of our own: from a validator, the keyword's value, what is checked and the schema, to the errors ---------
 
-_WORK: ContextVar[_Work] = ContextVar("the work of the check in progress")  # keywords are given no place for it
+# Keywords are given no place for it.
+_WORK: ContextVar[SimpleNamespace] = ContextVar("the work of the check in progress")
 
 
 @cache

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from os import PathLike, fspath
-from typing import Any, Literal, Self, TypeVar, cast, get_args
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, cast, get_args
 
 from attrs import Attribute, evolve, field, fields, frozen
 
@@ -32,11 +32,13 @@ from rubric.internals.guided import GuidedType, Unchanging, guided, guided_class
 from rubric.internals.text import cell, counted, shorten, table
 from rubric.values.answers import Answer, JudgeAnswer, Scale, Unit, UnitScale, YesNo
 from rubric.values.building import TREE, Building, check_gate
-from rubric.values.candidates import Candidate
 from rubric.values.checks import AnyCheck, Check
 from rubric.values.criteria import ANSWER_KEYS, Abstention, Criterion, abstention, only_answer
-from rubric.values.rubric_tests import RubricTest, as_tests
 from rubric.values.trees import DecisionTree
+
+if TYPE_CHECKING:
+    from rubric.values.candidates import Candidate
+    from rubric.values.rubric_tests import RubricTest
 
 Aggregation = Literal["weighted_average", "min", "points"]
 Degenerate = Literal["fail", "judge", "error"]
@@ -78,6 +80,14 @@ def _of_mapping(item: Mapping[str, Any]) -> Criterion:
     if isinstance(item.get("check"), Mapping) or isinstance(item.get("tree"), Mapping) or "rubric" in item:
         return Rubric.from_dict({"criteria": [thaw(freeze(item))]}).criteria[0]
     return Criterion(**item)
+
+
+def _as_tests(value: Iterable[RubricTest | Mapping[str, Any]]) -> tuple[RubricTest, ...]:
+    if value == ():
+        return ()
+    from rubric.values.rubric_tests import as_tests  # noqa: PLC0415 - few rubrics have tests
+
+    return as_tests(value)
 
 
 def _files() -> Any:
@@ -184,7 +194,7 @@ class Rubric(Building, Answer, Shown, Listed[Criterion], metaclass=GuidedType):
     negate: bool = field(default=False, kw_only=True, validator=flag)
     degenerate: Degenerate = field(default="fail", kw_only=True, validator=one_of(*get_args(Degenerate)))
     binding: bool = field(default=False, kw_only=True, validator=flag)
-    tests: tuple[RubricTest, ...] = field(default=(), kw_only=True, converter=as_tests)
+    tests: tuple[RubricTest, ...] = field(default=(), kw_only=True, converter=_as_tests)
     max_steps: int = field(default=0, kw_only=True, validator=count(0))
     reviewed: bool | None = field(default=None, kw_only=True, validator=optional(flag))
     provenance: FrozenMap = field(default=FrozenMap(), kw_only=True, converter=_as_provenance)
@@ -407,6 +417,8 @@ class Rubric(Building, Answer, Shown, Listed[Criterion], metaclass=GuidedType):
 
     def tested_by(self, reply: str | Candidate, /, **expected: Any) -> Self:
         """Return the rubric with one test more at its end; *expected* are the fields of a `RubricTest`."""
+        from rubric.values.rubric_tests import RubricTest  # noqa: PLC0415 - few rubrics have tests
+
         return evolve(self, tests=(*self.tests, RubricTest(reply, **expected)))
 
     def without(self, *ids: str) -> Self:
