@@ -14,7 +14,7 @@ from attrs import evolve
 
 from rubric import Candidate, Judge, Rubric, ToolCall
 from rubric.engine.grade import evaluate
-from rubric.formats.javascript import inline, module
+from rubric.formats.javascript import inline
 from rubric.formats.suites import convert, load_suite, loads_suite
 from rubric.internals import javascript
 from rubric.internals.javascript import JavaScriptError, Program, ThrownError
@@ -347,7 +347,7 @@ def test_transformed_variables_can_be_lists_and_have_an_id_that_stays() -> None:
     [
         ("nothing.there", "ReferenceError"),
         ("42", "returned no variables"),
-        ("file://vars.py", "only JavaScript is run"),
+        ("file://vars.py", "only JavaScript and TypeScript are run"),
     ],
 )
 def test_variables_that_cannot_be_transformed_leave_their_case_ungraded(code: str, said: str) -> None:
@@ -479,10 +479,10 @@ def test_a_forked_process_starts_an_engine_of_its_own() -> None:
 
 @pytest.mark.parametrize(
     ("name", "text"),
-    [("a.ts", "export default () => true"), ("a.mjs", "import fs from 'fs';\nexport default () => true"), ("b.js", "")],
+    [("a.rb", "puts 1"), ("a.mjs", "import fs from 'fs';\nexport default () => true"), ("b.js", "")],
 )
 def test_a_file_that_cannot_be_run_leaves_its_case_ungraded(name: str, text: str, tmp_path: Path) -> None:
-    """TypeScript, a module that imports others, a file that is not there."""
+    """Another language, a module that imports what Node has, a file that is not there."""
     if text:
         written(tmp_path / name, text)
     suite = suite_of({"type": "javascript", "value": f"file://{name}"}, tmp_path)
@@ -509,5 +509,5 @@ def test_programs_say_why_they_end() -> None:
     """What they throw is an error of theirs; a limit is one of the run."""
     with pytest.raises(ThrownError, match="Error: x"):
         inline("(() => { throw new Error('x') })()").run("", {})
-    with pytest.raises(JavaScriptError, match="imports other modules"):
-        module("import fs from 'fs'")
+    with pytest.raises(JavaScriptError, match="stopped"):
+        inline("(() => { for (;;); })()").run("", {})

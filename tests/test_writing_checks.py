@@ -21,7 +21,7 @@ from rubric.errors import DumpError, LoadError
 from rubric.formats.assertion_data import FUNCTIONS
 from rubric.formats.assertion_types import ContainsJSON
 from rubric.formats.field_accuracy import Field, FieldAccuracy
-from rubric.formats.javascript import JavaScript, Transform, Transformed, inline, module
+from rubric.formats.javascript import JavaScript, Transform, Transformed, inline
 from rubric.formats.output_checks import FinishReason, Form, PerplexityScore
 from rubric.formats.python import python_script
 from rubric.formats.suites import convert, loads_suite
@@ -30,6 +30,7 @@ from rubric.formats.tool_trajectory import ExpectedCall, SkillTriggered, ToolTra
 from rubric.formats.trajectories import ArgumentsMatch, ToolCallF1, Used
 from rubric.formats.valid_calls import ValidCalls
 from rubric.internals.frozen_map import FrozenMap
+from rubric.internals.javascript import Program
 from rubric.suites.cases import Case
 from rubric.suites.comparisons import MaxScore, SelectBest
 from rubric.suites.suite import Suite
@@ -38,7 +39,7 @@ from rubric.values.checks import Check, Contains, Holds, Matches, Similar, Traje
 from tests.test_closed_unions import CHECKS, UNWRITTEN
 
 SHORT = inline("output.length < 9")
-FUNCTION = module("module.exports = (output) => output === context.vars.a")
+FUNCTION = Program("module.exports = (output) => output === context.vars.a", module=True)
 IN_FILES: list[Any] = [
     ContainsJSON(),
     ContainsJSON({"type": "object", "required": ["a"]}),

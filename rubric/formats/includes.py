@@ -460,7 +460,7 @@ def read_text_at(
         lacking: Is told why there is no such file, or no text in it, within the base; then that is no error.
     """
     return read_at(
-        reference, at, lambda name: _text(located_file(name, at.loading, code=code), at.loading, name), None, lacking
+        reference, at, lambda name: text_of(located_file(name, at.loading, code=code), at.loading, name), None, lacking
     )
 
 
@@ -483,7 +483,7 @@ def read_document_at(
             raise _refusal(name, "this file includes itself, by way of others; break the circle")
         if len(how.trail) >= DEEPEST:
             raise _refusal(name, f"files include one another more than {DEEPEST} deep; make it flatter")
-        text, documents = _text(located, how, name), how.library.documents
+        text, documents = text_of(located, how, name), how.library.documents
         if located.real not in documents:
             documents[located.real] = _parsed(text, located.shown, name)
         return Cursor.of(at.notes.of(documents[located.real], how.within(located.shown.parent, located.real)))
@@ -541,7 +541,13 @@ def unread(name: str, located: Located, loading: Loading, error: LoadError) -> D
     return LackingFileError("", f"{quoted(name)}: {why}")
 
 
-def _text(located: Located, loading: Loading, name: str) -> str:
+def text_of(located: Located, loading: Loading, name: str) -> str:
+    """
+    Return the text of the file *located*, which *name* led to.
+
+    Raises:
+        DefinitionError: It cannot be read, or a load has read too much.
+    """
     library = loading.library
     if located.real not in library.texts:
         if len(library.texts) >= MOST_FILES:

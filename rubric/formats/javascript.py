@@ -38,11 +38,6 @@ _QUOTED = re.compile(
 )
 """Comments, texts and patterns, whose brackets and semicolons are none."""
 
-_EXPORT_DEFAULT = re.compile(r"^export\s+default\s+", re.MULTILINE)
-_EXPORT = re.compile(r"^export\s+(?=(?:async\s+)?(?:function|const|let|class)\b)", re.MULTILINE)
-_EXPORTED = re.compile(r"^export\s+(?:async\s+)?(?:function\*?|const|let|class)\s+([\w$]+)", re.MULTILINE)
-_IMPORT = re.compile(r"^\s*import\s+(?:[\w${*'\"])", re.MULTILINE)
-
 
 def inline(code: str) -> Program:
     """
@@ -68,22 +63,6 @@ def _last_semicolon(line: str) -> int:
         if letter == ";" and not depth:
             last = index
     return last
-
-
-def module(text: str, name: str = "") -> Program:
-    """
-    Return the program of a module: CommonJS, or an ES module that imports nothing.
-
-    Raises:
-        JavaScriptError: It imports others.
-    """
-    if _IMPORT.search(text):
-        raise JavaScriptError("it imports other modules")
-    names = _EXPORTED.findall(text)
-    if names or _EXPORT_DEFAULT.search(text):
-        text = _EXPORT.sub("", _EXPORT_DEFAULT.sub("module.exports.default = ", text))
-        text += "".join(f"\nmodule.exports.{one} = {one};" for one in names)
-    return Program(text, module=True, name=name)
 
 
 # -- what a program is given -------------------------------------------------------------------------------

@@ -50,7 +50,8 @@ _PRELUDE = """
     let value;
     if (input.module) {
       const module = {exports: {}};
-      new Function('module', 'exports', input.body)(module, module.exports);
+      const missing = (name) => { lack = lack || name; throw new ReferenceError(name + ' is not there'); };
+      new Function('module', 'exports', '$lack', input.body)(module, module.exports, missing);
       const whole = module.exports.default ?? module.exports;
       value = input.name ? module.exports[input.name] ?? whole[input.name] : whole;
       if (typeof value !== 'function') throw new TypeError('the file exports no function ' + input.name);

@@ -22,7 +22,8 @@ from rubric.errors import DefinitionError
 from rubric.formats.assertion_types import KNOWN, UnsupportedPatternError, check_of, is_known
 from rubric.formats.cursor import Cursor, LackingError
 from rubric.formats.includes import from_here, is_reference, read_text_at
-from rubric.formats.javascript import JavaScript, Transform, Transformed, inline, module
+from rubric.formats.javascript import JavaScript, Transform, Transformed, inline
+from rubric.formats.javascript_modules import program_at
 from rubric.formats.promptfoo.graders import GRADERS
 from rubric.formats.promptfoo.parts import Assertion, judge_of, lacking, thresholded, unsupported
 from rubric.formats.promptfoo.tests import OPTIONS
@@ -42,7 +43,7 @@ from rubric.formats.python import named_file, python_script
 from rubric.formats.rubric_items import ItemScope, read_items, unused
 from rubric.internals.fields import misspelt
 from rubric.internals.frozen_map import FrozenMap
-from rubric.internals.javascript import EXTRA, JavaScriptError, Program, is_installed
+from rubric.internals.javascript import EXTRA, Program, is_installed
 from rubric.internals.text import shorten
 from rubric.suites.comparisons import Comparison, MaxScore
 from rubric.values.answers import Unit
@@ -131,26 +132,8 @@ def program_of(at: Cursor, context: Context, kind: str) -> Program | str:
             return inline(filled(at, value, context.slots.variables))
         except DefinitionError as problem:
             return f"{kind} that is no template: {problem.message}"
-    path, name = bare_module(value)
-    if not path.endswith((".js", ".cjs", ".mjs")):
-        return f"{kind} by {PurePosixPath(path).suffix or 'a file'}: only JavaScript is run"
-    before = at.notes.failures
-    text = read_text_at(path, at, code=True, lacking=at.warn)
-    if text is None:
-        return f"{kind} by a file that " + ("may not be read" if at.notes.failures > before else "is not within reach")
-    try:
-        return module(text, name)
-    except JavaScriptError as lacking:
-        return f"{kind} by {shorten(path, 60)}: {lacking}"
-
-
-_NAMED = re.compile(r"(.*\.[cm]?[jt]s):([\w$]+)")
-
-
-def bare_module(reference: str) -> tuple[str, str]:
-    """Return the file and the function (empty: its own) that `file://checks.js:isShort` names."""
-    match = _NAMED.fullmatch(reference.strip())
-    return (match[1], match[2]) if match else (reference.strip(), "")
+    program = program_at(value, at)
+    return f"{kind} by {program}" if isinstance(program, str) else program
 
 
 def _transformed(made: Assertion, at: Cursor, context: Context, kind: str) -> Assertion:

@@ -48,7 +48,7 @@ _CURES = {
     r"assertScoringFunction": "give the assertions weights, and the test a threshold",
     r"^vars$|transformVars|^tests that|variables with": "write the values into the file, as YAML, JSON or CSV",
     r"simulated user": "let it run elsewhere, and give the answers: --outputs FILE",
-    r"only JavaScript is run": "compile it to JavaScript, or write it inline",
+    r"only JavaScript and TypeScript|only a compiler": "compile it to JavaScript, or write it inline",
     r"not within reach|may not be read": "put the file below the project's root, or name another `base`",
     r"is run without|which asks for|that (?:failed|returned)": "write it without files, network and modules",
     r"with the (?:provider|grader)": "name a model that LiteLLM knows, or give the judge in code",

@@ -1,0 +1,244 @@
+"""
+Programs of several files: a module of JavaScript with all that it imports below the base, read when it is loaded.
+
+`./near.js`, `../data.json` and packages in a `node_modules` below the base are found as Node finds them, and become one
+text that imports nothing: the engine never asks for a file. Modules of Node's own are not there.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import posixpath
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from attrs import define, evolve, field
+
+from rubric.errors import DefinitionError
+from rubric.formats.cursor import Cursor, Loading
+from rubric.formats.includes import located_file, may_be_read, read_at, text_of
+from rubric.formats.javascript_syntax import Rewritten, rewritten
+from rubric.internals.javascript import JavaScriptError, Program
+from rubric.internals.text import shorten
+
+LARGEST = 2_000_000
+"""Characters of one program, with all that it imports."""
+
+MOST_MODULES = 200
+"""Files of one program."""
+
+SUFFIXES = (".js", ".cjs", ".mjs", ".ts", ".cts", ".mts")
+"""The files that are run."""
+
+_ENDINGS = ("", *SUFFIXES, ".json", *(f"/index{suffix}" for suffix in SUFFIXES))
+_TYPED = {".js": ".ts", ".mjs": ".mts", ".cjs": ".cts"}
+_NAMED = re.compile(r"(.*\.[cm]?[jt]s):([\w$]+)")
+_PACKAGE = re.compile(r"((?:@[\w.~-]+/)?[\w~-][\w.~-]*)(/.+)?")
+
+_OF_NODE = re.compile(
+    r"(?:assert|async_hooks|buffer|child_process|cluster|console|constants|crypto|dgram|dns|events|fs|https?|http2|module|net"
+    r"|os|path|perf_hooks|process|punycode|querystring|readline|stream|string_decoder|timers|tls|tty|url|util|v8|vm"
+    r"|worker_threads|zlib)(?:/|$)"
+)
+"""Modules that Node brings along; no package takes their place."""
+
+_RUNTIME = """
+const $cache = new Map();
+const $load = (path) => {
+  if ($cache.has(path)) return $cache.get(path);
+  const [links, es, body] = $files[path], module = {exports: {}}, own = {module, es};
+  $cache.set(path, own);
+  const named = (name) => Object.hasOwn(links, name) ? $load(links[name]) : $lack('the module ' + name);
+  const pick = ({module, es}, key) => {
+    if (key === '*') return es ? module.exports : {...module.exports, default: module.exports};
+    return key === 'default' && !es ? module.exports : module.exports?.[key];
+  };
+  const $from = (name, key) => pick(named(name), key);
+  const define = (target, key, get) => Object.defineProperty(target, key, {get, enumerable: true, configurable: true});
+  const $scope = (all, names) => {
+    all.forEach(named);
+    const scope = Object.create(null);
+    for (const [own, [name, key]] of Object.entries(names)) define(scope, own, () => $from(name, key));
+    return scope;
+  };
+  const $export = (given) => { for (const key in given) define(module.exports, key, given[key]); };
+  const $all = (name) => {
+    for (const key of Object.keys(named(name).module.exports)) {
+      if (key !== 'default' && !(key in module.exports)) define(module.exports, key, () => $from(name, key));
+    }
+  };
+  const $import = async (name) => $from(String(name), '*');
+  Object.defineProperty($import, 'meta', {get: () => $lack('import.meta')});
+  const require = (name) => named(name).module.exports;
+  body.call(module.exports, module, module.exports, require, $scope, $export, $all, $from, $import);
+  return own;
+};
+"""
+
+
+def bare_module(reference: str) -> tuple[str, str]:
+    """Return the file and the function (empty: its own) that `file://checks.js:isShort` names."""
+    match = _NAMED.fullmatch(reference.strip())
+    return (match[1], match[2]) if match else (reference.strip(), "")
+
+
+def program_at(reference: str, at: Cursor) -> Program | str:
+    """Return the program of the module that *reference*, at the cursor, names; a text says why there is none."""
+    path, function = bare_module(reference)
+    if not path.endswith(SUFFIXES):
+        return f"{os.path.splitext(path)[1] or 'a file'}: only JavaScript and TypeScript are run"  # noqa: PTH122
+    before = at.notes.failures
+    try:
+        made = read_at(path, at, lambda name: program_of_file(name, at.loading, function), None, at.warn)
+    except JavaScriptError as lacking:
+        return f"{shorten(path, 60)}: {lacking}"
+    if made is None:
+        return "a file that " + ("may not be read" if at.notes.failures > before else "is not within reach")
+    return made
+
+
+def program_of_file(name: str, loading: Loading, function: str = "") -> Program:
+    """
+    Return the program of the module in the file *name*, with what it imports.
+
+    Raises:
+        DefinitionError: The file may not be read, or is not there.
+        JavaScriptError: It cannot start without something that is not there.
+    """
+    located = located_file(name, loading, code=True)
+    bundle = _Bundle(loading)
+    bundle.add(located.real, text_of(located, loading, name))
+    (first, *others) = bundle.modules.values()
+    if not others and not first.is_es and not first.names and "$import" not in first.body:
+        return Program(first.body, module=True, name=function)
+    return Program(bundle.text(), module=True, name=function)
+
+
+@define
+class _Bundle:
+    """The modules of one program, by their real paths, and what each calls which of the others."""
+
+    loading: Loading
+    modules: dict[Path, Rewritten] = field(factory=dict)
+    links: dict[Path, dict[str, str]] = field(factory=dict)
+    size: int = 0
+
+    def add(self, first: Path, text: str) -> None:
+        """Add the module *first* and all that it imports."""
+        waiting = [(first, text)]
+        while waiting:
+            path, text = waiting.pop()
+            self.size += len(text)
+            if self.size > LARGEST or len(self.modules) >= MOST_MODULES:
+                most = f"{MOST_MODULES} files, or {LARGEST} characters"
+                raise JavaScriptError(f"it and what it imports are more than {most}")
+            self.modules[path] = module = _rewritten(path, text)
+            self.links[path] = {}
+            for name in dict.fromkeys(module.names):
+                found = self._found(name, path.parent)
+                if found is None:
+                    if name in module.needed:
+                        raise JavaScriptError(_why(name))
+                    continue
+                self.links[path][name] = str(found[0])
+                if found[0] not in self.modules and all(found[0] != one for one, _ in waiting):
+                    waiting.append(found)
+
+    def text(self) -> str:
+        """Return the whole program, whose module is that of the first file."""
+        first = next(iter(self.modules))
+        top = os.path.commonpath([path.parent for path in self.modules])
+        called = {path: os.path.relpath(path, top).replace(os.sep, "/") for path in self.modules}
+        parameters = "module, exports, require, $scope, $export, $all, $from, $import"
+        files = [
+            f"{json.dumps(called[path])}: [{json.dumps({n: called[Path(p)] for n, p in self.links[path].items()})}, "
+            f"{json.dumps(module.is_es)}, function ({parameters}) {{\n{module.body}\n}}]"
+            for path, module in self.modules.items()
+        ]
+        end = f"module.exports = $load({json.dumps(called[first])}).module.exports;"
+        joined = ",\n".join(files)
+        return f"const $files = {{\n{joined}\n}};{_RUNTIME}{end}"
+
+    def _found(self, name: str, folder: Path) -> tuple[Path, str] | None:
+        """Return the file that *name* leads to from *folder*, and its text; None where none may be read."""
+        for candidate in self._candidates(name, folder):
+            if (text := self._read(candidate, folder)) is not None:
+                return text
+        return None
+
+    def _read(self, name: str, folder: Path) -> tuple[Path, str] | None:
+        near = evolve(self.loading, folder=folder, base=self.loading.root, first=None, climbs=False)
+        if not may_be_read(name, near):
+            return None
+        try:
+            located = located_file(name, near, code=True)
+            return located.real, text_of(located, near, name)
+        except DefinitionError as error:
+            raise JavaScriptError(error.message) from None
+
+    def _candidates(self, name: str, folder: Path) -> Iterator[str]:
+        if re.match(r"\.{1,2}(?:/|$)", name):
+            stem, suffix = posixpath.splitext(name)
+            yield from (name.rstrip("/") + ending for ending in _ENDINGS)
+            if suffix in _TYPED:
+                yield stem + _TYPED[suffix]
+            return
+        match = None if _OF_NODE.match(name) else _PACKAGE.fullmatch(name)
+        top = Path(os.path.realpath(self.loading.root or folder))
+        if match is None:
+            return
+        for parent in (folder, *folder.parents):
+            if not parent.is_relative_to(top):
+                return
+            package = f"{os.path.relpath(parent, folder)}/node_modules/{match[1]}"
+            own = self._read(f"{package}/package.json", folder)
+            yield from (f"{package}/{path}{ending}" for path in _mains(own, match[2] or "") for ending in _ENDINGS)
+
+
+def _why(name: str) -> str:
+    if name.startswith("."):
+        return f"it imports {shorten(name, 60)!r}, which is not within reach"
+    return f"it imports {shorten(name, 60)!r}, and is run without Node's modules; packages are read below the base"
+
+
+def _rewritten(path: Path, text: str) -> Rewritten:
+    if path.suffix == ".json":
+        try:
+            json.loads(text)
+        except (ValueError, RecursionError):
+            raise JavaScriptError(f"it imports {path.name}, which is no JSON") from None
+        return Rewritten(f"module.exports = JSON.parse({json.dumps(text)});", (), ())
+    if path.suffix not in SUFFIXES:
+        raise JavaScriptError(f"it imports {path.name}, and only JavaScript, TypeScript and JSON are read")
+    return rewritten(text, typescript=path.suffix.endswith("ts"))
+
+
+def _mains(package: tuple[Path, str] | None, inner: str) -> list[str]:
+    """Return the files that a package, whose package.json is given, may be meant by: its own, or *inner* of it."""
+    try:
+        data = {} if package is None else json.loads(package[1])
+    except (ValueError, RecursionError):
+        data = {}
+    data = data if isinstance(data, dict) else {}
+    exports = data.get("exports")
+    if isinstance(exports, dict) and any(key.startswith(".") for key in exports):
+        chosen = exports.get(f".{inner}")
+    else:
+        chosen = None if inner else exports
+    tried = [_condition(chosen), inner, *([] if inner else [data.get("main"), "index"])]
+    return [path.removeprefix("./").lstrip("/") for path in tried if isinstance(path, str) and path]
+
+
+def _condition(chosen: Any) -> Any:
+    """Return the path among the conditions of an export: that for `require`, else another."""
+    for _ in range(10):
+        if isinstance(chosen, list):
+            chosen = next(iter(chosen), None)
+        elif isinstance(chosen, dict):
+            chosen = next((chosen[key] for key in ("require", "node", "import", "default") if key in chosen), None)
+        else:
+            break
+    return chosen
